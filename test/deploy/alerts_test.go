@@ -37,7 +37,7 @@ func TestPromtool(t *testing.T) {
 	}
 	tests, err := filepath.Glob(filepath.Join(alertsFolder, "*.test.yaml"))
 	if err != nil || len(tests) == 0 {
-		t.Fatalf("%s has no tests: %v", alertsFolder, err)
+		t.Fatalf("%s: found no *.test.yaml, error %v", alertsFolder, err)
 	}
 	for i := range tests {
 		tests[i] = filepath.Base(tests[i])
@@ -46,7 +46,7 @@ func TestPromtool(t *testing.T) {
 		command := exec.CommandContext(t.Context(), promtool, args...)
 		command.Dir = alertsFolder
 		if out, err := command.CombinedOutput(); err != nil {
-			t.Errorf("promtool %q: %v\n%s", args, err, out)
+			t.Errorf("promtool %q failed: %v\n%s", args, err, out)
 		}
 	}
 }
@@ -81,12 +81,12 @@ func TestEveryAlertIsTried(t *testing.T) {
 	for _, a := range loadAlerts(t) {
 		alerts = append(alerts, a.Alert)
 		if fires[a.Alert] == 0 || silent[a.Alert] == 0 {
-			t.Errorf("%s has %d cases that fire, and %d cases that do not", a.Alert, fires[a.Alert], silent[a.Alert])
+			t.Errorf("%s: got %d cases that fire and %d cases that do not fire, want at least 1 of each", a.Alert, fires[a.Alert], silent[a.Alert])
 		}
 	}
-	for _, name := range slices.Collect(maps.Keys(silent)) { // A misspelled alert never fires.
+	for _, name := range slices.Collect(maps.Keys(silent)) { // A misspelled name would always count as silent.
 		if !slices.Contains(alerts, name) {
-			t.Errorf("the tests name %s, which is not an alert", name)
+			t.Errorf("the tests name the alert %s, which headgate.rules.yaml does not define", name)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestAlerts(t *testing.T) {
 	known := shown(t)
 	alerts := loadAlerts(t)
 	if len(alerts) < 5 {
-		t.Fatalf("%d alerts were found", len(alerts))
+		t.Fatalf("headgate.rules.yaml: got %d alerts, want at least 5", len(alerts))
 	}
 	for _, a := range alerts {
 		expression := a.Expr.String()
@@ -105,14 +105,14 @@ func TestAlerts(t *testing.T) {
 		}
 		for _, found := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(a.Annotations["summary"]+a.Annotations["description"], -1) {
 			if !regexp.MustCompile(`by \([^)]*\b` + found[1] + `\b`).MatchString(expression) {
-				t.Errorf("%s uses the label %s, which its expression drops", a.Alert, found[1])
+				t.Errorf("%s: the annotations use the label %s, but the expression does not keep this label", a.Alert, found[1])
 			}
 		}
 		if !slices.Contains([]string{"info", "warning", "critical"}, a.Labels["severity"]) || a.For == nil {
-			t.Errorf("%s has the severity %q and the duration %v", a.Alert, a.Labels["severity"], a.For)
+			t.Errorf("%s: got severity %q and duration %v, want info, warning or critical, and a duration", a.Alert, a.Labels["severity"], a.For)
 		}
 		if a.Annotations["summary"] == "" || a.Annotations["description"] == "" {
-			t.Errorf("%s does not say what to do", a.Alert)
+			t.Errorf("%s: the summary or the description is empty", a.Alert)
 		}
 		checkRunbook(t, a.Alert, a.Annotations["runbook_url"])
 	}
@@ -124,11 +124,11 @@ func checkRunbook(t *testing.T, alert, link string) {
 	page, found := strings.CutPrefix(link, "https://github.com/headgate/headgate/blob/main/")
 	page, anchor, anchored := strings.Cut(page, "#")
 	if !found || !anchored {
-		t.Errorf("%s links to %q", alert, link)
+		t.Errorf("%s: runbook_url is %q, want a page of the repository with an anchor", alert, link)
 		return
 	}
 	if !slices.Contains(anchors(string(read(t, filepath.Join("..", "..", filepath.FromSlash(page))))), anchor) {
-		t.Errorf("%s links to %s#%s, and %s has no such heading", alert, page, anchor, page)
+		t.Errorf("%s: runbook_url links to %s#%s, but %s has no such heading", alert, page, anchor, page)
 	}
 }
 
@@ -155,6 +155,6 @@ func TestAlertsInTheChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := yaml.Marshal(inChart); err != nil || !bytes.Equal(text, alone) {
-		t.Errorf("the alerts of the chart differ, %v:\n%s", err, text)
+		t.Errorf("the rendered alerts differ from headgate.rules.yaml, error %v:\n%s", err, text)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// binaryFolder has the built binary. It is removed after the tests.
+// binaryFolder contains the built binary. TestMain removes the folder after the tests.
 var binaryFolder string
 
 // built builds headgate once, as a static binary for an image without other files.

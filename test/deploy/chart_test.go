@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// deployFolder has the files under test.
+// deployFolder contains the files under test.
 var deployFolder = filepath.Join("..", "..", "deploy")
 
 var chartFolder = filepath.Join(deployFolder, "helm", "headgate")
@@ -26,7 +26,7 @@ var chartFolder = filepath.Join(deployFolder, "helm", "headgate")
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // Helm's engine logs to slog's default logger.
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // Helm's engine logs to the default logger of slog, which would clutter the test output.
 	dir, err := os.MkdirTemp("", "headgate-deploy-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,7 +46,7 @@ func loadChart(t *testing.T) *chart.Chart {
 	return c
 }
 
-// least has only the required values.
+// least sets only the required values.
 const least = `
 app: {image: {repository: kyc}}
 fairShare: {capacity: 400}
@@ -85,7 +85,7 @@ func render(c *chart.Chart, values map[string]any) (map[string]string, error) {
 	return objects, nil
 }
 
-// rendered is render for valid values.
+// rendered calls render for values that must be valid.
 func rendered(t *testing.T, texts ...string) map[string]string {
 	t.Helper()
 	objects, err := render(loadChart(t), valuesOf(t, texts...))

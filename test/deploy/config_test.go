@@ -24,22 +24,22 @@ func configuration(t *testing.T, texts ...string) string {
 // TestConfigurationIsRight checks the chart's configurations with headgate check.
 func TestConfigurationIsRight(t *testing.T) {
 	for name, values := range map[string]string{
-		"least":         "",
-		"everything":    everything,
-		"shadow":        "fairShare: {mode: shadow}",
-		"rules only":    "fairShare: {enabled: false}\nrules: [{name: a, key: [ip], limits: [5/s]}]",
-		"whole numbers": "fairShare: {capacity: 1099511627776, weights: {a: 1000000}, forgetAfter: 1000000, maxClients: 10000, newClientsPerCycle: 1000, cost: 1000000}",
-		"costs":         "fairShare: {capacity: 1099511627776, cost: header:X-Cost, maxCost: 1099511627776}",
-		"other words":   "fairShare: {division: max_min, reclaim: next_cycle, reservation: 100%, anonymous: nobody, client: 'jwt:sub'}\nconfig: {identity: {jwt: {keys: jwks.json}}}",
-		"odd names":     `fairShare: {weights: {"no": 1, "1e3": 2, "a: b": 3, "~": 4}}`,
-		"nothing":       "fairShare: {capacity: 0, newClientsPerCycle: 0}",
-		"https":         "app: {protocol: https}\nconfig: {proxy: {upstream_tls: {server_name: kyc}}}",
+		"required values only":    "",
+		"all values":              everything,
+		"shadow":                  "fairShare: {mode: shadow}",
+		"rules only":              "fairShare: {enabled: false}\nrules: [{name: a, key: [ip], limits: [5/s]}]",
+		"largest numbers":         "fairShare: {capacity: 1099511627776, weights: {a: 1000000}, forgetAfter: 1000000, maxClients: 10000, newClientsPerCycle: 1000, cost: 1000000}",
+		"costs":                   "fairShare: {capacity: 1099511627776, cost: header:X-Cost, maxCost: 1099511627776}",
+		"other enum values":       "fairShare: {division: max_min, reclaim: next_cycle, reservation: 100%, anonymous: nobody, client: 'jwt:sub'}\nconfig: {identity: {jwt: {keys: jwks.json}}}",
+		"names with YAML meaning": `fairShare: {weights: {"no": 1, "1e3": 2, "a: b": 3, "~": 4}}`,
+		"zero values":             "fairShare: {capacity: 0, newClientsPerCycle: 0}",
+		"https":                   "app: {protocol: https}\nconfig: {proxy: {upstream_tls: {server_name: kyc}}}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "other words" {
+			if name == "other enum values" {
 				values = strings.Replace(values, "jwks.json", keys(t), 1)
 			}
-			if name == "odd names" {
+			if name == "names with YAML meaning" {
 				values = strings.Replace(values, "fairShare: {", `fairShare: {anonymous: "on", `, 1)
 			}
 			check(t, configuration(t, values))
@@ -47,7 +47,7 @@ func TestConfigurationIsRight(t *testing.T) {
 	}
 }
 
-// keys writes a file with the public key of RFC 8037's example.
+// keys writes a JWKS file with the example key of RFC 8037, and returns its path.
 func keys(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jwks.json")
@@ -65,11 +65,11 @@ func check(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), binary(t), "check", "--config", path).CombinedOutput(); err != nil {
-		t.Errorf("headgate check: %v\n%s\n%s", err, out, text)
+		t.Errorf("headgate check failed: %v\n%s\nThe configuration is:\n%s", err, out, text)
 	}
 }
 
-// file has the fields of headgate.yaml that tests read.
+// file contains the fields of headgate.yaml that tests read.
 type file struct {
 	Version         int    `json:"version"`
 	MaxMemory       string `json:"max_memory"`
@@ -127,15 +127,15 @@ func TestFairShareReachesTheConfiguration(t *testing.T) {
 		{"countOnce: header:X-Try", "count_once", "header:X-Try"},
 	} {
 		if got := parsed(t, "fairShare: {"+c.values+"}").FairShare[c.setting]; got != c.want {
-			t.Errorf("with %s %s is %v, want %v", c.values, c.setting, got, c.want)
+			t.Errorf("with %s: got %s = %v, want %v", c.values, c.setting, got, c.want)
 		}
 	}
 	weights, _ := parsed(t, "fairShare: {weights: {home-loan: 2}}").FairShare["weights"].(map[string]any)
 	if weights["home-loan"] != 2.0 {
-		t.Errorf("the weights are %v", weights)
+		t.Errorf("fair_share.weights: got %v, want home-loan: 2", weights)
 	}
 	if f := parsed(t, "fairShare: {enabled: false}").FairShare; f != nil {
-		t.Errorf("without fair share, the section is %v", f)
+		t.Errorf("with fairShare.enabled false: got fair_share %v, want no section", f)
 	}
 }
 
@@ -144,21 +144,21 @@ func TestFairShareReachesTheConfiguration(t *testing.T) {
 func TestOtherValuesReachTheConfiguration(t *testing.T) {
 	f := parsed(t, everything, "headgate: {shutdownSeconds: 7, maxMemory: 1GiB, ports: {proxy: 81, health: 82, admin: 83}}\napp: {port: 84}")
 	if f.Version != 1 || f.MaxMemory != "1GiB" || f.ShutdownTimeout != "7s" {
-		t.Errorf("version %d, max_memory %s, shutdown_timeout %s", f.Version, f.MaxMemory, f.ShutdownTimeout)
+		t.Errorf("got version %d, max_memory %s, shutdown_timeout %s, want 1, 1GiB, 7s", f.Version, f.MaxMemory, f.ShutdownTimeout)
 	}
 	if f.Proxy.Listen != ":81" || f.Proxy.Upstream != "h2c://127.0.0.1:84" || f.Proxy.HeaderStyle != "x-ratelimit" {
-		t.Errorf("proxy is %+v", f.Proxy)
+		t.Errorf("proxy: got %+v, want listen :81, upstream h2c://127.0.0.1:84, header_style x-ratelimit", f.Proxy)
 	}
 	if f.Admin.Listen != "127.0.0.1:83" || f.Admin.Health != "[::]:82" {
-		t.Errorf("admin is %+v", f.Admin)
+		t.Errorf("admin: got %+v, want listen 127.0.0.1:83, health [::]:82", f.Admin)
 	}
 	if len(f.Rules) != 1 || f.Rules[0].Limits[0] != "1000000/1h" || len(f.Identity.TrustedProxies) != 1 {
-		t.Errorf("rules %+v, identity %+v", f.Rules, f.Identity)
+		t.Errorf("got rules %+v and identity %+v, want 1 rule of 1000000/1h and 1 trusted proxy", f.Rules, f.Identity)
 	}
 }
 
-// TestNoRestartForShares checks that a change of shares, rules or identity changes the ConfigMap
-// and no pod. A change that a reload cannot make must replace the pods.
+// TestNoRestartForShares checks that a change of shares, rules or identity changes the ConfigMap,
+// but no pod. A change that a reload cannot make must replace the pods.
 func TestNoRestartForShares(t *testing.T) {
 	was := rendered(t)
 	for values, restarts := range map[string]bool{
@@ -176,10 +176,10 @@ func TestNoRestartForShares(t *testing.T) {
 	} {
 		is := rendered(t, values)
 		if is["configmap.yaml"] == was["configmap.yaml"] {
-			t.Errorf("%s does not change the configuration", values)
+			t.Errorf("%s: headgate.yaml did not change", values)
 		}
 		if got := is["deployment.yaml"] != was["deployment.yaml"]; got != restarts {
-			t.Errorf("with %s, pods are replaced: %v, want %v", values, got, restarts)
+			t.Errorf("%s: got pods replaced %v, want %v", values, got, restarts)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// dashboard has the fields of the dashboard that tests read.
+// dashboard contains the fields of a Grafana dashboard that tests read.
 type dashboard struct {
 	UID           string `json:"uid"`
 	Title         string `json:"title"`
@@ -79,13 +79,13 @@ func TestDashboardShowsWhatThereIs(t *testing.T) {
 			}
 			for _, label := range regexp.MustCompile(`{{(\w+)}}`).FindAllStringSubmatch(target.LegendFormat, -1) {
 				if !strings.Contains(target.Expr, label[1]) {
-					t.Errorf("%s, %s: the legend names %s, which the expression does not have", p.Title, target.RefID, label[1])
+					t.Errorf("%s, %s: the legend uses the label %s, which the expression does not keep", p.Title, target.RefID, label[1])
 				}
 			}
 		}
 	}
 	if expressions < 20 {
-		t.Errorf("%d expressions were found: check the pattern that finds them", expressions)
+		t.Errorf("found only %d expressions: fix the loop that collects them", expressions)
 	}
 	for prefix, least := range map[string]int{"headgate_decisions": 1, "headgate_store_": 7, "headgate_pace_": 10} {
 		n := 0
@@ -95,12 +95,12 @@ func TestDashboardShowsWhatThereIs(t *testing.T) {
 			}
 		}
 		if n < least {
-			t.Errorf("the dashboard shows %d metrics %s*, want at least %d", n, prefix, least)
+			t.Errorf("the dashboard uses %d metrics %s*, want at least %d", n, prefix, least)
 		}
 	}
 	for name := range known {
 		if strings.HasPrefix(name, "headgate_share_") && used[name] == 0 {
-			t.Errorf("the dashboard does not show %s", name)
+			t.Errorf("no panel of the dashboard uses %s", name)
 		}
 	}
 }
@@ -127,12 +127,12 @@ func TestDashboardVariables(t *testing.T) {
 		}
 		expression := query.Query
 		switch values, result := labelValues.FindStringSubmatch(expression), queryResult.FindStringSubmatch(expression); {
-		case values != nil: // The second argument, as a matcher.
+		case values != nil: // The label, the second argument, must exist on the metric.
 			expression = "sum by (" + values[2] + ") (" + values[1] + ")"
 		case result != nil:
 			expression = result[1]
 		default:
-			t.Errorf("%s is queried by %q", v.Name, expression)
+			t.Errorf("%s: got the query %q, want label_values or query_result", v.Name, expression)
 		}
 		for _, problem := range judge(expression, known, map[string]int{}) {
 			t.Errorf("%s: %s\n%s", v.Name, problem, query.Query)
@@ -141,7 +141,7 @@ func TestDashboardVariables(t *testing.T) {
 	used := regexp.MustCompile(`\$\{?([A-Za-z]\w*)`)
 	for _, found := range used.FindAllSubmatch(read(t, filepath.Join(deployFolder, "grafana", "headgate.json")), -1) {
 		if !slices.Contains(defined, string(found[1])) {
-			t.Errorf("$%s is used, but not defined", found[1])
+			t.Errorf("the dashboard uses the variable $%s, but does not define it", found[1])
 		}
 	}
 }
@@ -150,25 +150,25 @@ func TestDashboardVariables(t *testing.T) {
 func TestDashboardIsInOrder(t *testing.T) {
 	d := loadDashboard(t)
 	if d.UID != "headgate-fair-share" || d.SchemaVersion != 42 || d.Title == "" {
-		t.Errorf("the dashboard is %q, %q, schema %d", d.UID, d.Title, d.SchemaVersion)
+		t.Errorf("got uid %q, title %q, schema version %d, want headgate-fair-share, a title, 42", d.UID, d.Title, d.SchemaVersion)
 	}
 	ids := map[int]bool{}
 	taken := map[[2]int]string{}
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.ID == 0 {
-			t.Errorf("%s has the id %d, which another panel has", p.Title, p.ID)
+			t.Errorf("%s: the id %d is 0 or belongs to another panel", p.Title, p.ID)
 		}
 		ids[p.ID] = true
 		if p.Type != "row" && (p.Datasource.UID != "${datasource}" || p.Description == "" || len(p.Targets) == 0) {
-			t.Errorf("%s has the data source %q, the description %q and %d targets", p.Title, p.Datasource.UID, p.Description, len(p.Targets))
+			t.Errorf("%s: got data source %q, description %q and %d targets, want ${datasource}, a description and a target", p.Title, p.Datasource.UID, p.Description, len(p.Targets))
 		}
 		if g := p.GridPos; g.W == 0 || g.H == 0 || g.X+g.W > 24 {
-			t.Errorf("%s is placed at %+v", p.Title, g)
+			t.Errorf("%s: got position %+v, want a panel with an area, within 24 columns", p.Title, g)
 		}
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other, found := taken[[2]int{x, y}]; found {
-					t.Fatalf("%s overlaps %s", p.Title, other)
+					t.Fatalf("the panels %s and %s overlap", p.Title, other)
 				}
 				taken[[2]int{x, y}] = p.Title
 			}
@@ -176,7 +176,7 @@ func TestDashboardIsInOrder(t *testing.T) {
 		refs := map[string]bool{}
 		for _, target := range p.Targets {
 			if refs[target.RefID] {
-				t.Errorf("%s has two targets %s", p.Title, target.RefID)
+				t.Errorf("%s: two targets have the refId %s", p.Title, target.RefID)
 			}
 			refs[target.RefID] = true
 		}
@@ -188,9 +188,9 @@ func TestDashboardIsInOrder(t *testing.T) {
 func TestDashboardInTheChart(t *testing.T) {
 	c := into[core.ConfigMap](t, rendered(t, "dashboard: {enabled: true}"), "dashboard.yaml")
 	if c.Data["headgate.json"] != string(read(t, filepath.Join(deployFolder, "grafana", "headgate.json"))) {
-		t.Error("the ConfigMap has another dashboard")
+		t.Error("the dashboard in the ConfigMap differs from headgate.json")
 	}
 	if c.Labels["grafana_dashboard"] != "1" {
-		t.Errorf("the label for Grafana is missing: %v", c.Labels)
+		t.Errorf("got labels %v, want grafana_dashboard", c.Labels)
 	}
 }

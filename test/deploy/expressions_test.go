@@ -28,7 +28,7 @@ func judge(expression string, known map[string]metric, used map[string]int) []st
 			m, found := known[n.Name]
 			switch rated := isRated(path); {
 			case !found:
-				complain("no proxy or pacer shows the metric", n.Name)
+				complain("no proxy or pacer has the metric", n.Name)
 			case rated && m.kind == "gauge":
 				complain("a rate of the gauge", n.Name)
 			case !rated && m.kind != "gauge":
@@ -64,7 +64,7 @@ func isRated(path []parser.Node) bool {
 func has(label string, m metric) bool { return m.labels[label] || slices.Contains(targetLabels, label) }
 
 // complainOfLabels reports labels that some metric of an expression does not have. For `a and b`
-// and `a unless b`, only a counts.
+// and `a unless b`, only the labels of a count.
 func complainOfLabels(complain func(...string), names []string, in parser.Node, known map[string]metric) {
 	switch n := in.(type) {
 	case *parser.VectorSelector:
@@ -99,7 +99,7 @@ func TestJudge(t *testing.T) {
 		`histogram_quantile(0.9, sum by (le) (rate(d_bucket[5m])))`:               "",
 		`b_units and on (instance) c == 0`:                                        "",
 		`sum by (client) (rate(a_total[5m])`:                                      "parse error",
-		`sum(rate(b_total[5m]))`:                                                  "no proxy or pacer shows the metric b_total",
+		`sum(rate(b_total[5m]))`:                                                  "no proxy or pacer has the metric b_total",
 		`a_total`:                                                                 "no rate of the counter a_total",
 		`rate(b_units[5m])`:                                                       "a rate of the gauge b_units",
 		`b_units{clients="x"}`:                                                    "has no label clients",

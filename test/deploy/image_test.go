@@ -25,7 +25,7 @@ func instructions(t *testing.T) map[string]string {
 		}
 		name, rest, _ := strings.Cut(line, " ")
 		if _, twice := found[name]; twice {
-			t.Errorf("the Dockerfile has %s twice", name)
+			t.Errorf("the Dockerfile has the instruction %s twice", name)
 		}
 		found[name] = rest
 	}
@@ -38,19 +38,19 @@ func TestImage(t *testing.T) {
 	sidecar := container(t, into[apps.Deployment](t, rendered(t), "deployment.yaml").Spec.Template.Spec, "headgate")
 	of := instructions(t)
 	if of["ARG"] != "BASE=scratch" || of["FROM"] != "${BASE}" {
-		t.Errorf("the base image is %s, %s", of["ARG"], of["FROM"])
+		t.Errorf("got ARG %s and FROM %s, want BASE=scratch and ${BASE}", of["ARG"], of["FROM"])
 	}
 	if of["USER"] != "65532:65532" || *sidecar.SecurityContext.RunAsUser != 65532 || *sidecar.SecurityContext.RunAsGroup != 65532 {
-		t.Errorf("the image runs as user %s, the chart as %+v", of["USER"], sidecar.SecurityContext)
+		t.Errorf("got user %s in the image and %+v in the chart, want 65532:65532 in both", of["USER"], sidecar.SecurityContext)
 	}
 	if of["COPY"] != "headgate /headgate" || !slices.Equal(words(t, of["ENTRYPOINT"]), []string{"/headgate"}) {
-		t.Errorf("the image copies %s and runs %s", of["COPY"], of["ENTRYPOINT"])
+		t.Errorf("got COPY %s and ENTRYPOINT %s, want headgate /headgate and /headgate", of["COPY"], of["ENTRYPOINT"])
 	}
 	if !slices.Equal(words(t, of["CMD"]), sidecar.Args) {
-		t.Errorf("the image has the arguments %s, the chart has %q", of["CMD"], sidecar.Args)
+		t.Errorf("got the arguments %s in the image and %q in the chart, want equal arguments", of["CMD"], sidecar.Args)
 	}
 	if of["EXPOSE"] != "8080 9903" {
-		t.Errorf("the image exposes %s", of["EXPOSE"])
+		t.Errorf("got EXPOSE %s, want 8080 9903", of["EXPOSE"])
 	}
 }
 
@@ -67,7 +67,7 @@ func words(t *testing.T, list string) []string {
 func TestBinaryIsStatic(t *testing.T) {
 	commands := string(read(t, filepath.Join(deployFolder, "Dockerfile")))
 	if !regexp.MustCompile(`(?m)^#\s+CGO_ENABLED=0 make build `).MatchString(commands) {
-		t.Error("the Dockerfile does not say how the binary is built")
+		t.Error("the comments of the Dockerfile do not contain the build command")
 	}
 	f, err := elf.Open(binary(t))
 	if err != nil {
@@ -75,23 +75,23 @@ func TestBinaryIsStatic(t *testing.T) {
 	}
 	defer f.Close()
 	if libraries, err := f.ImportedLibraries(); err != nil || len(libraries) > 0 {
-		t.Errorf("the binary needs the libraries %q, %v", libraries, err)
+		t.Errorf("got imported libraries %q, error %v, want none", libraries, err)
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			t.Error("the binary needs a loader")
+			t.Error("the binary needs a dynamic loader, want a static binary")
 		}
 	}
 	// The environment and the working folder are empty.
 	run := exec.CommandContext(t.Context(), binary(t), "version")
 	run.Env, run.Dir = []string{}, t.TempDir()
 	if out, err := run.CombinedOutput(); err != nil || len(out) == 0 {
-		t.Errorf("headgate version: %v\n%s", err, out)
+		t.Errorf("headgate version failed or printed nothing: %v\n%s", err, out)
 	}
 }
 
 // TestOneFileEach checks that the dashboard and the alerts are the same files inside and outside of
-// the chart. The chart must contain them, and people look for them beside the chart.
+// the chart. The chart needs its own files, and operators look for them in deploy/.
 func TestOneFileEach(t *testing.T) {
 	for beside, inside := range map[string]string{
 		filepath.Join("grafana", "headgate.json"):          "headgate.json",
@@ -107,7 +107,7 @@ func TestOneFileEach(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !os.SameFile(first, second) || !second.Mode().IsRegular() {
-			t.Errorf("%s is not a link to %s", beside, own)
+			t.Errorf("%s and %s are not the same file: make the first a symbolic link to the second", beside, own)
 		}
 	}
 }

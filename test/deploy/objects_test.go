@@ -88,7 +88,7 @@ func TestObjectsAreKubernetes(t *testing.T) {
 				named(t, name, into[monitoring.PrometheusRule](t, objects, name).Name)
 			case "NOTES.txt":
 			default:
-				t.Errorf("no test parses %s: add its type", name)
+				t.Errorf("no case of this test parses %s: add a case with its Kubernetes type", name)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func TestObjectsAreKubernetes(t *testing.T) {
 func named(t *testing.T, template, name string) {
 	t.Helper()
 	if !strings.HasPrefix(name, "kyc-headgate") {
-		t.Errorf("%s has the name %q", template, name)
+		t.Errorf("%s: got the name %q, want the prefix kyc-headgate", template, name)
 	}
 }
 
@@ -120,17 +120,17 @@ func TestWayIn(t *testing.T) {
 	for _, c := range deployment.Spec.Template.Spec.Containers {
 		for _, p := range c.Ports {
 			if _, twice := ports[p.Name]; twice {
-				t.Errorf("two ports have the name %s", p.Name)
+				t.Errorf("two ports of the pod have the name %s", p.Name)
 			}
 			ports[p.Name] = p.ContainerPort
 		}
 	}
 	if ports["proxy"] != 8080 || ports["health"] != 9903 || ports["app"] != 9000 || len(ports) != 3 {
-		t.Errorf("the ports are %v", ports)
+		t.Errorf("got the ports %v, want proxy 8080, health 9903 and app 9000", ports)
 	}
 	service := into[core.Service](t, objects, "service.yaml")
 	if p := service.Spec.Ports; len(p) != 1 || p[0].TargetPort.String() != "proxy" || p[0].Port != 80 {
-		t.Errorf("the Service has the ports %+v", p)
+		t.Errorf("got the Service ports %+v, want port 80 with the target proxy", p)
 	}
 	labels := deployment.Spec.Template.Labels
 	for what, selector := range map[string]map[string]string{
@@ -140,18 +140,18 @@ func TestWayIn(t *testing.T) {
 		"PodMonitor":    into[monitoring.PodMonitor](t, objects, "podmonitor.yaml").Spec.Selector.MatchLabels,
 	} {
 		if len(selector) == 0 {
-			t.Errorf("%s selects every pod", what)
+			t.Errorf("the selector of the %s is empty, so it selects every pod", what)
 		}
 		for label, value := range selector {
 			if labels[label] != value {
-				t.Errorf("%s selects %s=%s, and the pods have %v", what, label, value, labels)
+				t.Errorf("%s: the selector %s=%s does not match the pod labels %v", what, label, value, labels)
 			}
 		}
 	}
 	for _, rule := range into[networking.NetworkPolicy](t, objects, "networkpolicy.yaml").Spec.Ingress {
 		for _, p := range rule.Ports {
 			if p.Port.String() != "proxy" && p.Port.String() != "health" {
-				t.Errorf("the policy opens the port %s", p.Port)
+				t.Errorf("the NetworkPolicy opens the port %s, want only proxy and health", p.Port)
 			}
 		}
 	}
@@ -168,20 +168,20 @@ func TestSidecarIsConfined(t *testing.T) {
 	case s.RunAsNonRoot == nil || !*s.RunAsNonRoot, s.RunAsUser == nil || *s.RunAsUser == 0:
 		t.Error("the sidecar may run as root")
 	case s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem:
-		t.Error("the sidecar may write its files")
+		t.Error("the root file system of the sidecar is writable")
 	case s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation, s.Privileged != nil:
 		t.Error("the sidecar may gain privileges")
 	case s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}) || len(s.Capabilities.Add) > 0:
-		t.Errorf("the sidecar has the capabilities %+v", s.Capabilities)
+		t.Errorf("got the capabilities %+v of the sidecar, want drop ALL", s.Capabilities)
 	case s.SeccompProfile == nil || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault:
-		t.Error("the sidecar may make every system call")
+		t.Error("the sidecar has no seccomp profile RuntimeDefault")
 	}
 	if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
-		t.Errorf("the sidecar has the resources %+v", c.Resources)
+		t.Errorf("got the resources %+v of the sidecar, want a memory limit and a CPU request", c.Resources)
 	}
 	if c.LivenessProbe.HTTPGet.Path != "/healthz" || c.ReadinessProbe.HTTPGet.Path != "/readyz" ||
 		c.LivenessProbe.HTTPGet.Port.String() != "health" || c.ReadinessProbe.HTTPGet.Port.String() != "health" {
-		t.Errorf("the probes are %+v and %+v", c.LivenessProbe, c.ReadinessProbe)
+		t.Errorf("got the probes %+v and %+v, want /healthz and /readyz on the port health", c.LivenessProbe, c.ReadinessProbe)
 	}
 }
 
@@ -199,13 +199,13 @@ func TestStopInOrder(t *testing.T) {
 	} {
 		pod := into[apps.Deployment](t, rendered(t, c.values), "deployment.yaml").Spec.Template.Spec
 		if got := sleepOf(container(t, pod, "headgate")); got != c.headgate {
-			t.Errorf("with %q, Headgate serves for %d s after the stop signal, want %d", c.values, got, c.headgate)
+			t.Errorf("with %q: Headgate serves for %d s after the stop signal, want %d s", c.values, got, c.headgate)
 		}
 		if got := sleepOf(container(t, pod, "app")); got != c.app {
-			t.Errorf("with %q, the service waits %d s, want %d", c.values, got, c.app)
+			t.Errorf("with %q: the service waits %d s, want %d s", c.values, got, c.app)
 		}
 		if got := *pod.TerminationGracePeriodSeconds; got != c.within {
-			t.Errorf("with %q, the pod is killed after %d s, want %d", c.values, got, c.within)
+			t.Errorf("with %q: the pod is killed after %d s, want %d s", c.values, got, c.within)
 		}
 	}
 }
@@ -222,16 +222,16 @@ func TestAppContainer(t *testing.T) {
 	deployment := into[apps.Deployment](t, rendered(t, everything), "deployment.yaml")
 	c := container(t, deployment.Spec.Template.Spec, "app")
 	if *deployment.Spec.Replicas != 3 || !strings.HasSuffix(c.Image, "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef") {
-		t.Errorf("%d replicas of %s", *deployment.Spec.Replicas, c.Image)
+		t.Errorf("got %d replicas of the image %s, want 3 replicas and an image digest", *deployment.Spec.Replicas, c.Image)
 	}
 	if c.Env[0].Value != "b" || c.EnvFrom[0].SecretRef.Name != "kyc" || c.ReadinessProbe == nil || c.Resources.Limits.Memory().String() != "1Gi" {
-		t.Errorf("the container is %+v", c)
+		t.Errorf("the values did not reach the container: %+v", c)
 	}
 	autoscaled := into[apps.Deployment](t, rendered(t, "replicaCount: null\n"), "deployment.yaml")
 	if autoscaled.Spec.Replicas != nil {
-		t.Errorf("without replicaCount there are %d replicas: they override an autoscaler", *autoscaled.Spec.Replicas)
+		t.Errorf("with replicaCount null: got %d replicas, want none, because a number overrides the autoscaler", *autoscaled.Spec.Replicas)
 	}
 	if image := container(t, autoscaled.Spec.Template.Spec, "headgate").Image; image != "headgate:0.1.0" {
-		t.Errorf("without a tag the sidecar is %s", image)
+		t.Errorf("without a tag: got the sidecar image %s, want headgate:0.1.0", image)
 	}
 }

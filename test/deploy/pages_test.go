@@ -11,7 +11,7 @@ import (
 	"helm.sh/helm/v4/pkg/strvals"
 )
 
-// pages maps documents to their minimum number of commands with values.
+// pages maps each document to the minimum number of its --set arguments.
 var pages = map[string]int{
 	filepath.Join("..", "..", "docs", "kubernetes.md"): 14,
 	filepath.Join(chartFolder, "README.md"):            4,
@@ -23,7 +23,7 @@ func TestCommandsOfPages(t *testing.T) {
 	for path, least := range pages {
 		found := regexp.MustCompile(`--set ([^\s\\]+)`).FindAllStringSubmatch(string(read(t, path)), -1)
 		if len(found) < least {
-			t.Errorf("%s sets %d values, want at least %d: check the pattern that finds them", path, len(found), least)
+			t.Errorf("%s has %d --set arguments, want at least %d: fix the pattern that finds them", path, len(found), least)
 		}
 		for _, set := range found {
 			values := valuesOf(t)
@@ -38,28 +38,29 @@ func TestCommandsOfPages(t *testing.T) {
 	}
 }
 
-// TestCheckOfThePage checks that the page's command extracts exactly the configuration.
+// TestCheckOfThePage checks that the sed command in docs/kubernetes.md extracts headgate.yaml exactly.
 func TestCheckOfThePage(t *testing.T) {
 	page := string(read(t, filepath.Join("..", "..", "docs", "kubernetes.md")))
 	filter := regexp.MustCompile(`\| (sed '[^']+') >headgate.yaml`).FindStringSubmatch(page)
 	if filter == nil {
-		t.Fatal("the page does not say how to check a configuration before it is in force")
+		t.Fatal("docs/kubernetes.md has no command that extracts headgate.yaml for headgate check")
 	}
 	command := exec.CommandContext(t.Context(), "sh", "-c", filter[1])
 	command.Stdin = strings.NewReader("---\n# Source: headgate/templates/configmap.yaml\n" + rendered(t)["configmap.yaml"])
 	out, err := command.Output()
 	if want := configuration(t); err != nil || string(out) != want {
-		t.Errorf("%s: %v, the output is\n%s\nwant\n%s", filter[1], err, out, want)
+		t.Errorf("%s: error %v, got\n%s\nwant\n%s", filter[1], err, out, want)
 	}
 }
 
-// TestNamesOfThePage checks that the page names existing values, and all alerts in its table.
+// TestNamesOfThePage checks that docs/kubernetes.md names only existing values, and names every alert
+// once.
 func TestNamesOfThePage(t *testing.T) {
 	page := string(read(t, filepath.Join("..", "..", "docs", "kubernetes.md")))
 	known := string(read(t, filepath.Join(chartFolder, "README.md")))
 	for _, found := range regexp.MustCompile("`((?:app|fairShare|headgate|podMonitor|prometheusRule|networkPolicy)\\.[A-Za-z.]+)(?:=true)?`").FindAllStringSubmatch(page, -1) {
 		if !strings.Contains(known, "`"+found[1]+"`") {
-			t.Errorf("the page names %s, which is not a value", found[1])
+			t.Errorf("docs/kubernetes.md names %s, which is not a value of the chart", found[1])
 		}
 	}
 	var told, alerts []string
@@ -72,7 +73,7 @@ func TestNamesOfThePage(t *testing.T) {
 	slices.Sort(told)
 	slices.Sort(alerts)
 	if !slices.Equal(told, alerts) {
-		t.Errorf("the page has the alerts %q, and the rules have %q", told, alerts)
+		t.Errorf("docs/kubernetes.md lists the alerts %q, want %q", told, alerts)
 	}
 }
 
@@ -90,11 +91,11 @@ func TestExampleOfAnotherChart(t *testing.T) {
 		shown = append(shown, found[1])
 	}
 	if len(used) < 5 || !slices.Equal(used, shown) {
-		t.Errorf("the README includes %q, and the tested chart includes %q", shown, used)
+		t.Errorf("the README includes the templates %q, want %q as in the tested chart", shown, used)
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(parentValues), "\n") {
 		if line = strings.TrimSpace(strings.ReplaceAll(line, ", protocol: h2c", "")); !strings.Contains(readme, line) {
-			t.Errorf("the README does not have the values of the tested chart: %s", line)
+			t.Errorf("the README lacks this line of the tested chart's values: %s", line)
 		}
 	}
 }

@@ -24,13 +24,13 @@ import (
 // timeout is longer than any operation that these tests wait for.
 const timeout = 30 * time.Second
 
-// metric has the type and the labels of a metric of a running proxy.
+// metric is the type and the labels of a metric.
 type metric struct {
 	kind   string // counter, gauge or histogram
 	labels map[string]bool
 }
 
-// addresses are a proxy's addresses, from the first line of its log.
+// addresses holds the listen addresses of a proxy, from the line "serving" of its log.
 type addresses struct {
 	Msg    string `json:"msg"`
 	Proxy  string `json:"proxy"`
@@ -40,7 +40,7 @@ type addresses struct {
 // Two configurations cover all metrics: one with a memory store, and one with an
 // unreachable shared store.
 const (
-	sharedInMemory = `
+	memoryStore = `
 version: 1
 rules: [{name: all, key: [all], limits: ["1000/s"]}]
 proxy:
@@ -49,7 +49,7 @@ proxy:
 fair_share: {client: header:X-Client-Id, capacity: 4, cycle: 1h}
 admin: {listen: "off", health: "127.0.0.1:0"}
 `
-	storeIsAway = `
+	unreachableStore = `
 version: 1
 store: redis://%[2]s
 rules: [{name: all, key: [all], limits: ["1000/s"]}]
@@ -58,29 +58,29 @@ admin: {listen: "off", health: "127.0.0.1:0"}
 `
 )
 
-// shown returns the metrics of running proxies after some traffic, and the metrics of pacers.
+// shown returns the metrics of two running proxies after some requests, and the metrics of pacers.
 func shown(t *testing.T) map[string]metric {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(service.Close)
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	away := nobody.Addr().String()
-	if err := nobody.Close(); err != nil {
+	unreachable := listener.Addr().String()
+	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]metric{}
-	for _, configuration := range []string{sharedInMemory, storeIsAway} {
-		at := serve(t, fmt.Sprintf(configuration, service.URL, away))
+	for _, configuration := range []string{memoryStore, unreachableStore} {
+		at := serve(t, fmt.Sprintf(configuration, service.URL, unreachable))
 		for range 5 { // One request is over the capacity, and one has no client.
 			get(t, "http://"+at.Proxy+"/", "home-loan")
 		}
 		get(t, "http://"+at.Proxy+"/", "")
 		collect(t, get(t, "http://"+at.Health+"/metrics", ""), all)
 	}
-	pacers := filepath.Join("..", "..", "report", "prom", "testdata", "pacers.txt") // The test of package prom keeps this file up to date.
+	pacers := filepath.Join("..", "..", "report", "prom", "testdata", "pacers.txt") // A test of package prom compares this file with the real metrics.
 	collect(t, string(read(t, pacers)), all)
 	return all
 }
@@ -117,14 +117,14 @@ func serve(t *testing.T, configuration string) addresses {
 		<-ended
 		kill.Stop()
 		if err := command.Wait(); err != nil {
-			t.Errorf("headgate proxy: %v", err)
+			t.Errorf("headgate proxy did not exit cleanly: %v", err)
 		}
 	})
 	select {
 	case at := <-serving:
 		return at
 	case <-ended:
-		t.Fatal("headgate proxy ends before it serves")
+		t.Fatal("headgate proxy ended before it logged serving")
 	}
 	return addresses{}
 }
@@ -150,7 +150,7 @@ func get(t *testing.T, url, client string) string {
 	return string(body)
 }
 
-// collect adds Headgate's metrics of a metrics page.
+// collect parses a metrics page and adds Headgate's metrics to all.
 func collect(t *testing.T, page string, all map[string]metric) {
 	t.Helper()
 	language := parser.NewParser(parser.Options{})
@@ -176,7 +176,7 @@ func collect(t *testing.T, page string, all map[string]metric) {
 				m.kind = "histogram"
 			}
 		}
-		if known, found := all[name]; found { // A metric has the same labels in every instance.
+		if known, found := all[name]; found { // The labels of a metric are the same in every instance, so the first is kept.
 			m = known
 		}
 		all[name] = m

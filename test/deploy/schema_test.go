@@ -26,12 +26,12 @@ func TestSchemaRefuses(t *testing.T) {
 		`fairShare: {capacity: "400"}`, "fairShare: {capacity: -1}", "fairShare: {capacity: 0.5}", "fairShare: {capacity: 1099511627777}",
 		"fairShare: {capacity: 400/s}", "fairShare: {cycle: 10}", "fairShare: {cycle: 10 s}", "fairShare: {cycle: -1s}", `fairShare: {cycle: ""}`,
 		"fairShare: {cycle: 1w}",
-		// Switches with words, and words with booleans.
+		// Switches with strings, and enums with booleans.
 		"fairShare: {mode: true}", "fairShare: {mode: passthrough}", "fairShare: {mode: off}", "fairShare: {enabled: 1}", "prometheusRule: {enabled: 1}",
 		// Percentages.
 		"fairShare: {reservation: 10}", `fairShare: {reservation: "10"}`, "fairShare: {reservation: 101%}", "fairShare: {reservation: -1%}",
 		"fairShare: {reservation: 0.1%}", "fairShare: {reservation: 10 %}",
-		// Words.
+		// Enums and key fields.
 		"fairShare: {division: fair}", "fairShare: {division: max-min}", "fairShare: {reclaim: now}", "fairShare: {client: all}",
 		"fairShare: {client: X-Client-Id}", "fairShare: {client: header}", "fairShare: {client: [ip]}", `fairShare: {anonymous: ""}`,
 		"fairShare: {anonymous: true}",
@@ -55,7 +55,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"replicaCount: 0", `replicaCount: "2"`, "podMonitor: {interval: 15}", "podLabels: {a: 1}", "dashboard: {labels: {grafana_dashboard: 1}}",
 	} {
 		if _, err := render(c, valuesOf(t, values)); err == nil || !strings.Contains(err.Error(), "at '") {
-			t.Errorf("%s: got %v, want a fault with its place", values, err)
+			t.Errorf("%s: got %v, want an error with the place of the fault", values, err)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// stated are values without a default.
+// stated lists the values without a default.
 var stated = []string{"fairShare.capacity", "fairShare.cost", "fairShare.countOnce", "fairShare.maxCost"}
 
 // TestValuesAreKnown checks that the schema has exactly the values of values.yaml, and that
@@ -106,7 +106,7 @@ func TestValuesAreKnown(t *testing.T) {
 	given := append(leaves("", values), stated...)
 	slices.Sort(given)
 	if known := described("", schema, schema); !slices.Equal(known, given) {
-		t.Errorf("the schema has\n%q\nand values.yaml\n%q", known, given)
+		t.Errorf("got the values\n%q\nin values.schema.json, want\n%q\nas in values.yaml", known, given)
 	}
 	readme := string(read(t, filepath.Join(chartFolder, "README.md")))
 	for _, name := range given {
@@ -116,18 +116,18 @@ func TestValuesAreKnown(t *testing.T) {
 	}
 	for _, name := range stated {
 		if !strings.Contains(string(text), "# "+name[strings.LastIndexByte(name, '.')+1:]+":") {
-			t.Errorf("values.yaml has no line for %s", name)
+			t.Errorf("values.yaml has no commented line for %s", name)
 		}
 	}
 	// The README's table must not have a value that does not exist.
 	for _, found := range regexp.MustCompile("(?m)^\\| `([A-Za-z.]+)`").FindAllStringSubmatch(readme, -1) {
 		if !slices.Contains(given, found[1]) && !slices.ContainsFunc(given, func(n string) bool { return strings.HasPrefix(n, found[1]+".") }) {
-			t.Errorf("README.md explains %s, which is not a value", found[1])
+			t.Errorf("README.md explains %s, which is not a value of the chart", found[1])
 		}
 	}
 }
 
-// opaque are values that the chart passes to Kubernetes unchanged.
+// opaque lists the values that the chart passes to Kubernetes unchanged.
 var opaque = []string{"headgate.resources", "headgate.securityContext", "dashboard.labels"}
 
 // leaves lists the names of the values that are not maps, and of opaque values.

@@ -47,15 +47,15 @@ func TestSidecarOfAnotherChart(t *testing.T) {
 	pod := deployment.Spec.Template.Spec
 	sidecar, own := container(t, pod, "headgate"), container(t, pod, "orders")
 	if len(pod.Containers) != 2 || own.Name == "" || *pod.TerminationGracePeriodSeconds != 35 {
-		t.Errorf("the pod is %+v", pod)
+		t.Errorf("got the pod %+v, want 2 containers and a grace period of 35 s", pod)
 	}
 	configMap := into[core.ConfigMap](t, objects, "configmap.yaml")
 	if v := volumeOf(t, pod, sidecar, "/etc/headgate"); v.ConfigMap == nil || v.ConfigMap.Name != configMap.Name {
-		t.Errorf("the sidecar reads %+v, and the configuration is in %s", v.VolumeSource, configMap.Name)
+		t.Errorf("the sidecar mounts %+v, want the ConfigMap %s", v.VolumeSource, configMap.Name)
 	}
 	check(t, configMap.Data["headgate.yaml"])
 	if len(deployment.Spec.Template.Annotations) != 1 {
-		t.Errorf("the pod's annotations are %v", deployment.Spec.Template.Annotations)
+		t.Errorf("got the annotations %v of the pod, want only the checksum", deployment.Spec.Template.Annotations)
 	}
 }
 
@@ -68,7 +68,7 @@ func volumeOf(t *testing.T, pod core.PodSpec, c core.Container, path string) cor
 			continue
 		}
 		if mount.SubPath != "" || mount.SubPathExpr != "" || !mount.ReadOnly {
-			t.Errorf("%s is mounted as %+v", path, mount)
+			t.Errorf("%s: got the mount %+v, want read-only and without subPath", path, mount)
 		}
 		at := slices.IndexFunc(pod.Volumes, func(v core.Volume) bool { return v.Name == mount.Name })
 		if at < 0 {
@@ -91,9 +91,9 @@ func TestConfigurationIsMounted(t *testing.T) {
 	}
 	configMap := into[core.ConfigMap](t, objects, "configmap.yaml")
 	if v := volumeOf(t, pod, sidecar, "/etc/headgate"); v.ConfigMap == nil || v.ConfigMap.Name != configMap.Name {
-		t.Errorf("the sidecar reads %+v, and the configuration is in %s", v.VolumeSource, configMap.Name)
+		t.Errorf("the sidecar mounts %+v, want the ConfigMap %s", v.VolumeSource, configMap.Name)
 	}
 	if configMap.Immutable != nil {
-		t.Error("the ConfigMap cannot change")
+		t.Error("the ConfigMap is immutable, so a change of values cannot take effect")
 	}
 }

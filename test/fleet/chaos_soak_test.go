@@ -9,13 +9,14 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// TestSoakHalfAMinuteWithoutEtcd: half a minute without etcd, killed or silent, changes
-// nothing with hold; with stop all stop in time, and all is used again afterwards.
+// TestSoakHalfAMinuteWithoutEtcd kills or pauses etcd for half a minute. With hold, the
+// processes continue. With stop, all processes stop in time. Afterwards, the whole limit is
+// used again.
 func TestSoakHalfAMinuteWithoutEtcd(t *testing.T) {
 	for name, onLoss := range map[string]etcd.OnLoss{"hold": etcd.Hold, "stop": etcd.Stop} {
 		for _, silent := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
-				f := newFleet(t, 50_000, orders{OnLoss: onLoss})
+				f := newFleet(t, 50_000, settings{OnLoss: onLoss})
 				f.start(8)
 				f.settled(50_000, 8)
 				if silent {
@@ -37,17 +38,17 @@ func TestSoakHalfAMinuteWithoutEtcd(t *testing.T) {
 				}
 				from := f.settled(50_000, 8)
 				f.until(from + 5)
-				f.never(50_000, f.orders.First, from+5)
+				f.never(50_000, f.settings.First, from+5)
 				f.used(0.995, 50_000, from, from+5)
 			})
 		}
 	}
 }
 
-// TestSoakComeAndGo: for two minutes processes are killed and started, etcd is killed and
-// started, and the limit changes; no second has more than the greater of two limits.
+// TestSoakComeAndGo kills and starts processes and etcd, and changes the limit, for two
+// minutes. No second has more than the larger of the old and the new limit.
 func TestSoakComeAndGo(t *testing.T) {
-	f := newFleet(t, 10_000, orders{OnLoss: etcd.Stop})
+	f := newFleet(t, 10_000, settings{OnLoss: etcd.Stop})
 	f.start(6)
 	from := f.settled(10_000, 6)
 	limits := []int64{10_000, 2_000, 20_000, 500, 10_000}

@@ -1,6 +1,5 @@
-// Package fleet holds package pace to its promises with real processes on a real etcd:
-// processes that join, leave and are killed, an etcd that is killed, paused or cut
-// off, limits that change meanwhile. Each process counts the units of each second in
-// a file that is mapped into its memory, so that no kill loses a count. Longer runs are
-// TestSoak….
+// Package fleet tests the promises of package pace with real processes and a real etcd.
+// Processes join, leave and are killed. Etcd is killed, paused or cut off, and limits change.
+// Each process counts the units of each second in a memory-mapped file, so that no kill loses
+// a count. TestSoak… are the long tests.
 package fleet

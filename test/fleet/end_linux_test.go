@@ -2,5 +2,5 @@ package fleet
 
 import "syscall"
 
-// withParent ends a process when this one has ended.
+// withParent returns attributes that end a child process when this process ends.
 func withParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,5 +4,5 @@ package fleet
 
 import "syscall"
 
-// withParent has no way to end a process when this one has ended.
+// withParent returns nil: only Linux can end a child process when this process ends.
 func withParent() *syscall.SysProcAttr { return nil }

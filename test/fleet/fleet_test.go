@@ -18,14 +18,14 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// fleet is processes on one etcd, for one provider.
+// fleet has the processes on one etcd, for one provider.
 type fleet struct {
-	t      *testing.T
-	server *testserver.Server
-	limits etcd.Limits
-	orders orders // what all are told
-	dir    string
-	all    []*member
+	t        *testing.T
+	server   *testserver.Server
+	limits   etcd.Limits
+	settings settings // settings of all processes
+	dir      string
+	all      []*member
 }
 
 // member is one process.
@@ -38,14 +38,14 @@ type member struct {
 
 const provider = "mail"
 
-// The times of the tests: much shorter than one would choose, so that tests are.
+// These times are much shorter than usual, so that the tests are short.
 const (
 	ttl         = 3 * time.Second
 	propagation = time.Second
 )
 
-// newFleet starts an etcd with a limit, and no process yet.
-func newFleet(t *testing.T, limit int64, o orders) *fleet {
+// newFleet starts an etcd with a limit, but no process.
+func newFleet(t *testing.T, limit int64, o settings) *fleet {
 	t.Helper()
 	server := testserver.Start(t)
 	f := &fleet{t: t, server: server, limits: etcd.Limits{Client: server.Client()}, dir: t.TempDir()}
@@ -54,7 +54,7 @@ func newFleet(t *testing.T, limit int64, o orders) *fleet {
 	}
 	o.First = time.Now().Unix()
 	o.Depth = int(max(limit/5, 100))
-	f.orders = o
+	f.settings = o
 	f.set(limit)
 	return f
 }
@@ -67,12 +67,12 @@ func (f *fleet) set(limit int64) {
 	}
 }
 
-// start starts so many more processes, all at once.
-func (f *fleet) start(n int, change ...func(*orders)) []*member {
+// start starts n more processes at the same time.
+func (f *fleet) start(n int, change ...func(*settings)) []*member {
 	f.t.Helper()
 	begun := make([]*member, n)
 	for i := range begun {
-		o := f.orders
+		o := f.settings
 		for _, c := range change {
 			c(&o)
 		}
@@ -81,7 +81,7 @@ func (f *fleet) start(n int, change ...func(*orders)) []*member {
 	return begun
 }
 
-func (f *fleet) launch(o orders) *member {
+func (f *fleet) launch(o settings) *member {
 	f.t.Helper()
 	o.ID = fmt.Sprintf("process-%d", len(f.all))
 	o.Counts = filepath.Join(f.dir, o.ID)
@@ -100,14 +100,14 @@ func (f *fleet) launch(o orders) *member {
 	}
 	defer log.Close()
 	m.command = exec.Command(os.Args[0])
-	m.command.Env = append(os.Environ(), ordersVariable+"="+string(text))
+	m.command.Env = append(os.Environ(), settingsVariable+"="+string(text))
 	m.command.Stdout, m.command.Stderr = log, log
 	m.command.SysProcAttr = withParent()
 	if err := m.command.Start(); err != nil {
 		f.t.Fatal(err)
 	}
 	go func() {
-		_ = m.command.Wait() // How it ended, its log says.
+		_ = m.command.Wait() // The log of the process has the cause of its end.
 		close(m.ended)
 	}()
 	f.all = append(f.all, m)
@@ -115,19 +115,19 @@ func (f *fleet) launch(o orders) *member {
 		m.kill()
 		if f.t.Failed() {
 			said, _ := os.ReadFile(m.log)
-			f.t.Logf("%s said:\n%.4000s", o.ID, said)
+			f.t.Logf("log of %s:\n%.4000s", o.ID, said)
 		}
 	})
 	return m
 }
 
-// kill ends a process as if its machine had.
+// kill ends a process without a shutdown, like a machine that fails.
 func (m *member) kill() {
-	_ = m.command.Process.Kill() // It may have ended by itself.
+	_ = m.command.Process.Kill() // Kill fails if the process has already ended.
 	<-m.ended
 }
 
-// leave asks all processes to end, and waits for it.
+// leave signals the processes to end, and waits for their end.
 func (f *fleet) leave(members ...*member) {
 	var all sync.WaitGroup
 	for _, m := range members {
@@ -136,14 +136,14 @@ func (f *fleet) leave(members ...*member) {
 			select {
 			case <-m.ended:
 			case <-time.After(20 * time.Second):
-				f.t.Errorf("a process does not end: %s", m.log)
+				f.t.Errorf("a process has not ended 20 s after SIGTERM: see its log %s", m.log)
 			}
 		})
 	}
 	all.Wait()
 }
 
-// given gives the units of all processes in a second.
+// given returns the units of all processes in a second.
 func (f *fleet) given(second int64) int64 {
 	var sum int64
 	for _, m := range f.all {
@@ -153,14 +153,14 @@ func (f *fleet) given(second int64) int64 {
 }
 
 func (m *member) in(f *fleet, second int64) int64 {
-	return atomic.LoadInt64(&m.counts[second-f.orders.First])
+	return atomic.LoadInt64(&m.counts[second-f.settings.First])
 }
 
-// now gives the second that it is.
+// now returns the current second.
 func now() int64 { return time.Now().Unix() }
 
-// settled waits until a second has passed in which the whole limit was used, so that all
-// who were started take part, and gives the second after it.
+// settled waits for a second in which the whole limit was used by at least members processes.
+// It returns the second after it.
 func (f *fleet) settled(limit int64, members int) int64 {
 	f.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -177,12 +177,12 @@ func (f *fleet) settled(limit int64, members int) int64 {
 			return second + 1
 		}
 	}
-	f.t.Fatalf("%d processes do not use %d a second: %v", members, limit, f.history(f.orders.First, now()))
+	f.t.Fatalf("after 30 s, %d processes do not use the limit of %d a second; units of each second: %v", members, limit, f.history(f.settings.First, now()))
 	return 0
 }
 
-// until waits for the beginning of a second, and a little, so that all is counted that
-// was given before.
+// until waits until 20 ms after the start of a second, so that all units of the seconds
+// before are counted.
 func (f *fleet) until(second int64) {
 	f.t.Helper()
 	select {
@@ -191,7 +191,7 @@ func (f *fleet) until(second int64) {
 	}
 }
 
-// history gives what was given in each second.
+// history returns the units of each second in [from, to).
 func (f *fleet) history(from, to int64) []int64 {
 	var sums []int64
 	for s := from; s < to; s++ {
@@ -200,17 +200,17 @@ func (f *fleet) history(from, to int64) []int64 {
 	return sums
 }
 
-// never says that no second has more than the limit, of those before to and not before from.
+// never checks that no second in [from, to) has more units than the limit.
 func (f *fleet) never(limit, from, to int64) {
 	f.t.Helper()
 	for s := from; s < to; s++ {
 		if n := f.given(s); n > limit {
-			f.t.Errorf("second %d has %d units of %d: %v", s-f.orders.First, n, limit, f.history(f.orders.First, to))
+			f.t.Errorf("second %d has %d units, want at most %d; units of each second: %v", s-f.settings.First, n, limit, f.history(f.settings.First, to))
 		}
 	}
 }
 
-// used says that the seconds have at least so much of the limit.
+// used checks that the seconds in [from, to) use at least this part of the limit.
 func (f *fleet) used(part float64, limit, from, to int64) {
 	f.t.Helper()
 	var sum int64
@@ -218,7 +218,7 @@ func (f *fleet) used(part float64, limit, from, to int64) {
 		sum += n
 	}
 	if got := float64(sum) / float64(limit*(to-from)); got < part {
-		f.t.Errorf("used %.4f of %d a second: %v", got, limit, f.history(from, to))
+		f.t.Errorf("used %.4f of %d a second, want at least %v; units of each second: %v", got, limit, part, f.history(from, to))
 	} else {
 		f.t.Logf("used %.4f of %d a second", got, limit)
 	}

@@ -17,7 +17,7 @@ import (
 	"unsafe"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap" //nolint:depguard // etcd's client takes no other logger: this one says nothing
+	"go.uber.org/zap" //nolint:depguard // etcd's client accepts only a zap logger; this one discards all lines
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
@@ -26,30 +26,30 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// orders is what a process is told by its environment.
-type orders struct {
+// settings describes a process. The test passes it in the process's environment.
+type settings struct {
 	Endpoint  string         `json:"endpoint"`
 	ID        string         `json:"id"`
 	OnLoss    etcd.OnLoss    `json:"on_loss"`
 	Smoothing pace.Smoothing `json:"smoothing"`
-	Depth     int            `json:"depth"`  // how many shall wait at any time
-	Counts    string         `json:"counts"` // a file
-	First     int64          `json:"first"`  // the second that the file begins with
-	// Rate is how many units a second the process asks for; 0 keeps Depth waiting.
+	Depth     int            `json:"depth"`  // number of waiters at any time
+	Counts    string         `json:"counts"` // path of the file of counts
+	First     int64          `json:"first"`  // Unix time of the first count in the file
+	// Rate is the number of units that the process requests a second. With 0, Depth callers wait all the time.
 	Rate float64 `json:"rate,omitempty"`
 }
 
-const ordersVariable = "HEADGATE_TEST_FLEET"
+const settingsVariable = "HEADGATE_TEST_FLEET"
 
-// TestMain is the main of the processes of a fleet too.
+// TestMain runs the tests. In a process that a fleet started, it serves instead.
 func TestMain(m *testing.M) {
-	text := os.Getenv(ordersVariable)
+	text := os.Getenv(settingsVariable)
 	if text == "" {
 		flag.Parse()
-		_ = flag.Set("test.parallel", "8") // They wait for leases and edges more than they work.
+		_ = flag.Set("test.parallel", "8") // The tests mostly wait for leases and edges.
 		os.Exit(m.Run())
 	}
-	var o orders
+	var o settings
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -60,8 +60,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serve asks for units until it is told to stop.
-func (o orders) serve() error {
+// serve requests units until it receives SIGTERM.
+func (o settings) serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	counts, err := openCounts(o.Counts)
@@ -118,10 +118,10 @@ func (o orders) serve() error {
 	return nil
 }
 
-// seconds is how many seconds a file of counts has.
+// seconds is the number of seconds in a file of counts.
 const seconds = 600
 
-// openCounts maps a file of counts, which outlives the process.
+// openCounts maps a file of counts into memory. The counts remain when the process is killed.
 func openCounts(path string) ([]int64, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package pacing holds package pace to its promises with whole fleets: what 96
-// instances give in every second, in real time and in virtual time and with clocks
-// that are wrong, and how evenly one instance spreads its calls. Longer runs, and
-// those that need a machine with nothing else to do, are TestSoak….
+// Package pacing tests the promises of package pace with fleets of 96 instances. The tests
+// measure the units of every second, in real and virtual time and with clock errors. They also
+// measure how evenly one instance spreads its calls. TestSoak… are the long tests, and the
+// tests that need an otherwise idle machine.
 package pacing

@@ -13,48 +13,47 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// instances is how many the fleets have: as many as those of the campaign that was 300,000
-// requests a second.
+// instances is the number of instances in a fleet. docs/pacing.md uses the same number.
 const instances = 96
 
-// fleet is the pacers of one provider, whose windows are of a second.
+// fleet has the pacers of one provider, with windows of a second.
 type fleet struct {
-	order
+	settings
 
 	members []*instance
-	// The seconds whose use is judged.
+	// The first second and the number of seconds in which judge measures the used units.
 	first, seconds int64
 }
 
-// instance is one pacer, and what it has given.
+// instance is one pacer, with the units that it has given.
 type instance struct {
 	*pace.Pacer
 
-	ahead time.Duration // how far its clock is
-	set   bool          // Its clock is set: what counts is when somebody is told.
-	keep  bool          // times, too
+	ahead time.Duration // error of its clock
+	set   bool          // its clock is set during the test: record the time of the callback
+	keep  bool          // also record times
 
 	mu      sync.Mutex
-	windows map[int64]int64 // units by the windows of its own clock
+	windows map[int64]int64 // units by window of its own clock
 	times   []headgate.Instant
 	failed  error
 }
 
-// order says what a fleet is like.
-type order struct {
+// settings describes a fleet.
+type settings struct {
 	limit     int64
 	instances int
 	smoothing pace.Smoothing
-	keep      bool                             // when each unit was given
-	ahead     func(instance int) time.Duration // how far clocks are; nil: not at all
-	wall      func() headgate.Instant          // a clock that is set meanwhile; nil: none
-	late      time.Duration                    // how late the machine may wake somebody
+	keep      bool                             // record the time of each unit
+	ahead     func(instance int) time.Duration // clock errors; nil means none
+	wall      func() headgate.Instant          // a clock that is set during the test; nil means none
+	late      time.Duration                    // maximum delay of the machine's timers
 }
 
-// start makes a fleet. Its instances have their plans when it returns.
-func start(t *testing.T, o order) *fleet {
+// start returns a fleet after all its instances have their plans.
+func start(t *testing.T, o settings) *fleet {
 	t.Helper()
-	f := &fleet{order: o}
+	f := &fleet{settings: o}
 	for i := range o.instances {
 		plan, err := schedule.Even(o.limit, time.Second, o.instances, i)
 		if err != nil {
@@ -83,16 +82,16 @@ func start(t *testing.T, o order) *fleet {
 	return f
 }
 
-// close ends the pacers, after which nothing is given any more.
+// close closes the pacers. After that, no units are given.
 func (f *fleet) close() {
 	for _, in := range f.members {
 		in.Close()
 	}
 }
 
-// saturate lets so many wait on each instance that there are always some, whatever
-// a window gives, and each who has been served comes back at once. What is open already
-// is taken at once, by calls within calls, as many as a window has units.
+// saturate adds so many waiters to each instance that some always wait. Each served waiter
+// returns at once. Units that are already open are taken by nested calls, as many as a window
+// has units.
 func (f *fleet) saturate() {
 	waiters := min(f.limit/int64(len(f.members)), 1024) + 2
 	for _, in := range f.members {
@@ -103,7 +102,7 @@ func (f *fleet) saturate() {
 	}
 }
 
-// again gives a callback that writes down what it was given and asks for the next.
+// again returns a callback that records its result and acquires the next unit.
 func (in *instance) again() (f func(headgate.Instant, error)) {
 	f = func(at headgate.Instant, err error) {
 		if in.note(at, err) {
@@ -113,7 +112,7 @@ func (in *instance) again() (f func(headgate.Instant, error)) {
 	return f
 }
 
-// note writes down what somebody was told, and says whether it was a unit.
+// note records the result of a callback, and reports whether it was a unit.
 func (in *instance) note(at headgate.Instant, err error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -134,11 +133,11 @@ func (in *instance) note(at headgate.Instant, err error) bool {
 	return true
 }
 
-// settle is how long after a second the pacers have told all who were served in it.
+// settle is the time after a second in which the pacers call all callbacks of that second.
 const settle = 150 * time.Millisecond
 
-// run lets whole seconds pass, of which the first begins with the next second, so that all
-// instances have begun, and ends the fleets a little after the last.
+// run waits for whole seconds, beginning with the next second, so that all instances have
+// begun. Shortly after the last second, run ends the fleets.
 func run(t *testing.T, seconds int64, fleets ...*fleet) {
 	t.Helper()
 	first := time.Now().Unix() + 1
@@ -149,9 +148,9 @@ func run(t *testing.T, seconds int64, fleets ...*fleet) {
 	}
 }
 
-// runUntilUsed is run in real time, on a machine that may be busy with something else, and a
-// second late: it goes on until each fleet has used so much of its limit in as many
-// seconds in a row, or for five times as long.
+// runUntilUsed is run in real time, on a machine that may be busy and delay a fleet by a
+// second. runUntilUsed waits until each fleet has used enough of its limit in this number of
+// consecutive seconds. It gives up after five times as long.
 func runUntilUsed(t *testing.T, seconds int64, fleets ...*fleet) {
 	t.Helper()
 	first := time.Now().Unix() + 1
@@ -168,18 +167,18 @@ func runUntilUsed(t *testing.T, seconds int64, fleets ...*fleet) {
 	}
 }
 
-// end ends a fleet, and reports what it was told wrongly.
+// end closes a fleet, and reports the errors that callbacks received.
 func (f *fleet) end(t *testing.T) {
 	t.Helper()
 	f.close()
 	for i, in := range f.members {
 		if in.failed != nil {
-			t.Errorf("limit %d, instance %d: %v", f.limit, i, in.failed)
+			t.Errorf("limit %d, instance %d: a callback received the error %v", f.limit, i, in.failed)
 		}
 	}
 }
 
-// used gives how much of the limit of the seconds that are judged was used.
+// used returns the used fraction of the limit in the judged seconds.
 func (f *fleet) used() float64 {
 	sums, all := f.sums(), int64(0)
 	for w := range f.seconds {
@@ -188,22 +187,22 @@ func (f *fleet) used() float64 {
 	return float64(all) / float64(f.limit*f.seconds)
 }
 
-// judge holds that never was more than the limit given in a second, and that so much of it was
-// used in those that are judged.
+// judge checks that no second has more units than the limit. It also checks that at least this
+// fraction of the limit was used in the judged seconds.
 func (f *fleet) judge(t *testing.T, least float64) {
 	t.Helper()
 	for w, sum := range f.sums() {
 		if sum > f.limit {
-			t.Errorf("limit %d, second %d: %d were given", f.limit, w, sum)
+			t.Errorf("limit %d: %d units were given in second %d, want at most the limit", f.limit, sum, w)
 		}
 	}
-	t.Logf("limit %d, %v: %.3f %% used", f.limit, f.smoothing, 100*f.used())
+	t.Logf("limit %d, %v: %.3f %% of the limit used", f.limit, f.smoothing, 100*f.used())
 	if f.used() < least {
-		t.Errorf("limit %d, %v: %.3f %% were used, want %.1f %%", f.limit, f.smoothing, 100*f.used(), 100*least)
+		t.Errorf("limit %d, %v: %.3f %% of the limit was used, want at least %.1f %%", f.limit, f.smoothing, 100*f.used(), 100*least)
 	}
 }
 
-// sleepUntil passes time: that of a bubble, or the machine's, which is what is measured.
+// sleepUntil sleeps in virtual time inside a synctest bubble, and in real time elsewhere.
 func sleepUntil(when time.Time) {
-	time.Sleep(time.Until(when)) //nolint:forbidigo // as above
+	time.Sleep(time.Until(when)) //nolint:forbidigo // the tests measure time
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// sums gives the units of all instances in each window, each by its own clock.
+// sums returns the units of all instances in each window. Each instance counts windows by its own clock.
 func (f *fleet) sums() map[int64]int64 {
 	sums := map[int64]int64{}
 	for _, in := range f.members {
@@ -23,7 +23,7 @@ func (f *fleet) sums() map[int64]int64 {
 	return sums
 }
 
-// times gives when units were given, by the right clock and in order.
+// times returns the times of all units on a correct clock, in order.
 func (f *fleet) times() []headgate.Instant {
 	var all []headgate.Instant
 	for _, in := range f.members {
@@ -35,9 +35,9 @@ func (f *fleet) times() []headgate.Instant {
 	return all
 }
 
-// most gives the most units in any interval of a length, open at its end, and when such
-// an interval begins. It needs to look only at those that begin with a unit: moved to
-// its first unit, an interval loses none.
+// most returns the most units in any half-open interval of a length, and the start of such an
+// interval. It checks only intervals that begin with a unit: an interval that is moved to its
+// first unit loses no unit.
 func most(times []headgate.Instant, length time.Duration) (units int64, from headgate.Instant) {
 	begins := 0
 	for i := range times {
@@ -51,7 +51,7 @@ func most(times []headgate.Instant, length time.Duration) (units int64, from hea
 	return units, from
 }
 
-// slots counts the times of so many slots from a time on.
+// slots returns the number of times in each of n slots, beginning at from.
 func slots(times []headgate.Instant, from headgate.Instant, slot time.Duration, n int) []float64 {
 	counts := make([]float64, n)
 	for _, at := range times {
@@ -62,7 +62,7 @@ func slots(times []headgate.Instant, from headgate.Instant, slot time.Duration, 
 	return counts
 }
 
-// variation gives the standard deviation as a part of the mean.
+// variation returns the standard deviation divided by the mean.
 func variation(counts []float64) float64 {
 	mean, square := 0.0, 0.0
 	for _, c := range counts {
@@ -74,7 +74,7 @@ func variation(counts []float64) float64 {
 	return math.Sqrt(square) / mean
 }
 
-// percentile gives the least value that is not below so many percent of them.
+// percentile returns the smallest value that is at least as large as percent of the values.
 func percentile(values []time.Duration, percent int) time.Duration {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {
@@ -83,7 +83,7 @@ func percentile(values []time.Duration, percent int) time.Duration {
 	return sorted[max((len(sorted)*percent+99)/100-1, 0)]
 }
 
-// TestJudges: the judges see one unit too many, wherever it is.
+// TestJudges checks the measuring functions of this file.
 func TestJudges(t *testing.T) {
 	ms := func(values ...int64) (times []headgate.Instant) {
 		for _, v := range values {
@@ -103,23 +103,23 @@ func TestJudges(t *testing.T) {
 		{ms(5, 5, 5, 1004, 1005), 4, 5},
 	} {
 		if n, from := most(c.times, time.Second); n != c.most || from != ms(c.from)[0] {
-			t.Errorf("%v: %d from %v, want %d from %d ms", c.times, n, from, c.most, c.from)
+			t.Errorf("times %v: got %d units from %v on, want %d from %d ms on", c.times, n, from, c.most, c.from)
 		}
 	}
-	f := fleet{order: order{limit: 4}, first: 1, seconds: 2, members: []*instance{
+	f := fleet{settings: settings{limit: 4}, first: 1, seconds: 2, members: []*instance{
 		{windows: map[int64]int64{0: 9, 1: 2, 2: 3}}, {windows: map[int64]int64{1: 1, 3: 9}},
 	}}
 	if got := f.sums(); !maps.Equal(got, map[int64]int64{0: 9, 1: 3, 2: 3, 3: 9}) || f.used() != 0.75 {
-		t.Errorf("sums %v, %v used", got, f.used())
+		t.Errorf("got sums %v and a used fraction of %v, want 0.75", got, f.used())
 	}
 	counts := slots(ms(990, 1000, 1009, 1010, 1029, 1030), 1_000_000_000, 10*time.Millisecond, 3)
 	if !slices.Equal(counts, []float64{2, 1, 1}) {
-		t.Errorf("slots %v", counts)
+		t.Errorf("slots returns %v, want [2 1 1]", counts)
 	}
 	if v := variation([]float64{100, 0, 0, 0}); math.Abs(v-math.Sqrt(3)) > 1e-9 {
-		t.Errorf("variation %v", v)
+		t.Errorf("variation returns %v, want the square root of 3", v)
 	}
 	if p := percentile([]time.Duration{4, 1, 3, 2}, 75); p != 3 {
-		t.Errorf("percentile %v", p)
+		t.Errorf("percentile returns %v, want 3ns", p)
 	}
 }

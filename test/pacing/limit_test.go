@@ -10,20 +10,19 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// leastUsed is how much of the limit must be used when more is always wanted. Of permits that
-// open one after the other those are lost that open just before the end of a window,
-// when the machine is late by then: in virtual time it never is.
+// leastUsed is the minimum used fraction of the limit under constant demand. With spread
+// permits, a delayed machine loses permits that open just before the end of a window. There
+// are no delays in virtual time.
 const (
 	leastUsed         = 0.995
 	leastUsedWhenLate = 0.9
 )
 
-// TestLimit: at no limit do 96 instances give more in a second than it, and they give it
-// all.
+// TestLimit checks that 96 instances give at most the limit in each second, and use all of it.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	const seconds = 4
-	orders := []order{
+	all := []settings{
 		{limit: 10},
 		{limit: 95},
 		{limit: 1_000},
@@ -32,7 +31,7 @@ func TestLimit(t *testing.T) {
 		{limit: 1_000, smoothing: pace.PID},
 	}
 	var fleets []*fleet
-	for _, o := range orders {
+	for _, o := range all {
 		o.instances = instances
 		f := start(t, o)
 		f.saturate()
@@ -44,7 +43,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// leastInRealTime is how much of the limit a fleet must use on a machine that is late now and then.
+// leastInRealTime returns the minimum used fraction of the limit on a machine with some delays.
 func leastInRealTime(f *fleet) float64 {
 	if f.smoothing == pace.Off {
 		return leastUsed
@@ -52,8 +51,8 @@ func leastInRealTime(f *fleet) float64 {
 	return leastUsedWhenLate
 }
 
-// TestLimitInVirtualTime: the same at rates that this machine is too small for, and
-// however the permits are spread.
+// TestLimitInVirtualTime is TestLimit with all smoothings, and with rates that are too high
+// for one machine in real time.
 func TestLimitInVirtualTime(t *testing.T) {
 	spreads := []pace.Smoothing{pace.Off, pace.EvenSpread, pace.PID}
 	for _, c := range []struct {
@@ -71,7 +70,7 @@ func TestLimitInVirtualTime(t *testing.T) {
 			t.Run(fmt.Sprint(c.limit, " ", smoothing), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					sleepUntil(time.Now().Add(870 * time.Millisecond)) // Fleets start in the middle of a second.
-					f := start(t, order{limit: c.limit, instances: instances, smoothing: smoothing})
+					f := start(t, settings{limit: c.limit, instances: instances, smoothing: smoothing})
 					f.saturate()
 					run(t, c.seconds, f)
 					f.judge(t, leastUsed)
@@ -81,7 +80,7 @@ func TestLimitInVirtualTime(t *testing.T) {
 	}
 }
 
-// tenthIfRaced makes a large limit smaller where the race detector makes all ten times as slow.
+// tenthIfRaced reduces a large limit under the race detector, which makes the test ten times as slow.
 func tenthIfRaced(limit int64) int64 {
 	if race.On {
 		return limit / 10

@@ -11,13 +11,13 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// TestMemoryOfWaiters: a million who wait, each with a callback of its own and a
-// deadline, take at most 250 MB.
+// TestMemoryOfWaiters checks that a million waiters, each with a callback and a deadline, use
+// at most 250 MB.
 func TestMemoryOfWaiters(t *testing.T) {
-	const most = 250 // bytes each
+	const most = 250 // bytes for each waiter
 	waiters := int(tenthIfRaced(1_000_000))
-	// Some hundred a second: the last of a million is served within hours, and hardly
-	// anybody while they come.
+	// The limit is some hundred a second. Almost no waiter is served while the test adds
+	// them, and no waiter waits longer than its deadline of a day.
 	const day = 24 * time.Hour
 	plan, err := schedule.Even(20_000_000, day, 1, 0)
 	if err != nil {
@@ -41,16 +41,16 @@ func TestMemoryOfWaiters(t *testing.T) {
 	used := heap() - before
 	n := p.Stats().Waiters
 	if n < waiters*99/100 {
-		t.Fatalf("%d wait, want %d", n, waiters)
+		t.Fatalf("%d callers wait, want at least 99 %% of %d", n, waiters)
 	}
-	t.Logf("%d wait, and use %d MB: %d bytes each", n, used/1_000_000, used/int64(n))
+	t.Logf("%d waiters use %d MB, %d bytes each", n, used/1_000_000, used/int64(n))
 	if used > int64(n)*most {
-		t.Errorf("%d wait, and use %d bytes each, want at most %d", n, used/int64(n), most)
+		t.Errorf("%d waiters use %d bytes each, want at most %d", n, used/int64(n), most)
 	}
 }
 
-// heap gives the bytes of the heap that are in use, the free parts of spans among them,
-// once garbage is collected: what is in pools goes with the third collection.
+// heap returns the heap bytes in use after garbage collection, including the free parts of
+// spans. Only the third collection frees pooled objects.
 func heap() int64 {
 	for range 3 {
 		runtime.GC()

@@ -10,28 +10,28 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// The bars of smoothing, for one instance with 10,000 a second.
+// The tests require these values of one instance with a limit of 10,000 a second.
 const (
 	smoothLimit   = 10_000
 	slot          = 10 * time.Millisecond
-	mostVariation = 0.2 // of the counts of slots, when more is asked for than there is
+	mostVariation = 0.2 // of the slots' counts, when demand exceeds the limit
 	leastSmoothed = 0.99
-	mostAdded     = 2500 * time.Microsecond // to 99 of 100 calls, when half the limit is asked for
+	mostAdded     = 2500 * time.Microsecond // 99th percentile of the waits, with a demand of half the limit
 )
 
-// demand is what one instance is asked for. Nobody waits for more than a second.
+// demand is the demand on one instance. No caller waits longer than a second.
 type demand struct {
 	*fleet
 
 	from  time.Time       // the first second
-	waits []time.Duration // of those who were served
+	waits []time.Duration // waiting times of the served callers
 }
 
-// ask asks an instance that paces so for as many permits at each of the moments of a second,
-// for some seconds.
-func ask(t *testing.T, smoothing pace.Smoothing, seconds, moments, each int64) *demand {
+// demandOf starts one instance with the smoothing, and requests each permits at a number of
+// moments in each second.
+func demandOf(t *testing.T, smoothing pace.Smoothing, seconds, moments, each int64) *demand {
 	t.Helper()
-	f := start(t, order{limit: smoothLimit, instances: 1, smoothing: smoothing, keep: true})
+	f := start(t, settings{limit: smoothLimit, instances: 1, smoothing: smoothing, keep: true})
 	d := &demand{fleet: f, from: time.Now().Truncate(time.Second).Add(time.Second)}
 	f.first, f.seconds = d.from.Unix(), seconds
 	for k := range seconds * moments {
@@ -58,25 +58,25 @@ func (d *demand) once(in *instance) {
 	})
 }
 
-// judgeVariation holds that the slots of so many seconds are nearly alike, or, without
-// smoothing, that nearly all is in one of each second.
+// judgeVariation checks that the slots of the seconds have nearly equal counts. Without
+// smoothing, it checks that one slot of each second has nearly all permits.
 func (d *demand) judgeVariation(t *testing.T, seconds int) {
 	t.Helper()
 	v := variation(slots(d.times(), headgate.Instant(d.from.UnixNano()), slot, seconds*int(time.Second/slot)))
 	t.Logf("%v: coefficient of variation %.3f", d.smoothing, v)
 	if d.smoothing != pace.Off && v > mostVariation || d.smoothing == pace.Off && v < 9 {
-		t.Errorf("%v: coefficient of variation %.3f, want at most %v, and about 10 without smoothing", d.smoothing, v, mostVariation)
+		t.Errorf("%v: coefficient of variation %.3f, want at most %v, or at least 9 without smoothing", d.smoothing, v, mostVariation)
 	}
 }
 
-// TestSmoothing: when three times the limit is asked for as each second begins, the
-// permits of a second are spread over it, and hardly one is lost.
+// TestSmoothing has a demand of three times the limit at the start of each second. The permits
+// are spread over the second, and at most one percent is lost.
 func TestSmoothing(t *testing.T) {
 	const seconds = 3
 	for _, smoothing := range []pace.Smoothing{pace.Off, pace.EvenSpread, pace.PID} {
 		t.Run(smoothing.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := ask(t, smoothing, seconds, 1, 3*smoothLimit)
+				d := demandOf(t, smoothing, seconds, 1, 3*smoothLimit)
 				d.judge(t, leastSmoothed)
 				d.judgeVariation(t, seconds)
 			})
@@ -84,38 +84,38 @@ func TestSmoothing(t *testing.T) {
 	}
 }
 
-// TestSmoothingIsFree: who asks for half the limit evenly does not wait for it.
+// TestSmoothingIsFree checks that even demand of half the limit hardly waits.
 func TestSmoothingIsFree(t *testing.T) {
 	for _, smoothing := range []pace.Smoothing{pace.EvenSpread, pace.PID} {
 		t.Run(smoothing.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { ask(t, smoothing, 2, smoothLimit/2, 1).judgeWaits(t, smoothLimit) })
+			synctest.Test(t, func(t *testing.T) { demandOf(t, smoothing, 2, smoothLimit/2, 1).judgeWaits(t, smoothLimit) })
 		})
 	}
 }
 
-// judgeWaits holds that so many were served, of whom 99 of 100 waited no longer than the bar.
+// judgeWaits checks the number of served callers, and that the 99th percentile of their waits is at most mostAdded.
 func (d *demand) judgeWaits(t *testing.T, served int) {
 	t.Helper()
 	p99 := percentile(d.waits, 99)
-	t.Logf("%d were served, and waited %v at p99", len(d.waits), p99)
+	t.Logf("%d callers were served, with a p99 wait of %v", len(d.waits), p99)
 	if len(d.waits) != served || p99 > mostAdded {
-		t.Errorf("%d were served, and waited %v at p99, want %d and %v", len(d.waits), p99, served, mostAdded)
+		t.Errorf("%d callers were served with a p99 wait of %v, want %d and at most %v", len(d.waits), p99, served, mostAdded)
 	}
 }
 
-// TestLearning: half the limit that is asked for at once as each second begins is no harm.
-// PID learns so, and makes it wait for the less; even smoothing cannot know.
+// TestLearning has a burst of half the limit at the start of each second. PID learns that the
+// burst is harmless, and delays it less than even smoothing.
 func TestLearning(t *testing.T) {
 	waits := map[pace.Smoothing]time.Duration{}
 	for _, smoothing := range []pace.Smoothing{pace.EvenSpread, pace.PID} {
 		synctest.Test(t, func(t *testing.T) {
 			const seconds = 8
-			d := ask(t, smoothing, seconds, 1, smoothLimit/2)
+			d := demandOf(t, smoothing, seconds, 1, smoothLimit/2)
 			waits[smoothing] = percentile(d.waits[len(d.waits)-smoothLimit/2:], 99)
-			t.Logf("%v: %v at p99 in the last second", smoothing, waits[smoothing])
+			t.Logf("%v: the p99 wait in the last second is %v", smoothing, waits[smoothing])
 		})
 	}
 	if even, pid := waits[pace.EvenSpread], waits[pace.PID]; even < 450*time.Millisecond || pid > even/4 {
-		t.Errorf("waits at p99: %v with even, %v with pid, want half a second and a quarter of that", even, pid)
+		t.Errorf("the p99 wait is %v with even and %v with pid; want at least 450ms, and a quarter of it with pid", even, pid)
 	}
 }

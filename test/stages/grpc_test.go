@@ -17,7 +17,7 @@ import (
 	"github.com/headgate/headgate/middleware/grpclimit"
 )
 
-// called is the service of gRPC. A call with the metadata "panic" panics.
+// called is the gRPC service. A call with the metadata "panic" panics.
 type called struct {
 	testgrpc.UnimplementedTestServiceServer
 }
@@ -45,7 +45,7 @@ func (called) FullDuplexCall(s testgrpc.TestService_FullDuplexCallServer) error 
 	}
 }
 
-// errPanic is what servers that stay alive make of a panic.
+// errPanic is the answer of a server that recovers from a panic.
 var errPanic = status.Error(codes.Internal, "a panic")
 
 func client(t *testing.T, c *crowd) testgrpc.TestServiceClient {

@@ -17,7 +17,7 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// service is what the fronts stand before.
+// service is the service behind the fronts.
 func service(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/panic":
@@ -34,7 +34,7 @@ func service(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// upgrade turns the connection into one that echoes, until the client leaves.
+// upgrade turns the connection into an echo until the client leaves.
 func upgrade(w http.ResponseWriter) {
 	conn, in, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -46,7 +46,7 @@ func upgrade(w http.ResponseWriter) {
 	_, _ = io.Copy(conn, in)
 }
 
-// ask makes a request, and reads the answer or what there is of it.
+// ask sends a request, and reads the answer as far as it arrives.
 func ask(ctx context.Context, client *http.Client, method, address string, body io.Reader) {
 	r, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
@@ -140,7 +140,7 @@ func serve(t *testing.T, c *crowd, front string, version int) string {
 	return "http://" + ln.Addr().String()
 }
 
-// TestSlotsOfHTTP: at most three requests are in flight, and every slot comes back: after
+// TestSlotsOfHTTP: at most three requests are in flight, and every slot is released: after
 // refusals, panics, resets, clients that leave while they wait, upgrades, streams and reloads.
 func TestSlotsOfHTTP(t *testing.T) { slotsOfHTTP(t, inTest) }
 
@@ -163,7 +163,7 @@ func slotsOfHTTP(t *testing.T, requests int) {
 				ways = append(ways, func(ctx context.Context) { ask(ctx, client, http.MethodPost, at+"/upload", slowly()) })
 				c.run(t, requests, ways)
 				if n := c.slots.streams.Load(); n > 0 != (version == 1) {
-					t.Errorf("the stage was told of %d streams: upgrades are of HTTP/1.1", n)
+					t.Errorf("the stage got %d streams: only HTTP/1.1 has upgrades", n)
 				}
 			})
 		}

@@ -4,7 +4,7 @@ package stages
 
 import "testing"
 
-// TestSoakSlots makes 10,000 requests by each front and protocol.
+// TestSoakSlots sends 10,000 requests by each front and protocol.
 func TestSoakSlots(t *testing.T) {
 	slotsOfHTTP(t, 10_000)
 	slotsOfGRPC(t, 10_000)

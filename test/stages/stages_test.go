@@ -1,5 +1,5 @@
-// Package stages takes a stage of admission through every front: the proxy, the middleware of
-// net/http and the interceptors of gRPC.
+// Package stages tests a stage of admission in every front: the proxy, the middleware for
+// net/http and the interceptors for gRPC.
 package stages
 
 import (
@@ -22,14 +22,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	inTest  = 2000 // requests by each front and protocol; `make soak` makes 10,000
+	inTest  = 2000 // requests by each front and protocol; `make soak` sends 10,000
 	callers = 50
 	most    = 3 // requests in flight
 	queue   = 24
-	settled = 10 * time.Second // within which what is left of the last requests ends
+	settled = 10 * time.Second // time for the last requests to end
 )
 
-// streamed is a stage that is told of streams.
+// streamed is a stage that counts streams.
 type streamed struct {
 	*atmost.Stage
 
@@ -39,8 +39,8 @@ type streamed struct {
 // Stream implements guard.StreamStage.
 func (s *streamed) Stream(*guard.Pass) { s.streams.Add(1) }
 
-// crowd is a guard with the stage, which is loaded again all the time, and a rule that lets
-// requests wait and refuses some.
+// crowd is a guard with the stage and a rule that delays some requests and refuses others. The
+// guard is reloaded all the time.
 type crowd struct {
 	guard *guard.Guard
 	slots *streamed
@@ -83,8 +83,8 @@ func newCrowd(t *testing.T) *crowd {
 	return c
 }
 
-// run has callers make all requests, each in one of the ways by chance, and half of them with
-// a time after which the caller leaves. Then no slot is used, and nobody waits.
+// run sends all requests. Each takes a random way, and half of them have a deadline after which
+// the caller leaves. Afterwards no slot is used, and no request waits.
 func (c *crowd) run(t *testing.T, requests int, ways []func(ctx context.Context)) {
 	t.Helper()
 	var all sync.WaitGroup
