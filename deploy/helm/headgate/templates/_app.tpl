@@ -2,7 +2,7 @@
 {{- define "headgate.app" -}}
 {{- $app := .Values.app -}}
 - name: {{ $app.name }}
-  {{- $_ := required "app.image.repository is missing: state the image of the service, as in --set app.image.repository=kyc" $app.image.repository }}
+  {{- $_ := required "app.image.repository is missing: set the image of the service, for example --set app.image.repository=kyc" $app.image.repository }}
   image: {{ include "headgate.image" $app.image | quote }}
   imagePullPolicy: {{ $app.image.pullPolicy }}
   {{- range $field := list "command" "args" "env" "envFrom" "resources" "startupProbe" "livenessProbe" "readinessProbe" "securityContext" "volumeMounts" }}
@@ -19,7 +19,7 @@
   lifecycle:
     {{- toYaml $app.lifecycle | nindent 4 }}
   {{- else if $drain }}
-  # Headgate sends it what is under way, until it has drained.
+  # Headgate forwards requests to this container until Headgate has drained.
   lifecycle:
     preStop:
       sleep: {seconds: {{ $drain }}}

@@ -23,12 +23,12 @@
 {{- mustMergeOverwrite (deepCopy .Values.config) $own | toYaml -}}
 {{- end -}}
 
-{{/* The section fair_share. */}}
+{{/* The section fair_share of headgate.yaml. */}}
 {{- define "headgate.fairShare" -}}
 {{- with .Values.fairShare -}}
 client: {{ .client | quote }}
 anonymous: {{ .anonymous | quote }}
-capacity: {{ required "fairShare.capacity is missing: state what one replica can take in a cycle, as in --set fairShare.capacity=400" .capacity | int64 }}
+capacity: {{ required "fairShare.capacity is missing: set the capacity of a replica per cycle, for example --set fairShare.capacity=400" .capacity | int64 }}
 cycle: {{ .cycle }}
 reservation: {{ .reservation }}
 division: {{ .division }}

@@ -1,5 +1,5 @@
 {{/*
-The sidecar, for the pods of this chart and of others. In a chart that depends on this one:
+The sidecar, for the pods of this chart and of other charts. Use it in a dependent chart:
 
   metadata:
     annotations:
@@ -31,7 +31,7 @@ container ends after all other containers: the service would end while requests 
       containerPort: {{ int $headgate.ports.proxy }}
     - name: health
       containerPort: {{ int $headgate.ports.health }}
-  # Patient: under overload, with no processor left, it is slow and must not be taken away too.
+  # The limits are generous: an overloaded proxy answers slowly, and a restart would make the overload worse.
   livenessProbe:
     httpGet: {path: /healthz, port: health}
     periodSeconds: 10
@@ -43,7 +43,7 @@ container ends after all other containers: the service would end while requests 
     timeoutSeconds: 3
     failureThreshold: 3
   {{- if $headgate.preStopSeconds }}
-  # It goes on serving until balancers have heard that the pod stops.
+  # The sidecar serves until load balancers have removed the pod.
   lifecycle:
     preStop:
       sleep: {seconds: {{ int $headgate.preStopSeconds }}}
@@ -53,7 +53,7 @@ container ends after all other containers: the service would end while requests 
   securityContext:
     {{- toYaml $headgate.securityContext | nindent 4 }}
   volumeMounts:
-    # The folder and not the file (subPath): only a folder changes with its ConfigMap.
+    # This mounts the folder instead of the file (subPath), because only a folder follows changes of the ConfigMap.
     - name: headgate-config
       mountPath: /etc/headgate
       readOnly: true
