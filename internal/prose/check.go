@@ -27,16 +27,12 @@ func (f Fault) String() string {
 const phrasesFile = "internal/prose/patterns.go"
 
 // Check reads the Go files and Markdown pages of a tree and returns the faults. It omits
-// faults that an exception allows, and faults of unfinished places. An exception or a place
-// without a fault is an error, so that both lists only become shorter.
-func Check(tree fs.FS) ([]Fault, error) {
-	return checkAll(tree, strings.Fields(unfinished), exceptions())
-}
+// faults that an exception allows. An exception without a fault is an error.
+func Check(tree fs.FS) ([]Fault, error) { return checkAll(tree, exceptions()) }
 
-func checkAll(tree fs.FS, places []string, allowed []exception) ([]Fault, error) {
+func checkAll(tree fs.FS, allowed []exception) ([]Fault, error) {
 	c := checker{tree: tree, patterns: allPatterns(), allowed: allowed, used: map[exception]bool{}}
 	var faults []Fault
-	inPlace := map[string]bool{}
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			if err == nil && name != "." && passedOver(name) {
@@ -45,18 +41,9 @@ func checkAll(tree fs.FS, places []string, allowed []exception) ([]Fault, error)
 			return err
 		}
 		found, err := c.file(name)
-		if place := placeOf(name, places); place != "" {
-			inPlace[place] = inPlace[place] || len(found) > 0
-			return err
-		}
 		faults = append(faults, found...)
 		return err
 	})
-	for _, place := range places {
-		if !inPlace[place] {
-			err = errors.Join(err, fmt.Errorf("%s has no fault: remove it from the list of unfinished places", place))
-		}
-	}
 	for _, e := range allowed {
 		if !c.used[e] {
 			err = errors.Join(err, fmt.Errorf("the exception for %s is not needed: remove it", e.file))
@@ -69,16 +56,6 @@ func checkAll(tree fs.FS, places []string, allowed []exception) ([]Fault, error)
 func passedOver(folder string) bool {
 	base := path.Base(folder)
 	return strings.HasPrefix(base, ".") || slices.Contains([]string{"testdata", "node_modules", "results", "bin"}, base)
-}
-
-// placeOf returns the place that a file belongs to: its own name, its folder, or "".
-func placeOf(name string, places []string) string {
-	for _, place := range []string{name, path.Dir(name)} {
-		if slices.Contains(places, place) {
-			return place
-		}
-	}
-	return ""
 }
 
 // checker searches the files of a tree for patterns.
