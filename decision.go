@@ -85,6 +85,15 @@ const (
 	// AnonymousClient means that the request does not identify its client, so no share
 	// applies to it. RetryAfter is 0.
 	AnonymousClient
+	// ThrottleFull means that the service has as many requests as it can do, and the queue
+	// before it is full. RetryAfter is the time that the queued work takes to drain.
+	ThrottleFull
+	// ThrottleEvicted means that the request was queued for the service, and more important
+	// work took its place. RetryAfter is the time that the queued work takes to drain.
+	ThrottleEvicted
+	// ThrottleDeadline means that the service could not answer before the deadline of the
+	// request. RetryAfter is the time that the queued work takes to drain.
+	ThrottleDeadline
 	reasonCount
 )
 
@@ -96,7 +105,7 @@ const ReasonCount = int(reasonCount)
 var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
 	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned", "too_many_waiters",
-	"over_share", "anonymous_client",
+	"over_share", "anonymous_client", "throttle_full", "throttle_evicted", "throttle_deadline",
 }
 
 // String returns the name that metrics, logs and problem bodies show.
@@ -110,7 +119,12 @@ func (r Reason) String() string {
 // Overloaded reports whether the server, not the client, causes a refusal for this
 // reason. HTTP then answers 503 and gRPC answers UNAVAILABLE, whatever the rule says.
 func (r Reason) Overloaded() bool {
-	return r == StoreFull || r == StoreUnavailable || r == TooManyWaiters
+	switch r {
+	case StoreFull, StoreUnavailable, TooManyWaiters, ThrottleFull, ThrottleEvicted, ThrottleDeadline:
+		return true
+	default:
+		return false
+	}
 }
 
 // Reasons lists every reason, in the order of the constants.

@@ -1,0 +1,128 @@
+package throttle
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// room reports whether the service may get the request now. A request with more work than
+// CPUInFlight goes alone.
+func (t *Throttler) room(r *Request) bool {
+	if t.config.Concurrency > 0 {
+		return t.inFlight < t.config.Concurrency
+	}
+	return t.inFlight == 0 || t.cpu+r.need.work <= t.config.CPUInFlight
+}
+
+// share returns the work that each active tenant may take in the time memory. Before the drain
+// rate is known, all work is within a share.
+func (t *Throttler) share() time.Duration {
+	rate, known := t.drain.rate()
+	if !known {
+		return maxTime
+	}
+	return time.Duration(rate * float64(memory) / float64(max(t.tenants.active, 1)))
+}
+
+// full reports whether the queue exceeds one of its bounds. One request may always wait.
+func (t *Throttler) full() bool {
+	if t.queue.length > t.config.MaxWaiters {
+		return true
+	}
+	rate, known := t.drain.rate()
+	most := rate * t.config.PartOfDeadline * float64(t.config.Deadline)
+	return known && t.queue.length > 1 && float64(t.queue.work) > most
+}
+
+// hopeless reports whether a request that waits for a time gets its answer after its deadline,
+// or probably does and is no probe.
+func (t *Throttler) hopeless(now headgate.Instant, r *Request, wait time.Duration) bool {
+	if now.Add(wait) > r.Deadline {
+		return true
+	}
+	return t.late(now, r, wait) && !r.level.probe(now)
+}
+
+// late reports whether the answer probably comes after the deadline: by the mean service time
+// and a multiple of its mean deviation.
+func (t *Throttler) late(now headgate.Instant, r *Request, wait time.Duration) bool {
+	if r.level == nil {
+		return false
+	}
+	doubt := sheddableDoubt
+	if r.Class.critical() {
+		doubt = criticalDoubt
+	}
+	span := r.need.time + time.Duration(doubt*float64(r.need.deviation))
+	return now.Add(wait+span) > r.Deadline
+}
+
+// The number of mean deviations beyond the mean that a service time is expected to take. Critical
+// requests get more benefit of the doubt. Decision record 23 has the figures of other values.
+const (
+	criticalDoubt  = 1.25
+	sheddableDoubt = 1.75
+)
+
+// refuse marks a request as refused, and computes when to try again.
+func (t *Throttler) refuse(r *Request, why headgate.Reason) headgate.Verdict {
+	r.Refusal, r.RetryAfter = why, t.RetryAfter()
+	r.release()
+	return headgate.Deny
+}
+
+// report lists a refused request for Next.
+func (t *Throttler) report(r *Request, why headgate.Reason) {
+	r.Refusal, r.RetryAfter, r.state = why, t.RetryAfter(), refused
+	if r.before = t.lastGone; r.before != nil {
+		r.before.after = r
+	} else {
+		t.gone = r
+	}
+	r.after, t.lastGone = nil, r
+}
+
+// unreport takes a request out of the list.
+func (t *Throttler) unreport(r *Request) {
+	if r.before != nil {
+		r.before.after = r.after
+	} else {
+		t.gone = r.after
+	}
+	if r.after != nil {
+		r.after.before = r.before
+	} else {
+		t.lastGone = r.before
+	}
+	r.release()
+}
+
+// release forgets what the Throttler kept in the request.
+func (r *Request) release() {
+	r.state, r.tenant, r.route, r.level, r.before, r.after = outside, nil, nil, nil, nil, nil
+}
+
+// RetryAfter returns the time that the queued work takes to drain.
+func (t *Throttler) RetryAfter() time.Duration { return t.drain.takes(t.queue.work) }
+
+// Load is the load of a Throttler at one time.
+type Load struct {
+	InFlight   int
+	CPU        time.Duration // predicted work of the requests in flight
+	Queued     [ClassCount]int
+	QueuedWork time.Duration // predicted
+	// Rate is the drain rate: work that ends per second of time with a queue. 0 is unknown.
+	Rate    float64
+	Tenants int // active
+}
+
+// Load returns the current load.
+func (t *Throttler) Load() Load {
+	l := Load{InFlight: t.inFlight, CPU: t.cpu, QueuedWork: t.queue.work, Tenants: t.tenants.active}
+	for i := range t.queue.buckets {
+		l.Queued[i%ClassCount] += t.queue.buckets[i].length
+	}
+	l.Rate, _ = t.drain.rate()
+	return l
+}

@@ -1,0 +1,72 @@
+// Package throttle decides how many requests a service gets at once, which of the others wait,
+// and which are refused. It is for a service that has too much work: then it does the most
+// useful part of the work, and the rest is refused early.
+//
+//	t, err := throttle.New(throttle.Config{Concurrency: 16, Deadline: 500 * time.Millisecond})
+//	verdict := t.Arrive(now, r)                            // Allow, Wait or Deny
+//	for r, verdict := t.Next(now); r != nil; ... { ... }   // whose wait has ended
+//	t.Leave(now, r, throttle.Ended{Work: reported})        // the request has ended
+//
+// The package reads no clock, and starts no goroutine. Its effort per request is O(log tenants).
+// With known tenants and routes, it allocates nothing.
+//
+// # Words
+//
+// The work of a request is the CPU time that the service reports, or else its service time: the
+// time from dispatch to the end. The drain rate is the work that ends per second of time in
+// which requests are queued: only then does the service show its capacity. A tenant is active
+// for 2 s after its last request, and while it has requests. The share of a tenant is the drain
+// rate divided by the number of active tenants.
+//
+// # Order
+//
+// Queued requests are in eight buckets, which follow each other:
+//
+//	within the share     critical_plus, critical, sheddable_plus, sheddable
+//	beyond the share     critical_plus, critical, sheddable_plus, sheddable
+//
+// The order keeps a tenant that marks all of its requests as critical from taking the place of
+// others: its work beyond the share goes last. A request gets its bucket when it arrives. Let u
+// be the work that the tenant's requests took lately, u = sum of work x exp(-age / 2 s), plus
+// the work of its queued requests, and s the work of a share in 2 s. A sheddable request is
+// within the share while u <= s. A critical one is within while u, of critical requests alone,
+// is at most 2 s.
+//
+// Inside a bucket the tenants get equal parts of the work, by start-time fair queueing (Goyal,
+// Vin, Cheng, 1996). The start tag of a tenant's first request is max(V, F): V is the start tag
+// of the request that left the bucket last, and F is the tag after the tenant's previous
+// request, which is its start tag plus its predicted work. The tenant with the earliest start
+// tag goes first. At the end of a request, F moves by the actual work less the predicted work.
+//
+// # Bounds
+//
+// The predicted work of all queued requests is at most
+//
+//	drain rate x PartOfDeadline x Deadline
+//
+// and the number of queued requests is at most MaxWaiters. One request may always wait. A
+// request beyond a bound takes the place of another one, or is refused itself. The last bucket
+// loses first, and in it the tenant with the most excess: queued work without its newest request.
+// This newest request goes. The size of a request that comes or goes counts neither here nor in
+// the share. Otherwise large requests would be refused more often than small ones, and a service
+// whose requests also wait would have too little work for its cores.
+//
+// A request is refused at once, and again before its dispatch, when its answer would probably
+// come after its deadline:
+//
+//	now + wait + mean service time + doubt x mean deviation > deadline
+//
+// doubt is 1.25 for critical requests and 1.75 for sheddable ones. The wait is the work ahead
+// divided by the drain rate. If a level of the predictor has learned nothing for 5 s, one request
+// goes to the service all the same: otherwise a route that was slow once would be refused for
+// ever.
+//
+// # Prediction
+//
+// Work, service time and deviation are exponentially weighted means, with weights of 1/32 and
+// 1/8, of the pair of route and tenant, of the route, or of all requests: the first of these with
+// at least 5 samples. Failed and cancelled requests teach nothing. A tenant's sample counts less
+// for its route the more of the route's last eight samples are from this tenant. Numbers of
+// tenants, routes and pairs are bounded: the one that was used longest ago gives way. A tenant
+// that finds no place shares one account with all others that find none.
+package throttle

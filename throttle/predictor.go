@@ -1,0 +1,128 @@
+package throttle
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// The predictor learns, for each pair of route and tenant, for each route, and for all requests,
+// the mean work, the mean service time, and the mean deviation of the service time.
+
+const (
+	// enough is the number of samples before a level is used.
+	enough = 5
+	// workWeight and timeWeight are the weights of a new sample. The service time changes with
+	// the load of the service, so it follows faster than the work.
+	workWeight, timeWeight = 1.0 / 32, 1.0 / 8
+	// contributors is the number of samples whose tenants a route remembers.
+	contributors = 8
+)
+
+// prediction is what a request probably needs.
+type prediction struct {
+	work      time.Duration
+	time      time.Duration // service time
+	deviation time.Duration // mean absolute deviation of the service time
+}
+
+// mean is one level of the predictor.
+type mean struct {
+	samples               int
+	work, time, deviation float64          // nanoseconds
+	at                    headgate.Instant // of the last sample, or of the last probe
+}
+
+// trust is how long a service time is believed. A route whose requests are all refused because
+// of a long service time would never show that it has become faster, so after this time one
+// request goes to the service whatever the prediction is.
+const trust = 5 * time.Second
+
+// probe reports whether the level is due for a request that its prediction would refuse.
+func (m *mean) probe(now headgate.Instant) bool { return now.Sub(m.at) >= trust }
+
+// learn adds a sample with a weight of 0 to 1 beside other samples. The first samples count
+// equally, so that the mean does not depend on the very first.
+func (m *mean) learn(now headgate.Instant, work, span time.Duration, weight float64) {
+	m.samples++
+	m.at = max(m.at, now)
+	first := 1 / float64(m.samples)
+	w, s := max(first, workWeight*weight), max(first, timeWeight*weight)
+	m.work += w * (float64(work) - m.work)
+	off := float64(span) - m.time
+	m.time += s * off
+	m.deviation += s * (max(off, -off) - m.deviation)
+}
+
+func (m *mean) prediction() prediction {
+	return prediction{time.Duration(m.work), time.Duration(m.time), time.Duration(m.deviation)}
+}
+
+// route is a level with the tenants of its last samples.
+type route struct {
+	mean
+
+	id     uint32
+	recent [contributors]uint32
+	next   uint8
+}
+
+// influence returns the weight of a sample of the tenant. The more of the last samples are from
+// this tenant, the less a further one counts: a tenant that sends nearly all requests has about
+// as much influence as all others together.
+func (r *route) influence(tenant uint32) float64 {
+	same := 1
+	for _, other := range r.recent {
+		if other == tenant {
+			same++
+		}
+	}
+	r.recent[r.next] = tenant
+	r.next = (r.next + 1) % contributors
+	return 1 / float64(same)
+}
+
+// pair names a route and a tenant by their numbers. Numbers are not used again.
+type pair struct{ route, tenant uint32 }
+
+type predictor struct {
+	pairs  table[pair, mean]
+	routes table[string, route]
+	all    mean
+}
+
+// of returns the route of a request and the level that predicts it, or nil before the first
+// samples of all levels.
+func (p *predictor) of(name string, tenant uint32) (*route, *mean) {
+	r, known := p.routes.get(name)
+	if !known {
+		var id uint32
+		r, id = p.routes.add(name)
+		*r = route{id: id}
+	}
+	if m, ok := p.pairs.get(pair{r.id, tenant}); ok && m.samples >= enough {
+		return r, m
+	}
+	if r.samples >= enough {
+		return r, &r.mean
+	}
+	if p.all.samples >= enough {
+		return r, &p.all
+	}
+	return r, nil
+}
+
+// learn teaches all three levels.
+func (p *predictor) learn(now headgate.Instant, r *route, name string, tenant uint32, work, span time.Duration) {
+	if current, ok := p.routes.get(name); ok && current == r {
+		r.learn(now, work, span, r.influence(tenant))
+		key := pair{r.id, tenant}
+		m, known := p.pairs.get(key)
+		if !known {
+			m, _ = p.pairs.add(key)
+			*m = mean{}
+		}
+		m.learn(now, work, span, 1)
+	}
+	p.all.learn(now, work, span, 1)
+}

@@ -1,0 +1,118 @@
+package throttle
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+func newPredictor(routes int) *predictor {
+	return &predictor{pairs: newTable[pair, mean](8 * routes), routes: newTable[string, route](routes)}
+}
+
+// teach teaches n requests that take a time.
+func (p *predictor) teach(name string, tenant uint32, n int, took time.Duration) {
+	for range n {
+		r, _ := p.of(name, tenant)
+		p.learn(0, r, name, tenant, took, took)
+	}
+}
+
+func (p *predictor) predicts(t *testing.T, name string, tenant uint32, want time.Duration) {
+	t.Helper()
+	_, level := p.of(name, tenant)
+	if want == 0 {
+		if level != nil {
+			t.Errorf("%s of %d: %v, want no prediction", name, tenant, level.prediction())
+		}
+		return
+	}
+	if level == nil || level.prediction().work != want {
+		t.Errorf("%s of %d: %+v, want %v", name, tenant, level, want)
+	}
+}
+
+// TestLevels: the pair predicts, or else the route, or else all requests, each after 5 samples.
+func TestLevels(t *testing.T) {
+	p := newPredictor(10)
+	p.teach("/", 1, 4, time.Millisecond)
+	p.predicts(t, "/", 1, 0)
+	p.teach("/", 1, 1, time.Millisecond)
+	p.predicts(t, "/", 1, time.Millisecond)  // the pair
+	p.predicts(t, "/", 2, time.Millisecond)  // the route
+	p.predicts(t, "/x", 2, time.Millisecond) // all
+}
+
+// TestMeanIsItsTwin compares the mean with the plain sum of weighted samples.
+func TestMeanIsItsTwin(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 3))
+	m, samples := &mean{}, []float64{}
+	for range 200 {
+		x := random.Float64() * 1e8
+		m.learn(0, time.Duration(x), time.Duration(x), 1)
+		samples = append(samples, math.Trunc(x))
+		want, rest := 0.0, 1.0
+		for i, sample := range slices.Backward(samples) {
+			weight := max(workWeight, 1/float64(i+1))
+			want += rest * weight * sample
+			rest *= 1 - weight
+		}
+		if math.Abs(m.work-want) > 1e-6*want {
+			t.Fatalf("after %d samples: %v, want %v", len(samples), m.work, want)
+		}
+	}
+}
+
+// TestOneTenantsInfluence: a tenant that sends 99 of 100 requests, with 20 times the work, moves
+// the route's mean by less than the mean of all requests would.
+func TestOneTenantsInfluence(t *testing.T) {
+	p := newPredictor(10)
+	p.teach("/", 1, 50, time.Millisecond)
+	random := rand.New(rand.NewPCG(1, 4))
+	sum, n := time.Duration(0), 0
+	for i := range 20_000 {
+		tenant, took := uint32(9), 20*time.Millisecond
+		if random.IntN(100) == 0 {
+			tenant, took = uint32(1+random.IntN(5)), time.Millisecond
+		}
+		p.teach("/", tenant, 1, took)
+		if i > 1000 {
+			_, level := p.of("/", 77)
+			sum, n = sum+level.prediction().work, n+1
+		}
+	}
+	if mean := sum / time.Duration(n); mean > 19*time.Millisecond {
+		t.Errorf("a new tenant's request is predicted to take %v", mean)
+	}
+}
+
+// TestBounds: routes and pairs are bounded, and a route that gave way is unknown again.
+func TestBounds(t *testing.T) {
+	p := newPredictor(10)
+	for i := range 1000 {
+		p.teach(fmt.Sprint("/", i), uint32(i), 5, time.Millisecond)
+	}
+	if len(p.routes.entries) != 10 || len(p.pairs.entries) != 80 {
+		t.Errorf("%d routes and %d pairs, want 10 and 80", len(p.routes.entries), len(p.pairs.entries))
+	}
+	p.all = mean{}
+	p.predicts(t, "/999", 999, time.Millisecond)
+	p.predicts(t, "/0", 0, 0)
+}
+
+// TestLateLesson: a request whose route gave way meanwhile teaches no other route.
+func TestLateLesson(t *testing.T) {
+	p := newPredictor(1)
+	p.teach("/old", 1, 5, time.Millisecond)
+	r, _ := p.of("/old", 1)
+	p.teach("/new", 1, 5, time.Second)
+	for range 100 {
+		p.learn(headgate.Instant(0), r, "/old", 1, time.Millisecond, time.Millisecond)
+	}
+	p.predicts(t, "/new", 1, time.Second)
+}

@@ -1,0 +1,58 @@
+package throttle
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Request is one request in a Throttler. Set the first four fields, then call Arrive. The
+// Throttler uses the Request until Leave, or until Arrive or Next has reported its refusal.
+// After that it may be reused. A Request must not be copied meanwhile.
+type Request struct {
+	Class Class
+	// Tenant is the client that fairness is about. The Throttler may keep this text.
+	Tenant string
+	// Route is the shape of the request's path, whose requests need similar work. The
+	// Throttler may keep this text.
+	Route string
+	// Deadline is the time until which the caller waits for the answer.
+	Deadline headgate.Instant
+
+	// Refusal is the reason of a refusal: ThrottleFull, ThrottleEvicted or ThrottleDeadline.
+	Refusal headgate.Reason
+	// RetryAfter is, after a refusal, the time that the queued work takes to drain.
+	RetryAfter time.Duration
+
+	state      state
+	bucket     uint8
+	dispatched headgate.Instant
+	need       prediction
+	level      *mean // the level that predicted need, or nil
+	tenant     *tenant
+	route      *route
+	before     *Request // the neighbours in the queue of the tenant, or in the list of refused requests
+	after      *Request
+}
+
+// state is where a request is.
+type state uint8
+
+const (
+	outside state = iota // before Arrive, and after the end
+	queued
+	admitted
+	refused // in the list that Next reports
+)
+
+// Work returns the predicted work of the request.
+func (r *Request) Work() time.Duration { return r.need.work }
+
+// Ended says how an admitted request ended.
+type Ended struct {
+	// Work is the work that the service reported. 0 means no report: the service time counts.
+	Work time.Duration
+	// Untaught reports that the request failed, was cancelled or became a stream. The
+	// predictor learns nothing from it.
+	Untaught bool
+}

@@ -1,0 +1,223 @@
+package throttle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// story is a Throttler whose calls are written down. Requests have names.
+type story struct {
+	*testing.T
+
+	under *Throttler
+	now   headgate.Instant
+	names map[*Request]string
+	all   map[string]*Request
+}
+
+func storyOf(t *testing.T, c Config) *story {
+	t.Helper()
+	under, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &story{T: t, under: under, now: headgate.Instant(time.Hour), names: map[*Request]string{}, all: map[string]*Request{}}
+}
+
+// after moves the clock.
+func (s *story) after(ms int) { s.now = s.now.Add(time.Duration(ms) * time.Millisecond) }
+
+// arrives makes a request "class tenant route" arrive that waits for its answer for some
+// milliseconds, and returns what happened.
+func (s *story) arrives(name, what string, patience int) string {
+	s.Helper()
+	words := strings.Fields(what)
+	class, err := ParseClass(words[0])
+	if err != nil {
+		s.Fatal(err)
+	}
+	r := &Request{Class: class, Tenant: words[1], Route: words[2], Deadline: s.now.Add(time.Duration(patience) * time.Millisecond)}
+	s.names[r], s.all[name] = name, r
+	return s.says(r, s.under.Arrive(s.now, r)) + s.events()
+}
+
+// ends is the end of a request that took some milliseconds of work, and returns what happened then.
+func (s *story) ends(name string, work int) string {
+	if name != "" {
+		s.under.Leave(s.now, s.all[name], Ended{Work: time.Duration(work) * time.Millisecond})
+	}
+	return strings.TrimPrefix(s.events(), " ")
+}
+
+func (s *story) events() string {
+	var text strings.Builder
+	for r, v := s.under.Next(s.now); r != nil; r, v = s.under.Next(s.now) {
+		text.WriteString(" " + s.says(r, v))
+	}
+	return text.String()
+}
+
+func (s *story) says(r *Request, v headgate.Verdict) string {
+	switch v {
+	case headgate.Allow:
+		return s.names[r] + " goes"
+	case headgate.Wait:
+		return s.names[r] + " waits"
+	default:
+		return s.names[r] + " " + strings.TrimPrefix(r.Refusal.String(), "throttle_")
+	}
+}
+
+func (s *story) is(got, want string) {
+	s.Helper()
+	if got != want {
+		s.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// taught returns a story of a service for one request at a time, whose drain rate is 1. It has
+// served requests of 10 ms, and of 100 ms on route /long. Its tenant is not active any more.
+func taught(t *testing.T) *story {
+	t.Helper()
+	s := storyOf(t, Config{Concurrency: 1, Deadline: time.Second, PartOfDeadline: 0.1})
+	last, took := "", 0
+	for i := range 100 {
+		name, route, next := fmt.Sprint("lesson ", i), "/", 10
+		if i%10 == 9 {
+			route, next = "/long", 100
+		}
+		s.arrives(name, "critical teacher "+route, 1000)
+		s.after(took)
+		s.ends(last, took)
+		last, took = name, next
+	}
+	s.after(took)
+	s.ends(last, took)
+	s.after(3000)
+	return s
+}
+
+// TestQueueStory: a full service, its queue by class, a request that leaves, and the end.
+func TestQueueStory(t *testing.T) {
+	s := storyOf(t, Config{Concurrency: 1})
+	s.is(s.arrives("a", "sheddable A /", 1000), "a goes")
+	s.is(s.arrives("b", "sheddable A /", 1000), "b waits")
+	s.is(s.arrives("c", "critical B /", 1000), "c waits")
+	s.is(s.arrives("d", "critical_plus B /", 1000), "d waits")
+	s.is(s.ends("d", 0), "") // Its client has left.
+	s.is(s.ends("a", 1), "c goes")
+	s.is(s.ends("c", 1), "b goes")
+	s.is(s.ends("b", 1), "")
+	s.is(s.ends("b", 1), "") // Once more: no effect.
+	s.is(s.arrives("e", "sheddable A /", 1000), "e goes")
+}
+
+// TestDeadlineStory: requests that cannot be answered in time are refused, at once or later.
+func TestDeadlineStory(t *testing.T) {
+	s := taught(t)
+	s.is(s.arrives("late", "critical A /long", 50), "late deadline") // It takes 100 ms.
+	s.is(s.arrives("a", "critical A /long", 150), "a goes")
+	s.is(s.arrives("b", "critical B /long", 150), "b waits")
+	s.after(100)
+	s.is(s.ends("a", 100), "b deadline") // 50 ms are left.
+	s.is(s.arrives("past", "critical A /", 0), "past deadline")
+	s.now = s.now.Add(-time.Hour)
+	s.is(s.arrives("c", "critical A /", 1000), "c goes") // The clock stepped back.
+	s.is(s.ends("c", 10), "")
+}
+
+// TestEvictionStory: the queue has room for 100 ms of work. The last bucket loses first, and in
+// it the tenant with the most work besides its newest request.
+func TestEvictionStory(t *testing.T) {
+	s := taught(t)
+	s.is(s.arrives("a", "critical A /", 1000), "a goes")
+	for i := range 6 {
+		s.is(s.arrives(fmt.Sprint("b", i), "sheddable B /", 1000), fmt.Sprintf("b%d waits", i))
+	}
+	for i := range 4 {
+		s.is(s.arrives(fmt.Sprint("c", i), "sheddable C /", 1000), fmt.Sprintf("c%d waits", i))
+	}
+	s.is(s.arrives("d", "sheddable D /", 1000), "d waits b5 evicted")
+	s.is(s.arrives("e", "critical E /", 1000), "e waits b4 evicted")
+	if after := s.all["b4"].RetryAfter; after < 80*time.Millisecond || after > 120*time.Millisecond {
+		t.Errorf("RetryAfter is %v, want the time of about 100 ms of work", after)
+	}
+	s.is(s.arrives("c4", "sheddable C /", 1000), "c4 full")
+}
+
+// TestCostlierThanTheQueue: one request may always wait, whatever its work is.
+func TestCostlierThanTheQueue(t *testing.T) {
+	s := taught(t)
+	for i := range 100 { // Route /huge takes 300 ms, three times the bound.
+		name := fmt.Sprint("huge ", i)
+		s.arrives(name, "critical A /huge", 1000)
+		s.after(300)
+		s.ends(name, 300)
+	}
+	s.is(s.arrives("a", "critical A /", 1000), "a goes")
+	s.is(s.arrives("b", "critical A /huge", 1000), "b waits")
+	s.is(s.ends("a", 10), "b goes")
+}
+
+// TestProbeStory: a route that was slow once is tried again after 5 s.
+func TestProbeStory(t *testing.T) {
+	s := taught(t)
+	s.is(s.arrives("early", "critical teacher /long", 50), "early deadline")
+	s.after(2000) // 5 s after the last lesson.
+	s.is(s.arrives("a", "critical teacher /long", 50), "a goes")
+	s.is(s.arrives("b", "critical teacher /long", 50), "b deadline")
+	s.after(10)
+	s.is(s.ends("a", 10), "")
+	s.is(s.arrives("c", "critical teacher /long", 50), "c deadline") // One sample does not convince.
+}
+
+// TestChangeMidway: a smaller limit waits for requests to end; a larger one admits at once.
+func TestChangeMidway(t *testing.T) {
+	s := storyOf(t, Config{Concurrency: 2})
+	s.is(s.arrives("a", "critical A /", 1000)+" "+s.arrives("b", "critical A /", 1000)+" "+s.arrives("c", "critical A /", 1000), "a goes b goes c waits")
+	configure := func(c Config) {
+		if err := s.under.Configure(c); err != nil {
+			t.Error(err)
+		}
+	}
+	configure(Config{Concurrency: 1})
+	s.is(s.ends("a", 1), "")
+	configure(Config{CPUInFlight: time.Hour})
+	s.is(s.events(), " c goes")
+	if err := s.under.Configure(Config{}); err == nil {
+		t.Error("a faulty configuration is accepted")
+	}
+	s.is(s.ends("b", 1)+s.ends("c", 1), "")
+}
+
+// TestNoStarvation: within a class, each of two tenants gets half of the work, although one
+// queues far more requests, and although its requests are ten times as long.
+func TestNoStarvation(t *testing.T) {
+	s := taught(t)
+	s.under.config.PartOfDeadline = 1
+	s.arrives("running", "sheddable A /", 100_000)
+	for i := range 10 {
+		s.arrives(fmt.Sprint("A", i), "sheddable A /long", 100_000)
+	}
+	for i := range 100 {
+		s.arrives(fmt.Sprint("B", i), "sheddable B /", 100_000)
+	}
+	work := map[string]int{}
+	running := "running"
+	for range 50 {
+		s.after(10)
+		next := strings.TrimSuffix(s.ends(running, 10), " goes")
+		if next == "" {
+			break
+		}
+		work[next[:1]] += int(s.all[next].Work() / time.Millisecond)
+		running = next
+	}
+	if work["A"] == 0 || work["B"] == 0 || work["A"] > work["B"]+110 || work["B"] > work["A"]+110 {
+		t.Errorf("the two tenants got %v ms of work, want equal parts", work)
+	}
+}

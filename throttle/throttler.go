@@ -1,0 +1,175 @@
+package throttle
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Throttler holds requests back when the service has as many as it can do at once. See the
+// documentation of the package. A Throttler is not safe for concurrent use.
+type Throttler struct {
+	config    Config
+	tenants   tenants
+	predictor predictor
+	drain     drain
+	queue     queue
+	inFlight  int
+	cpu       time.Duration // the predicted work of the requests in flight
+	gone      *Request      // the first refused request that Next has to report
+	lastGone  *Request
+}
+
+// New returns a Throttler, or the first fault of the configuration.
+func New(c Config) (*Throttler, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	t := &Throttler{config: c}
+	t.tenants.known = newTable[string, tenant](c.MaxTenants)
+	t.predictor.pairs = newTable[pair, mean](8 * c.MaxRoutes)
+	t.predictor.routes = newTable[string, route](c.MaxRoutes)
+	return t, nil
+}
+
+// Configure changes the configuration. Requests in flight and queued ones keep their places: a
+// smaller limit lets requests end, and a smaller queue refuses new requests only.
+func (t *Throttler) Configure(c Config) error {
+	c, err := c.withDefaults()
+	if err != nil {
+		return err
+	}
+	t.config = c
+	t.tenants.known.most = max(c.MaxTenants, len(t.tenants.known.entries))
+	t.predictor.pairs.most = max(8*c.MaxRoutes, len(t.predictor.pairs.entries))
+	t.predictor.routes.most = max(c.MaxRoutes, len(t.predictor.routes.entries))
+	return nil
+}
+
+// Arrive takes a request. Allow: the request goes to the service now. Wait: it is queued, and
+// Next reports it later. Deny: it is refused, with the reason in Refusal.
+//
+// Call Next after Arrive until it returns nil: the request may have taken the place of others.
+func (t *Throttler) Arrive(now headgate.Instant, r *Request) headgate.Verdict {
+	r.tenant = t.tenants.of(now, r.Tenant)
+	r.route, r.level = t.predictor.of(r.Route, r.tenant.id)
+	if r.need = (prediction{}); r.level != nil {
+		r.need = r.level.prediction()
+	}
+	r.Refusal, r.RetryAfter = headgate.NoRule, 0
+	r.bucket = bucketOf(r.Class, r.tenant.within(r.Class, t.share()))
+	if t.queue.length == 0 && t.room(r) {
+		if t.hopeless(now, r, 0) {
+			return t.refuse(r, headgate.ThrottleDeadline)
+		}
+		t.admit(now, r)
+		return headgate.Allow
+	}
+	if t.hopeless(now, r, t.drain.takes(t.queue.ahead(r.bucket, &r.tenant.flows[r.bucket]))) {
+		return t.refuse(r, headgate.ThrottleDeadline)
+	}
+	t.enqueue(now, r)
+	for t.full() {
+		victim := t.queue.victim()
+		t.leaveQueue(now, victim)
+		if victim == r {
+			return t.refuse(r, headgate.ThrottleFull)
+		}
+		t.report(victim, headgate.ThrottleEvicted)
+	}
+	return headgate.Wait
+}
+
+// Next returns a request whose wait has ended, or nil. Allow: the request goes to the service.
+// Deny: it is refused, with the reason in Refusal. Call Next until it returns nil.
+func (t *Throttler) Next(now headgate.Instant) (*Request, headgate.Verdict) {
+	if r := t.gone; r != nil {
+		t.unreport(r)
+		return r, headgate.Deny
+	}
+	r := t.queue.first()
+	if r == nil || !t.room(r) {
+		return nil, headgate.Deny
+	}
+	if t.hopeless(now, r, 0) {
+		t.leaveQueue(now, r)
+		return r, t.refuse(r, headgate.ThrottleDeadline)
+	}
+	t.queue.dispatch(r)
+	t.left(now, r)
+	t.admit(now, r)
+	return r, headgate.Allow
+}
+
+// Leave ends a request: an admitted one, whose place becomes free, or one that no longer waits.
+// For other requests Leave does nothing. Call Next afterwards until it returns nil.
+func (t *Throttler) Leave(now headgate.Instant, r *Request, e Ended) {
+	switch r.state {
+	case queued:
+		t.leaveQueue(now, r)
+	case refused:
+		t.unreport(r)
+	case admitted:
+		t.end(now, r, e)
+	case outside:
+		return
+	}
+	r.release()
+}
+
+// admit gives the request a place at the service.
+func (t *Throttler) admit(now headgate.Instant, r *Request) {
+	r.state, r.dispatched = admitted, now
+	if t.late(now, r, 0) {
+		r.level.at = now // This is the probe.
+	}
+	r.tenant.requests++
+	r.tenant.decay(now)
+	r.tenant.charge(r.Class, r.need.work)
+	t.inFlight++
+	t.cpu += r.need.work
+}
+
+// end takes the place back, corrects the tenant's account, and teaches the predictor.
+func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
+	span := max(now.Sub(r.dispatched), 0)
+	work := e.Work
+	if work <= 0 {
+		work = span
+	}
+	t.inFlight--
+	t.cpu -= r.need.work
+	r.tenant.requests--
+	r.tenant.decay(now)
+	t.drain.ended(now, work)
+	r.tenant.charge(r.Class, work-r.need.work)
+	t.queue.correct(r, work-r.need.work)
+	if !e.Untaught {
+		t.predictor.learn(now, r.route, r.Route, r.tenant.id, work, span)
+	}
+}
+
+func (t *Throttler) enqueue(now headgate.Instant, r *Request) {
+	r.state = queued
+	r.tenant.requests++
+	r.tenant.line(r.Class, r.need.work)
+	t.queue.push(r)
+	t.drain.queue(now, true)
+}
+
+// leaveQueue takes a request out of the queue that does not go to the service.
+func (t *Throttler) leaveQueue(now headgate.Instant, r *Request) {
+	t.queue.remove(r)
+	t.left(now, r)
+}
+
+// left settles the account of a request that has left the queue.
+func (t *Throttler) left(now headgate.Instant, r *Request) {
+	r.state = outside
+	r.tenant.requests--
+	r.tenant.line(r.Class, -r.need.work)
+	if t.queue.length == 0 {
+		t.drain.queue(now, false)
+	}
+}
