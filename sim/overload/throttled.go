@@ -1,0 +1,71 @@
+package overload
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/throttle"
+)
+
+// Throttled is the Design under test: a throttle.Throttler.
+type Throttled struct {
+	engine    *Engine
+	throttler *throttle.Throttler
+	attempts  map[*throttle.Request]*Attempt
+}
+
+// NewThrottled returns a function that makes a Throttled for Run.
+func NewThrottled(c throttle.Config) NewDesign {
+	c.Deadline = deadline
+	return func(e *Engine) (Design, error) {
+		t, err := throttle.New(c)
+		if err != nil {
+			return nil, err
+		}
+		return &Throttled{engine: e, throttler: t, attempts: map[*throttle.Request]*Attempt{}}, nil
+	}
+}
+
+// Arrive implements Design.
+func (t *Throttled) Arrive(now headgate.Instant, a *Attempt) {
+	t.attempts[&a.Request] = a
+	t.move(&a.Request, t.throttler.Arrive(now, &a.Request))
+	t.next(now)
+}
+
+// Ended implements Design.
+func (t *Throttled) Ended(now headgate.Instant, a *Attempt, cpu time.Duration) {
+	e := throttle.Ended{Untaught: a.left}
+	if t.engine.reports {
+		e.Work = cpu
+	}
+	t.throttler.Leave(now, &a.Request, e)
+	delete(t.attempts, &a.Request)
+	t.next(now)
+}
+
+// Left implements Design.
+func (t *Throttled) Left(now headgate.Instant, a *Attempt) {
+	t.throttler.Leave(now, &a.Request, throttle.Ended{})
+	delete(t.attempts, &a.Request)
+	t.next(now)
+}
+
+func (t *Throttled) next(now headgate.Instant) {
+	for r, v := t.throttler.Next(now); r != nil; r, v = t.throttler.Next(now) {
+		t.move(r, v)
+	}
+}
+
+// move tells the engine of a decision.
+func (t *Throttled) move(r *throttle.Request, v headgate.Verdict) {
+	a := t.attempts[r]
+	switch v {
+	case headgate.Allow:
+		t.engine.Start(a)
+	case headgate.Deny:
+		delete(t.attempts, r)
+		t.engine.Refuse(a, r.RetryAfter)
+	case headgate.Wait:
+	}
+}
