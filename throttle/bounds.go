@@ -25,14 +25,15 @@ func (t *Throttler) share() time.Duration {
 	return time.Duration(rate * float64(memory) / float64(max(t.tenants.active, 1)))
 }
 
-// full reports whether the queue exceeds one of its bounds. One request may always wait.
-func (t *Throttler) full() bool {
+// full reports whether the queue exceeds one of its bounds. The work of the new request does not
+// count, as its size decides nothing.
+func (t *Throttler) full(r *Request) bool {
 	if t.queue.length > t.config.MaxWaiters {
 		return true
 	}
 	rate, known := t.drain.rate()
 	most := rate * t.config.PartOfDeadline * float64(t.config.Deadline)
-	return known && t.queue.length > 1 && float64(t.queue.work) > most
+	return known && float64(t.queue.work-r.need.work) > most
 }
 
 // hopeless reports whether a request that waits for a time gets its answer after its deadline,

@@ -44,8 +44,8 @@
 //
 //	drain rate x PartOfDeadline x Deadline
 //
-// and the number of queued requests is at most MaxWaiters. One request may always wait. A
-// request beyond a bound takes the place of another one, or is refused itself. The last bucket
+// and the number of queued requests is at most MaxWaiters. The work of the request that came last
+// does not count. A request beyond a bound takes the place of another one, or is refused itself. The last bucket
 // loses first, and in it the tenant with the most excess: queued work without its newest request.
 // This newest request goes. The size of a request that comes or goes counts neither here nor in
 // the share. Otherwise large requests would be refused more often than small ones, and a service
@@ -65,7 +65,8 @@
 //
 // Work, service time and deviation are exponentially weighted means, with weights of 1/32 and
 // 1/8, of the pair of route and tenant, of the route, or of all requests: the first of these with
-// at least 5 samples. Failed and cancelled requests teach nothing. A tenant's sample counts less
+// at least 5 samples. Failed and cancelled requests teach no work. They teach their time, up to the
+// deadline, only while less than a quarter of the requests of their level are answered. A tenant's sample counts less
 // for its route the more of the route's last eight samples are from this tenant. Numbers of
 // tenants, routes and pairs are bounded: the one that was used longest ago gives way. A tenant
 // that finds no place shares one account with all others that find none.

@@ -30,6 +30,7 @@ type prediction struct {
 type mean struct {
 	samples               int
 	work, time, deviation float64          // nanoseconds
+	inTime                float64          // the part of recent requests that were answered
 	at                    headgate.Instant // of the last sample, or of the last probe
 }
 
@@ -47,11 +48,29 @@ func (m *mean) learn(now headgate.Instant, work, span time.Duration, weight floa
 	m.samples++
 	m.at = max(m.at, now)
 	first := 1 / float64(m.samples)
-	w, s := max(first, workWeight*weight), max(first, timeWeight*weight)
-	m.work += w * (float64(work) - m.work)
+	m.work += max(first, workWeight*weight) * (float64(work) - m.work)
+	m.inTime += max(first, timeWeight*weight) * (1 - m.inTime)
+	m.learnSpan(span, max(first, timeWeight*weight))
+}
+
+// fewInTime is the part of answered requests below which cancelled ones teach their time.
+const fewInTime = 0.25
+
+// miss notes a request that failed or was cancelled. Its time is not a service time, and teaches
+// only when few requests are answered at all: otherwise a route that has become so slow that all
+// requests are cancelled would keep its old prediction.
+func (m *mean) miss(now headgate.Instant, span time.Duration) {
+	m.at = max(m.at, now)
+	m.inTime -= timeWeight * m.inTime
+	if m.inTime < fewInTime {
+		m.learnSpan(span, timeWeight)
+	}
+}
+
+func (m *mean) learnSpan(span time.Duration, weight float64) {
 	off := float64(span) - m.time
-	m.time += s * off
-	m.deviation += s * (max(off, -off) - m.deviation)
+	m.time += weight * off
+	m.deviation += weight * (max(off, -off) - m.deviation)
 }
 
 func (m *mean) prediction() prediction {

@@ -116,3 +116,24 @@ func TestLateLesson(t *testing.T) {
 	}
 	p.predicts(t, "/new", 1, time.Second)
 }
+
+// TestMisses: requests that are cancelled teach nothing while most others are answered. Once few
+// are answered, the prediction follows.
+func TestMisses(t *testing.T) {
+	m := &mean{}
+	for range 50 {
+		m.learn(0, time.Millisecond, time.Millisecond, 1)
+	}
+	for range 5 {
+		m.miss(0, time.Second)
+	}
+	if m.prediction().time != time.Millisecond {
+		t.Errorf("after five misses the time is %v", m.prediction().time)
+	}
+	for range 50 {
+		m.miss(0, time.Second)
+	}
+	if p := m.prediction(); p.time < 900*time.Millisecond || p.work != time.Millisecond {
+		t.Errorf("after many misses the prediction is %+v", p)
+	}
+}

@@ -67,8 +67,14 @@ func (d *drive) step() {
 		d.arrive()
 	case n < 90:
 		d.leave(d.inFlight)
-	case n < 98:
+	case n < 94:
 		d.leave(d.waiting)
+	case n < 98:
+		for r := range d.waiting {
+			d.under.Expire(d.now, r)
+			d.under.Expire(d.now, r) // Does nothing.
+			break
+		}
 	default:
 		if err := d.under.Configure(d.config()); err != nil {
 			d.Fatal(err)
@@ -116,7 +122,7 @@ func (d *drive) next() {
 
 func (d *drive) leave(from map[*Request]bool) {
 	for r := range from { // Any of them: a map has no order, and checks do not depend on it.
-		e := Ended{Work: time.Duration(d.random.IntN(int(30 * time.Millisecond))), Untaught: d.random.IntN(4) == 0}
+		e := Ended{Work: time.Duration(d.random.IntN(int(30 * time.Millisecond))), Lesson: Lesson(d.random.IntN(3))}
 		d.under.Leave(d.now, r, e)
 		d.under.Leave(d.now, r, e) // Does nothing.
 		delete(from, r)

@@ -19,6 +19,9 @@ type Request struct {
 	// Deadline is the time until which the caller waits for the answer.
 	Deadline headgate.Instant
 
+	// Owner belongs to the caller, who gets the Request back from Next.
+	Owner any
+
 	// Refusal is the reason of a refusal: ThrottleFull, ThrottleEvicted or ThrottleDeadline.
 	Refusal headgate.Reason
 	// RetryAfter is, after a refusal, the time that the queued work takes to drain.
@@ -52,7 +55,19 @@ func (r *Request) Work() time.Duration { return r.need.work }
 type Ended struct {
 	// Work is the work that the service reported. 0 means no report: the service time counts.
 	Work time.Duration
-	// Untaught reports that the request failed, was cancelled or became a stream. The
-	// predictor learns nothing from it.
-	Untaught bool
+	// Lesson is what the predictor learns.
+	Lesson Lesson
 }
+
+// Lesson is what the predictor learns from a request.
+type Lesson uint8
+
+const (
+	// LearnAll is for answers: work and service time.
+	LearnAll Lesson = iota
+	// LearnMiss is for requests that failed or were cancelled. They teach no work, and their time
+	// only when less than a quarter of the similar requests are answered.
+	LearnMiss
+	// LearnNothing is for streams.
+	LearnNothing
+)

@@ -130,23 +130,23 @@ func TestDeadlineStory(t *testing.T) {
 	s.is(s.ends("c", 10), "")
 }
 
-// TestEvictionStory: the queue has room for 100 ms of work. The last bucket loses first, and in
+// TestEvictionStory: the queue has room for 100 ms of work besides the newest request. The last bucket loses first, and in
 // it the tenant with the most work besides its newest request.
 func TestEvictionStory(t *testing.T) {
 	s := taught(t)
 	s.is(s.arrives("a", "critical A /", 1000), "a goes")
-	for i := range 6 {
+	for i := range 7 {
 		s.is(s.arrives(fmt.Sprint("b", i), "sheddable B /", 1000), fmt.Sprintf("b%d waits", i))
 	}
 	for i := range 4 {
 		s.is(s.arrives(fmt.Sprint("c", i), "sheddable C /", 1000), fmt.Sprintf("c%d waits", i))
 	}
-	s.is(s.arrives("d", "sheddable D /", 1000), "d waits b5 evicted")
-	s.is(s.arrives("e", "critical E /", 1000), "e waits b4 evicted")
-	if after := s.all["b4"].RetryAfter; after < 80*time.Millisecond || after > 120*time.Millisecond {
+	s.is(s.arrives("d", "sheddable D /", 1000), "d waits b6 evicted")
+	s.is(s.arrives("e", "critical E /", 1000), "e waits b5 evicted")
+	if after := s.all["b5"].RetryAfter; after < 80*time.Millisecond || after > 120*time.Millisecond {
 		t.Errorf("RetryAfter is %v, want the time of about 100 ms of work", after)
 	}
-	s.is(s.arrives("c4", "sheddable C /", 1000), "c4 full")
+	s.is(s.arrives("b7", "sheddable B /", 1000), "b7 full")
 }
 
 // TestCostlierThanTheQueue: one request may always wait, whatever its work is.

@@ -70,7 +70,7 @@ func (t *Throttler) Arrive(now headgate.Instant, r *Request) headgate.Verdict {
 		return t.refuse(r, headgate.ThrottleDeadline)
 	}
 	t.enqueue(now, r)
-	for t.full() {
+	for t.full(r) {
 		victim := t.queue.victim()
 		t.leaveQueue(now, victim)
 		if victim == r {
@@ -118,6 +118,15 @@ func (t *Throttler) Leave(now headgate.Instant, r *Request, e Ended) {
 	r.release()
 }
 
+// Expire refuses a request that is still queued. Next reports it, with ThrottleDeadline. For
+// other requests Expire does nothing.
+func (t *Throttler) Expire(now headgate.Instant, r *Request) {
+	if r.state == queued {
+		t.leaveQueue(now, r)
+		t.report(r, headgate.ThrottleDeadline)
+	}
+}
+
 // admit gives the request a place at the service.
 func (t *Throttler) admit(now headgate.Instant, r *Request) {
 	r.state, r.dispatched = admitted, now
@@ -145,8 +154,11 @@ func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
 	t.drain.ended(now, work)
 	r.tenant.charge(r.Class, work-r.need.work)
 	t.queue.correct(r, work-r.need.work)
-	if !e.Untaught {
+	switch {
+	case e.Lesson == LearnAll:
 		t.predictor.learn(now, r.route, r.Route, r.tenant.id, work, span)
+	case e.Lesson == LearnMiss && r.level != nil:
+		r.level.miss(now, min(span, max(r.Deadline.Sub(r.dispatched), 0)))
 	}
 }
 

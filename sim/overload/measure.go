@@ -27,7 +27,8 @@ type Figures struct {
 	WorstTenant float64
 	// WorstPart is the smallest goodput of these tenants, in parts of their max-min parts.
 	WorstPart float64
-	// Recovered is the time from the end of the burst until 99 % of all later requests succeed.
+	// Recovered is the time from the end of the burst to the first whole second in which 99 % of
+	// the requests succeed, as do 99 % of all later ones.
 	Recovered time.Duration
 }
 
@@ -159,19 +160,21 @@ func (m *measure) fairness() (jain, worst float64) {
 	return total * total / (n * squares), worst
 }
 
-// recovered returns the time from the end of the burst after which 99 % of all requests succeed.
+// recovered returns the start of the first second after the burst in which 99 % of the requests
+// succeed, as do 99 % of all later ones.
 func (m *measure) recovered() time.Duration {
 	if m.BurstLoad == 0 {
 		return 0
 	}
-	good, all, at := 0, 0, m.To
-	for _, l := range slices.Backward(m.logical) {
-		if all++; l.answered {
-			good++
-		}
-		if all >= 100 && float64(good) >= 0.99*float64(all) {
-			at = time.Duration(l.Arrived)
+	for from := m.BurstTo; from < m.To; from += time.Second {
+		next := m.success(func(l *Logical) bool {
+			at := time.Duration(l.Arrived)
+			return at >= from && at < from+time.Second
+		})
+		later := m.success(func(l *Logical) bool { return time.Duration(l.Arrived) >= from })
+		if next >= 0.99 && later >= 0.99 {
+			return from - m.BurstTo
 		}
 	}
-	return max(at-m.BurstTo, 0)
+	return m.To - m.BurstTo
 }

@@ -11,7 +11,6 @@ import (
 type Throttled struct {
 	engine    *Engine
 	throttler *throttle.Throttler
-	attempts  map[*throttle.Request]*Attempt
 }
 
 // NewThrottled returns a function that makes a Throttled for Run.
@@ -22,32 +21,33 @@ func NewThrottled(c throttle.Config) NewDesign {
 		if err != nil {
 			return nil, err
 		}
-		return &Throttled{engine: e, throttler: t, attempts: map[*throttle.Request]*Attempt{}}, nil
+		return &Throttled{engine: e, throttler: t}, nil
 	}
 }
 
 // Arrive implements Design.
 func (t *Throttled) Arrive(now headgate.Instant, a *Attempt) {
-	t.attempts[&a.Request] = a
+	a.Request.Owner = a
 	t.move(&a.Request, t.throttler.Arrive(now, &a.Request))
 	t.next(now)
 }
 
 // Ended implements Design.
 func (t *Throttled) Ended(now headgate.Instant, a *Attempt, cpu time.Duration) {
-	e := throttle.Ended{Untaught: a.left}
+	e := throttle.Ended{}
+	if a.left {
+		e.Lesson = throttle.LearnMiss
+	}
 	if t.engine.reports {
 		e.Work = cpu
 	}
 	t.throttler.Leave(now, &a.Request, e)
-	delete(t.attempts, &a.Request)
 	t.next(now)
 }
 
 // Left implements Design.
 func (t *Throttled) Left(now headgate.Instant, a *Attempt) {
 	t.throttler.Leave(now, &a.Request, throttle.Ended{})
-	delete(t.attempts, &a.Request)
 	t.next(now)
 }
 
@@ -59,12 +59,14 @@ func (t *Throttled) next(now headgate.Instant) {
 
 // move tells the engine of a decision.
 func (t *Throttled) move(r *throttle.Request, v headgate.Verdict) {
-	a := t.attempts[r]
+	a, ok := r.Owner.(*Attempt)
+	if !ok {
+		return
+	}
 	switch v {
 	case headgate.Allow:
 		t.engine.Start(a)
 	case headgate.Deny:
-		delete(t.attempts, r)
 		t.engine.Refuse(a, r.RetryAfter)
 	case headgate.Wait:
 	}
