@@ -111,8 +111,20 @@ func (t *Ticket) nextPass() (*Pass, bool) {
 		return p, true
 	}
 	t.mu.Unlock()
+	if s == ticketAdmitted {
+		t.forwards()
+	}
 	t.settled(s)
 	return nil, false
+}
+
+// forwards tells the stages that the request will be forwarded.
+func (t *Ticket) forwards() {
+	for i, s := range t.set.stages.all {
+		if told, ok := s.(ForwardStage); ok && t.passes[i].handle.ticket != nil {
+			told.Forward(&t.passes[i])
+		}
+	}
 }
 
 // enter calls Enter of a stage. If the stage panics, enter refuses the request before the panic

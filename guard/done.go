@@ -72,22 +72,23 @@ func (t *Ticket) Done(o Outcome) {
 	t.state = ticketEnded
 	t.turn++
 	t.mu.Unlock()
+	t.outcome = o // Stages get a pointer, which must not cost an allocation.
 	switch {
 	case len(t.set.stages.all) == 0:
 		if state == ticketDeparts {
 			t.guard.abandon(t.set, t.Answer)
 		}
-		t.set, t.Answer = nil, nil
+		t.set, t.Answer, t.outcome = nil, nil, Outcome{}
 	case state == ticketDeparts:
-		t.finish(-1, true, &o)
+		t.finish(-1, true, &t.outcome)
 	case state == ticketHeld:
-		t.finish(at, true, &o)
+		t.finish(at, true, &t.outcome)
 	case state == ticketStopped:
-		t.finish(at-1, true, &o)
+		t.finish(at-1, true, &t.outcome)
 	case state == ticketAdmitted:
-		t.finish(at-1, false, &o)
+		t.finish(at-1, false, &t.outcome)
 	default: // The refusal has left all stages.
-		t.finish(-1, false, &o)
+		t.finish(-1, false, &t.outcome)
 	}
 }
 
@@ -121,7 +122,7 @@ func (t *Ticket) forget() {
 	clear(t.passes)
 	clear(t.headers)
 	t.stop, t.cause, t.headers = nil, nil, t.headers[:0]
-	t.set, t.Answer, t.request = nil, nil, nil
+	t.set, t.Answer, t.request, t.outcome = nil, nil, nil, Outcome{}
 }
 
 // leaveFrom leaves the entered stages from last down to the first. If a stage panics, the other

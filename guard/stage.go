@@ -3,6 +3,7 @@ package guard
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/rule"
@@ -37,6 +38,13 @@ type StreamStage interface {
 	Stream(p *Pass)
 }
 
+// ForwardStage is a Stage with a call for requests that all stages have admitted, after their
+// waits and before they are forwarded. Pass.AddHeader may be called then, too.
+type ForwardStage interface {
+	Stage
+	Forward(p *Pass)
+}
+
 // Facts are what a Stage must know, and what it may do.
 type Facts struct {
 	// Request are the facts about a sender that Enter reads.
@@ -44,6 +52,9 @@ type Facts struct {
 	// Answer are the headers and trailers of the answer that Leave reads by Outcome.Header, in
 	// canonical spelling.
 	Answer []string
+	// Private are those names of Answer that are for the stage alone: fronts remove them before
+	// the answer reaches the client.
+	Private []string
 	// Headers are the names, in canonical spelling, of the headers that the stage adds to the
 	// forwarded request. The same headers from a client are removed.
 	Headers []string
@@ -64,8 +75,17 @@ type Pass struct {
 // Handle gives the part of a Pass that a stage may keep after Enter.
 func (p *Pass) Handle() Handle { return p.handle }
 
+// TimeLeft gives the time until the deadline of the context of Admit, and whether there is one.
+func (p *Pass) TimeLeft() (time.Duration, bool) {
+	deadline := p.handle.ticket.deadline
+	if deadline.IsZero() {
+		return 0, false
+	}
+	return deadline.Sub(machineTime()), true
+}
+
 // AddHeader adds a header to the forwarded request, with a name of Facts.Headers. Call AddHeader
-// during Enter.
+// during Enter, or during Forward of a ForwardStage.
 func (p *Pass) AddHeader(name, value string) {
 	t := p.handle.ticket
 	t.headers = append(t.headers, Header{name, value})
@@ -128,9 +148,10 @@ func (s *set) prepareStages() error {
 		all := &s.stages
 		all.all, all.rules = append(all.all, stage), append(all.rules, r)
 		all.facts.Answer = append(all.facts.Answer, facts.Answer...)
+		all.facts.Private = append(all.facts.Private, facts.Private...)
 		all.facts.Ends = all.facts.Ends || facts.Ends
 		s.needs |= facts.Request
-		for _, name := range slices.Concat(facts.Headers, facts.Answer) {
+		for _, name := range slices.Concat(facts.Headers, facts.Answer, facts.Private) {
 			if err := checkHeader(name); err != nil {
 				return fmt.Errorf("guard: stage %q: %w", r.Name, err)
 			}

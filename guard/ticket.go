@@ -31,6 +31,7 @@ type Ticket struct {
 	observed bool              // the Observer has got the Answer
 	headers  []Header
 	passes   []Pass
+	outcome  Outcome // during Done
 
 	// mu guards the fields below. It is held for a few steps, never during a call of a stage.
 	mu      sync.Mutex

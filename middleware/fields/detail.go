@@ -86,6 +86,12 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 		b = append(append(b, " allows, "...), r.Limit.String()...)
 	case headgate.TooManyWaiters:
 		b = append(appendPolicy(b, "Too many requests wait under", r), " already"...)
+	case headgate.ThrottleFull:
+		b = append(appendPolicy(b, "The service has too many requests under", r), ", and the queue is full"...)
+	case headgate.ThrottleEvicted:
+		b = append(appendPolicy(b, "The service has too many requests under", r), ", and a more important one took this place"...)
+	case headgate.ThrottleDeadline:
+		b = appendPolicy(b, "The service cannot answer before the deadline of the request under", r)
 	case headgate.StoreFull:
 		b = append(b, "The store has no capacity to count another client"...)
 	case headgate.StoreUnavailable:

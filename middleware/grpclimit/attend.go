@@ -15,19 +15,27 @@ import (
 // answered collects the response metadata that stages read. Goroutines of a handler may set
 // metadata concurrently.
 type answered struct {
-	names []string
+	facts guard.Facts
 	mu    sync.Mutex
 	md    metadata.MD // guarded by mu
 }
 
-func (a *answered) note(md metadata.MD) {
+// note notes the values in md, and returns md without those that are for the stages alone.
+func (a *answered) note(md metadata.MD) metadata.MD {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, name := range a.names {
+	for _, name := range a.facts.Answer {
 		if values := md.Get(name); len(values) > 0 {
 			a.md.Set(name, values...)
 		}
 	}
+	for _, name := range a.facts.Private {
+		if len(md.Get(name)) > 0 {
+			md = md.Copy() // The metadata belongs to the handler.
+			md.Delete(name)
+		}
+	}
+	return md
 }
 
 // header looks up a header or a trailer.
@@ -55,8 +63,8 @@ func (a *answered) finish(ctx context.Context, t *guard.Ticket, returned bool, e
 // serveCall runs the handler of a unary call and then ends the ticket.
 func serveCall(ctx context.Context, t *guard.Ticket, handle func(context.Context) (any, error)) (resp any, err error) {
 	ctx = t.Context(ctx)
-	a, returned := &answered{names: t.Facts().Answer, md: metadata.MD{}}, false
-	if inner := grpc.ServerTransportStreamFromContext(ctx); inner != nil && len(a.names) > 0 {
+	a, returned := &answered{facts: t.Facts(), md: metadata.MD{}}, false
+	if inner := grpc.ServerTransportStreamFromContext(ctx); inner != nil && len(a.facts.Answer) > 0 {
 		ctx = grpc.NewContextWithServerTransportStream(ctx, transportStream{inner, a})
 	}
 	defer func() { a.finish(ctx, t, returned, err) }()
@@ -74,26 +82,23 @@ type transportStream struct {
 
 // SetHeader implements grpc.ServerTransportStream.
 func (s transportStream) SetHeader(md metadata.MD) error {
-	s.seen.note(md)
-	return s.ServerTransportStream.SetHeader(md)
+	return s.ServerTransportStream.SetHeader(s.seen.note(md))
 }
 
 // SendHeader implements grpc.ServerTransportStream.
 func (s transportStream) SendHeader(md metadata.MD) error {
-	s.seen.note(md)
-	return s.ServerTransportStream.SendHeader(md)
+	return s.ServerTransportStream.SendHeader(s.seen.note(md))
 }
 
 // SetTrailer implements grpc.ServerTransportStream.
 func (s transportStream) SetTrailer(md metadata.MD) error {
-	s.seen.note(md)
-	return s.ServerTransportStream.SetTrailer(md)
+	return s.ServerTransportStream.SetTrailer(s.seen.note(md))
 }
 
 // serveStream runs the handler of a stream and then ends the ticket.
 func serveStream(s *stream, t *guard.Ticket, handle func() error) (err error) {
 	s.ctx = t.Context(s.ctx)
-	s.seen = &answered{names: t.Facts().Answer, md: metadata.MD{}}
+	s.seen = &answered{facts: t.Facts(), md: metadata.MD{}}
 	returned := false
 	defer func() { s.seen.finish(s.ctx, t, returned, err) }()
 	t.Stream()

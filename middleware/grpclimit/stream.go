@@ -25,28 +25,26 @@ func (s *stream) Context() context.Context { return s.ctx }
 
 // SendHeader implements grpc.ServerStream.
 func (s *stream) SendHeader(md metadata.MD) error {
-	s.note(md)
 	s.announce()
-	return s.ServerStream.SendHeader(md)
+	return s.ServerStream.SendHeader(s.note(md))
 }
 
 // SetHeader implements grpc.ServerStream.
 func (s *stream) SetHeader(md metadata.MD) error {
-	s.note(md)
-	return s.ServerStream.SetHeader(md)
+	return s.ServerStream.SetHeader(s.note(md))
 }
 
 // SetTrailer implements grpc.ServerStream.
 func (s *stream) SetTrailer(md metadata.MD) {
-	s.note(md)
-	s.ServerStream.SetTrailer(md)
+	s.ServerStream.SetTrailer(s.note(md))
 }
 
-// note records the metadata that the handler sets.
-func (s *stream) note(md metadata.MD) {
-	if s.seen != nil {
-		s.seen.note(md)
+// note notes the metadata that the handler sets, and returns what the client gets.
+func (s *stream) note(md metadata.MD) metadata.MD {
+	if s.seen == nil {
+		return md
 	}
+	return s.seen.note(md)
 }
 
 // SendMsg implements grpc.ServerStream.

@@ -9,12 +9,13 @@ import (
 	"runtime"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
 )
 
 // serveTracked runs the next handler and ends the ticket with it. The ticket ends when the
 // handler returns, or when a connection that the handler hijacked is closed.
 func serveTracked(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *http.Request) {
-	a := &trackedWriter{ResponseWriter: w, ticket: t}
+	a := &trackedWriter{ResponseWriter: w, ticket: t, reported: fields.Report(t.Facts())}
 	end := guard.Panicked
 	defer func() { a.finish(end) }()
 	next.ServeHTTP(a.writer(), r)
@@ -28,6 +29,7 @@ type trackedWriter struct {
 	http.ResponseWriter
 
 	ticket   *guard.Ticket
+	reported fields.Reported
 	status   int
 	hijacked bool
 }
@@ -77,17 +79,8 @@ func (a *trackedWriter) finish(end guard.End) {
 	if a.status == 0 && end == guard.Answered {
 		a.status = http.StatusOK
 	}
-	a.ticket.Done(guard.Outcome{End: end, Status: a.status, Header: a.answered})
-}
-
-// answered looks up a header or a trailer of the response.
-func (a *trackedWriter) answered(name string) (string, bool) {
-	for _, spelling := range [...]string{name, http.TrailerPrefix + name} {
-		if values := a.Header()[spelling]; len(values) > 0 {
-			return values[0], true
-		}
-	}
-	return "", false
+	a.reported.Take(a.Header())
+	a.ticket.Done(guard.Outcome{End: end, Status: a.status, Header: a.reported.Lookup()})
 }
 
 // Unwrap implements the interface with which http.ResponseController finds the original
@@ -106,6 +99,7 @@ func (a *trackedWriter) WriteHeader(status int) {
 func (a *trackedWriter) answers(status int) {
 	if a.status == 0 {
 		a.status = status
+		a.reported.Take(a.Header())
 	}
 }
 

@@ -4,6 +4,7 @@ package stages
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -14,9 +15,11 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/testkit/atmost"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
+	"github.com/headgate/headgate/throttle"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,13 +42,14 @@ type streamed struct {
 // Stream implements guard.StreamStage.
 func (s *streamed) Stream(*guard.Pass) { s.streams.Add(1) }
 
-// crowd is a guard with the stage and a rule that delays some requests and refuses others. The
-// guard is reloaded all the time.
+// crowd is a guard with the stage, a throttler after it, and a rule that delays some requests and
+// refuses others. The guard is reloaded all the time.
 type crowd struct {
-	guard *guard.Guard
-	slots *streamed
-	stop  chan struct{}
-	ended sync.WaitGroup
+	guard     *guard.Guard
+	slots     *streamed
+	throttler *throttler.Stage
+	stop      chan struct{}
+	ended     sync.WaitGroup
 }
 
 func newCrowd(t *testing.T) *crowd {
@@ -59,11 +63,15 @@ func newCrowd(t *testing.T) *crowd {
 		t.Fatal(err)
 	}
 	c := &crowd{slots: &streamed{Stage: atmost.New(most, queue)}, stop: make(chan struct{})}
+	throttled := throttler.Config{Config: throttle.Config{Concurrency: most - 1}}
+	if c.throttler, err = throttler.New(throttled); err != nil {
+		t.Fatal(err)
+	}
 	config := guard.Config{
 		Rules: []guard.Rule{{Rule: rule.Rule{Name: "queue", Key: []rule.Part{everybody}}, Policies: []headgate.Policy{{
 			Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 8000, Per: time.Second, Burst: 20},
 		}}}},
-		Store: store, Stages: []guard.Stage{c.slots},
+		Store: store, Stages: []guard.Stage{c.slots, c.throttler},
 	}
 	if c.guard, err = guard.New(config); err != nil {
 		t.Fatal(err)
@@ -75,7 +83,7 @@ func newCrowd(t *testing.T) *crowd {
 				return
 			case <-time.After(2 * time.Millisecond):
 			}
-			if err := c.guard.Reload(config); err != nil {
+			if err := errors.Join(c.throttler.Configure(throttled), c.guard.Reload(config)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -108,6 +116,9 @@ func (c *crowd) run(t *testing.T, requests int, ways []func(ctx context.Context)
 	}
 	close(c.stop)
 	c.ended.Wait()
+	if l, _ := c.throttler.Load(); l.InFlight != 0 || l.CPU != 0 || l.QueuedWork != 0 || l.Queued != [throttle.ClassCount]int{} {
+		t.Errorf("the throttler keeps %+v", l)
+	}
 	if used != 0 || waiting != 0 || peak != most {
 		t.Errorf("%d slots are used and %d requests wait, want none; %d were in flight, want %d", used, waiting, peak, most)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
@@ -19,8 +20,9 @@ type exchange struct {
 	decision httplimit.Exchange
 	ticket   *guard.Ticket // set for a forwarded request whose end a stage waits for, else nil
 	left     func() error  // set with ticket; returns an error if the client has disconnected
-	body     *body         // nil if the client sends no body
-	place    *place        // nil in tests without a Server
+	reported fields.Reported
+	body     *body  // nil if the client sends no body
+	place    *place // nil in tests without a Server
 
 	status   int
 	end      guard.End // how the request ended, if the handler knows
@@ -82,6 +84,7 @@ func (p *Proxy) done(x *exchange) {
 	}
 	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.left = nil, nil, nil, nil, nil, nil
 	x.decision.Reset()
+	x.reported = fields.Reported{}
 	x.status, x.end, x.written, x.interim, x.finished = 0, guard.Answered, 0, 0, false
 	p.pool.Put(x)
 }
@@ -120,6 +123,7 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	if status >= http.StatusOK && x.status == 0 {
 		x.status = status
+		x.reported.Take(x.Header())
 		if x.body != nil {
 			x.body.answered()
 		}

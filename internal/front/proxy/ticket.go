@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
 )
 
 // detach takes over the Ticket of a forwarded request if a stage waits for the request's
@@ -12,7 +13,7 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 	if x.ticket = x.decision.Detach(); x.ticket == nil {
 		return r
 	}
-	x.left = r.Context().Err
+	x.left, x.reported = r.Context().Err, fields.Report(x.ticket.Facts())
 	if ctx := x.ticket.Context(r.Context()); ctx != r.Context() {
 		return r.WithContext(ctx)
 	}
@@ -23,7 +24,8 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 // written after the handler returns. Releasing the place ends the Ticket. Without a
 // Server, endTicket ends it at once.
 func (x *exchange) endTicket() {
-	o := guard.Outcome{End: x.howEnded(), Status: x.status, Header: x.answered()}
+	x.reported.Take(x.Header())
+	o := guard.Outcome{End: x.howEnded(), Status: x.status, Header: x.reported.Lookup()}
 	switch {
 	case x.status == statusClientGone:
 		o.Status = 0
@@ -54,24 +56,3 @@ func (x *exchange) howEnded() guard.End {
 
 // stopped reports whether a stage has ended the request.
 func (x *exchange) stopped() bool { return x.ticket != nil && x.ticket.Stopped() }
-
-// answered copies the headers and trailers that stages read, because net/http reuses the
-// header map after the handler returns.
-func (x *exchange) answered() func(string) (string, bool) {
-	names := x.ticket.Facts().Answer
-	if len(names) == 0 {
-		return nil
-	}
-	values := make(map[string]string, len(names))
-	for _, name := range names {
-		for _, spelling := range [...]string{name, http.TrailerPrefix + name} {
-			if lines := x.Header()[spelling]; len(lines) > 0 {
-				values[name] = lines[0]
-			}
-		}
-	}
-	return func(name string) (string, bool) {
-		value, ok := values[name]
-		return value, ok
-	}
-}

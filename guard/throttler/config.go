@@ -1,0 +1,68 @@
+package throttler
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/throttle"
+)
+
+// Name is the name of the stage, and of the rule that describes it in logs and to callers. No
+// rule of the Config may have this name.
+const Name = "throttle"
+
+// The headers of the stage. A trusted peer sends the first two, and the service gets them. The
+// service sends the third.
+const (
+	FieldCriticality = "Headgate-Criticality"
+	FieldTimeout     = "Headgate-Timeout"
+	FieldWork        = "Headgate-Work"
+)
+
+const fieldGRPCTimeout = "Grpc-Timeout"
+
+// Config is the configuration of a Stage.
+type Config struct {
+	throttle.Config
+
+	// Mode Shadow delays and refuses nothing, and models the queue. Off skips the stage.
+	Mode guard.Mode
+	// Tenant is the part of a request that names its tenant, read by rule.Part.AppendClient. With
+	// the zero Part, all requests have one tenant.
+	Tenant rule.Part
+	// Class is the class of requests that state none.
+	Class throttle.Class
+	// Identity knows the trusted peers, which may state class and deadline. nil trusts no peer.
+	Identity *rule.Identity
+	// MaxDeadline bounds the deadlines that requests state. 0 is a minute.
+	MaxDeadline time.Duration
+	// CountStreams lets a stream keep its slot until its end.
+	CountStreams bool
+	// Clock is the time. nil is the machine's monotonic clock.
+	Clock wheel.Clock
+}
+
+// check sets the defaults, and finds the first fault.
+func (c *Config) check() error {
+	if c.Deadline == 0 {
+		c.Deadline = time.Second
+	}
+	if c.MaxDeadline == 0 {
+		c.MaxDeadline = max(time.Minute, c.Deadline)
+	}
+	if c.Clock == nil {
+		c.Clock = wheel.Machine()
+	}
+	switch {
+	case c.Mode > guard.Off:
+		return fmt.Errorf("throttler: mode %d is not known: use the constants", c.Mode)
+	case c.Class > throttle.Sheddable:
+		return fmt.Errorf("throttler: class %d is not known: use the constants", c.Class)
+	case c.MaxDeadline < c.Deadline:
+		return fmt.Errorf("throttler: MaxDeadline is %v, below the Deadline of %v: raise it", c.MaxDeadline, c.Deadline)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package throttler
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/throttle"
+)
+
+// classOf returns the class of a request.
+func (c *Config) classOf(req *headgate.Request, trusted bool) throttle.Class {
+	if text, ok := stated(req, FieldCriticality, trusted); ok {
+		if class, err := throttle.ParseClass(text); err == nil {
+			return class
+		}
+	}
+	return c.Class
+}
+
+// timeLeft returns the time until the deadline of a request.
+func (c *Config) timeLeft(p *guard.Pass, trusted bool) time.Duration {
+	left, found := c.MaxDeadline, false
+	earlier := func(d time.Duration, ok bool) {
+		if ok {
+			left, found = min(left, d), true
+		}
+	}
+	earlier(p.TimeLeft())
+	if text, ok := stated(p.Request, fieldGRPCTimeout, true); ok {
+		earlier(grpcTimeout(text))
+	}
+	if text, ok := stated(p.Request, FieldTimeout, trusted); ok {
+		earlier(milliseconds(text))
+	}
+	if !found {
+		return c.Deadline
+	}
+	return left
+}
+
+// stated returns the value of a header, if the request may state it.
+func stated(req *headgate.Request, name string, may bool) (string, bool) {
+	if !may || req.Header == nil {
+		return "", false
+	}
+	text, ok := req.Header.Lookup(name)
+	return strings.Trim(text, " \t"), ok
+}
+
+// longest bounds the times in headers, so that no sum overflows.
+const longest = 1000 * time.Hour
+
+// milliseconds reads a whole number of milliseconds.
+func milliseconds(text string) (time.Duration, bool) { return whole(text, time.Millisecond, 12) }
+
+// grpcTimeout reads the value of grpc-timeout: one to eight digits and a unit.
+func grpcTimeout(text string) (time.Duration, bool) {
+	units := map[byte]time.Duration{
+		'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+	}
+	last := len(text) - 1
+	if last < 1 || units[text[last]] == 0 {
+		return 0, false
+	}
+	return whole(text[:last], units[text[last]], 8)
+}
+
+// whole reads a number of units with at most some digits, and no sign.
+func whole(text string, unit time.Duration, digits int) (time.Duration, bool) {
+	if text == "" || len(text) > digits || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	if n > int64(longest/unit) {
+		return longest, true
+	}
+	return time.Duration(n) * unit, true
+}
+
+// endedBy says what an outcome teaches.
+func endedBy(o *guard.Outcome) throttle.Ended {
+	e := throttle.Ended{}
+	if o.End != guard.Answered || failed(o) {
+		e.Lesson = throttle.LearnMiss
+	}
+	if o.Header == nil {
+		return e
+	}
+	if text, ok := o.Header(FieldWork); ok {
+		e.Work, _ = ParseWork(text)
+		e.Work = min(e.Work, mostCores*o.Duration)
+	}
+	return e
+}
+
+// mostCores bounds the reported CPU time in parts of the time that the request took.
+const mostCores = 256
+
+// failed reports whether an answer is an error of the service. Such answers take less work, or
+// more, than others.
+func failed(o *guard.Outcome) bool {
+	if !o.GRPC {
+		return o.Status >= 500 || o.Status == 429
+	}
+	switch o.Status {
+	case 1, 2, 4, 8, 12, 13, 14, 15: // Canceled to DataLoss, without the faults of callers.
+		return true
+	default:
+		return false
+	}
+}
+
+// ParseWork reads the value of Headgate-Work: cpu= and a duration of Go, like cpu=12ms or
+// cpu=1.5s. Further fields after a comma or semicolon are ignored. It reports false for other values.
+func ParseWork(text string) (time.Duration, bool) {
+	text, named := strings.CutPrefix(strings.TrimSpace(text), "cpu=")
+	if i := strings.IndexAny(text, ",; "); i >= 0 {
+		text = text[:i]
+	}
+	if !named || len(text) > 32 {
+		return 0, false
+	}
+	work, err := time.ParseDuration(text)
+	if err != nil || work < 0 {
+		return 0, false
+	}
+	return min(work, longest), true
+}

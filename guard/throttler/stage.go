@@ -1,0 +1,298 @@
+package throttler
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/throttle"
+)
+
+// Stage is a guard.Stage that throttles. Make it with New. It is safe for concurrent use, and
+// outlives reloads: give the same Stage to the next Config.
+type Stage struct {
+	clock  wheel.Clock
+	timers *wheel.Timers
+
+	mu        sync.Mutex // Guards the fields below. It is held for a few steps.
+	config    Config
+	throttler *throttle.Throttler
+	tenants   names
+	routes    names
+	numbers   names  // milliseconds in headers
+	text      []byte // of the request that enters
+	free      *entry
+	freed     int
+	stats     Stats
+}
+
+// entry is one request in the stage.
+type entry struct {
+	throttle.Request
+
+	handle guard.Handle
+	timer  wheel.Entry
+	next   *entry // in the list of free entries
+	since  headgate.Instant
+	queued bool
+}
+
+// resumption is a request whose wait has ended. It is a copy: the entry may serve another request
+// before Resume is called, and the Handle then does nothing.
+type resumption struct {
+	handle   guard.Handle
+	decision headgate.Decision
+}
+
+// New returns a Stage, or the first fault of the configuration.
+func New(c Config) (*Stage, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	t, err := throttle.New(c.Config)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // The error names the field already.
+	}
+	s := &Stage{clock: c.Clock, timers: wheel.NewTimers(c.Clock), config: c, throttler: t}
+	s.tenants, s.routes, s.numbers = newNames(4096), newNames(4096), newNames(4096)
+	return s, nil
+}
+
+// Configure changes the configuration. Requests keep their places. The Clock stays.
+func (s *Stage) Configure(c Config) error {
+	c.Clock = s.clock
+	if err := c.check(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.throttler.Configure(c.Config); err != nil {
+		return err //nolint:wrapcheck // The error names the field already.
+	}
+	s.config = c
+	return nil
+}
+
+// Rule implements guard.Stage.
+func (s *Stage) Rule() guard.Rule {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return guard.Rule{Rule: rule.Rule{Name: Name, Key: []rule.Part{s.config.Tenant}}, Mode: s.config.Mode}
+}
+
+// Facts implements guard.Stage.
+func (s *Stage) Facts() guard.Facts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return guard.Facts{
+		Request: s.config.Tenant.Needs() | rule.NeedIP, Answer: []string{FieldWork}, Private: []string{FieldWork},
+		Headers: []string{FieldCriticality, FieldTimeout},
+	}
+}
+
+// now returns the time since the origin of the clock.
+func (s *Stage) now() headgate.Instant { return headgate.Instant(s.clock.Now()) }
+
+// Enter implements guard.Stage.
+func (s *Stage) Enter(p *guard.Pass) headgate.Decision {
+	var room [4]resumption
+	s.mu.Lock()
+	now := s.now()
+	e := s.entry()
+	s.read(e, p, now)
+	v := s.throttler.Arrive(now, &e.Request)
+	d := decision(v, &e.Request)
+	switch v {
+	case headgate.Deny:
+		s.stats.refused(&e.Request)
+		s.release(e)
+	case headgate.Wait:
+		e.queued = true
+		s.timers.Start(&e.timer, e.Deadline.Sub(now))
+		p.Value = e
+	case headgate.Allow:
+		p.Value = e
+	}
+	ended := s.next(now, room[:0])
+	s.mu.Unlock()
+	resume(ended)
+	return d
+}
+
+// read takes the facts from a request.
+func (s *Stage) read(e *entry, p *guard.Pass, now headgate.Instant) {
+	req, c := p.Request, &s.config
+	trusted := c.Identity != nil && c.Identity.Trusts(req.IP)
+	e.handle, e.since = p.Handle(), now
+	e.Class, e.Deadline = c.classOf(req, trusted), now.Add(c.timeLeft(p, trusted))
+	s.text = appendRoute(s.text[:0], req.Method, req.Path)
+	e.Route = s.routes.of(s.text)
+	s.text = s.text[:0]
+	if c.Tenant != (rule.Part{}) {
+		s.text, _ = c.Tenant.AppendClient(s.text, req)
+	}
+	e.Tenant = s.tenants.of(s.text)
+}
+
+// decision describes a verdict.
+func decision(v headgate.Verdict, r *throttle.Request) headgate.Decision {
+	switch v {
+	case headgate.Allow:
+		return headgate.Decision{Reason: headgate.WithinLimit}
+	case headgate.Wait:
+		return headgate.Decision{Verdict: headgate.Wait, Reason: headgate.Scheduled}
+	default:
+		return headgate.Decision{Verdict: headgate.Deny, Reason: r.Refusal, RetryAfter: r.RetryAfter}
+	}
+}
+
+// next lists the requests whose wait has ended. The caller holds mu, and resumes them later.
+func (s *Stage) next(now headgate.Instant, list []resumption) []resumption {
+	for r, v := s.throttler.Next(now); r != nil; r, v = s.throttler.Next(now) {
+		e, ok := r.Owner.(*entry)
+		if !ok {
+			continue
+		}
+		s.timers.Stop(&e.timer)
+		if e.queued = false; v == headgate.Deny {
+			s.stats.refused(r)
+		} else {
+			s.stats.waited(now.Sub(e.since))
+		}
+		list = append(list, resumption{e.handle, decision(v, r)})
+	}
+	return list
+}
+
+// resume resumes requests, without the lock.
+func resume(ended []resumption) {
+	for _, r := range ended {
+		r.handle.Resume(r.decision)
+	}
+}
+
+// Forward implements guard.ForwardStage: the service gets the class and the time that is left.
+func (s *Stage) Forward(p *guard.Pass) {
+	e, ok := p.Value.(*entry)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	class, left := e.Class, e.Deadline.Sub(s.now())
+	s.text = strconv.AppendInt(s.text[:0], max(left.Milliseconds(), 1), 10)
+	number := s.numbers.of(s.text)
+	s.mu.Unlock()
+	p.AddHeader(FieldCriticality, class.String())
+	p.AddHeader(FieldTimeout, number)
+}
+
+// Stream implements guard.StreamStage.
+func (s *Stage) Stream(p *guard.Pass) {
+	e, ok := p.Value.(*entry)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	keeps := s.config.CountStreams
+	s.mu.Unlock()
+	if !keeps {
+		s.leave(e, throttle.Ended{Lesson: throttle.LearnNothing}, false)
+	}
+}
+
+// Leave implements guard.Stage.
+func (s *Stage) Leave(p *guard.Pass, o *guard.Outcome) {
+	if e, ok := p.Value.(*entry); ok {
+		s.leave(e, endedBy(o), true)
+	}
+}
+
+// leave ends a request in the throttler. last: the entry may serve another request.
+func (s *Stage) leave(e *entry, ended throttle.Ended, last bool) {
+	var room [4]resumption
+	s.mu.Lock()
+	now := s.now()
+	if e.queued {
+		s.timers.Stop(&e.timer)
+		e.queued = false
+	}
+	s.throttler.Leave(now, &e.Request, ended)
+	if last {
+		s.release(e)
+	}
+	list := s.next(now, room[:0])
+	s.mu.Unlock()
+	resume(list)
+}
+
+// expire refuses a request that still waits at its deadline. A timer that fires late may find
+// another request in the entry, whose deadline is later.
+func (s *Stage) expire(e *entry) {
+	s.mu.Lock()
+	now := s.now()
+	if !e.queued || now < e.Deadline {
+		s.mu.Unlock()
+		return
+	}
+	s.throttler.Expire(now, &e.Request)
+	var room [4]resumption
+	list := s.next(now, room[:0])
+	s.mu.Unlock()
+	resume(list)
+}
+
+// mostFree bounds the free entries that the stage keeps.
+const mostFree = 4096
+
+// entry returns a free entry. The caller holds mu.
+func (s *Stage) entry() *entry {
+	e := s.free
+	if e == nil {
+		e = new(entry)
+		e.Owner = e
+		e.timer.Fire = func() { s.expire(e) }
+		return e
+	}
+	s.free, e.next = e.next, nil
+	s.freed--
+	return e
+}
+
+// release makes an entry free. The caller holds mu.
+func (s *Stage) release(e *entry) {
+	e.handle = guard.Handle{}
+	if s.freed < mostFree {
+		e.next, s.free = s.free, e
+		s.freed++
+	}
+}
+
+// Load returns the current load and the counts so far.
+func (s *Stage) Load() (throttle.Load, Stats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.throttler.Load(), s.stats
+}
+
+// Stats are counts since the start.
+type Stats struct {
+	// Refused counts refusals by reason and class: full, evicted, deadline.
+	Refused [3][throttle.ClassCount]uint64
+	// Waited counts the requests that waited and then went to the service, and WaitTime is the
+	// sum of their waits.
+	Waited   uint64
+	WaitTime time.Duration
+}
+
+func (s *Stats) refused(r *throttle.Request) {
+	s.Refused[r.Refusal-headgate.ThrottleFull][r.Class]++
+}
+
+func (s *Stats) waited(d time.Duration) {
+	s.Waited++
+	s.WaitTime += d
+}

@@ -1,0 +1,307 @@
+package throttler_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/middleware/httplimit"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/throttle"
+)
+
+// service is a handler behind a throttled guard, in a bubble.
+type service struct {
+	*testing.T
+
+	stage   *throttler.Stage
+	handler http.Handler
+	began   time.Time
+
+	mu  sync.Mutex
+	log []string
+}
+
+const trustedPeer = "10.0.0.1:1234"
+
+// newService makes a service whose requests take the time in their query, and report the work in it.
+func newService(t *testing.T, c throttler.Config) *service {
+	t.Helper()
+	c.Identity = &rule.Identity{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	stage, err := throttler.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(guard.Config{Stages: []guard.Stage{stage}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{T: t, stage: stage, began: time.Now()}
+	s.handler = httplimit.New(g, httplimit.Options{})(http.HandlerFunc(s.serve))
+	return s
+}
+
+func (s *service) serve(w http.ResponseWriter, r *http.Request) {
+	s.notef("%s starts: %s, %s ms left", r.URL.Query().Get("name"), r.Header.Get(throttler.FieldCriticality), r.Header.Get(throttler.FieldTimeout))
+	took, _ := time.ParseDuration(r.URL.Query().Get("takes"))
+	time.Sleep(took) //nolint:forbidigo // In a bubble.
+	if work := r.URL.Query().Get("work"); work != "" {
+		w.Header().Set(throttler.FieldWork, "cpu="+work)
+	}
+	fmt.Fprintln(w, "done")
+}
+
+// notef writes a line with the time in milliseconds.
+func (s *service) notef(format string, values ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, fmt.Sprintf("%d: ", time.Since(s.began).Milliseconds())+fmt.Sprintf(format, values...))
+}
+
+// send sends a request from a peer, with headers, in a goroutine.
+func (s *service) send(name, takes, peer string, headers ...string) {
+	r := httptest.NewRequestWithContext(s.Context(), http.MethodGet, "/?name="+name+"&takes="+takes+"&work=1ms", http.NoBody)
+	r.RemoteAddr = peer
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	go s.receive(name, r)
+	synctest.Wait()
+}
+
+func (s *service) receive(name string, r *http.Request) {
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	if w.Header().Get(throttler.FieldWork) != "" {
+		s.Error("the client gets the service's report")
+	}
+	text := ""
+	if w.Code != http.StatusOK {
+		text = ", retry after " + w.Header().Get("Retry-After") + " s"
+		if !strings.Contains(w.Body.String(), "temporary-reduced-capacity") {
+			s.Errorf("the refusal is %s", w.Body.String())
+		}
+	}
+	s.notef("%s gets %d%s", name, w.Code, text)
+}
+
+// tells compares the lines with the story.
+func (s *service) tells(story string) {
+	s.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got := strings.Join(s.log, "\n"); got != strings.TrimSpace(story) {
+		s.Errorf("got\n%s\nwant\n%s", got, strings.TrimSpace(story))
+	}
+}
+
+func oneAtATime() throttler.Config {
+	return throttler.Config{Config: throttle.Config{Concurrency: 1, Deadline: 500 * time.Millisecond}, Class: throttle.SheddablePlus}
+}
+
+// TestOrderAndHeaders: a trusted peer states class and deadline, and others cannot. The service
+// gets the class, and the time that is left after the wait.
+func TestOrderAndHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, oneAtATime())
+		s.send("first", "100ms", trustedPeer)
+		s.send("liar", "10ms", "192.0.2.1:1", throttler.FieldCriticality, "critical_plus", throttler.FieldTimeout, "1")
+		s.send("payment", "50ms", trustedPeer, throttler.FieldCriticality, "CRITICAL", throttler.FieldTimeout, "300")
+		s.send("call", "50ms", "192.0.2.1:1", "Grpc-Timeout", "400m")
+		time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+		s.tells(`
+0: first starts: sheddable_plus, 500 ms left
+100: first gets 200
+100: payment starts: critical, 200 ms left
+150: payment gets 200
+150: liar starts: sheddable_plus, 350 ms left
+160: liar gets 200
+160: call starts: sheddable_plus, 240 ms left
+210: call gets 200`)
+	})
+}
+
+// TestDeadlineInTheQueue: a request is refused when its deadline passes, although no other
+// request has ended.
+func TestDeadlineInTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, oneAtATime())
+		s.send("slow", "2s", trustedPeer)
+		s.send("queued", "10ms", trustedPeer)
+		time.Sleep(3 * time.Second) //nolint:forbidigo // In a bubble.
+		s.send("next", "10ms", trustedPeer)
+		time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+		s.tells(`
+0: slow starts: sheddable_plus, 500 ms left
+500: queued gets 503, retry after 1 s
+2000: slow gets 200
+3000: next starts: sheddable_plus, 500 ms left
+3010: next gets 200`)
+		if l, stats := s.stage.Load(); l.InFlight != 0 || stats.Refused[2][throttle.SheddablePlus] != 1 {
+			t.Errorf("the load is %+v after %+v", l, stats)
+		}
+	})
+}
+
+// TestQueueIsFull: beyond MaxWaiters, a request takes the place of a less important one or is
+// refused.
+func TestQueueIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := oneAtATime()
+		c.MaxWaiters = 1
+		s := newService(t, c)
+		s.send("first", "100ms", trustedPeer)
+		s.send("batch", "10ms", trustedPeer)
+		s.send("more", "10ms", trustedPeer)
+		s.send("payment", "10ms", trustedPeer, throttler.FieldCriticality, "critical")
+		time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+		s.tells(`
+0: first starts: sheddable_plus, 500 ms left
+0: more gets 503, retry after 1 s
+0: batch gets 503, retry after 1 s
+100: first gets 200
+100: payment starts: critical, 400 ms left
+110: payment gets 200`)
+	})
+}
+
+// TestShadow: in mode Shadow nothing is delayed or refused, and the model counts.
+func TestShadow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := oneAtATime()
+		c.Mode = guard.Shadow
+		s := newService(t, c)
+		s.send("first", "600ms", trustedPeer)
+		s.send("second", "700ms", trustedPeer)
+		time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+		s.tells(`
+0: first starts: sheddable_plus, 500 ms left
+0: second starts: sheddable_plus, 500 ms left
+600: first gets 200
+700: second gets 200`)
+		if l, stats := s.stage.Load(); l.InFlight != 0 || stats.Refused[2][throttle.SheddablePlus] != 1 {
+			t.Errorf("the load is %+v after %+v", l, stats)
+		}
+	})
+}
+
+// TestStreams: a stream gives up its slot when it begins, unless CountStreams is set.
+func TestStreams(t *testing.T) {
+	for _, count := range []bool{false, true} {
+		c := oneAtATime()
+		c.CountStreams = count
+		stage, err := throttler.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := guard.New(guard.Config{Stages: []guard.Stage{stage}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket := &guard.Ticket{Answer: &guard.Answer{}}
+		if err := g.Admit(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, ticket); err != nil {
+			t.Fatal(err)
+		}
+		ticket.Forward()
+		ticket.Stream()
+		if l, _ := stage.Load(); (l.InFlight == 1) != count {
+			t.Errorf("CountStreams %v: %d in flight", count, l.InFlight)
+		}
+		ticket.Done(guard.Outcome{})
+		if l, _ := stage.Load(); l.InFlight != 0 {
+			t.Errorf("CountStreams %v: %d in flight at the end", count, l.InFlight)
+		}
+	}
+}
+
+// TestConfigure: a larger limit takes effect at the next end; a faulty one changes nothing.
+func TestConfigure(t *testing.T) {
+	c := oneAtATime()
+	stage, err := throttler.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, faulty := range []throttler.Config{
+		{}, {Config: c.Config, Mode: 9}, {Config: c.Config, Class: 9}, {Config: c.Config, MaxDeadline: time.Millisecond},
+	} {
+		if stage.Configure(faulty) == nil {
+			t.Errorf("%+v is accepted", faulty)
+		}
+		if _, err := throttler.New(faulty); err == nil {
+			t.Errorf("%+v is accepted by New", faulty)
+		}
+	}
+	c.Mode = guard.Shadow
+	if err := stage.Configure(c); err != nil || stage.Rule().Mode != guard.Shadow {
+		t.Errorf("the mode is %v: %v", stage.Rule().Mode, err)
+	}
+}
+
+// TestAllocatesNothing checks Admit, Forward and Done with a throttler.
+func TestAllocatesNothing(t *testing.T) {
+	stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(guard.Config{Stages: []guard.Stage{stage}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket, answer := &guard.Ticket{}, &guard.Answer{}
+	req := &headgate.Request{Method: "GET", Path: "/users/123/orders"}
+	ctx := t.Context()
+	request := func() {
+		ticket.Answer = answer
+		if err := g.Admit(ctx, req, ticket); err != nil {
+			t.Fatal(err)
+		}
+		ticket.Forward()
+		ticket.Done(guard.Outcome{Status: 200})
+	}
+	for range 100 {
+		request()
+	}
+	if n := testing.AllocsPerRun(1000, request); n != 0 {
+		t.Errorf("a request allocates %v times, want 0", n)
+	}
+}
+
+// BenchmarkRequest compares a guard with the throttler and one without: Admit and Done.
+func BenchmarkRequest(b *testing.B) {
+	for _, with := range []bool{false, true} {
+		b.Run(fmt.Sprintf("throttler=%v", with), func(b *testing.B) {
+			c := guard.Config{}
+			if with {
+				stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 1000}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				c.Stages = []guard.Stage{stage}
+			}
+			g, err := guard.New(c)
+			if err != nil {
+				b.Fatal(err)
+			}
+			ticket, answer := &guard.Ticket{}, &guard.Answer{}
+			req := &headgate.Request{Method: "GET", Path: "/users/123/orders"}
+			for b.Loop() {
+				ticket.Answer = answer
+				if err := g.Admit(b.Context(), req, ticket); err != nil {
+					b.Fatal(err)
+				}
+				ticket.Forward()
+				ticket.Done(guard.Outcome{Status: 200})
+			}
+		})
+	}
+}

@@ -1,0 +1,49 @@
+package fields
+
+import (
+	"net/http"
+
+	"github.com/headgate/headgate/guard"
+)
+
+// Reported has the headers and trailers of an answer that stages read. The zero Reported reads
+// none.
+type Reported struct {
+	facts  guard.Facts
+	values map[string]string
+}
+
+// Report prepares a Reported for the stages of a request.
+func Report(f guard.Facts) Reported { return Reported{facts: f} }
+
+// Take notes the values in h, and removes those that are for the stages alone. Call it before the
+// header is written, and again at the end of the answer, for trailers. Of a header and a trailer
+// with one name, the trailer counts.
+func (r *Reported) Take(h http.Header) {
+	for _, name := range r.facts.Answer {
+		for _, spelling := range [...]string{name, http.TrailerPrefix + name} {
+			if lines := h[spelling]; len(lines) > 0 {
+				if r.values == nil {
+					r.values = make(map[string]string, len(r.facts.Answer))
+				}
+				r.values[name] = lines[0]
+			}
+		}
+	}
+	for _, name := range r.facts.Private {
+		delete(h, name)
+		delete(h, http.TrailerPrefix+name)
+	}
+}
+
+// Lookup is the lookup of a guard.Outcome. It is nil if stages read nothing.
+func (r *Reported) Lookup() func(name string) (string, bool) {
+	if len(r.facts.Answer) == 0 {
+		return nil
+	}
+	values := r.values
+	return func(name string) (string, bool) {
+		value, ok := values[name]
+		return value, ok
+	}
+}
