@@ -62,8 +62,8 @@ func (t *Throttler) late(now headgate.Instant, r *Request, wait time.Duration) b
 // The number of mean deviations beyond the mean that a service time is expected to take. Critical
 // requests get more benefit of the doubt. Decision record 23 has the figures of other values.
 const (
-	criticalDoubt  = 1.25
-	sheddableDoubt = 1.75
+	criticalDoubt  = 1.3
+	sheddableDoubt = 1.8
 )
 
 // refuse marks a request as refused, and computes when to try again.

@@ -36,6 +36,12 @@ const (
 	maxEntries     = 10_000_000
 )
 
+// Check returns the first fault, or nil.
+func (c Config) Check() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 // withDefaults returns the configuration with its defaults in place, or the first fault.
 func (c Config) withDefaults() (Config, error) {
 	if (c.Concurrency == 0) == (c.CPUInFlight == 0) {

@@ -56,7 +56,7 @@
 //
 //	now + wait + mean service time + doubt x mean deviation > deadline
 //
-// doubt is 1.25 for critical requests and 1.75 for sheddable ones. The wait is the work ahead
+// doubt is 1.3 for critical requests and 1.8 for sheddable ones. The wait is the work ahead
 // divided by the drain rate. If a level of the predictor has learned nothing for 5 s, one request
 // goes to the service all the same: otherwise a route that was slow once would be refused for
 // ever.
