@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/readfile"
 	"github.com/headgate/headgate/rule"
 )
@@ -54,9 +55,12 @@ type Config struct {
 	Rules []guard.Rule
 	// FairShare divides the capacity of the service among its clients. It is nil without fair share.
 	FairShare *guard.FairShare
-	Log       Log
-	Proxy     Proxy
-	Admin     Admin
+	// Throttle bounds the requests in flight at the service. It is nil without a throttle. Its
+	// Identity is nil: GuardConfig sets it.
+	Throttle *throttler.Config
+	Log      Log
+	Proxy    Proxy
+	Admin    Admin
 
 	stamps stamps // The stamps of the files that Load read.
 	// places has a Fault without a text for each field that names a file: see Located.

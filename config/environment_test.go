@@ -42,6 +42,8 @@ proxy:
   header_style: none
 fair_share: {client: ip, anonymous: guests, capacity: 50, cycle: 1m, reservation: 1%, division: loan, reclaim: at_once,
   new_clients_per_cycle: 1, forget_after: 1, max_clients: 1, cost: "header:X-A", max_cost: 1, count_once: "header:X-A", mode: enforce}
+throttle: {mode: enforce, concurrency: 1, deadline: 1s, max_deadline: 10s, tenant: ip, criticality: sheddable, streams: handshake,
+  queue: {part_of_deadline: 1%, max_waiters: 1}, max_tenants: 1}
 admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 `
 	tested := map[string]bool{}
@@ -119,6 +121,17 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_FAIR_SHARE_EXEMPT_METHODS", "PUT", func(c *Config) any { return strings.Join(c.FairShare.Exempt.Methods, ",") }},
 		{"HEADGATE_FAIR_SHARE_EXEMPT_ADDRESSES", "10.9.0.0/16", func(c *Config) any { return strings.Trim(fmt.Sprint(c.FairShare.Exempt.Addresses), "[]") }},
 		{"HEADGATE_FAIR_SHARE_MODE", "shadow", func(c *Config) any { return c.FairShare.Mode.String() }},
+		{"HEADGATE_THROTTLE_MODE", "shadow", func(c *Config) any { return c.Throttle.Mode.String() }},
+		{"HEADGATE_THROTTLE_CONCURRENCY", "9", func(c *Config) any { return fmt.Sprint(c.Throttle.Concurrency) }},
+		{"HEADGATE_THROTTLE_DEADLINE", "9s", func(c *Config) any { return c.Throttle.Deadline.String() }},
+		{"HEADGATE_THROTTLE_MAX_DEADLINE", "99s", func(c *Config) any { return fmt.Sprintf("%gs", c.Throttle.MaxDeadline.Seconds()) }},
+		{"HEADGATE_THROTTLE_TENANT", "header:X-B", func(c *Config) any { return c.Throttle.Tenant.String() }},
+		{"HEADGATE_THROTTLE_CRITICALITY", "critical", func(c *Config) any { return c.Throttle.Class.String() }},
+		{"HEADGATE_THROTTLE_STREAMS", "count", func(c *Config) any { return map[bool]string{true: "count"}[c.Throttle.CountStreams] }},
+		{"HEADGATE_THROTTLE_QUEUE_PART_OF_DEADLINE", "9%", func(c *Config) any { return fmt.Sprintf("%v%%", 100*c.Throttle.PartOfDeadline) }},
+		{"HEADGATE_THROTTLE_QUEUE_MAX_WAITERS", "9", func(c *Config) any { return fmt.Sprint(c.Throttle.MaxWaiters) }},
+		{"HEADGATE_THROTTLE_MAX_TENANTS", "9", func(c *Config) any { return fmt.Sprint(c.Throttle.MaxTenants) }},
+		{"HEADGATE_THROTTLE_CPU_IN_FLIGHT", "9ms", nil}, // concurrency is set in the file.
 		{"HEADGATE_ADMIN_LISTEN", "127.0.0.1:9", func(c *Config) any { return c.Admin.Listen }},
 		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9", func(c *Config) any { return c.Admin.Health }},
 		{"HEADGATE_ADMIN_HOSTS", "a.example,b.example", func(c *Config) any { return strings.Join(c.Admin.Hosts, ",") }},

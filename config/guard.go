@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -38,7 +39,29 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 	} else if c.Shared != nil {
 		return guard.Config{}, fmt.Errorf("config: store %s in place of %s: %w", c.Store, memoryWord, ErrStoreChanged)
 	}
-	return described, nil
+	err = c.AddThrottle(&described, nil)
+	return described, err
+}
+
+// AddThrottle gives a guard.Config of GuardConfig the throttle of the configuration, if there is
+// one. former is the throttle before a reload, or nil: the next one has its requests. GuardConfig
+// itself begins a new throttle, which knows no requests of former ones.
+func (c *Config) AddThrottle(described *guard.Config, former *throttler.Stage) error {
+	if described.Stages = nil; c.Throttle == nil {
+		return nil
+	}
+	settings := *c.Throttle
+	settings.Identity = described.Identity
+	begin := throttler.New
+	if former != nil {
+		begin = former.With
+	}
+	stage, err := begin(settings)
+	if err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	described.Stages = []guard.Stage{stage}
+	return nil
 }
 
 // Warn logs settings that only headgate proxy uses, and misspelled HEADGATE_ variables.

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 )
@@ -28,6 +29,10 @@ func (r *reader) config(c *Config) {
 	root.paths(&c.Folds)
 	root.rules(c)
 	root.fairShare(c)
+	root.throttle(c)
+	if c.Throttle != nil {
+		r.noteAll(check.Throttle(c.Throttle, c.Rules, r.identityFacts(c), r.blamed))
+	}
 	root.proxy(&c.Proxy)
 	root.checkProxyHeaders(c)
 	root.later("server", "remove it, and use proxy")

@@ -107,6 +107,12 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "fair_share":
 			base += "fair_share: {client: ip, capacity: 5"
 			base, set = base+"}\n", base+", "+line+"}\n"
+		case within == "throttle":
+			base += "throttle: {concurrency: 5"
+			base, set = base+"}\n", base+", "+line+"}\n"
+		case within == "throttle.queue":
+			base += "throttle: {concurrency: 5"
+			base, set = base+"}\n", base+", queue: {"+line+"}}\n"
 		case within == "identity.jwt":
 			base += "identity: {jwt: {keys: a"
 			base, set = base+"}}\n", base+", "+line+"}}\n"

@@ -37,6 +37,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 		c.writeBound(&b)
 	}
 	c.writeFairShare(&b)
+	c.writeThrottle(&b)
 	fmt.Fprintf(&b, "admin %s, health %s\n", orOff(c.Admin.Listen), orOff(c.Admin.Health))
 	if len(c.Rules) > 0 {
 		b.WriteByte('\n')

@@ -64,5 +64,5 @@ func (c *Config) check() error {
 	case c.MaxDeadline < c.Deadline:
 		return fmt.Errorf("throttler: MaxDeadline is %v, below the Deadline of %v: raise it", c.MaxDeadline, c.Deadline)
 	}
-	return nil
+	return c.Config.Check() //nolint:wrapcheck // The error names the field already.
 }

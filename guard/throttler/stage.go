@@ -3,7 +3,6 @@ package throttler
 import (
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -12,15 +11,24 @@ import (
 	"github.com/headgate/headgate/throttle"
 )
 
-// Stage is a guard.Stage that throttles. Make it with New. It is safe for concurrent use, and
-// outlives reloads: give the same Stage to the next Config.
+// Stage is a guard.Stage that throttles. Make it with New. It is safe for concurrent use. For a
+// reload, make the next Stage by With: it has the same requests.
 type Stage struct {
+	*service
+
+	config  Config
+	version uint64 // The latest version that a request has entered decides on the limits.
+}
+
+// service is what all stages before one service have in common.
+type service struct {
 	clock  wheel.Clock
 	timers *wheel.Timers
 
 	mu        sync.Mutex // Guards the fields below. It is held for a few steps.
-	config    Config
 	throttler *throttle.Throttler
+	versions  uint64 // of all stages
+	applied   uint64 // the version whose limits the throttler has
 	tenants   names
 	routes    names
 	numbers   names  // milliseconds in headers
@@ -57,37 +65,46 @@ func New(c Config) (*Stage, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The error names the field already.
 	}
-	s := &Stage{clock: c.Clock, timers: wheel.NewTimers(c.Clock), config: c, throttler: t}
-	s.tenants, s.routes, s.numbers = newNames(4096), newNames(4096), newNames(4096)
-	return s, nil
+	shared := &service{clock: c.Clock, timers: wheel.NewTimers(c.Clock), throttler: t}
+	shared.tenants, shared.routes, shared.numbers = newNames(4096), newNames(4096), newNames(4096)
+	return &Stage{service: shared, config: c}, nil
 }
 
-// Configure changes the configuration. Requests keep their places. The Clock stays.
-func (s *Stage) Configure(c Config) error {
+// With returns a Stage with another configuration and the same service, for the next guard.Config.
+// Requests keep their places. The limits change when the first request enters the new Stage, so a
+// reload that is given up changes nothing. The Clock stays.
+func (s *Stage) With(c Config) (*Stage, error) {
 	c.Clock = s.clock
 	if err := c.check(); err != nil {
-		return err
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.throttler.Configure(c.Config); err != nil {
-		return err //nolint:wrapcheck // The error names the field already.
-	}
-	s.config = c
-	return nil
+	s.versions++
+	return &Stage{service: s.service, config: c, version: s.versions}, nil
 }
+
+// apply gives the throttler the limits of the latest stage, and lists the requests that go on
+// under them. The caller holds mu.
+func (s *Stage) apply(now headgate.Instant, list []resumption) []resumption {
+	if s.version <= s.applied {
+		return list
+	}
+	s.applied = s.version
+	_ = s.throttler.Configure(s.config.Config) // Config.check has found the faults.
+	return s.next(now, list)
+}
+
+// Config returns the configuration, with its defaults.
+func (s *Stage) Config() Config { return s.config }
 
 // Rule implements guard.Stage.
 func (s *Stage) Rule() guard.Rule {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return guard.Rule{Rule: rule.Rule{Name: Name, Key: []rule.Part{s.config.Tenant}}, Mode: s.config.Mode}
 }
 
 // Facts implements guard.Stage.
 func (s *Stage) Facts() guard.Facts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return guard.Facts{
 		Request: s.config.Tenant.Needs() | rule.NeedIP, Answer: []string{FieldWork}, Private: []string{FieldWork},
 		Headers: []string{FieldCriticality, FieldTimeout},
@@ -95,13 +112,14 @@ func (s *Stage) Facts() guard.Facts {
 }
 
 // now returns the time since the origin of the clock.
-func (s *Stage) now() headgate.Instant { return headgate.Instant(s.clock.Now()) }
+func (s *service) now() headgate.Instant { return headgate.Instant(s.clock.Now()) }
 
 // Enter implements guard.Stage.
 func (s *Stage) Enter(p *guard.Pass) headgate.Decision {
 	var room [4]resumption
 	s.mu.Lock()
 	now := s.now()
+	ended := s.apply(now, room[:0])
 	e := s.entry()
 	s.read(e, p, now)
 	v := s.throttler.Arrive(now, &e.Request)
@@ -117,7 +135,7 @@ func (s *Stage) Enter(p *guard.Pass) headgate.Decision {
 	case headgate.Allow:
 		p.Value = e
 	}
-	ended := s.next(now, room[:0])
+	ended = s.next(now, ended)
 	s.mu.Unlock()
 	resume(ended)
 	return d
@@ -151,7 +169,7 @@ func decision(v headgate.Verdict, r *throttle.Request) headgate.Decision {
 }
 
 // next lists the requests whose wait has ended. The caller holds mu, and resumes them later.
-func (s *Stage) next(now headgate.Instant, list []resumption) []resumption {
+func (s *service) next(now headgate.Instant, list []resumption) []resumption {
 	for r, v := s.throttler.Next(now); r != nil; r, v = s.throttler.Next(now) {
 		e, ok := r.Owner.(*entry)
 		if !ok {
@@ -196,10 +214,7 @@ func (s *Stage) Stream(p *guard.Pass) {
 	if !ok {
 		return
 	}
-	s.mu.Lock()
-	keeps := s.config.CountStreams
-	s.mu.Unlock()
-	if !keeps {
+	if !s.config.CountStreams {
 		s.leave(e, throttle.Ended{Lesson: throttle.LearnNothing}, false)
 	}
 }
@@ -212,7 +227,7 @@ func (s *Stage) Leave(p *guard.Pass, o *guard.Outcome) {
 }
 
 // leave ends a request in the throttler. last: the entry may serve another request.
-func (s *Stage) leave(e *entry, ended throttle.Ended, last bool) {
+func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
 	var room [4]resumption
 	s.mu.Lock()
 	now := s.now()
@@ -231,7 +246,7 @@ func (s *Stage) leave(e *entry, ended throttle.Ended, last bool) {
 
 // expire refuses a request that still waits at its deadline. A timer that fires late may find
 // another request in the entry, whose deadline is later.
-func (s *Stage) expire(e *entry) {
+func (s *service) expire(e *entry) {
 	s.mu.Lock()
 	now := s.now()
 	if !e.queued || now < e.Deadline {
@@ -249,7 +264,7 @@ func (s *Stage) expire(e *entry) {
 const mostFree = 4096
 
 // entry returns a free entry. The caller holds mu.
-func (s *Stage) entry() *entry {
+func (s *service) entry() *entry {
 	e := s.free
 	if e == nil {
 		e = new(entry)
@@ -263,36 +278,10 @@ func (s *Stage) entry() *entry {
 }
 
 // release makes an entry free. The caller holds mu.
-func (s *Stage) release(e *entry) {
+func (s *service) release(e *entry) {
 	e.handle = guard.Handle{}
 	if s.freed < mostFree {
 		e.next, s.free = s.free, e
 		s.freed++
 	}
-}
-
-// Load returns the current load and the counts so far.
-func (s *Stage) Load() (throttle.Load, Stats) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.throttler.Load(), s.stats
-}
-
-// Stats are counts since the start.
-type Stats struct {
-	// Refused counts refusals by reason and class: full, evicted, deadline.
-	Refused [3][throttle.ClassCount]uint64
-	// Waited counts the requests that waited and then went to the service, and WaitTime is the
-	// sum of their waits.
-	Waited   uint64
-	WaitTime time.Duration
-}
-
-func (s *Stats) refused(r *throttle.Request) {
-	s.Refused[r.Refusal-headgate.ThrottleFull][r.Class]++
-}
-
-func (s *Stats) waited(d time.Duration) {
-	s.Waited++
-	s.WaitTime += d
 }

@@ -224,26 +224,44 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestConfigure: a larger limit takes effect at the next end; a faulty one changes nothing.
-func TestConfigure(t *testing.T) {
+// TestWith: the next stage has the same requests. Its limits take effect when it gets a request,
+// and requests that enter the former stage meanwhile do not change them back.
+func TestWith(t *testing.T) {
 	c := oneAtATime()
-	stage, err := throttler.New(c)
+	former, err := throttler.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, faulty := range []throttler.Config{
 		{}, {Config: c.Config, Mode: 9}, {Config: c.Config, Class: 9}, {Config: c.Config, MaxDeadline: time.Millisecond},
 	} {
-		if stage.Configure(faulty) == nil {
+		if _, err := former.With(faulty); err == nil {
 			t.Errorf("%+v is accepted", faulty)
 		}
 		if _, err := throttler.New(faulty); err == nil {
 			t.Errorf("%+v is accepted by New", faulty)
 		}
 	}
-	c.Mode = guard.Shadow
-	if err := stage.Configure(c); err != nil || stage.Rule().Mode != guard.Shadow {
-		t.Errorf("the mode is %v: %v", stage.Rule().Mode, err)
+	c.Concurrency = 3
+	next, err := former.With(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := ""
+	for _, stage := range []*throttler.Stage{former, former, next, former, former} {
+		g, err := guard.New(guard.Config{Stages: []guard.Stage{stage}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket := &guard.Ticket{Answer: &guard.Answer{}}
+		if err := g.Admit(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, ticket); err != nil {
+			t.Fatal(err)
+		}
+		verdicts += ticket.Answer.Verdict.String() + " "
+	}
+	// The second waits. The third raises the limit, so the second goes on, and the third too.
+	if l, _ := next.Load(); l.InFlight != 3 || l.Queued[throttle.SheddablePlus] != 2 {
+		t.Errorf("%d in flight and %v queued: %s", l.InFlight, l.Queued, verdicts)
 	}
 }
 

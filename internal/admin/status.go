@@ -18,6 +18,7 @@ type Status struct {
 	Store    StoreStatus   `json:"store"`
 
 	FairShare *FairShareStatus `json:"fair_share,omitempty"`
+	Throttle  *ThrottleStatus  `json:"throttle,omitempty"`
 	Reload    ReloadStatus     `json:"reload"`
 }
 
@@ -85,6 +86,27 @@ type AheadStatus struct {
 	Spent           uint64 `json:"spent"`
 	Expired         uint64 `json:"expired"`
 	DeniedFromCache uint64 `json:"denied_from_cache"`
+}
+
+// ThrottleStatus is the state of the throttle. In mode shadow its figures are estimates.
+type ThrottleStatus struct {
+	Mode               string  `json:"mode"`
+	Concurrency        int     `json:"concurrency,omitempty"`
+	CPUInFlightSeconds float64 `json:"cpu_in_flight_seconds,omitempty"`
+	// InFlight counts requests, and WorkInFlightSeconds is their predicted work.
+	InFlight            int     `json:"in_flight"`
+	WorkInFlightSeconds float64 `json:"work_in_flight_seconds"`
+	// Queued counts requests by criticality.
+	Queued            map[string]int `json:"queued"`
+	QueuedWorkSeconds float64        `json:"queued_work_seconds"`
+	// DrainRate is the work that ends per second while requests are queued. 0 is unknown.
+	DrainRate float64 `json:"drain_rate"`
+	Tenants   int     `json:"tenants"`
+	// Waited counts requests that went to the service after a wait; WaitSeconds is the sum of
+	// their waits. Refused counts refusals by reason.
+	Waited      uint64            `json:"waited"`
+	WaitSeconds float64           `json:"wait_seconds"`
+	Refused     map[string]uint64 `json:"refused"`
 }
 
 // FairShareStatus is a summary of fair share.

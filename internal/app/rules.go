@@ -109,7 +109,7 @@ func (r *rules) close() {
 
 // Metrics implements Component.
 func (r *rules) Metrics(c *prom.Config) {
-	c.Report, c.Store, c.Shares = r.report, r.memoryStats, r.promShares
+	c.Report, c.Store, c.Shares, c.Throttle = r.report, r.memoryStats, r.promShares, r.promThrottle
 	if r.store.Shared() {
 		c.Shared = r.store.State
 	}
@@ -118,4 +118,5 @@ func (r *rules) Metrics(c *prom.Config) {
 // Status implements Component.
 func (r *rules) Status(s *admin.Status) {
 	s.Requests, s.Rules, s.Store, s.FairShare = r.requestStatus(), r.ruleStatus(), r.storeStatus(), r.fairShareStatus()
+	s.Throttle = r.throttleStatus()
 }

@@ -30,6 +30,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 			r.Allowed, r.Waited, r.Refused, listCounts(r.Reasons))
 	}
 	writeFairShare(w, s.FairShare)
+	writeThrottle(w, s.Throttle)
 	writeStore(w, &s.Store)
 	return w.Flush()
 }
@@ -52,6 +53,24 @@ func writeFairShare(w io.Writer, s *admin.FairShareStatus) {
 	rowf(w, "\nFAIR SHARE\tCAPACITY\tCYCLE\tCLIENTS\tLAST CYCLE\tALLOWED\tREFUSED\tREASONS\n")
 	rowf(w, "%s\t%d\t%s\t%d\t%d of %d\t%d\t%d\t%s\n", s.Mode, s.Capacity, cycleOf(s.CycleSeconds), s.Clients,
 		s.LastAdmitted, s.LastCapacity, s.Allowed, s.Refused, listCounts(s.Reasons))
+}
+
+// writeThrottle prints the state of the throttle if it is on.
+func writeThrottle(w io.Writer, s *admin.ThrottleStatus) {
+	if s == nil {
+		return
+	}
+	most := fmt.Sprintf("%d of %d", s.InFlight, s.Concurrency)
+	if s.Concurrency == 0 {
+		most = fmt.Sprintf("%d, %.0f of %.0f ms of CPU time", s.InFlight, 1000*s.WorkInFlightSeconds, 1000*s.CPUInFlightSeconds)
+	}
+	queued := map[string]uint64{}
+	for class, n := range s.Queued {
+		queued[class] = uint64(max(n, 0))
+	}
+	rowf(w, "\nTHROTTLE\tIN FLIGHT\tQUEUED\tTENANTS\tWAITED\tMEAN WAIT\tREFUSED\n")
+	rowf(w, "%s\t%s\t%s\t%d\t%d\t%.0f ms\t%s\n", s.Mode, most, listCounts(queued), s.Tenants, s.Waited,
+		1000*s.WaitSeconds/float64(max(s.Waited, 1)), listCounts(s.Refused))
 }
 
 func writeStore(w io.Writer, s *admin.StoreStatus) {

@@ -24,6 +24,7 @@ type collector struct {
 	fallbacks, abandoned                     *prometheus.Desc
 	shared                                   *sharedMetrics
 	shares                                   *shareMetrics
+	throttle                                 *throttleMetrics
 }
 
 func newCollector(c Config) *collector {
@@ -33,8 +34,8 @@ func newCollector(c Config) *collector {
 	return &collector{
 		config: c,
 		shared: newSharedMetrics(desc),
-		shares: newShareMetrics(desc),
-		build:  desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
+		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc),
+		build: desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
 		decisions: desc("decisions_total",
 			"Decisions. A request counts once for each rule that matches it.", "rule", "mode", "verdict", "reason"),
 		fallbacks: desc("fallbacks_total",
@@ -85,6 +86,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	if c.config.Shares != nil {
 		c.shares.describe(ch)
 	}
+	if c.config.Throttle != nil {
+		c.throttle.describe(ch)
+	}
 	if c.config.Front != nil {
 		for _, d := range []*prometheus.Desc{
 			c.connections, c.connectionBound, c.accepted, c.acceptPauses, c.linesDropped, c.expires,
@@ -113,6 +117,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		c.shared.collect(ch, c.config.Shared())
 	}
 	c.collectShares(ch)
+	if c.config.Throttle != nil {
+		if t, ok := c.config.Throttle(); ok {
+			c.throttle.collect(ch, &t)
+		}
+	}
 	if c.config.Front != nil {
 		c.collectFront(ch, c.config.Front())
 	}

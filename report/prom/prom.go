@@ -24,6 +24,8 @@ type Config struct {
 	// Shares returns the fair shares of clients. nil, and false, omit them. The names of
 	// clients are labels. Fair share limits their number.
 	Shares func() (Shares, bool)
+	// Throttle returns the state of the throttle. nil, and false, omit it.
+	Throttle func() (Throttle, bool)
 	// Front returns the state of the front's sockets and files. nil omits it.
 	Front func() Front
 	// Version, Commit and Go identify the running build.

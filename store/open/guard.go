@@ -78,7 +78,7 @@ func GuardConfig(c *config.Config, store headgate.Store) (guard.Config, error) {
 		return guard.Config{}, c.Located(err)
 	}
 	if ours {
-		if err := opened.describe(c, &described); err != nil {
+		if err := errors.Join(opened.describe(c, &described), opened.addThrottle(c, &described)); err != nil {
 			return guard.Config{}, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/memcached"
 	"github.com/headgate/headgate/store/memory"
@@ -42,6 +43,8 @@ type Opened struct {
 	ahead     *prefetch.Store
 
 	fallbacks atomic.Pointer[string] // the names of the fallbacks that decide without the store
+
+	throttle atomic.Pointer[throttler.Stage] // of the latest GuardConfig
 
 	mu     sync.Mutex
 	memory *memory.Store // the store itself, or the local store that rules fall back to; guarded by mu
@@ -179,6 +182,24 @@ func (s *Opened) describe(c *config.Config, described *guard.Config) error {
 	described.Local = local
 	return err
 }
+
+// addThrottle gives a guard.Config the throttle of the configuration, with the requests of the
+// throttle before it.
+func (s *Opened) addThrottle(c *config.Config, described *guard.Config) error {
+	if err := c.AddThrottle(described, s.throttle.Load()); err != nil {
+		return err
+	}
+	for _, stage := range described.Stages {
+		if t, ok := stage.(*throttler.Stage); ok {
+			s.throttle.Store(t)
+		}
+	}
+	return nil
+}
+
+// Throttle gives the throttle of the latest configuration that has one, or nil. All guards of one
+// Opened stand before one service, and share its throttle.
+func (s *Opened) Throttle() *throttler.Stage { return s.throttle.Load() }
 
 // local gives the store that rules fall back to. The first rule with that fallback makes it.
 func (s *Opened) local(c *config.Config) (*memory.Store, error) {

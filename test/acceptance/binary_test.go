@@ -215,8 +215,8 @@ func tool(t *testing.T, name, debian string) string {
 
 // reply is an answer with its body.
 type reply struct {
-	StatusCode int
-	Header     http.Header
+	StatusCode      int
+	Header, Trailer http.Header
 }
 
 // get sends one request on a new connection.
@@ -239,5 +239,5 @@ func get(t *testing.T, url string, headers ...string) (reply, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reply{resp.StatusCode, resp.Header}, string(body)
+	return reply{resp.StatusCode, resp.Header, resp.Trailer}, string(body)
 }

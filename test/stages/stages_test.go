@@ -4,7 +4,6 @@ package stages
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -83,7 +82,13 @@ func newCrowd(t *testing.T) *crowd {
 				return
 			case <-time.After(2 * time.Millisecond):
 			}
-			if err := errors.Join(c.throttler.Configure(throttled), c.guard.Reload(config)); err != nil {
+			next, err := c.throttler.With(throttled)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			config.Stages = []guard.Stage{c.slots, next}
+			if err := c.guard.Reload(config); err != nil {
 				t.Error(err)
 			}
 		}

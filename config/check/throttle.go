@@ -1,0 +1,35 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/rule"
+)
+
+// Throttle finds conflicts between the throttle and the rest of the configuration: a rule with its
+// name, a tenant for which the identity has no facts, and rules that set one of its headers.
+func Throttle(t *throttler.Config, rules []guard.Rule, id Identity, blamed Blamed) []Finding {
+	found := &findings{known: blamed}
+	for i := range rules {
+		if rules[i].Name == throttler.Name {
+			found.add(fmt.Sprintf("rules[%d].name", i), fmt.Sprintf("callers see the throttle under the name %q", throttler.Name),
+				"use another name")
+		}
+		switch set := rules[i].Exceed.Header; set {
+		case throttler.FieldCriticality, throttler.FieldTimeout:
+			if !found.blamed(exceedHeader(i)) {
+				found.add(exceedHeader(i), set+" is a header of the throttle", ownHeader)
+			}
+		}
+	}
+	const tenant = "throttle.tenant"
+	if t.Tenant == (rule.Part{}) || found.blamed(tenant) {
+		return found.all
+	}
+	if problem, fix := id.missing(t.Tenant); problem != "" {
+		found.add(tenant, t.Tenant.String()+" cannot be determined: "+problem, fix)
+	}
+	return found.all
+}

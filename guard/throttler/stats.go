@@ -1,0 +1,34 @@
+package throttler
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/throttle"
+)
+
+// Load returns the current load and the counts so far.
+func (s *Stage) Load() (throttle.Load, Stats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.throttler.Load(), s.stats
+}
+
+// Stats are counts since the start.
+type Stats struct {
+	// Refused counts refusals by reason and class: full, evicted, deadline.
+	Refused [3][throttle.ClassCount]uint64
+	// Waited counts the requests that waited and then went to the service, and WaitTime is the
+	// sum of their waits.
+	Waited   uint64
+	WaitTime time.Duration
+}
+
+func (s *Stats) refused(r *throttle.Request) {
+	s.Refused[r.Refusal-headgate.ThrottleFull][r.Class]++
+}
+
+func (s *Stats) waited(d time.Duration) {
+	s.Waited++
+	s.WaitTime += d
+}

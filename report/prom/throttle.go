@@ -1,0 +1,92 @@
+package prom
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/throttle"
+)
+
+// Throttle is the state of a throttle.
+type Throttle struct {
+	throttle.Load
+	throttler.Stats
+
+	Config throttler.Config
+}
+
+// ThrottleOf returns the state of a stage.
+func ThrottleOf(s *throttler.Stage) Throttle {
+	t := Throttle{Config: s.Config()}
+	t.Load, t.Stats = s.Load()
+	return t
+}
+
+// throttleMetrics describes the metrics of Throttle.
+type throttleMetrics struct {
+	queued, refused, waited *prometheus.Desc
+	gauges                  []throttleGauge
+	waitSeconds             *prometheus.Desc
+}
+
+type throttleGauge struct {
+	desc *prometheus.Desc
+	of   func(*Throttle) float64
+}
+
+func newThrottleMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *throttleMetrics {
+	of := func(d *prometheus.Desc, of func(*Throttle) float64) throttleGauge { return throttleGauge{d, of} }
+	seconds := time.Duration.Seconds
+	return &throttleMetrics{
+		queued: desc("throttle_queued", "Requests that are queued for the service now.", "criticality"),
+		refused: desc("throttle_refused_total", "Requests that the throttle refused, or in shadow mode would have refused.",
+			"reason", "criticality"),
+		waited:      desc("throttle_waited_total", "Requests that went to the service after a wait."),
+		waitSeconds: desc("throttle_wait_seconds_total", "Sum of the waits of these requests."),
+		gauges: []throttleGauge{
+			of(desc("throttle_shadow", "1 if the throttle is in shadow mode: its figures are then estimates. Otherwise 0."),
+				func(t *Throttle) float64 { return float64(truth(t.Config.Mode == guard.Shadow)) }),
+			of(desc("throttle_in_flight", "Requests that the service has now."), func(t *Throttle) float64 { return float64(t.InFlight) }),
+			of(desc("throttle_concurrency", "Maximum of headgate_throttle_in_flight. 0 means that CPU time is bounded."),
+				func(t *Throttle) float64 { return float64(t.Config.Concurrency) }),
+			of(desc("throttle_work_in_flight_seconds", "Predicted work of the requests that the service has now."),
+				func(t *Throttle) float64 { return seconds(t.CPU) }),
+			of(desc("throttle_work_in_flight_max_seconds", "Maximum of headgate_throttle_work_in_flight_seconds. 0: requests are bounded."),
+				func(t *Throttle) float64 { return seconds(t.Config.CPUInFlight) }),
+			of(desc("throttle_queued_work_seconds", "Predicted work of the queued requests."),
+				func(t *Throttle) float64 { return seconds(t.QueuedWork) }),
+			of(desc("throttle_drain_rate", "Work that ends per second while requests are queued. 0 means that it is not known yet."),
+				func(t *Throttle) float64 { return t.Rate }),
+			of(desc("throttle_tenants", "Tenants that were active in the last two seconds."),
+				func(t *Throttle) float64 { return float64(t.Tenants) }),
+		},
+	}
+}
+
+func (m *throttleMetrics) describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.queued, m.refused, m.waited, m.waitSeconds} {
+		ch <- d
+	}
+	for _, g := range m.gauges {
+		ch <- g.desc
+	}
+}
+
+func (m *throttleMetrics) collect(ch chan<- prometheus.Metric, t *Throttle) {
+	for _, g := range m.gauges {
+		ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.of(t))
+	}
+	ch <- counter(m.waited, t.Waited)
+	ch <- prometheus.MustNewConstMetric(m.waitSeconds, prometheus.CounterValue, t.WaitTime.Seconds())
+	for i := range throttle.ClassCount {
+		class := throttle.Class(i).String()
+		ch <- gauge(m.queued, int64(t.Queued[i]), class)
+		for j := range t.Refused {
+			ch <- counter(m.refused, t.Refused[j][i], (headgate.ThrottleFull + headgate.Reason(j)).String(), class)
+		}
+	}
+}
