@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/throttle"
 )
@@ -46,6 +47,39 @@ func FuzzRoute(f *testing.F) {
 		}
 	})
 }
+
+// FuzzHeaders: whatever the headers say, times are within bounds, and an untrusted peer has the
+// default class and cannot shorten or lengthen its deadline by Headgate-Timeout.
+func FuzzHeaders(f *testing.F) {
+	f.Add("cpu=12ms")
+	f.Add("400m")
+	f.Add("250")
+	f.Add("critical_plus")
+	c := Config{Class: throttle.Sheddable}
+	f.Fuzz(func(t *testing.T, text string) {
+		for name, read := range map[string]func(string) (time.Duration, bool){"work": ParseWork, "grpc": grpcTimeout, "ms": milliseconds} {
+			if d, ok := read(text); d < 0 || d > longest || !ok && d != 0 {
+				t.Errorf("%s: %q is %v, %v", name, text, d, ok)
+			}
+		}
+		req := &headgate.Request{Header: says(text)}
+		if class := c.classOf(req, false); class != throttle.Sheddable {
+			t.Errorf("an untrusted peer has the class %v", class)
+		}
+		if class := c.classOf(req, true); class > throttle.Sheddable {
+			t.Errorf("%q is the class %d", text, class)
+		}
+		if _, ok := stated(req, FieldTimeout, false); ok {
+			t.Error("an untrusted peer states a deadline")
+		}
+	})
+}
+
+// says is the value of every header.
+type says string
+
+// Lookup implements headgate.Values.
+func (s says) Lookup(string) (string, bool) { return string(s), true }
 
 func TestParseWork(t *testing.T) {
 	for text, want := range map[string]time.Duration{

@@ -47,6 +47,7 @@ type entry struct {
 	next   *entry // in the list of free entries
 	since  headgate.Instant
 	queued bool
+	stream bool // keeps its slot, and teaches nothing
 }
 
 // resumption is a request whose wait has ended. It is a copy: the entry may serve another request
@@ -214,9 +215,13 @@ func (s *Stage) Stream(p *guard.Pass) {
 	if !ok {
 		return
 	}
-	if !s.config.CountStreams {
-		s.leave(e, throttle.Ended{Lesson: throttle.LearnNothing}, false)
+	if s.config.CountStreams {
+		s.mu.Lock()
+		e.stream = true
+		s.mu.Unlock()
+		return
 	}
+	s.leave(e, throttle.Ended{Lesson: throttle.LearnNothing}, false)
 }
 
 // Leave implements guard.Stage.
@@ -234,6 +239,9 @@ func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
 	if e.queued {
 		s.timers.Stop(&e.timer)
 		e.queued = false
+	}
+	if e.stream {
+		ended.Lesson = throttle.LearnNothing
 	}
 	s.throttler.Leave(now, &e.Request, ended)
 	if last {
@@ -279,7 +287,7 @@ func (s *service) entry() *entry {
 
 // release makes an entry free. The caller holds mu.
 func (s *service) release(e *entry) {
-	e.handle = guard.Handle{}
+	e.handle, e.stream = guard.Handle{}, false
 	if s.freed < mostFree {
 		e.next, s.free = s.free, e
 		s.freed++

@@ -1,10 +1,13 @@
 package throttler_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -94,15 +97,32 @@ func (s *service) receive(name string, r *http.Request) {
 	s.notef("%s gets %d%s", name, w.Code, text)
 }
 
-// tells compares the lines with the story.
+// tells compares the lines with the story. Goroutines that run at one time write in any order.
 func (s *service) tells(story string) {
 	s.Helper()
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if got := strings.Join(s.log, "\n"); got != strings.TrimSpace(story) {
-		s.Errorf("got\n%s\nwant\n%s", got, strings.TrimSpace(story))
+	got, want := inOrder(s.log), inOrder(strings.Split(strings.TrimSpace(story), "\n"))
+	if got != want {
+		s.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+}
+
+// inOrder sorts lines by their times, and lines of one time by their texts.
+func inOrder(lines []string) string {
+	lines = slices.Clone(lines)
+	slices.SortFunc(lines, func(a, b string) int {
+		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
+	})
+	return strings.Join(lines, "\n")
+}
+
+// at is the time of a line, in milliseconds.
+func at(line string) int {
+	text, _, _ := strings.Cut(line, ":")
+	ms, _ := strconv.Atoi(text)
+	return ms
 }
 
 func oneAtATime() throttler.Config {
@@ -222,6 +242,36 @@ func TestStreams(t *testing.T) {
 			t.Errorf("CountStreams %v: %d in flight at the end", count, l.InFlight)
 		}
 	}
+}
+
+// TestStreamsTeachNothing: after streams that lasted longer than any deadline, requests of their
+// route are still admitted.
+func TestStreamsTeachNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := oneAtATime()
+		c.CountStreams = true
+		stage, err := throttler.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := guard.New(guard.Config{Stages: []guard.Stage{stage}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 20 {
+			ticket := &guard.Ticket{Answer: &guard.Answer{}}
+			if err := g.Admit(t.Context(), &headgate.Request{Method: "GET", Path: "/chat"}, ticket); err != nil {
+				t.Fatal(err)
+			}
+			if ticket.Answer.Verdict != headgate.Allow {
+				t.Fatalf("stream %d: %v", n, ticket.Answer.Closest().Decision.Reason)
+			}
+			ticket.Forward()
+			ticket.Stream()
+			time.Sleep(2 * time.Second) //nolint:forbidigo // In a bubble.
+			ticket.Done(guard.Outcome{})
+		}
+	})
 }
 
 // TestWith: the next stage has the same requests. Its limits take effect when it gets a request,

@@ -64,16 +64,23 @@ func (a *answered) finish(ctx context.Context, t *guard.Ticket, returned bool, e
 func serveCall(ctx context.Context, t *guard.Ticket, handle func(context.Context) (any, error)) (resp any, err error) {
 	ctx = t.Context(ctx)
 	a, returned := &answered{facts: t.Facts(), md: metadata.MD{}}, false
-	if inner := grpc.ServerTransportStreamFromContext(ctx); inner != nil && len(a.facts.Answer) > 0 {
-		ctx = grpc.NewContextWithServerTransportStream(ctx, transportStream{inner, a})
-	}
+	ctx = a.listen(ctx)
 	defer func() { a.finish(ctx, t, returned, err) }()
 	resp, err = handle(ctx)
 	returned = true
 	return resp, err
 }
 
-// transportStream records the metadata that a unary handler sets.
+// listen gives a context in which grpc.SetHeader, SendHeader and SetTrailer note the metadata.
+func (a *answered) listen(ctx context.Context) context.Context {
+	inner := grpc.ServerTransportStreamFromContext(ctx)
+	if inner == nil || len(a.facts.Answer) == 0 {
+		return ctx
+	}
+	return grpc.NewContextWithServerTransportStream(ctx, transportStream{inner, a})
+}
+
+// transportStream records the metadata that a handler sets by its context.
 type transportStream struct {
 	grpc.ServerTransportStream
 
@@ -99,6 +106,7 @@ func (s transportStream) SetTrailer(md metadata.MD) error {
 func serveStream(s *stream, t *guard.Ticket, handle func() error) (err error) {
 	s.ctx = t.Context(s.ctx)
 	s.seen = &answered{facts: t.Facts(), md: metadata.MD{}}
+	s.ctx = s.seen.listen(s.ctx)
 	returned := false
 	defer func() { s.seen.finish(s.ctx, t, returned, err) }()
 	t.Stream()

@@ -17,15 +17,16 @@ import (
 const upstreamPart = "HEADGATE_TEST_UPSTREAM"
 
 // upstreamApart starts an upstream in its own process, and gives its address. So its files do
-// not count with those of the clients. The upstream supports HTTP/1 and h2c.
-func upstreamApart(t *testing.T) string {
+// not count with those of the clients. The upstream supports HTTP/1 and h2c. variables are more
+// environment variables.
+func upstreamApart(t *testing.T, variables ...string) string {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	command := exec.Command(program)
-	command.Env = append(os.Environ(), upstreamPart+"=1")
+	command.Env = append(append(os.Environ(), upstreamPart+"=1"), variables...)
 	command.Stderr = os.Stderr
 	life, err := command.StdinPipe()
 	if err != nil {
@@ -57,6 +58,9 @@ func runUpstream() int {
 		return 1
 	}
 	server := &http.Server{Handler: page(), Protocols: &http.Protocols{}}
+	if os.Getenv(burningUpstream) != "" {
+		server.Handler = newBurner()
+	}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	go func() { _ = server.Serve(listener) }()
