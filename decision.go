@@ -182,7 +182,19 @@ type Receipt struct {
 	Policy PolicyID
 	// Returned is the key's number of returned units when this receipt was issued.
 	Returned uint32
+	// Kept is the number of units that a Return leaves counted, as if the request had taken
+	// only these. A caller sets Kept before the Return. 0 returns all units.
+	Kept int64
 }
 
 // Empty reports whether the receipt has no units to return.
 func (r *Receipt) Empty() bool { return r.Nonce == 0 }
+
+// Units gives the number of units that a Return gives back: Cost without Kept. It is 0 if
+// Kept is out of range.
+func (r *Receipt) Units() int64 {
+	if r.Kept < 0 || r.Kept > r.Cost {
+		return 0
+	}
+	return r.Cost - r.Kept
+}

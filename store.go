@@ -78,9 +78,9 @@ type Store interface {
 	Apply(ctx context.Context, ops []Op, decisions []Decision) error
 
 	// Return gives back the units of the receipts, unless later units depend on them.
-	// Return is idempotent: a receipt and its copies are returned once in total. Units that
-	// have refilled, expired or been evicted are not returned. Empty receipts are
-	// ignored.
+	// Units of Receipt.Kept stay counted. Return is idempotent: a receipt and its copies are
+	// returned once in total, in whole or in part. Units that have refilled, expired or been
+	// evicted are not returned. Empty receipts are ignored.
 	Return(ctx context.Context, receipts []Receipt) error
 
 	// Forget deletes the counts of the Key and Window of each op, as if the key were

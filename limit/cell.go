@@ -23,8 +23,8 @@ type Cell struct {
 	// a take, and judges other policies of the same Family with JudgeOf.
 	Policy uint16
 	// Epoch identifies the receipts that are valid for this state. It changes when the cell is
-	// reused for another key, when a bucket or a ban gets another policy of record, and
-	// when the state is moved back in time. A receipt of another epoch returns nothing.
+	// reused for another key, when a bucket gets another rate or a ban another policy of record,
+	// and when the state is moved back in time. A receipt of another epoch returns nothing.
 	Epoch uint16
 }
 
@@ -107,12 +107,19 @@ func (p *Plan) TakeOf(c *Cell, of *Plan, d *Draw) bool {
 		c.Epoch++
 	case d.cost == 0 || p.Blocks():
 		return false
-	case isBucket(p.Policy.Algorithm):
+	case isBucket(p.Policy.Algorithm) && !p.keepsReceipts(of):
 		c.renew()
 		d.returned, d.epoch = c.Returned, c.Epoch
 	}
 	p.TakeCell(c, d)
 	return true
+}
+
+// keepsReceipts reports whether the receipts of a bucket stay valid when p becomes the policy of
+// record after of. The rate at which their units refill must stay the same. If p books
+// departures, these can depend on the units of earlier receipts.
+func (p *Plan) keepsReceipts(of *Plan) bool {
+	return p.count == of.count && p.Policy.MaxWait == 0 && !p.leaky
 }
 
 // TakeCell counts the draw that JudgeCell has just decided: a draw that passed, or a
@@ -158,21 +165,35 @@ func (p *Plan) Receipt(d *Draw, r *headgate.Receipt) {
 }
 
 // ReturnCell gives back the units of r to the cell, and reports whether any units were
-// returned. r must have the epoch of the cell.
+// returned. r must have the epoch of the cell, and p must be the plan that issued r.
 func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
 	switch p.Policy.Algorithm {
 	case headgate.FixedWindow:
 		return p.returnFixed(c, r)
-	case headgate.LeakyBucket:
-		return p.returnDeparture(c, r)
 	case headgate.Ban:
 		return false // Attempts cannot be returned.
 	default:
-		if p.overdrawn(c, now) {
-			return p.returnDeparture(c, r)
+		back := p.notKept(r)
+		switch {
+		case back.Cost <= 0:
+			return false
+		case p.leaky || p.overdrawn(c, now):
+			return p.returnDeparture(c, &back)
+		default:
+			return p.returnTokens(c, &back, now)
 		}
-		return p.returnTokens(c, r, now)
 	}
+}
+
+// notKept gives the receipt of a bucket's units without the kept units, which are the first.
+func (p *Plan) notKept(r *headgate.Receipt) headgate.Receipt {
+	back := *r
+	back.Cost, back.Kept = r.Units(), 0
+	if back.Cost > 0 && r.Kept > 0 {
+		from := span{int64(r.From), r.FromPart}.add(p.spanOf(r.Kept), p.den)
+		back.From, back.FromPart = headgate.Instant(from.ns), from.part
+	}
+	return back
 }
 
 // CellFreeAt returns the instant from which the cell has the same effect as a zero Cell.

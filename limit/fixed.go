@@ -62,6 +62,6 @@ func (p *Plan) returnFixed(c *Cell, r *headgate.Receipt) bool {
 	if r.From < c.Time || r.From >= c.Time+headgate.Instant(p.per) {
 		return false
 	}
-	c.Units -= min(c.Units, uint64(r.Cost))
+	c.Units -= min(c.Units, uint64(r.Units()))
 	return true
 }

@@ -18,6 +18,9 @@ func (p *Plan) ReturnLast(c *Cell, r *headgate.Receipt) bool {
 	if !p.IsLast(c, r) {
 		return false
 	}
-	c.Time, c.Units = r.From, r.FromPart
+	back := p.notKept(r)
+	if back.Cost > 0 {
+		c.Time, c.Units = back.From, back.FromPart
+	}
 	return true
 }

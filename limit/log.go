@@ -171,7 +171,7 @@ func (p *Plan) ReturnLog(l *Log, r *headgate.Receipt, now headgate.Instant) bool
 		return false
 	}
 	s := l.slot(i)
-	units := min(l.Ring[s+1], r.Cost)
+	units := min(l.Ring[s+1], r.Units())
 	l.Ring[s+1] -= units
 	l.Units -= units
 	if l.Ring[s+1] == 0 {

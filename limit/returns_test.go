@@ -14,6 +14,7 @@ type admission struct {
 	at       headgate.Instant
 	receipt  headgate.Receipt
 	returned bool
+	kept     int64 // after the return
 }
 
 // TestReturnedTokensAreBounded checks that the units that were not returned stay within
@@ -42,12 +43,14 @@ func takeAndReturn(s *subject, l headgate.Limit, r *rand.Rand) []admission {
 		now += headgate.Instant(r.Int64N(interval))
 		if r.IntN(3) == 0 && len(all) > 0 {
 			if a := &all[r.IntN(len(all))]; !a.returned {
+				a.kept = r.Int64N(a.receipt.Cost)
+				a.receipt.Kept = a.kept
 				s.giveBack(a.receipt, now)
 				a.returned = true
 			}
 			continue
 		}
-		if d := s.do(now, 1+r.Int64N(2), headgate.Take); d.Verdict == headgate.Allow {
+		if d := s.do(now, 1+r.Int64N(3), headgate.Take); d.Verdict == headgate.Allow {
 			all = append(all, admission{at: now, receipt: d.Receipt})
 		}
 	}
@@ -61,9 +64,10 @@ func checkFrom(t *testing.T, seed uint64, l headgate.Limit, all []admission) {
 	room := Room(headgate.Policy{Limit: l})
 	for _, a := range all {
 		if a.returned {
-			continue
+			sum += a.kept
+		} else {
+			sum += a.receipt.Cost
 		}
-		sum += a.receipt.Cost
 		if most := room + int64(a.at-all[0].at)*l.Count/int64(l.Per); sum > most {
 			t.Fatalf("seed %d, %s: %d units admitted in %v, more than %d", seed, l, sum, a.at.Sub(all[0].at), most)
 		}

@@ -247,7 +247,7 @@ func (p *Plan) ReturnWindows(w *Windows, r *headgate.Receipt) bool {
 	if k > w.Newest || k <= w.Newest-int64(len(w.Counters)) {
 		return false
 	}
-	units := min(*w.at(k), r.Cost)
+	units := min(*w.at(k), r.Units())
 	*w.at(k) -= units
 	w.Total -= units
 	return units > 0

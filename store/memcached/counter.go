@@ -149,7 +149,7 @@ func (s *Store) giveBackCounted(ctx context.Context, d digest, plan *limit.Plan,
 	if _, now := unitsOf(number); now != epoch {
 		return nil
 	}
-	return s.countBack(ctx, n, name, r.Cost)
+	return s.countBack(ctx, n, name, r.Units())
 }
 
 // forgetCounters deletes the counters of an Op's key and window. For each prepared period it deletes

@@ -16,7 +16,7 @@ type refund struct {
 }
 
 func (r *refund) add(plan *limit.Plan, receipt *headgate.Receipt) {
-	if receipt.Empty() || receipt.Cost == 0 {
+	if receipt.Empty() || receipt.Units() == 0 {
 		return
 	}
 	r.receipts, r.plans = append(r.receipts, *receipt), append(r.plans, plan)
@@ -33,7 +33,7 @@ func (r *refund) decide(it *item, now headgate.Instant) {
 		}
 		was := s.before()
 		if !sliding(s.plan) {
-			s.plan.ReturnCell(&s.cell, &r.receipts[i], now)
+			r.plans[i].ReturnCell(&s.cell, &r.receipts[i], now)
 		}
 		for j := range s.rings {
 			s.plan.ReturnWindows(&s.rings[j], &r.receipts[i])
@@ -53,7 +53,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	var errs []error
 	for i := range receipts {
 		r := &receipts[i]
-		if r.Empty() || r.Cost == 0 {
+		if r.Empty() || r.Units() == 0 {
 			continue
 		}
 		plan := s.issuer(r)

@@ -73,8 +73,9 @@ func (s *Store) take(t *turn, d *headgate.Decision) {
 	t.place.cell.Policy = uint16(t.id)
 }
 
-// restore returns the units of r to p. The state of p is kept under plan.
-func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
+// restore returns the units of r to p.
+func (s *Store) restore(p *place, r *headgate.Receipt) {
+	plan := s.planOf(p)
 	if !plan.InCell() && p.cell.Units == 0 {
 		return
 	}
@@ -92,7 +93,7 @@ func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
 		}
 		p.cell.Time = s.blockFreeAt(plan, p)
 	default:
-		plan.ReturnCell(&p.cell, r, s.clock.Now())
+		s.policies.Issuer(r.Policy).Plan.ReturnCell(&p.cell, r, s.clock.Now())
 	}
 }
 

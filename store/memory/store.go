@@ -168,7 +168,7 @@ func (s *Store) giveBack(r *headgate.Receipt) {
 	sh := &s.table.shards[at.shard]
 	sh.lock()
 	if p := s.takenFrom(at, r); p != nil {
-		s.restore(s.planOf(p), p, r)
+		s.restore(p, r)
 	}
 	sh.unlock()
 	runtime.KeepAlive(s)

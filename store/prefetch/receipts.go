@@ -20,7 +20,8 @@ func (s *Store) receipt(r *headgate.Receipt, op *headgate.Op, nonce, tag uint64,
 
 // Return implements headgate.Store. Units from a stash return to the stash when the receipts
 // of all ops of the key are returned and the stash is still valid. Otherwise the units stay
-// counted. The source handles its own receipts.
+// counted, also those of a receipt of several ops with Kept. The source handles its own
+// receipts.
 func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	if !s.made() {
 		return headgate.ErrNotMade
@@ -55,8 +56,12 @@ func (s *Store) takeBack(r *headgate.Receipt) {
 	if n < 1 || n > maxOps || i >= n || r.Cost < 1 || !s.ledger.enter(r.Nonce-uint64(i), i, n) {
 		return
 	}
-	if s.giveBack(r.Place[1], r.Nonce, r.Cost) {
-		s.counts.returned.Add(uint64(r.Cost))
+	units := r.Units()
+	if r.Kept != 0 && n > 1 {
+		units = 0
+	}
+	if units > 0 && s.giveBack(r.Place[1], r.Nonce, units) {
+		s.counts.returned.Add(uint64(units))
 	}
 	s.forgetRefusals(r.Place[1])
 }

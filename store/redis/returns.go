@@ -22,7 +22,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	var away error
 	for i := range receipts {
 		r := &receipts[i]
-		if r.Empty() || r.Cost == 0 {
+		if r.Empty() || r.Units() == 0 {
 			continue
 		}
 		p := s.issuer(r)

@@ -97,6 +97,8 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("CostEdges", s.testCostEdges)
 	t.Run("Groups", s.testGroups)
 	t.Run("Receipts", s.testReceipts)
+	t.Run("Kept", s.testKept)
+	t.Run("Debts", s.testDebts)
 	t.Run("Keys", s.testKeys)
 	t.Run("Concurrency", s.testConcurrency)
 	t.Run("Forget", s.testForget)

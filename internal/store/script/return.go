@@ -11,7 +11,7 @@ import (
 // ReturnCall gives the keys and arguments of GiveBack for a receipt of a policy. Both are empty if
 // there is nothing to return. now and slack are those of Batch.Args.
 func ReturnCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant, slack time.Duration) (keys, args []string) {
-	if r.Empty() || r.Cost <= 0 || r.Cost > p.room || p.blocks || p.policy.Algorithm == headgate.Ban {
+	if r.Empty() || r.Units() <= 0 || r.Cost > p.room || p.blocks || p.policy.Algorithm == headgate.Ban {
 		return nil, nil
 	}
 	at := state{PlaceIn(r.Place), p.family}
@@ -19,8 +19,11 @@ func ReturnCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant
 	if p.policy.Algorithm == headgate.SlidingLog {
 		keys = append(keys, string(names.appendList(nil, at)))
 	}
-	from := int64(r.From) / int64(time.Microsecond)
-	return keys, []string{timeOf(now), millis(slack), p.packed, packed(r.Cost, from, partIn(r), int64(versionIn(r)))}
+	from := span{int64(r.From) / int64(time.Microsecond), partIn(r)}
+	if r.Kept > 0 && p.isBucket() {
+		from = from.add(p.spanOf(r.Kept), p.den) // The kept units are the first.
+	}
+	return keys, []string{timeOf(now), millis(slack), p.packed, packed(r.Units(), from.us, from.part, int64(versionIn(r)))}
 }
 
 // ReturnLastCall is like ReturnCall, but returns only the last booking of a bucket. The script gives 1

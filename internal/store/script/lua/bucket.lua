@@ -131,12 +131,16 @@ local function buckets(env)
     return b.mode == BOOK and late > p.max_wait and OVER or PASSES
   end
 
-  -- record makes p the policy of record. Earlier receipts become invalid, because the rate
-  -- at which their units have refilled is no longer known.
+  -- record makes p the policy of record. Earlier receipts become invalid if the rate at which
+  -- their units have refilled is no longer known, or if p books departures, which can depend
+  -- on these units.
   local function record(b, p)
     if b.other then
+      if b.den ~= p.den or p.max_wait > 0 or p.leaky then
+        b.version = later(b.version)
+      end
       b.whole, b.frac, b.den, b.horizon, b.horizon_part = p.whole, p.frac, p.den, p.horizon, p.horizon_part
-      b.version, b.other = later(b.version), false
+      b.other = false
     end
   end
 
