@@ -94,6 +94,9 @@ const (
 	// ThrottleDeadline means that the service could not answer before the deadline of the
 	// request. RetryAfter is the time that the queued work takes to drain.
 	ThrottleDeadline
+	// InFlight means that the key has as many requests in flight as its rule allows. RetryAfter
+	// is 0, because the end of a request in flight is not known.
+	InFlight
 	reasonCount
 )
 
@@ -106,6 +109,7 @@ var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
 	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned", "too_many_waiters",
 	"over_share", "anonymous_client", "throttle_full", "throttle_evicted", "throttle_deadline",
+	"in_flight",
 }
 
 // String returns the name that metrics, logs and problem bodies show.

@@ -3,6 +3,7 @@ package headgate
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // OpKind is what an Op does with the counter.
@@ -101,6 +102,51 @@ type LastReturner interface {
 	// nothing changes and the caller may retry the receipt. A receipt of a freed policy
 	// is never the last booking. After an error the units may or may not be returned.
 	ReturnLast(ctx context.Context, receipt *Receipt) (returned bool, err error)
+}
+
+// SlotStore is a Store that counts requests in flight. Stores may omit this interface.
+type SlotStore interface {
+	Store
+
+	// TakeSlot takes a slot of a key, if fewer than Limit slots of it are taken. The Decision
+	// is Allow with a Receipt for FreeSlot, or Deny for InFlight. Remaining is the number of
+	// free slots. After an error, no slot is taken, or TakeSlot gives it back.
+	//
+	// A shared store counts the slots of all processes. A process renews its slots until
+	// they are freed. The store frees slots that were not renewed for their TTL.
+	TakeSlot(ctx context.Context, op SlotOp) (Decision, error)
+
+	// FreeSlot gives a slot back. The caller must call it once for each Receipt of TakeSlot.
+	// FreeSlot does not wait for a server.
+	FreeSlot(Receipt)
+}
+
+// SlotOp is a query to a SlotStore.
+type SlotOp struct {
+	// Key and Window name what the slots belong to, as in an Op. The store reads Key only
+	// during the call.
+	Key    string
+	Window uint8
+	// Limit is the number of slots, at least 0. Callers may have different Limits for one key.
+	Limit int64
+	// TTL is the time after which a shared store frees a slot that is not renewed. It is
+	// renewed each third of the TTL. A store in memory ignores it.
+	TTL time.Duration
+}
+
+// SlotsOf gives the SlotStore of a store: the store itself, or the one behind it if it has a
+// method Unwrap() Store. It reports false if there is none.
+func SlotsOf(s Store) (SlotStore, bool) {
+	for {
+		if slots, ok := s.(SlotStore); ok {
+			return slots, true
+		}
+		front, ok := s.(interface{ Unwrap() Store })
+		if !ok {
+			return nil, false
+		}
+		s = front.Unwrap()
+	}
 }
 
 // Errors that stores share. After such an error the rule's fallback decides.

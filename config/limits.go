@@ -20,7 +20,10 @@ const maxLimits = 16
 // defaultSubWindows makes a sliding window's state fill one cache line.
 const defaultSubWindows = 4
 
-const limitsExample = `["500/2s"]`
+const (
+	limitsExample = `["500/2s"]`
+	limitsFix     = "write how many units per time, like limits: " + limitsExample
+)
 
 // shape has the settings that all limits of one rule share, including those of its overrides.
 type shape struct {
@@ -111,7 +114,6 @@ func wordsOf(algorithms []headgate.Algorithm) []string {
 
 // limits reads the limits of a rule or of an override. It returns no limits if the shape is at fault.
 func (s *section) limits(sh shape) limits {
-	s.required("limits", "write how many units per time, like limits: "+limitsExample)
 	s.declare("limits", field.Taken, "Units per time, like 500/2s; a request must pass every limit.")
 	s.outline.field("limits").entries().written("", limitPattern)
 	entries, _ := s.scalars("limits", limitsExample, maxLimits)

@@ -54,6 +54,7 @@ func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 		if one.self.node == nil {
 			continue
 		}
+		one.required("limits", limitsFix)
 		l := one.limits(sh)
 		one.end()
 		r.Overrides = append(r.Overrides, guard.Override{Value: name, Policies: l.policies})

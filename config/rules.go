@@ -49,6 +49,7 @@ func (r *reader) checkRules(c *Config, read []bool) {
 	r.noteAll(check.Keys(c.Rules, r.identityFacts(c)))
 	r.noteAll(check.DecisionHeaders(c.Rules, c.Identity.UserIPHeaders))
 	r.noteAll(check.Policies(c.Rules))
+	r.checkOutcomes(c)
 	if !r.blamed("max_memory") {
 		r.noteAll(check.Capacity(c.Rules, c.memory(), r.blamed))
 	}
@@ -77,6 +78,8 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.key(&r.Key)
 	sh := s.shape()
 	excess := s.exceed(&r.Exceed, &sh)
+	s.outcome(r)
+	s.requiredUnless("limits", "in_flight", limitsFix)
 	own := s.limits(sh)
 	r.Policies = own.policies
 	all := append([]limits{own}, s.overrides(r, sh)...)

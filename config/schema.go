@@ -58,7 +58,7 @@ func schemaSample() string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n")
 	for _, action := range guard.Actions() {
-		fmt.Fprintf(&b, "- {ban: {}, overrides: {a: {}}, on_exceed: {action: %s}}\n", action)
+		fmt.Fprintf(&b, "- {ban: {}, count: {}, overrides: {a: {}}, on_exceed: {action: %s}}\n", action)
 	}
 	return b.String()
 }

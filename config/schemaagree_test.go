@@ -90,6 +90,8 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			base, set = "version: 1\nrules: ["+rules+", algorithm: sliding_window}]\n", "version: 1\nrules: ["+rules+", algorithm: sliding_window, "+line+"}]\n"
 		case path == "rules[].count_rejected":
 			base, set = "version: 1\nrules: ["+rules+", algorithm: sliding_log}]\n", "version: 1\nrules: ["+rules+", algorithm: sliding_log, "+line+"}]\n"
+		case path == "rules[].in_flight_ttl":
+			base, set = "version: 1\nrules: ["+rules+", in_flight: 5}]\n", "version: 1\nrules: ["+rules+", in_flight: 5, "+line+"}]\n"
 		case path == "memcached_counters":
 			base += "store: memcached://h\n"
 			set = base + line + "\n"
@@ -178,6 +180,7 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 			return err == nil
 		}, false},
 		{"cost", costPattern, []string{"header:", "X-Cost", "-", " ", ":", "cookie:"}, accepts("cost: %q", "{name: a, key: [ip], limits: [5/s], %s}"), false},
+		{"settle", settlePattern, []string{"header:", "trailer:", "X-Cost", "-", " ", ":", "cookie:"}, accepts("settle: %q", "{name: a, key: [ip], limits: [5/s], %s}"), false},
 		{"client", clientPattern, []string{"ip", "all", "header", "jwt", "cookie", ":", "X-A", "path", " ", "host"}, func(text string) bool {
 			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nidentity: {jwt: {keys: k}}\nfair_share: {client: %q, capacity: 1}\n", text))
 			return err == nil

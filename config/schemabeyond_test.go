@@ -11,13 +11,15 @@ var beyondSchemaNames = map[string]string{
 		soft-hundred-percent soft-zero-percent store-timeout-too-long store-timeout-zero
 		breaker-probe-zero deny-cache-too-long local-share-too-great local-share-zero prefetch-hold-too-long
 		prefetch-hold-too-short fair-share-cycle-too-long fair-share-cycle-too-short fair-share-cycle-zero
-		fair-share-reservation-too-great`,
+		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much`,
 	"the throttle: fields that need or exclude each other, and names that the throttle uses": `
 		throttle-deadlines throttle-header-of-a-rule throttle-missing-limit throttle-rule-of-this-name
 		throttle-tenant-without-keys throttle-two-limits`,
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
 		burst-thousands fair-share-anonymous-boolean fair-share-capacity-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
 	"between fields: what one field means for another, in one section or across the file": `
+		count-with-ban count-with-delay count-with-leaky-bucket count-without-limits in-flight-on-memcached in-flight-ttl-alone
+		rule-name-of-in-flight settle-too-much-for-redis settle-with-prefetch
 		admin-listen-is-the-proxy admin-listen-twice ban-after-below-an-override ban-after-below-the-limit
 		ban-after-below-the-limit-in-longer-time ban-of-a-limit-of-zero burst-of-a-limit-of-zero
 		cost-above-an-override cost-above-burst front-log-access-file-beside-off

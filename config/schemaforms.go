@@ -142,5 +142,6 @@ const (
 	markPattern     = `^[!-~]([ -~]*[!-~])?$`
 	headerPattern   = "^" + letterPattern
 	costPattern     = "^" + costHeaderPrefix + letterPattern
+	settlePattern   = "^(" + costHeaderPrefix + "|" + trailerPrefix + ")" + letterPattern
 	letterPattern   = "[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 )

@@ -194,6 +194,7 @@ func (t *Ticket) refuse(last int) {
 	a.Verdict, a.closest = headgate.Deny, len(a.Results)-1
 	defer t.settled(ticketRefused) // This also runs when a stage panics.
 	defer t.guard.abandon(t.set, a)
+	defer t.dropEnding()
 	t.leaveFrom(last, &Outcome{End: Refused, Duration: t.lasted()})
 }
 
@@ -246,6 +247,7 @@ func (t *Ticket) leaveHeld() bool {
 // giveUp leaves the stages for a caller that left, and returns the units of the request.
 func (t *Ticket) giveUp(ctx context.Context) (err error) {
 	defer func() { // This also runs when a stage panics.
+		t.dropEnding()
 		err = ctx.Err()
 		if kept := t.guard.Cancel(context.WithoutCancel(ctx), t.Answer); kept != nil {
 			err = errors.Join(err, kept)

@@ -81,11 +81,12 @@ func (r *Result) AppendKey(dst []byte, names *rule.KeyNames) []byte {
 	}
 }
 
-// Final reports that the refused request can never pass: there is no RetryAfter.
+// Final reports that there is no RetryAfter: the refused request can never pass, or it can pass at the
+// end of another request, whose time is not known.
 func (r *Result) Final() bool { return final(r.Decision.Reason) }
 
 func final(reason headgate.Reason) bool {
-	return reason == headgate.Never || reason == headgate.AnonymousClient
+	return reason == headgate.Never || reason == headgate.AnonymousClient || reason == headgate.InFlight
 }
 
 // Enforced reports whether the result counts for the verdict.
@@ -115,9 +116,11 @@ type Answer struct {
 	begun    *set // of Begin, until the next Decide
 	from     *set // the set that filled the Answer; its limits stay in use until the next Decide
 	resolved rule.Needs
-	soft     bool // one of the rules has a soft limit
-	usual    bool // every decision is WithinLimit
-	denied   bool // one of the results is a refusal
+	soft     bool      // one of the rules has a soft limit
+	usual    bool      // every decision is WithinLimit
+	held     bool      // one of the rules has InFlight
+	ends     *prepared // the first rule that needs the end of the request
+	denied   bool      // one of the results is a refusal
 	matched  []int
 	scoped   []int // the matches of fair share's scope
 	keys     []byte
@@ -136,6 +139,7 @@ type Answer struct {
 func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError, a.Error = headgate.Allow, a.Results[:0], nil, nil
 	a.closest, a.group, a.soft, a.usual, a.denied = -1, 0, false, true, false
+	a.held, a.ends = false, nil
 	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
 	a.resolved, a.share, a.sharer = 0, fairshare.Receipt{}, nil
 	clear(a.shadows)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/textproto"
+	"slices"
 
 	"github.com/headgate/headgate"
 )
@@ -32,8 +33,10 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 	case r.Ban.For < 0:
 		return errors.New("its ban is negative: use 0 or more")
 	}
-	if err := checkHeader(r.CostHeader); err != nil {
-		return err
+	for _, check := range [...]error{checkHeader(r.CostHeader), checkHeader(r.Settle), checkOutcome(r)} {
+		if check != nil {
+			return check
+		}
 	}
 	if err := checkExceed(&r.Exceed); err != nil {
 		return err
@@ -54,6 +57,41 @@ func (g *Guard) checkLocal(c *Config, r *Rule) error {
 	default:
 		return nil
 	}
+}
+
+// checkOutcome refuses rules whose units cannot be returned or charged later.
+func checkOutcome(r *Rule) error {
+	if !r.byOutcome() {
+		return nil
+	}
+	for _, status := range r.Count {
+		if status < 200 || status > 599 {
+			return fmt.Errorf("count has status %d: use 200 to 599", status)
+		}
+	}
+	lists := [][]headgate.Policy{r.Policies, {r.Exceed.Hard}}
+	for i := range r.Overrides {
+		lists = append(lists, r.Overrides[i].Policies)
+	}
+	switch {
+	case r.InFlight > 0 && len(r.Policies) == 0:
+		return errors.New("count and settle need a limit: write one")
+	case r.Exceed.Action == Delay:
+		return errors.New("count and settle cannot return booked departures: use another action than delay")
+	case r.Ban.For > 0 && len(r.Count) > 0:
+		return errors.New("a ban counts every attempt, and count returns some: leave out one of them")
+	}
+	for _, p := range slices.Concat(lists...) {
+		switch {
+		case p.Algorithm == headgate.LeakyBucket:
+			return errors.New("count and settle cannot return the departures of leaky_bucket: use another algorithm")
+		case p.Hold > 0 && r.Settle != "":
+			return errors.New("settle cannot charge prefetched units: leave out prefetch, or settle")
+		case p.Limit.Count > headgate.MaxUnits/2 && r.Settle != "":
+			return fmt.Errorf("settle charges up to twice the limit: use a limit of at most %d", int64(headgate.MaxUnits/2))
+		}
+	}
+	return nil
 }
 
 func checkExceed(x *Exceed) error {

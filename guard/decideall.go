@@ -28,7 +28,7 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 	s := g.now()
 	if s == nil {
 		for i := range requests {
-			answers[i].Error = g.question(nil, &requests[i], &answers[i])
+			answers[i].Error = g.question(nil, &requests[i], &answers[i], false)
 		}
 		return
 	}
@@ -37,7 +37,7 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 	for i := range requests {
 		a, from := &answers[i], len(b.ops)
 		a.batch = b
-		if a.Error = g.question(s, &requests[i], a); a.Error != nil {
+		if a.Error = g.question(s, &requests[i], a, false); a.Error != nil {
 			b.ops = b.ops[:from]
 		}
 	}

@@ -74,7 +74,7 @@ func (t *Ticket) Done(o Outcome) {
 	t.mu.Unlock()
 	t.outcome = o // Stages get a pointer, which must not cost an allocation.
 	switch {
-	case len(t.set.stages.all) == 0:
+	case !t.lives():
 		if state == ticketDeparts {
 			t.guard.abandon(t.set, t.Answer)
 		}
@@ -101,6 +101,7 @@ func (t *Ticket) finish(last int, unmade bool, o *Outcome) {
 	o.Duration = t.lasted()
 	defer t.forget()
 	defer t.conclude(unmade, o)
+	defer t.endRules(unmade, o)
 	t.leaveFrom(last, o)
 }
 
@@ -122,7 +123,7 @@ func (t *Ticket) forget() {
 	clear(t.passes)
 	clear(t.headers)
 	t.stop, t.cause, t.headers = nil, nil, t.headers[:0]
-	t.set, t.Answer, t.request, t.outcome = nil, nil, nil, Outcome{}
+	t.set, t.Answer, t.request, t.outcome, t.ending = nil, nil, nil, Outcome{}, nil
 }
 
 // leaveFrom leaves the entered stages from last down to the first. If a stage panics, the other

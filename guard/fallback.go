@@ -87,7 +87,7 @@ func (a *Answer) regroup(from, to int, alone bool) {
 		var last *Rule
 		for i := from; i < to; i++ {
 			r := &a.Results[i]
-			if r.op == opNone || r.op == opReserved || r.Rule.Fallback != FallbackLocal || r.window.beside != beside {
+			if r.op == opNone || r.op == opReserved || r.op == opDecided || r.Rule.Fallback != FallbackLocal || r.window.beside != beside {
 				continue
 			}
 			if r.Rule != last && (alone || beside) {

@@ -225,12 +225,13 @@ func (g *Guard) Identity() *rule.Identity {
 //
 // Decide fails only for an invalid cost: with a *CostError when the request states the cost, and
 // otherwise with headgate.ErrBadCost. When the store does not answer, each rule uses its fallback,
-// and Answer.StoreError gives the reason. After an error, the answer has no results and the verdict
-// Deny. A Guard that New did not make gives headgate.ErrNotMade.
+// and Answer.StoreError gives the reason. Decide enters no stage. A request that matches a rule with
+// InFlight, Count or Settle gives an *EndError: these need Admit and Done. After an error, the answer
+// has no results and the verdict Deny. A Guard that New did not make gives headgate.ErrNotMade.
 //
 // After the verdict Wait, the caller calls Wait or Cancel.
 func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) error {
-	s, err := g.decide(ctx, req, a)
+	s, err := g.decide(ctx, req, a, false)
 	if err == nil {
 		s.observe(req, a)
 	}
@@ -244,13 +245,14 @@ func (s *set) observe(req *headgate.Request, a *Answer) {
 	}
 }
 
-// decide is Decide without the report. It gives the set that decided.
-func (g *Guard) decide(ctx context.Context, req *headgate.Request, a *Answer) (*set, error) {
+// decide is Decide without the report. It gives the set that decided. ends says that the caller will
+// tell the end of the request.
+func (g *Guard) decide(ctx context.Context, req *headgate.Request, a *Answer, ends bool) (*set, error) {
 	s := a.begun
 	if s == nil || s.guard != g {
 		s = g.now()
 	}
-	if err := g.question(s, req, a); err != nil {
+	if err := g.question(s, req, a, ends); err != nil {
 		return nil, err
 	}
 	g.apply(ctx, s, a)
@@ -259,7 +261,7 @@ func (g *Guard) decide(ctx context.Context, req *headgate.Request, a *Answer) (*
 }
 
 // question asks fair share, and collects the Ops for the store in a.
-func (g *Guard) question(s *set, req *headgate.Request, a *Answer) error {
+func (g *Guard) question(s *set, req *headgate.Request, a *Answer, ends bool) error {
 	a.reset()
 	a.from = s
 	switch {
@@ -275,6 +277,9 @@ func (g *Guard) question(s *set, req *headgate.Request, a *Answer) error {
 	refused, err := s.decideShare(req, a, Enforce)
 	if err == nil && (!refused || s.independent) {
 		err = s.addRules(req, a)
+	}
+	if err == nil && a.ends != nil && !ends {
+		err = &EndError{a.ends.Name, a.ends.needsEnd()}
 	}
 	req.Path = sent // The service gets the path as it was sent.
 	if err != nil {

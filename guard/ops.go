@@ -93,6 +93,12 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 			a.addOp(r, w.id)
 		}
 	}
+	if p.slots != nil {
+		a.addSlot(p, key, shared)
+	}
+	if a.ends == nil && p.needsEnd() != "" {
+		a.ends = p
+	}
 }
 
 // place looks for a place to wait before anything is booked. If the queue of the key has spare

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -32,8 +33,12 @@ type prepared struct {
 	limits    []window
 	overrides *rule.Overrides
 	special   [][]window // by the number that overrides gives
+	slots     *window    // nil without InFlight
 	places    *places
 	state     *State
+
+	slotStores [2]headgate.SlotStore // the guard's store, and Local; with slots
+	slotsPart  int64                 // this instance's part of InFlight in Local
 }
 
 // prepare makes the set of a Config. The error names the rule. After an error, no policy stays
@@ -88,6 +93,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		}
 		s.rules = append(s.rules, p)
 		s.needs |= p.needs
+		s.readOutcome(r)
 		if r.Exceed.Action == Degrade && !slices.Contains(s.marks, r.Exceed.Header) {
 			s.marks = append(s.marks, spellings(r.Exceed.Header)...)
 		}
@@ -107,11 +113,25 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	return s, nil
 }
 
+// readOutcome adds the headers of answers that a rule reads.
+func (s *set) readOutcome(r *Rule) {
+	read := &s.stages.facts.Answer
+	if r.Settle != "" && !slices.Contains(*read, r.Settle) {
+		*read = append(*read, r.Settle)
+	}
+	if len(r.Count) > 0 && !slices.Contains(*read, grpcStatus) {
+		*read = append(*read, grpcStatus)
+	}
+}
+
 func (g *Guard) prepareRule(c *Config, r *Rule, number int, claimed *claims) (prepared, error) {
 	p := prepared{
 		Rule: r, number: number, needs: r.Needs(), places: g.state.placesOf(r.Name), state: g.state, space: namespaced(c.Namespace),
 	}
 	if err := g.checkRule(c, r); err != nil {
+		return p, err
+	}
+	if err := g.addSlots(c, &p); err != nil {
 		return p, err
 	}
 	limits, err := g.windows(c, r, r.Policies, claimed)

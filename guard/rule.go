@@ -72,6 +72,18 @@ type Rule struct {
 	// Soft is the part of a limit, in percent, above which a request passes with the reason
 	// SoftLimit. 0 means no soft limit.
 	Soft int
+	// Count lists the HTTP statuses of answers whose requests stay counted. The units of other
+	// requests are returned at their end. An empty list counts every request.
+	Count []int
+	// Settle names the header or trailer in which the service states the real cost of a request,
+	// in canonical spelling. The units that the request took are an estimate then. "" keeps them.
+	Settle string
+	// InFlight bounds the requests of a key between Admit and Done, waits included. 0 is no bound.
+	// With a bound, Policies may be empty.
+	InFlight int64
+	// InFlightTTL is the time after which a shared store frees the slots of a process that has
+	// crashed; 0 is DefaultInFlightTTL.
+	InFlightTTL time.Duration
 	// Exceed is the action on a request over the limit.
 	Exceed Exceed
 	// Ban refuses, for some time, a key with too many attempts. The zero Ban never does.

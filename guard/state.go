@@ -18,6 +18,7 @@ type State struct {
 	returns     returns
 	resumptions resumptions
 	batches     sync.Pool // of *batch
+	endings     sync.Pool // of *ending
 
 	mu     sync.Mutex
 	places map[string]*places // by the name of the rule; guarded by mu
@@ -70,7 +71,25 @@ func (s *State) waitingFor(name string) int64 {
 	return 0
 }
 
-// forgetRules drops removed rules without waiters. Requests that are being decided under such a
+// ending gives an empty ending.
+func (s *State) ending() *ending {
+	if e, ok := s.endings.Get().(*ending); ok {
+		return e
+	}
+	return new(ending)
+}
+
+// holdingFor gives the number of slots that requests hold under a rule; 0 for an unknown rule.
+func (s *State) holdingFor(name string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, known := s.places[name]; known {
+		return p.holding.Load()
+	}
+	return 0
+}
+
+// forgetRules drops removed rules without waiters and slots. Requests that are being decided under such a
 // rule keep its counts.
 func (s *State) forgetRules(rules []Rule) {
 	kept := make(map[string]bool, len(rules))
@@ -80,7 +99,7 @@ func (s *State) forgetRules(rules []Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, p := range s.places {
-		if !kept[name] && p.waiting.Load() == 0 {
+		if !kept[name] && p.waiting.Load() == 0 && p.holding.Load() == 0 {
 			delete(s.places, name)
 		}
 	}

@@ -32,6 +32,7 @@ type Ticket struct {
 	headers  []Header
 	passes   []Pass
 	outcome  Outcome // during Done
+	ending   *ending // what the rules need at the end; nil if nothing
 
 	// mu guards the fields below. It is held for a few steps, never during a call of a stage.
 	mu      sync.Mutex
@@ -76,7 +77,7 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 		t.state, t.set = ticketEnded, nil
 		return errNoAnswer
 	}
-	s, err := g.decide(ctx, req, a)
+	s, err := g.decide(ctx, req, a, true)
 	if err != nil {
 		t.state, t.set = ticketEnded, nil
 		return err
@@ -85,7 +86,10 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 	if a.Verdict == headgate.Wait {
 		g.refuseLate(ctx, a)
 	}
-	if len(s.stages.all) == 0 {
+	if a.ends != nil && a.Verdict != headgate.Deny {
+		t.startEnding(ctx)
+	}
+	if !t.lives() {
 		if t.state, t.headers = stateAfter(a.Verdict), t.headers[:0]; a.Verdict == headgate.Wait {
 			t.begin(a.Verdict)
 		}
@@ -102,6 +106,9 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 	t.observed = true
 	return nil
 }
+
+// lives reports whether Done has work to do for an admitted request.
+func (t *Ticket) lives() bool { return len(t.set.stages.all) > 0 || t.ending != nil }
 
 // errNoAnswer is the error of Admit for a Ticket without an Answer.
 var errNoAnswer = errors.New("guard: the Ticket has no Answer: set Ticket.Answer before each Admit")
@@ -163,9 +170,10 @@ func (t *Ticket) Wait(ctx context.Context) (headgate.Verdict, error) {
 			t.mu.Lock()
 			t.state = ticketRefused // All units are returned.
 			t.mu.Unlock()
+			t.dropEnding()
 			return headgate.Deny, err
 		}
-		if len(t.set.stages.all) == 0 {
+		if !t.lives() {
 			t.state = ticketAdmitted
 			return headgate.Allow, nil
 		}
@@ -265,8 +273,11 @@ func (t *Ticket) departed(turn uint64) {
 // request. Forward reports whether Done has work to do. If not, the caller may drop the
 // Ticket before the request ends.
 func (t *Ticket) Forward() (lives bool) {
+	if t.ending != nil && t.Answer != nil {
+		t.ending.collect(t.Answer)
+	}
 	t.Answer, t.request = nil, nil
-	if t.set == nil || len(t.set.stages.all) == 0 {
+	if t.set == nil || !t.lives() {
 		t.state, t.set = ticketEnded, nil
 		return false
 	}

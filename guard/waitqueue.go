@@ -84,12 +84,15 @@ type waitQueue struct {
 // unset is the time of an entry that is not armed.
 const unset time.Duration = -1
 
-// places counts the waiters and slots of one rule, over all keys.
+// places counts the waiters, the slots and the settled units of one rule, over all keys.
 type places struct {
 	waiting atomic.Int64
 	// slots counts booked departures. A rule keeps at most as many slots without a waiter as it
 	// may have waiters.
 	slots atomic.Int64
+	// holding counts the slots in flight (Rule.InFlight) of this process.
+	holding atomic.Int64
+	settled settledUnits
 }
 
 // member is a request in one queue. waitQueues.mu guards it.

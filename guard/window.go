@@ -2,11 +2,13 @@ package guard
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 )
 
 // kind is the purpose of a window.
@@ -16,19 +18,23 @@ const (
 	kindLimit kind = iota
 	kindBan
 	kindHard
+	kindSlots
 )
 
 // window is one counter of a rule: one of its limits, its ban, or its hard limit.
 type window struct {
-	id     headgate.PolicyID
-	limit  headgate.Limit
-	local  headgate.PolicyID // this instance's part of the limit, as Local knows it; FallbackLocal only
-	part   headgate.Limit    // that part
-	policy string            // the name that callers see
-	index  int               // the position among the limits
-	number uint8             // the number in the store
-	kind   kind
-	mode   headgate.OpKind
+	id    headgate.PolicyID
+	limit headgate.Limit
+	local headgate.PolicyID // this instance's part of the limit, as Local knows it; FallbackLocal only
+	part  headgate.Limit    // that part
+	// wide and wideLocal admit twice as much as id and local do, in the same state. What a request
+	// costs beyond its estimate is charged there. They are prepared for rules with Settle.
+	wide, wideLocal headgate.PolicyID
+	policy          string // the name that callers see
+	index           int    // the position among the limits
+	number          uint8  // the number in the store
+	kind            kind
+	mode            headgate.OpKind
 	// algorithm is that of limit. maxWait is how far ahead an Op of kind Book may book.
 	algorithm headgate.Algorithm
 	maxWait   time.Duration
@@ -49,6 +55,8 @@ const (
 	// The numbers of windows that are not limits. The numbers of limits are below.
 	banWindow  = 255
 	hardWindow = 254
+	// slotsWindow has the requests in flight.
+	slotsWindow = 253
 	// windowNumbers is prime, so that round periods spread.
 	windowNumbers = 251
 )
@@ -64,7 +72,7 @@ type counters struct {
 
 // windows prepares the counters for one list of limits of a rule.
 func (g *Guard) windows(c *Config, r *Rule, policies []headgate.Policy, claimed *claims) ([]window, error) {
-	if len(policies) == 0 || len(policies) > maxWindows {
+	if len(policies) == 0 && r.InFlight == 0 || len(policies) > maxWindows {
 		return nil, fmt.Errorf("it has %d limits: give it 1 to %d", len(policies), maxWindows)
 	}
 	s := &counters{guard: g, config: c, rule: r, claims: claimed}
@@ -105,6 +113,9 @@ func (s *counters) addBan(policies []headgate.Policy) error {
 	if ban.For <= 0 {
 		return nil
 	}
+	if ban.After.Per == 0 && len(policies) == 0 {
+		return errors.New("its ban counts by the rule's limit, and there is none: write ban.after")
+	}
 	if ban.After.Per == 0 {
 		ban.After = headgate.Limit{Count: policies[0].Limit.Count, Per: policies[0].Limit.Per}
 	}
@@ -133,6 +144,9 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 	}
 	w.id, w.limit, w.countsRejected = id, policy.Limit, policy.CountRejected
 	w.algorithm, w.maxWait = policy.Algorithm, policy.MaxWait
+	if w.wide, err = s.addWide(s.guard.store, policy); err != nil {
+		return err
+	}
 	if s.rule.Fallback == FallbackLocal {
 		part, err := LocalPolicy(policy, s.config.LocalShare)
 		if err != nil {
@@ -142,9 +156,37 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 			return fmt.Errorf("%s: in Local: %w", w.policy, err)
 		}
 		w.part = part.Limit
+		if w.wideLocal, err = s.addWide(s.config.Local, part); err != nil {
+			return err
+		}
 	}
 	s.all = append(s.all, w)
 	return nil
+}
+
+// addWide prepares the version of a limit that charges units beyond it.
+func (s *counters) addWide(store headgate.Store, policy headgate.Policy) (headgate.PolicyID, error) {
+	if s.rule.Settle == "" || policy.Algorithm == headgate.Ban {
+		return 0, nil
+	}
+	id, err := s.claims.prepare(store, SettlePolicy(policy))
+	if err != nil {
+		return 0, fmt.Errorf("settle charges up to twice the limit, which cannot be counted: %w", err)
+	}
+	return id, nil
+}
+
+// SettlePolicy gives the version of a limit under which Rule.Settle charges units beyond estimates: with
+// twice the Burst of a bucket, or twice the Count of a window. The versions share one state and keep
+// each other's receipts. Configurations use SettlePolicy to find what New and Reload would refuse.
+func SettlePolicy(policy headgate.Policy) headgate.Policy {
+	policy.CountRejected = false // A charge that does not fit is no attempt.
+	if policy.Algorithm <= headgate.LeakyBucket {
+		policy.Limit.Burst = 2 * limit.Room(policy)
+	} else {
+		policy.Limit.Count *= 2
+	}
+	return policy
 }
 
 // windowsByPeriod numbers limits by their periods, so that a limit keeps its counters when

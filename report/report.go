@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -362,11 +363,14 @@ func AlgorithmOf(r *guard.Rule) string {
 	return r.Policies[0].Algorithm.String()
 }
 
-// LimitsOf formats a rule's limits like the configuration: "500/2s, 2000/10s".
+// LimitsOf formats a rule's limits like the configuration: "500/2s, 2000/10s, 20 in flight".
 func LimitsOf(r *guard.Rule) string {
-	limits := make([]string, len(r.Policies))
+	limits := make([]string, 0, len(r.Policies)+1)
 	for i := range r.Policies {
-		limits[i] = r.Policies[i].Limit.String()
+		limits = append(limits, r.Policies[i].Limit.String())
+	}
+	if r.InFlight > 0 {
+		limits = append(limits, strconv.FormatInt(r.InFlight, 10)+" in flight")
 	}
 	return strings.Join(limits, ", ")
 }

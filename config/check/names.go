@@ -44,7 +44,7 @@ func outermost(path string) string {
 
 // PolicyNames finds names that callers could not tell apart. Callers see the limits of a rule
 // with several limits under the rule's name and the period: product-2s. They see a ban as
-// product-ban, and a hard limit as product-hard.
+// product-ban, a hard limit as product-hard, and requests in flight as product-in-flight.
 func PolicyNames(rules []guard.Rule) []Finding {
 	var all []Finding
 	numbers := make(map[string]int, len(rules))
@@ -76,6 +76,9 @@ func PolicyNames(rules []guard.Rule) []Finding {
 		}
 		if one.Exceed.Hard.Limit.Per > 0 {
 			taken("hard", "hard limit")
+		}
+		if one.InFlight > 0 {
+			taken("in-flight", "in_flight")
 		}
 	}
 	return all

@@ -34,6 +34,8 @@ func Unprefetchable(r *guard.Rule, p headgate.Policy) (problem, fix string) {
 		return "delay schedules each request in the store", "write prefetch: off, or use another action"
 	case r.Exceed.Hard.Limit.Per > 0:
 		return "the hard limit counts every request in the store", "write prefetch: off, or leave hard out"
+	case r.Settle != "":
+		return "settle charges units in the store", "write prefetch: off, or leave settle out"
 	case r.Ban.For > 0:
 		return "the ban counts every attempt in the store", "write prefetch: off, or leave ban out"
 	default:

@@ -41,9 +41,11 @@ func unreached(rules []guard.Rule, independent bool, sound func(int) bool) []int
 	return s.run(sound)
 }
 
-// refuses reports whether the rule refuses every request over one of its limits.
+// refuses reports whether the rule refuses every request over one of its limits, and its counts depend on
+// its requests alone.
 func refuses(r *guard.Rule) bool {
-	return r.Mode == guard.Enforce && r.Exceed.Action == guard.Reject && len(r.Overrides) == 0 && len(r.Policies) > 0
+	return r.InFlight == 0 && len(r.Count) == 0 && r.Settle == "" &&
+		r.Mode == guard.Enforce && r.Exceed.Action == guard.Reject && len(r.Overrides) == 0 && len(r.Policies) > 0
 }
 
 // refusesOnly reports whether the rule refuses requests and has no other effect.

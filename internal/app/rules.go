@@ -109,7 +109,7 @@ func (r *rules) close() {
 
 // Metrics implements Component.
 func (r *rules) Metrics(c *prom.Config) {
-	c.Report, c.Store, c.Shares, c.Throttle = r.report, r.memoryStats, r.promShares, r.promThrottle
+	c.Report, c.Guard, c.Store, c.Shares, c.Throttle = r.report, r.guard, r.memoryStats, r.promShares, r.promThrottle
 	if r.store.Shared() {
 		c.Shared = r.store.State
 	}

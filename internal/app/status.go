@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"runtime"
 	"time"
 
@@ -48,6 +49,9 @@ func (r *rules) ruleStatus() []admin.RuleStatus {
 		}
 		for _, policy := range rule.Policies {
 			s.Limits = append(s.Limits, policy.Limit.String())
+		}
+		if rule.InFlight > 0 {
+			s.Limits = append(s.Limits, fmt.Sprintf("%d/%d in flight", r.guard.InFlight(rule.Name), rule.InFlight))
 		}
 		for _, n := range counted.Counts {
 			addCount(&s, n)

@@ -62,10 +62,14 @@ func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 	}
 }
 
-// uncounted reports whether nothing was counted. A fallback allowed the request, or a stage
-// without a limit refused it. The remaining units are then unknown, and 0 would be wrong.
+// uncounted reports whether there are no units to announce. A fallback allowed the request, or a stage
+// without a limit refused it: the remaining units are then unknown, and 0 would be wrong. Requests in
+// flight have no period, which the fields need.
 func uncounted(r *guard.Result) bool {
 	d := &r.Decision
+	if r.Stage == "" && r.Limit.Per == 0 {
+		return true
+	}
 	if r.Stage != "" && r.Stage != guard.FairShareName && d.Limit == 0 {
 		return true
 	}

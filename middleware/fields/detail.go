@@ -74,6 +74,10 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 		return appendNever(b, r)
 	case headgate.AnonymousClient:
 		return appendAnonymous(b, r)
+	case headgate.InFlight:
+		b = appendPolicy(b, "The client has as many requests in flight as", r)
+		b = strconv.AppendInt(append(b, " allows, "...), r.Limit.Count, 10)
+		return append(b, ": send the next one when one of them has ended."...)
 	case headgate.OverShare:
 		b = appendPolicy(b, "The client has used its share of the capacity under", r)
 		b = append(append(b, ", "...), r.Limit.String()...)

@@ -25,6 +25,7 @@ type collector struct {
 	shared                                   *sharedMetrics
 	shares                                   *shareMetrics
 	throttle                                 *throttleMetrics
+	outcomes                                 *outcomeMetrics
 }
 
 func newCollector(c Config) *collector {
@@ -34,7 +35,7 @@ func newCollector(c Config) *collector {
 	return &collector{
 		config: c,
 		shared: newSharedMetrics(desc),
-		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc),
+		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc), outcomes: newOutcomeMetrics(desc),
 		build: desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
 		decisions: desc("decisions_total",
 			"Decisions. A request counts once for each rule that matches it.", "rule", "mode", "verdict", "reason"),
@@ -88,6 +89,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 	if c.config.Throttle != nil {
 		c.throttle.describe(ch)
+	}
+	if c.config.Guard != nil {
+		c.outcomes.describe(ch)
 	}
 	if c.config.Front != nil {
 		for _, d := range []*prometheus.Desc{
@@ -156,6 +160,9 @@ func (c *collector) collectRules(ch chan<- prometheus.Metric) {
 		c.collectDecisions(ch, &rule)
 		for _, n := range rule.Fallbacks {
 			ch <- counter(c.fallbacks, n.N, rule.Rule.Name, n.Fallback.String())
+		}
+		if c.config.Guard != nil {
+			c.outcomes.collect(ch, c.config.Guard, rule.Rule)
 		}
 	}
 	ch <- counter(c.abandoned, c.config.Report.Abandoned())

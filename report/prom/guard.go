@@ -17,7 +17,7 @@ func Guard(g *guard.Guard) prometheus.Collector {
 		//nolint:forbidigo // A programmer's fault at construction.
 		panic("prom: the guard has no report.Report: make the guard with open.Guard, or set guard.Config.Observer")
 	}
-	c := Config{Report: counted, Shares: func() (Shares, bool) { return sharesOf(g, counted) }}
+	c := Config{Report: counted, Guard: g, Shares: func() (Shares, bool) { return sharesOf(g, counted) }}
 	if own, ok := g.Store().(interface{ Stats() memory.Stats }); ok {
 		c.Store = own.Stats
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -24,6 +25,9 @@ type Config struct {
 	// Shares returns the fair shares of clients. nil, and false, omit them. The names of
 	// clients are labels. Fair share limits their number.
 	Shares func() (Shares, bool)
+	// Guard has the requests in flight, and the units that outcomes changed, of its rules. nil
+	// omits them.
+	Guard *guard.Guard
 	// Throttle returns the state of the throttle. nil, and false, omit it.
 	Throttle func() (Throttle, bool)
 	// Front returns the state of the front's sockets and files. nil omits it.

@@ -62,6 +62,7 @@ type Store struct {
 	evicted atomic.Uint64
 	refused atomic.Uint64
 	groups  groups
+	slots   slotTable
 	// hand is the shard where the next search for blocks begins.
 	hand atomic.Uint64
 }

@@ -125,6 +125,9 @@ func (s *Store) Close() {
 	}
 }
 
+// Unwrap gives the Source, for headgate.SlotsOf.
+func (s *Store) Unwrap() headgate.Store { return s.source }
+
 // made reports whether New made the Store.
 func (s *Store) made() bool { return s != nil && s.source != nil }
 

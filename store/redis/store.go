@@ -36,6 +36,7 @@ type Store struct {
 
 	link   link
 	queues nodeQueues
+	slots  slotHolder
 	born   time.Time
 
 	// instance is a random number. A take's nonce combines it with the number of the take.
@@ -77,13 +78,16 @@ func Open(c Config) (*Store, error) {
 		s.slack = slackOfTests
 	}
 	s.queues.open(s)
+	s.slots.open(s)
 	s.link.open(s)
 	return s, nil
 }
 
-// Close ends the connections, so that waiting calls fail. No method may be called after Close.
+// Close frees the slots of ended requests, and ends the connections, so that waiting calls fail. No
+// method may be called after Close.
 func (s *Store) Close() {
 	if s.made() {
+		s.slots.close()
 		s.link.close()
 	}
 }

@@ -103,6 +103,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("Concurrency", s.testConcurrency)
 	t.Run("Forget", s.testForget)
 	t.Run("ReturnLast", s.testReturnLast)
+	t.Run("Slots", s.testSlots)
 	if !s.without[headgate.Ban] {
 		t.Run("Ban", s.testBan)
 	}

@@ -147,6 +147,9 @@ func TestCommands(t *testing.T) {
 	for _, j := range jobs() {
 		add(j.name, m.during(t, func() { run(t, store, j) }))
 	}
+	takes, frees := slotCommands(t, m, server, store)
+	add("a request in flight", takes)
+	add("its end", frees)
 	seen := map[string]bool{}
 	for _, line := range m.during(t, func() { run(t, store, job{"logs", longLogs}) }) {
 		if strings.HasPrefix(line, "  ") {

@@ -85,7 +85,7 @@ func everything(t *testing.T, c redis.Config) error {
 	t.Helper()
 	store := openRedis(t, c, rightsUser, rightsPassword)
 	defer store.Close()
-	for _, j := range append(jobs(), job{"long logs", longLogs}) {
+	for _, j := range append(jobs(), job{"a request in flight", inFlight}, job{"long logs", longLogs}) {
 		if err := j.run(t, store); err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -75,7 +76,16 @@ func (l *line) make(t *testing.T, g *guard.Guard, files *identityFiles) {
 	var seen http.Header
 	service := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen = r.Header
-		w.WriteHeader(http.StatusOK)
+		status := http.StatusOK
+		for name, values := range r.Header {
+			switch stated, found := strings.CutPrefix(name, "Answer-"); {
+			case found && stated == "Status":
+				status, _ = strconv.Atoi(values[0])
+			case found:
+				w.Header()[stated] = values
+			}
+		}
+		w.WriteHeader(status)
 	})
 	r := l.request(t, files)
 	w := httptest.NewRecorder()

@@ -81,18 +81,7 @@ const letters = "tlfgwb"
 
 // appendState appends the name of a state.
 func (n *Names) appendState(b []byte, s state) []byte {
-	p := s.place
-	b = append(b, Prefix+"{"...)
-	if n.tags == nil {
-		b = base64.RawURLEncoding.AppendEncode(b, p[:digestBytes])
-		b = append(b, "}:"...)
-	} else {
-		b = append(b, n.tags[n.tag(p)]...)
-		b = append(b, "}:"...)
-		b = base64.RawURLEncoding.AppendEncode(b, p[:digestBytes])
-		b = append(b, ':')
-	}
-	b = strconv.AppendUint(b, uint64(p[digestBytes]), 10)
+	b = strconv.AppendUint(n.appendPlace(b, s.place), uint64(s.place[digestBytes]), 10)
 	b = append(b, letters[s.family.Algorithm])
 	switch per := s.family.Per; {
 	case per == 0:
@@ -104,8 +93,24 @@ func (n *Names) appendState(b []byte, s state) []byte {
 	}
 }
 
+// appendPlace appends the beginning of the names of a place, without the number of its window.
+func (n *Names) appendPlace(b []byte, p Place) []byte {
+	b = append(b, Prefix+"{"...)
+	if n.tags == nil {
+		return append(base64.RawURLEncoding.AppendEncode(b, p[:digestBytes]), "}:"...)
+	}
+	b = append(b, n.tags[n.tag(p)]...)
+	b = append(b, "}:"...)
+	return append(base64.RawURLEncoding.AppendEncode(b, p[:digestBytes]), ':')
+}
+
 // appendList appends the name of a long log's list. lua/log.lua uses the same suffix.
 func (n *Names) appendList(b []byte, s state) []byte { return append(n.appendState(b, s), ":l"...) }
+
+// slotsOf gives the name of the slots of requests in flight in a place.
+func (n *Names) slotsOf(p Place) string {
+	return string(append(strconv.AppendUint(n.appendPlace(nil, p), uint64(p[digestBytes]), 10), 's'))
+}
 
 // noteOf gives the name of the note that a receipt was returned.
 func (n *Names) noteOf(s state, nonce uint64) string {

@@ -39,6 +39,8 @@ var (
 	luaGiveBack string
 	//go:embed lua/forget.lua
 	luaForget string
+	//go:embed lua/in_flight.lua
+	luaInFlight string
 )
 
 // Script is a Lua script. A server that has run a script knows it by its SHA. Call EVALSHA with SHA,

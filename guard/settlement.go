@@ -1,0 +1,204 @@
+package guard
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/headgate/headgate"
+)
+
+// settlement is the change of units at the end of a request: units to return, and units to charge
+// beyond the estimate.
+type settlement struct {
+	receipts  []headgate.Receipt
+	ops       []headgate.Op
+	decisions []headgate.Decision
+	rules     []*settledUnits // of ops
+}
+
+// settledUnits counts what the ends of requests changed under one rule.
+type settledUnits struct{ returned, charged, estimates atomic.Uint64 }
+
+// Settled is what the ends of requests have changed under a rule with Count or Settle, in this process.
+type Settled struct {
+	// Returned are the units that were given back. Charged are the units beyond estimates.
+	Returned, Charged uint64
+	// Estimates counts the requests whose answer stated no valid cost, so that the estimate stays.
+	Estimates uint64
+}
+
+// Settled gives the counts of a rule. They begin with the process, and survive reloads.
+func (g *Guard) Settled(ruleName string) Settled {
+	if g.now() == nil {
+		return Settled{}
+	}
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	p, known := g.state.places[ruleName]
+	if !known {
+		return Settled{}
+	}
+	s := &p.settled
+	return Settled{Returned: s.returned.Load(), Charged: s.charged.Load(), Estimates: s.estimates.Load()}
+}
+
+// settle changes the units of a request by its outcome. A store in memory is changed at once, a
+// shared store in the background.
+func (e *ending) settle(t *Ticket, o *Outcome) {
+	w, store := &e.settlement, t.guard.store
+	if e.local != nil {
+		store = e.local
+	}
+	for i := range e.charges {
+		c := &e.charges[i]
+		w.add(c, e.keys[c.from:c.to], o, e.local != nil)
+	}
+	switch of := t.set; {
+	case len(w.receipts) == 0 && len(w.ops) == 0:
+	case e.local != nil || of.config.StoreTimeout <= 0:
+		w.apply(context.Background(), store)
+	default:
+		later := w.clone()
+		t.guard.state.returns.add(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), of.config.StoreTimeout)
+			defer cancel()
+			later.apply(ctx, store)
+		})
+	}
+}
+
+// add adds the change of one charge.
+func (w *settlement) add(c *charge, key []byte, o *Outcome, local bool) {
+	r, settled := c.receipt, &c.of.places.settled
+	status := httpStatus(o)
+	if len(c.of.Count) > 0 && status != 0 && !slices.Contains(c.of.Count, status) {
+		settled.returned.Add(uint64(r.Cost))
+		w.receipts = append(w.receipts, r)
+		return
+	}
+	if c.of.Settle == "" {
+		return
+	}
+	switch cost, stated := statedActual(o, c.of.Settle); {
+	case !stated:
+		settled.estimates.Add(1)
+	case cost < r.Cost:
+		settled.returned.Add(uint64(r.Cost - cost))
+		r.Kept = cost
+		w.receipts = append(w.receipts, r)
+	case cost > r.Cost:
+		op := headgate.Op{
+			Key: string(key), Policy: c.window.wide, Window: c.window.number, Group: uint8(len(w.ops)), Cost: cost - r.Cost,
+		}
+		if local {
+			op.Policy = c.window.wideLocal
+		}
+		w.ops, w.rules = append(w.ops, op), append(w.rules, settled)
+	}
+}
+
+// statedActual reads the cost that an answer states: only digits, up to MaxUnits.
+func statedActual(o *Outcome, name string) (int64, bool) {
+	if o.Header == nil {
+		return 0, false
+	}
+	text, ok := o.Header(name)
+	const digits = 16 // the number of digits of MaxUnits
+	if !ok || text == "" || len(text) > digits || text[0] == '+' || text[0] == '-' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n <= headgate.MaxUnits
+}
+
+// chargeRounds bounds the calls for units that do not fit: each round charges what the last one found
+// free.
+const chargeRounds = 3
+
+// apply returns units, and charges others up to one limit beyond the limit. After an error, the
+// estimates stay counted.
+func (w *settlement) apply(ctx context.Context, store headgate.Store) {
+	if len(w.receipts) > 0 {
+		_ = store.Return(ctx, w.receipts) // Units that cannot be returned stay counted, which is safe.
+	}
+	for range chargeRounds {
+		if len(w.ops) == 0 {
+			return
+		}
+		w.decisions = slices.Grow(w.decisions[:0], len(w.ops))[:len(w.ops)]
+		if store.Apply(ctx, w.ops, w.decisions) != nil {
+			return
+		}
+		w.keepRefused()
+	}
+}
+
+// keepRefused keeps the ops that did not fit, each with the number of units that was free.
+func (w *settlement) keepRefused() {
+	kept := 0
+	for i := range w.decisions {
+		d := &w.decisions[i]
+		switch {
+		case d.Verdict != headgate.Deny:
+			w.rules[i].charged.Add(uint64(w.ops[i].Cost))
+		case d.Remaining > 0 && d.Remaining < w.ops[i].Cost:
+			w.ops[kept], w.rules[kept] = w.ops[i], w.rules[i]
+			w.ops[kept].Cost, w.ops[kept].Group = d.Remaining, uint8(kept)
+			kept++
+		}
+	}
+	w.ops, w.rules = w.ops[:kept], w.rules[:kept]
+}
+
+func (w *settlement) clear() {
+	clear(w.ops[:cap(w.ops)])
+	clear(w.rules[:cap(w.rules)])
+	w.receipts, w.ops, w.rules = w.receipts[:0], w.ops[:0], w.rules[:0]
+}
+
+// clone gives a copy that outlives the ending.
+func (w *settlement) clone() *settlement {
+	return &settlement{receipts: slices.Clone(w.receipts), ops: slices.Clone(w.ops), rules: slices.Clone(w.rules)}
+}
+
+// grpcStatus is the header or trailer with the status of a gRPC call through HTTP.
+const grpcStatus = "Grpc-Status"
+
+// Codes of gRPC without an HTTP status of their own here.
+const (
+	grpcCanceled         = 1
+	grpcDeadlineExceeded = 4
+)
+
+// httpStatusTable has the HTTP status of each gRPC code, as google.rpc.Code defines it.
+var httpStatusTable = [...]int{
+	http.StatusOK, 499, http.StatusInternalServerError, http.StatusBadRequest, http.StatusGatewayTimeout, http.StatusNotFound,
+	http.StatusConflict, http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadRequest, http.StatusConflict,
+	http.StatusBadRequest, http.StatusNotImplemented, http.StatusInternalServerError, http.StatusServiceUnavailable,
+	http.StatusInternalServerError, http.StatusUnauthorized,
+}
+
+// httpStatus gives the HTTP status of an outcome, or 0 if the service gave none. A gRPC call that its
+// client has left has no status: its handler says only that it was canceled.
+func httpStatus(o *Outcome) int {
+	code, grpc := o.Status, o.GRPC
+	if !grpc && o.Status == http.StatusOK && o.Header != nil {
+		if text, ok := o.Header(grpcStatus); ok {
+			n, err := strconv.Atoi(text)
+			code, grpc = n, err == nil
+		}
+	}
+	switch {
+	case !grpc:
+		return o.Status
+	case o.End == ClientLeft && (code == grpcCanceled || code == grpcDeadlineExceeded), o.End == Panicked:
+		return 0
+	case code < 0 || code >= len(httpStatusTable):
+		return http.StatusInternalServerError
+	default:
+		return httpStatusTable[code]
+	}
+}

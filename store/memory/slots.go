@@ -1,0 +1,82 @@
+package memory
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/headgate/headgate"
+)
+
+// slotTable counts the slots of requests in flight. It grows with the requests in flight, not with keys:
+// a key without a slot has no entry. An entry takes about 40 bytes, which max_memory does not count.
+type slotTable struct {
+	// Two seeds give 128 bits of a key, so that two keys never share an entry.
+	seeds  [2]maphash.Seed
+	shards atomic.Pointer[[slotShards]slotShard] // nil until the first slot
+	seeded sync.Once
+}
+
+// slotShards is the number of locks.
+const slotShards = 64
+
+type slotShard struct {
+	mu    sync.Mutex
+	taken map[[2]uint64]int64 // by key and window; guarded by mu
+	_     [48]byte            // Each shard has a cache line of its own.
+}
+
+var _ headgate.SlotStore = (*Store)(nil)
+
+// TakeSlot implements headgate.SlotStore. It locks one of 64 shards, and allocates only when more keys
+// have slots than ever before.
+func (s *Store) TakeSlot(_ context.Context, op headgate.SlotOp) (headgate.Decision, error) {
+	if !s.made() {
+		return headgate.Undecided(), headgate.ErrNotMade
+	}
+	place := s.slots.place(&op)
+	d := headgate.Decision{Reason: headgate.WithinLimit, Limit: op.Limit, At: s.clock.Now()}
+	sh := s.slots.of(place)
+	sh.mu.Lock()
+	n := sh.taken[place]
+	if n < op.Limit {
+		n++
+		if sh.taken == nil {
+			sh.taken = map[[2]uint64]int64{}
+		}
+		sh.taken[place] = n
+		d.Receipt = headgate.Receipt{Nonce: 1, Place: place, Cost: 1, From: d.At}
+	}
+	sh.mu.Unlock()
+	if d.Remaining = max(0, op.Limit-n); d.Receipt.Empty() {
+		d.Verdict, d.Reason = headgate.Deny, headgate.InFlight
+	}
+	return d, nil
+}
+
+// FreeSlot implements headgate.SlotStore.
+func (s *Store) FreeSlot(r headgate.Receipt) {
+	if !s.made() || r.Empty() {
+		return
+	}
+	sh := s.slots.of(r.Place)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if n := sh.taken[r.Place]; n > 1 {
+		sh.taken[r.Place] = n - 1
+	} else {
+		delete(sh.taken, r.Place)
+	}
+}
+
+// place gives the 128 bits of a key and window.
+func (s *slotTable) place(op *headgate.SlotOp) [2]uint64 {
+	s.seeded.Do(func() {
+		s.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+		s.shards.Store(new([slotShards]slotShard))
+	})
+	return [2]uint64{maphash.String(s.seeds[0], op.Key) + uint64(op.Window), maphash.String(s.seeds[1], op.Key)}
+}
+
+func (s *slotTable) of(place [2]uint64) *slotShard { return &s.shards.Load()[place[1]%slotShards] }
