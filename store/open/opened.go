@@ -159,6 +159,17 @@ func (s *Opened) check(c *config.Config) error {
 	return fmt.Errorf("config: store %s in place of %s: %w", c.Store, was, config.ErrStoreChanged)
 }
 
+// Unwrap gives the store behind, for headgate.SlotsOf.
+func (s *Opened) Unwrap() headgate.Store { return s.Store }
+
+// ReturnLast implements headgate.LastReturner.
+func (s *Opened) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned bool, err error) {
+	if store, ok := s.Store.(headgate.LastReturner); ok {
+		return store.ReturnLast(ctx, r)
+	}
+	return false, nil
+}
+
 // direct gives the store that a guard calls. A store in memory is called without a wrapper,
 // because it is called for every request.
 func (s *Opened) direct() headgate.Store {

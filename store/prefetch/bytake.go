@@ -15,6 +15,17 @@ func ByTake(store headgate.Store) Source { return byTake{store} }
 
 type byTake struct{ headgate.Store }
 
+// Unwrap gives the store behind, for headgate.SlotsOf.
+func (g byTake) Unwrap() headgate.Store { return g.Store }
+
+// ReturnLast implements headgate.LastReturner.
+func (g byTake) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned bool, err error) {
+	if store, ok := g.Store.(headgate.LastReturner); ok {
+		return store.ReturnLast(ctx, r)
+	}
+	return false, nil
+}
+
 // Grant implements Source.
 func (g byTake) Grant(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	if err := g.Apply(ctx, ops, decisions); err != nil {
