@@ -51,7 +51,7 @@ func (c *Config) AddThrottle(described *guard.Config, former *throttler.Stage) e
 		return nil
 	}
 	settings := *c.Throttle
-	settings.Identity = described.Identity
+	settings.Identity, settings.Folds = described.Identity, described.Folds
 	begin := throttler.New
 	if former != nil {
 		begin = former.With

@@ -60,5 +60,6 @@ func schemaSample() string {
 	for _, action := range guard.Actions() {
 		fmt.Fprintf(&b, "- {ban: {}, count: {}, overrides: {a: {}}, on_exceed: {action: %s}}\n", action)
 	}
+	b.WriteString("throttle: {classes: [{}]}\n")
 	return b.String()
 }

@@ -44,6 +44,7 @@ func (s *section) throttle(c *Config) {
 	section.tenant(&t, c)
 	oneOf(section, section.declare("criticality", field.Taken, "Class of requests that state none in Headgate-Criticality."), &t.Class,
 		choicesOf([]throttle.Class{throttle.CriticalPlus, throttle.Critical, throttle.SheddablePlus, throttle.Sheddable}))
+	section.classes(&t)
 	oneOf(section, section.declare("streams", field.Taken, "handshake lets a stream give up its place when it begins; count keeps the "+
 		"place until the stream ends."), &t.CountStreams, []choice[bool]{{word: "handshake", value: false}, {word: "count", value: true}})
 	section.throttleQueue(&t)
@@ -55,6 +56,36 @@ func (s *section) throttle(c *Config) {
 	}
 	section.throttleNeeds(&t)
 	c.Throttle = &t
+}
+
+const (
+	classesExample = "[{match: {path: /checkout/*}, criticality: critical}]"
+	// maxClasses bounds the entries of classes.
+	maxClasses = 1000
+)
+
+// classes reads the classes that requests have by match.
+func (s *section) classes(t *throttler.Config) {
+	s.refuseTable("classes")
+	s.declare("classes", field.Taken, "Classes by match, for requests that state none. Of several entries that match, the first counts.")
+	entries, _ := s.list("classes", classesExample, 1, maxClasses)
+	for _, v := range entries {
+		if v.node == nil || s.full {
+			continue
+		}
+		one := s.section(v, "write it like {match: {path: /checkout/*}, criticality: critical}")
+		one.outline = s.outline.field("classes").entries()
+		var c throttler.Classified
+		one.declare("match", field.Taken, "Requests with the class, as in a rule.")
+		one.required("match", "write which requests have the class, like match: {path: /checkout/*}")
+		one.match(&c.Match)
+		one.required("criticality", "write the class, like criticality: critical")
+		oneOf(one, one.declare("criticality", field.Taken, "Class of these requests."), &c.Class,
+			choicesOf([]throttle.Class{throttle.CriticalPlus, throttle.Critical, throttle.SheddablePlus, throttle.Sheddable}))
+		one.outline.field("criticality").dependent() // It has no default.
+		one.end()
+		t.Classes = append(t.Classes, c)
+	}
 }
 
 // throttleQueue reads the bounds of the queue.
@@ -125,8 +156,12 @@ func (c *Config) writeThrottle(b *strings.Builder) {
 	if t.Tenant != (rule.Part{}) {
 		tenants = fmt.Sprintf("up to %d tenants by %s", t.MaxTenants, t.Tenant)
 	}
-	fmt.Fprintf(b, "throttle %s: %s in flight, deadline %s; %s; queue of %d requests and %s of work\n", t.Mode, most,
-		field.FormatDuration(t.Deadline), tenants, t.MaxWaiters,
+	classes := t.Class.String()
+	if n := len(t.Classes); n > 0 {
+		classes = fmt.Sprintf("%s or by %d matches", classes, n)
+	}
+	fmt.Fprintf(b, "throttle %s: %s in flight, deadline %s, class %s; %s; queue of %d requests and %s of work\n", t.Mode, most,
+		field.FormatDuration(t.Deadline), classes, tenants, t.MaxWaiters,
 		field.FormatDuration(time.Duration(t.PartOfDeadline*float64(t.Deadline)).Round(time.Millisecond)))
 	if len(c.Identity.TrustedProxies) == 0 && !c.Identity.TrustUnix {
 		fmt.Fprintf(b, "note: identity.trusted_proxies is empty, so no peer may state %s or %s\n",

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/headgate/headgate/guard"
@@ -24,6 +25,7 @@ func Throttle(t *throttler.Config, rules []guard.Rule, id Identity, blamed Blame
 			}
 		}
 	}
+	found.classes(t)
 	const tenant = "throttle.tenant"
 	if t.Tenant == (rule.Part{}) || found.blamed(tenant) {
 		return found.all
@@ -32,4 +34,17 @@ func Throttle(t *throttler.Config, rules []guard.Rule, id Identity, blamed Blame
 		found.add(tenant, t.Tenant.String()+" cannot be determined: "+problem, fix)
 	}
 	return found.all
+}
+
+// classes finds matches that no request can have.
+func (f *findings) classes(t *throttler.Config) {
+	for _, err := range Unjoin(throttler.CheckClasses(t.Classes, rule.Folds{})) {
+		bad, ok := errors.AsType[*rule.RuleError](err)
+		if !ok {
+			continue
+		}
+		if path := fmt.Sprintf("throttle.classes[%d].%s", bad.Rule, bad.Field); !f.blamed(path) {
+			f.add(path, bad.Problem, bad.Fix)
+		}
+	}
 }

@@ -33,8 +33,12 @@ type Config struct {
 	// Tenant is the part of a request that names its tenant, read by rule.Part.AppendClient. With
 	// the zero Part, all requests have one tenant.
 	Tenant rule.Part
-	// Class is the class of requests that state none.
+	// Class is the class of requests that state none and match no entry of Classes.
 	Class throttle.Class
+	// Classes gives classes by match. Of several entries that match, the first counts.
+	Classes []Classified
+	// Folds are the differences between paths that the service ignores, for Classes.
+	Folds rule.Folds
 	// Identity knows the trusted peers, which may state class and deadline. nil trusts no peer.
 	Identity *rule.Identity
 	// MaxDeadline bounds the deadlines that requests state. 0 is a minute.

@@ -10,18 +10,8 @@ import (
 	"github.com/headgate/headgate/throttle"
 )
 
-// classOf returns the class of a request.
-func (c *Config) classOf(req *headgate.Request, trusted bool) throttle.Class {
-	if text, ok := stated(req, FieldCriticality, trusted); ok {
-		if class, err := throttle.ParseClass(text); err == nil {
-			return class
-		}
-	}
-	return c.Class
-}
-
-// timeLeft returns the time until the deadline of a request.
-func (c *Config) timeLeft(p *guard.Pass, trusted bool) time.Duration {
+// timeLeft returns the time until the deadline of a request. call is its grpc-timeout, or 0.
+func (c *Config) timeLeft(p *guard.Pass, trusted bool, call time.Duration) time.Duration {
 	left, found := c.MaxDeadline, false
 	earlier := func(d time.Duration, ok bool) {
 		if ok {
@@ -29,8 +19,8 @@ func (c *Config) timeLeft(p *guard.Pass, trusted bool) time.Duration {
 		}
 	}
 	earlier(p.TimeLeft())
-	if text, ok := stated(p.Request, fieldGRPCTimeout, true); ok {
-		earlier(grpcTimeout(text))
+	if call > 0 {
+		earlier(call, true)
 	}
 	if text, ok := stated(p.Request, FieldTimeout, trusted); ok {
 		earlier(milliseconds(text))
@@ -55,6 +45,26 @@ const longest = 1000 * time.Hour
 
 // milliseconds reads a whole number of milliseconds.
 func milliseconds(text string) (time.Duration, bool) { return whole(text, time.Millisecond, 12) }
+
+// callTimeout returns the grpc-timeout of a request; 0 without a valid one.
+func callTimeout(req *headgate.Request) time.Duration {
+	if text, ok := stated(req, fieldGRPCTimeout, true); ok {
+		if d, ok := grpcTimeout(text); ok {
+			return d
+		}
+	}
+	return 0
+}
+
+// appendCallTimeout appends a time in the form of grpc-timeout: up to eight digits and a unit. It is
+// rounded down, and at least 1 ms.
+func appendCallTimeout(b []byte, d time.Duration) []byte {
+	const most = 99_999_999
+	if ms := max(d.Milliseconds(), 1); ms <= most {
+		return append(strconv.AppendInt(b, ms, 10), 'm')
+	}
+	return append(strconv.AppendInt(b, int64(d/time.Second), 10), 'S')
+}
 
 // grpcTimeout reads the value of grpc-timeout: one to eight digits and a unit.
 func grpcTimeout(text string) (time.Duration, bool) {

@@ -55,18 +55,19 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("400m")
 	f.Add("250")
 	f.Add("critical_plus")
-	c := Config{Class: throttle.Sheddable}
+	s := &Stage{config: Config{Class: throttle.Sheddable}}
 	f.Fuzz(func(t *testing.T, text string) {
+		var found []int
 		for name, read := range map[string]func(string) (time.Duration, bool){"work": ParseWork, "grpc": grpcTimeout, "ms": milliseconds} {
 			if d, ok := read(text); d < 0 || d > longest || !ok && d != 0 {
 				t.Errorf("%s: %q is %v, %v", name, text, d, ok)
 			}
 		}
 		req := &headgate.Request{Header: says(text)}
-		if class := c.classOf(req, false); class != throttle.Sheddable {
+		if class := s.classOf(req, false, &found); class != throttle.Sheddable {
 			t.Errorf("an untrusted peer has the class %v", class)
 		}
-		if class := c.classOf(req, true); class > throttle.Sheddable {
+		if class := s.classOf(req, true, &found); class > throttle.Sheddable {
 			t.Errorf("%q is the class %d", text, class)
 		}
 		if _, ok := stated(req, FieldTimeout, false); ok {

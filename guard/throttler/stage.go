@@ -1,8 +1,10 @@
 package throttler
 
 import (
+	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -17,7 +19,8 @@ type Stage struct {
 	*service
 
 	config  Config
-	version uint64 // The latest version that a request has entered decides on the limits.
+	classes *rule.Index // of Config.Classes; nil without entries
+	version uint64      // The latest version that a request has entered decides on the limits.
 }
 
 // service is what all stages before one service have in common.
@@ -33,6 +36,7 @@ type service struct {
 	routes    names
 	numbers   names  // milliseconds in headers
 	text      []byte // of the request that enters
+	found     []int  // the entries of Config.Classes that it matches
 	free      *entry
 	freed     int
 	stats     Stats
@@ -46,6 +50,7 @@ type entry struct {
 	timer  wheel.Entry
 	next   *entry // in the list of free entries
 	since  headgate.Instant
+	call   time.Duration // its grpc-timeout; 0 without one
 	queued bool
 	stream bool // keeps its slot, and teaches nothing
 }
@@ -62,13 +67,17 @@ func New(c Config) (*Stage, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	classes, err := indexClasses(c.Classes, c.Folds)
+	if err != nil {
+		return nil, fmt.Errorf("throttler: Config.Classes: %w", err)
+	}
 	t, err := throttle.New(c.Config)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The error names the field already.
 	}
 	shared := &service{clock: c.Clock, timers: wheel.NewTimers(c.Clock), throttler: t}
 	shared.tenants, shared.routes, shared.numbers = newNames(4096), newNames(4096), newNames(4096)
-	return &Stage{service: shared, config: c}, nil
+	return &Stage{service: shared, config: c, classes: classes}, nil
 }
 
 // With returns a Stage with another configuration and the same service, for the next guard.Config.
@@ -79,10 +88,14 @@ func (s *Stage) With(c Config) (*Stage, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	classes, err := indexClasses(c.Classes, c.Folds)
+	if err != nil {
+		return nil, fmt.Errorf("throttler: Config.Classes: %w", err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.versions++
-	return &Stage{service: s.service, config: c, version: s.versions}, nil
+	return &Stage{service: s.service, config: c, classes: classes, version: s.versions}, nil
 }
 
 // apply gives the throttler the limits of the latest stage, and lists the requests that go on
@@ -107,8 +120,8 @@ func (s *Stage) Rule() guard.Rule {
 // Facts implements guard.Stage.
 func (s *Stage) Facts() guard.Facts {
 	return guard.Facts{
-		Request: s.config.Tenant.Needs() | rule.NeedIP, Answer: []string{FieldWork}, Private: []string{FieldWork},
-		Headers: []string{FieldCriticality, FieldTimeout},
+		Request: s.config.Tenant.Needs() | rule.NeedIP | s.classNeeds(), Answer: []string{FieldWork}, Private: []string{FieldWork},
+		Headers: []string{FieldCriticality, FieldTimeout, fieldGRPCTimeout},
 	}
 }
 
@@ -147,7 +160,8 @@ func (s *Stage) read(e *entry, p *guard.Pass, now headgate.Instant) {
 	req, c := p.Request, &s.config
 	trusted := c.Identity != nil && c.Identity.Trusts(req.IP)
 	e.handle, e.since = p.Handle(), now
-	e.Class, e.Deadline = c.classOf(req, trusted), now.Add(c.timeLeft(p, trusted))
+	e.call = callTimeout(req)
+	e.Class, e.Deadline = s.classOf(req, trusted, &s.found), now.Add(c.timeLeft(p, trusted, e.call))
 	s.text = appendRoute(s.text[:0], req.Method, req.Path)
 	e.Route = s.routes.of(s.text)
 	s.text = s.text[:0]
@@ -194,19 +208,28 @@ func resume(ended []resumption) {
 	}
 }
 
-// Forward implements guard.ForwardStage: the service gets the class and the time that is left.
+// Forward implements guard.ForwardStage: the service gets the class and the time that is left. A
+// grpc-timeout is shortened by the wait alone, because a stream may take longer than MaxDeadline.
 func (s *Stage) Forward(p *guard.Pass) {
 	e, ok := p.Value.(*entry)
 	if !ok {
 		return
 	}
 	s.mu.Lock()
-	class, left := e.Class, e.Deadline.Sub(s.now())
+	now := s.now()
+	class, left, call := e.Class, e.Deadline.Sub(now), ""
 	s.text = strconv.AppendInt(s.text[:0], max(left.Milliseconds(), 1), 10)
 	number := s.numbers.of(s.text)
+	if e.call > 0 {
+		s.text = appendCallTimeout(s.text[:0], e.call-now.Sub(e.since))
+		call = s.numbers.of(s.text)
+	}
 	s.mu.Unlock()
 	p.AddHeader(FieldCriticality, class.String())
 	p.AddHeader(FieldTimeout, number)
+	if call != "" {
+		p.AddHeader(fieldGRPCTimeout, call)
+	}
 }
 
 // Stream implements guard.StreamStage.

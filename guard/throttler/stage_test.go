@@ -54,7 +54,12 @@ func newService(t *testing.T, c throttler.Config) *service {
 }
 
 func (s *service) serve(w http.ResponseWriter, r *http.Request) {
-	s.notef("%s starts: %s, %s ms left", r.URL.Query().Get("name"), r.Header.Get(throttler.FieldCriticality), r.Header.Get(throttler.FieldTimeout))
+	call := ""
+	if left := r.Header.Get("Grpc-Timeout"); left != "" {
+		call = ", grpc-timeout " + left
+	}
+	s.notef("%s starts: %s, %s ms left%s", r.URL.Query().Get("name"), r.Header.Get(throttler.FieldCriticality),
+		r.Header.Get(throttler.FieldTimeout), call)
 	took, _ := time.ParseDuration(r.URL.Query().Get("takes"))
 	time.Sleep(took) //nolint:forbidigo // In a bubble.
 	if work := r.URL.Query().Get("work"); work != "" {
@@ -72,7 +77,12 @@ func (s *service) notef(format string, values ...any) {
 
 // send sends a request from a peer, with headers, in a goroutine.
 func (s *service) send(name, takes, peer string, headers ...string) {
-	r := httptest.NewRequestWithContext(s.Context(), http.MethodGet, "/?name="+name+"&takes="+takes+"&work=1ms", http.NoBody)
+	s.sendTo("/", name, takes, peer, headers...)
+}
+
+// sendTo is send for a path.
+func (s *service) sendTo(path, name, takes, peer string, headers ...string) {
+	r := httptest.NewRequestWithContext(s.Context(), http.MethodGet, path+"?name="+name+"&takes="+takes+"&work=1ms", http.NoBody)
 	r.RemoteAddr = peer
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -146,9 +156,65 @@ func TestOrderAndHeaders(t *testing.T) {
 150: payment gets 200
 150: liar starts: sheddable_plus, 350 ms left
 160: liar gets 200
-160: call starts: sheddable_plus, 240 ms left
+160: call starts: sheddable_plus, 240 ms left, grpc-timeout 240m
 210: call gets 200`)
 	})
+}
+
+// TestClasses: a request has the class of the first entry that it matches, unless a trusted peer states
+// one. A path with an escape or a slash more is the same path to a service that ignores these.
+func TestClasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := oneAtATime()
+		c.Classes = []throttler.Classified{
+			{Match: rule.Match{Path: "/pay", Methods: []string{"GET"}}, Class: throttle.CriticalPlus},
+			{Match: rule.Match{Headers: map[string]string{"X-Kind": "batch"}}, Class: throttle.Sheddable},
+			{Match: rule.Match{Path: "/pay"}, Class: throttle.Sheddable},
+		}
+		s := newService(t, c)
+		s.send("first", "100ms", trustedPeer)
+		s.send("batch", "10ms", "192.0.2.1:1", "X-Kind", "batch")
+		s.send("urgent", "10ms", trustedPeer, "X-Kind", "batch", throttler.FieldCriticality, "critical")
+		s.send("liar", "10ms", "192.0.2.1:1", "X-Kind", "batch", throttler.FieldCriticality, "critical_plus")
+		s.sendTo("/pay", "payment", "10ms", "192.0.2.1:1")
+		time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+		s.tells(`
+0: first starts: sheddable_plus, 500 ms left
+100: first gets 200
+100: payment starts: critical_plus, 400 ms left
+110: payment gets 200
+110: urgent starts: critical, 390 ms left
+120: urgent gets 200
+120: batch starts: sheddable, 380 ms left
+130: batch gets 200
+130: liar starts: sheddable, 370 ms left
+140: liar gets 200`)
+	})
+}
+
+// A grpc-timeout is forwarded less the wait, also one above MaxDeadline. In shadow it stays.
+func TestCallTimeouts(t *testing.T) {
+	for sent, want := range map[string]string{
+		"1H": "3599900m", "99999999S": "3599999S", "300m": "200m", "0m": "", "1X": "", "": "", "100000n": "",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newService(t, oneAtATime())
+			s.send("first", "100ms", trustedPeer)
+			s.send("call", "1ms", "192.0.2.1:1", "Grpc-Timeout", sent)
+			time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			got := ""
+			for _, line := range s.log {
+				if _, after, found := strings.Cut(line, "grpc-timeout "); found {
+					got = after
+				}
+			}
+			if got != want {
+				t.Errorf("%q is forwarded as %q, want %q: %q", sent, got, want, s.log)
+			}
+		})
+	}
 }
 
 // TestDeadlineInTheQueue: a request is refused when its deadline passes, although no other
@@ -315,9 +381,17 @@ func TestWith(t *testing.T) {
 	}
 }
 
+// called has a grpc-timeout.
+type called struct{}
+
+// Lookup implements headgate.Values.
+func (called) Lookup(name string) (string, bool) { return "5S", name == "Grpc-Timeout" }
+
 // TestAllocatesNothing checks Admit, Forward and Done with a throttler.
 func TestAllocatesNothing(t *testing.T) {
-	stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 1000}})
+	stage, err := throttler.New(throttler.Config{
+		Config: throttle.Config{Concurrency: 1000}, Classes: []throttler.Classified{{Match: rule.Match{Path: "/users/*"}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +400,7 @@ func TestAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	ticket, answer := &guard.Ticket{}, &guard.Answer{}
-	req := &headgate.Request{Method: "GET", Path: "/users/123/orders"}
+	req := &headgate.Request{Method: "GET", Path: "/users/123/orders", Header: called{}}
 	ctx := t.Context()
 	request := func() {
 		ticket.Answer = answer
