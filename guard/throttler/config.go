@@ -17,8 +17,8 @@ const Name = "throttle"
 // The headers of the stage. A trusted peer sends the first two, and the service gets them. The
 // service sends the third.
 const (
-	FieldCriticality = "Headgate-Criticality"
-	FieldTimeout     = "Headgate-Timeout"
+	FieldCriticality = throttle.FieldCriticality
+	FieldTimeout     = throttle.FieldTimeout
 	FieldWork        = "Headgate-Work"
 )
 

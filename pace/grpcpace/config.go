@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/adaptive"
 	"github.com/headgate/headgate/pace/backoff"
 )
 
@@ -22,6 +23,13 @@ type Config struct {
 	// Strict refuses calls for which there is no pacer, with ErrNoPacer. Otherwise they are
 	// made as they are.
 	Strict bool
+
+	// Adaptive is set for your own services, whose calls may be paced or not. Their calls state the class of
+	// their context (throttle.WithClass, or that of the call that the handler serves) in the metadata
+	// headgate-criticality; gRPC itself states the deadline. While a service refuses many calls of a
+	// class with UNAVAILABLE, others are not made, and fail with an *adaptive.DropError in a status
+	// UNAVAILABLE. The calls of each connection target count together, for up to 1,000 targets.
+	Adaptive *adaptive.Config
 
 	// Cost gives the units of a call: 1 when it is nil. The message is that of a unary call
 	// or, with PerMessage, the one that is sent; it is nil when a stream begins. A call of 0
@@ -40,7 +48,7 @@ var (
 	// ErrNoPacer says that Config has no pacer for the method of a call.
 	ErrNoPacer = errors.New("grpcpace: no pacer for the method: give it one in Config.Methods, " +
 		"or nil there if it need not be paced")
-	errMethods = errors.New("grpcpace: Config wants one of Methods and Pacer")
+	errMethods = errors.New("grpcpace: Config wants Methods or Pacer, or Adaptive without both")
 	errCost    = errors.New("grpcpace: Config.Cost gave less than 0 units")
 )
 

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/pace/adaptive"
 	"github.com/headgate/headgate/pace/backoff"
 )
 
@@ -20,14 +21,21 @@ type Pacing struct {
 	config    Config
 	methods   *methods
 	listeners backoff.Listeners
+	made      time.Time
+	services  services
 }
 
 // New makes a Pacing. The caller keeps ownership of the pacers, and closes them.
 func New(c Config) (*Pacing, error) {
-	if (c.Methods == nil) == (c.Pacer == nil) {
+	if c.Methods != nil && c.Pacer != nil || c.Methods == nil && c.Pacer == nil && c.Adaptive == nil {
 		return nil, errMethods
 	}
-	p := &Pacing{config: c}
+	p := &Pacing{config: c, made: time.Now()}
+	if c.Adaptive != nil {
+		if _, err := adaptive.NewService("", *c.Adaptive); err != nil {
+			return nil, err //nolint:wrapcheck // The error names the field already.
+		}
+	}
 	var err error
 	p.methods, err = newMethods(c.Methods, &p.listeners)
 	if err != nil {
@@ -43,6 +51,19 @@ func (p *Pacing) Stats() []backoff.Stats { return p.listeners.Stats() }
 
 // Unary is a grpc.UnaryClientInterceptor.
 func (p *Pacing) Unary(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
+	ctx, c, err := p.begin(ctx, cc)
+	if err != nil {
+		return refuse(err, time.Now())
+	}
+	err = p.unary(ctx, method, req, reply, cc, invoker, opts...)
+	c.ended(ctx, err)
+	return err
+}
+
+func (p *Pacing) unary(
 	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
 	opts ...grpc.CallOption,
 ) error {
@@ -67,6 +88,22 @@ func (p *Pacing) Unary(
 
 // Stream is a grpc.StreamClientInterceptor.
 func (p *Pacing) Stream(
+	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer,
+	opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	ctx, c, err := p.begin(ctx, cc)
+	if err != nil {
+		return nil, refuse(err, time.Now())
+	}
+	s, err := p.stream(ctx, desc, cc, method, streamer, opts...)
+	if err != nil || c == nil {
+		c.ended(ctx, err)
+		return s, err
+	}
+	return &countedStream{ClientStream: s, ctx: ctx, call: c}, nil
+}
+
+func (p *Pacing) stream(
 	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer,
 	opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/adaptive"
 )
 
 // refusal is the status of a call that was not made. It wraps what the pacer said.
@@ -44,7 +45,10 @@ func refuse(err error, now time.Time) error {
 }
 
 func codeOf(err error) codes.Code {
+	_, dropped := errors.AsType[*adaptive.DropError](err)
 	switch {
+	case dropped:
+		return codes.Unavailable
 	case errors.Is(err, pace.ErrTimeout), errors.Is(err, pace.ErrTooManyWaiters):
 		return codes.ResourceExhausted
 	case errors.Is(err, pace.ErrTooLarge), errors.Is(err, ErrNoPacer):

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/adaptive"
 )
 
 // MaxRetries bounds Config.Retries.
@@ -29,6 +30,14 @@ type Config struct {
 	// they are sent as they are.
 	Strict bool
 
+	// Services are hosts of your own services, written as in Hosts, and paced or not. Their requests
+	// state the class of their context (throttle.WithClass) in Headgate-Criticality, and their deadline in
+	// Headgate-Timeout. While a service refuses many requests of a class with 503, others are not sent, and
+	// fail with an *adaptive.DropError. Retries are at most a part of the requests.
+	Services []string
+	// Adaptive sets when requests to Services are not sent. All hosts of one entry count together.
+	Adaptive adaptive.Config
+
 	// Cost gives the units that a request takes: 1 when it is nil. A request of 0 units is
 	// sent without a permit; less is a fault.
 	Cost func(*http.Request) int64
@@ -44,7 +53,7 @@ var (
 	// ErrNoPacer says that a request is to a host that Config has no pacer for.
 	ErrNoPacer = errors.New("httppace: no pacer for the host of the request: give it one in Config.Hosts, " +
 		"or nil there if it need not be paced")
-	errHosts   = errors.New("httppace: Config wants one of Hosts and Pacer")
+	errHosts   = errors.New("httppace: Config wants Hosts or Pacer, or Services without both")
 	errRetries = fmt.Errorf("httppace: Config.Retries is from 0 to %d", MaxRetries)
 	errCost    = errors.New("httppace: Config.Cost gave less than 0 units")
 )

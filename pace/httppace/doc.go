@@ -31,6 +31,12 @@
 // If a provider limits each of your users or tokens separately, give each its own pacer with
 // Config.Pacer. Otherwise one refused user stops all.
 //
+// # Services
+//
+// Requests to Config.Services, your own services, state their class and deadline. While a service
+// refuses many requests of a class, others are not sent: package
+// [github.com/headgate/headgate/pace/adaptive] has the rule.
+//
 // # Cost
 //
 // With an open pacer, a request takes about a microsecond more, and allocates nothing more.

@@ -4,30 +4,31 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-
-	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
-// hosts finds the pacer of a host.
-type hosts struct {
-	exact    map[string]*backoff.Listener
-	suffixes map[string]*backoff.Listener // by what comes behind the star: ".example.com"
-	others   *backoff.Listener
+// hosts finds what belongs to a host: a *backoff.Listener, or an *adaptive.Service.
+type hosts[T any] struct {
+	exact    map[string]T
+	suffixes map[string]T // by what comes behind the star: ".example.com"
+	others   T
 	any      bool // there is an entry for others
 }
 
-func newHosts(config map[string]*pace.Pacer, listeners *backoff.Listeners) (*hosts, error) {
-	h := &hosts{exact: make(map[string]*backoff.Listener), suffixes: make(map[string]*backoff.Listener)}
-	written := make(map[string]string, len(config))
-	for key, pacer := range config {
+// newHosts gives each name of a field of Config what of makes for it.
+func newHosts[T any](field string, names []string, of func(name string) (T, error)) (*hosts[T], error) {
+	h := &hosts[T]{exact: make(map[string]T), suffixes: make(map[string]T)}
+	written := make(map[string]string, len(names))
+	for _, key := range names {
 		name := strings.ToLower(key)
 		if other, twice := written[name]; twice {
-			return nil, fmt.Errorf("httppace: Config.Hosts has %q and %q, which are one host: write one of them",
-				min(key, other), max(key, other))
+			return nil, fmt.Errorf("httppace: Config.%s has %q and %q, which are one host: write one of them",
+				field, min(key, other), max(key, other))
 		}
 		written[name] = key
-		l := listeners.Of(pacer)
+		l, err := of(key)
+		if err != nil {
+			return nil, err
+		}
 		switch suffix, wild := strings.CutPrefix(name, "*"); {
 		case name == "*":
 			h.others, h.any = l, true
@@ -36,8 +37,8 @@ func newHosts(config map[string]*pace.Pacer, listeners *backoff.Listeners) (*hos
 		case !wild && isHost(name):
 			h.exact[name] = l
 		default:
-			return nil, fmt.Errorf("httppace: Config.Hosts has %q: write a host as URLs have it, such as %q, %q, %q or %q",
-				key, "api.example.com", "api.example.com:8443", "*.example.com", "*")
+			return nil, fmt.Errorf("httppace: Config.%s has %q: write a host as URLs have it, such as %q, %q, %q or %q",
+				field, key, "api.example.com", "api.example.com:8443", "*.example.com", "*")
 		}
 	}
 	return h, nil
@@ -52,9 +53,9 @@ func isHost(name string) bool {
 	return err == nil && u.Host == name && u.Hostname() != ""
 }
 
-// find gives the listener of a request's URL, which is nil where none is wanted, and
-// whether there is an entry for it. It allocates nothing for a host in lower case.
-func (h *hosts) find(u *url.URL) (l *backoff.Listener, ok bool) {
+// find gives the entry for a request's URL, and whether there is one. It allocates nothing for a host in
+// lower case.
+func (h *hosts[T]) find(u *url.URL) (l T, ok bool) {
 	name := strings.ToLower(u.Host)
 	if l, ok = h.exact[name]; ok {
 		return l, true
@@ -74,10 +75,10 @@ func (h *hosts) find(u *url.URL) (l *backoff.Listener, ok bool) {
 // longestHost is that of names in DNS. A redirect may lead to a host of any length.
 const longestHost = 253
 
-// below gives the listener of the longest wildcard that a host is below.
-func (h *hosts) below(name string) (l *backoff.Listener, ok bool) {
+// below gives the entry of the longest wildcard that a host is below.
+func (h *hosts[T]) below(name string) (l T, ok bool) {
 	if len(h.suffixes) == 0 || len(name) > longestHost {
-		return nil, false
+		return l, false
 	}
 	for i := range len(name) {
 		if name[i] != '.' {
@@ -87,7 +88,7 @@ func (h *hosts) below(name string) (l *backoff.Listener, ok bool) {
 			return l, true
 		}
 	}
-	return nil, false
+	return l, false
 }
 
 // withoutPort gives a host without its port, and without the dot at its end that makes

@@ -118,8 +118,8 @@ func TestConfig(t *testing.T) {
 		config httppace.Config
 		want   string
 	}{
-		"neither":          {httppace.Config{}, "one of Hosts and Pacer"},
-		"both":             {httppace.Config{Hosts: map[string]*pace.Pacer{}, Pacer: choose}, "one of Hosts and Pacer"},
+		"neither":          {httppace.Config{}, "wants Hosts or Pacer"},
+		"both":             {httppace.Config{Hosts: map[string]*pace.Pacer{}, Pacer: choose}, "wants Hosts or Pacer"},
 		"negative retries": {httppace.Config{Pacer: choose, Retries: -1}, "from 0 to 100"},
 		"too many retries": {httppace.Config{Pacer: choose, Retries: 101}, "from 0 to 100"},
 		"one host twice":   {httppace.Config{Hosts: map[string]*pace.Pacer{"a.com": nil, "A.com": nil}}, `"A.com" and "a.com", which are one host`},

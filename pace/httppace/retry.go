@@ -13,7 +13,7 @@ import (
 // retry is a request that was refused, and what is left for it.
 type retry struct {
 	transport *Transport
-	listener  *backoff.Listener
+	listener  *backoff.Listener // nil for a request to a service that is not paced
 	req       *http.Request
 	units     int64
 	left      time.Duration // for which it may wait
@@ -62,8 +62,10 @@ func (r *retry) may(resp *http.Response, advice feedback.Advice) bool {
 // refusal is then returned to the caller.
 func (r *retry) ready() *http.Request {
 	ctx, began := r.req.Context(), time.Now()
-	if err := r.listener.Acquire(ctx, r.units, r.left); err != nil {
-		return nil
+	if r.listener != nil {
+		if err := r.listener.Acquire(ctx, r.units, r.left); err != nil {
+			return nil
+		}
 	}
 	r.left = less(r.left, time.Since(began))
 	again := r.req.WithContext(ctx)

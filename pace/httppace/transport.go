@@ -2,11 +2,14 @@ package httppace
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/adaptive"
 	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
 )
@@ -18,6 +21,9 @@ import (
 // before the request's deadline, it fails at once with a *pace.TimeoutError, which has the
 // predicted time.
 //
+// A request to a host of Config.Services states its class and its deadline. It is dropped, with an
+// *adaptive.DropError, while the service refuses many requests of its class.
+//
 // With Config.Retries, a refused request is sent again at the time that the refusal names: after a
 // 429, and after a 503 to a request that may be repeated. The request's deadline and MaxWait bound
 // this; otherwise the refusal is returned. Each attempt takes its permits and is counted. A request
@@ -25,24 +31,34 @@ import (
 type Transport struct {
 	base      http.RoundTripper
 	config    Config
-	hosts     *hosts
+	hosts     *hosts[*backoff.Listener]
+	services  *hosts[*adaptive.Service]
+	made      time.Time
 	listeners backoff.Listeners
 }
 
 // New makes a Transport. The caller keeps ownership of the pacers, and closes them.
 func New(c Config) (*Transport, error) {
 	switch {
-	case (c.Hosts == nil) == (c.Pacer == nil):
+	case c.Hosts != nil && c.Pacer != nil, c.Hosts == nil && c.Pacer == nil && len(c.Services) == 0:
 		return nil, errHosts
 	case c.Retries < 0 || c.Retries > MaxRetries:
 		return nil, errRetries
 	}
-	t := &Transport{base: c.Base, config: c}
+	t := &Transport{base: c.Base, config: c, made: time.Now()}
 	if t.base == nil {
 		t.base = http.DefaultTransport
 	}
 	var err error
-	t.hosts, err = newHosts(c.Hosts, &t.listeners)
+	t.hosts, err = newHosts("Hosts", slices.Collect(maps.Keys(c.Hosts)), func(name string) (*backoff.Listener, error) {
+		return t.listeners.Of(c.Hosts[name]), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.services, err = newHosts("Services", c.Services, func(name string) (*adaptive.Service, error) {
+		return adaptive.NewService(name, c.Adaptive) //nolint:wrapcheck // The error names the field already.
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +72,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		closeBody(req)
 		return nil, err
+	}
+	if req.URL != nil {
+		if service, ok := t.services.find(req.URL); ok {
+			return t.toService(service, l, units, req)
+		}
 	}
 	if l == nil {
 		return t.base.RoundTrip(req)
