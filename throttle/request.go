@@ -51,6 +51,14 @@ const (
 // Work returns the predicted work of the request.
 func (r *Request) Work() time.Duration { return r.need.work }
 
+// Taken returns the time that the request has been at the service; 0 while it waits.
+func (r *Request) Taken(now headgate.Instant) time.Duration {
+	if r.state != admitted {
+		return 0
+	}
+	return max(now.Sub(r.dispatched), 0)
+}
+
 // Ended says how an admitted request ended.
 type Ended struct {
 	// Work is the work that the service reported. 0 means no report: the service time counts.

@@ -12,12 +12,13 @@ type ctlCommand struct {
 	Admin string `help:"The instance's admin.listen." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"`
 	JSON  bool   `help:"Print JSON for programs." name:"json"`
 
-	Status statusCommand `cmd:"" help:"Print the addresses, the rules, the store and the last reload of the instance."`
-	Reload reloadCommand `cmd:"" help:"Reload the configuration, certificates and log files, and print the faults."`
-	Shares sharesCommand `cmd:"" help:"Print each client's share of the capacity: demand, size, borrowed or lent, admitted, refused."`
-	Top    topCommand    `cmd:"" help:"Print the keys with the most refusals in the last five to ten minutes."`
-	Bans   bansCommand   `cmd:"" help:"List and lift bans."`
-	Limit  limitCommand  `cmd:"" help:"Read and change the limits in etcd that pacers keep to."`
+	Status   statusCommand   `cmd:"" help:"Print the addresses, the rules, the store and the last reload of the instance."`
+	Reload   reloadCommand   `cmd:"" help:"Reload the configuration, certificates and log files, and print the faults."`
+	Shares   sharesCommand   `cmd:"" help:"Print each client's share of the capacity: demand, size, borrowed or lent, admitted, refused."`
+	Throttle throttleCommand `cmd:"" help:"Print what the service has, what is queued by class, and what the throttle refused."`
+	Top      topCommand      `cmd:"" help:"Print the keys with the most refusals in the last five to ten minutes."`
+	Bans     bansCommand     `cmd:"" help:"List and lift bans."`
+	Limit    limitCommand    `cmd:"" help:"Read and change the limits in etcd that pacers keep to."`
 }
 
 // Validate refuses --json together with the flags of the table.

@@ -266,6 +266,9 @@ func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
 	if e.stream {
 		ended.Lesson = throttle.LearnNothing
 	}
+	if took := e.Taken(now); took > 0 && ended.Lesson == throttle.LearnAll {
+		s.stats.answered(&e.Request, ended, took)
+	}
 	s.throttler.Leave(now, &e.Request, ended)
 	if last {
 		s.release(e)

@@ -22,10 +22,22 @@ type Stats struct {
 	// sum of their waits.
 	Waited   uint64
 	WaitTime time.Duration
+	// Predicted is the sum of the predicted work of the requests that the service answered, and
+	// Measured the sum of the work that they took.
+	Predicted, Measured time.Duration
 }
 
 func (s *Stats) refused(r *throttle.Request) {
 	s.Refused[r.Refusal-headgate.ThrottleFull][r.Class]++
+}
+
+// answered counts the work of a request that the service answered. took is its time at the service.
+func (s *Stats) answered(r *throttle.Request, e throttle.Ended, took time.Duration) {
+	s.Predicted += r.Work()
+	if e.Work > 0 {
+		took = e.Work
+	}
+	s.Measured += took
 }
 
 func (s *Stats) waited(d time.Duration) {

@@ -107,6 +107,11 @@ type ThrottleStatus struct {
 	Waited      uint64            `json:"waited"`
 	WaitSeconds float64           `json:"wait_seconds"`
 	Refused     map[string]uint64 `json:"refused"`
+	// RefusedByClass counts them by criticality.
+	RefusedByClass map[string]uint64 `json:"refused_by_class"`
+	// PredictedWorkSeconds and WorkSeconds are sums over the answered requests.
+	PredictedWorkSeconds float64 `json:"predicted_work_seconds"`
+	WorkSeconds          float64 `json:"work_seconds"`
 }
 
 // FairShareStatus is a summary of fair share.

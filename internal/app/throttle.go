@@ -27,14 +27,16 @@ func (r *rules) throttleStatus() *admin.ThrottleStatus {
 		Mode: t.Config.Mode.String(), Concurrency: t.Config.Concurrency, CPUInFlightSeconds: t.Config.CPUInFlight.Seconds(),
 		InFlight: t.InFlight, WorkInFlightSeconds: t.CPU.Seconds(), QueuedWorkSeconds: t.QueuedWork.Seconds(), DrainRate: t.Rate,
 		Tenants: t.Tenants, Waited: t.Waited, WaitSeconds: t.WaitTime.Seconds(),
-		Queued: map[string]int{}, Refused: map[string]uint64{},
+		PredictedWorkSeconds: t.Predicted.Seconds(), WorkSeconds: t.Measured.Seconds(),
+		Queued: map[string]int{}, Refused: map[string]uint64{}, RefusedByClass: map[string]uint64{},
 	}
 	for i, n := range t.Queued {
 		s.Queued[throttle.Class(i).String()] = n
 	}
 	for i, classes := range t.Refused {
-		for _, n := range classes {
+		for class, n := range classes {
 			s.Refused[(headgate.ThrottleFull + headgate.Reason(i)).String()] += n
+			s.RefusedByClass[throttle.Class(class).String()] += n
 		}
 	}
 	return s

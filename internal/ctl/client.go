@@ -38,9 +38,11 @@ const (
 	maxStatus     = 16 << 20
 )
 
+const statusPage = "/api/v1/status"
+
 // Status prints the status, as a table or as JSON.
 func (c *Instance) Status(ctx context.Context, stdout io.Writer) error {
-	return show(ctx, c, "/api/v1/status", stdout, writeStatus)
+	return show(ctx, c, statusPage, stdout, writeStatus)
 }
 
 // show requests a page of the instance. It prints JSON unchanged, or calls write for a table.

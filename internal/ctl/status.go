@@ -30,7 +30,10 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 			r.Allowed, r.Waited, r.Refused, listCounts(r.Reasons))
 	}
 	writeFairShare(w, s.FairShare)
-	writeThrottle(w, s.Throttle)
+	if s.Throttle != nil {
+		rowf(w, "\n")
+		writeThrottle(w, s.Throttle)
+	}
 	writeStore(w, &s.Store)
 	return w.Flush()
 }
@@ -55,11 +58,8 @@ func writeFairShare(w io.Writer, s *admin.FairShareStatus) {
 		s.LastAdmitted, s.LastCapacity, s.Allowed, s.Refused, listCounts(s.Reasons))
 }
 
-// writeThrottle prints the state of the throttle if it is on.
+// writeThrottle prints the state of the throttle.
 func writeThrottle(w io.Writer, s *admin.ThrottleStatus) {
-	if s == nil {
-		return
-	}
 	most := fmt.Sprintf("%d of %d", s.InFlight, s.Concurrency)
 	if s.Concurrency == 0 {
 		most = fmt.Sprintf("%d, %.0f of %.0f ms of CPU time", s.InFlight, 1000*s.WorkInFlightSeconds, 1000*s.CPUInFlightSeconds)
@@ -68,7 +68,7 @@ func writeThrottle(w io.Writer, s *admin.ThrottleStatus) {
 	for class, n := range s.Queued {
 		queued[class] = uint64(max(n, 0))
 	}
-	rowf(w, "\nTHROTTLE\tIN FLIGHT\tQUEUED\tTENANTS\tWAITED\tMEAN WAIT\tREFUSED\n")
+	rowf(w, "THROTTLE\tIN FLIGHT\tQUEUED\tTENANTS\tWAITED\tMEAN WAIT\tREFUSED\n")
 	rowf(w, "%s\t%s\t%s\t%d\t%d\t%.0f ms\t%s\n", s.Mode, most, listCounts(queued), s.Tenants, s.Waited,
 		1000*s.WaitSeconds/float64(max(s.Waited, 1)), listCounts(s.Refused))
 }

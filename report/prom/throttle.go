@@ -31,6 +31,7 @@ type throttleMetrics struct {
 	queued, refused, waited *prometheus.Desc
 	gauges                  []throttleGauge
 	waitSeconds             *prometheus.Desc
+	predicted, measured     *prometheus.Desc
 }
 
 type throttleGauge struct {
@@ -47,6 +48,8 @@ func newThrottleMetrics(desc func(name, help string, labels ...string) *promethe
 			"reason", "criticality"),
 		waited:      desc("throttle_waited_total", "Requests that went to the service after a wait."),
 		waitSeconds: desc("throttle_wait_seconds_total", "Sum of the waits of these requests."),
+		predicted:   desc("throttle_predicted_work_seconds_total", "Predicted work of the requests that the service answered."),
+		measured:    desc("throttle_work_seconds_total", "Work of these requests: CPU time that the service reports, or else time."),
 		gauges: []throttleGauge{
 			of(desc("throttle_shadow", "1 if the throttle is in shadow mode: its figures are then estimates. Otherwise 0."),
 				func(t *Throttle) float64 { return float64(truth(t.Config.Mode == guard.Shadow)) }),
@@ -68,7 +71,7 @@ func newThrottleMetrics(desc func(name, help string, labels ...string) *promethe
 }
 
 func (m *throttleMetrics) describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.queued, m.refused, m.waited, m.waitSeconds} {
+	for _, d := range []*prometheus.Desc{m.queued, m.refused, m.waited, m.waitSeconds, m.predicted, m.measured} {
 		ch <- d
 	}
 	for _, g := range m.gauges {
@@ -81,7 +84,11 @@ func (m *throttleMetrics) collect(ch chan<- prometheus.Metric, t *Throttle) {
 		ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.of(t))
 	}
 	ch <- counter(m.waited, t.Waited)
-	ch <- prometheus.MustNewConstMetric(m.waitSeconds, prometheus.CounterValue, t.WaitTime.Seconds())
+	for desc, sum := range map[*prometheus.Desc]time.Duration{
+		m.waitSeconds: t.WaitTime, m.predicted: t.Predicted, m.measured: t.Measured,
+	} {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, sum.Seconds())
+	}
 	for i := range throttle.ClassCount {
 		class := throttle.Class(i).String()
 		ch <- gauge(m.queued, int64(t.Queued[i]), class)

@@ -1,9 +1,11 @@
 package acceptance
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -127,6 +129,7 @@ func TestOverload(t *testing.T) {
 	if refused.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("the refusal has status %d", refused.StatusCode)
 	}
+	s.ctlThrottle(t)
 	next := fmt.Sprintf(overloadConfiguration, fmt.Sprintf(settings, 2), "127.0.0.1", s.service.URL) + adminAnywhere
 	replace(t, s.path, []byte(next))
 	s.hangup(t)
@@ -144,6 +147,31 @@ func TestOverload(t *testing.T) {
 	eventually(t, "no request in flight", func() bool { return metric(t, s.instance, "headgate_throttle_in_flight") == 0 })
 	if n := metric(t, s.instance, `headgate_throttle_refused_total{criticality="sheddable",reason="throttle_full"}`); n != 1 {
 		t.Errorf("%v refusals are counted, want 1", n)
+	}
+}
+
+// ctlThrottle checks ctl throttle with one request at the service, three queued and one refused.
+func (s *throttled) ctlThrottle(t *testing.T) {
+	t.Helper()
+	status, table, faults := call(t, "ctl", "throttle", "--admin", s.instance.Admin)
+	if status != 0 {
+		t.Fatalf("ctl throttle ends with %d: %s", status, faults)
+	}
+	said := strings.Join(strings.Fields(table), " ")
+	for _, want := range []string{
+		"enforce 1 of 1", "critical 1 0", "sheddable_plus 1 0", "sheddable 1 1", "throttle_full 1", "not compared yet",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("ctl throttle does not print %q:\n%s", want, table)
+		}
+	}
+	var load struct {
+		InFlight int            `json:"in_flight"`
+		Queued   map[string]int `json:"queued"`
+	}
+	_, text, _ := call(t, "ctl", "throttle", "--json", "--admin", s.instance.Admin)
+	if err := json.Unmarshal([]byte(text), &load); err != nil || load.InFlight != 1 || load.Queued["critical"] != 1 {
+		t.Errorf("ctl throttle --json prints %s: %v", text, err)
 	}
 }
 

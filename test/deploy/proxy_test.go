@@ -42,11 +42,12 @@ type addresses struct {
 const (
 	memoryStore = `
 version: 1
-rules: [{name: all, key: [all], limits: ["1000/s"]}]
+rules: [{name: all, key: [all], limits: ["1000/s"], in_flight: 100, settle: header:X-Cost}]
 proxy:
   listen: "127.0.0.1:0"
   upstream: %[1]s
 fair_share: {client: header:X-Client-Id, capacity: 4, cycle: 1h}
+throttle: {concurrency: 16}
 admin: {listen: "off", health: "127.0.0.1:0"}
 `
 	unreachableStore = `
