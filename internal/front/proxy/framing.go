@@ -22,6 +22,7 @@ type framing struct {
 	line   [64]byte // start of the current line, without blanks and in lower case
 	kept   int      // number of bytes in line
 	cut    bool     // the line is longer than line can keep
+	named  bool     // a colon has ended the name of the field
 	length int      // length of the line as sent, without "\n"; 2 means 2 or more
 	last   byte
 
@@ -67,7 +68,7 @@ func (f *framing) scan(p []byte) {
 			f.keep(p[:end])
 			p = p[end+1:]
 			f.lineEnded()
-			f.kept, f.length, f.cut = 0, 0, false
+			f.kept, f.length, f.cut, f.named = 0, 0, false, false
 		}
 	}
 }
@@ -100,8 +101,12 @@ func (f *framing) keep(piece []byte) {
 			return
 		}
 		if isBlank(c) {
+			if !f.named && f.state == framingHeader {
+				f.refuse() // net/http takes "Content-Length :" for another field, and its server refuses the request.
+			}
 			continue
 		}
+		f.named = f.named || c == ':'
 		if 'A' <= c && c <= 'Z' {
 			c |= 0x20
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestFoldedFields checks that a folded header line gives 400, with TLS and without, at any
+// TestFoldedFields checks that a folded header line, or a blank in a name, gives 400, with TLS and without, at any
 // position on the connection. Earlier requests on the connection are answered.
 func TestFoldedFields(t *testing.T) {
 	served, trusting := certificate(t)
@@ -38,6 +38,8 @@ func TestFoldedFields(t *testing.T) {
 		{"chunks that look like a folded line", head + "Transfer-Encoding:  chunked \r\n\r\n00a\r\n\r\n b\r\n c\r\n\r\n0\r\n\r\n" + end, "200 200"},
 		{"chunks and a length", head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
 		{"chunks with HTTP/1.0", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
+		{"a blank before a colon", head + "Content-Length : 5\r\n\r\nhello" + end, "400"},
+		{"a blank in a name", head + "\r\n" + head + "Content -Length: 5\r\n\r\nhello" + end, "200 400"},
 		{"a length of many digits", head + "Content-Length: " + zeros + "5\r\n\r\nhello" + end, "400"},
 		{"the same length twice", head + "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello" + end, "200 200"},
 		{"an upgrade that is not accepted", head + "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
@@ -92,6 +94,8 @@ func FuzzFraming(f *testing.F) {
 	f.Add("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.0\n\n", uint8(3))
 	f.Add("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\n\r\n", uint8(1))
 	f.Add("POST / HTTP/1.1\r\nContent-Length : 3\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n", uint8(7))
+	f.Add("POST / HTTP/1.0\r\nContent-Length :12\r\n\r\nGET / HTTP/1.0\r\n\r\n", uint8(5))
+	f.Add("POST / HTTP/1.0\r\nContent -Length:12\r\n\r\nGET / HTTP/1.0\r\n\r\n", uint8(90))
 	f.Fuzz(func(t *testing.T, sent string, step uint8) {
 		in := bufio.NewReader(strings.NewReader(sent))
 		read := uint64(0)
