@@ -42,8 +42,8 @@ proxy:
   header_style: none
 fair_share: {client: ip, anonymous: guests, capacity: 50, cycle: 1m, reservation: 1%, division: loan, reclaim: at_once,
   new_clients_per_cycle: 1, forget_after: 1, max_clients: 1, cost: "header:X-A", max_cost: 1, count_once: "header:X-A", mode: enforce}
-throttle: {mode: enforce, concurrency: 1, deadline: 1s, max_deadline: 10s, tenant: ip, criticality: sheddable, streams: handshake,
-  queue: {part_of_deadline: 1%, max_waiters: 1}, max_tenants: 1}
+throttle: {mode: enforce, concurrency: 2, deadline: 1s, max_deadline: 10s, tenant: ip, criticality: sheddable, streams: handshake,
+  queue: {part_of_deadline: 1%, max_waiters: 1}, max_tenants: 1, auto_concurrency: {mode: shadow, min: 1, max: 9}}
 admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 `
 	tested := map[string]bool{}
@@ -131,6 +131,11 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_THROTTLE_QUEUE_PART_OF_DEADLINE", "9%", func(c *Config) any { return fmt.Sprintf("%v%%", 100*c.Throttle.PartOfDeadline) }},
 		{"HEADGATE_THROTTLE_QUEUE_MAX_WAITERS", "9", func(c *Config) any { return fmt.Sprint(c.Throttle.MaxWaiters) }},
 		{"HEADGATE_THROTTLE_MAX_TENANTS", "9", func(c *Config) any { return fmt.Sprint(c.Throttle.MaxTenants) }},
+		{"HEADGATE_THROTTLE_AUTO_CONCURRENCY_MODE", "enforce", func(c *Config) any {
+			return map[bool]string{true: "enforce"}[c.Throttle.Search.Apply]
+		}},
+		{"HEADGATE_THROTTLE_AUTO_CONCURRENCY_MIN", "2", func(c *Config) any { return fmt.Sprint(c.Throttle.Search.Min) }},
+		{"HEADGATE_THROTTLE_AUTO_CONCURRENCY_MAX", "7", func(c *Config) any { return fmt.Sprint(c.Throttle.Search.Max) }},
 		{"HEADGATE_THROTTLE_CPU_IN_FLIGHT", "9ms", nil}, // concurrency is set in the file.
 		{"HEADGATE_ADMIN_LISTEN", "127.0.0.1:9", func(c *Config) any { return c.Admin.Listen }},
 		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9", func(c *Config) any { return c.Admin.Health }},

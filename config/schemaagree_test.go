@@ -112,9 +112,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "throttle":
 			base += "throttle: {concurrency: 5"
 			base, set = base+"}\n", base+", "+line+"}\n"
-		case within == "throttle.queue":
+		case within == "throttle.queue" || within == "throttle.auto_concurrency":
 			base += "throttle: {concurrency: 5"
-			base, set = base+"}\n", base+", queue: {"+line+"}}\n"
+			base, set = base+"}\n", base+", "+strings.TrimPrefix(within, "throttle.")+": {"+line+"}}\n"
 		case within == "identity.jwt":
 			base += "identity: {jwt: {keys: a"
 			base, set = base+"}}\n", base+", "+line+"}}\n"

@@ -37,6 +37,7 @@ func (s *section) throttle(c *Config) {
 		1, mostConcurrency)
 	section.duration(section.declare("cpu_in_flight", field.Taken, "In place of concurrency: predicted CPU time of the requests that the "+
 		"service has at once, for services that report their work."), &t.CPUInFlight, time.Millisecond, mostDeadline)
+	search := section.readSearch()
 	section.duration(section.declare("deadline", field.Taken, "Time from a request to its answer, for requests that state none. It also "+
 		"bounds the queue."), &t.Deadline, time.Millisecond, mostDeadline)
 	section.duration(section.declare("max_deadline", field.Taken, "Highest deadline that a request may state."), &t.MaxDeadline,
@@ -55,6 +56,7 @@ func (s *section) throttle(c *Config) {
 		return
 	}
 	section.throttleNeeds(&t)
+	search.throttleSearch(&t)
 	c.Throttle = &t
 }
 
@@ -166,6 +168,10 @@ func (c *Config) writeThrottle(b *strings.Builder) {
 	if len(c.Identity.TrustedProxies) == 0 && !c.Identity.TrustUnix {
 		fmt.Fprintf(b, "note: identity.trusted_proxies is empty, so no peer may state %s or %s\n",
 			throttler.FieldCriticality, throttler.FieldTimeout)
+	}
+	if t.Search.Apply {
+		fmt.Fprintf(b, "throttle: concurrency from %d to %d by the reported work, from %d on; it stays without reports in %s\n",
+			t.Search.Min, t.Search.Max, t.Concurrency, throttler.FieldWork)
 	}
 	if c.Throttle.CPUInFlight > 0 {
 		fmt.Fprintf(b, "note: cpu_in_flight needs a service that reports its work in %s; without reports the service time counts\n",

@@ -10,9 +10,17 @@ import (
 // CPUInFlight goes alone.
 func (t *Throttler) room(r *Request) bool {
 	if t.config.Concurrency > 0 {
-		return t.inFlight < t.config.Concurrency
+		return t.inFlight < t.concurrency()
 	}
 	return t.inFlight == 0 || t.cpu+r.need.work <= t.config.CPUInFlight
+}
+
+// concurrency returns the bound of requests at the service.
+func (t *Throttler) concurrency() int {
+	if t.searcher.Apply {
+		return int(t.searcher.limit)
+	}
+	return t.config.Concurrency
 }
 
 // share returns the work that each active tenant may take in the time memory. Before the drain
@@ -42,7 +50,7 @@ func (t *Throttler) hopeless(now headgate.Instant, r *Request, wait time.Duratio
 	if now.Add(wait) > r.Deadline {
 		return true
 	}
-	return t.late(now, r, wait) && !r.level.probe(now)
+	return t.late(now, r, wait) && !r.level.probe(now, t.searcher.eased)
 }
 
 // late reports whether the answer probably comes after the deadline: by the mean service time
@@ -116,6 +124,9 @@ type Load struct {
 	// Rate is the drain rate: work that ends per second of time with a queue. 0 is unknown.
 	Rate    float64
 	Tenants int // active
+	// Limit is the concurrency in use; 0 with CPUInFlight. Found is the one that Config.Search has
+	// found; 0 is unknown.
+	Limit, Found int
 }
 
 // Load returns the current load.
@@ -125,5 +136,6 @@ func (t *Throttler) Load() Load {
 		l.Queued[i%ClassCount] += t.queue.buckets[i].length
 	}
 	l.Rate, _ = t.drain.rate()
+	l.Limit, l.Found = t.concurrency(), t.searcher.found()
 	return l
 }

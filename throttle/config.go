@@ -14,6 +14,8 @@ type Config struct {
 	// CPUInFlight is the predicted CPU time of all requests that the service has at once. It is
 	// for services that report their work and wait for others.
 	CPUInFlight time.Duration
+	// Search looks for a better Concurrency.
+	Search Search
 	// Deadline is the usual time from the arrival of a request to its answer. It bounds the
 	// queue. Default: 1 s.
 	Deadline time.Duration
@@ -61,6 +63,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("throttle: Deadline is %v: write 1 ms to %v", c.Deadline, maxTime)
 	case !(c.PartOfDeadline > 0 && c.PartOfDeadline <= 1):
 		return c, fmt.Errorf("throttle: PartOfDeadline is %v: write a number above 0, at most 1", c.PartOfDeadline)
+	}
+	if err := c.Search.check(c.Concurrency); err != nil {
+		return c, err
 	}
 	for _, bound := range []struct {
 		name  string

@@ -59,7 +59,7 @@
 // doubt is 1.3 for critical requests and 1.8 for sheddable ones. The wait is the work ahead
 // divided by the drain rate. If a level of the predictor has learned nothing for 5 s, one request
 // goes to the service all the same: otherwise a route that was slow once would be refused for
-// ever.
+// ever. Its service time, if it is answered, takes the place of the mean.
 //
 // # Prediction
 //
@@ -70,4 +70,24 @@
 // for its route the more of the route's last eight samples are from this tenant. Numbers of
 // tenants, routes and pairs are bounded: the one that was used longest ago gives way. A tenant
 // that finds no place shares one account with all others that find none.
+//
+// # Search
+//
+// Config.Search looks for the concurrency of a service that reports its work. Let x be the work of a
+// request, y its time at the service, a the time that it waits there for others, and b the slowdown of
+// its work:
+//
+//	y = a + b x
+//
+// Least squares over the requests of one second give a, b and the standard error of b, without a base latency
+// and without an idle service. On a service with c cores that shares its processors, b is max(1, n / c) for
+// n requests that can run. So the concurrency in use, L, becomes
+//
+//	L x 3 / b             when b is above 3.25 by two standard errors
+//	c x (3 + a / x')      when b is below 2.25 and L is smaller; x' is the mean of x, weighted with x
+//
+// and c is the reported work per second while b shows that requests wait for a core. When the requests
+// differ too little in their work for a regression, or the processor is not what they wait for, trials
+// decide: L x 1.25 has to do 1.08 times the work in time, and L x 0.6 has to do 0.96 of it. Failed trials
+// are taken back, and the next one is up to a minute later. Decision record 24 has the figures.
 package throttle

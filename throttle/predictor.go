@@ -39,8 +39,17 @@ type mean struct {
 // request goes to the service whatever the prediction is.
 const trust = 5 * time.Second
 
-// probe reports whether the level is due for a request that its prediction would refuse.
-func (m *mean) probe(now headgate.Instant) bool { return now.Sub(m.at) >= trust }
+// probe reports whether the level is due for a request that its prediction would refuse: after
+// trust, and once after the time from which the service has had less to do.
+func (m *mean) probe(now, eased headgate.Instant) bool {
+	return now.Sub(m.at) >= trust || m.at < eased && eased <= now
+}
+
+// replace takes the time of an answered probe for the service time: older samples are out of date.
+func (m *mean) replace(span time.Duration) {
+	m.time = float64(span)
+	m.deviation = min(m.deviation, m.time/4)
+}
 
 // learn adds a sample with a weight of 0 to 1 beside other samples. The first samples count
 // equally, so that the mean does not depend on the very first.

@@ -50,6 +50,7 @@ func (d *drive) config() Config {
 	c := Config{Deadline: 100 * time.Millisecond, MaxWaiters: 1 + d.random.IntN(20), MaxTenants: 1 + d.random.IntN(8), MaxRoutes: 1 + d.random.IntN(4)}
 	if d.random.IntN(2) == 0 {
 		c.Concurrency = 1 + d.random.IntN(5)
+		c.Search = Search{Min: 1, Max: 5, Apply: d.random.IntN(2) == 0}
 	} else {
 		c.CPUInFlight = time.Duration(1 + d.random.IntN(int(50*time.Millisecond)))
 	}

@@ -31,7 +31,9 @@ type Request struct {
 	bucket     uint8
 	dispatched headgate.Instant
 	need       prediction
-	level      *mean // the level that predicted need, or nil
+	level      *mean   // the level that predicted need, or nil
+	probe      bool    // admitted against its prediction
+	area       float64 // searcher.area when it was admitted
 	tenant     *tenant
 	route      *route
 	before     *Request // the neighbours in the queue of the tenant, or in the list of refused requests

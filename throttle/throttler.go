@@ -13,6 +13,7 @@ type Throttler struct {
 	tenants   tenants
 	predictor predictor
 	drain     drain
+	searcher  searcher
 	queue     queue
 	inFlight  int
 	cpu       time.Duration // the predicted work of the requests in flight
@@ -27,6 +28,7 @@ func New(c Config) (*Throttler, error) {
 		return nil, err
 	}
 	t := &Throttler{config: c}
+	t.searcher.configure(c.Search, c.Concurrency)
 	t.tenants.known = newTable[string, tenant](c.MaxTenants)
 	t.predictor.pairs = newTable[pair, mean](8 * c.MaxRoutes)
 	t.predictor.routes = newTable[string, route](c.MaxRoutes)
@@ -41,6 +43,7 @@ func (t *Throttler) Configure(c Config) error {
 		return err
 	}
 	t.config = c
+	t.searcher.configure(c.Search, c.Concurrency)
 	t.tenants.known.most = max(c.MaxTenants, len(t.tenants.known.entries))
 	t.predictor.pairs.most = max(8*c.MaxRoutes, len(t.predictor.pairs.entries))
 	t.predictor.routes.most = max(c.MaxRoutes, len(t.predictor.routes.entries))
@@ -130,13 +133,15 @@ func (t *Throttler) Expire(now headgate.Instant, r *Request) {
 // admit gives the request a place at the service.
 func (t *Throttler) admit(now headgate.Instant, r *Request) {
 	r.state, r.dispatched = admitted, now
-	if t.late(now, r, 0) {
-		r.level.at = now // This is the probe.
+	if r.probe = t.late(now, r, 0); r.probe {
+		r.level.at = now
 	}
 	r.tenant.requests++
 	r.tenant.decay(now)
 	r.tenant.charge(r.Class, r.need.work)
 	t.inFlight++
+	t.searcher.change(now, t.inFlight)
+	r.area = t.searcher.area
 	t.cpu += r.need.work
 }
 
@@ -148,15 +153,20 @@ func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
 		work = span
 	}
 	t.inFlight--
+	t.searcher.change(now, t.inFlight)
 	t.cpu -= r.need.work
 	r.tenant.requests--
 	r.tenant.decay(now)
 	t.drain.ended(now, work)
+	t.searcher.end(now, r, e, span, t.queue.length > 0)
 	r.tenant.charge(r.Class, work-r.need.work)
 	t.queue.correct(r, work-r.need.work)
 	switch {
 	case e.Lesson == LearnAll:
 		t.predictor.learn(now, r.route, r.Route, r.tenant.id, work, span)
+		if r.probe {
+			r.level.replace(span)
+		}
 	case e.Lesson == LearnMiss && r.level != nil:
 		r.level.miss(now, min(span, max(r.Deadline.Sub(r.dispatched), 0)))
 	}

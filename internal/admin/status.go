@@ -90,8 +90,10 @@ type AheadStatus struct {
 
 // ThrottleStatus is the state of the throttle. In mode shadow its figures are estimates.
 type ThrottleStatus struct {
-	Mode               string  `json:"mode"`
-	Concurrency        int     `json:"concurrency,omitempty"`
+	Mode        string `json:"mode"`
+	Concurrency int    `json:"concurrency,omitempty"`
+	// AdvisedConcurrency is what auto_concurrency has found. 0 is unknown.
+	AdvisedConcurrency int     `json:"advised_concurrency,omitempty"`
 	CPUInFlightSeconds float64 `json:"cpu_in_flight_seconds,omitempty"`
 	// InFlight counts requests, and WorkInFlightSeconds is their predicted work.
 	InFlight            int     `json:"in_flight"`

@@ -24,7 +24,7 @@ func (r *rules) throttleStatus() *admin.ThrottleStatus {
 		return nil
 	}
 	s := &admin.ThrottleStatus{
-		Mode: t.Config.Mode.String(), Concurrency: t.Config.Concurrency, CPUInFlightSeconds: t.Config.CPUInFlight.Seconds(),
+		Mode: t.Config.Mode.String(), Concurrency: t.Limit, AdvisedConcurrency: t.Found, CPUInFlightSeconds: t.Config.CPUInFlight.Seconds(),
 		InFlight: t.InFlight, WorkInFlightSeconds: t.CPU.Seconds(), QueuedWorkSeconds: t.QueuedWork.Seconds(), DrainRate: t.Rate,
 		Tenants: t.Tenants, Waited: t.Waited, WaitSeconds: t.WaitTime.Seconds(),
 		PredictedWorkSeconds: t.Predicted.Seconds(), WorkSeconds: t.Measured.Seconds(),

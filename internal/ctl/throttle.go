@@ -61,6 +61,9 @@ func (c *Instance) writeLoad(out io.Writer, s *admin.ThrottleStatus) error {
 		rowf(w, "%s\t%d\t%d\n", class, s.Queued[class], s.RefusedByClass[class])
 	}
 	rowf(w, "\nqueued work %.0f ms%s, %s; predicted work %s\n", 1000*s.QueuedWorkSeconds, drains(s), estimated+rate(s), against(s))
+	if s.AdvisedConcurrency > 0 {
+		rowf(w, "auto_concurrency advises %d requests in flight\n", s.AdvisedConcurrency)
+	}
 	return w.Flush() //nolint:wrapcheck // The writer is the caller's.
 }
 

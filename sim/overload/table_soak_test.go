@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/throttle"
 )
 
 // contender is a design in the table.
@@ -22,10 +24,18 @@ type contender struct {
 
 func contenders() []contender {
 	always := func(d NewDesign) func(string) NewDesign { return func(string) NewDesign { return d } }
+	searched := func(row string) NewDesign {
+		if c := limitOf(row); c.Concurrency == 0 {
+			return NewThrottled(c) // A bound of CPU time is not searched.
+		}
+		// The search begins in the middle of its bounds.
+		return NewThrottled(throttle.Config{Concurrency: 64, Search: throttle.Search{Min: 4, Max: 124, Apply: true}})
+	}
 	throttled := func(row string) NewDesign { return NewThrottled(limitOf(row)) }
 	return []contender{
 		{"throttle", throttled, true},
 		{"throttle, no reports", throttled, false},
+		{"throttle, searched", searched, true},
 		{"open", always(NewOpen()), true},
 		{"queue", always(NewQueue(16, 1000)), true},
 		{"last first", always(NewLastFirst(16, 100)), true},
