@@ -42,7 +42,7 @@ proxy:
   header_style: none
 fair_share: {client: ip, anonymous: guests, capacity: 50, cycle: 1m, reservation: 1%, division: loan, reclaim: at_once,
   new_clients_per_cycle: 1, forget_after: 1, max_clients: 1, cost: "header:X-A", max_cost: 1, count_once: "header:X-A", mode: enforce}
-throttle: {mode: enforce, concurrency: 2, deadline: 1s, max_deadline: 10s, tenant: ip, criticality: sheddable, streams: handshake,
+throttle: {mode: enforce, concurrency: 2, deadline: 1s, max_deadline: 10s, tenant: ip, criticality: sheddable, work: reported, streams: handshake,
   queue: {part_of_deadline: 1%, max_waiters: 1}, max_tenants: 1, auto_concurrency: {mode: shadow, min: 1, max: 9}}
 admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 `
@@ -127,6 +127,9 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_THROTTLE_MAX_DEADLINE", "99s", func(c *Config) any { return fmt.Sprintf("%gs", c.Throttle.MaxDeadline.Seconds()) }},
 		{"HEADGATE_THROTTLE_TENANT", "header:X-B", func(c *Config) any { return c.Throttle.Tenant.String() }},
 		{"HEADGATE_THROTTLE_CRITICALITY", "critical", func(c *Config) any { return c.Throttle.Class.String() }},
+		{"HEADGATE_THROTTLE_WORK", "service_time", func(c *Config) any {
+			return map[bool]string{true: "service_time"}[c.Throttle.ServiceTime]
+		}},
 		{"HEADGATE_THROTTLE_STREAMS", "count", func(c *Config) any { return map[bool]string{true: "count"}[c.Throttle.CountStreams] }},
 		{"HEADGATE_THROTTLE_QUEUE_PART_OF_DEADLINE", "9%", func(c *Config) any { return fmt.Sprintf("%v%%", 100*c.Throttle.PartOfDeadline) }},
 		{"HEADGATE_THROTTLE_QUEUE_MAX_WAITERS", "9", func(c *Config) any { return fmt.Sprint(c.Throttle.MaxWaiters) }},

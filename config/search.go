@@ -45,6 +45,10 @@ func (r *search) throttleSearch(t *throttler.Config) {
 		}
 		return
 	}
+	if r.mode == guard.Enforce && t.ServiceTime {
+		s.fault(s.self, "needs the reported work, but work: service_time ignores reports", "remove work, or use mode: shadow")
+		return
+	}
 	if r.mode == guard.Off || s.blamedAny("min", "max") {
 		return
 	}

@@ -1,6 +1,7 @@
 package throttler
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,6 +44,8 @@ type Config struct {
 	Identity *rule.Identity
 	// MaxDeadline bounds the deadlines that requests state. 0 is a minute.
 	MaxDeadline time.Duration
+	// ServiceTime takes the service time for the work, and ignores what the service reports.
+	ServiceTime bool
 	// CountStreams lets a stream keep its slot until its end.
 	CountStreams bool
 	// Clock is the time. nil is the machine's monotonic clock.
@@ -67,6 +70,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("throttler: class %d is not known: use the constants", c.Class)
 	case c.MaxDeadline < c.Deadline:
 		return fmt.Errorf("throttler: MaxDeadline is %v, below the Deadline of %v: raise it", c.MaxDeadline, c.Deadline)
+	case c.ServiceTime && c.Search.Apply:
+		return errors.New("throttler: Search.Apply needs reported work, and ServiceTime ignores it: remove one of them")
 	}
 	return c.Config.Check() //nolint:wrapcheck // The error names the field already.
 }

@@ -94,12 +94,12 @@ func whole(text string, unit time.Duration, digits int) (time.Duration, bool) {
 }
 
 // endedBy says what an outcome teaches.
-func endedBy(o *guard.Outcome) throttle.Ended {
+func (c *Config) endedBy(o *guard.Outcome) throttle.Ended {
 	e := throttle.Ended{}
 	if o.End != guard.Answered || failed(o) {
 		e.Lesson = throttle.LearnMiss
 	}
-	if o.Header == nil {
+	if o.Header == nil || c.ServiceTime {
 		return e
 	}
 	if text, ok := o.Header(FieldWork); ok {

@@ -140,8 +140,12 @@ func TestLessons(t *testing.T) {
 		{guard.Outcome{GRPC: true, Status: 5}, throttle.Ended{}},
 		{guard.Outcome{GRPC: true, Status: 14}, throttle.Ended{Lesson: throttle.LearnMiss}},
 	} {
-		if got := endedBy(&c.outcome); got != c.want {
+		if got := new(Config).endedBy(&c.outcome); got != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.outcome, got, c.want)
+		}
+		c.want.Work = 0
+		if got := (&Config{ServiceTime: true}).endedBy(&c.outcome); got != c.want {
+			t.Errorf("%+v without reports: %+v, want %+v", c.outcome, got, c.want)
 		}
 	}
 }

@@ -250,7 +250,7 @@ func (s *Stage) Stream(p *guard.Pass) {
 // Leave implements guard.Stage.
 func (s *Stage) Leave(p *guard.Pass, o *guard.Outcome) {
 	if e, ok := p.Value.(*entry); ok {
-		s.leave(e, endedBy(o), true)
+		s.leave(e, s.config.endedBy(o), true)
 	}
 }
 
