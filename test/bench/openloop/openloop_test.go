@@ -1,0 +1,81 @@
+package openloop
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// serve starts a server with a handler, and opens four connections to it.
+func serve(t *testing.T, handle http.HandlerFunc) *Load {
+	t.Helper()
+	s := httptest.NewServer(handle)
+	t.Cleanup(s.Close)
+	l, err := Dial(t.Context(), s.URL, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// TestLateAnswers checks that requests behind a slow answer count with the time that they
+// wait for the connection. The first connection is slow until the others have had 20 answers.
+func TestLateAnswers(t *testing.T) {
+	const requests, interval = 40, time.Millisecond
+	var slow string
+	var others atomic.Int64
+	release := make(chan struct{})
+	l := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.RemoteAddr == slow {
+			<-release
+		} else if others.Add(1) == 20 {
+			close(release)
+		}
+	})
+	slow = l.connections[0].LocalAddr().String()
+	times, err := l.Send(t.Context(), requests, interval)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const released = 26 * interval // Request 26 is the 20th of the other connections.
+	for i := 0; i < 26; i += 4 {
+		if least := released - time.Duration(i)*interval; times.Latency[i] < least {
+			t.Errorf("request %d: got a latency of %v, want at least %v", i, times.Latency[i], least)
+		}
+	}
+	for i, delay := range times.Delay {
+		if delay < 0 || delay > times.Latency[i] {
+			t.Errorf("request %d: got a delay of %v and a latency of %v, want 0 ≤ delay ≤ latency", i, delay, times.Latency[i])
+		}
+	}
+}
+
+func TestConnectionsStayOpen(t *testing.T) {
+	l := serve(t, func(http.ResponseWriter, *http.Request) {})
+	for range 2 {
+		times, err := l.Send(t.Context(), 10, 100*time.Microsecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Min(times.Latency) <= 0 {
+			t.Errorf("got the latencies %v, want all above 0", times.Latency)
+		}
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	var served atomic.Int64
+	l := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if served.Add(1) == 5 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	if _, err := l.Send(t.Context(), 100, 100*time.Microsecond); err == nil || !strings.Contains(err.Error(), "got status 503") {
+		t.Errorf("got the error %v, want that of status 503", err)
+	}
+}
