@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// The bars. A bar is the largest ratio of times that passes. barShare and barPacePaced are
-// differences in nanoseconds instead. docs and README.md explain the values.
+// The bars. A bar is the largest ratio of times that passes, or for a bar in ns the largest
+// difference. docs and README.md explain the values.
 const (
 	barLone       = 1.3  // Single.Take / time.Since
 	barKeyed      = 2.2  // Keyed.Take on one key / time.Since
@@ -20,6 +20,7 @@ const (
 	barBatching   = 0.2  // Keyed.TakeMany, per decision / the fastest exact peer
 	barMiddleware = 0.5  // added time of httplimit / added time of the fastest peer
 	barTogether   = 0.85 // Guard.DecideAll of 100 requests / 100 calls of Guard.Decide
+	barThrottle   = 1000 // Admit and Done with the throttle - without, in ns
 	barShare      = 60   // fairshare.Limiter.Take - time.Since, in ns
 	barPace       = 1.6  // pace.Acquire with available permits / time.Since
 	barPacePaced  = 166  // pace.Acquire - the generator, in ns; this is 5 % of a core at paceRate
@@ -69,6 +70,7 @@ func All() []Scene {
 		{"middleware, denied", func(Size) (*contest.Contest, error) { return middleware(limiters.Spent(), contest.Deny) }},
 		{"middleware, with a stage", func(Size) (*contest.Contest, error) { return stagedMiddleware(limiters.Ample()) }},
 		{"100 requests together", func(Size) (*contest.Contest, error) { return decideTogether(limiters.Ample()) }},
+		{"throttle, in process", func(Size) (*contest.Contest, error) { return throttled(limiters.Ample()) }},
 		{"pace, open", func(Size) (*contest.Contest, error) { return paceOpen(1) }},
 		{"pace, open, two goroutines", func(Size) (*contest.Contest, error) { return paceOpen(2) }},
 		{"pace, 300,000 a second, open", func(Size) (*contest.Contest, error) { return pacePaced() }},

@@ -49,8 +49,8 @@ func decideTogether(l limiters.Limit) (*contest.Contest, error) {
 	return c, nil
 }
 
-// deciding returns a guard with a memory store and one limit for each client.
-func deciding(l limiters.Limit) (*guard.Guard, error) {
+// deciding returns a guard with a memory store, one limit for each client, and the stages.
+func deciding(l limiters.Limit, stages ...guard.Stage) (*guard.Guard, error) {
 	store, err := memory.New(memory.Config{MaxMemory: 16 << 20})
 	if err != nil {
 		return nil, fmt.Errorf("create the memory store: %w", err)
@@ -59,7 +59,7 @@ func deciding(l limiters.Limit) (*guard.Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse the key of the rule: %w", err)
 	}
-	return guard.New(guard.Config{Store: store, Rules: []guard.Rule{{ //nolint:wrapcheck // The error needs no context.
+	return guard.New(guard.Config{Store: store, Stages: stages, Rules: []guard.Rule{{ //nolint:wrapcheck // The error needs no context.
 		Rule:     rule.Rule{Name: "client", Key: []rule.Part{client}},
 		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: int64(l.Count), Per: l.Per, Burst: int64(l.Burst)}}},
 	}}})
