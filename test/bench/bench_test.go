@@ -39,7 +39,7 @@ func TestQuick(t *testing.T) {
 	if err := json.Unmarshal(text, &o); err != nil {
 		t.Fatal(err)
 	}
-	contests := len(scenes.All()) + 2 // The 2 contests are waiters and reload.
+	contests := len(scenes.All()) + 3 // The 3 contests are waiters, reload and the throttle of the proxy.
 	for _, s := range shared.All() {
 		contests += len(s.Contests)
 	}

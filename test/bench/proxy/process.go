@@ -26,6 +26,8 @@ type process struct {
 	kind contest.Kind
 	bar  float64
 	url  string
+	// health is the URL of the health listener, which serves /metrics. "" without one.
+	health string
 	// decides means that a rule matches every request, and responses have RateLimit fields.
 	decides bool
 

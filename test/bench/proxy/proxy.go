@@ -1,6 +1,6 @@
 // Package proxy compares the processor time per request of Headgate's proxy and of a bare
-// httputil.ReverseProxy. The proxies have the same upstream and the same load, in
-// interleaved rounds.
+// httputil.ReverseProxy, and the latency of Headgate's proxy with a throttle and without. The
+// proxies have the same upstream and the same load, in interleaved rounds.
 package proxy
 
 import (
@@ -50,30 +50,49 @@ const bar = 1.08
 var ErrNotThere = errors.New("proxy: cmd/headgate/proxy.go does not exist in this checkout")
 
 // Measure builds the programs, starts them on loopback, and loads one after the other.
-func Measure(ctx context.Context, e Effort) (Result, error) {
+func Measure(ctx context.Context, e Effort) (r Result, err error) {
+	err = withSides(ctx, startSides, func(sides []*process) error {
+		r, err = load(ctx, e, sides)
+		return err
+	})
+	return r, err
+}
+
+// starter starts the sides before an upstream. After an error, it returns those that it has
+// started.
+type starter func(ctx context.Context, dir, upstream string) ([]*process, error)
+
+// withSides builds the programs, starts an upstream and the sides on loopback, calls measure,
+// and ends all processes.
+func withSides(ctx context.Context, sides starter, measure func([]*process) error) error {
 	dir, err := os.MkdirTemp("", "headgate-bench-")
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // Files that cannot be removed stay in the system's temporary folder.
 	if err := build(ctx, dir); err != nil {
-		return Result{}, err
+		return err
 	}
 	upstream, err := start(ctx, "upstream", "", dir, "upstream")
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	defer upstream.stop()
-	started, err := startSides(ctx, dir, upstream.url)
+	started, err := sides(ctx, dir, upstream.url)
 	defer func() {
 		for _, p := range started {
 			p.stop()
 		}
 	}()
 	if err != nil {
-		return Result{}, err
+		return err
 	}
-	return load(ctx, e, started)
+	for _, p := range started {
+		if err := p.answers(ctx); err != nil {
+			return err
+		}
+	}
+	return measure(started)
 }
 
 // build compiles Headgate and the bare proxy with the same toolchain and flags.

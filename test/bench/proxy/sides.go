@@ -60,7 +60,15 @@ func startSides(ctx context.Context, dir, upstream string) ([]*process, error) {
 		p.kind = contest.Peer
 		started = append(started, p)
 	}
-	for i, c := range ours() {
+	headgates, err := startHeadgate(ctx, dir, upstream, ours())
+	return append(started, headgates...), err
+}
+
+// startHeadgate starts Headgate's proxy with each of the configurations. After an error, it
+// returns the processes that it has started.
+func startHeadgate(ctx context.Context, dir, upstream string, with []configuration) ([]*process, error) {
+	var started []*process
+	for i, c := range with {
 		addresses, err := freeAddresses(3)
 		if err != nil {
 			return started, err
@@ -74,13 +82,8 @@ func startSides(ctx context.Context, dir, upstream string) ([]*process, error) {
 		if err != nil {
 			return started, err
 		}
-		p.kind, p.bar, p.decides = contest.Ours, c.bar, c.decides
+		p.kind, p.bar, p.decides, p.health = contest.Ours, c.bar, c.decides, "http://"+addresses[1]
 		started = append(started, p)
-	}
-	for _, p := range started {
-		if err := p.answers(ctx); err != nil {
-			return started, err
-		}
 	}
 	return started, nil
 }

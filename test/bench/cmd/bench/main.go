@@ -35,6 +35,7 @@ type plan struct {
 	size    scenes.Size
 	flood   int
 	load    proxy.Effort
+	latency proxy.ThrottleEffort
 	reload  reload.Effort
 	shared  contest.Effort
 	waiters waiters.Effort
@@ -96,6 +97,7 @@ func fullPlan(rounds, keys int) plan {
 		size:    scenes.Size{Keys: 1 << 20, Sequence: 1 << 21},
 		flood:   keys,
 		load:    proxy.Effort{Rounds: max(10, rounds/2), Warmups: 1, Load: 3 * time.Second},
+		latency: proxy.ThrottleEffort{Rounds: max(10, rounds/2), Warmups: 1, Turns: 8, Requests: 1000},
 		reload:  reload.Effort{Rounds: rounds, Slice: time.Second, Rules: 10_000},
 		shared:  contest.Effort{Rounds: rounds, Slice: 250 * time.Millisecond},
 		waiters: waiters.Effort{Rounds: max(10, rounds/2), Waiters: 1_000_000},
@@ -104,12 +106,13 @@ func fullPlan(rounds, keys int) plan {
 
 func quickPlan() plan {
 	return plan{
-		quick:  true,
-		effort: contest.Effort{Rounds: 3, Slice: time.Millisecond},
-		size:   scenes.Size{Keys: 1 << 14, Sequence: 1 << 15},
-		flood:  20_000,
-		load:   proxy.Effort{Rounds: 1, Load: time.Second},
-		reload: reload.Effort{Rounds: 2, Slice: 100 * time.Millisecond, Rules: 1000},
+		quick:   true,
+		effort:  contest.Effort{Rounds: 3, Slice: time.Millisecond},
+		size:    scenes.Size{Keys: 1 << 14, Sequence: 1 << 15},
+		flood:   20_000,
+		load:    proxy.Effort{Rounds: 1, Load: time.Second},
+		latency: proxy.ThrottleEffort{Rounds: 1, Turns: 1, Requests: 200},
+		reload:  reload.Effort{Rounds: 2, Slice: 100 * time.Millisecond, Rules: 1000},
 		// The median of two rounds is their mean, so one outlier would move it.
 		shared:  contest.Effort{Rounds: 3, Slice: time.Millisecond},
 		waiters: waiters.Effort{Rounds: 2, Waiters: 20_000},
@@ -120,7 +123,7 @@ func quickPlan() plan {
 func (p *plan) measure(ctx context.Context) error {
 	o := outcome.Outcome{Machine: outcome.ThisMachine(), Quick: p.quick, Effort: p.effort, Size: p.size}
 	for _, step := range []func(context.Context, *outcome.Outcome) error{
-		p.contests, p.manyWaiters, p.reloads, p.sharedStores, p.floods, p.proxies,
+		p.contests, p.manyWaiters, p.reloads, p.sharedStores, p.throttles, p.floods, p.proxies,
 	} {
 		if err := step(ctx, &o); err != nil {
 			return err
@@ -193,6 +196,23 @@ func (p *plan) sharedStores(ctx context.Context, o *outcome.Outcome) error {
 		}
 		o.Contests = append(o.Contests, results...)
 	}
+	return nil
+}
+
+func (p *plan) throttles(ctx context.Context, o *outcome.Outcome) error {
+	if !p.only.MatchString(proxy.ThrottleName) {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "bench:", proxy.ThrottleName)
+	result, err := proxy.MeasureThrottle(ctx, p.latency)
+	if errors.Is(err, proxy.ErrNotThere) {
+		o.Skipped = append(o.Skipped, proxy.ThrottleName+": "+err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o.Contests = append(o.Contests, result)
 	return nil
 }
 
