@@ -2,34 +2,20 @@ package overload
 
 import (
 	"testing"
-	"time"
 
 	"github.com/headgate/headgate/throttle"
 )
 
-// limitOf returns the limit for a row of the table: 16 requests for all rows but one.
-func limitOf(row string) throttle.Config {
-	if row == slowByCPU {
-		return throttle.Config{CPUInFlight: 600 * time.Millisecond}
-	}
-	return throttle.Config{Concurrency: 16}
-}
-
-// slowByCPU is the row of scenario slow with a bound of CPU time in flight.
-const slowByCPU = "slow by CPU"
-
 // rowNamed returns the scenario of a row.
 func rowNamed(t *testing.T, row string) Scenario {
 	t.Helper()
-	name := row
-	if row == slowByCPU {
-		name = "slow"
+	for _, s := range Rows() {
+		if s.Name == row {
+			return s
+		}
 	}
-	s, ok := Named(name)
-	if !ok {
-		t.Fatalf("no scenario is named %q", name)
-	}
-	return s
+	t.Fatalf("no row is named %q", row)
+	return Scenario{}
 }
 
 func run(t *testing.T, s Scenario, seed uint64, design NewDesign) Figures {
@@ -41,12 +27,13 @@ func run(t *testing.T, s Scenario, seed uint64, design NewDesign) Figures {
 	return f
 }
 
-// TestBars runs one seed of eight scenarios. `make soak` runs ten seeds of all.
+// TestBars runs one seed of eight scenarios. `make soak` runs ten seeds of all (test/bench/overload).
 func TestBars(t *testing.T) {
 	t.Parallel()
 	for _, row := range []string{"bimodal 0.9", "bimodal 2", "bimodal 5", "hidden", "drop", "burst", "abuse", slowByCPU} {
-		f := run(t, rowNamed(t, row), 1, NewThrottled(limitOf(row)))
-		for _, miss := range bars[row].misses(f) {
+		f := run(t, rowNamed(t, row), 1, NewThrottled(LimitOf(row)))
+		misses, _ := Misses(row, f)
+		for _, miss := range misses {
 			t.Errorf("%s: %s", row, miss)
 		}
 	}
@@ -58,7 +45,8 @@ func TestCollapse(t *testing.T) {
 	t.Parallel()
 	s := rowNamed(t, "bimodal 2")
 	for name, design := range map[string]NewDesign{"open": NewOpen(), "queue": NewQueue(16, 1000)} {
-		if f := run(t, s, 1, design); f.Goodput > 0.6 || len(bars[s.Name].misses(f)) == 0 {
+		f := run(t, s, 1, design)
+		if misses, _ := Misses(s.Name, f); f.Goodput > 0.6 || len(misses) == 0 {
 			t.Errorf("%s: goodput is %.3f: the scenario overloads nothing", name, f.Goodput)
 		}
 	}
@@ -68,11 +56,11 @@ func TestCollapse(t *testing.T) {
 func TestEqualRuns(t *testing.T) {
 	t.Parallel()
 	s := rowNamed(t, "drop")
-	first := run(t, s, 7, NewThrottled(limitOf("drop")))
-	if second := run(t, s, 7, NewThrottled(limitOf("drop"))); first != second {
+	first := run(t, s, 7, NewThrottled(LimitOf("drop")))
+	if second := run(t, s, 7, NewThrottled(LimitOf("drop"))); first != second {
 		t.Errorf("two runs differ: %+v and %+v", first, second)
 	}
-	if other := run(t, s, 8, NewThrottled(limitOf("drop"))); first == other {
+	if other := run(t, s, 8, NewThrottled(LimitOf("drop"))); first == other {
 		t.Error("another seed gives the same figures")
 	}
 	if _, err := Run(s, 1, true, NewThrottled(throttle.Config{})); err == nil {
@@ -87,7 +75,7 @@ func TestUnloaded(t *testing.T) {
 	s := rowNamed(t, "bimodal 0.5")
 	for name, design := range map[string]NewDesign{
 		"open": NewOpen(), "queue": NewQueue(16, 1000), "last first": NewLastFirst(16, 1000),
-		"by class": NewByClass(16, 1000), "fair": NewFair(16, 1000), "throttle": NewThrottled(limitOf(s.Name)),
+		"by class": NewByClass(16, 1000), "fair": NewFair(16, 1000), "throttle": NewThrottled(LimitOf(s.Name)),
 	} {
 		f := run(t, s, 1, design)
 		if f.All < 0.999 || f.Goodput < 0.45 || f.Goodput > 0.55 || f.Wasted > 0.01 {

@@ -4,49 +4,61 @@ package overload
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	sim "github.com/headgate/headgate/sim/overload"
 	"github.com/headgate/headgate/throttle"
 )
 
 // contender is a design in the table.
 type contender struct {
 	name    string
-	design  func(row string) NewDesign
+	design  func(ctx context.Context, row string) sim.NewDesign
 	reports bool
 }
 
 func contenders() []contender {
-	always := func(d NewDesign) func(string) NewDesign { return func(string) NewDesign { return d } }
-	searched := func(row string) NewDesign {
-		if c := limitOf(row); c.Concurrency == 0 {
-			return NewThrottled(c) // A bound of CPU time is not searched.
+	always := func(d sim.NewDesign) func(context.Context, string) sim.NewDesign {
+		return func(context.Context, string) sim.NewDesign { return d }
+	}
+	library := func(d func(context.Context) sim.NewDesign) func(context.Context, string) sim.NewDesign {
+		return func(ctx context.Context, _ string) sim.NewDesign { return d(ctx) }
+	}
+	searched := func(_ context.Context, row string) sim.NewDesign {
+		if c := sim.LimitOf(row); c.Concurrency == 0 {
+			return sim.NewThrottled(c) // A bound of CPU time is not searched.
 		}
 		// The search begins in the middle of its bounds.
-		return NewThrottled(throttle.Config{Concurrency: 64, Search: throttle.Search{Min: 4, Max: 124, Apply: true}})
+		return sim.NewThrottled(throttle.Config{Concurrency: 64, Search: throttle.Search{Min: 4, Max: 124, Apply: true}})
 	}
-	throttled := func(row string) NewDesign { return NewThrottled(limitOf(row)) }
+	throttled := func(_ context.Context, row string) sim.NewDesign { return sim.NewThrottled(sim.LimitOf(row)) }
 	return []contender{
 		{"throttle", throttled, true},
 		{"throttle, no reports", throttled, false},
 		{"throttle, searched", searched, true},
-		{"open", always(NewOpen()), true},
-		{"queue", always(NewQueue(16, 1000)), true},
-		{"last first", always(NewLastFirst(16, 100)), true},
-		{"by class", always(NewByClass(16, 100)), true},
-		{"fair", always(NewFair(16, 100)), true},
+		{"open", always(sim.NewOpen()), true},
+		{"queue", always(sim.NewQueue(16, 1000)), true},
+		{"last first", always(sim.NewLastFirst(16, 100)), true},
+		{"by class", always(sim.NewByClass(16, 100)), true},
+		{"fair", always(sim.NewFair(16, 100)), true},
+		{"failsafe-go limiter", library(NewLimiter), true},
+		{"failsafe-go limiter, by class", library(NewPriorityLimiter), true},
+		{"failsafe-go limiter, by class and tenant", library(NewUsageLimiter), true},
+		{"failsafe-go bulkhead", library(NewBulkhead), true},
 	}
 }
 
 // worst joins the figures of all seeds: the worst of each.
-func worst(a, b Figures) Figures {
-	return Figures{
+func worst(a, b sim.Figures) sim.Figures {
+	return sim.Figures{
 		Goodput: min(a.Goodput, b.Goodput), Critical: min(a.Critical, b.Critical), All: min(a.All, b.All),
 		P99: max(a.P99, b.P99), Jain: min(a.Jain, b.Jain), Wasted: max(a.Wasted, b.Wasted),
 		WorstTenant: min(a.WorstTenant, b.WorstTenant), WorstPart: min(a.WorstPart, b.WorstPart),
@@ -64,19 +76,17 @@ func TestSoakTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := rowNamed(t, slowByCPU)
-	slow.Name = slowByCPU
 	var text strings.Builder
 	fmt.Fprintf(&text, "Worst of %d seeds. Drawn scenarios: seed %x.\n\n", seeds, mixSeed)
 	text.WriteString("| scenario | design | goodput | critical | all | p99 | Jain | wasted | worst tenant | worst part | recovered | bars |\n")
 	text.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, s := range append(append(Scenarios(), slow), Mixes(mixSeed, 5)...) {
+	for _, s := range append(sim.Rows(), sim.Mixes(mixSeed, 5)...) {
 		for _, c := range contenders() {
 			f := worstOf(t, s, c)
 			judged := c.name == "throttle"
-			misses := bars[s.Name].misses(f)
+			misses, hasBars := sim.Misses(s.Name, f)
 			verdict := "none"
-			if b, ok := bars[s.Name]; ok && b != (bar{}) && judged {
+			if hasBars && judged {
 				verdict = "met"
 				for _, miss := range misses {
 					verdict = "MISSED"
@@ -97,16 +107,18 @@ func TestSoakTable(t *testing.T) {
 }
 
 // worstOf runs a scenario with all seeds, two at a time.
-func worstOf(t *testing.T, s Scenario, c contender) Figures {
+func worstOf(t *testing.T, s sim.Scenario, c contender) sim.Figures {
 	t.Helper()
-	results := make(chan Figures, seeds)
+	results := make(chan sim.Figures, seeds)
 	for seed := range uint64(seeds) {
 		go func() {
-			f, err := Run(s, seed+1, c.reports, c.design(s.Name))
-			if err != nil {
-				t.Error(err)
-			}
-			results <- f
+			synctest.Test(t, func(t *testing.T) {
+				f, err := sim.Run(s, seed+1, c.reports, c.design(t.Context(), s.Name))
+				if err != nil {
+					t.Error(err)
+				}
+				results <- f
+			})
 		}()
 	}
 	f := <-results

@@ -1,0 +1,91 @@
+package overload
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/headgate/headgate/throttle"
+)
+
+// slowByCPU is the row of scenario slow with a bound of CPU time in flight.
+const slowByCPU = "slow by CPU"
+
+// Rows returns the named scenarios of the table: all scenarios, and scenario slow a second time,
+// as "slow by CPU".
+func Rows() []Scenario {
+	slow, _ := Named("slow")
+	slow.Name = slowByCPU
+	return append(Scenarios(), slow)
+}
+
+// LimitOf returns the limit for a row of the table: 16 requests for all rows but "slow by CPU".
+func LimitOf(row string) throttle.Config {
+	if row == slowByCPU {
+		return throttle.Config{CPUInFlight: 600 * time.Millisecond}
+	}
+	return throttle.Config{Concurrency: 16}
+}
+
+// Misses lists what a run of the throttle does not reach. hasBars is false for rows without
+// required figures.
+func Misses(row string, f Figures) (misses []string, hasBars bool) {
+	b, hasBars := bars()[row]
+	return b.misses(f), hasBars
+}
+
+// bar is the least that one run must reach. Zero fields are not checked.
+type bar struct {
+	goodput, critical, worstTenant, jain, worstPart float64
+	p99                                             time.Duration
+	recovered                                       time.Duration
+}
+
+// latest is the bound of the 99th percentile: 1.05 times the deadline.
+const latest = deadline * 105 / 100
+
+// bars returns the required figures with 16 requests in flight. CPU bars hold with a bound of CPU
+// time in flight.
+func bars() map[string]bar {
+	return map[string]bar{
+		"bimodal 0.5":  {p99: latest},
+		"bimodal 0.9":  {critical: 0.99, worstTenant: 0.95, p99: latest},
+		"bimodal 1.2":  {p99: latest},
+		"bimodal 2":    {goodput: 0.90, critical: 0.98, p99: latest},
+		"bimodal 5":    {goodput: 0.90, critical: 0.98, p99: latest},
+		"bimodal 10":   {goodput: 0.90, critical: 0.98, p99: latest},
+		"lognormal 2":  {goodput: 0.97, critical: 0.98, p99: latest},
+		"lognormal 10": {goodput: 0.97, critical: 0.98, p99: latest},
+		"hidden":       {goodput: 0.70, critical: 0.98},
+		"drop":         {goodput: 0.94, critical: 0.99, p99: latest},
+		"rise":         {p99: latest},
+		"burst":        {critical: 0.98, recovered: 3 * time.Second, p99: latest},
+		"pool":         {goodput: 0.80, critical: 0.99, p99: latest},
+		"abuse":        {jain: 0.97, worstPart: 0.97, p99: latest},
+		"liar":         {jain: 0.97, worstPart: 0.97, p99: latest},
+		"poison":       {p99: latest},
+		"refusals":     {p99: latest},
+		"slow by CPU":  {goodput: 0.70, critical: 0.98},
+	}
+}
+
+// misses lists what a run does not reach.
+func (b bar) misses(f Figures) []string {
+	var all []string
+	least := func(name string, got, want float64) {
+		if want > 0 && got < want {
+			all = append(all, fmt.Sprintf("%s %.3f is below %.2f", name, got, want))
+		}
+	}
+	least("goodput", f.Goodput, b.goodput)
+	least("critical", f.Critical, b.critical)
+	least("worst tenant", f.WorstTenant, b.worstTenant)
+	least("Jain", f.Jain, b.jain)
+	least("worst part", f.WorstPart, b.worstPart)
+	if b.p99 > 0 && f.P99 > b.p99 {
+		all = append(all, fmt.Sprintf("p99 %v is above %v", f.P99, b.p99))
+	}
+	if b.recovered > 0 && f.Recovered > b.recovered {
+		all = append(all, fmt.Sprintf("recovered after %v, later than %v", f.Recovered, b.recovered))
+	}
+	return all
+}
