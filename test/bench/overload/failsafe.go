@@ -1,8 +1,8 @@
 // Package overload compares Headgate's throttle with other designs in the simulation of
 // sim/overload, in one table. Failsafe runs the real policies of failsafe-go.
 //
-// The adaptive throttler of failsafe-go does not take part. It is for clients: it does not bound
-// the requests in flight, and a service that does not stop late requests never recovers with it.
+// The adaptive throttler of failsafe-go does not take part. It is for clients, and does not bound
+// the requests in flight. In front of the service of "bimodal 2", its goodput is 0.
 package overload
 
 import (
