@@ -109,7 +109,8 @@ func (t *Throttler) unreport(r *Request) {
 
 // release forgets what the Throttler kept in the request.
 func (r *Request) release() {
-	r.state, r.tenant, r.route, r.level, r.before, r.after = outside, nil, nil, nil, nil, nil
+	r.state, r.charged = outside, false
+	r.tenant, r.route, r.level, r.before, r.after = nil, nil, nil, nil, nil
 }
 
 // RetryAfter returns the time that the queued work takes to drain.

@@ -33,10 +33,11 @@
 // is at most 2 s.
 //
 // Inside a bucket the tenants get equal parts of the work, by start-time fair queueing (Goyal,
-// Vin, Cheng, 1996). The start tag of a tenant's first request is max(V, F): V is the start tag
-// of the request that left the bucket last, and F is the tag after the tenant's previous
-// request, which is its start tag plus its predicted work. The tenant with the earliest start
-// tag goes first. At the end of a request, F moves by the actual work less the predicted work.
+// Vin, Cheng, 1996). The start tag of a tenant's first request is max(V, F): V is the latest start
+// tag of the requests that went from the bucket to the service, and F is the tag after the
+// tenant's previous request, which is its start tag plus its predicted work. The tenant with the
+// earliest start tag goes first. At the end of a request that waited, F moves by the actual work
+// less the predicted work. Requests that did not wait move nothing.
 //
 // # Bounds
 //

@@ -22,7 +22,7 @@ type queue struct {
 }
 
 // bucket is fair queueing by start times (Goyal, Vin, Cheng: Start-time Fair Queueing, 1996).
-// The virtual time of a bucket is the start tag of the request that left it last.
+// The virtual time of a bucket is the latest start tag of the requests that it has dispatched.
 type bucket struct {
 	virtual time.Duration
 	length  int
@@ -67,11 +67,17 @@ func (q *queue) dispatch(r *Request) {
 	b, f := &q.buckets[r.bucket], &r.tenant.flows[r.bucket]
 	b.virtual = max(b.virtual, f.start)
 	f.start += r.need.work
+	r.charged = true
 	q.remove(r)
 }
 
-// correct charges a tenant for the work that a request took beyond its prediction.
+// correct charges a tenant for the work that a request took beyond its prediction. A request that
+// did not wait was charged nothing. Its correction would add up while no requests are queued, and
+// hold the tenant back later, for seconds.
 func (q *queue) correct(r *Request, more time.Duration) {
+	if !r.charged {
+		return
+	}
 	b, f := &q.buckets[r.bucket], &r.tenant.flows[r.bucket]
 	f.start += more
 	if f.length > 0 {

@@ -149,9 +149,11 @@ func stepBoth(t *testing.T, random *rand.Rand, q *queue, slow *slowQueue, tenant
 		q.remove(r)
 		slow.remove(r)
 	default:
-		r := &Request{tenant: &tenants[random.IntN(len(tenants))], bucket: uint8(random.IntN(bucketCount))}
+		r := &Request{tenant: &tenants[random.IntN(len(tenants))], bucket: uint8(random.IntN(bucketCount)), charged: random.IntN(4) > 0}
 		more := time.Duration(random.IntN(200) - 100)
 		q.correct(r, more)
-		slow.start[r.bucket][r.tenant] += more
+		if r.charged {
+			slow.start[r.bucket][r.tenant] += more
+		}
 	}
 }

@@ -29,6 +29,7 @@ type Request struct {
 
 	state      state
 	bucket     uint8
+	charged    bool // dispatched from its bucket, whose order counts its work
 	dispatched headgate.Instant
 	need       prediction
 	level      *mean   // the level that predicted need, or nil

@@ -221,3 +221,24 @@ func TestNoStarvation(t *testing.T) {
 		t.Errorf("the two tenants got %v ms of work, want equal parts", work)
 	}
 }
+
+// TestOrderForgetsDirectRequests: a tenant whose requests went to the service without a wait, and
+// took more work than predicted, has its turn in a later queue like any other tenant.
+func TestOrderForgetsDirectRequests(t *testing.T) {
+	s := taught(t)
+	s.under.config.PartOfDeadline = 1
+	for i := range 20 { // The work of the tenant's requests has risen from 10 ms to 100 ms.
+		name := fmt.Sprint("direct ", i)
+		s.is(s.arrives(name, "sheddable A /", 100_000), name+" goes")
+		s.after(100)
+		s.is(s.ends(name, 100), "")
+	}
+	s.is(s.arrives("x", "sheddable X /", 100_000), "x goes")
+	for i := range 4 {
+		s.is(s.arrives(fmt.Sprint("b", i), "sheddable B /", 100_000), fmt.Sprintf("b%d waits", i))
+	}
+	s.after(3000) // The tenant is within its share again.
+	s.is(s.arrives("a", "sheddable A /", 100_000), "a waits")
+	s.is(s.ends("x", 10), "b0 goes")
+	s.is(s.ends("b0", 10), "a goes")
+}
