@@ -126,7 +126,7 @@ func (p *predictor) of(name string, tenant uint32) (*route, *mean) {
 	if !known {
 		var id uint32
 		r, id = p.routes.add(name)
-		*r = route{id: id}
+		r.id = id
 	}
 	if m, ok := p.pairs.get(pair{r.id, tenant}); ok && m.samples >= enough {
 		return r, m
@@ -148,7 +148,6 @@ func (p *predictor) learn(now headgate.Instant, r *route, name string, tenant ui
 		m, known := p.pairs.get(key)
 		if !known {
 			m, _ = p.pairs.add(key)
-			*m = mean{}
 		}
 		m.learn(now, work, span, 1)
 	}

@@ -117,6 +117,20 @@ func TestLateLesson(t *testing.T) {
 	p.predicts(t, "/new", 1, time.Second)
 }
 
+// TestLateMiss: a cancelled request whose route gave way meanwhile teaches no other route.
+func TestLateMiss(t *testing.T) {
+	p := newPredictor(1)
+	p.teach("/old", 1, 5, time.Millisecond)
+	_, old := p.of("/old", 2)
+	p.teach("/new", 1, 5, time.Millisecond)
+	for range 100 {
+		old.miss(0, time.Second)
+	}
+	if _, level := p.of("/new", 2); level.prediction().time != time.Millisecond {
+		t.Errorf("the prediction of another route is %+v", level.prediction())
+	}
+}
+
 // TestMisses: requests that are cancelled teach nothing while most others are answered. Once few
 // are answered, the prediction follows.
 func TestMisses(t *testing.T) {

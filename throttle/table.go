@@ -1,7 +1,8 @@
 package throttle
 
 // table is a map with a bound. A new entry takes the place of the entry that was used longest
-// ago. Pointers to values stay valid; an entry that is replaced gets a new number.
+// ago. Each entry has a new number and its own memory: requests may still point to the value of
+// an entry that gave way, and must not change the value of another key.
 type table[K comparable, V any] struct {
 	most    int
 	numbers uint32 // of all entries so far
@@ -33,18 +34,14 @@ func (t *table[K, V]) get(key K) (*V, bool) {
 	return &e.value, true
 }
 
-// add adds a key that is not present, in place of the oldest one when the table is full. The
-// value may still be that of the oldest key. add returns the number of the entry.
+// add adds a key that is not present, in place of the oldest one when the table is full. It
+// returns the zero value and the number of the entry.
 func (t *table[K, V]) add(key K) (*V, uint32) {
-	var e *entry[K, V]
 	if t.full() {
-		e = t.last
-		t.unlink(e)
-		delete(t.entries, e.key)
-	} else {
-		e = new(entry[K, V])
+		delete(t.entries, t.last.key)
+		t.unlink(t.last)
 	}
-	e.key = key
+	e := &entry[K, V]{key: key}
 	t.entries[key] = e
 	t.link(e)
 	t.numbers++

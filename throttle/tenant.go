@@ -93,7 +93,7 @@ func (t *tenants) add(name string) *tenant {
 		t.rest(oldest)
 	}
 	added, number := t.known.add(name)
-	*added = tenant{id: number}
+	added.id = number
 	return added
 }
 
