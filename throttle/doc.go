@@ -70,7 +70,8 @@
 // deadline, only while less than a quarter of the requests of their level are answered. A tenant's sample counts less
 // for its route the more of the route's last eight samples are from this tenant. Numbers of
 // tenants, routes and pairs are bounded: the one that was used longest ago gives way. A tenant
-// that finds no place shares one account with all others that find none.
+// with requests is in use. A tenant that finds no place shares one account with all others that
+// find none.
 //
 // # Search
 //

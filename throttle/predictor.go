@@ -124,8 +124,8 @@ type predictor struct {
 func (p *predictor) of(name string, tenant uint32) (*route, *mean) {
 	r, known := p.routes.get(name)
 	if !known {
-		var id uint32
-		r, id = p.routes.add(name)
+		added, id := p.routes.add(name)
+		r = &added.value
 		r.id = id
 	}
 	if m, ok := p.pairs.get(pair{r.id, tenant}); ok && m.samples >= enough {
@@ -147,7 +147,8 @@ func (p *predictor) learn(now headgate.Instant, r *route, name string, tenant ui
 		key := pair{r.id, tenant}
 		m, known := p.pairs.get(key)
 		if !known {
-			m, _ = p.pairs.add(key)
+			added, _ := p.pairs.add(key)
+			m = &added.value
 		}
 		m.learn(now, work, span, 1)
 	}

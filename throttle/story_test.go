@@ -222,6 +222,23 @@ func TestNoStarvation(t *testing.T) {
 	}
 }
 
+// TestLongRequestKeepsOnePlace: a tenant with one long request keeps its own place only. A new
+// tenant takes the place of the tenant without requests that was used longest ago.
+func TestLongRequestKeepsOnePlace(t *testing.T) {
+	s := storyOf(t, Config{Concurrency: 10, MaxTenants: 2})
+	s.is(s.arrives("stream", "critical A /", 100_000), "stream goes")
+	s.is(s.arrives("b", "critical B /", 1000), "b goes")
+	s.is(s.ends("b", 1), "")
+	s.is(s.arrives("c", "critical C /", 1000), "c goes")
+	if s.all["c"].tenant == &s.under.tenants.others {
+		t.Error("a new tenant finds no place, although a tenant without requests has one")
+	}
+	s.is(s.arrives("d", "critical D /", 1000), "d goes")
+	if s.all["d"].tenant != &s.under.tenants.others {
+		t.Error("a new tenant has taken the place of a tenant with requests")
+	}
+}
+
 // TestOrderForgetsDirectRequests: a tenant whose requests went to the service without a wait, and
 // took more work than predicted, has its turn in a later queue like any other tenant.
 func TestOrderForgetsDirectRequests(t *testing.T) {

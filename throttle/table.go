@@ -13,6 +13,7 @@ type table[K comparable, V any] struct {
 
 type entry[K comparable, V any] struct {
 	key          K
+	held         bool // has no place in the order of use
 	newer, older *entry[K, V]
 	value        V
 }
@@ -27,16 +28,28 @@ func (t *table[K, V]) get(key K) (*V, bool) {
 	if !ok {
 		return nil, false
 	}
-	if e != t.newest {
+	if e != t.newest && !e.held {
 		t.unlink(e)
 		t.link(e)
 	}
 	return &e.value, true
 }
 
-// add adds a key that is not present, in place of the oldest one when the table is full. It
-// returns the zero value and the number of the entry.
-func (t *table[K, V]) add(key K) (*V, uint32) {
+// hold keeps an entry from giving way until free, which marks it as used.
+func (t *table[K, V]) hold(e *entry[K, V]) {
+	t.unlink(e)
+	e.held = true
+}
+
+func (t *table[K, V]) free(e *entry[K, V]) {
+	t.link(e)
+	e.held = false
+}
+
+// add adds a key that is not present, in place of the oldest one when the table is full. The
+// caller makes sure that an entry may give way. add returns the entry, with the zero value, and
+// its number.
+func (t *table[K, V]) add(key K) (*entry[K, V], uint32) {
 	if t.full() {
 		delete(t.entries, t.last.key)
 		t.unlink(t.last)
@@ -45,12 +58,12 @@ func (t *table[K, V]) add(key K) (*V, uint32) {
 	t.entries[key] = e
 	t.link(e)
 	t.numbers++
-	return &e.value, t.numbers
+	return e, t.numbers
 }
 
 func (t *table[K, V]) full() bool { return len(t.entries) >= t.most }
 
-// oldest returns the value that add would replace, or nil in an empty table.
+// oldest returns the value that add would replace, or nil when no entry may give way.
 func (t *table[K, V]) oldest() *V {
 	if t.last == nil {
 		return nil

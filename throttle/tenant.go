@@ -15,7 +15,8 @@ const memory = 2 * time.Second
 type tenant struct {
 	id       uint32
 	flows    [bucketCount]flow
-	requests int // queued or admitted
+	requests int                    // queued or admitted
+	place    *entry[string, tenant] // in the table of tenants; nil for the account of all others
 
 	at           headgate.Instant // the time of used and usedCritical
 	used         time.Duration    // the work admitted lately, decayed
@@ -84,17 +85,32 @@ func (t *tenants) of(now headgate.Instant, name string) *tenant {
 	return found
 }
 
-// add makes room for a tenant by forgetting the one without requests that was seen longest ago.
+// add makes room for a tenant by forgetting the one without requests that was used longest ago.
 func (t *tenants) add(name string) *tenant {
-	if oldest := t.known.oldest(); t.known.full() {
-		if oldest.requests > 0 {
+	if t.known.full() {
+		oldest := t.known.oldest()
+		if oldest == nil {
 			return &t.others
 		}
 		t.rest(oldest)
 	}
 	added, number := t.known.add(name)
-	added.id = number
-	return added
+	added.value.id, added.value.place = number, added
+	return &added.value
+}
+
+// took counts a request of a tenant. A tenant with requests is not forgotten.
+func (t *tenants) took(who *tenant) {
+	if who.requests++; who.requests == 1 && who.place != nil {
+		t.known.hold(who.place)
+	}
+}
+
+// gave counts a request that ended, or left the queue.
+func (t *tenants) gave(who *tenant) {
+	if who.requests--; who.requests == 0 && who.place != nil {
+		t.known.free(who.place)
+	}
 }
 
 // touch makes a tenant active, and ends the activity of tenants that were not seen for the time

@@ -136,7 +136,7 @@ func (t *Throttler) admit(now headgate.Instant, r *Request) {
 	if r.probe = t.late(now, r, 0); r.probe {
 		r.level.at = now
 	}
-	r.tenant.requests++
+	t.tenants.took(r.tenant)
 	r.tenant.decay(now)
 	r.tenant.charge(r.Class, r.need.work)
 	t.inFlight++
@@ -155,7 +155,7 @@ func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
 	t.inFlight--
 	t.searcher.change(now, t.inFlight)
 	t.cpu -= r.need.work
-	r.tenant.requests--
+	t.tenants.gave(r.tenant)
 	r.tenant.decay(now)
 	t.drain.ended(now, work)
 	t.searcher.end(now, r, e, span, t.queue.length > 0)
@@ -174,7 +174,7 @@ func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
 
 func (t *Throttler) enqueue(now headgate.Instant, r *Request) {
 	r.state = queued
-	r.tenant.requests++
+	t.tenants.took(r.tenant)
 	r.tenant.line(r.Class, r.need.work)
 	t.queue.push(r)
 	t.drain.queue(now, true)
@@ -189,7 +189,7 @@ func (t *Throttler) leaveQueue(now headgate.Instant, r *Request) {
 // left settles the account of a request that has left the queue.
 func (t *Throttler) left(now headgate.Instant, r *Request) {
 	r.state = outside
-	r.tenant.requests--
+	t.tenants.gave(r.tenant)
 	r.tenant.line(r.Class, -r.need.work)
 	if t.queue.length == 0 {
 		t.drain.queue(now, false)
