@@ -194,6 +194,20 @@ func TestChangeMidway(t *testing.T) {
 	s.is(s.ends("b", 1)+s.ends("c", 1), "")
 }
 
+// TestSmallerQueue: requests keep their places until the next one is queued.
+func TestSmallerQueue(t *testing.T) {
+	s := storyOf(t, Config{Concurrency: 1})
+	s.is(s.arrives("a", "critical A /", 1000), "a goes")
+	for _, name := range []string{"b", "c", "d"} {
+		s.is(s.arrives(name, "sheddable B /", 1000), name+" waits")
+	}
+	if err := s.under.Configure(Config{Concurrency: 1, MaxWaiters: 2}); err != nil {
+		t.Error(err)
+	}
+	s.is(s.events(), "")
+	s.is(s.arrives("e", "critical C /", 1000), "e waits d evicted c evicted")
+}
+
 // TestNoStarvation: within a class, each of two tenants gets half of the work, although one
 // queues far more requests, and although its requests are ten times as long.
 func TestNoStarvation(t *testing.T) {

@@ -35,8 +35,8 @@ func New(c Config) (*Throttler, error) {
 	return t, nil
 }
 
-// Configure changes the configuration. Requests in flight and queued ones keep their places: a
-// smaller limit lets requests end, and a smaller queue refuses new requests only.
+// Configure changes the configuration. A smaller limit lets the requests in flight end. A smaller
+// queue holds from the next Arrive that queues a request: then others lose their places.
 func (t *Throttler) Configure(c Config) error {
 	c, err := c.withDefaults()
 	if err != nil {
