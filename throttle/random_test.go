@@ -28,7 +28,7 @@ func TestAlways(t *testing.T) {
 			T: t, random: rand.New(rand.NewPCG(seed, 2)), now: headgate.Instant(time.Hour),
 			waiting: map[*Request]bool{}, inFlight: map[*Request]bool{},
 		}
-		d.under = d.made(d.config())
+		d.under = d.made(randomConfig(d.random.IntN))
 		for range 400 {
 			d.step()
 			d.check(seed)
@@ -46,13 +46,13 @@ func (d *drive) made(c Config) *Throttler {
 	return under
 }
 
-func (d *drive) config() Config {
-	c := Config{Deadline: 100 * time.Millisecond, MaxWaiters: 1 + d.random.IntN(20), MaxTenants: 1 + d.random.IntN(8), MaxRoutes: 1 + d.random.IntN(4)}
-	if d.random.IntN(2) == 0 {
-		c.Concurrency = 1 + d.random.IntN(5)
-		c.Search = Search{Min: 1, Max: 5, Apply: d.random.IntN(2) == 0}
+// randomConfig makes a configuration. draw returns a number below n.
+func randomConfig(draw func(n int) int) Config {
+	c := Config{Deadline: 100 * time.Millisecond, MaxWaiters: 1 + draw(20), MaxTenants: 1 + draw(8), MaxRoutes: 1 + draw(4)}
+	if draw(2) == 0 {
+		c.Concurrency = 1 + draw(5)
 	} else {
-		c.CPUInFlight = time.Duration(1 + d.random.IntN(int(50*time.Millisecond)))
+		c.CPUInFlight = time.Duration(1 + draw(int(50*time.Millisecond)))
 	}
 	return c
 }
@@ -77,7 +77,7 @@ func (d *drive) step() {
 			break
 		}
 	default:
-		if err := d.under.Configure(d.config()); err != nil {
+		if err := d.under.Configure(randomConfig(d.random.IntN)); err != nil {
 			d.Fatal(err)
 		}
 	}

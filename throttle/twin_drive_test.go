@@ -1,0 +1,221 @@
+package throttle
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
+)
+
+// twins makes the same calls of a Throttler and of its twin, and compares all answers. draw
+// chooses each call: it returns a number below n.
+type twins struct {
+	*testing.T
+
+	draw     func(n int) int
+	traffic  traffic
+	code     *Throttler
+	twin     *twin
+	fair     fairness
+	now      headgate.Instant
+	waiting  []*Request // queued, or refused and not yet reported
+	inFlight []*Request
+	unused   []*Request     // ended, to be used again
+	seen     map[string]int // counts each kind of answer
+	trace    []string
+}
+
+// TestThrottlerIsItsTwin compares random traces with the twin. Clocks step back and forth, limits
+// change midway, and requests leave at any time. There are more tenants and routes than places.
+func TestThrottlerIsItsTwin(t *testing.T) {
+	seeds, seen := uint64(200), map[string]int{}
+	if race.On {
+		seeds = 50
+	}
+	for seed := range seeds {
+		d := twinsOf(t, rand.New(rand.NewPCG(seed, 5)).IntN, seen)
+		d.log("seed", seed)
+		for range 400 {
+			d.step()
+		}
+		d.empty()
+	}
+	for _, kind := range []string{
+		"allow", "wait", "deny throttle_full", "deny throttle_deadline", "next allow", "next deny throttle_evicted",
+		"next deny throttle_deadline", "probe", "a shared account", "beyond the share", "a forgotten route",
+	} {
+		if seen[kind] < 10 {
+			t.Errorf("only %d times: %s", seen[kind], kind)
+		}
+	}
+}
+
+func twinsOf(t *testing.T, draw func(int) int, seen map[string]int) *twins {
+	t.Helper()
+	d := &twins{T: t, draw: draw, now: headgate.Instant(time.Hour), fair: fairness{}, seen: seen}
+	d.traffic = randomTraffic(draw)
+	c := d.config()
+	code, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.code, d.twin = code, newTwin(c)
+	return d
+}
+
+// step moves the clock and makes one call.
+func (d *twins) step() {
+	d.Helper()
+	d.tick()
+	switch n := d.draw(100); {
+	case n < 60:
+		d.arrive()
+	case n < 88:
+		d.leave(&d.inFlight)
+	case n < 92:
+		d.leave(&d.waiting)
+	case n < 96:
+		d.expire()
+	default:
+		d.configure()
+	}
+	d.next()
+	d.compare()
+}
+
+func (d *twins) arrive() {
+	d.Helper()
+	r := d.request()
+	last := d.code.lastGone
+	verdict := d.code.Arrive(d.now, r)
+	got := answer{verdict, r.Refusal, r.RetryAfter}
+	victims := goneAfter(d.code, last)
+	chosen := victims
+	if got.reason == headgate.ThrottleFull {
+		chosen = append(slices.Clone(victims), r)
+	}
+	for _, victim := range victims {
+		d.fair.leaves(d.twin.find(victim))
+	}
+	d.log("Arrive", r.Class, r.Tenant, r.Route, r.Deadline.Sub(d.now), got)
+	d.same(got, d.twin.Arrive(d.now, r, chosen))
+	d.put(r, got)
+	d.count(got.String(), d.twin.find(r))
+}
+
+// goneAfter lists the requests that the code has reported after the request last.
+func goneAfter(t *Throttler, last *Request) []*Request {
+	var all []*Request
+	for r := t.lastGone; r != nil && r != last; r = r.before {
+		all = append(all, r)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// put notes where a request is after an answer.
+func (d *twins) put(r *Request, a answer) {
+	d.waiting = without(d.waiting, r)
+	switch a.verdict {
+	case headgate.Allow:
+		d.inFlight = append(d.inFlight, r)
+	case headgate.Wait:
+		d.waiting = append(d.waiting, r)
+		d.fair.joins(d.twin.find(r))
+	case headgate.Deny:
+		d.unused = append(d.unused, r)
+	}
+}
+
+// next takes all events. Sometimes a request leaves before its event is taken.
+func (d *twins) next() {
+	d.Helper()
+	for {
+		r, verdict := d.code.Next(d.now)
+		got := answer{verdict: verdict}
+		if r != nil {
+			got.reason, got.retry = r.Refusal, r.RetryAfter
+		}
+		was := d.twin.find(r)
+		waited := was != nil && was.state == queued
+		expected, want := d.twin.Next(d.now, r)
+		if r != expected || len(d.twin.faults) > 0 {
+			d.Fatalf("%s\nNext returns %s %v, the twin has %s %v %s", d.lastSteps(), nameOf(r), got, nameOf(expected), want, d.twin.faults)
+		}
+		d.same(got, want)
+		if r == nil {
+			return
+		}
+		d.log("Next", r.Class, r.Tenant, r.Route, got)
+		if waited {
+			d.fairly(was, got.verdict)
+		}
+		d.put(r, got)
+		d.count("next "+got.String(), d.twin.find(r))
+		if d.draw(10) == 0 {
+			d.leave(&d.waiting)
+		}
+	}
+}
+
+// leave ends any of the requests, twice: the second call does nothing.
+func (d *twins) leave(from *[]*Request) {
+	if len(*from) == 0 {
+		return
+	}
+	r := (*from)[d.draw(len(*from))]
+	e := d.ended()
+	d.ends(d.twin.find(r), e)
+	d.log("Leave", r.Class, r.Tenant, r.Route, e)
+	for range 2 {
+		d.code.Leave(d.now, r, e)
+		d.twin.Leave(d.now, r, e)
+	}
+	*from, d.unused = without(*from, r), append(d.unused, r)
+}
+
+// ends notes the end of a request for the checks, before the request leaves.
+func (d *twins) ends(r *twinRequest, e Ended) {
+	switch r.state {
+	case queued:
+		d.fair.leaves(r)
+	case admitted:
+		work := e.Work
+		if work == 0 {
+			work = max(d.now.Sub(r.dispatched), 0)
+		}
+		d.fair.ends(r, work-r.need.work)
+		if !slices.Contains(d.twin.predictor.routes, r.route) {
+			d.seen["a forgotten route"]++
+		}
+	default: // It is refused already.
+	}
+}
+
+func (d *twins) expire() {
+	if len(d.waiting) == 0 {
+		return
+	}
+	r := d.waiting[d.draw(len(d.waiting))]
+	was := d.twin.find(r)
+	if was.state == queued {
+		d.fair.leaves(was)
+	}
+	d.log("Expire", r.Class, r.Tenant, r.Route)
+	for range 2 {
+		d.code.Expire(d.now, r)
+		d.twin.Expire(d.now, r)
+	}
+}
+
+func (d *twins) configure() {
+	c := d.config()
+	if err := d.code.Configure(c); err != nil {
+		d.Fatal(err)
+	}
+	d.twin.Configure(c)
+	d.log("Configure", c)
+}

@@ -1,0 +1,115 @@
+package throttle
+
+import "time"
+
+// fairness checks that no tenant starves within a bucket. It knows no start tags, only how much
+// work each tenant got.
+//
+// The rule: while a request of tenant A is queued, another tenant B of the same bucket gets at most
+//
+//	what A got in advance + what B was given back + one request
+//
+// A got in advance the work of its last dispatch, corrected by requests that ended since. B was
+// given back what its requests took less than predicted, since B has a queue.
+type fairness map[twinFlow]*fairFlow
+
+// twinFlow names the queue of a tenant in a bucket.
+type twinFlow struct {
+	account *twinAccount
+	bucket  int
+}
+
+type fairFlow struct {
+	queued  int
+	debt    time.Duration // what the tenant got in advance
+	credit  time.Duration // what it was given back
+	advance time.Duration // the debt when the wait of its first request began, corrected since
+	rivals  map[twinFlow]*rival
+}
+
+// rival is what another tenant got while the first request of a flow waited.
+type rival struct{ credit, got time.Duration }
+
+func flowOf(r *twinRequest) twinFlow { return twinFlow{r.account, r.bucket} }
+
+func (f fairness) of(key twinFlow) *fairFlow {
+	if f[key] == nil {
+		f[key] = &fairFlow{}
+	}
+	return f[key]
+}
+
+// others returns the flows with a queue in the same bucket.
+func (f fairness) others(key twinFlow) map[twinFlow]*fairFlow {
+	all := map[twinFlow]*fairFlow{}
+	for other, flow := range f {
+		if other != key && other.bucket == key.bucket && flow.queued > 0 {
+			all[other] = flow
+		}
+	}
+	return all
+}
+
+// begins notes that the wait of the first request of a flow begins.
+func (f fairness) begins(key twinFlow) {
+	flow := f.of(key)
+	flow.advance, flow.rivals = max(flow.debt, 0), map[twinFlow]*rival{}
+	for other, with := range f.others(key) {
+		flow.rivals[other] = &rival{credit: with.credit}
+	}
+}
+
+// joins notes a request that is queued.
+func (f fairness) joins(r *twinRequest) {
+	key := flowOf(r)
+	flow := f.of(key)
+	if flow.queued++; flow.queued > 1 {
+		return
+	}
+	flow.credit = 0
+	f.begins(key)
+	for _, other := range f.others(key) {
+		if other.rivals[key] == nil {
+			other.rivals[key] = &rival{}
+		}
+	}
+}
+
+// leaves notes a request that leaves the queue without service. The next one inherits its place.
+func (f fairness) leaves(r *twinRequest) { f.of(flowOf(r)).queued-- }
+
+// dispatched notes a request that goes to the service, and reports whether no other one starves.
+func (f fairness) dispatched(r *twinRequest) bool {
+	key, fair := flowOf(r), true
+	for _, other := range f.others(key) {
+		with := other.rivals[key]
+		fair = fair && with.got <= other.advance+with.credit
+		with.got += r.need.work
+	}
+	flow := f.of(key)
+	flow.debt = r.need.work
+	if flow.queued--; flow.queued > 0 {
+		f.begins(key)
+	}
+	return fair
+}
+
+// ends notes the end of a request that took more work than predicted, or less. A request that
+// did not wait has no part in the order, so it moves nothing.
+func (f fairness) ends(r *twinRequest, more time.Duration) {
+	if !r.charged {
+		return
+	}
+	key := flowOf(r)
+	flow := f.of(key)
+	flow.debt += more
+	flow.advance += more
+	if flow.queued > 0 {
+		flow.credit += max(-more, 0)
+	}
+	for _, other := range f.others(key) {
+		if with := other.rivals[key]; with != nil {
+			with.credit -= more
+		}
+	}
+}
