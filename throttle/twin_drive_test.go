@@ -55,7 +55,7 @@ func TestThrottlerIsItsTwin(t *testing.T) {
 
 func twinsOf(t *testing.T, draw func(int) int, seen map[string]int) *twins {
 	t.Helper()
-	d := &twins{T: t, draw: draw, now: headgate.Instant(time.Hour), fair: fairness{}, seen: seen}
+	d := &twins{T: t, draw: draw, now: headgate.Instant(time.Hour), seen: seen}
 	d.traffic = randomTraffic(draw)
 	c := d.config()
 	code, err := New(c)

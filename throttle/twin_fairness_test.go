@@ -11,7 +11,7 @@ import "time"
 //
 // A got in advance the work of its last dispatch, corrected by requests that ended since. B was
 // given back what its requests took less than predicted, since B has a queue.
-type fairness map[twinFlow]*fairFlow
+type fairness struct{ flows []*fairFlow }
 
 // twinFlow names the queue of a tenant in a bucket.
 type twinFlow struct {
@@ -20,6 +20,8 @@ type twinFlow struct {
 }
 
 type fairFlow struct {
+	twinFlow
+
 	queued  int
 	debt    time.Duration // what the tenant got in advance
 	credit  time.Duration // what it was given back
@@ -32,35 +34,39 @@ type rival struct{ credit, got time.Duration }
 
 func flowOf(r *twinRequest) twinFlow { return twinFlow{r.account, r.bucket} }
 
-func (f fairness) of(key twinFlow) *fairFlow {
-	if f[key] == nil {
-		f[key] = &fairFlow{}
+func (f *fairness) of(key twinFlow) *fairFlow {
+	for _, flow := range f.flows {
+		if flow.twinFlow == key {
+			return flow
+		}
 	}
-	return f[key]
+	flow := &fairFlow{twinFlow: key}
+	f.flows = append(f.flows, flow)
+	return flow
 }
 
 // others returns the flows with a queue in the same bucket.
-func (f fairness) others(key twinFlow) map[twinFlow]*fairFlow {
-	all := map[twinFlow]*fairFlow{}
-	for other, flow := range f {
-		if other != key && other.bucket == key.bucket && flow.queued > 0 {
-			all[other] = flow
+func (f *fairness) others(key twinFlow) []*fairFlow {
+	var all []*fairFlow
+	for _, flow := range f.flows {
+		if flow.twinFlow != key && flow.bucket == key.bucket && flow.queued > 0 {
+			all = append(all, flow)
 		}
 	}
 	return all
 }
 
 // begins notes that the wait of the first request of a flow begins.
-func (f fairness) begins(key twinFlow) {
+func (f *fairness) begins(key twinFlow) {
 	flow := f.of(key)
 	flow.advance, flow.rivals = max(flow.debt, 0), map[twinFlow]*rival{}
-	for other, with := range f.others(key) {
-		flow.rivals[other] = &rival{credit: with.credit}
+	for _, other := range f.others(key) {
+		flow.rivals[other.twinFlow] = &rival{credit: other.credit}
 	}
 }
 
 // joins notes a request that is queued.
-func (f fairness) joins(r *twinRequest) {
+func (f *fairness) joins(r *twinRequest) {
 	key := flowOf(r)
 	flow := f.of(key)
 	if flow.queued++; flow.queued > 1 {
@@ -76,10 +82,10 @@ func (f fairness) joins(r *twinRequest) {
 }
 
 // leaves notes a request that leaves the queue without service. The next one inherits its place.
-func (f fairness) leaves(r *twinRequest) { f.of(flowOf(r)).queued-- }
+func (f *fairness) leaves(r *twinRequest) { f.of(flowOf(r)).queued-- }
 
 // dispatched notes a request that goes to the service, and reports whether no other one starves.
-func (f fairness) dispatched(r *twinRequest) bool {
+func (f *fairness) dispatched(r *twinRequest) bool {
 	key, fair := flowOf(r), true
 	for _, other := range f.others(key) {
 		with := other.rivals[key]
@@ -96,7 +102,7 @@ func (f fairness) dispatched(r *twinRequest) bool {
 
 // ends notes the end of a request that took more work than predicted, or less. A request that
 // did not wait has no part in the order, so it moves nothing.
-func (f fairness) ends(r *twinRequest, more time.Duration) {
+func (f *fairness) ends(r *twinRequest, more time.Duration) {
 	if !r.charged {
 		return
 	}

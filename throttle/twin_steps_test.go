@@ -108,7 +108,10 @@ func (w *twin) hopeless(now headgate.Instant, r *twinRequest, wait time.Duration
 }
 
 func (w *twin) late(now headgate.Instant, r *twinRequest, wait time.Duration) bool {
-	doubt := map[Class]float64{CriticalPlus: 1.3, Critical: 1.3, SheddablePlus: 1.8, Sheddable: 1.8}[r.Class]
+	doubt := 1.3
+	if r.Class > Critical {
+		doubt = 1.8
+	}
 	return r.level != nil && now.Add(wait+r.need.time+time.Duration(doubt*float64(r.need.deviation))) > r.Deadline
 }
 
