@@ -51,6 +51,7 @@ func randomConfig(draw func(n int) int) Config {
 	c := Config{Deadline: 100 * time.Millisecond, MaxWaiters: 1 + draw(20), MaxTenants: 1 + draw(8), MaxRoutes: 1 + draw(4)}
 	if draw(2) == 0 {
 		c.Concurrency = 1 + draw(5)
+		c.Search = Search{Min: 1, Max: 5, Apply: draw(2) == 0}
 	} else {
 		c.CPUInFlight = time.Duration(1 + draw(int(50*time.Millisecond)))
 	}

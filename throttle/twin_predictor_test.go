@@ -20,7 +20,8 @@ type twinKind int
 const (
 	twinAnswer twinKind = iota
 	twinMiss
-	twinProbe // a request that the prediction would refuse has gone to the service
+	twinProbe       // a request that the prediction would refuse has gone to the service
+	twinProbeAnswer // it was answered
 )
 
 // twinLevel is the history of a level of the predictor.
@@ -56,6 +57,8 @@ func (l *twinLevel) state() twinMean {
 			m.missed(s)
 		case twinProbe:
 			m.at = s.at
+		case twinProbeAnswer:
+			m.time, m.deviation = float64(s.span), min(m.deviation, float64(s.span)/4)
 		}
 	}
 	return m

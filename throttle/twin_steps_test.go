@@ -11,7 +11,7 @@ import (
 
 func (w *twin) admit(now headgate.Instant, r *twinRequest) {
 	r.state, r.dispatched = admitted, now
-	if w.late(now, r, 0) {
+	if r.probe = w.late(now, r, 0); r.probe {
 		r.level.note(twinLesson{kind: twinProbe, at: now})
 	}
 	r.account.note(now, r.Class, r.need.work)
@@ -34,6 +34,9 @@ func (w *twin) end(now headgate.Instant, r *twinRequest, e Ended) {
 	switch {
 	case e.Lesson == LearnAll:
 		w.predictor.learn(now, r, work, span)
+		if r.probe {
+			r.level.note(twinLesson{kind: twinProbeAnswer, span: span})
+		}
 	case e.Lesson == LearnMiss && r.level != nil:
 		r.level.note(twinLesson{kind: twinMiss, at: now, span: min(span, max(r.Deadline.Sub(r.dispatched), 0))})
 	}

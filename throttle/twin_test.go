@@ -36,6 +36,7 @@ type twinRequest struct {
 	need       prediction
 	bucket     int
 	state      state
+	probe      bool // admitted against its prediction
 	charged    bool // its bucket has charged the tenant for it
 	dispatched headgate.Instant
 	reported   answer // for Next
@@ -148,7 +149,7 @@ func (w *twin) Expire(now headgate.Instant, request *Request) {
 
 // Load computes the load from the list of requests.
 func (w *twin) Load() Load {
-	l := Load{Tenants: len(w.tenants.active)}
+	l := Load{Tenants: len(w.tenants.active), Limit: w.config.Concurrency}
 	for _, r := range w.live {
 		switch r.state {
 		case queued:

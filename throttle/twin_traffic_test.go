@@ -28,6 +28,7 @@ func (d *twins) upTo(n int) time.Duration {
 
 func (d *twins) config() Config {
 	c := randomConfig(d.draw)
+	c.Search.Apply = false // The twin has no search: one that is not applied changes nothing.
 	c.Deadline = 20 * d.traffic.pace
 	return c
 }
