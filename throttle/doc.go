@@ -37,7 +37,7 @@
 // tag of the requests that went from the bucket to the service, and F is the tag after the
 // tenant's previous request, which is its start tag plus its predicted work. The tenant with the
 // earliest start tag goes first. At the end of a request that waited, F moves by the actual work
-// less the predicted work. Requests that did not wait move nothing.
+// less the predicted work, at most to V + 2 s. Requests that did not wait move nothing.
 //
 // # Bounds
 //

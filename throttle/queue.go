@@ -72,14 +72,16 @@ func (q *queue) dispatch(r *Request) {
 }
 
 // correct charges a tenant for the work that a request took beyond its prediction. A request that
-// did not wait was charged nothing. Its correction would add up while no requests are queued, and
-// hold the tenant back later, for seconds.
+// did not wait was charged nothing: its correction would add up while no requests are queued. The
+// charge moves the tenant at most the time memory behind the others. Without this bound, one long
+// answer would keep the tenant out of the queue until all others had done as much work, even hours
+// later.
 func (q *queue) correct(r *Request, more time.Duration) {
 	if !r.charged {
 		return
 	}
 	b, f := &q.buckets[r.bucket], &r.tenant.flows[r.bucket]
-	f.start += more
+	f.start += min(more, max(b.virtual+memory-f.start, 0))
 	if f.length > 0 {
 		b.fix(f)
 	}

@@ -29,7 +29,8 @@ func (w *twin) end(now headgate.Instant, r *twinRequest, e Ended) {
 	w.drain.note(twinEvent{at: now, queued: len(w.queued()) > 0, work: work, ended: true})
 	r.account.note(now, r.Class, work-r.need.work)
 	if r.charged {
-		r.account.tag(r.bucket, twinTag{more: work - r.need.work})
+		most := w.virtualTime(r.bucket) + 2*time.Second - r.account.start(r.bucket)
+		r.account.tag(r.bucket, twinTag{more: min(work-r.need.work, max(most, 0))})
 	}
 	switch {
 	case e.Lesson == LearnAll:
