@@ -91,6 +91,8 @@ func (a *trackedWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 func (a *trackedWriter) WriteHeader(status int) {
 	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		a.answers(status)
+	} else {
+		a.reported.Take(a.Header()) // net/http sends the whole header map with a 103.
 	}
 	a.ResponseWriter.WriteHeader(status)
 }

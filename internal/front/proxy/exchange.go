@@ -109,13 +109,14 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap implements the interface that http.ResponseController uses to set deadlines.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// WriteHeader adds the fields of the closest policy to the final response. It leaves
-// informational responses as the upstream sent them; the reverse proxy clears the header
-// map after each.
+// WriteHeader adds the fields of the closest policy to the final response. From informational
+// responses it removes only the fields for stages; the reverse proxy clears the header map
+// after each.
 func (x *exchange) WriteHeader(status int) {
 	if status == http.StatusContinue {
 		return // The server itself sends 100 when the body is first read.
 	}
+	x.reported.Take(x.Header()) // An informational response has no private fields either.
 	if status < http.StatusOK && status != http.StatusSwitchingProtocols {
 		if x.interim++; x.interim > mostInterim {
 			return // The upstream's timeout still runs.
@@ -123,7 +124,6 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	if status >= http.StatusOK && x.status == 0 {
 		x.status = status
-		x.reported.Take(x.Header())
 		if x.body != nil {
 			x.body.answered()
 		}

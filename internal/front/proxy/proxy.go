@@ -95,8 +95,7 @@ func (p *Proxy) Prepare(c Config) (commit func(), err error) {
 		Transport:    c.Transport,
 		BufferPool:   &buffers{},
 		ErrorHandler: p.failed,
-		// net/http panics when it writes an invalid status.
-		ModifyResponse: writableStatus,
+		ModifyResponse: received,
 		// The level is debug because disconnected clients and failed upstreams, which the
 		// messages report, are counted already.
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),

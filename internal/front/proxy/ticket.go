@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/headgate/headgate/guard"
@@ -14,10 +15,28 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 		return r
 	}
 	x.left, x.reported = r.Context().Err, fields.Report(x.ticket.Facts())
-	if ctx := x.ticket.Context(r.Context()); ctx != r.Context() {
+	ctx := x.ticket.Context(r.Context())
+	if _, upgrades := r.Header["Upgrade"]; upgrades {
+		ctx = context.WithValue(ctx, upgradingKey{}, x)
+	}
+	if ctx != r.Context() {
 		return r.WithContext(ctx)
 	}
 	return r
+}
+
+// upgradingKey is the context key for the exchange of a request that asks for an upgrade.
+type upgradingKey struct{}
+
+// hidePrivate removes the fields that are for stages alone from a response that upgrades the
+// connection. The reverse proxy writes this response without WriteHeader.
+func hidePrivate(resp *http.Response) {
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return
+	}
+	if x, ok := resp.Request.Context().Value(upgradingKey{}).(*exchange); ok {
+		x.reported.Take(resp.Header)
+	}
 }
 
 // endTicket schedules the end of the Ticket for the last byte of the response, which is

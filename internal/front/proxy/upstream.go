@@ -127,6 +127,12 @@ func (b *buffers) Put(buf []byte) {
 	}
 }
 
+// received checks the header of a final or upgrading response.
+func received(resp *http.Response) error {
+	hidePrivate(resp)
+	return writableStatus(resp) // net/http panics when it writes an invalid status.
+}
+
 // writableStatus returns an error for a status that net/http accepts from an upstream but
 // panics on when it writes it.
 func writableStatus(resp *http.Response) error {
