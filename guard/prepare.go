@@ -119,8 +119,10 @@ func (s *set) readOutcome(r *Rule) {
 	if r.Settle != "" && !slices.Contains(*read, r.Settle) {
 		*read = append(*read, r.Settle)
 	}
-	if len(r.Count) > 0 && !slices.Contains(*read, grpcStatus) {
-		*read = append(*read, grpcStatus)
+	for _, name := range [...]string{grpcStatus, contentType} {
+		if len(r.Count) > 0 && !slices.Contains(*read, name) {
+			*read = append(*read, name)
+		}
 	}
 }
 

@@ -167,6 +167,8 @@ func (w *settlement) clone() *settlement {
 // grpcStatus is the header or trailer with the status of a gRPC call through HTTP.
 const grpcStatus = "Grpc-Status"
 
+const contentType = "Content-Type"
+
 // Codes of gRPC without an HTTP status of their own here.
 const (
 	grpcCanceled         = 1
@@ -182,13 +184,16 @@ var httpStatusTable = [...]int{
 }
 
 // httpStatus gives the HTTP status of an outcome, or 0 if the service gave none. A gRPC call that its
-// client has left has no status: its handler says only that it was canceled.
+// client has left has no status: its handler says only that it was canceled. Through HTTP, the status of a
+// call comes last. So an answer of gRPC without it has ended early, and its 200 says nothing.
 func httpStatus(o *Outcome) int {
 	code, grpc := o.Status, o.GRPC
 	if !grpc && o.Status == http.StatusOK && o.Header != nil {
 		if text, ok := o.Header(grpcStatus); ok {
 			n, err := strconv.Atoi(text)
 			code, grpc = n, err == nil
+		} else if kind, _ := o.Header(contentType); isGRPC(kind) {
+			return 0
 		}
 	}
 	switch {

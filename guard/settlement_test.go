@@ -54,6 +54,8 @@ func TestCountByStatus(t *testing.T) {
 		"gRPC, an unknown code":             {guard.Outcome{GRPC: true, Status: 99}, 0},
 		"gRPC through HTTP":                 {guard.Outcome{Status: 200, Header: stated("Grpc-Status", "16")}, 1},
 		"gRPC through HTTP, OK":             {guard.Outcome{Status: 200, Header: stated("Grpc-Status", "0")}, 0},
+		"gRPC through HTTP, ended early":    {guard.Outcome{End: guard.ClientLeft, Status: 200, Header: stated("Content-Type", "application/grpc+proto")}, 1},
+		"HTML, and the client leaves":       {guard.Outcome{End: guard.ClientLeft, Status: 200, Header: stated("Content-Type", "text/html")}, 0},
 		"gRPC through HTTP, a broken value": {guard.Outcome{Status: 200, Header: stated("Grpc-Status", "x")}, 0},
 	} {
 		r := byClient(t, "a", "/a", perMinute(10))
