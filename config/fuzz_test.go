@@ -95,8 +95,14 @@ func checkAccepted(t *testing.T, c *Config) {
 	}
 }
 
-// compiler is a store that prepares policies and nothing else.
+// compiler is a store that prepares policies, accepts requests in flight, and does nothing else.
 type compiler struct{}
+
+func (compiler) TakeSlot(context.Context, headgate.SlotOp) (headgate.Decision, error) {
+	return headgate.Undecided(), errors.ErrUnsupported
+}
+
+func (compiler) FreeSlot(headgate.Receipt) {}
 
 func (compiler) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	_, err := limit.Compile(p)

@@ -82,7 +82,7 @@ func (c *Config) writeRules(b *strings.Builder) {
 			bytes, keys = strconv.FormatInt(need.Bytes(), 10), strconv.FormatInt(need.Keys, 10)
 		}
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s\n",
-			r.Name, r.Mode, keyText(r), r.Policies[0].Algorithm, limitsText(r), excessText(r), shared, bytes, keys)
+			r.Name, r.Mode, keyText(r), algorithmText(r), limitsText(r), excessText(r), shared, bytes, keys)
 	}
 	_ = t.Flush()
 	c.writeNotPrefetched(b)
@@ -168,10 +168,21 @@ func keyText(r *guard.Rule) string {
 	return strings.Join(parts, "+")
 }
 
+// algorithmText gives the algorithm of a rule's limits. A rule with in_flight alone has none.
+func algorithmText(r *guard.Rule) string {
+	if len(r.Policies) == 0 {
+		return "-"
+	}
+	return r.Policies[0].Algorithm.String()
+}
+
 func limitsText(r *guard.Rule) string {
-	texts := make([]string, len(r.Policies))
+	texts := make([]string, len(r.Policies), len(r.Policies)+1)
 	for i, p := range r.Policies {
 		texts[i] = field.FormatLimit(p)
+	}
+	if r.InFlight > 0 {
+		texts = append(texts, strconv.FormatInt(r.InFlight, 10)+" in flight")
 	}
 	text := strings.Join(texts, " ")
 	if n := len(r.Overrides); n > 0 {

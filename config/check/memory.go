@@ -61,8 +61,11 @@ type Memory struct {
 	LocalShare int
 }
 
-// Counts reports whether a rule ever counts in the memory of this instance.
-func (m Memory) Counts(r *guard.Rule) bool { return !m.Shared || r.Fallback == guard.FallbackLocal }
+// Counts reports whether a rule ever counts in the memory of this instance. A rule with in_flight alone
+// keeps nothing after the end of its requests.
+func (m Memory) Counts(r *guard.Rule) bool {
+	return (len(r.Policies) > 0 || r.Ban.For > 0) && (!m.Shared || r.Fallback == guard.FallbackLocal)
+}
 
 // Need returns the memory of the rule's most expensive key.
 func (m Memory) Need(r *guard.Rule) Need {

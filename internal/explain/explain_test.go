@@ -100,6 +100,18 @@ func TestExplainAtATime(t *testing.T) {
 	golden(t, "fixed-window", explained(t, c, Flags{Request: "GET /", Times: 3}, time.Date(2026, 1, 1, 12, 45, 0, 0, time.UTC)))
 }
 
+// TestExplainInFlight checks a rule that bounds requests in flight alone.
+func TestExplainInFlight(t *testing.T) {
+	c, err := config.Parse("headgate.yaml", []byte("version: 1\nrules: [{name: alone, key: [all], in_flight: 3}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := explained(t, c, Flags{Request: "GET /"}, time.Now())
+	if want := "alone-in-flight: 2 of 3 left"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want it to contain %q", got, want)
+	}
+}
+
 // sharing has a rule of two requests per minute, and a capacity of 40 units. home-loan has weight 2.
 const sharing = `version: 1
 rules: [{name: product, match: {path: /v1/*}, key: [header:X-Client-Id], limits: [2/m]}]

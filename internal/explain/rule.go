@@ -73,6 +73,9 @@ func writeLimit(b *strings.Builder, r *guard.Result) {
 	case r.Policy == r.Rule.Name+"-ban":
 		linef(b, "ban", "%s: after more than %s attempts, for %s; %d are left", r.Policy, r.Limit, span(r.Rule.Ban.For), d.Remaining)
 		return
+	case r.Policy == r.Rule.Name+"-in-flight":
+		linef(b, "in flight", "%s: %d of %d left", r.Policy, d.Remaining, d.Limit)
+		return
 	}
 	word := "limit"
 	if r.Policy == r.Rule.Name+"-hard" {
