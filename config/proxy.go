@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -83,15 +84,16 @@ func (s *section) requestID(p *Proxy) {
 	}
 }
 
+const ownHeaderFix = "use another header, like X-Request-Id, or off"
+
 func (s *section) requestHeader(v value, p *Proxy) {
-	const fix = "use another header, like X-Request-Id, or off"
 	name, ok := s.headerName(v, 0, v.text(), "X-Request-Id")
 	switch {
 	case !ok:
 	case meaningOf(name) != "":
-		s.fault(v, name+" "+meaningOf(name), fix)
+		s.fault(v, name+" "+meaningOf(name), ownHeaderFix)
 	case slices.Contains(answerHeaderNames[:], name):
-		s.fault(v, name+" has another meaning in responses", fix)
+		s.fault(v, name+" has another meaning in responses", ownHeaderFix)
 	default:
 		p.RequestID = name
 	}
@@ -110,6 +112,9 @@ func (r *reader) checkProxyHeaders(c *Config) {
 		id = c.Proxy.RequestID
 	}
 	r.noteAll(check.RequestID(c.Rules, id))
+	if path := "proxy.request_id"; c.Throttle != nil && throttler.OwnHeader(id) && !r.blamed(path) {
+		r.noteAll([]check.Finding{{Path: path, Problem: id + " is a header of the throttle", Fix: ownHeaderFix}})
+	}
 	if c.FairShare == nil {
 		return
 	}

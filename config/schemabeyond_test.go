@@ -24,7 +24,8 @@ var beyondSchemaNames = map[string]string{
 		admin-listen-is-the-proxy admin-listen-twice ban-after-below-an-override ban-after-below-the-limit
 		ban-after-below-the-limit-in-longer-time ban-of-a-limit-of-zero burst-of-a-limit-of-zero
 		cost-above-an-override cost-above-burst front-log-access-file-beside-off
-		front-log-access-file-without-access front-request-id-of-a-rule front-tls-cert-without-key
+		front-log-access-file-without-access front-request-id-of-a-rule front-request-id-of-the-throttle
+		front-tls-cert-without-key
 		front-tls-client-auth-alone front-tls-client-auth-without-authorities front-tls-client-ca-alone
 		front-tls-empty-section front-tls-key-without-cert front-upstream-tls-cert-without-key
 		front-upstream-tls-key-without-cert front-upstream-tls-of-a-socket front-upstream-tls-of-http

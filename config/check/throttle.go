@@ -18,11 +18,8 @@ func Throttle(t *throttler.Config, rules []guard.Rule, id Identity, blamed Blame
 			found.add(fmt.Sprintf("rules[%d].name", i), fmt.Sprintf("callers see the throttle under the name %q", throttler.Name),
 				"use another name")
 		}
-		switch set := rules[i].Exceed.Header; set {
-		case throttler.FieldCriticality, throttler.FieldTimeout:
-			if !found.blamed(exceedHeader(i)) {
-				found.add(exceedHeader(i), set+" is a header of the throttle", ownHeader)
-			}
+		if set := rules[i].Exceed.Header; throttler.OwnHeader(set) && !found.blamed(exceedHeader(i)) {
+			found.add(exceedHeader(i), set+" is a header of the throttle", ownHeader)
 		}
 	}
 	found.classes(t)

@@ -25,6 +25,17 @@ const (
 
 const fieldGRPCTimeout = "Grpc-Timeout"
 
+// OwnHeader reports whether the stage sets or reads a header of this canonical name. No other setting may
+// give such a header a meaning.
+func OwnHeader(name string) bool {
+	switch name {
+	case FieldCriticality, FieldTimeout, FieldWork, fieldGRPCTimeout:
+		return true
+	default:
+		return false
+	}
+}
+
 // Config is the configuration of a Stage.
 type Config struct {
 	throttle.Config
