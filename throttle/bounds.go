@@ -54,9 +54,10 @@ func (t *Throttler) hopeless(now headgate.Instant, r *Request, wait time.Duratio
 }
 
 // late reports whether the answer probably comes after the deadline: by the mean service time
-// and a multiple of its mean deviation.
+// and a multiple of its mean deviation. The mean of all routes says too little about a route without
+// samples: slow requests to other routes would refuse it, and it would never get samples.
 func (t *Throttler) late(now headgate.Instant, r *Request, wait time.Duration) bool {
-	if r.level == nil {
+	if r.level == nil || r.level == &t.predictor.all {
 		return false
 	}
 	doubt := sheddableDoubt

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -149,5 +150,22 @@ func TestMisses(t *testing.T) {
 	}
 	if p := m.prediction(); p.time < 900*time.Millisecond || p.work != time.Millisecond {
 		t.Errorf("after many misses the prediction is %+v", p)
+	}
+}
+
+// Slow requests to one route, whose callers wait for long, do not refuse requests to routes without samples.
+func TestSlowRouteLeavesNewRoutes(t *testing.T) {
+	s := storyOf(t, Config{Concurrency: 4})
+	for i := range 20 {
+		slow := "slow" + strconv.Itoa(i)
+		s.is(s.arrives(slow, "sheddable_plus a /slow", 60_000), slow+" goes")
+		s.after(3000)
+		s.ends(slow, 0)
+	}
+	for i := range 10 {
+		fast := "fast" + strconv.Itoa(i)
+		s.is(s.arrives(fast, "sheddable_plus b /"+fast, 1000), fast+" goes")
+		s.after(10)
+		s.ends(fast, 0)
 	}
 }
