@@ -37,7 +37,9 @@
 // tag of the requests that went from the bucket to the service, and F is the tag after the
 // tenant's previous request, which is its start tag plus its predicted work. The tenant with the
 // earliest start tag goes first. At the end of a request that waited, F moves by the actual work
-// less the predicted work, at most to V + 2 s. Requests that did not wait move nothing.
+// less the predicted work, at most to V + 2 s:
+// one long answer must not keep its tenant out until all others did as much work. Requests that did not
+// wait move nothing.
 //
 // # Bounds
 //
@@ -66,7 +68,7 @@
 //
 // Work, service time and deviation are exponentially weighted means, with weights of 1/32 and
 // 1/8, of the pair of route and tenant, of the route, or of all requests: the first of these with
-// at least 5 samples. Failed and cancelled requests teach no work. They teach their time, up to the
+// at least 5 samples. The mean of all requests predicts work alone: it refuses no request. Failed and cancelled requests teach no work. They teach their time, up to the
 // deadline, only while less than a quarter of the requests of their level are answered. A tenant's sample counts less
 // for its route the more of the route's last eight samples are from this tenant. Numbers of
 // tenants, routes and pairs are bounded: the one that was used longest ago gives way. A tenant
