@@ -68,12 +68,12 @@
 //
 // Work, service time and deviation are exponentially weighted means, with weights of 1/32 and
 // 1/8, of the pair of route and tenant, of the route, or of all requests: the first of these with
-// at least 5 samples. The mean of all requests predicts work alone: it refuses no request. Failed and cancelled requests teach no work. They teach their time, up to the
-// deadline, only while less than a quarter of the requests of their level are answered. A tenant's sample counts less
-// for its route the more of the route's last eight samples are from this tenant. Numbers of
-// tenants, routes and pairs are bounded: the one that was used longest ago gives way. A tenant
-// with requests is in use. A tenant that finds no place shares one account with all others that
-// find none.
+// at least 5 samples. The mean of all requests predicts work alone: it refuses no request. Failed and
+// cancelled requests teach no work. They teach their time, up to the deadline, only while less than a
+// quarter of the requests of their level are answered. A tenant's sample counts less for its route the
+// more of the route's last eight samples are from this tenant. Numbers of tenants, routes and pairs are
+// bounded: the one that was used longest ago gives way. A tenant with requests is in use. A tenant that
+// finds no place shares one account with all others that find none.
 //
 // # Search
 //

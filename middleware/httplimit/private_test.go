@@ -55,7 +55,7 @@ func TestPrivateFieldsOfHints(t *testing.T) {
 			return nil
 		},
 	})
-	if h := get(ctx, t, server).Header; h["X-Work"] != nil {
+	if h := headerOf(ctx, t, server); h["X-Work"] != nil {
 		t.Errorf("the client got %v", h)
 	}
 	if read := <-s.read; read != "cpu=1s" {
@@ -63,8 +63,8 @@ func TestPrivateFieldsOfHints(t *testing.T) {
 	}
 }
 
-// get makes a request with a context.
-func get(ctx context.Context, t *testing.T, server *httptest.Server) *http.Response {
+// headerOf makes a request with a context, and gives the header of the answer.
+func headerOf(ctx context.Context, t *testing.T, server *httptest.Server) http.Header {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
 	if err != nil {
@@ -76,5 +76,5 @@ func get(ctx context.Context, t *testing.T, server *httptest.Server) *http.Respo
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body)
-	return resp
+	return resp.Header
 }

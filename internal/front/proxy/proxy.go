@@ -91,10 +91,10 @@ func (p *Proxy) Prepare(c Config) (commit func(), err error) {
 		s.host = canonical
 	}
 	s.reverse = &httputil.ReverseProxy{
-		Rewrite:      s.rewrite,
-		Transport:    c.Transport,
-		BufferPool:   &buffers{},
-		ErrorHandler: p.failed,
+		Rewrite:        s.rewrite,
+		Transport:      c.Transport,
+		BufferPool:     &buffers{},
+		ErrorHandler:   p.failed,
 		ModifyResponse: received,
 		// The level is debug because disconnected clients and failed upstreams, which the
 		// messages report, are counted already.
