@@ -116,7 +116,7 @@ func (w *twin) late(now headgate.Instant, r *twinRequest, wait time.Duration) bo
 	if r.Class > Critical {
 		doubt = 1.8
 	}
-	return r.level != nil && now.Add(wait+r.need.time+time.Duration(doubt*float64(r.need.deviation))) > r.Deadline
+	return r.level != nil && r.level != w.predictor.all && now.Add(wait+r.need.time+time.Duration(doubt*float64(r.need.deviation))) > r.Deadline
 }
 
 // takes returns the time that the work takes to drain: 0 while the rate is unknown, at most 1 h.
