@@ -50,8 +50,25 @@ func (t *Throttler) hopeless(now headgate.Instant, r *Request, wait time.Duratio
 	if now.Add(wait) > r.Deadline {
 		return true
 	}
-	return t.late(now, r, wait) && !r.level.probe(now, t.searcher.eased)
+	return t.late(now, r, wait) && !r.level.probe(now, t.trust(), t.searcher.eased)
 }
+
+// trust is how long a service time is believed. A route whose requests are all refused because of a long
+// service time would never show that it has become faster, so after this time one request goes to the
+// service whatever the prediction is. With less than half of its bound, a service has time for more of
+// them, and the service times of a busier time say less.
+func (t *Throttler) trust() time.Duration {
+	calm := 2*t.inFlight < t.concurrency()
+	if t.config.Concurrency == 0 {
+		calm = 2*t.cpu < t.config.CPUInFlight
+	}
+	if calm {
+		return trustCalm
+	}
+	return trustBusy
+}
+
+const trustBusy, trustCalm = 5 * time.Second, 200 * time.Millisecond
 
 // late reports whether the answer probably comes after the deadline: by the mean service time
 // and a multiple of its mean deviation. The mean of all routes says too little about a route without
@@ -71,7 +88,7 @@ func (t *Throttler) late(now headgate.Instant, r *Request, wait time.Duration) b
 // The number of mean deviations beyond the mean that a service time is expected to take. Critical
 // requests get more benefit of the doubt. Decision record 23 has the figures of other values.
 const (
-	criticalDoubt  = 1.3
+	criticalDoubt  = 1.4
 	sheddableDoubt = 1.8
 )
 

@@ -34,14 +34,9 @@ type mean struct {
 	at                    headgate.Instant // of the last sample, or of the last probe
 }
 
-// trust is how long a service time is believed. A route whose requests are all refused because
-// of a long service time would never show that it has become faster, so after this time one
-// request goes to the service whatever the prediction is.
-const trust = 5 * time.Second
-
-// probe reports whether the level is due for a request that its prediction would refuse: after
-// trust, and once after the time from which the service has had less to do.
-func (m *mean) probe(now, eased headgate.Instant) bool {
+// probe reports whether the level is due for a request that its prediction would refuse: when it has
+// learned nothing for the time trust, and once after the time from which the service has had less to do.
+func (m *mean) probe(now headgate.Instant, trust time.Duration, eased headgate.Instant) bool {
 	return now.Sub(m.at) >= trust || m.at < eased && eased <= now
 }
 

@@ -169,3 +169,22 @@ func TestSlowRouteLeavesNewRoutes(t *testing.T) {
 		s.ends(fast, 0)
 	}
 }
+
+// Slow clients, whose requests hold their places for long, do not make an idle service refuse their route: the first
+// request after 200 ms shows that the route is fast.
+func TestSlowClientsLeaveTheirRoute(t *testing.T) {
+	s := storyOf(t, Config{Concurrency: 4})
+	for i := range 20 {
+		slow := "slow" + strconv.Itoa(i)
+		s.is(s.arrives(slow, "sheddable_plus a /upload", 60_000), slow+" goes")
+		s.after(3000)
+		s.ends(slow, 0)
+	}
+	s.after(200)
+	for i := range 10 {
+		fast := "fast" + strconv.Itoa(i)
+		s.is(s.arrives(fast, "sheddable_plus a /upload", 1000), fast+" goes")
+		s.after(10)
+		s.ends(fast, 0)
+	}
+}

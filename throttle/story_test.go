@@ -119,12 +119,15 @@ func TestQueueStory(t *testing.T) {
 // TestDeadlineStory: requests that cannot be answered in time are refused, at once or later.
 func TestDeadlineStory(t *testing.T) {
 	s := taught(t)
-	s.is(s.arrives("late", "critical A /long", 50), "late deadline") // It takes 100 ms.
+	s.is(s.arrives("probe", "critical teacher /long", 50), "probe goes") // After 3 s.
+	s.after(100)
+	s.is(s.ends("probe", 100), "")
+	s.is(s.arrives("late", "critical teacher /long", 50), "late deadline") // It takes 100 ms.
 	s.is(s.arrives("a", "critical A /long", 150), "a goes")
 	s.is(s.arrives("b", "critical B /long", 150), "b waits")
 	s.after(100)
 	s.is(s.ends("a", 100), "b deadline") // 50 ms are left.
-	s.is(s.arrives("past", "critical A /", 0), "past deadline")
+	s.is(s.arrives("past", "critical A /", -1), "past deadline")
 	s.now = s.now.Add(-time.Hour)
 	s.is(s.arrives("c", "critical A /", 1000), "c goes") // The clock stepped back.
 	s.is(s.ends("c", 10), "")
@@ -163,16 +166,27 @@ func TestCostlierThanTheQueue(t *testing.T) {
 	s.is(s.ends("a", 10), "b goes")
 }
 
-// TestProbeStory: a route that was slow once is tried again after 5 s. The answer of the trial replaces the mean.
+// TestProbeStory: a route that was slow once is tried again after 5 s, or 200 ms before a service with less than
+// half of its bound. The answer replaces the mean.
 func TestProbeStory(t *testing.T) {
 	s := taught(t)
+	if err := s.under.Configure(Config{Concurrency: 2}); err != nil {
+		t.Fatal(err)
+	}
+	s.is(s.arrives("running", "critical teacher /", 60_000), "running goes")
 	s.is(s.arrives("early", "critical teacher /long", 50), "early deadline")
 	s.after(2000) // 5 s after the last lesson.
 	s.is(s.arrives("a", "critical teacher /long", 50), "a goes")
+	s.after(100)
+	s.is(s.ends("a", 100), "")
+	s.is(s.ends("running", 10), "")
 	s.is(s.arrives("b", "critical teacher /long", 50), "b deadline")
-	s.after(10)
-	s.is(s.ends("a", 10), "")
+	s.after(200)
 	s.is(s.arrives("c", "critical teacher /long", 50), "c goes")
+	s.is(s.arrives("d", "critical teacher /long", 50), "d deadline")
+	s.after(10)
+	s.is(s.ends("c", 10), "")
+	s.is(s.arrives("e", "critical teacher /long", 50), "e goes")
 }
 
 // TestChangeMidway: a smaller limit waits for requests to end; a larger one admits at once.

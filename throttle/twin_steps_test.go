@@ -106,13 +106,18 @@ func (w *twin) full(r *twinRequest) bool {
 	return known && float64(w.Load().QueuedWork-r.need.work) > rate*w.config.PartOfDeadline*float64(w.config.Deadline)
 }
 
-// hopeless is the rule of the deadline, with the exception for a level that learned nothing for 5 s.
+// hopeless is the rule of the deadline, with the exception for a level that learned nothing for 5 s, or for
+// 200 ms while the service has less than half of its bound.
 func (w *twin) hopeless(now headgate.Instant, r *twinRequest, wait time.Duration) bool {
-	return now.Add(wait) > r.Deadline || w.late(now, r, wait) && now.Sub(r.level.state().at) < 5*time.Second
+	trust, l := 5*time.Second, w.Load()
+	if w.config.Concurrency > 0 && 2*l.InFlight < w.config.Concurrency || w.config.Concurrency == 0 && 2*l.CPU < w.config.CPUInFlight {
+		trust = 200 * time.Millisecond
+	}
+	return now.Add(wait) > r.Deadline || w.late(now, r, wait) && now.Sub(r.level.state().at) < trust
 }
 
 func (w *twin) late(now headgate.Instant, r *twinRequest, wait time.Duration) bool {
-	doubt := 1.3
+	doubt := 1.4
 	if r.Class > Critical {
 		doubt = 1.8
 	}
