@@ -31,8 +31,9 @@ type Stage interface {
 	Leave(p *Pass, o *Outcome)
 }
 
-// StreamStage is a Stage with a call for requests that become streams: upgraded connections and
-// gRPC streams. The stage can release its slot in that call. Leave still follows at the end.
+// StreamStage is a Stage with a call for requests that become streams: upgraded connections,
+// server-sent events and gRPC streams. The stage can release its slot in that call. Leave still
+// follows at the end.
 type StreamStage interface {
 	Stage
 	Stream(p *Pass)

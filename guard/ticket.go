@@ -333,7 +333,8 @@ func (t *Ticket) Stopped() bool {
 	return t.stopped
 }
 
-// Stream tells the stages that the request has become a stream.
+// Stream tells the stages that the request has become a stream. Call Stream at most once, after
+// Forward and before Done, and never at the same time as Done.
 func (t *Ticket) Stream() {
 	if t.set == nil {
 		return
