@@ -15,7 +15,7 @@ import (
 // serveTracked runs the next handler and ends the ticket with it. The ticket ends when the
 // handler returns, or when a connection that the handler hijacked is closed.
 func serveTracked(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *http.Request) {
-	a := &trackedWriter{ResponseWriter: w, ticket: t, reported: fields.Report(t.Facts())}
+	a := &trackedWriter{ResponseWriter: w, ticket: t, reported: fields.Report(t.Facts()), streams: fields.DetectStream(t)}
 	end := guard.Panicked
 	defer func() { a.finish(end) }()
 	next.ServeHTTP(a.writer(), r)
@@ -30,6 +30,7 @@ type trackedWriter struct {
 
 	ticket   *guard.Ticket
 	reported fields.Reported
+	streams  fields.StreamDetector
 	status   int
 	hijacked bool
 }
@@ -102,18 +103,20 @@ func (a *trackedWriter) answers(status int) {
 	if a.status == 0 {
 		a.status = status
 		a.reported.Take(a.Header())
+		a.streams.Header(a.Header())
 	}
 }
 
 // detach records that the handler now owns the connection.
 func (a *trackedWriter) detach() {
 	a.hijacked, a.status = true, http.StatusSwitchingProtocols
-	a.ticket.Stream()
+	a.streams.Stream()
 }
 
 // Write implements http.ResponseWriter.
 func (a *trackedWriter) Write(b []byte) (int, error) {
 	a.answers(http.StatusOK)
+	a.streams.Body(b)
 	return a.ResponseWriter.Write(b)
 }
 
@@ -132,10 +135,10 @@ type trackedConn struct{ *trackedWriter }
 // ReadFrom implements io.ReaderFrom, so that files are sent without a copy.
 func (a trackedConn) ReadFrom(from io.Reader) (int64, error) {
 	a.answers(http.StatusOK)
-	if inner, ok := a.ResponseWriter.(io.ReaderFrom); ok {
+	if inner, ok := a.ResponseWriter.(io.ReaderFrom); ok && !a.streams.Counts() {
 		return inner.ReadFrom(from)
 	}
-	return io.Copy(struct{ io.Writer }{a.ResponseWriter}, from)
+	return io.Copy(struct{ io.Writer }{a.trackedWriter}, from)
 }
 
 // Hijack implements http.Hijacker. Afterwards the ticket ends when the connection closes.

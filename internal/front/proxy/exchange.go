@@ -21,6 +21,7 @@ type exchange struct {
 	ticket   *guard.Ticket // set for a forwarded request whose end a stage waits for, else nil
 	left     func() error  // set with ticket; returns an error if the client has disconnected
 	reported fields.Reported
+	streams  fields.StreamDetector
 	body     *body  // nil if the client sends no body
 	place    *place // nil in tests without a Server
 
@@ -84,7 +85,7 @@ func (p *Proxy) done(x *exchange) {
 	}
 	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.left = nil, nil, nil, nil, nil, nil
 	x.decision.Reset()
-	x.reported = fields.Reported{}
+	x.reported, x.streams = fields.Reported{}, fields.StreamDetector{}
 	x.status, x.end, x.written, x.interim, x.finished = 0, guard.Answered, 0, 0, false
 	p.pool.Put(x)
 }
@@ -101,7 +102,7 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 			_ = conn.Close()
 		}
 	}()
-	x.ticket.Stream()
+	x.streams.Stream()
 	notified = true
 	return conn, in, nil
 }
@@ -127,6 +128,7 @@ func (x *exchange) WriteHeader(status int) {
 		if x.body != nil {
 			x.body.answered()
 		}
+		x.streams.Header(x.Header())
 		x.decision.Announce(x.settings.style, x.Header())
 		if x.stream {
 			x.boundBody()
@@ -159,6 +161,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
 	}
+	x.streams.Body(b)
 	x.written += len(b)
 	if x.stream || x.written > firstWrite {
 		x.startWrite()

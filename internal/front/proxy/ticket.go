@@ -15,6 +15,7 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 		return r
 	}
 	x.left, x.reported = r.Context().Err, fields.Report(x.ticket.Facts())
+	x.streams = fields.DetectStream(x.ticket)
 	ctx := x.ticket.Context(r.Context())
 	if _, upgrades := r.Header["Upgrade"]; upgrades {
 		ctx = context.WithValue(ctx, upgradingKey{}, x)
