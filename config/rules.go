@@ -96,6 +96,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.outline.field("fallback").dependent()
 	s.checkLocal(r, all)
 	prefetch := s.rulePrefetch(r, sh, all)
+	s.checkInFlightAlone(r, excess)
 	s.checkFits(r, all)
 	s.end()
 	return prefetch, !s.merged

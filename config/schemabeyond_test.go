@@ -19,7 +19,9 @@ var beyondSchemaNames = map[string]string{
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
 		burst-thousands fair-share-anonymous-boolean fair-share-capacity-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
 	"between fields: what one field means for another, in one section or across the file": `
-		count-with-ban count-with-delay count-with-leaky-bucket count-without-limits in-flight-on-memcached in-flight-ttl-alone
+		count-with-ban count-with-delay count-with-leaky-bucket count-without-limits
+		in-flight-alone-with-degrade in-flight-alone-with-delay in-flight-alone-with-fields-of-limits
+		in-flight-alone-with-prefetch in-flight-and-overrides-with-burst in-flight-on-memcached in-flight-ttl-alone
 		rule-name-of-in-flight settle-too-much-for-redis settle-with-prefetch
 		admin-listen-is-the-proxy admin-listen-twice ban-after-below-an-override ban-after-below-the-limit
 		ban-after-below-the-limit-in-longer-time ban-of-a-limit-of-zero burst-of-a-limit-of-zero
