@@ -34,6 +34,8 @@ func (s *section) ban(r *guard.Rule, all []limits) {
 			r.Ban.After = l.policies[0].Limit
 			b.checkAfter(v, r, all)
 		}
+	case s.inFlightAlone() && !b.blamed(b.pathOf("after")):
+		s.fault(b.self, "counts by the rule's first limit, and there is none", "write after: 2500/20m in it, or give the rule limits")
 	case len(all[0].policies) > 0 && all[0].policies[0].Limit.Count == 0 && !b.blamed(b.pathOf("after")):
 		s.fault(b.self, fmt.Sprintf("has no effect with %s, which allows no request", all[0].policies[0].Limit),
 			"remove it, or raise the limit")

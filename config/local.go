@@ -18,6 +18,9 @@ func (s *section) checkLocal(r *guard.Rule, all []limits) {
 		for _, f := range check.Local(r, share, check.EachLimit(r, s.self.path, located(all), s.blamed)) {
 			s.fault(s.limitAt(f.Path, all), f.Problem, f.Fix)
 		}
+		if !s.blamed(s.pathOf("in_flight")) {
+			s.noteAll(check.LocalInFlight(r, s.self.path, share))
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ var beyondSchemaNames = map[string]string{
 		prefetch-hold-too-short fair-share-cycle-too-long fair-share-cycle-too-short fair-share-cycle-zero
 		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much`,
 	"the throttle: fields that need or exclude each other, and names that the throttle uses": `
-		throttle-deadlines throttle-header-of-a-rule throttle-missing-limit throttle-rule-of-this-name
+		throttle-deadlines throttle-header-of-a-rule throttle-max-deadline-below-the-default throttle-missing-limit throttle-rule-of-this-name
 		throttle-search-below throttle-search-bounds throttle-search-of-cpu
 		throttle-search-without-work throttle-tenant-without-keys throttle-two-limits`,
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
@@ -24,7 +24,8 @@ var beyondSchemaNames = map[string]string{
 		in-flight-alone-with-prefetch in-flight-and-overrides-with-burst in-flight-on-memcached in-flight-ttl-alone
 		rule-name-of-in-flight settle-too-much-for-redis settle-with-prefetch
 		admin-listen-is-the-proxy admin-listen-twice ban-after-below-an-override ban-after-below-the-limit
-		ban-after-below-the-limit-in-longer-time ban-of-a-limit-of-zero burst-of-a-limit-of-zero
+		ban-after-below-the-limit-in-longer-time ban-of-a-limit-of-zero ban-of-in-flight-alone
+		local-share-of-a-ban-of-in-flight-too-little local-share-of-in-flight-too-little burst-of-a-limit-of-zero
 		cost-above-an-override cost-above-burst front-log-access-file-beside-off
 		front-log-access-file-without-access front-request-id-of-a-rule front-request-id-of-the-throttle
 		front-tls-cert-without-key

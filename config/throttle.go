@@ -139,8 +139,18 @@ func (s *section) throttleNeeds(t *throttler.Config) {
 			s.fault(v, "takes the place of concurrency, which is set too", "remove one of them")
 		}
 	}
-	if v, ok := s.given("deadline"); ok && t.Deadline > t.MaxDeadline {
+	s.throttleDeadlines(t)
+}
+
+// throttleDeadlines reports a deadline above max_deadline, at the one of both that is given.
+func (s *section) throttleDeadlines(t *throttler.Config) {
+	if t.Deadline <= t.MaxDeadline {
+		return
+	}
+	if v, ok := s.given("deadline"); ok {
 		s.fault(v, "is above max_deadline, "+field.FormatDuration(t.MaxDeadline), "lower it, or raise max_deadline")
+	} else if v, ok := s.given("max_deadline"); ok {
+		s.fault(v, "is below the default deadline, "+field.FormatDuration(t.Deadline), "raise it, or set a lower deadline")
 	}
 }
 

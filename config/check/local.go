@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/field"
@@ -30,20 +31,31 @@ func EachLimit(r *guard.Rule, path string, sets [][]Limit, blamed Blamed) iter.S
 					return
 				}
 			}
-			if r.Ban.For == 0 || len(set) == 0 || blamed(path+".ban") {
+			ban, found := banOf(r, set)
+			if !found || bans[ban] || blamed(path+".ban") {
 				continue
 			}
-			if ban := BanPolicy(r, []headgate.Policy{set[0].Policy}); !bans[ban] {
-				bans[ban] = true
-				if !yield(Limit{ban, path + ".ban.after"}) {
-					return
-				}
+			bans[ban] = true
+			if !yield(Limit{ban, path + ".ban.after"}) {
+				return
 			}
 		}
 		if r.Exceed.Hard.Limit.Per > 0 && !blamed(path+".on_exceed") {
 			yield(Limit{r.Exceed.Hard, path + ".on_exceed.hard"})
 		}
 	}
+}
+
+// banOf returns the ban of a rule with a set of limits. Without a limit, only a ban with After counts.
+func banOf(r *guard.Rule, set []Limit) (ban headgate.Policy, found bool) {
+	if r.Ban.For == 0 || len(set) == 0 && r.Ban.After.Per == 0 {
+		return headgate.Policy{}, false
+	}
+	var first []headgate.Policy
+	if len(set) > 0 {
+		first = append(first, set[0].Policy)
+	}
+	return BanPolicy(r, first), true
 }
 
 // Local finds the first limit that one instance cannot count by itself while the shared store is
@@ -62,6 +74,28 @@ func Local(r *guard.Rule, share int, limits iter.Seq[Limit]) []Finding {
 		}
 	}
 	return nil
+}
+
+// LocalInFlight finds a bound of requests in flight of which this instance's part is less than one
+// request. path is that of the rule.
+func LocalInFlight(r *guard.Rule, path string, share int) []Finding {
+	if r.Fallback != guard.FallbackLocal || r.InFlight == 0 {
+		return nil
+	}
+	// The part of a window's count is rounded as the part of this bound.
+	_, err := guard.LocalPolicy(headgate.Policy{
+		Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: r.InFlight, Per: time.Second},
+	}, share)
+	little, found := errors.AsType[*guard.ShareError](err)
+	if !found {
+		return nil
+	}
+	return []Finding{{
+		Path: path + ".in_flight",
+		Problem: fmt.Sprintf("%d%% of %d, which this instance counts by itself with fallback local, is less than one request",
+			share, r.InFlight),
+		Fix: fmt.Sprintf("raise local_share to %d%%, or use fallback: deny", little.Least),
+	}}
 }
 
 func localFinding(l Limit, share int, err error) Finding {
