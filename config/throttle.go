@@ -117,11 +117,16 @@ func (s *section) tenant(t *throttler.Config, c *Config) {
 		return
 	}
 	part, err := rule.ParsePart(v.text())
-	if err != nil {
+	switch {
+	case err != nil:
 		s.parseFault(v, err)
-		return
+	case part.String() == "all" && c.FairShare != nil:
+		s.fault(v, "all is one tenant, but the throttle needs several", "remove tenant: without it the client of fair_share is the tenant")
+	case part.String() == "all":
+		s.fault(v, "all is one tenant, but the throttle needs several", "remove tenant: without it all requests have one tenant")
+	default:
+		t.Tenant = part
 	}
-	t.Tenant = part
 }
 
 // throttleNeeds reports limits that are missing, or both given, and deadlines that exclude each
