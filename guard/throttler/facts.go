@@ -31,9 +31,13 @@ func (c *Config) timeLeft(p *guard.Pass, trusted bool, call time.Duration) time.
 	return left
 }
 
-// stated returns the value of a header, if the request may state it.
+// stated returns the value of a header, if the request may state it. Of several lines, none counts: a
+// trusted peer that adds its own line leaves the line of its client before it.
 func stated(req *headgate.Request, name string, may bool) (string, bool) {
 	if !may || req.Header == nil {
+		return "", false
+	}
+	if all, ok := req.Header.(headgate.Lines); ok && len(all.Lines(name)) > 1 {
 		return "", false
 	}
 	text, ok := req.Header.Lookup(name)

@@ -85,7 +85,7 @@ func (s *service) sendTo(path, name, takes, peer string, headers ...string) {
 	r := httptest.NewRequestWithContext(s.Context(), http.MethodGet, path+"?name="+name+"&takes="+takes+"&work=1ms", http.NoBody)
 	r.RemoteAddr = peer
 	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
+		r.Header.Add(headers[i], headers[i+1])
 	}
 	go s.receive(name, r)
 	synctest.Wait()
@@ -158,6 +158,27 @@ func TestOrderAndHeaders(t *testing.T) {
 160: liar gets 200
 160: call starts: sheddable_plus, 240 ms left, grpc-timeout 240m
 210: call gets 200`)
+	})
+}
+
+// TestStatedTwice: of several lines of a header, the first may be that of a client whose request a trusted
+// peer has forwarded. None of them counts.
+func TestStatedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, oneAtATime())
+		s.send("class", "1ms", trustedPeer, throttler.FieldCriticality, "critical_plus", throttler.FieldCriticality, "sheddable")
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // In a bubble.
+		s.send("deadline", "1ms", trustedPeer, throttler.FieldTimeout, "400", throttler.FieldTimeout, "20")
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // In a bubble.
+		s.send("call", "1ms", "192.0.2.1:1", "Grpc-Timeout", "400m", "Grpc-Timeout", "20m")
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // In a bubble.
+		s.tells(`
+0: class starts: sheddable_plus, 500 ms left
+1: class gets 200
+100: deadline starts: sheddable_plus, 500 ms left
+101: deadline gets 200
+200: call starts: sheddable_plus, 500 ms left
+201: call gets 200`)
 	})
 }
 
