@@ -54,9 +54,10 @@ func setForwarded(pr *httputil.ProxyRequest, trusts func(netip.Addr) bool) {
 
 // dropSpoofedHeaders removes the headers in which a peer names its user, unless the peer
 // is trusted. From every peer it removes names that a CGI-like service would confuse
-// with these headers, with X-Forwarded headers, or with headers that a rule reads.
-// X_Forwarded_For, for example, can be confused with X-Forwarded-For.
-func dropSpoofedHeaders(out http.Header, from netip.Addr, id *rule.Identity, read []string) {
+// with these headers, with X-Forwarded headers, with headers that a rule reads, or with
+// marks. X_Forwarded_For, for example, can be confused with X-Forwarded-For. The marks in
+// out are the guard's own.
+func dropSpoofedHeaders(out http.Header, from netip.Addr, id *rule.Identity, read, marks []string) {
 	var users []string
 	if id != nil {
 		users = id.UserIPHeaders
@@ -72,13 +73,13 @@ func dropSpoofedHeaders(out http.Header, from netip.Addr, id *rule.Identity, rea
 		}
 	}
 	for name := range out {
-		plain := plainName(name)
-		if plain == name {
+		if plainName(name) == name {
 			continue
 		}
-		same := func(reserved string) bool { return name != reserved && plain == plainName(reserved) }
+		same := func(reserved string) bool { return name != reserved && confusable(name, reserved) }
 		if slices.ContainsFunc(forwardedNames, same) || slices.ContainsFunc(users, same) ||
-			slices.ContainsFunc(read, same) && !slices.Contains(read, name) {
+			slices.ContainsFunc(read, same) && !slices.Contains(read, name) ||
+			slices.ContainsFunc(marks, same) && !slices.Contains(marks, name) {
 			delete(out, name)
 		}
 	}

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/throttle"
 )
 
 // TestDropSpoofedHeaders checks that an untrusted peer cannot name a user to the service.
@@ -25,7 +28,7 @@ func TestDropSpoofedHeaders(t *testing.T) {
 			"X-Real-User-Ip": {"192.0.2.9"}, "X_real_user_ip": {"6.6.6.6"}, "X-Other_name": {"a"},
 			"X-Client-Id": {"a"}, "X_client_id": {"b"}, "X.Client.Id": {"c"}, "X_Team": {"d"}, "X-Team": {"e"},
 		}
-		dropSpoofedHeaders(out, netip.MustParseAddr(from), id, []string{"X-Client-Id", "X_Team"})
+		dropSpoofedHeaders(out, netip.MustParseAddr(from), id, []string{"X-Client-Id", "X_Team"}, nil)
 		var left []string
 		for name := range out {
 			left = append(left, name)
@@ -35,8 +38,46 @@ func TestDropSpoofedHeaders(t *testing.T) {
 		}
 	}
 	out := http.Header{"X_forwarded_for": {"6.6.6.6"}}
-	if dropSpoofedHeaders(out, netip.Addr{}, nil, nil); len(out) != 0 {
+	if dropSpoofedHeaders(out, netip.Addr{}, nil, nil, nil); len(out) != 0 {
 		t.Errorf("without an identity the service sees %v", out)
+	}
+}
+
+func TestConfusable(t *testing.T) {
+	names := []string{"X-Level", "X_level", "X.level", "X~level", "X-Other", "X-Levels", "X1level", "Xxlevel", "X-Leve1"}
+	for _, a := range names {
+		for _, b := range names {
+			if got, want := confusable(a, b), plainName(a) == plainName(b); got != want {
+				t.Errorf("%s and %s: %v, want %v", a, b, got, want)
+			}
+		}
+	}
+}
+
+// TestSpoofedMarks checks that no client can send a name that the service may confuse with a header of a
+// stage or of a rule.
+func TestSpoofedMarks(t *testing.T) {
+	stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 1}, Class: throttle.SheddablePlus})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(guard.Config{Stages: []guard.Stage{stage}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen http.Header
+	f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header }), func(c *Config) { c.Guard = g })
+	got := talk(t, strings.TrimPrefix(f.url, "http://"), "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"+
+		"Headgate.Criticality: critical\r\nHeadgate-Criticality: critical\r\nheadgate~timeout: 1\r\nHeadgate_Timeout: 1\r\n"+
+		"Grpc.Timeout: 1S\r\nHeadgate.Warning: forged\r\nX.Other: kept\r\n\r\n")
+	if !strings.Contains(got, "200 OK") || seen.Get("X.other") != "kept" {
+		t.Fatalf("got %q, and the service %v", got, seen)
+	}
+	for name, values := range seen {
+		own := name == throttler.FieldCriticality && slices.Equal(values, []string{"sheddable_plus"}) || name == throttler.FieldTimeout
+		if plain := plainName(name); !own && (strings.HasPrefix(plain, "Headgate-") || plain == "Grpc-Timeout") {
+			t.Errorf("the service sees %s: %q", name, values)
+		}
 	}
 }
 

@@ -67,6 +67,22 @@ func plainName(name string) string {
 	return http.CanonicalHeaderKey(string(plain))
 }
 
+// confusable reports whether two names have one plainName. It does not allocate: there may be
+// many names and many marks.
+func confusable(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if x, y := a[i], b[i]; x|0x20 != y|0x20 && !(separates(x) && separates(y)) {
+			return false
+		}
+	}
+	return true
+}
+
+func separates(c byte) bool { return c == '-' || isMark(c) }
+
 // isMark reports whether c is not a letter, a digit or a dash.
 func isMark(c byte) bool {
 	return c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z')

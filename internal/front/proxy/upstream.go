@@ -66,7 +66,7 @@ func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 	}
 	id := s.proxy.guard.Identity()
 	setForwarded(pr, id.Trusts)
-	dropSpoofedHeaders(pr.Out.Header, peer(pr.In.RemoteAddr), id, s.proxy.guard.Reads().Headers)
+	dropSpoofedHeaders(pr.Out.Header, peer(pr.In.RemoteAddr), id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
 }
 
 // refuseTunnels removes an Upgrade to a protocol that carries requests. Examples
