@@ -189,8 +189,8 @@ func (a *Answer) Reads() *rule.Reads {
 	return &a.begun.reads
 }
 
-// Marks lists the headers that tell a service about decisions, and the names that a service may take
-// for them (X_level for X-Level), in canonical spelling. A front removes such headers of clients.
+// Marks lists the headers that tell a service about decisions, the private fields of stages, and the
+// names that a service may take for them (X_level for X-Level), in canonical spelling. A front removes such headers of clients.
 // The caller must not change the list.
 func (g *Guard) Marks() []string {
 	if s := g.now(); s != nil {

@@ -54,7 +54,8 @@ type Facts struct {
 	// canonical spelling.
 	Answer []string
 	// Private are those names of Answer that are for the stage alone: fronts remove them before
-	// the answer reaches the client.
+	// the answer reaches the client. Fronts also remove them from requests, because a service may
+	// echo what a client sends.
 	Private []string
 	// Headers are the names, in canonical spelling, of the headers that the stage adds to the
 	// forwarded request. The same headers from a client are removed.
@@ -157,7 +158,7 @@ func (s *set) prepareStages() error {
 				return fmt.Errorf("guard: stage %q: %w", r.Name, err)
 			}
 		}
-		for _, name := range facts.Headers {
+		for _, name := range slices.Concat(facts.Headers, facts.Private) {
 			s.marks = append(s.marks, spellings(name)...)
 		}
 	}

@@ -2,6 +2,9 @@ package fields
 
 import (
 	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/guard"
 )
@@ -34,6 +37,28 @@ func (r *Reported) Take(h http.Header) {
 		delete(h, name)
 		delete(h, http.TrailerPrefix+name)
 	}
+	if len(r.facts.Private) > 0 && len(h["Trailer"]) > 0 {
+		r.unannounce(h)
+	}
+}
+
+// unannounce removes the names of private fields from the announcement of trailers.
+func (r *Reported) unannounce(h http.Header) {
+	private := func(name string) bool {
+		return slices.Contains(r.facts.Private, textproto.CanonicalMIMEHeaderKey(strings.Trim(name, " \t")))
+	}
+	var kept []string
+	for _, line := range h["Trailer"] {
+		names := slices.DeleteFunc(strings.Split(line, ","), private)
+		if len(names) > 0 {
+			kept = append(kept, strings.Trim(strings.Join(names, ","), " \t"))
+		}
+	}
+	if len(kept) == 0 {
+		delete(h, "Trailer")
+		return
+	}
+	h["Trailer"] = kept
 }
 
 // Lookup is the lookup of a guard.Outcome. It is nil if stages read nothing.

@@ -29,6 +29,14 @@ func TestReported(t *testing.T) {
 	if !maps.Equal(got, map[string]string{"X-Work": "4", "X-Own": "2"}) || len(h) != 2 {
 		t.Errorf("stages read %v, and the answer has %v", got, h)
 	}
+	for sent, want := range map[string]string{
+		"X-Work": "", "X-Sum, x-work": "X-Sum", " X-work ,X-Sum,X-Other": "X-Sum,X-Other", "X-Sum, X-Other": "X-Sum, X-Other",
+	} {
+		announced := http.Header{"Trailer": {sent}}
+		if r.Take(announced); announced.Get("Trailer") != want || (want == "") != (len(announced) == 0) {
+			t.Errorf("a service announces %q, and the client sees %v, want %q", sent, announced, want)
+		}
+	}
 	none := fields.Report(guard.Facts{})
 	if none.Take(h); none.Lookup() != nil || len(h) != 2 {
 		t.Error("without stages, something is read")

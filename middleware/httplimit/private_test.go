@@ -63,6 +63,27 @@ func TestPrivateFieldsOfHints(t *testing.T) {
 	}
 }
 
+// TestPrivateFieldsOfRequests checks that a service does not see a field of answers that a client sends: a
+// service that echoes it would tell the stage what the client wants.
+func TestPrivateFieldsOfRequests(t *testing.T) {
+	s := reporting{make(chan string, 1)}
+	g, err := guard.New(guard.Config{Stages: []guard.Stage{s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httplimit.New(g, httplimit.Options{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["X-Work"] = r.Header["X-Work"]
+		w.Header()["X-Seen"] = r.Header["X_work"]
+	}))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+	r.Header = http.Header{"X-Work": {"cpu=1h"}, "X_work": {"cpu=1h"}}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if read := <-s.read; read != "" || len(w.Header()["X-Seen"]) > 0 {
+		t.Errorf("the stage read %q, and the service saw %q", read, w.Header()["X-Seen"])
+	}
+}
+
 // headerOf makes a request with a context, and gives the header of the answer.
 func headerOf(ctx context.Context, t *testing.T, server *httptest.Server) http.Header {
 	t.Helper()

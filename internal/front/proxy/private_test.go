@@ -16,6 +16,27 @@ func (*reporting) Facts() guard.Facts {
 	return guard.Facts{Answer: []string{"X-Work"}, Private: []string{"X-Work"}}
 }
 
+// TestPrivateFieldsOfTrailers checks that a field for a stage reaches no client in a trailer, and that the
+// announcement does not name it.
+func TestPrivateFieldsOfTrailers(t *testing.T) {
+	g, err := guard.New(guard.Config{Stages: []guard.Stage{new(reporting)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, announced := range []string{"X-Work", "X-Work, X-Sum"} {
+		f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", announced)
+			_, _ = io.WriteString(w, "body")
+			w.Header().Set("X-Work", "cpu=1s")
+			w.Header().Set("X-Sum", "1")
+		}), func(c *Config) { c.Guard = g })
+		got := talk(t, strings.TrimPrefix(f.url, "http://"), "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		if strings.Contains(got, "X-Work") || strings.Contains(got, "X-Sum: 1") != strings.Contains(announced, "X-Sum") {
+			t.Errorf("announced %q: got %q", announced, got)
+		}
+	}
+}
+
 // TestPrivateFieldsOfEarlyResponses checks that a field for a stage reaches no client in an informational
 // response, or in one that upgrades the connection.
 func TestPrivateFieldsOfEarlyResponses(t *testing.T) {

@@ -55,7 +55,7 @@ func TestConfusable(t *testing.T) {
 }
 
 // TestSpoofedMarks checks that no client can send a name that the service may confuse with a header of a
-// stage or of a rule.
+// stage or of a rule, or with the field of answers that is for a stage alone.
 func TestSpoofedMarks(t *testing.T) {
 	stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 1}, Class: throttle.SheddablePlus})
 	if err != nil {
@@ -69,7 +69,7 @@ func TestSpoofedMarks(t *testing.T) {
 	f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header }), func(c *Config) { c.Guard = g })
 	got := talk(t, strings.TrimPrefix(f.url, "http://"), "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"+
 		"Headgate.Criticality: critical\r\nHeadgate-Criticality: critical\r\nheadgate~timeout: 1\r\nHeadgate_Timeout: 1\r\n"+
-		"Grpc.Timeout: 1S\r\nHeadgate.Warning: forged\r\nX.Other: kept\r\n\r\n")
+		"Grpc.Timeout: 1S\r\nHeadgate.Warning: forged\r\nHeadgate-Work: cpu=1h\r\nHeadgate.Work: cpu=1h\r\nX.Other: kept\r\n\r\n")
 	if !strings.Contains(got, "200 OK") || seen.Get("X.other") != "kept" {
 		t.Fatalf("got %q, and the service %v", got, seen)
 	}
