@@ -27,10 +27,18 @@ func LimitOf(row string) throttle.Config {
 }
 
 // Misses lists what a run of the throttle does not reach. hasBars is false for rows without
-// required figures.
-func Misses(row string, f Figures) (misses []string, hasBars bool) {
+// required figures. part is 1, or less for a limit that has to find itself.
+func Misses(row string, f Figures, part float64) (misses []string, hasBars bool) {
 	b, hasBars := bars()[row]
-	return b.misses(f), hasBars
+	return b.times(part).misses(f), hasBars
+}
+
+// times returns the bar with a part of its figures, and with longer times.
+func (b bar) times(part float64) bar {
+	longer := func(d time.Duration) time.Duration { return time.Duration(float64(d) / part) }
+	return bar{
+		part * b.goodput, part * b.critical, part * b.worstTenant, part * b.jain, part * b.worstPart, longer(b.p99), longer(b.recovered),
+	}
 }
 
 // bar is the least that one run must reach. Zero fields are not checked.

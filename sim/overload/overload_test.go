@@ -32,7 +32,7 @@ func TestBars(t *testing.T) {
 	t.Parallel()
 	for _, row := range []string{"bimodal 0.9", "bimodal 2", "bimodal 5", "hidden", "drop", "burst", "abuse", slowByCPU} {
 		f := run(t, rowNamed(t, row), 1, NewThrottled(LimitOf(row)))
-		misses, _ := Misses(row, f)
+		misses, _ := Misses(row, f, 1)
 		for _, miss := range misses {
 			t.Errorf("%s: %s", row, miss)
 		}
@@ -46,7 +46,7 @@ func TestCollapse(t *testing.T) {
 	s := rowNamed(t, "bimodal 2")
 	for name, design := range map[string]NewDesign{"open": NewOpen(), "queue": NewQueue(16, 1000)} {
 		f := run(t, s, 1, design)
-		if misses, _ := Misses(s.Name, f); f.Goodput > 0.6 || len(misses) == 0 {
+		if misses, _ := Misses(s.Name, f, 1); f.Goodput > 0.6 || len(misses) == 0 {
 			t.Errorf("%s: goodput is %.3f: the scenario overloads nothing", name, f.Goodput)
 		}
 	}
