@@ -90,6 +90,7 @@ func New(c Config) (*Guard, error) {
 		return nil, err
 	}
 	g.commit(s)
+	applyStages(nil, s.config.Stages)
 	return g, nil
 }
 
@@ -136,12 +137,20 @@ type Prepared struct{ set *set }
 
 // Commit applies the Config, as Reload does. Commit cannot fail.
 func (p *Prepared) Commit() {
+	former := p.replace()
+	applyStages(former.config.Stages, p.set.config.Stages) // Without the lock: stages may resume requests.
+}
+
+// replace makes the set the current one, and returns the former one.
+func (p *Prepared) replace() *set {
 	g, s := p.set.guard, p.set
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
+	former := g.now()
 	g.commit(s)
 	g.state.forgetRules(s.config.Rules)
 	g.state.bans.followRules(s.config.Rules)
+	return former
 }
 
 // Discard releases the limits that were prepared.

@@ -46,6 +46,16 @@ type ForwardStage interface {
 	Forward(p *Pass)
 }
 
+// ReloadStage is a Stage with calls for changes of a guard's Config. Both calls may resume requests.
+type ReloadStage interface {
+	Stage
+	// Apply is called when a Config with the stage takes effect, by New or by a reload.
+	Apply()
+	// Remove is called on a stage of the former Config when a Config takes effect that has no
+	// stage with this name.
+	Remove()
+}
+
 // Facts are what a Stage must know, and what it may do.
 type Facts struct {
 	// Request are the facts about a sender that Enter reads.
@@ -135,6 +145,21 @@ type StageObserver interface {
 	ObserveStage(r *Result)
 	// ObserveEnd gets the end of each request of a Config with Stages.
 	ObserveEnd(o *Outcome)
+}
+
+// applyStages tells the stages of a former and of the current Config that the latter has taken effect.
+func applyStages(former, current []Stage) {
+	for _, stage := range former {
+		named := func(other Stage) bool { return other.Rule().Name == stage.Rule().Name }
+		if removed, ok := stage.(ReloadStage); ok && !slices.ContainsFunc(current, named) {
+			removed.Remove()
+		}
+	}
+	for _, stage := range current {
+		if applied, ok := stage.(ReloadStage); ok {
+			applied.Apply()
+		}
+	}
 }
 
 // prepareStages reads the descriptions and facts of the Stages of the Config.

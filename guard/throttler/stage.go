@@ -20,7 +20,7 @@ type Stage struct {
 
 	config  Config
 	classes *rule.Index // of Config.Classes; nil without entries
-	version uint64      // The latest version that a request has entered decides on the limits.
+	version uint64      // The latest version that a guard uses decides on the limits.
 }
 
 // service is what all stages before one service have in common.
@@ -37,6 +37,7 @@ type service struct {
 	numbers   names  // milliseconds in headers
 	text      []byte // of the request that enters
 	found     []int  // the entries of Config.Classes that it matches
+	queue     waiting
 	free      *entry
 	freed     int
 	stats     Stats
@@ -46,13 +47,14 @@ type service struct {
 type entry struct {
 	throttle.Request
 
-	handle guard.Handle
-	timer  wheel.Entry
-	next   *entry // in the list of free entries
-	since  headgate.Instant
-	call   time.Duration // its grpc-timeout; 0 without one
-	queued bool
-	stream bool // keeps its slot, and teaches nothing
+	handle         guard.Handle
+	timer          wheel.Entry
+	next           *entry // in the list of free entries
+	since          headgate.Instant
+	call           time.Duration // its grpc-timeout; 0 without one
+	queued         bool          // in service.queue
+	later, earlier *entry        // the neighbours there
+	stream         bool          // keeps its slot, and teaches nothing
 }
 
 // resumption is a request whose wait has ended. It is a copy: the entry may serve another request
@@ -81,7 +83,7 @@ func New(c Config) (*Stage, error) {
 }
 
 // With returns a Stage with another configuration and the same service, for the next guard.Config.
-// Requests keep their places. The limits change when the first request enters the new Stage, so a
+// Requests keep their places. The limits change when a guard begins to use the new Stage (Apply), so a
 // reload that is given up changes nothing. The Clock stays.
 func (s *Stage) With(c Config) (*Stage, error) {
 	c.Clock = s.clock
@@ -96,17 +98,6 @@ func (s *Stage) With(c Config) (*Stage, error) {
 	defer s.mu.Unlock()
 	s.versions++
 	return &Stage{service: s.service, config: c, classes: classes, version: s.versions}, nil
-}
-
-// apply gives the throttler the limits of the latest stage, and lists the requests that go on
-// under them. The caller holds mu.
-func (s *Stage) apply(now headgate.Instant, list []resumption) []resumption {
-	if s.version <= s.applied {
-		return list
-	}
-	s.applied = s.version
-	_ = s.throttler.Configure(s.config.Config) // Config.check has found the faults.
-	return s.next(now, list)
 }
 
 // Config returns the configuration, with its defaults.
@@ -133,7 +124,6 @@ func (s *Stage) Enter(p *guard.Pass) headgate.Decision {
 	var room [4]resumption
 	s.mu.Lock()
 	now := s.now()
-	ended := s.apply(now, room[:0])
 	e := s.entry()
 	s.read(e, p, now)
 	v := s.throttler.Arrive(now, &e.Request)
@@ -143,13 +133,13 @@ func (s *Stage) Enter(p *guard.Pass) headgate.Decision {
 		s.stats.refused(&e.Request)
 		s.release(e)
 	case headgate.Wait:
-		e.queued = true
+		s.queue.add(e)
 		s.timers.Start(&e.timer, e.Deadline.Sub(now))
 		p.Value = e
 	case headgate.Allow:
 		p.Value = e
 	}
-	ended = s.next(now, ended)
+	ended := s.next(now, room[:0])
 	s.mu.Unlock()
 	resume(ended)
 	return d
@@ -191,7 +181,7 @@ func (s *service) next(now headgate.Instant, list []resumption) []resumption {
 			continue
 		}
 		s.timers.Stop(&e.timer)
-		if e.queued = false; v == headgate.Deny {
+		if s.queue.remove(e); v == headgate.Deny {
 			s.stats.refused(r)
 		} else {
 			s.stats.waited(now.Sub(e.since))
@@ -261,7 +251,7 @@ func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
 	now := s.now()
 	if e.queued {
 		s.timers.Stop(&e.timer)
-		e.queued = false
+		s.queue.remove(e)
 	}
 	if e.stream {
 		ended.Lesson = throttle.LearnNothing

@@ -27,6 +27,7 @@ type service struct {
 	*testing.T
 
 	stage   *throttler.Stage
+	guard   *guard.Guard
 	handler http.Handler
 	began   time.Time
 
@@ -48,7 +49,7 @@ func newService(t *testing.T, c throttler.Config) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{T: t, stage: stage, began: time.Now()}
+	s := &service{T: t, stage: stage, guard: g, began: time.Now()}
 	s.handler = httplimit.New(g, httplimit.Options{})(http.HandlerFunc(s.serve))
 	return s
 }
@@ -361,8 +362,8 @@ func TestStreamsTeachNothing(t *testing.T) {
 	})
 }
 
-// TestWith: the next stage has the same requests. Its limits take effect when it gets a request,
-// and requests that enter the former stage meanwhile do not change them back.
+// TestWith: the next stage has the same requests. Its limits take effect when a guard uses it, and requests that enter
+// the former stage later do not change them back.
 func TestWith(t *testing.T) {
 	c := oneAtATime()
 	former, err := throttler.New(c)
