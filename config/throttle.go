@@ -46,8 +46,8 @@ func (s *section) throttle(c *Config) {
 	oneOf(section, section.declare("criticality", field.Taken, "Class of requests that state none in Headgate-Criticality."), &t.Class,
 		choicesOf([]throttle.Class{throttle.CriticalPlus, throttle.Critical, throttle.SheddablePlus, throttle.Sheddable}))
 	section.classes(&t)
-	oneOf(section, section.declare("work", field.Taken, "reported: CPU time that the service reports in Headgate-Work, or else its time at "+
-		"the service; service_time ignores reports."), &t.ServiceTime,
+	oneOf(section, section.declare("work", field.Taken, "reported: CPU time that the service reports in Headgate-Work, or else its time "+
+		"at the service; service_time ignores reports."), &t.ServiceTime,
 		[]choice[bool]{{word: "reported", value: false}, {word: "service_time", value: true}})
 	oneOf(section, section.declare("streams", field.Taken, "handshake lets a stream give up its place when it begins; count keeps the "+
 		"place until the stream ends."), &t.CountStreams, []choice[bool]{{word: "handshake", value: false}, {word: "count", value: true}})

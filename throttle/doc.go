@@ -60,9 +60,10 @@
 //	now + wait + mean service time + doubt x mean deviation > deadline
 //
 // doubt is 1.4 for critical requests and 1.8 for sheddable ones. The wait is the work ahead
-// divided by the drain rate. If a level of the predictor has learned nothing for 5 s, or for 200 ms while
-// the service has less than half of its bound, one request goes to the service all the same: otherwise a route that was slow once would be refused for
-// ever. Its service time, if it is answered, takes the place of the mean.
+// divided by the drain rate. If a level of the predictor has learned nothing for 5 s, or for 200 ms
+// while the service has less than half of its bound, one request goes to the service all the same:
+// otherwise a route that was slow once would be refused for ever. Its service time, if it is
+// answered, takes the place of the mean.
 //
 // # Prediction
 //
