@@ -134,8 +134,8 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_THROTTLE_QUEUE_PART_OF_DEADLINE", "9%", func(c *Config) any { return fmt.Sprintf("%v%%", 100*c.Throttle.PartOfDeadline) }},
 		{"HEADGATE_THROTTLE_QUEUE_MAX_WAITERS", "9", func(c *Config) any { return fmt.Sprint(c.Throttle.MaxWaiters) }},
 		{"HEADGATE_THROTTLE_MAX_TENANTS", "9", func(c *Config) any { return fmt.Sprint(c.Throttle.MaxTenants) }},
-		{"HEADGATE_THROTTLE_AUTO_CONCURRENCY_MODE", "enforce", func(c *Config) any {
-			return map[bool]string{true: "enforce"}[c.Throttle.Search.Apply]
+		{"HEADGATE_THROTTLE_AUTO_CONCURRENCY_MODE", "off", func(c *Config) any {
+			return map[bool]string{true: "off"}[c.Throttle.Search.Max == 0]
 		}},
 		{"HEADGATE_THROTTLE_AUTO_CONCURRENCY_MIN", "2", func(c *Config) any { return fmt.Sprint(c.Throttle.Search.Min) }},
 		{"HEADGATE_THROTTLE_AUTO_CONCURRENCY_MAX", "7", func(c *Config) any { return fmt.Sprint(c.Throttle.Search.Max) }},

@@ -14,8 +14,8 @@ var beyondSchemaNames = map[string]string{
 		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much`,
 	"the throttle: fields that need or exclude each other, and names that the throttle uses": `
 		throttle-deadlines throttle-header-of-a-rule throttle-max-deadline-below-the-default throttle-missing-limit throttle-rule-of-this-name
-		throttle-search-below throttle-search-bounds throttle-search-of-cpu
-		throttle-search-without-work throttle-tenant-without-keys throttle-two-limits`,
+		throttle-search-below throttle-search-bounds throttle-search-enforce throttle-search-of-cpu
+		throttle-tenant-without-keys throttle-two-limits`,
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
 		burst-thousands fair-share-anonymous-boolean fair-share-capacity-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
 	"between fields: what one field means for another, in one section or across the file": `

@@ -187,10 +187,6 @@ func (c *Config) writeThrottle(b *strings.Builder) {
 		fmt.Fprintf(b, "note: identity.trusted_proxies is empty, so no peer may state %s or %s\n",
 			throttler.FieldCriticality, throttler.FieldTimeout)
 	}
-	if t.Search.Apply {
-		fmt.Fprintf(b, "throttle: concurrency from %d to %d by the reported work, from %d on; it stays without reports in %s\n",
-			t.Search.Min, t.Search.Max, t.Concurrency, throttler.FieldWork)
-	}
 	if c.Throttle.CPUInFlight > 0 {
 		fmt.Fprintf(b, "note: cpu_in_flight needs a service that reports its work in %s; without reports the service time counts\n",
 			throttler.FieldWork)
