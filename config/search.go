@@ -22,7 +22,8 @@ const searchSpan = 4
 // readSearch reads the section. throttleSearch checks it when the concurrency is known.
 func (s *section) readSearch() *search {
 	r := &search{mode: guard.Shadow}
-	r.section = s.sub(s.declare("auto_concurrency", field.Taken, "Advises a better concurrency, for a service that reports its work."), "{min: 4, max: 128}")
+	r.section = s.sub(s.declare("auto_concurrency", field.Taken, "Advises a better concurrency, for a service that reports its "+
+		"work."), "{min: 4, max: 128}")
 	oneOf(r.section, r.section.declare("mode", field.Taken, "shadow reports the concurrency that the search advises; off does not "+
 		"search. enforce, which would use it, is refused."), &r.mode, choicesOf([]guard.Mode{guard.Enforce, guard.Shadow, guard.Off}))
 	r.section.count(r.section.declare("min", field.Taken, "Lowest advice. Default: a quarter of concurrency, at "+
