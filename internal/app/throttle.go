@@ -14,7 +14,9 @@ func (r *rules) promThrottle() (prom.Throttle, bool) {
 	if settings == nil || settings.Mode == guard.Off || stage == nil {
 		return prom.Throttle{}, false
 	}
-	return prom.ThrottleOf(stage), true
+	t := prom.ThrottleOf(stage)
+	t.Config = *settings // The stage may be of a reload that another part has refused.
+	return t, true
 }
 
 // throttleStatus returns nil when the throttle is off.
