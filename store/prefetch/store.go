@@ -125,8 +125,13 @@ func (s *Store) Close() {
 	}
 }
 
-// Unwrap gives the Source, for headgate.SlotsOf.
-func (s *Store) Unwrap() headgate.Store { return s.source }
+// Unwrap gives the Source, for headgate.SlotsOf, or nil for a Store that New did not make.
+func (s *Store) Unwrap() headgate.Store {
+	if !s.made() {
+		return nil
+	}
+	return s.source
+}
 
 // made reports whether New made the Store.
 func (s *Store) made() bool { return s != nil && s.source != nil }
