@@ -133,8 +133,9 @@ func TestOverload(t *testing.T) {
 	next := fmt.Sprintf(overloadConfiguration, fmt.Sprintf(settings, 2), "127.0.0.1", s.service.URL) + adminAnywhere
 	replace(t, s.path, []byte(next))
 	s.hangup(t)
-	s.send("/new", "Headgate-Criticality", "critical_plus") // Its arrival brings the new limit.
-	s.arrives("/payment critical true")
+	s.arrives("/payment critical true") // The reload brings the new limit to the queue.
+	s.send("/new", "Headgate-Criticality", "critical_plus")
+	s.queued("critical_plus", 1)
 	s.gate.open <- struct{}{}
 	s.arrives("/new critical_plus true")
 	for _, want := range []string{"/usual sheddable_plus true", "/batch sheddable true"} {
