@@ -83,6 +83,7 @@ type Traffic struct {
 
 	answers  [classCount]atomic.Uint64
 	failures [upstreamErrorCount]atomic.Uint64
+	paths    [pathCount]atomic.Uint64
 }
 
 // Answered counts a request by the status of its answer. 0 means canceled. Invalid
