@@ -141,6 +141,8 @@ type Proxy struct {
 	RequestID string
 	// HeaderStyle says which header fields tell clients about their limits. Default HeaderDraft.
 	HeaderStyle HeaderStyle
+	// DataPlane says which HTTP code serves connections. Default DataPlaneStandard.
+	DataPlane DataPlane
 }
 
 // TLS has the certificates for clients. The proxy reads the files again when they change.
@@ -280,6 +282,7 @@ func defaults() *Config {
 			MaxRequests:       16384,
 			RequestID:         "X-Request-Id",
 			HeaderStyle:       HeaderDraft,
+			DataPlane:         defaultDataPlane,
 		},
 		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
 	}

@@ -40,6 +40,7 @@ proxy:
   max_requests: 1
   request_id: X-A-Id
   header_style: none
+  data_plane: standard
 fair_share: {client: ip, anonymous: guests, capacity: 50, cycle: 1m, reservation: 1%, division: loan, reclaim: at_once,
   new_clients_per_cycle: 1, forget_after: 1, max_clients: 1, cost: "header:X-A", max_cost: 1, count_once: "header:X-A", mode: enforce}
 throttle: {mode: enforce, concurrency: 2, deadline: 1s, max_deadline: 10s, tenant: ip, criticality: sheddable, work: reported, streams: handshake,
@@ -99,6 +100,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_PROXY_IDLE_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.IdleTimeout.String() }},
 		{"HEADGATE_PROXY_UPSTREAM_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.UpstreamTimeout.String() }},
 		{"HEADGATE_PROXY_HEADER_STYLE", "x-ratelimit", func(c *Config) any { return string(c.Proxy.HeaderStyle) }},
+		{"HEADGATE_PROXY_DATA_PLANE", "fast", func(c *Config) any { return string(c.Proxy.DataPlane) }},
 		{"HEADGATE_FAIR_SHARE_CLIENT", "header:X-B", func(c *Config) any { return c.FairShare.Client.String() }},
 		{"HEADGATE_FAIR_SHARE_ANONYMOUS", "strangers", func(c *Config) any { return c.FairShare.Anonymous }},
 		{"HEADGATE_FAIR_SHARE_CAPACITY", "99", func(c *Config) any { return fmt.Sprint(c.FairShare.Capacity) }},

@@ -57,6 +57,7 @@ func (s *section) proxy(p *Proxy) {
 		{word: string(HeaderDraft03), value: HeaderDraft03},
 		{word: string(HeaderNone), value: HeaderNone},
 	})
+	proxy.dataPlane(p)
 	// A reload can change the upstream, but cannot add or remove the proxy.
 	s.fixed.Add(proxy.pathOf("upstream"), proxy.pathOf("upstream"), p.Upstream == nil)
 	moved := proxy.moved(fairShareName)

@@ -34,7 +34,7 @@ func TestNeedsRestartOfSections(t *testing.T) {
 		{base, proxy + "}\n", "proxy.upstream"},
 		{base, base + "log: {level: debug}\nadmin: {hosts: [a.example]}\nevaluate: independent\nnamespace: a\nshutdown_timeout: 1s\n", ""},
 		{base, base + "log: {decisions: all, access: json, access_file: a}\nadmin: {listen: off, health: off}\n", "log admin"},
-		{proxy + "}\n", proxy + ", upstream_timeout: 1s, body_idle_timeout: 1s, header_style: none}\n", ""},
+		{proxy + "}\n", proxy + ", upstream_timeout: 1s, body_idle_timeout: 1s, header_style: none, data_plane: fast}\n", ""},
 		{proxy + "}\n", base + "proxy: {upstream: 'https://b', upstream_tls: {ca: a}}\n", ""},
 		{
 			proxy + "}\n", proxy + ", tls: {cert: c, key: k}, listen: ':1', proxy_protocol: [unix], request_id: off}\n",

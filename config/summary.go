@@ -34,6 +34,9 @@ func (c *Config) WriteSummary(w io.Writer) error {
 	}
 	if c.Proxy.Upstream != nil {
 		fmt.Fprintf(&b, "proxy %s to %s\n", c.Proxy.Listen, c.Proxy.Upstream)
+		if note := c.Proxy.DataPlaneNote(); note != "" {
+			fmt.Fprintln(&b, note)
+		}
 		c.writeBound(&b)
 	}
 	c.writeFairShare(&b)
