@@ -37,6 +37,8 @@ type RequestStatus struct {
 	// ByCode counts answers by the class of their status, and "canceled".
 	ByCode         map[string]uint64 `json:"by_code"`
 	UpstreamErrors map[string]uint64 `json:"upstream_errors"`
+	// ByPath counts served requests by the name of their report.Path, without the counts of 0.
+	ByPath map[string]uint64 `json:"by_path"`
 }
 
 // RuleStatus counts the decisions of a rule.

@@ -68,9 +68,17 @@ func Start(ctx context.Context, o Options) (*Instance, error) {
 	if err != nil {
 		return nil, errors.Join(err, i.drainComponents(ctx))
 	}
-	o.Log.Info("serving", "proxy", i.addresses.Proxy, "tls", o.Config.Proxy.TLS.Cert != "", "upstream", i.Status().Upstream,
-		"admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
+	i.logServing()
 	return i, nil
+}
+
+// logServing writes the start line.
+func (i *Instance) logServing() {
+	o := &i.options
+	terms := []any{"proxy", i.addresses.Proxy, "tls", o.Config.Proxy.TLS.Cert != "", "upstream", i.Status().Upstream}
+	terms = append(terms, dataPlaneTerms(&o.Config.Proxy, fastAvailable())...)
+	terms = append(terms, "admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
+	o.Log.Info("serving", terms...)
 }
 
 func newInstance(o Options) *Instance {

@@ -29,13 +29,18 @@ func (r *rules) requestStatus() admin.RequestStatus {
 	t := &r.report.Traffic
 	s := admin.RequestStatus{
 		InFlight: t.InFlight.Load(), Waiting: t.Waiting.Load(), NoRule: r.report.Unmatched(),
-		ByCode: map[string]uint64{}, UpstreamErrors: map[string]uint64{},
+		ByCode: map[string]uint64{}, UpstreamErrors: map[string]uint64{}, ByPath: map[string]uint64{},
 	}
 	for _, class := range report.CodeClasses() {
 		s.ByCode[class.String()] = t.Answers(class)
 	}
 	for _, kind := range report.UpstreamErrors() {
 		s.UpstreamErrors[kind.String()] = t.UpstreamFailures(kind)
+	}
+	for _, path := range report.Paths() {
+		if n := t.ServedBy(path); n > 0 {
+			s.ByPath[path.String()] = n
+		}
 	}
 	return s
 }

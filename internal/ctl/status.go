@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/report"
 )
 
 // writeStatus prints a status as tables.
@@ -23,6 +25,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 	writeReload(w, &s.Reload)
 	rowf(w, "\n")
 	writeRequests(w, &s.Requests)
+	writePaths(w, s.Requests.ByPath)
 	rowf(w, "\nRULE\tMODE\tALGORITHM\tLIMITS\tALLOWED\tWAITED\tREFUSED\tREASONS\n")
 	for i := range s.Rules {
 		r := &s.Rules[i]
@@ -46,6 +49,27 @@ func writeRequests(w io.Writer, r *admin.RequestStatus) {
 	}
 	rowf(w, "REQUESTS\tIN FLIGHT\tWAITING\tNO RULE\t%s\tUPSTREAM ERRORS\n", strings.Join(head, "\t"))
 	rowf(w, "\t%d\t%d\t%d\t%s\t%s\n", r.InFlight, r.Waiting, r.NoRule, strings.Join(counts, "\t"), listCounts(r.UpstreamErrors))
+}
+
+// writePaths prints which part of the served requests took the fast path, and how many did not
+// for each reason. It prints nothing before the first request.
+func writePaths(w io.Writer, byPath map[string]uint64) {
+	fast := report.PathFast.String()
+	others, all := maps.Clone(byPath), uint64(0)
+	delete(others, fast)
+	for _, n := range byPath {
+		all += n
+	}
+	if all == 0 {
+		return
+	}
+	// The percentage is rounded down: it is 100 only if no request took another path.
+	percent := math.Floor(float64(byPath[fast])/float64(all)*1000) / 10
+	rowf(w, "fast path  %.1f %% of %d requests", percent, all)
+	if byPath[fast] < all {
+		rowf(w, "; others: %s", listCounts(others))
+	}
+	rowf(w, "\n")
 }
 
 // writeFairShare prints the summary of fair share if it is on. ctl shares prints the clients.

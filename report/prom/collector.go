@@ -16,6 +16,7 @@ type collector struct {
 
 	build, decisions, unmatched, seconds     *prometheus.Desc
 	requests, failures, inFlight, waiting    *prometheus.Desc
+	requestsByPath                           *prometheus.Desc
 	places, placesUsed, blocks, blocksUsed   *prometheus.Desc
 	storeEvicted, storeRefused, ruleSettings *prometheus.Desc
 	reloads, reloadGood, reloadTime          *prometheus.Desc
@@ -46,6 +47,8 @@ func newCollector(c Config) *collector {
 		seconds:   desc("decision_seconds", "Duration of decisions, for all rules together."),
 		requests: desc("proxy_requests_total",
 			"Requests to the proxy, by the class of the response status. Code canceled means that the client left first.", "code"),
+		requestsByPath: desc("proxy_requests_by_path_total",
+			"Requests to the proxy, by the HTTP server that served them: path fast, or path standard with the reason.", "path", "reason"),
 		failures:        desc("upstream_errors_total", "Requests that the upstream failed to answer.", "kind"),
 		inFlight:        desc("proxy_in_flight", "Requests that the proxy is serving now."),
 		waiting:         desc("waiting", "Requests that are waiting for their departure now."),
@@ -77,7 +80,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 		ch <- d
 	}
 	if !c.library {
-		for _, d := range []*prometheus.Desc{c.build, c.seconds, c.requests, c.failures, c.inFlight, c.waiting} {
+		for _, d := range []*prometheus.Desc{c.build, c.seconds, c.requests, c.requestsByPath, c.failures, c.inFlight, c.waiting} {
 			ch <- d
 		}
 	}
@@ -187,11 +190,22 @@ func (c *collector) collectTraffic(ch chan<- prometheus.Metric, t *report.Traffi
 	for _, class := range report.CodeClasses() {
 		ch <- counter(c.requests, t.Answers(class), class.String())
 	}
+	for _, path := range report.Paths() {
+		ch <- counter(c.requestsByPath, t.ServedBy(path), pathLabels(path)...)
+	}
 	for _, kind := range report.UpstreamErrors() {
 		ch <- counter(c.failures, t.UpstreamFailures(kind), kind.String())
 	}
 	ch <- gauge(c.inFlight, t.InFlight.Load())
 	ch <- gauge(c.waiting, t.Waiting.Load())
+}
+
+// pathLabels returns the labels path and reason.
+func pathLabels(p report.Path) []string {
+	if p == report.PathFast {
+		return []string{"fast", ""}
+	}
+	return []string{"standard", p.String()}
 }
 
 func (c *collector) collectFront(ch chan<- prometheus.Metric, f Front) {

@@ -44,6 +44,10 @@ func scraped(t *testing.T) string {
 	}
 	counted.Traffic.Answered(200)
 	counted.Traffic.UpstreamFailed(report.UpstreamReset)
+	for range 3 {
+		counted.Traffic.Served(report.PathFast)
+	}
+	counted.Traffic.Served(report.PathExpect)
 	counted.Traffic.Decision.Observe(3 * time.Microsecond)
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {
@@ -99,6 +103,9 @@ func TestMetrics(t *testing.T) {
 		`headgate_denied_locally_total 4`,
 		`headgate_proxy_requests_total{code="2xx"} 1`,
 		`headgate_proxy_requests_total{code="canceled"} 0`,
+		`headgate_proxy_requests_by_path_total{path="fast",reason=""} 3`,
+		`headgate_proxy_requests_by_path_total{path="standard",reason="expect"} 1`,
+		`headgate_proxy_requests_by_path_total{path="standard",reason="off"} 0`,
 		`headgate_upstream_errors_total{kind="reset"} 1`,
 		`headgate_build_info{commit="abc",goversion="go1.26",version="v0.1.0"} 1`,
 		`headgate_fallbacks_total{fallback="deny",rule="odd \"name\"\\"} 1`, "headgate_abandoned_requests_total 1",
