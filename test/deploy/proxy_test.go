@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -177,7 +178,8 @@ func collect(t *testing.T, page string, all map[string]metric) {
 				m.kind = "histogram"
 			}
 		}
-		if known, found := all[name]; found { // The labels of a metric are the same in every instance, so the first is kept.
+		if known, found := all[name]; found { // The parser drops empty labels, so that one series may lack a label of the others.
+			maps.Copy(known.labels, m.labels)
 			m = known
 		}
 		all[name] = m
