@@ -89,7 +89,7 @@ func (a *Answer) broken(err error) error {
 		return nil
 	}
 	a.closing = true
-	if err == io.EOF {
+	if err == io.EOF { //nolint:errorlint // because a connection returns the bare io.EOF.
 		err = io.ErrUnexpectedEOF
 	}
 	a.err = a.conn.cause(err)

@@ -53,7 +53,9 @@ func serve(tb testing.TB, network string, handle func(p *peer)) *service {
 			s.mu.Unlock()
 			s.wait.Go(func() {
 				defer conn.Close()
-				handle(&peer{conn, number, bufio.NewReader(conn)})
+				p := newPeer(conn)
+				p.number = number
+				handle(p)
 			})
 		}
 	})
@@ -123,3 +125,5 @@ func answers(text string) func(p *peer) {
 		}
 	}
 }
+
+func newPeer(conn net.Conn) *peer { return &peer{Conn: conn, in: bufio.NewReader(conn)} }
