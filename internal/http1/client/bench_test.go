@@ -13,12 +13,12 @@ import (
 
 // tiny is a service that answers each read with one plain answer.
 func tiny(p *peer) {
-	buf := make([]byte, 4096)
+	buf, answer := make([]byte, 4096), []byte(plain)
 	for {
 		if _, err := p.Read(buf); err != nil {
 			return
 		}
-		if _, err := p.Write([]byte(plain)); err != nil {
+		if _, err := p.Write(answer); err != nil {
 			return
 		}
 	}

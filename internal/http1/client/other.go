@@ -14,7 +14,9 @@ type other struct {
 	reader *bufio.Reader // reads from other
 	resp   *http.Response
 	limit  int64 // how many bytes may still be read
-	ended  bool  // the body was read to its end
+	// timedOut says that reading timed out. net/http may hide that behind another error.
+	timedOut bool
+	ended    bool // the body was read to its end
 }
 
 // otherReaderBytes is the size of net/http's buffer. The size also bounds the trailer.
@@ -31,6 +33,7 @@ func (o *other) Read(p []byte) (n int, err error) {
 		a.next += n
 	} else {
 		n, err = a.conn.read(p)
+		o.timedOut = err == errTimeout //nolint:errorlint // because read returns the bare error.
 	}
 	o.limit -= int64(n)
 	return n, err
@@ -44,10 +47,13 @@ func (a *Answer) receiveOther(r *Request) error {
 	request := &http.Request{Method: r.Method}
 	for {
 		resp, err := http.ReadResponse(o.reader, request) //nolint:bodyclose // because the connection is closed instead.
-		if err != nil && o.limit <= 0 {
+		switch {
+		case err == nil:
+		case o.timedOut:
+			return errTimeout
+		case o.limit <= 0:
 			return fmt.Errorf("http1: the header of the service's answer exceeds %d bytes", most)
-		}
-		if err != nil {
+		default:
 			return err
 		}
 		if !isInterim(resp.StatusCode) {
