@@ -2,7 +2,6 @@ package http1_test
 
 import (
 	"bufio"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -89,6 +88,7 @@ func FuzzResponse(f *testing.F) {
 
 // compare fails if net/http reads a plain header differently.
 func compare(t *testing.T, text string, head bool) {
+	t.Helper()
 	h := http.Header{}
 	got, ok := new(http1.Fields).ParseResponse(text, head, h)
 	if !ok {
@@ -106,6 +106,7 @@ func compare(t *testing.T, text string, head bool) {
 	if err != nil {
 		t.Fatalf("net/http refuses %q: %v", text, err)
 	}
+	defer want.Body.Close()
 	if rest := in.Buffered(); rest != 1 {
 		t.Errorf("net/http leaves %d bytes of %q", rest-1, text)
 	}
@@ -118,7 +119,6 @@ func compare(t *testing.T, text string, head bool) {
 	if !maps.EqualFunc(h, want.Header, slices.Equal) {
 		t.Errorf("%q: header %v, net/http %v", text, h, want.Header)
 	}
-	_, _ = io.Copy(io.Discard, want.Body)
 }
 
 func TestParseResponseAllocatesNothingAgain(t *testing.T) {

@@ -26,6 +26,7 @@ type watcher struct {
 }
 
 func newWatcher(t *testing.T) *watcher {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	return &watcher{Context: ctx, end: cancel}
 }
@@ -63,6 +64,7 @@ func (w *watcher) cancel() {
 
 // contexts are the ways in which a request is canceled.
 func contexts(t *testing.T) map[string]func() (context.Context, func()) {
+	t.Helper()
 	return map[string]func() (context.Context, func()){
 		"a context": func() (context.Context, func()) { return context.WithCancel(t.Context()) },
 		"a watcher": func() (context.Context, func()) {

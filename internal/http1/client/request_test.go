@@ -18,6 +18,7 @@ type onlyReader struct{ io.Reader }
 
 // recorder is a service that records the bytes of each request.
 func recorder(t *testing.T) (s *service, recorded chan string) {
+	t.Helper()
 	recorded = make(chan string, 1)
 	return serve(t, "tcp", func(p *peer) {
 		var b bytes.Buffer

@@ -55,7 +55,7 @@ type brokenBody struct {
 
 func (b brokenBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	if err == io.EOF { //nolint:errorlint // because strings.Reader returns the bare io.EOF.
+	if err == io.EOF {
 		err = b.err
 	}
 	return n, err
