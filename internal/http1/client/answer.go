@@ -99,7 +99,7 @@ func (a *Answer) broken(err error) error {
 // Source returns the connection, if the next left bytes on it are the rest of the body and
 // can be moved by the kernel. The caller reports the bytes that it read with Took.
 func (a *Answer) Source() (src net.Conn, left int64, ok bool) {
-	if a.conn == nil || a.other != nil || a.err != nil || a.next < a.end || a.left == 0 || a.conn.raw == nil {
+	if a.conn == nil || a.other != nil || a.err != nil || a.next < a.end || a.left == 0 || !a.conn.raw.known() {
 		return nil, 0, false
 	}
 	a.conn.clearDeadline()

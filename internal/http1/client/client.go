@@ -65,25 +65,30 @@ func (c *Client) Do(ctx context.Context, r *Request, a *Answer) error {
 }
 
 func (c *Client) do(ctx context.Context, head []byte, r *Request, a *Answer) error {
-	for fresh := false; ; fresh = true {
-		conn, err := c.connect(ctx, fresh)
+	for fresh := false; ; {
+		conn, err := c.connect(ctx, r, fresh)
 		if err != nil {
 			return err
 		}
 		err = a.exchange(ctx, conn, head, r)
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
+		case errors.Is(err, errStale):
+			continue
 		}
 		if !conn.reused || a.answered || ctx.Err() != nil || isTimeout(err) || !r.repeatable() {
 			return err
 		}
+		fresh = true
 	}
 }
 
-// connect returns an idle connection, or a new one if there is none or fresh is set.
-func (c *Client) connect(ctx context.Context, fresh bool) (*conn, error) {
+// connect returns an idle connection, or a new one if there is none or fresh is set. An
+// idle connection is checked now if the request has a body, else when the head is written.
+func (c *Client) connect(ctx context.Context, r *Request, fresh bool) (*conn, error) {
 	if !fresh {
-		if conn := c.idle.get(time.Now()); conn != nil {
+		if conn := c.idle.get(time.Now(), r.hasBody()); conn != nil {
 			conn.reused = true
 			return conn, nil
 		}

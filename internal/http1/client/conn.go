@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/headgate/headgate/internal/http1"
@@ -20,11 +19,7 @@ type conn struct {
 	reused    bool // the connection was idle before
 	idleSince time.Time
 
-	// The fields of quiet. raw is nil if the connection cannot be checked.
-	raw     syscall.RawConn
-	peek    func(fd uintptr)
-	peeked  [1]byte
-	isQuiet bool
+	raw raw
 
 	ctx         context.Context //nolint:containedctx // because the exchange outlives Do.
 	watcher     http1.Watcher   // ctx, if it is one
@@ -39,11 +34,7 @@ type conn struct {
 
 func newConn(raw net.Conn) *conn {
 	c := &conn{Conn: raw}
-	if able, ok := raw.(syscall.Conn); ok {
-		if control, err := able.SyscallConn(); err == nil {
-			c.raw, c.peek = control, c.look
-		}
-	}
+	c.raw.use(raw)
 	return c
 }
 
@@ -139,6 +130,37 @@ func (c *conn) read(p []byte) (int, error) {
 	}
 }
 
+// ask writes the head of a request, and reads the first bytes of the answer into in. It
+// returns errStale if the connection was closed or got bytes while it was idle.
+func (c *conn) ask(head, in []byte, config *Config) (int, error) {
+	c.bound(time.Now(), config.Timeout)
+	if !c.raw.known() {
+		if err := c.write(head, config.BodyIdle); err != nil {
+			return 0, err
+		}
+		return c.read(in)
+	}
+	c.raw.begin(head, in, c.reused)
+	defer c.raw.begin(nil, nil, false) // An idle connection has no buffer.
+	for {
+		n, err := c.raw.exchange()
+		switch {
+		case n > 0:
+			return n, nil
+		case err == nil: // The connection did not take the whole head.
+			if err := c.write(c.raw.unsent(), config.BodyIdle); err != nil {
+				return 0, err
+			}
+			c.bound(time.Now(), config.Timeout)
+			return c.read(in)
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return 0, err
+		case c.timedOut():
+			return 0, errTimeout
+		}
+	}
+}
+
 // timedOut is called when the deadline fired. If that was too early, timedOut sets the
 // exact deadline and returns false.
 func (c *conn) timedOut() bool {
@@ -159,6 +181,9 @@ func (c *conn) write(p []byte, idle time.Duration) error {
 	_, err := c.Conn.Write(p)
 	return err
 }
+
+// errStale means that nothing was written, because the connection is not idle any more.
+var errStale = errors.New("http1: the service closed an idle connection")
 
 // errTimeout is a net.Error, as of net/http's Transport.
 var errTimeout error = timeoutError{}

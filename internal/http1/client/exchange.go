@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -29,9 +28,9 @@ func (a *Answer) reset(client *Client) {
 func (a *Answer) exchange(ctx context.Context, c *conn, head []byte, r *Request) error {
 	a.conn = c
 	c.start(ctx)
-	err := a.send(ctx, head, r)
+	n, err := a.send(ctx, head, r)
 	if err == nil {
-		err = a.receive(r)
+		err = a.receive(n, r)
 	}
 	if err == nil {
 		c.unbound()
@@ -48,31 +47,27 @@ func (a *Answer) exchange(ctx context.Context, c *conn, head []byte, r *Request)
 	return err
 }
 
-// send writes the head and starts to send the body.
-func (a *Answer) send(ctx context.Context, head []byte, r *Request) error {
+// send sends the request and reads the first bytes of the answer into the buffer. The head
+// may be in the same buffer.
+func (a *Answer) send(ctx context.Context, head []byte, r *Request) (n int, err error) {
 	config := &a.client.config
 	a.closing = httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
-	if err := a.conn.write(head, config.BodyIdle); err != nil {
-		return err
-	}
 	if r.hasBody() {
-		a.upload = startUpload(ctx, a.conn, r, config)
-		return nil
+		if err = a.conn.write(head, config.BodyIdle); err == nil {
+			a.upload = startUpload(ctx, a.conn, r, config)
+			n, err = a.conn.read(a.buffer.bytes)
+		}
+	} else {
+		n, err = a.conn.ask(head, a.buffer.bytes, config)
 	}
-	a.conn.bound(time.Now(), config.Timeout)
-	return nil
+	if errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("http1: the service closed the connection without an answer: %w", err)
+	}
+	return n, err
 }
 
-// receive reads the header of the final answer.
-func (a *Answer) receive(r *Request) error {
-	n, err := a.conn.read(a.buffer.bytes)
-	switch {
-	case n > 0:
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("http1: the service closed the connection without an answer: %w", err)
-	case err != nil:
-		return err
-	}
+// receive reads the header of the final answer, after n bytes of it.
+func (a *Answer) receive(n int, r *Request) error {
 	a.answered, a.end = true, n
 	if a.receivePlain(r.Method == http.MethodHead) {
 		return nil

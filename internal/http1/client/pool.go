@@ -20,11 +20,11 @@ type pool struct {
 }
 
 // get returns the connection that was used last, or nil. It closes connections that are
-// too old, or that the service closed or wrote to.
-func (p *pool) get(now time.Time) *conn {
+// too old. With check it also closes connections that the service closed or wrote to.
+func (p *pool) get(now time.Time, check bool) *conn {
 	for {
 		c := p.pop()
-		if c == nil || !p.tooOld(c, now) && c.quiet() {
+		if c == nil || !p.tooOld(c, now) && (!check || c.raw.quiet()) {
 			return c
 		}
 		c.close()
