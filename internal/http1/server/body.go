@@ -1,0 +1,74 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+)
+
+// mostDiscarded is how much of a body is read over, so that the connection can be used
+// again. It is the bound of net/http.
+const mostDiscarded = 256 << 10
+
+// body reads the body of a request that has a Content-Length.
+type body struct {
+	conn   *conn
+	turn   *turn
+	left   int64       // bytes that are not read yet
+	closed bool        // by the server or the handler
+	broken bool        // the client did not send the rest
+	ended  atomic.Bool // all bytes were read
+}
+
+// Read implements io.Reader. It returns io.EOF with the last bytes.
+func (b *body) Read(p []byte) (int, error) {
+	switch {
+	case b.closed:
+		return 0, http.ErrBodyReadAfterClose
+	case b.left == 0:
+		return 0, io.EOF
+	case len(p) == 0:
+		return 0, nil
+	}
+	n, err := b.read(p[:min(int64(len(p)), b.left)])
+	if b.left -= int64(n); b.left == 0 {
+		b.ended.Store(true)
+		return n, io.EOF
+	}
+	if err != nil {
+		b.broken = true
+		b.turn.ctx.end() // The client has left, or its time is over.
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	return n, err
+}
+
+// read reads the bytes that came with the header, and then the connection.
+func (b *body) read(p []byte) (int, error) {
+	if t := b.turn; t.start < t.end {
+		n := copy(p, t.unread())
+		t.start += n
+		return n, nil
+	}
+	return b.conn.Conn.Read(p)
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	b.closed = true
+	return nil
+}
+
+// discard reads the rest of the body over. It returns false if the rest is too long or does
+// not arrive.
+func (b *body) discard() bool {
+	b.closed = false
+	if b.broken || b.left > mostDiscarded {
+		return false
+	}
+	_, err := io.Copy(io.Discard, b)
+	return err == nil && b.left == 0
+}

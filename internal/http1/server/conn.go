@@ -1,0 +1,226 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/http1"
+	"github.com/headgate/headgate/report"
+)
+
+// conn is a connection that is served.
+type conn struct {
+	*Client
+
+	server *Server
+	remote string
+	raw    syscall.RawConn // to wait for a request without a buffer; nil if not possible
+	socket syscall.RawConn // to look for a client that has left; nil if not possible
+	idle   http1.Deadline
+	held   *turn // with bytes behind the last request
+	posted bool  // the last request had the method POST
+	away   bool  // Fallback keeps the connection
+
+	// The results of attempt, which runs in raw.Read.
+	attempted func(fd uintptr) bool
+	got       *turn
+	gotError  error
+
+	progress atomic.Int32 // of the request: noRequest, newRequest or slowRequest
+	mu       sync.Mutex   // guards the fields below
+	turn     *turn        // of the request in progress; nil while there is none
+	lent     *Handed      // that Fallback serves; nil while there is none
+}
+
+// long is a deadline in the past.
+var long = time.Unix(1, 0)
+
+// serve serves requests until the connection ends.
+func (c *conn) serve() {
+	defer c.leave()
+	c.State(http.StateNew)
+	c.arm(time.Now(), c.server.config.ReadHeader)
+	if at := c.Conn.RemoteAddr(); at != nil {
+		c.remote = at.String()
+	}
+	if c.Prepare != nil {
+		why, err := c.Prepare()
+		if err != nil {
+			return
+		}
+		if why != report.PathFast {
+			c.giveAway(&Handed{Conn: c.Conn}, why)
+			return
+		}
+	}
+	c.findSocket()
+	for first := true; c.next(first); first = false {
+	}
+}
+
+// leave closes the connection. A panic of a handler ends only its connection.
+func (c *conn) leave() {
+	if fault := recover(); fault != nil && fault != http.ErrAbortHandler { //nolint:errorlint // A handler panics with this very value.
+		c.server.config.Log.Error("panic while serving a request", "remote", c.remote, "panic", fault, "stack", string(debug.Stack()))
+	}
+	c.mu.Lock()
+	t := c.turn
+	c.turn = nil
+	c.mu.Unlock()
+	if t != nil { // The handler has not returned, so the turn is not used again.
+		t.ctx.end()
+		_ = t.writer.send()
+	}
+	if !c.away {
+		_ = c.Conn.Close()
+		c.State(http.StateClosed)
+	}
+	c.server.remove(c)
+}
+
+// findSocket finds the descriptors that give this connection less memory, and the look for
+// a client that has left.
+func (c *conn) findSocket() {
+	if c.Raw == nil {
+		return
+	}
+	raw, err := c.Raw.SyscallConn()
+	if err != nil {
+		return
+	}
+	if c.socket = raw; c.TLS == nil && c.Raw.Direct() && canAttempt {
+		c.raw, c.attempted = raw, c.attempt
+	}
+}
+
+// arm lets reads end after a time. Without a bound they do not end.
+func (c *conn) arm(now time.Time, timeout time.Duration) {
+	if timeout <= 0 {
+		if c.idle.Clear() {
+			_ = c.Conn.SetReadDeadline(time.Time{})
+		}
+		return
+	}
+	if set, at := c.idle.Arm(now, timeout); set {
+		_ = c.Conn.SetReadDeadline(at)
+	}
+}
+
+// armUntil lets reads end when timeout has passed since a time. Without a bound they do not
+// end.
+func (c *conn) armUntil(now, since time.Time, timeout time.Duration) {
+	if timeout > 0 {
+		timeout = max(timeout-now.Sub(since), 1)
+	}
+	c.arm(now, timeout)
+}
+
+// await waits for the first bytes of a request. It returns nil when the connection ends.
+func (c *conn) await(first bool) *turn {
+	if t := c.held; t != nil {
+		c.held = nil
+		return t
+	}
+	timeout := c.server.config.Idle
+	if first {
+		timeout = c.server.config.ReadHeader
+	}
+	since := time.Now()
+	for now := since; ; now = time.Now() {
+		c.armUntil(now, since, timeout)
+		if c.server.closing.Load() { // Shutdown wakes only connections whose deadline is set.
+			return nil
+		}
+		t, err := c.arrive()
+		if err == nil {
+			return t
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) || timeout <= 0 || time.Since(since) >= timeout || c.server.closing.Load() {
+			return nil
+		}
+		c.idle.Clear()
+	}
+}
+
+// arrive reads the first bytes of a request into a new turn.
+func (c *conn) arrive() (*turn, error) {
+	if c.raw != nil {
+		return c.attempts()
+	}
+	var one [1]byte
+	n, err := c.Conn.Read(one[:])
+	if n == 0 {
+		if err == nil {
+			err = net.ErrClosed
+		}
+		return nil, err
+	}
+	t := c.server.take()
+	t.buf[0], t.end = one[0], 1
+	return t, nil
+}
+
+// more reads more of a header.
+func (c *conn) more(t *turn) error {
+	n, err := c.Conn.Read(t.buf[t.end:])
+	t.end += n
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// write writes to the connection.
+func (c *conn) write(p []byte) (int, error) { return c.Conn.Write(p) }
+
+// begin notes that a request is in progress, for look and Close.
+func (c *conn) begin(t *turn) {
+	c.mu.Lock()
+	c.turn = t
+	c.mu.Unlock()
+	c.progress.Store(newRequest)
+}
+
+// ended notes that the request has ended.
+func (c *conn) ended() {
+	c.progress.Store(noRequest)
+	c.mu.Lock()
+	c.turn = nil
+	c.mu.Unlock()
+}
+
+// wake ends the wait for the next request.
+func (c *conn) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.turn == nil && c.lent == nil {
+		_ = c.Conn.SetReadDeadline(long)
+	}
+}
+
+// abort ends the request and closes the connection.
+func (c *conn) abort() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.turn != nil {
+		c.turn.ctx.end()
+	}
+	_ = c.Conn.Close()
+}
+
+// Socket is the socket of a connection.
+type Socket interface {
+	syscall.Conn
+	// Direct reports whether bytes may be read from the descriptor itself. It is false when
+	// a layer above has a buffer.
+	Direct() bool
+	// Received notes that bytes were read from the descriptor.
+	Received(b []byte) error
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/headgate/headgate/internal/http1"
+)
+
+// requestContext is the context of a request. It ends when the client leaves, when the
+// handler returns, or when the server closes. It makes a channel only when something waits
+// for its end, so that most requests allocate nothing for it.
+type requestContext struct {
+	values context.Context
+
+	mu          sync.Mutex
+	err         error
+	done        chan struct{}
+	funcs       map[*func()]struct{}
+	escaped     bool // something may wait for the end
+	interrupter http1.Interrupter
+}
+
+var _ http1.Watcher = (*requestContext)(nil)
+
+// Deadline implements context.Context.
+func (c *requestContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Value implements context.Context.
+func (c *requestContext) Value(key any) any { return c.values.Value(key) }
+
+// Err implements context.Context.
+func (c *requestContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Done implements context.Context.
+func (c *requestContext) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.escaped, c.done = true, make(chan struct{})
+		if c.err != nil {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+// AfterFunc is used by package context for derived contexts, in place of a goroutine.
+func (c *requestContext) AfterFunc(f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	if c.escaped = true; c.funcs == nil {
+		c.funcs = map[*func()]struct{}{}
+	}
+	c.funcs[&f] = struct{}{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, found := c.funcs[&f]
+		delete(c.funcs, &f)
+		return found
+	}
+}
+
+// Watch implements http1.Watcher.
+func (c *requestContext) Watch(i http1.Interrupter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.interrupter = i
+	if c.err != nil {
+		i.Interrupt()
+	}
+}
+
+// Unwatch implements http1.Watcher.
+func (c *requestContext) Unwatch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.interrupter = nil
+}
+
+// end ends the context. Only the first call has an effect.
+func (c *requestContext) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	c.err = context.Canceled
+	if c.done != nil {
+		close(c.done)
+	}
+	for f := range c.funcs {
+		go (*f)()
+	}
+	c.funcs = nil
+	if c.interrupter != nil {
+		c.interrupter.Interrupt()
+	}
+}
+
+// reuse prepares c for another request. It returns false if something may still refer to
+// the context.
+func (c *requestContext) reuse() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.escaped {
+		return false
+	}
+	c.err, c.interrupter = nil, nil
+	return true
+}

@@ -1,0 +1,13 @@
+package server
+
+import "golang.org/x/sys/unix"
+
+// departed reports whether the client has closed its side, or the whole connection.
+func (c *conn) departed() (gone bool) {
+	_ = c.socket.Control(func(fd uintptr) { // An error means that the connection is closed already.
+		poll := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // A descriptor fits.
+		n, err := unix.Poll(poll[:], 0)
+		gone = err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+	})
+	return gone
+}

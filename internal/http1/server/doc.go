@@ -1,0 +1,20 @@
+// Package server serves HTTP/1.1 requests that are written in a strict subset, at a third of
+// the cost of net/http. It calls the same http.Handler with the same http.Request, and
+// answers with the same bytes, except for the order in which it notices that a client left.
+//
+// A request outside the subset (see http1.ParseRequest) is not answered here. A Fallback,
+// which is a server of net/http, gets its bytes. If the end of the request is known, the
+// Fallback gets the connection for this one request, and returns it after the answer.
+// Otherwise it keeps the connection.
+//
+// One goroutine serves a connection. An idle connection has no buffer: the goroutine waits
+// until the connection is readable, and then takes a turn, which has the buffers and the
+// http.Request, from a pool. One more goroutine looks for clients that have left while their
+// request is in progress (departures.go).
+//
+// # Ownership
+//
+// A turn and all that it refers to belong to the handler until it returns. A handler must
+// not keep the request, its header or its body longer. Contexts may be kept: a context that
+// something waits for is not used again.
+package server

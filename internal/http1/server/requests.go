@@ -1,0 +1,153 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/headgate/headgate/internal/http1"
+	"github.com/headgate/headgate/report"
+)
+
+// lingering is how long the rest of a body is read over before the connection is closed.
+// Closing earlier would send a TCP reset, which can destroy the answer on its way.
+const lingering = 500 * time.Millisecond
+
+// next serves one request. It returns false when this server is done with the connection.
+func (c *conn) next(first bool) bool {
+	t := c.await(first)
+	if t == nil {
+		return false
+	}
+	size, err := c.header(t)
+	switch {
+	case errors.Is(err, errNotStrict), errors.Is(err, io.EOF):
+		return c.giveAwayAll(t, report.PathSyntax, false)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return c.giveAwayAll(t, report.PathSyntax, true)
+	case errors.Is(err, errTooLong):
+		return c.giveAwayAll(t, report.PathSize, false)
+	case err != nil:
+		return false
+	}
+	head, why := c.parse(t, string(t.buf[:size]))
+	if why != report.PathFast {
+		return c.fallback(t, size, &head, why)
+	}
+	t.start = size
+	return c.handle(t, &head)
+}
+
+var (
+	errNotStrict = errors.New("server: the header is not in strict form")
+	errTooLong   = errors.New("server: the header does not fit in the buffer")
+)
+
+// header reads until the header is complete, and returns its length.
+func (c *conn) header(t *turn) (size int, err error) {
+	c.skipBlankLines(t)
+	var since time.Time
+	for {
+		if end := bytes.Index(t.unread(), []byte("\r\n\r\n")); end >= 0 {
+			size = end + len("\r\n\r\n")
+			if size > c.server.config.MaxHeader {
+				return 0, errTooLong
+			}
+			return size, nil
+		}
+		switch {
+		case !http1.MayBegin(t.unread()):
+			return 0, errNotStrict
+		case t.end == len(t.buf):
+			return 0, errTooLong
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if err := c.moreBefore(t, since); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// moreBefore reads more of a header that began at since.
+func (c *conn) moreBefore(t *turn, since time.Time) error {
+	timeout := c.server.config.ReadHeader
+	for {
+		c.armUntil(time.Now(), since, timeout)
+		err := c.more(t)
+		if !errors.Is(err, os.ErrDeadlineExceeded) || timeout <= 0 || time.Since(since) >= timeout {
+			return err
+		}
+		c.idle.Clear()
+	}
+}
+
+// skipBlankLines skips line ends before a request that follows a POST, as net/http does: some
+// clients send one after the body.
+func (c *conn) skipBlankLines(t *turn) {
+	const most = 4
+	for n := 0; c.posted && n < most && t.start < t.end && (t.buf[t.start] == '\r' || t.buf[t.start] == '\n'); n++ {
+		t.start++
+	}
+	t.end = copy(t.buf[:], t.unread())
+	t.start = 0
+}
+
+// parse reads the header into t.
+func (c *conn) parse(t *turn, text string) (http1.Head, report.Path) {
+	head, why := t.fields.ParseRequest(text, t.header)
+	if why == report.PathFast && http1.ParseTarget(head.Target, &t.url) != nil {
+		why = report.PathTarget
+	}
+	if why == report.PathVersion && head.Method == "PRI" {
+		why = report.PathHTTP2
+	}
+	return head, why
+}
+
+// handle calls the handler and ends its answer.
+func (c *conn) handle(t *turn, head *http1.Head) bool {
+	c.State(http.StateActive)
+	c.posted = head.Method == http.MethodPost
+	t.prepare(c, head)
+	c.begin(t)
+	c.server.config.Handler.ServeHTTP(&t.writer, t.request)
+	reuse := t.writer.finish()
+	c.ended()
+	t.ctx.end()
+	if !c.endBody(t, reuse) {
+		t.writer.free()
+		return false
+	}
+	t.writer.free()
+	t.reset()
+	if t.start < t.end {
+		c.held = t
+	} else {
+		c.server.release(t)
+	}
+	c.State(http.StateIdle)
+	return true
+}
+
+// endBody reads over the rest of a body. It returns false if the connection cannot be used
+// again, and then gives the client time to read the answer.
+func (c *conn) endBody(t *turn, reuse bool) bool {
+	b := &t.body
+	if b.conn == nil || b.left == 0 {
+		return reuse
+	}
+	if reuse && !b.closed && b.discard() {
+		return true
+	}
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && !b.broken && t.writer.err == nil {
+		_ = half.CloseWrite()
+		_ = c.Conn.SetReadDeadline(time.Now().Add(lingering))
+		_, _ = io.CopyN(io.Discard, c.Conn, mostDiscarded) // The client closes, or the time is over.
+	}
+	return false
+}

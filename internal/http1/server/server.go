@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/report"
+)
+
+// Config configures a Server.
+type Config struct {
+	Handler http.Handler
+	// ReadHeader bounds the time from the first byte of a request to the end of its header.
+	ReadHeader time.Duration
+	// Idle bounds the time between two requests on a connection.
+	Idle time.Duration
+	// MaxHeader bounds the header of a request, in bytes.
+	MaxHeader int
+	// Fallback serves a connection whose next request is not in the subset. The bytes of the
+	// request are read from h. A connection that is lent has one request, and its Close
+	// returns the connection. Fallback does not wait for the answer.
+	Fallback func(c *Client, h *Handed, why report.Path)
+	// Log receives the panics of handlers.
+	Log *slog.Logger
+}
+
+// Server serves connections. A Server is safe for concurrent use.
+type Server struct {
+	config  Config
+	turns   sync.Pool
+	outs    sync.Pool
+	dates   dates
+	closing atomic.Bool
+
+	mu       sync.Mutex
+	conns    map[*conn]struct{}
+	looking  bool // the goroutine of departures runs
+	finished chan struct{}
+}
+
+// New returns a Server.
+func New(c Config) *Server {
+	return &Server{config: c, conns: map[*conn]struct{}{}}
+}
+
+// Client is a connection to serve.
+type Client struct {
+	// Conn is the connection. With TLS, it carries the bytes inside TLS.
+	Conn net.Conn
+	// Raw is the connection below TLS whose socket shows that the client has left, and
+	// where the goroutine can wait without a buffer. A nil Raw costs memory and time.
+	Raw Socket
+	// TLS is nil without TLS. Prepare may set it.
+	TLS *tls.ConnectionState
+	// Context has the values of the connection. Requests have its values, not its end.
+	Context context.Context
+	// State follows the connection, as http.Server.ConnState does. The connection is
+	// StateActive when the header of a request has arrived.
+	State func(http.ConnState)
+	// Prepare, if not nil, is called before the first read, for example for a TLS handshake.
+	// With another result than report.PathFast, Fallback gets the connection. An error
+	// closes the connection.
+	Prepare func() (report.Path, error)
+}
+
+// Serve serves a connection until it ends or Fallback keeps it.
+func (s *Server) Serve(client *Client) {
+	c := &conn{Client: client, server: s}
+	if !s.add(c) {
+		_ = client.Conn.Close()
+		client.State(http.StateClosed)
+		return
+	}
+	c.serve()
+}
+
+// add registers a connection, unless the server is closing.
+func (s *Server) add(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Load() {
+		return false
+	}
+	s.conns[c] = struct{}{}
+	if !s.looking {
+		s.looking = true
+		go s.look()
+	}
+	return true
+}
+
+// remove forgets a connection that has ended.
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	if len(s.conns) == 0 && s.finished != nil {
+		close(s.finished)
+		s.finished = nil
+	}
+}
+
+// Shutdown closes idle connections, and waits until the requests in progress have ended.
+// An error means that ctx ended first.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.closing.Store(true)
+	finished := make(chan struct{})
+	s.mu.Lock()
+	if len(s.conns) == 0 {
+		close(finished)
+	} else {
+		s.finished = finished
+	}
+	for c := range s.conns {
+		c.wake()
+	}
+	s.mu.Unlock()
+	select {
+	case <-finished:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close closes all connections and ends the contexts of their requests.
+func (s *Server) Close() {
+	s.closing.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.abort()
+	}
+}
