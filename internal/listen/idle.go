@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -75,13 +76,26 @@ func (c *counted) Busy() {
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
-		if since := c.since.Load(); since > 0 && !c.arriving.Load() {
-			// The time changes first. With the old time the connection could be chosen.
-			c.since.CompareAndSwap(since, time.Now().UnixNano())
-			c.arriving.Store(true)
-		}
+		c.Received()
 	}
 	return n, err
+}
+
+// Received says that bytes were read from the descriptor of SyscallConn.
+func (c *counted) Received() {
+	if since := c.since.Load(); since > 0 && !c.arriving.Load() {
+		// The time changes first. With the old time the connection could be chosen.
+		c.since.CompareAndSwap(since, time.Now().UnixNano())
+		c.arriving.Store(true)
+	}
+}
+
+// SyscallConn implements syscall.Conn. A caller that reads from the descriptor calls Received.
+func (c *counted) SyscallConn() (syscall.RawConn, error) {
+	if socket, ok := c.Conn.(syscall.Conn); ok {
+		return socket.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
 }
 
 // Write implements net.Conn.

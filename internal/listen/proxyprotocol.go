@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/pires/go-proxyproto"
@@ -80,6 +81,10 @@ func (p proxied) Read(b []byte) (int, error) {
 
 // CloseWrite closes the sending side.
 func (p proxied) CloseWrite() error { return closeWrite(p.Raw()) }
+
+// SyscallConn implements syscall.Conn. Bytes of the client may be in a buffer, so that nothing
+// may be read from the descriptor.
+func (p proxied) SyscallConn() (syscall.RawConn, error) { return p.inner.SyscallConn() }
 
 // Idle calls Idle of the balancer's connection.
 func (p proxied) Idle() { p.inner.Idle() }
