@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/front/proxy"
+	"github.com/headgate/headgate/internal/http1/client"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/report/prom"
@@ -65,10 +66,16 @@ func (p *proxyServer) describe(c *config.Config, files *certs.Client) (proxy.Con
 	if err != nil {
 		return proxy.Config{}, nil, err
 	}
+	fast := c.Proxy.DataPlane == config.DataPlaneFast && fastAvailable()
+	var own *client.Client
+	if fast {
+		own = to.Client()
+	}
 	deciding := p.instance.rules
 	return proxy.Config{
 		Guard: deciding.guard, Upstream: to.URL, Transport: to, Traffic: &deciding.report.Traffic,
 		Style: style, BodyIdle: c.Proxy.BodyIdleTimeout, Log: p.instance.options.Log,
+		Fast: fast, Client: own,
 	}, &upstream{to, files}, nil
 }
 

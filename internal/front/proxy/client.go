@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -46,15 +47,23 @@ func (c *clientConn) Read(b []byte) (int, error) {
 		return n, err
 	}
 	n, err := c.Conn.Read(b)
-	if c.preface.scan(b[:n]) {
-		c.multiplexed.Store(true)
-	}
-	if n > 0 && c.heading.Load() {
-		if err := c.arrived(n); err != nil {
+	if n > 0 {
+		if err := c.received(b[:n]); err != nil {
 			return 0, err
 		}
 	}
 	return n, err
+}
+
+// received looks at bytes that were read before the client was known to use HTTP/2.
+func (c *clientConn) received(b []byte) error {
+	if c.preface.scan(b) {
+		c.multiplexed.Store(true)
+	}
+	if c.heading.Load() {
+		return c.arrived(len(b))
+	}
+	return nil
 }
 
 // mayRead returns how many of want bytes may be read now. After readAhead bytes it waits
@@ -121,6 +130,32 @@ func (c *clientConn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
+// SyscallConn implements syscall.Conn.
+func (c *clientConn) SyscallConn() (syscall.RawConn, error) {
+	if socket, ok := c.Conn.(syscall.Conn); ok {
+		return socket.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
+}
+
+// Direct implements server.Socket. A connection that reads a PROXY header has a buffer.
+func (c *clientConn) Direct() bool {
+	switch c.Conn.(type) {
+	case interface{ Received() }, *net.TCPConn, *net.UnixConn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Received implements server.Socket.
+func (c *clientConn) Received(b []byte) error {
+	if listened, ok := c.Conn.(interface{ Received() }); ok {
+		listened.Received()
+	}
+	return c.received(b)
+}
+
 // abort closes the connection and discards unsent data.
 func (c *clientConn) abort() {
 	if listened, ok := c.Conn.(interface{ Abort() }); ok {
@@ -169,12 +204,7 @@ func clientConnOf(of net.Conn) *clientConn {
 	if !ok || served == nil {
 		return nil
 	}
-	inner := served.Conn
-	if served.secure != nil {
-		inner = served.secure.NetConn()
-	}
-	c, _ := inner.(*clientConn)
-	return c
+	return served.client
 }
 
 // track is the server's ConnState hook. It counts open connections, remembers those
@@ -182,6 +212,10 @@ func clientConnOf(of net.Conn) *clientConn {
 // after the last byte of each response is written.
 func (s *Server) track(conn net.Conn, state http.ConnState) {
 	c := clientConnOf(conn)
+	handed := handedOf(conn)
+	if handed != nil && (state == http.StateNew || state == http.StateClosed && handed.Lent()) {
+		return // The fast path counts the connection.
+	}
 	switch state {
 	case http.StateNew:
 		s.open.Add(1)
@@ -197,6 +231,9 @@ func (s *Server) track(conn net.Conn, state http.ConnState) {
 			s.placeOf(c)
 			c.heading.Store(!c.multiplexed.Load())
 			c.setIdle(true)
+		}
+		if handed != nil && handed.Lent() {
+			handed.Finish()
 		}
 	case http.StateHijacked:
 		s.fresh.Delete(conn)

@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/headgate/headgate/internal/http1/server"
+	"github.com/headgate/headgate/report"
 )
 
 // conns is a listener whose connections track HTTP/1 framing. TLS ends below net/http:
@@ -20,12 +23,14 @@ import (
 type conns struct {
 	net.Listener
 
-	tls *tls.Config // nil without TLS
-	log *slog.Logger
+	tls    *tls.Config // nil without TLS
+	log    *slog.Logger
+	divert func(*conn) bool
 }
 
-// newConns returns a listener on ln. With TLS, it offers HTTP/2 and HTTP/1.1 by ALPN.
-func newConns(ln net.Listener, secured *tls.Config, to *slog.Logger) *conns {
+// newConns returns a listener on ln. With TLS, it offers HTTP/2 and HTTP/1.1 by ALPN. Accept
+// does not return a connection for which divert returns true.
+func newConns(ln clients, secured *tls.Config, to *slog.Logger, divert func(*conn) bool) *conns {
 	if secured != nil {
 		secured = secured.Clone()
 		for _, protocol := range [...]string{"h2", "http/1.1"} {
@@ -34,29 +39,37 @@ func newConns(ln net.Listener, secured *tls.Config, to *slog.Logger) *conns {
 			}
 		}
 	}
-	return &conns{Listener: ln, tls: secured, log: to}
+	return &conns{Listener: ln, tls: secured, log: to, divert: divert}
 }
 
 // Accept implements net.Listener. Accept does not wait for the TLS handshake, because the
 // first Read does the handshake.
 func (l *conns) Accept() (net.Conn, error) {
-	inner, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		inner, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &conn{Conn: inner, log: l.log, path: report.PathOff}
+		c.client, _ = inner.(*clientConn)
+		if l.tls != nil {
+			c.secure = tls.Server(inner, l.tls)
+			c.Conn = c.secure
+		}
+		if !l.divert(c) {
+			return c, nil
+		}
 	}
-	c := &conn{Conn: inner, log: l.log}
-	if l.tls != nil {
-		c.secure = tls.Server(inner, l.tls)
-		c.Conn = c.secure
-	}
-	return c, nil
 }
 
 // conn is a client's connection. One goroutine at a time reads it.
 type conn struct {
 	net.Conn
 
+	client  *clientConn
 	log     *slog.Logger
+	path    report.Path          // of the requests that a handler gets from this connection
+	handed  *server.Handed       // by the fast path to net/http; nil for other connections
 	secure  *tls.Conn            // nil without TLS
 	state   *tls.ConnectionState // after the handshake
 	preface preface              // of the bytes inside TLS
@@ -74,9 +87,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	if c.secure != nil && c.preface.scan(p[:n]) {
-		if client := clientConnOf(c); client != nil {
-			client.multiplexed.Store(true)
-		}
+		c.client.multiplexed.Store(true)
 	}
 	c.frames.scan(p[:n])
 	if c.frames.folded != 0 {
@@ -157,6 +168,14 @@ func (c *conn) enter(r *http.Request) {
 	if r.ProtoMajor == 1 {
 		c.handled.Add(1)
 	}
+}
+
+// pathOf returns which server serves the requests of the connection.
+func (c *conn) pathOf() report.Path {
+	if c == nil {
+		return report.PathOff
+	}
+	return c.path
 }
 
 // isFolded reports whether the header of the request was malformed in a way that net/http

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"time"
+
+	"github.com/headgate/headgate/internal/http1/client"
 )
 
 // UpstreamConfig is the address of the service, and the bounds for reaching it.
@@ -33,6 +35,7 @@ type Upstream struct {
 	URL *url.URL
 
 	transport *http.Transport
+	client    *client.Client // nil if only transport reaches the service
 }
 
 // NewUpstream returns an Upstream, or an error for an invalid address.
@@ -49,6 +52,7 @@ func NewUpstream(c UpstreamConfig) (*Upstream, error) {
 		dial = dialUnix(c.URL.Path)
 	}
 	u.transport.DialContext = boundWrites(dial, c.BodyIdle)
+	u.client = newClient(c, dial)
 	switch scheme := c.URL.Scheme; {
 	case scheme == "unix":
 		if !filepath.IsAbs(c.URL.Path) || c.URL.Host != "" {
@@ -74,6 +78,22 @@ func NewUpstream(c UpstreamConfig) (*Upstream, error) {
 		return nil, fmt.Errorf("proxy: upstream %s has an unknown scheme: write http, https, h2c or unix", c.URL.Redacted())
 	}
 	return u, nil
+}
+
+// newClient returns the own client for a service that speaks HTTP/1.1 without TLS, or nil.
+func newClient(c UpstreamConfig, dial dialFunc) *client.Client {
+	address := c.URL.Host
+	switch {
+	case c.URL.Scheme != "http" && c.URL.Scheme != "unix":
+		return nil
+	case c.URL.Port() == "":
+		address = net.JoinHostPort(c.URL.Hostname(), "80")
+	}
+	return client.New(client.Config{
+		Dial:    func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", address) },
+		Timeout: c.Timeout, BodyIdle: c.BodyIdle,
+		MaxHeader: maxUpstreamHeader, MaxIdle: idleConnections, IdleTimeout: idleUpstream,
+	})
 }
 
 func dialUnix(path string) dialFunc {
@@ -126,5 +146,14 @@ func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.transport.RoundTrip(r)
 }
 
+// Client returns the own client for the service. It returns nil for a service that only
+// net/http reaches, with TLS or HTTP/2.
+func (u *Upstream) Client() *client.Client { return u.client }
+
 // CloseIdleConnections closes all idle connections.
-func (u *Upstream) CloseIdleConnections() { u.transport.CloseIdleConnections() }
+func (u *Upstream) CloseIdleConnections() {
+	u.transport.CloseIdleConnections()
+	if u.client != nil {
+		u.client.CloseIdleConnections()
+	}
+}

@@ -239,10 +239,12 @@ func observed(t *testing.T, upstream *Upstream, saw *seen) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(Config{
+	c := Config{
 		Guard: g, Upstream: upstream.URL, Transport: upstream, Traffic: new(report.Traffic), BodyIdle: time.Minute,
 		Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	onPlane(&c)
+	p, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -25,14 +26,16 @@ const (
 func (s *Server) Drain(ctx context.Context) error {
 	s.stopAccepting()
 	s.linger(ctx)
-	err := s.http.Shutdown(ctx)
+	err := s.shutdown(ctx)
 	s.settled(ctx) // Shutdown does not wait for upgraded connections.
 	left := s.proxy.traffic.InFlight.Load()
 	s.cancel() // The context also ends upgraded connections.
 	closed := s.http.Close()
+	s.handed.Wait()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	s.settled(ending)
+	_ = s.fast.Shutdown(ending) // Its connections are closed, and their goroutines end.
 	switch {
 	case left > 0:
 		return fmt.Errorf("proxy: requests aborted at shutdown: %d: raise shutdown_timeout to let them end", left)
@@ -43,6 +46,14 @@ func (s *Server) Drain(ctx context.Context) error {
 	default:
 		return nil // Connections without a request do not count.
 	}
+}
+
+// shutdown closes idle connections and waits for the others. Both servers do so at once:
+// each could otherwise wait for requests that the other still accepts.
+func (s *Server) shutdown(ctx context.Context) error {
+	fast := make(chan error, 1)
+	go func() { fast <- s.fast.Shutdown(ctx) }()
+	return errors.Join(s.http.Shutdown(ctx), <-fast)
 }
 
 // stopAccepting closes the listeners. If another process serves the same socket, that

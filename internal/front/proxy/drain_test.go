@@ -126,7 +126,7 @@ func TestHandOver(t *testing.T) {
 			var requests atomic.Int64
 			stop := make(chan struct{})
 			for range 4 {
-				client := client(t, nil, c.protocols)
+				client := httpClient(t, nil, c.protocols)
 				clients.Go(func() {
 					for {
 						select {

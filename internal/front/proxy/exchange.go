@@ -22,6 +22,7 @@ type exchange struct {
 	left     func() error  // set with ticket; returns an error if the client has disconnected
 	reported fields.Reported
 	streams  fields.StreamDetector
+	call     call
 	body     *body  // nil if the client sends no body
 	place    *place // nil in tests without a Server
 
@@ -34,9 +35,10 @@ type exchange struct {
 	sends bool
 	// counts says that the exchange counts the request as in flight. Usually the Server
 	// does, up to the last byte written. counts is true only without a Server.
-	counts  bool
-	written int
-	interim int // number of 1xx responses
+	counts    bool
+	written   int
+	interim   int // number of 1xx responses
+	announced int // number of the trailers that the header announces
 }
 
 // connection has the methods of net/http's writers that read and write bodies.

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"net/http"
-	"net/http/httputil"
 	"net/netip"
 	"slices"
 	"strings"
@@ -19,33 +18,41 @@ const (
 
 var forwardedNames = []string{fieldForwardedFor, fieldForwardedHost, fieldForwardedProto}
 
-// setForwarded sets the X-Forwarded fields. For a trusted peer it keeps their values and
-// appends the peer's address to the chain. For any other peer it writes what the proxy
-// itself saw. The reverse proxy has already removed these fields and Forwarded from
-// pr.Out.
-func setForwarded(pr *httputil.ProxyRequest, trusts func(netip.Addr) bool) {
-	from, in, out := peer(pr.In.RemoteAddr), pr.In.Header, pr.Out.Header
-	trusted := trusts != nil && trusts(from)
-	var chain []string
-	if trusted {
-		chain = in[fieldForwardedFor]
+// forwardedFields are the values of the X-Forwarded fields that a client sent.
+type forwardedFields struct{ chain, host, proto []string }
+
+func forwardedOf(h http.Header) forwardedFields {
+	return forwardedFields{h[fieldForwardedFor], h[fieldForwardedHost], h[fieldForwardedProto]}
+}
+
+// set sets the X-Forwarded fields of the request to the upstream, whose header is out. For
+// a trusted peer it keeps the values and appends the peer's address to the chain. For any
+// other peer it writes what the proxy itself saw of r.
+func (f forwardedFields) set(out http.Header, r *http.Request, trusts func(netip.Addr) bool) {
+	from := peer(r.RemoteAddr)
+	if trusts == nil || !trusts(from) {
+		f = forwardedFields{}
 	}
+	delete(out, fieldForwardedFor)
 	switch {
-	case !from.IsValid() && len(chain) > 0:
-		out[fieldForwardedFor] = []string{strings.Join(chain, ", ")}
+	case !from.IsValid() && len(f.chain) > 0:
+		out[fieldForwardedFor] = []string{strings.Join(f.chain, ", ")}
 	case !from.IsValid(): // A peer on a unix socket has no address.
-	case len(chain) > 0:
-		out[fieldForwardedFor] = []string{strings.Join(chain, ", ") + ", " + from.String()}
+	case len(f.chain) > 0:
+		out[fieldForwardedFor] = []string{strings.Join(f.chain, ", ") + ", " + from.String()}
 	default:
 		out[fieldForwardedFor] = []string{from.String()}
 	}
 	proto := "http"
-	if pr.In.TLS != nil {
+	if r.TLS != nil {
 		proto = "https"
 	}
-	for _, field := range [...]struct{ name, seen string }{{fieldForwardedHost, pr.In.Host}, {fieldForwardedProto, proto}} {
-		if sent := in[field.name]; trusted && len(sent) > 0 {
-			out[field.name] = sent
+	for _, field := range [...]struct {
+		name, seen string
+		sent       []string
+	}{{fieldForwardedHost, r.Host, f.host}, {fieldForwardedProto, proto, f.proto}} {
+		if len(field.sent) > 0 {
+			out[field.name] = field.sent
 		} else {
 			out[field.name] = []string{field.seen}
 		}

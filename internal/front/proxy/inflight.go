@@ -12,6 +12,7 @@ import (
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	conn := connOf(r)
 	conn.enter(r)
+	s.proxy.traffic.Served(conn.pathOf())
 	c := clientConnOf(conn)
 	if r.Context().Err() != nil {
 		// The client closed the stream or the connection before the handler started. No

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/http1/client"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/report"
 )
@@ -33,6 +34,11 @@ type Config struct {
 	// BodyIdle is how long a client may pause while it sends a body or reads a response; 0
 	// means no bound.
 	BodyIdle time.Duration
+	// Fast serves new connections on the fast path, as far as their requests are in its
+	// subset.
+	Fast bool
+	// Client sends the requests that it can send, in place of Transport; nil for none.
+	Client *client.Client
 	// Log receives the proxy's own errors.
 	Log *slog.Logger
 }
@@ -43,6 +49,7 @@ type Proxy struct {
 	traffic *report.Traffic
 	log     *slog.Logger
 	pool    sync.Pool
+	buffers buffers
 	current atomic.Pointer[settings]
 }
 
@@ -54,6 +61,8 @@ type settings struct {
 	reverse  *httputil.ReverseProxy
 	style    fields.Style
 	bodyIdle time.Duration
+	fast     bool
+	client   *client.Client // nil without one
 	failures failureLog
 }
 
@@ -86,14 +95,14 @@ func (p *Proxy) Prepare(c Config) (commit func(), err error) {
 			"proxy: upstream %s has more than scheme and host: write %s://%s, because rules match the path that the service receives",
 			u.Redacted(), u.Scheme, u.Host)
 	}
-	s := &settings{proxy: p, upstream: u, host: u.Host, style: c.Style, bodyIdle: c.BodyIdle}
+	s := &settings{proxy: p, upstream: u, host: u.Host, style: c.Style, bodyIdle: c.BodyIdle, fast: c.Fast, client: c.Client}
 	if canonical, ok := canonicalHost(u.Host); ok {
 		s.host = canonical
 	}
 	s.reverse = &httputil.ReverseProxy{
 		Rewrite:        s.rewrite,
 		Transport:      c.Transport,
-		BufferPool:     &buffers{},
+		BufferPool:     &p.buffers,
 		ErrorHandler:   p.failed,
 		ModifyResponse: received,
 		// The level is debug because disconnected clients and failed upstreams, which the
@@ -180,6 +189,10 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 	}
 	refuseTunnels(r.Header)
 	entryOf(x).forwarded()
+	if x.settings.sends(r) {
+		x.send(r)
+		return
+	}
 	x.settings.reverse.ServeHTTP(x, r)
 }
 

@@ -26,7 +26,21 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(planes{m}) }
+
+// planes runs all tests with each data plane.
+type planes struct{ *testing.M }
+
+// fastPlane says that the tests run with the fast path.
+var fastPlane bool
+
+// Run implements goleak.TestingM.
+func (p planes) Run() (failed int) {
+	for _, fastPlane = range []bool{false, true} {
+		failed = max(failed, p.M.Run())
+	}
+	return failed
+}
 
 // scripted is a store that returns the same decision for everything and records the
 // returned receipts.
@@ -101,6 +115,7 @@ func newProxy(t *testing.T, store headgate.Store, upstream string, transport htt
 	for _, f := range change {
 		f(&c)
 	}
+	onPlane(&c)
 	p, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +141,10 @@ func serve(t *testing.T, store headgate.Store, upstream http.Handler, change ...
 
 func serveBefore(t *testing.T, store headgate.Store, upstream string, change ...func(*Config)) *front {
 	t.Helper()
-	transport := NewTransport(time.Second)
+	transport, err := NewUpstream(UpstreamConfig{URL: parsed(t, upstream), Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := newProxy(t, store, upstream, transport, change...)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -409,7 +427,9 @@ func TestUpstreamFailures(t *testing.T) {
 	}{
 		{"refused", serveBefore(t, allowed(), refusing.URL), 502, report.UpstreamRefused},
 		{"reset", serve(t, allowed(), closing), 502, report.UpstreamReset},
-		{"timeout", serve(t, allowed(), slow, func(c *Config) { c.Transport.(*http.Transport).ResponseHeaderTimeout = 20 * time.Millisecond }), 504, report.UpstreamTimeout},
+		{"timeout", serve(t, allowed(), slow, func(c *Config) {
+			c.Transport, _ = NewUpstream(UpstreamConfig{URL: c.Upstream, Timeout: 20 * time.Millisecond})
+		}), 504, report.UpstreamTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			resp, body := c.front.get(t, "/v1/product")

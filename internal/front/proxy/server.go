@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/internal/http1/server"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -92,6 +93,12 @@ type Server struct {
 	mu        sync.Mutex // guards listeners, and that a draining server gets no new one
 	listeners []net.Listener
 	serving   sync.WaitGroup
+
+	fast     *server.Server
+	base     context.Context // of the requests on the fast path
+	handover *handover       // from the fast path to net/http
+	handing  sync.Once       // starts to serve handover
+	handed   sync.WaitGroup  // until handover is closed
 }
 
 // NewServer returns a Server for p. It serves HTTP/1.1 and HTTP/2. Without TLS, HTTP/2
@@ -135,6 +142,7 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 	}
 	// Rules count OPTIONS * like any other request, and the access log has a line for it.
 	s.http.DisableGeneralOptionsHandler = true
+	s.fast = s.newFast(&c, base)
 	return s
 }
 
@@ -148,9 +156,10 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.listeners = append(s.listeners, ln)
 	s.serving.Add(1)
+	s.handing.Do(func() { s.handed.Go(func() { _ = s.http.Serve(s.handover) }) }) // It returns at Shutdown or Close.
 	s.mu.Unlock()
 	defer s.serving.Done()
-	err := s.http.Serve(newConns(clients{ln, s}, s.tls, s.log))
+	err := s.http.Serve(newConns(clients{ln, s}, s.tls, s.log, s.divert))
 	if errors.Is(err, http.ErrServerClosed) || s.draining.Load() {
 		return nil
 	}

@@ -34,7 +34,7 @@ func TestProtocols(t *testing.T) {
 		{"HTTP/2 by TLS", "https://" + secure, http2, 2, "https"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := &front{url: c.url, client: client(t, trusting, c.protocols)}
+			f := &front{url: c.url, client: httpClient(t, trusting, c.protocols)}
 			resp, body := f.get(t, "/v1/product")
 			if resp.StatusCode != http.StatusOK || resp.ProtoMajor != c.major || body != c.proto {
 				t.Errorf("got status %d over HTTP/%d: %q", resp.StatusCode, resp.ProtoMajor, body)
@@ -93,7 +93,7 @@ func TestSlowAndGreedyClients(t *testing.T) {
 			}
 		})
 	}
-	big := client(t, nil, http2)
+	big := httpClient(t, nil, http2)
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+plain+"/v1/product", http.NoBody)
 	req.Header.Set("X-Big", strings.Repeat("x", 64<<10))
 	if resp, err := big.Do(req); err == nil {

@@ -50,6 +50,14 @@ func opened(t *testing.T, c listen.Config) *listen.Listener {
 	return ln
 }
 
+// onPlane configures the data plane that the tests run with.
+func onPlane(c *Config) {
+	c.Fast = fastPlane
+	if u, ok := c.Transport.(*Upstream); ok && fastPlane {
+		c.Client = u.Client()
+	}
+}
+
 // before returns a proxy that allows everything, before an upstream at an address.
 func before(t *testing.T, c UpstreamConfig, change ...func(*Config)) *Proxy {
 	t.Helper()
@@ -90,8 +98,8 @@ func certificate(t *testing.T) (served, trusting *tls.Config) {
 	return &tls.Config{Certificates: s.TLS.Certificates, MinVersion: tls.VersionTLS12}, transport.TLSClientConfig
 }
 
-// client returns a client with the given protocols that trusts the test's certificate.
-func client(t *testing.T, trusting *tls.Config, protocols func(*http.Protocols)) *http.Client {
+// httpClient returns a client with the given protocols that trusts the test's certificate.
+func httpClient(t *testing.T, trusting *tls.Config, protocols func(*http.Protocols)) *http.Client {
 	t.Helper()
 	p := new(http.Protocols)
 	protocols(p)

@@ -176,7 +176,7 @@ func TestPlaceOfAnAnswer(t *testing.T) {
 					t.Fatal(err)
 				}
 				req.Header.Set("Content-Type", c.asked)
-				read := reader(t, client(t, nil, protocols), req)
+				read := reader(t, httpClient(t, nil, protocols), req)
 				for n, part := range c.parts {
 					s.step <- struct{}{}
 					if got := read(len(part)); got != part {

@@ -101,7 +101,7 @@ func TestUpstreamThatDoesNotTakeABody(t *testing.T) {
 				var clients sync.WaitGroup
 				for range uploads {
 					clients.Go(func() {
-						resp, err := client(t, nil, protocols).Post("http://"+at+"/v1/product", "text/plain", endless{})
+						resp, err := httpClient(t, nil, protocols).Post("http://"+at+"/v1/product", "text/plain", endless{})
 						if err != nil {
 							return // The proxy may reset a connection while its body is unread.
 						}
@@ -132,7 +132,7 @@ func TestSlowBodiesAreTaken(t *testing.T) {
 			p := before(t, UpstreamConfig{URL: parsed(t, scheme+"://"+slowReader(t, idle/5)), BodyIdle: idle},
 				func(c *Config) { c.BodyIdle = 5 * time.Second })
 			_, at := start(t, p, nil, ServerConfig{})
-			resp, err := client(t, nil, http1).Post("http://"+at+"/v1/product", "text/plain", strings.NewReader(strings.Repeat("x", 6<<20)))
+			resp, err := httpClient(t, nil, http1).Post("http://"+at+"/v1/product", "text/plain", strings.NewReader(strings.Repeat("x", 6<<20)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,7 @@ func TestEndlessAnswerToAClientThatLeft(t *testing.T) {
 			over := make(chan error, 1)
 			p := before(t, UpstreamConfig{URL: parsed(t, scheme+"://"+streaming(t, over))})
 			_, at := start(t, p, nil, ServerConfig{})
-			resp, err := client(t, nil, http1).Get("http://" + at + "/v1/product")
+			resp, err := httpClient(t, nil, http1).Get("http://" + at + "/v1/product")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -130,7 +130,7 @@ func streamsWithoutWindow(t *testing.T, by transport, store *scripted) {
 	for range 3 {
 		by.hoard(t, at, false).open(bound)
 	}
-	innocent := client(t, by.trusting, http1)
+	innocent := httpClient(t, by.trusting, http1)
 	request := func() int {
 		resp, err := innocent.Get(by.url(at))
 		if err != nil {
@@ -187,7 +187,7 @@ func TestTooManyRequests(t *testing.T) {
 			release := make(chan struct{})
 			p := beforeHandler(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 			_, at := start(t, p, nil, ServerConfig{MaxRequests: 2})
-			busy := client(t, nil, protocols)
+			busy := httpClient(t, nil, protocols)
 			answered := make(chan int, 2)
 			for range 2 {
 				go func() {

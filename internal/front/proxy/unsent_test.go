@@ -57,7 +57,7 @@ func TestBodiesThatAreNotSent(t *testing.T) {
 			_, at := start(t, p, nil, ServerConfig{MaxRequests: places})
 			open(t, at, places)
 			eventually(t, "all places to be used", func() bool { return p.traffic.InFlight.Load() == places })
-			innocent := client(t, nil, http1)
+			innocent := httpClient(t, nil, http1)
 			eventually(t, "a well-behaved client to be served", func() bool { return statusAt(innocent, at) == http.StatusOK })
 			for range places - 1 {
 				open(t, at, 1)
@@ -92,7 +92,7 @@ func TestSilentStreamsKeepTheirPlaces(t *testing.T) {
 	_, at := start(t, p, nil, ServerConfig{MaxRequests: 1})
 	read, write := io.Pipe()
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at+"/v1/product", read)
-	began, streaming := make(chan *http.Response, 1), client(t, nil, http2Only)
+	began, streaming := make(chan *http.Response, 1), httpClient(t, nil, http2Only)
 	go func() {
 		resp, err := streaming.Do(req) //nolint:bodyclose // because the test closes it.
 		if err != nil {
@@ -106,7 +106,7 @@ func TestSilentStreamsKeepTheirPlaces(t *testing.T) {
 		return
 	}
 	defer resp.Body.Close()
-	innocent := client(t, nil, http1)
+	innocent := httpClient(t, nil, http1)
 	for end := time.Now().Add(3 * unread); time.Now().Before(end); {
 		if got := statusAt(innocent, at); got != http.StatusServiceUnavailable {
 			t.Fatalf("another request got status %d", got)

@@ -65,7 +65,7 @@ func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 		pr.Out.Trailer = pr.In.Trailer // The map must be shared, because it is filled when the body ends.
 	}
 	id := s.proxy.guard.Identity()
-	setForwarded(pr, id.Trusts)
+	forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, id.Trusts)
 	dropSpoofedHeaders(pr.Out.Header, peer(pr.In.RemoteAddr), id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
 }
 
@@ -130,14 +130,14 @@ func (b *buffers) Put(buf []byte) {
 // received checks the header of a final or upgrading response.
 func received(resp *http.Response) error {
 	hidePrivate(resp)
-	return writableStatus(resp) // net/http panics when it writes an invalid status.
+	return writableStatus(resp.StatusCode)
 }
 
 // writableStatus returns an error for a status that net/http accepts from an upstream but
 // panics on when it writes it.
-func writableStatus(resp *http.Response) error {
-	if resp.StatusCode < 100 || resp.StatusCode > 999 {
-		return fmt.Errorf("proxy: the upstream responded with status %d, which is outside 100 to 999", resp.StatusCode)
+func writableStatus(status int) error {
+	if status < 100 || status > 999 {
+		return fmt.Errorf("proxy: the upstream responded with status %d, which is outside 100 to 999", status)
 	}
 	return nil
 }

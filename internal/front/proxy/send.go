@@ -1,0 +1,174 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/http1/client"
+)
+
+// sends reports whether the own client sends a request. Upgrades, expectations and trailers
+// are left to net/http.
+func (s *settings) sends(r *http.Request) bool {
+	return s.client != nil && len(r.Trailer) == 0 && r.Header["Upgrade"] == nil && r.Header["Expect"] == nil && r.Header["Te"] == nil &&
+		strings.IndexByte(r.Host, '%') < 0 // The transport removes the zone of an address.
+}
+
+// call is a request to the upstream and its answer, which are used again.
+type call struct {
+	request client.Request
+	answer  client.Answer
+}
+
+// errUnaskedUpgrade means that the upstream changed the protocol without being asked.
+var errUnaskedUpgrade = errors.New("proxy: the upstream answered 101 to a request without Upgrade")
+
+// send sends a request to the upstream with the own client, and its answer to the client.
+// The header of r is changed.
+func (x *exchange) send(r *http.Request) {
+	s, c := x.settings, &x.call
+	s.direct(r)
+	c.request = client.Request{Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: r.Header, Interim: x.inform}
+	if r.ContentLength != 0 && r.Body != nil {
+		c.request.Body, c.request.Length = r.Body, r.ContentLength
+	}
+	c.answer.Header = x.Header()
+	err := s.client.Do(r.Context(), &c.request, &c.answer)
+	c.request = client.Request{}
+	if err != nil {
+		clear(x.Header())
+		s.proxy.failed(x, r, err)
+		return
+	}
+	defer c.answer.Close()
+	if err := x.begin(&c.answer); err != nil {
+		clear(x.Header())
+		s.proxy.failed(x, r, err)
+		return
+	}
+	if err := x.copy(&c.answer); err != nil {
+		s.proxy.log.Debug("could not pass on an answer", "error", err)
+		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort.
+	}
+	x.trail(&c.answer)
+}
+
+// direct changes the header of a request for the upstream, as rewrite does.
+func (s *settings) direct(r *http.Request) {
+	sent := forwardedOf(r.Header)
+	removeHopByHop(r.Header)
+	delete(r.Header, "Forwarded")
+	r.URL.RawQuery = writableQuery(r.URL.RawQuery)
+	id := s.proxy.guard.Identity()
+	sent.set(r.Header, r, id.Trusts)
+	dropSpoofedHeaders(r.Header, peer(r.RemoteAddr), id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
+}
+
+// hopByHopNames are the fields that a proxy does not pass on (RFC 9110, section 7.6.1).
+var hopByHopNames = [...]string{
+	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding",
+	"Upgrade",
+}
+
+// removeHopByHop removes the fields that belong to one connection, and those that Connection
+// names.
+func removeHopByHop(h http.Header) {
+	for _, line := range h["Connection"] {
+		for option := range strings.SplitSeq(line, ",") {
+			if option = strings.Trim(option, " \t\r\n"); option != "" {
+				h.Del(option)
+			}
+		}
+	}
+	for _, name := range hopByHopNames {
+		delete(h, name)
+	}
+}
+
+// inform passes an informational response on.
+func (x *exchange) inform(status int, h http.Header) error {
+	header := x.Header()
+	for name, values := range h {
+		header[name] = append(header[name], values...)
+	}
+	x.WriteHeader(status)
+	clear(header)
+	return nil
+}
+
+// begin writes the header of the answer.
+func (x *exchange) begin(a *client.Answer) error {
+	switch {
+	case a.Status == http.StatusSwitchingProtocols:
+		return errUnaskedUpgrade
+	case writableStatus(a.Status) != nil:
+		return writableStatus(a.Status)
+	}
+	removeHopByHop(a.Header)
+	if len(a.Trailer) > 0 {
+		names := make([]string, 0, len(a.Trailer))
+		for name := range a.Trailer {
+			names = append(names, name)
+		}
+		a.Header.Add("Trailer", strings.Join(names, ", "))
+	}
+	x.announced = len(a.Trailer)
+	x.WriteHeader(a.Status)
+	return nil
+}
+
+// copy copies the body of the answer. Whenever it has to wait for the upstream, the client
+// has what has arrived.
+func (x *exchange) copy(a *client.Answer) error {
+	if b := a.Buffered(); len(b) > 0 {
+		if _, err := x.Write(b); err != nil {
+			return err
+		}
+	}
+	if a.Length >= 0 && int64(x.written) >= a.Length {
+		return nil
+	}
+	buffers := &x.settings.proxy.buffers
+	buf := buffers.Get()
+	defer buffers.Put(buf)
+	for {
+		if err := x.FlushError(); err != nil {
+			return err
+		}
+		n, err := a.Read(buf)
+		if n > 0 {
+			if _, err := x.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF: //nolint:errorlint // Read returns io.EOF itself.
+			return nil
+		case err != nil:
+			return fmt.Errorf("proxy: reading the answer: %w", err)
+		}
+	}
+}
+
+// trail sets the trailers of the answer.
+func (x *exchange) trail(a *client.Answer) {
+	if len(a.Trailer) == 0 {
+		return
+	}
+	if x.FlushError() != nil {
+		x.end = guard.ClientLeft
+	}
+	prefix := ""
+	if len(a.Trailer) != x.announced {
+		prefix = http.TrailerPrefix
+	}
+	for name, values := range a.Trailer {
+		for _, value := range values {
+			x.Header().Add(prefix+name, value)
+		}
+	}
+}
