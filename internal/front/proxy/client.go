@@ -88,18 +88,25 @@ func (c *clientConn) Write(b []byte) (int, error) {
 	if c.failed != nil {
 		return 0, c.failed
 	}
-	if idle := c.server.proxy.current.Load().bodyIdle; idle > 0 {
-		end := time.Now().Add(idle)
-		if set := c.deadline.Load(); set != 0 && set < end.UnixNano() {
-			end = time.Unix(0, set)
-		}
-		_ = c.Conn.SetWriteDeadline(end)
-	}
+	c.BeforeWrite()
 	c.writing.Store(true)
 	defer c.writing.Store(false)
 	n, err := c.Conn.Write(b)
 	c.failed = err
 	return n, err
+}
+
+// BeforeWrite implements server.Socket. It sets the deadline of the next write.
+func (c *clientConn) BeforeWrite() {
+	idle := c.server.proxy.current.Load().bodyIdle
+	if idle <= 0 {
+		return
+	}
+	end := time.Now().Add(idle)
+	if set := c.deadline.Load(); set != 0 && set < end.UnixNano() {
+		end = time.Unix(0, set)
+	}
+	_ = c.Conn.SetWriteDeadline(end)
 }
 
 // SetWriteDeadline implements net.Conn. Each write is also bounded by body_idle_timeout.

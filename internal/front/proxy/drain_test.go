@@ -109,7 +109,7 @@ func TestHandOver(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		protocols func(*http.Protocols)
-	}{{"HTTP/1.1", http1}, {"HTTP/2", http2}} {
+	}{{"HTTP/1.1", http1Only}, {"HTTP/2", http2}} {
 		t.Run(c.name, func(t *testing.T) {
 			// Each server represents a process, and waits only for its own requests.
 			process := func() *Proxy {

@@ -149,7 +149,7 @@ func TestAccessLog(t *testing.T) {
 				req.Header["Connection"], req.Header["Upgrade"] = []string{"Upgrade"}, []string{c.upgrade}
 			}
 			var id string
-			if resp, err := httpClient(t, trusting, http1).Do(req); err == nil {
+			if resp, err := httpClient(t, trusting, http1Only).Do(req); err == nil {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
 				id = resp.Header.Get("X-Request-Id")
@@ -189,7 +189,7 @@ func TestAccessLogOfClientGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-reached; cancel() }()
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/v1/product", http.NoBody)
-	if resp, err := httpClient(t, nil, http1).Do(req); err == nil {
+	if resp, err := httpClient(t, nil, http1Only).Do(req); err == nil {
 		resp.Body.Close()
 		t.Fatal("the aborted request got a response")
 	}
@@ -222,7 +222,7 @@ func TestIdentityOfRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		at, lines := logging(t, newProxy(t, allowed(), upstream.URL, u, func(c *Config) { c.Guard = g }), ServerConfig{Trusts: identity.Trusts})
-		f := &front{url: "http://" + at, client: httpClient(t, nil, http1)}
+		f := &front{url: "http://" + at, client: httpClient(t, nil, http1Only)}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/v1/product", http.NoBody)
 		req.Header = http.Header{
 			"X-Request-Id": {"chosen"}, "Connection": {"x-request-id, x-forwarded-for"},

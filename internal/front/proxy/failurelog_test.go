@@ -24,7 +24,7 @@ func TestFailureLogNamesTheRequest(t *testing.T) {
 			var logged record
 			p := newProxy(t, allowed(), gone.URL, NewTransport(0), func(p *Config) { p.Log = slog.New(slog.NewJSONHandler(&logged, nil)) })
 			_, at := start(t, p, nil, ServerConfig{RequestID: "X-Request-Id"})
-			f := &front{url: "http://" + at, client: httpClient(t, nil, http1)}
+			f := &front{url: "http://" + at, client: httpClient(t, nil, http1Only)}
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+c.target, http.NoBody)
 			resp, _ := f.do(t, req)
 			again, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+c.target, http.NoBody)

@@ -132,6 +132,9 @@ func (x *exchange) copy(a *client.Answer) error {
 	if a.Length >= 0 && int64(x.written) >= a.Length {
 		return nil
 	}
+	if done, err := x.splice(a); done || err != nil {
+		return err
+	}
 	buffers := &x.settings.proxy.buffers
 	buf := buffers.Get()
 	defer buffers.Put(buf)

@@ -28,9 +28,9 @@ func TestProtocols(t *testing.T) {
 		major     int
 		proto     string
 	}{
-		{"HTTP/1.1", "http://" + plain, http1, 1, "http"},
+		{"HTTP/1.1", "http://" + plain, http1Only, 1, "http"},
 		{"HTTP/2 by prior knowledge", "http://" + plain, http2, 2, "http"},
-		{"HTTP/1.1 by TLS", "https://" + secure, http1, 1, "https"},
+		{"HTTP/1.1 by TLS", "https://" + secure, http1Only, 1, "https"},
 		{"HTTP/2 by TLS", "https://" + secure, http2, 2, "https"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -112,8 +112,8 @@ func httpClient(t *testing.T, trusting *tls.Config, protocols func(*http.Protoco
 	return &http.Client{Transport: transport, Timeout: 10 * time.Second}
 }
 
-func http1(p *http.Protocols) { p.SetHTTP1(true) }
-func http2(p *http.Protocols) { p.SetHTTP2(true); p.SetUnencryptedHTTP2(true) }
+func http1Only(p *http.Protocols) { p.SetHTTP1(true) }
+func http2(p *http.Protocols)     { p.SetHTTP2(true); p.SetUnencryptedHTTP2(true) }
 
 // record is a log that tests read.
 type record struct {

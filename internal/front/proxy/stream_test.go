@@ -157,7 +157,7 @@ func TestPlaceOfAnAnswer(t *testing.T) {
 		"a client that asks for a stream":  {kind: "text/plain", asked: grpcType, sent: message + message, parts: []string{message, message}, want: []int{1, 1}},
 		"grpc-web":                         {kind: grpcType + "-web", asked: grpcType + "-web", sent: message, parts: []string{message, message}, want: []int{1, 1}},
 	} {
-		for version, protocols := range map[string]func(*http.Protocols){"HTTP/1": http1, "HTTP/2": http2} {
+		for version, protocols := range map[string]func(*http.Protocols){"HTTP/1": http1Only, "HTTP/2": http2} {
 			t.Run(name+", "+version, func(t *testing.T) {
 				stage, change := throttled(t, c.count)
 				s := &sending{kind: c.kind, parts: c.parts, step: make(chan struct{})}

@@ -91,7 +91,7 @@ func TestUpstreamThatDoesNotTakeABody(t *testing.T) {
 		"h2c that gives no windows": {"h2c", givesNoWindow},
 		"h2c that stops reading":    {"h2c", stopsReading},
 	} {
-		for from, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1, "h2c": http2Only} {
+		for from, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1Only, "h2c": http2Only} {
 			t.Run(name+" for a client of "+from, func(t *testing.T) {
 				t.Parallel()
 				p := before(t, UpstreamConfig{URL: parsed(t, c.scheme+"://"+script(t, c.each)), BodyIdle: idle},
@@ -132,7 +132,7 @@ func TestSlowBodiesAreTaken(t *testing.T) {
 			p := before(t, UpstreamConfig{URL: parsed(t, scheme+"://"+slowReader(t, idle/5)), BodyIdle: idle},
 				func(c *Config) { c.BodyIdle = 5 * time.Second })
 			_, at := start(t, p, nil, ServerConfig{})
-			resp, err := httpClient(t, nil, http1).Post("http://"+at+"/v1/product", "text/plain", strings.NewReader(strings.Repeat("x", 6<<20)))
+			resp, err := httpClient(t, nil, http1Only).Post("http://"+at+"/v1/product", "text/plain", strings.NewReader(strings.Repeat("x", 6<<20)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func bothProtocols(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	protocols := new(http.Protocols)
 	http2(protocols)
-	http1(protocols)
+	http1Only(protocols)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestEndlessAnswerToAClientThatLeft(t *testing.T) {
 			over := make(chan error, 1)
 			p := before(t, UpstreamConfig{URL: parsed(t, scheme+"://"+streaming(t, over))})
 			_, at := start(t, p, nil, ServerConfig{})
-			resp, err := httpClient(t, nil, http1).Get("http://" + at + "/v1/product")
+			resp, err := httpClient(t, nil, http1Only).Get("http://" + at + "/v1/product")
 			if err != nil {
 				t.Fatal(err)
 			}

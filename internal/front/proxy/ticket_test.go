@@ -144,7 +144,7 @@ func TestStoppedByAStage(t *testing.T) {
 				t.Fatal(err)
 			}
 			status := 0
-			if resp, err := httpClient(t, nil, http1).Do(req); err == nil {
+			if resp, err := httpClient(t, nil, http1Only).Do(req); err == nil {
 				status = resp.StatusCode
 				resp.Body.Close()
 			}

@@ -130,7 +130,7 @@ func streamsWithoutWindow(t *testing.T, by transport, store *scripted) {
 	for range 3 {
 		by.hoard(t, at, false).open(bound)
 	}
-	innocent := httpClient(t, by.trusting, http1)
+	innocent := httpClient(t, by.trusting, http1Only)
 	request := func() int {
 		resp, err := innocent.Get(by.url(at))
 		if err != nil {
@@ -182,7 +182,7 @@ func answers(p *Proxy) (n uint64) {
 // TestTooManyRequests checks that a request beyond the bound gets a 503 without a body,
 // while the service has not answered the requests in flight.
 func TestTooManyRequests(t *testing.T) {
-	for name, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1, "HTTP/2": http2Only} {
+	for name, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1Only, "HTTP/2": http2Only} {
 		t.Run(name, func(t *testing.T) {
 			release := make(chan struct{})
 			p := beforeHandler(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))

@@ -57,7 +57,7 @@ func TestBodiesThatAreNotSent(t *testing.T) {
 			_, at := start(t, p, nil, ServerConfig{MaxRequests: places})
 			open(t, at, places)
 			eventually(t, "all places to be used", func() bool { return p.traffic.InFlight.Load() == places })
-			innocent := httpClient(t, nil, http1)
+			innocent := httpClient(t, nil, http1Only)
 			eventually(t, "a well-behaved client to be served", func() bool { return statusAt(innocent, at) == http.StatusOK })
 			for range places - 1 {
 				open(t, at, 1)
@@ -106,7 +106,7 @@ func TestSilentStreamsKeepTheirPlaces(t *testing.T) {
 		return
 	}
 	defer resp.Body.Close()
-	innocent := httpClient(t, nil, http1)
+	innocent := httpClient(t, nil, http1Only)
 	for end := time.Now().Add(3 * unread); time.Now().Before(end); {
 		if got := statusAt(innocent, at); got != http.StatusServiceUnavailable {
 			t.Fatalf("another request got status %d", got)

@@ -77,7 +77,7 @@ func TestUpstreamSchemes(t *testing.T) {
 				TLS: func() *tls.Config { return &tls.Config{RootCAs: trusting.RootCAs, MinVersion: tls.VersionTLS12} },
 			})
 			_, at := start(t, p, nil, ServerConfig{})
-			f := &front{url: "http://" + at, client: httpClient(t, nil, http1)}
+			f := &front{url: "http://" + at, client: httpClient(t, nil, http1Only)}
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", strings.NewReader("x"))
 			req.Host = "api.example.com"
 			if resp, body := f.do(t, req); resp.StatusCode != http.StatusOK || body != want {
@@ -96,7 +96,7 @@ func TestUpstreamWithoutTLS(t *testing.T) {
 	address := parsed(t, strings.Replace(behind.URL, "http:", "https:", 1))
 	p := before(t, UpstreamConfig{URL: address}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(out, nil)) })
 	_, at := start(t, p, nil, ServerConfig{})
-	f := &front{url: "http://" + at, client: httpClient(t, nil, http1)}
+	f := &front{url: "http://" + at, client: httpClient(t, nil, http1Only)}
 	const advice = "the service answers without TLS: write http://"
 	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "TLS") {
 		t.Errorf("got response %d %q, want 502 without the cause", resp.StatusCode, body)
@@ -136,7 +136,7 @@ func TestUpstreamTLS(t *testing.T) {
 		URL: parsed(t, behind.URL), TLS: func() *tls.Config { return newest },
 	}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(out, nil)) })
 	_, at := start(t, p, nil, ServerConfig{})
-	f := &front{url: "http://" + at, client: httpClient(t, nil, http1)}
+	f := &front{url: "http://" + at, client: httpClient(t, nil, http1Only)}
 	for range 2 {
 		if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "x509") {
 			t.Errorf("with an unknown authority: got %d %q, want 502", resp.StatusCode, body)
@@ -253,7 +253,7 @@ func TestServerSentEvents(t *testing.T) {
 		}
 	}))
 	_, at := start(t, p, nil, ServerConfig{})
-	for _, protocols := range []func(*http.Protocols){http1, http2} {
+	for _, protocols := range []func(*http.Protocols){http1Only, http2} {
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/v1/product", http.NoBody)
 		resp, err := httpClient(t, nil, protocols).Do(req)
 		if err != nil {
@@ -359,7 +359,7 @@ func TestWebSocket(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			conn, resp, err := websocket.Dial(ctx, name+"://"+at+"/v1/product", &websocket.DialOptions{ //nolint:bodyclose // because Dial does
-				HTTPClient: httpClient(t, trusting, http1), Subprotocols: []string{"chat"}, CompressionMode: websocket.CompressionContextTakeover,
+				HTTPClient: httpClient(t, trusting, http1Only), Subprotocols: []string{"chat"}, CompressionMode: websocket.CompressionContextTakeover,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -440,7 +440,7 @@ func FuzzRefuseTunnels(f *testing.F) {
 func TestUpstreamSocketGone(t *testing.T) {
 	p := before(t, UpstreamConfig{URL: &url.URL{Scheme: "unix", Path: filepath.Join(t.TempDir(), "none.sock")}})
 	_, at := start(t, p, nil, ServerConfig{})
-	f := &front{url: "http://" + at, client: httpClient(t, nil, http1)}
+	f := &front{url: "http://" + at, client: httpClient(t, nil, http1Only)}
 	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, "does not accept connections") {
 		t.Errorf("got response %d %q", resp.StatusCode, body)
 	}
@@ -459,7 +459,7 @@ func TestUpstreamStatusOutOfRange(t *testing.T) {
 	for status, want := range map[int]int{-200: 502, 0: 502, 99: 502, 1000: 502, 200: 200, 599: 599, 999: 999} {
 		p := newProxy(t, allowed(), "http://a", statusTransport(status))
 		_, at := start(t, p, nil, ServerConfig{})
-		for name, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1, "HTTP/2": http2Only} {
+		for name, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1Only, "HTTP/2": http2Only} {
 			resp, err := httpClient(t, nil, protocols).Get("http://" + at + "/v1/product")
 			if err != nil {
 				t.Errorf("status %d over %s: %v", status, name, err)

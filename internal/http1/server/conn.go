@@ -223,4 +223,6 @@ type Socket interface {
 	Direct() bool
 	// Received notes that bytes were read from the descriptor.
 	Received(b []byte) error
+	// BeforeWrite notes that bytes will be written to the descriptor.
+	BeforeWrite()
 }
