@@ -1,0 +1,192 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/rule"
+)
+
+// plane is a proxy with its client side and its upstream, of which everything is recorded.
+type plane struct {
+	server   *Server
+	traffic  *report.Traffic
+	verdicts *verdicts
+	lines    *record
+	log      *accesslog.Log
+	upstream *recorder
+	clients  net.Listener
+	ending   []func()
+}
+
+// planeSetup changes a plane. The zero planeSetup makes a plane in memory.
+type planeSetup struct {
+	// sockets means real sockets for clients and upstream. service is the unix socket of another
+	// upstream than the recorder.
+	sockets bool
+	service string
+	// script serves the upstream connections in place of the recorder's rules.
+	script func(net.Conn)
+	// tamper breaks a plane, so that a test shows that the comparison finds the fault.
+	tamper tampering
+	// patience replaces the timeouts for clients; 0 means planeTimeouts.
+	patience time.Duration
+}
+
+// Timeouts of a plane. They never pass in a test of real sockets.
+const (
+	planeReadHeader = 10 * time.Second
+	planeIdle       = 60 * time.Second
+	planeBodyIdle   = 30 * time.Second
+	planeUpstream   = 20 * time.Second
+)
+
+// newServer makes the server of a plane.
+func newServer(p *Proxy, c ServerConfig, fast bool) *Server {
+	_ = fast
+	return NewServer(p, c)
+}
+
+// newPlane starts a plane. Its stop ends it.
+func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
+	tb.Helper()
+	p := &plane{traffic: new(report.Traffic), verdicts: new(verdicts), lines: new(record), upstream: &recorder{script: s.script}}
+	up, behind := p.startUpstream(tb, s)
+	bodyIdle, readHeader, idle := planeBodyIdle, planeReadHeader, planeIdle
+	if s.patience > 0 {
+		bodyIdle, readHeader, idle = s.patience, s.patience, s.patience
+	}
+	g, err := guard.New(guard.Config{
+		Rules: planeRules(tb), Store: scriptedByCount{}, Observer: p.verdicts,
+		Identity: &rule.Identity{TrustedProxies: []netip.Prefix{netip.PrefixFrom(trustedPeer.Addr(), 32)}, UserIPHeaders: []string{"X-User-Ip"}},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := Config{
+		Guard: g, Upstream: up.URL, Transport: s.tamper.transport(up), Traffic: p.traffic, BodyIdle: bodyIdle, Log: slog.New(slog.DiscardHandler),
+	}
+	front, err := New(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.log, err = accesslog.Open(accesslog.Config{Output: p.lines})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.server = newServer(front, ServerConfig{
+		ReadHeader: readHeader, Idle: idle, MaxHeader: 4 << 10, RequestID: "X-Request-Id", Access: p.log,
+		Trusts: func(from netip.Addr) bool { return from == trustedPeer.Addr() }, Log: slog.New(slog.DiscardHandler),
+	}, fast)
+	served := make(chan error, 1)
+	go func() { served <- p.server.Serve(s.tamper.listener(p, p.clients)) }()
+	p.ending = append([]func(){func() { p.drain(tb, served) }, up.CloseIdleConnections, func() { _ = p.log.Close() }}, append(p.ending, behind)...)
+	return p
+}
+
+// startUpstream starts the upstream and opens the listener for clients.
+func (p *plane) startUpstream(tb testing.TB, s planeSetup) (up *Upstream, stop func()) {
+	tb.Helper()
+	listen := func() net.Listener {
+		if !s.sockets {
+			return newMemoryListener()
+		}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return ln
+	}
+	p.clients = listen()
+	behind := listen()
+	var serving sync.WaitGroup
+	serving.Go(func() { p.upstream.serve(behind) })
+	at := &url.URL{Scheme: "http", Host: behind.Addr().String()}
+	if s.service != "" {
+		at = &url.URL{Scheme: "unix", Path: s.service}
+	}
+	up, err := NewUpstream(UpstreamConfig{URL: at, Timeout: planeUpstream, BodyIdle: planeBodyIdle})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if memory, ok := behind.(*memoryListener); ok {
+		up.transport.DialContext = boundWrites(memory.dial, planeBodyIdle)
+	}
+	return up, func() {
+		_ = behind.Close()
+		p.upstream.stop()
+		serving.Wait()
+	}
+}
+
+func (p *plane) drain(tb testing.TB, served <-chan error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) //nolint:usetesting // because it runs after the test.
+	defer cancel()
+	if err := p.server.Drain(ctx); err != nil {
+		tb.Error(err)
+	}
+	if err := <-served; err != nil {
+		tb.Error(err)
+	}
+}
+
+// stop ends the plane and all its goroutines.
+func (p *plane) stop() {
+	for _, end := range p.ending {
+		end()
+	}
+}
+
+// The peers of a plane.
+var (
+	untrustedPeer = netip.MustParseAddrPort("127.0.0.1:0")
+	trustedPeer   = netip.MustParseAddrPort("127.0.0.2:0")
+)
+
+// verdicts records the rules' view of each request and their decision.
+type verdicts struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+// Observe implements guard.Observer.
+func (v *verdicts) Observe(req *headgate.Request, a *guard.Answer) {
+	key, _ := lookup(req.Header, "X-Api-Key")
+	cookie, _ := lookup(req.Cookie, "session")
+	words := []string{req.Method, req.Host, req.Path, req.IP.String(), key, cookie, a.Verdict.String()}
+	for i := range a.Results {
+		r := &a.Results[i]
+		words = append(words, r.Policy, r.Decision.Reason.String(), string(r.AppendRawKey(nil)))
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.seen = append(v.seen, strings.Join(words, " "))
+}
+
+func lookup(in headgate.Values, name string) (string, bool) {
+	if in == nil {
+		return "", false
+	}
+	return in.Lookup(name)
+}
+
+// take returns what was seen since the last call.
+func (v *verdicts) take() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	taken := v.seen
+	v.seen = nil
+	return taken
+}

@@ -1,0 +1,130 @@
+package proxy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/report"
+)
+
+var (
+	classes      = report.CodeClasses()
+	failureKinds = report.UpstreamErrors()
+)
+
+// transcript is everything that a connection has caused.
+type transcript struct {
+	answers  []wireMessage
+	after    string // the bytes after the last complete answer, or in an upgraded connection
+	ended    string // who ended the connection
+	upstream []wireMessage
+	verdicts []string
+	lines    []string // of the access log
+	counted  string
+}
+
+// text lists what must be equal on both planes, a line each. Each line begins with the kind of
+// fact.
+func (t *transcript) text() []string {
+	var lines []string
+	for i := range t.answers {
+		lines = t.answers[i].text(lines, fmt.Sprintf("answer %d", i+1))
+	}
+	if t.after != "" {
+		lines = append(lines, fmt.Sprintf("after: %q", t.after))
+	}
+	for i := range t.upstream {
+		lines = t.upstream[i].text(lines, fmt.Sprintf("upstream %d", i+1))
+	}
+	for i, v := range t.verdicts {
+		lines = append(lines, fmt.Sprintf("verdict %d: %q", i+1, v))
+	}
+	for i, line := range t.lines {
+		lines = append(lines, fmt.Sprintf("log %d: %s", i+1, withoutTimes(line)))
+	}
+	return append(lines, "counted: "+t.counted, "ended by: "+t.ended)
+}
+
+// text appends the facts of a message. Names of fields are in lower case and sorted, and
+// chunks are joined, so that only their values and the order of values remain.
+func (m *wireMessage) text(lines []string, what string) []string {
+	if m.fault != "" {
+		return append(lines, fmt.Sprintf("%s is malformed: %s: %q", what, m.fault, m.first))
+	}
+	lines = append(lines, fmt.Sprintf("%s: %q", what, m.first))
+	for _, f := range m.fields {
+		lines = append(lines, fmt.Sprintf("%s field: %q", what, withoutID(f)))
+	}
+	for _, f := range m.trailer {
+		lines = append(lines, fmt.Sprintf("%s trailer: %q", what, f))
+	}
+	lines = append(lines, what+" length: "+m.length)
+	if !m.whole {
+		return append(lines, what+" is incomplete")
+	}
+	return append(lines, fmt.Sprintf("%s body: %q", what, withoutIDs(m.body)))
+}
+
+// withoutID replaces what differs between two equal fields: a Date, and a generated id.
+func withoutID(field string) string {
+	name, value, _ := strings.Cut(field, ": ")
+	switch {
+	case name == "date" && !strings.Contains(value, " 2001 "): // The recorder's own Date is of 2001.
+		return "date: *"
+	case isGenerated(value):
+		return name + ": *"
+	default:
+		return field
+	}
+}
+
+// withoutIDs replaces the generated ids in a text.
+func withoutIDs(text string) string {
+	const length = len("00000000-0000-7000-8000-000000000000")
+	for i := 0; i+length <= len(text); i++ {
+		if text[i+8] == '-' && isGenerated(text[i:i+length]) {
+			text = text[:i] + "*" + text[i+length:]
+		}
+	}
+	return text
+}
+
+// isGenerated reports whether an id has the form of newRequestID.
+func isGenerated(id string) bool {
+	return len(id) == 36 && id[8] == '-' && id[13] == '-' && id[14] == '7' && id[18] == '-' && id[23] == '-' &&
+		strings.Trim(id, "0123456789abcdef-") == ""
+}
+
+// withoutTimes removes the times and the generated id from a line of the access log.
+func withoutTimes(line string) string {
+	for _, name := range [...]string{"time", "duration", "upstream_duration", "decided_at"} {
+		before, value, found := strings.Cut(line, `"`+name+`":`)
+		if end := strings.IndexAny(value, ",}"); found && end >= 0 {
+			line = before + `"` + name + `":*` + value[end:]
+		}
+	}
+	return withoutIDs(line)
+}
+
+// difference describes how got differs from want, or is "".
+func difference(want, got *transcript) string {
+	expected, actual := want.text(), got.text()
+	if slices.Equal(expected, actual) {
+		return ""
+	}
+	var text strings.Builder
+	list := func(sign string, lines, other []string) {
+		for _, line := range lines {
+			if !slices.Contains(other, line) {
+				fmt.Fprintf(&text, "  %s %s\n", sign, line)
+			}
+		}
+	}
+	list("standard:", expected, actual)
+	list("fast:    ", actual, expected)
+	if text.Len() == 0 {
+		return fmt.Sprintf("  the same facts in another order:\n  %s\n  %s\n", strings.Join(expected, "\n  "), strings.Join(actual, "\n  "))
+	}
+	return text.String()
+}

@@ -1,0 +1,173 @@
+package proxy
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing/synctest"
+	"time"
+)
+
+// conversation is what a client sends on one connection.
+type conversation struct {
+	name    string
+	pieces  []string // sent one after another; the proxy reads each piece on its own
+	trusted bool     // the client is a trusted peer
+	ending  ending
+}
+
+// ending says how the client ends its connection, when the proxy has stopped to act.
+type ending uint8
+
+const (
+	endHalf    ending = iota // close the sending side, then wait for the proxy
+	endSilence               // wait until every timeout has passed
+	endReset                 // reset the connection
+	endings
+)
+
+// said makes a conversation of one piece.
+func said(name, sent string) *conversation {
+	return &conversation{name: name, pieces: []string{sent}}
+}
+
+// splitAt returns c with its bytes in two pieces.
+func (c *conversation) splitAt(i int) *conversation {
+	sent := strings.Join(c.pieces, "")
+	split := *c
+	split.pieces = []string{sent[:i], sent[i:]}
+	return &split
+}
+
+// settling is a time on the clock of a bubble. It is longer than a delay of a rule, than the
+// time for which the access log gathers lines, and than lingering. It is shorter than all
+// timeouts of a plane.
+const settling = 2 * time.Second
+
+// converse sends c to a plane in memory. The caller is in a bubble.
+func (p *plane) converse(c *conversation) *transcript {
+	before := p.counters()
+	from := untrustedPeer
+	if c.trusted {
+		from = trustedPeer
+	}
+	conn, err := p.clients.(*memoryListener).connect(&net.TCPAddr{IP: from.Addr().AsSlice(), Port: 40000})
+	if err != nil {
+		return &transcript{ended: err.Error()}
+	}
+	for _, piece := range c.pieces {
+		_, _ = conn.Write([]byte(piece))
+		synctest.Wait()
+	}
+	time.Sleep(settling) //nolint:forbidigo // In a bubble.
+	synctest.Wait()
+	before.ended = "the client"
+	if _, ended := conn.in.peek(); ended {
+		before.ended = "the proxy"
+	}
+	switch c.ending {
+	case endHalf:
+		_ = conn.CloseWrite()
+	case endSilence:
+		time.Sleep(2 * planeIdle) //nolint:forbidigo // In a bubble.
+	default:
+		conn.Abort()
+	}
+	synctest.Wait()
+	time.Sleep(settling) //nolint:forbidigo // In a bubble.
+	synctest.Wait()
+	if c.ending == endReset {
+		return p.transcribe(before, nil, false)
+	}
+	received, ended := conn.in.peek()
+	_ = conn.Close()
+	synctest.Wait()
+	return p.transcribe(before, received, ended)
+}
+
+// transcribe collects what a connection has caused since before.
+func (p *plane) transcribe(before counters, received []byte, ended bool) *transcript {
+	t := &transcript{ended: before.ended, verdicts: p.verdicts.take(), upstream: p.upstream.take()}
+	p.lines.mu.Lock()
+	for line := range strings.Lines(p.lines.buf.String()) {
+		t.lines = append(t.lines, line)
+	}
+	p.lines.buf.Reset()
+	p.lines.mu.Unlock()
+	t.counted = p.counters().since(before)
+	if !ended {
+		t.ended += ", and the proxy leaves it open"
+	}
+	t.read(received, ended)
+	return t
+}
+
+// read parses the answers. The access log tells their methods.
+func (t *transcript) read(received []byte, ended bool) {
+	for i := 0; len(received) > 0; {
+		method := ""
+		if i < len(t.lines) {
+			method = textOf(t.lines[i], "method")
+		}
+		var m wireMessage
+		m, received = parseResponse(received, method, ended)
+		t.answers = append(t.answers, m)
+		switch status := m.word(1); {
+		case m.fault != "" || !m.whole:
+			t.after = string(received)
+			return
+		case status == "101":
+			t.after = string(received)
+			return
+		case status < "200":
+		default:
+			i++
+		}
+	}
+}
+
+// textOf returns the text of a name in a line of the access log.
+func textOf(line, name string) string {
+	_, value, _ := strings.Cut(line, `"`+name+`":"`)
+	value, _, _ = strings.Cut(value, `"`)
+	return value
+}
+
+// counters are the counts of a plane.
+type counters struct {
+	answers  [6]uint64
+	failures [4]uint64
+	paths    []uint64
+	inFlight int64
+	waiting  int64
+	open     int64
+	ended    string
+}
+
+func (p *plane) counters() (c counters) {
+	for i := range c.answers {
+		c.answers[i] = p.traffic.Answers(classes[i])
+	}
+	for i := range c.failures {
+		c.failures[i] = p.traffic.UpstreamFailures(failureKinds[i])
+	}
+	c.inFlight, c.waiting, c.open = p.traffic.InFlight.Load(), p.traffic.Waiting.Load(), p.server.open.Load()
+	return c
+}
+
+// since describes what was counted since before, and what is not back to 0.
+func (c counters) since(before counters) string {
+	var text strings.Builder
+	for i := range c.answers {
+		if n := c.answers[i] - before.answers[i]; n > 0 {
+			fmt.Fprintf(&text, "%d %s, ", n, classes[i])
+		}
+	}
+	for i := range c.failures {
+		if n := c.failures[i] - before.failures[i]; n > 0 {
+			fmt.Fprintf(&text, "%d upstream %s, ", n, failureKinds[i])
+		}
+	}
+	fmt.Fprintf(&text, "%d in flight, %d waiting, %d open", c.inFlight, c.waiting, c.open)
+	return text.String()
+}
