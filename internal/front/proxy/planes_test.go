@@ -27,6 +27,7 @@ type plane struct {
 	log      *accesslog.Log
 	upstream *recorder
 	clients  net.Listener
+	forget   func() // closes the idle connections to the upstream
 	ending   []func()
 }
 
@@ -46,10 +47,10 @@ type planeSetup struct {
 
 // Timeouts of a plane. They never pass in a test of real sockets.
 const (
-	planeReadHeader = 10 * time.Second
+	planeReadHeader = 30 * time.Second
 	planeIdle       = 60 * time.Second
-	planeBodyIdle   = 30 * time.Second
-	planeUpstream   = 20 * time.Second
+	planeBodyIdle   = 40 * time.Second
+	planeUpstream   = 35 * time.Second
 )
 
 // newServer makes the server of a plane.
@@ -63,6 +64,7 @@ func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
 	tb.Helper()
 	p := &plane{traffic: new(report.Traffic), verdicts: new(verdicts), lines: new(record), upstream: &recorder{script: s.script}}
 	up, behind := p.startUpstream(tb, s)
+	p.forget = up.CloseIdleConnections
 	bodyIdle, readHeader, idle := planeBodyIdle, planeReadHeader, planeIdle
 	if s.patience > 0 {
 		bodyIdle, readHeader, idle = s.patience, s.patience, s.patience

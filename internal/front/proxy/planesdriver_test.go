@@ -39,10 +39,25 @@ func (c *conversation) splitAt(i int) *conversation {
 	return &split
 }
 
-// settling is a time on the clock of a bubble. It is longer than a delay of a rule, than the
-// time for which the access log gathers lines, and than lingering. It is shorter than all
-// timeouts of a plane.
-const settling = 2 * time.Second
+const (
+	// patience bounds how long the driver waits for a request in flight, on the clock of a bubble.
+	// It is longer than the delays of rules and the timeouts that end without the client.
+	patience = 10
+	// flushing is longer than the time for which the access log gathers lines, and than lingering.
+	flushing = 1100 * time.Millisecond
+)
+
+// settle waits until the proxy waits for its client, or for patience seconds.
+func (p *plane) settle() {
+	synctest.Wait()
+	for range patience {
+		if p.traffic.InFlight.Load() == 0 {
+			return
+		}
+		time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+		synctest.Wait()
+	}
+}
 
 // converse sends c to a plane in memory. The caller is in a bubble.
 func (p *plane) converse(c *conversation) *transcript {
@@ -59,8 +74,7 @@ func (p *plane) converse(c *conversation) *transcript {
 		_, _ = conn.Write([]byte(piece))
 		synctest.Wait()
 	}
-	time.Sleep(settling) //nolint:forbidigo // In a bubble.
-	synctest.Wait()
+	p.settle()
 	before.ended = "the client"
 	if _, ended := conn.in.peek(); ended {
 		before.ended = "the proxy"
@@ -73,8 +87,8 @@ func (p *plane) converse(c *conversation) *transcript {
 	default:
 		conn.Abort()
 	}
-	synctest.Wait()
-	time.Sleep(settling) //nolint:forbidigo // In a bubble.
+	p.settle()
+	time.Sleep(flushing) //nolint:forbidigo // In a bubble.
 	synctest.Wait()
 	if c.ending == endReset {
 		return p.transcribe(before, nil, false)
@@ -170,4 +184,9 @@ func (c counters) since(before counters) string {
 	}
 	fmt.Fprintf(&text, "%d in flight, %d waiting, %d open", c.inFlight, c.waiting, c.open)
 	return text.String()
+}
+
+// describe tells what c sends, for the report of a difference.
+func (c *conversation) describe() string {
+	return fmt.Sprintf("%s: trusted %v, ending %d, sent %.3000q\n", c.name, c.trusted, c.ending, c.pieces)
 }

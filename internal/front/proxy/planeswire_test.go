@@ -127,7 +127,7 @@ func parseBody(m *wireMessage, b []byte, response bool) []byte {
 		return b
 	}
 	m.length = lengths[0]
-	size, err := strconv.ParseUint(m.length, 10, 62)
+	size, err := strconv.ParseUint(m.length, 10, 63)
 	if err != nil {
 		m.fault = "the length is malformed"
 		return b
