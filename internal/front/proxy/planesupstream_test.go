@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -185,7 +186,10 @@ func respond(conn net.Conn, m *wireMessage) (next bool) {
 	if text != "" {
 		_, _ = conn.Write([]byte(head + "\r\n\r\n" + body))
 	}
-	return name != "close" && name != "eof" && name != "old" && name != "broken" && name != "cut" && name != "gone"
+	if m.word(0) == "HEAD" && (name == "eof" || name == "cut" || name == "broken") {
+		return true // The response is complete, so the end of the connection would race with the next request.
+	}
+	return !slices.Contains([]string{"close", "eof", "old", "broken", "cut", "gone"}, name)
 }
 
 // token returns 16 digits that identify the request line, the host and the body of a request.
