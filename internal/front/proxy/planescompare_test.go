@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -55,26 +54,20 @@ func (m *wireMessage) text(lines []string, what string) []string {
 	}
 	lines = append(lines, fmt.Sprintf("%s: %q", what, m.first))
 	for _, f := range m.fields {
-		if m.isSniffed(f) {
-			continue
+		if !m.isSniffed(f) && !m.isEmptyFraming(f) {
+			lines = append(lines, fmt.Sprintf("%s field: %q", what, withoutID(f)))
 		}
-		lines = append(lines, fmt.Sprintf("%s field: %q", what, withoutID(f)))
 	}
 	for _, f := range m.trailer {
 		lines = append(lines, fmt.Sprintf("%s trailer: %q", what, f))
 	}
-	lines = append(lines, what+" length: "+m.length)
+	if !m.isEmptyFraming("") {
+		lines = append(lines, what+" length: "+m.length)
+	}
 	if !m.whole {
 		return append(lines, what+" is incomplete")
 	}
 	return append(lines, fmt.Sprintf("%s body: %q", what, withoutIDs(m.body)))
-}
-
-// isSniffed reports whether a field is the Content-Type that net/http may have added to a
-// response of unknown length. net/http adds it or not, depending on a timer.
-func (m *wireMessage) isSniffed(field string) bool {
-	kind, found := strings.CutPrefix(field, "content-type: ")
-	return found && m.length != "none" && strings.Trim(m.length, "0123456789") != "" && kind == http.DetectContentType([]byte(m.body))
 }
 
 // withoutID replaces what differs between two equal fields: a Date, and a generated id.

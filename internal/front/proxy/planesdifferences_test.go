@@ -1,0 +1,60 @@
+package proxy
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The differences between the planes, by their names in differencesFile. No test ignores another
+// difference.
+const (
+	sniffedType  = "Content-Type of a response of unknown length"
+	emptyFraming = "Framing of an empty response of unknown length"
+)
+
+// differencesFile has the list of differences, in the table of this section.
+const (
+	differencesFile    = "../../../docs/data-plane.md"
+	differencesSection = "## Differences between fast and standard"
+)
+
+// isSniffed reports whether a field of a response is sniffedType.
+func (m *wireMessage) isSniffed(field string) bool {
+	kind, found := strings.CutPrefix(field, "content-type: ")
+	return found && m.isResponse() && (m.length == "chunked" || m.length == "close") && kind == http.DetectContentType([]byte(m.body))
+}
+
+// isEmptyFraming reports whether a response is of emptyFraming, and whether the field, if any,
+// is a part of this framing.
+func (m *wireMessage) isEmptyFraming(field string) bool {
+	return m.isResponse() && m.whole && m.body == "" && len(m.trailer) == 0 && (m.length == "0" || m.length == "chunked") &&
+		(field == "" || field == "content-length: 0" || field == "transfer-encoding: chunked")
+}
+
+func (m *wireMessage) isResponse() bool { return strings.HasPrefix(m.first, "HTTP/") }
+
+// TestDifferencesAreDocumented checks that the documented list has the differences that the
+// tests ignore, and no others.
+func TestDifferencesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile(differencesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), differencesSection+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	if !found {
+		t.Fatalf("%s has no section %q", differencesFile, differencesSection)
+	}
+	var documented []string
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 && !strings.HasPrefix(cells[1], "-") && strings.TrimSpace(cells[1]) != "Difference" {
+			documented = append(documented, strings.TrimSpace(cells[1]))
+		}
+	}
+	if want := []string{sniffedType, emptyFraming}; !slices.Equal(documented, want) {
+		t.Errorf("%s lists the differences %q, the tests ignore %q", differencesFile, documented, want)
+	}
+}
