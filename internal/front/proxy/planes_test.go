@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +28,8 @@ type plane struct {
 	log      *accesslog.Log
 	upstream *recorder
 	clients  net.Listener
-	forget   func() // closes the idle connections to the upstream
+	accepted chan net.Conn // the connections from clients, if they are sockets
+	forget   func()        // closes the idle connections to the upstream
 	ending   []func()
 }
 
@@ -92,7 +94,7 @@ func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
 		Trusts: func(from netip.Addr) bool { return from == trustedPeer.Addr() }, Log: slog.New(slog.DiscardHandler),
 	}, fast)
 	served := make(chan error, 1)
-	go func() { served <- p.server.Serve(s.tamper.listener(p, p.clients)) }()
+	go func() { served <- p.server.Serve(s.tamper.listener(p, p.watch(s))) }()
 	p.ending = append([]func(){func() { p.drain(tb, served) }, up.CloseIdleConnections, func() { _ = p.log.Close() }}, append(p.ending, behind)...)
 	return p
 }
@@ -100,24 +102,17 @@ func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
 // startUpstream starts the upstream and opens the listener for clients.
 func (p *plane) startUpstream(tb testing.TB, s planeSetup) (up *Upstream, stop func()) {
 	tb.Helper()
-	listen := func() net.Listener {
-		if !s.sockets {
-			return newMemoryListener()
-		}
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return ln
+	behind, at := net.Listener(newMemoryListener()), &url.URL{Scheme: "http", Host: "localhost"}
+	p.clients, p.accepted = newMemoryListener(), make(chan net.Conn, 1)
+	if s.sockets {
+		at = &url.URL{Scheme: "unix", Path: filepath.Join(tb.TempDir(), "s")}
+		p.clients, behind = opening(tb, "tcp", "127.0.0.1:0"), opening(tb, "unix", at.Path)
 	}
-	p.clients = listen()
-	behind := listen()
+	if s.service != "" {
+		at.Path = s.service
+	}
 	var serving sync.WaitGroup
 	serving.Go(func() { p.upstream.serve(behind) })
-	at := &url.URL{Scheme: "http", Host: behind.Addr().String()}
-	if s.service != "" {
-		at = &url.URL{Scheme: "unix", Path: s.service}
-	}
 	up, err := NewUpstream(UpstreamConfig{URL: at, Timeout: planeUpstream, BodyIdle: planeBodyIdle})
 	if err != nil {
 		tb.Fatal(err)
@@ -130,6 +125,15 @@ func (p *plane) startUpstream(tb testing.TB, s planeSetup) (up *Upstream, stop f
 		p.upstream.stop()
 		serving.Wait()
 	}
+}
+
+func opening(tb testing.TB, network, address string) net.Listener {
+	tb.Helper()
+	ln, err := net.Listen(network, address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ln
 }
 
 func (p *plane) drain(tb testing.TB, served <-chan error) {
@@ -191,4 +195,29 @@ func (v *verdicts) take() []string {
 	taken := v.seen
 	v.seen = nil
 	return taken
+}
+
+// watch returns the listener for clients. Of a listener in memory, the driver needs no connection.
+func (p *plane) watch(s planeSetup) net.Listener {
+	if s.sockets {
+		return &acceptedConns{p.clients, p.accepted}
+	}
+	return p.clients
+}
+
+// acceptedConns is a listener that tells which connections it has accepted. The server gets the
+// connections themselves, with their sockets.
+type acceptedConns struct {
+	net.Listener
+
+	accepted chan net.Conn
+}
+
+// Accept implements net.Listener.
+func (w *acceptedConns) Accept() (net.Conn, error) {
+	c, err := w.Listener.Accept()
+	if err == nil {
+		w.accepted <- c
+	}
+	return c, err
 }

@@ -18,6 +18,7 @@ type transcript struct {
 	answers  []wireMessage
 	after    string // the bytes after the last complete answer, or in an upgraded connection
 	ended    string // who ended the connection
+	early    []byte // what the client had received when it ended the connection
 	upstream []wireMessage
 	verdicts []string
 	lines    []string // of the access log

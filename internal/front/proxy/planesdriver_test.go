@@ -76,7 +76,8 @@ func (p *plane) converse(c *conversation) *transcript {
 	}
 	p.settle()
 	before.ended = "the client"
-	if _, ended := conn.in.peek(); ended {
+	early, ended := conn.in.peek()
+	if ended {
 		before.ended = "the proxy"
 	}
 	switch c.ending {
@@ -90,13 +91,15 @@ func (p *plane) converse(c *conversation) *transcript {
 	p.settle()
 	time.Sleep(flushing) //nolint:forbidigo // In a bubble.
 	synctest.Wait()
-	if c.ending == endReset {
-		return p.transcribe(before, nil, false)
-	}
 	received, ended := conn.in.peek()
+	if c.ending == endReset {
+		received, ended = early, false
+	}
 	_ = conn.Close()
 	synctest.Wait()
-	return p.transcribe(before, received, ended)
+	t := p.transcribe(before, received, ended)
+	t.early = early
+	return t
 }
 
 // transcribe collects what a connection has caused since before.

@@ -67,6 +67,13 @@ func (r *recorder) record(m wireMessage) {
 	r.requests = append(r.requests, m)
 }
 
+// recorded returns the number of requests since the last call of take.
+func (r *recorder) recorded() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.requests)
+}
+
 // take returns the requests since the last call.
 func (r *recorder) take() []wireMessage {
 	r.mu.Lock()
