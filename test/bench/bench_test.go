@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 	"github.com/headgate/headgate/test/bench/flood"
 	"github.com/headgate/headgate/test/bench/outcome"
+	"github.com/headgate/headgate/test/bench/proxy"
 	"github.com/headgate/headgate/test/bench/scenes"
 	"github.com/headgate/headgate/test/bench/shared"
 )
@@ -49,13 +50,14 @@ func TestQuick(t *testing.T) {
 	for _, c := range o.Contests {
 		checkContest(t, c)
 	}
-	switch {
-	case o.Proxy != nil:
-		checkContest(t, o.Proxy.Result)
-	case len(o.Skipped) == 0:
-		t.Error("the results have no proxy contest, and no reason for skipping it")
-	default:
-		t.Log("skipped:", o.Skipped)
+	if got, want := len(o.Proxies), len(proxy.Scenes()); got != want && len(o.Skipped) == 0 {
+		t.Errorf("got %d scenes of proxies, and no reason for skipping one, want %d", got, want)
+	}
+	for _, p := range o.Proxies {
+		checkContest(t, p.Result)
+	}
+	for _, reason := range o.Skipped {
+		t.Log("skipped:", reason)
 	}
 }
 

@@ -32,9 +32,9 @@ func (o *Outcome) Markdown() string {
 		writeContest(&b, c)
 	}
 	writeFlood(&b, o.Flood)
-	if o.Proxy != nil {
-		writeContest(&b, o.Proxy.Result)
-		writeSeen(&b, o.Proxy.Seen)
+	for _, p := range o.Proxies {
+		writeContest(&b, p.Result)
+		writeSeen(&b, p.Seen)
 	}
 	return b.String()
 }

@@ -20,7 +20,7 @@ type Outcome struct {
 	Size     scenes.Size      `json:"size"`
 	Contests []contest.Result `json:"contests,omitempty"`
 	Flood    []flood.Row      `json:"flood,omitempty"`
-	Proxy    *proxy.Result    `json:"proxy,omitempty"`
+	Proxies  []proxy.Result   `json:"proxies,omitempty"`
 	// Skipped names each scene that was not measured, with the reason.
 	Skipped []string `json:"skipped,omitempty"`
 }
@@ -38,11 +38,11 @@ func (o *Outcome) Missed() []string {
 	return missed
 }
 
-// all returns the results of all contests, including the proxy.
+// all returns the results of all contests, including those of proxies.
 func (o *Outcome) all() []contest.Result {
-	all := o.Contests
-	if o.Proxy != nil {
-		all = append(slices.Clip(all), o.Proxy.Result)
+	all := slices.Clip(o.Contests)
+	for _, p := range o.Proxies {
+		all = append(all, p.Result)
 	}
 	return all
 }

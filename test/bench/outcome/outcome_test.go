@@ -35,7 +35,7 @@ func sample() *Outcome {
 		Effort:   contest.Effort{Rounds: 6, Slice: time.Second},
 		Contests: []contest.Result{result("wide", 1), result("narrow", 0.1), result("reported", 0)},
 		Flood:    []flood.Row{{Name: "peer", Keys: 7, HeapInuse: 1 << 20}},
-		Proxy:    &proxy.Result{Result: result("proxy", 0.5), Seen: []proxy.Seen{{Name: "ours", Rate: 1000}}},
+		Proxies:  []proxy.Result{{Result: result("proxy", 0.5), Seen: []proxy.Seen{{Name: "ours", Rate: 1000}}}},
 		Skipped:  []string{"the rest"},
 	}
 }
@@ -81,7 +81,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Outcome
-	if err := json.Unmarshal(text, &back); err != nil || len(back.Contests) != 3 || back.Proxy.Ratios[0].Median < 0.5 {
+	if err := json.Unmarshal(text, &back); err != nil || len(back.Contests) != 3 || back.Proxies[0].Ratios[0].Median < 0.5 {
 		t.Errorf("the JSON file: got %+v, error %v, want 3 contests and the proxy's ratio", back, err)
 	}
 	if _, err := os.Stat(name + ".md"); err != nil {

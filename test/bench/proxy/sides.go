@@ -2,90 +2,107 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
-	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// ours returns the measured configurations of Headgate's proxy. Each text takes the admin
-// address, the health address, the proxy address and the URL of the upstream.
-func ours() []configuration {
-	return []configuration{
-		{"headgate proxy, one rule", bar, true, oneRule},
-		{"headgate proxy, no rule", 0, false, noRule},
+// side is a proxy with its settings.
+type side struct {
+	name     string
+	kind     contest.Kind
+	server   server
+	settings settings
+}
+
+// server is a program that a side starts.
+type server struct {
+	// program is the name of a program in the folder of Programs, or the package of a
+	// program that must be installed.
+	program   string
+	installed bool
+	// template is the name of the configuration file's template. A program without one
+	// listens on an address of its own, and prints its URL.
+	template string
+	args     func(v *values) []string
+	// fields means that responses have a RateLimit field when a limit applies.
+	fields bool
+}
+
+func headgate() server {
+	return server{program: "headgate", template: "headgate.yaml", fields: true, args: func(v *values) []string {
+		return []string{"proxy", "--config", v.Config}
+	}}
+}
+
+func nginx() server {
+	return server{program: "nginx", installed: true, template: "nginx.conf", args: func(v *values) []string {
+		return []string{"-p", v.Folder, "-e", "stderr", "-c", v.Config}
+	}}
+}
+
+func haproxy() server {
+	return server{program: "haproxy", installed: true, template: "haproxy.cfg", args: func(v *values) []string {
+		return []string{"-db", "-f", v.Config}
+	}}
+}
+
+// bareProxy is httputil.ReverseProxy, with or without a pool of buffers.
+func bareProxy(pool bool) server {
+	return server{program: "bareproxy", args: func(v *values) []string {
+		return []string{"--upstream", "http://" + v.Upstream, fmt.Sprintf("--pool=%v", pool)}
+	}}
+}
+
+// start launches a side.
+func (p *Programs) start(ctx context.Context, s side, upstream string) (*process, error) {
+	v, err := p.newValues(s.settings, upstream)
+	if err != nil {
+		return nil, err
 	}
-}
-
-type configuration struct {
-	name    string
-	bar     float64
-	decides bool
-	text    string
-}
-
-// The configuration files. head is common to all. The rule of oneRule counts each request
-// by the address of its client, and allows all requests.
-const (
-	head = `version: 1
-store: memory
-admin: {listen: %q, health: %q}
-proxy:
-  listen: %q
-  upstream: %q
-`
-	noRule = head + `rules: []
-`
-	oneRule = head + `rules:
-  - name: everyone
-    match: {path: /*}
-    key: [ip]
-    limits: ["100000000/1s"]
-`
-)
-
-// startSides starts the bare proxies and Headgate's proxies. The first side is the
-// reference for the ratios: the bare proxy with a pool, the fastest without decisions.
-func startSides(ctx context.Context, dir, upstream string) ([]*process, error) {
-	var started []*process
-	for _, b := range []struct{ name, pool string }{
-		{"bare ReverseProxy", "--pool=true"}, {"bare ReverseProxy, without BufferPool", "--pool=false"},
-	} {
-		p, err := start(ctx, b.name, "", dir, "bareproxy", "--upstream", upstream, b.pool)
-		if err != nil {
-			return started, err
+	url := ""
+	if s.server.template != "" {
+		url = v.url()
+		if err := v.render(s.server.template); err != nil {
+			return nil, err
 		}
-		p.kind = contest.Peer
-		started = append(started, p)
 	}
-	headgates, err := startHeadgate(ctx, dir, upstream, ours())
-	return append(started, headgates...), err
-}
-
-// startHeadgate starts Headgate's proxy with each of the configurations. After an error, it
-// returns the processes that it has started.
-func startHeadgate(ctx context.Context, dir, upstream string, with []configuration) ([]*process, error) {
-	var started []*process
-	for i, c := range with {
-		addresses, err := freeAddresses(3)
-		if err != nil {
-			return started, err
-		}
-		file := filepath.Join(dir, fmt.Sprintf("headgate-%d.yaml", i))
-		text := fmt.Sprintf(c.text, addresses[0], addresses[1], addresses[2], upstream)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			return started, err
-		}
-		p, err := start(ctx, c.name, "http://"+addresses[2], dir, "headgate", "proxy", "--config", file)
-		if err != nil {
-			return started, err
-		}
-		p.kind, p.bar, p.decides, p.health = contest.Ours, c.bar, c.decides, "http://"+addresses[1]
-		started = append(started, p)
+	program, err := s.server.path(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	started, err := start(ctx, s.name, url, v.Folder, program, s.server.args(v)...)
+	if err != nil {
+		return nil, err
+	}
+	started.kind, started.health = s.kind, "http://"+v.Health
+	started.decides = s.server.fields && (v.Rules > 0 || v.FairShare)
+	if v.Log {
+		started.accessLog = v.AccessLog
 	}
 	return started, nil
+}
+
+// path finds the program. Debian installs servers in /usr/sbin, which may not be in the
+// user's PATH.
+func (s *server) path(dir string) (string, error) {
+	if !s.installed {
+		return filepath.Join(dir, s.program), nil
+	}
+	for _, name := range []string{s.program, "/usr/sbin/" + s.program} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", notInstalled(s.program)
+}
+
+func notInstalled(program string) error {
+	return errors.New("proxy: " + program + " is not installed: run make deps at the root")
 }
 
 // freeAddresses returns loopback addresses with ports that are free at the moment.

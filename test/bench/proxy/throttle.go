@@ -23,9 +23,6 @@ const (
 	throttleConnections = 64
 )
 
-// throttled limits requests to a number that the load cannot reach.
-const throttled = oneRule + "throttle: {concurrency: 1000, deadline: 10s}\n"
-
 // ThrottleEffort is the amount of measurement of MeasureThrottle.
 type ThrottleEffort struct {
 	Rounds int
@@ -41,17 +38,28 @@ type ThrottleEffort struct {
 // MeasureThrottle compares the latency of a proxy that has a throttle with that of one that
 // has none, at a constant rate that overloads neither.
 func MeasureThrottle(ctx context.Context, e ThrottleEffort) (r contest.Result, err error) {
-	start := func(ctx context.Context, dir, upstream string) ([]*process, error) {
-		return startHeadgate(ctx, dir, upstream, []configuration{
-			{"with throttle", 0, true, throttled},
-			{"without throttle", 0, true, oneRule},
-		})
+	programs, err := Build(ctx)
+	if err != nil {
+		return r, err
 	}
-	err = withSides(ctx, start, func(started []*process) error {
+	defer programs.Remove()
+	err = programs.withSides(ctx, throttleSides(), func(started []*process) error {
 		r, err = throttleRounds(ctx, e, started)
 		return err
 	})
 	return r, err
+}
+
+// throttleSides count by address, because the requests have no header for a key. The throttle
+// has a limit that the load cannot reach.
+func throttleSides() []side {
+	rule := settings{Rules: 1, Key: "ip"}
+	throttled := rule
+	throttled.Throttle = true
+	return []side{
+		{"with throttle", contest.Ours, headgate(), throttled},
+		{"without throttle", contest.Ours, headgate(), rule},
+	}
 }
 
 // throttleRounds measures both sides: the first has the throttle.
@@ -63,6 +71,9 @@ func throttleRounds(ctx context.Context, e ThrottleEffort, started []*process) (
 		}
 	}()
 	for _, p := range started {
+		if err := p.answers(ctx, load{}); err != nil {
+			return contest.Result{}, err
+		}
 		load, err := openloop.Dial(ctx, p.url, throttleConnections)
 		if err != nil {
 			return contest.Result{}, err

@@ -10,41 +10,46 @@ import (
 	"time"
 )
 
-// The load that wrk generates.
-const (
-	threads     = 2
-	connections = 64
-)
-
-// report holds the figures that wrk prints.
-type report struct {
-	requests int
-	took     time.Duration
-	p50, p99 time.Duration
+// wrk loads url. A script may print further figures.
+func (l *load) wrk(ctx context.Context, url, dir string, seconds int) (report, error) {
+	text, err := l.runWrk(ctx, url, dir, seconds, l.script)
+	if err != nil {
+		return report{}, err
+	}
+	return readReport(text)
 }
 
-// wrk loads url for about d, in whole seconds.
-func wrk(ctx context.Context, url string, d time.Duration) (report, error) {
-	seconds := max(1, int(d.Round(time.Second).Seconds()))
-	cmd := exec.CommandContext(ctx, "wrk", //nolint:gosec // This package started the listener at url.
-		fmt.Sprintf("-t%d", threads), fmt.Sprintf("-c%d", connections), fmt.Sprintf("-d%ds", seconds), "--latency", url)
-	text, err := cmd.CombinedOutput()
+// runWrk returns what wrk prints.
+func (l *load) runWrk(ctx context.Context, url, dir string, seconds int, script string) (string, error) {
+	args := []string{
+		fmt.Sprintf("-t%d", threads), fmt.Sprintf("-c%d", l.concurrent()), fmt.Sprintf("-d%ds", seconds),
+		"--latency", "--timeout", grace.String(), "-H", keyHeader + ": " + keyValue,
+	}
+	if l.header != "" {
+		args = append(args, "-H", l.header)
+	}
+	if script != "" {
+		file, err := writeScript(script, dir)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-s", file)
+	}
+	text, err := exec.CommandContext(ctx, "wrk", append(args, url)...).CombinedOutput() //nolint:gosec // This package chose the arguments.
 	if errors.Is(err, exec.ErrNotFound) {
-		return report{}, errors.New("wrk is not installed: run make deps at the root, or apt-get install wrk")
+		return "", notInstalled("wrk")
 	}
 	if err != nil {
-		return report{}, fmt.Errorf("wrk: %w\n%s", err, text)
+		return "", fmt.Errorf("wrk: %w\n%s", err, text)
 	}
-	return readReport(string(text))
+	return string(text), nil
 }
 
-// readReport parses the figures. It returns an error when a request failed.
+// readReport parses the figures. It returns an error when a connection failed.
 func readReport(text string) (report, error) {
 	var r report
-	for _, bad := range []string{`Socket errors: .*`, `Non-2xx or 3xx responses: .*`} {
-		if found := regexp.MustCompile(bad).FindString(text); found != "" {
-			return r, errors.New("wrk: " + found)
-		}
+	if found := regexp.MustCompile(`Socket errors: .*`).FindString(text); found != "" {
+		return r, errors.New("wrk: " + found)
 	}
 	done := regexp.MustCompile(`(\d+) requests in ([\d.]+\w+),`).FindStringSubmatch(text)
 	p50 := regexp.MustCompile(`50%\s+([\d.]+\w+)`).FindStringSubmatch(text)
@@ -56,6 +61,9 @@ func readReport(text string) (report, error) {
 	if r.requests, err = strconv.Atoi(done[1]); err != nil {
 		return r, err
 	}
+	if r.failed, err = readCount(text, "Non-2xx or 3xx responses"); err != nil {
+		return r, err
+	}
 	for _, f := range []struct {
 		into *time.Duration
 		text string
@@ -65,4 +73,44 @@ func readReport(text string) (report, error) {
 		}
 	}
 	return r, nil
+}
+
+// readCount returns the number after a name and a colon, or 0 without the name.
+func readCount(text, name string) (int, error) {
+	found := regexp.MustCompile(regexp.QuoteMeta(name) + `: (\d+)`).FindStringSubmatch(text)
+	if found == nil {
+		return 0, nil
+	}
+	return strconv.Atoi(found[1])
+}
+
+// audit loads url for a second, and checks the status of each response. It is slower than
+// send, which knows only whether a response failed.
+func (l *load) audit(ctx context.Context, url, dir string) error {
+	text, err := l.runWrk(ctx, url+l.path, dir, 1, "statuses.lua")
+	if err != nil {
+		return err
+	}
+	return readAudit(text)
+}
+
+// readAudit checks the counts that the script prints.
+func readAudit(text string) error {
+	saw, err := readReport(text)
+	if err != nil {
+		return err
+	}
+	refused, err := readCount(text, "status 429")
+	if err != nil {
+		return err
+	}
+	other, err := readCount(text, "status other than 2xx and 429")
+	if err != nil {
+		return err
+	}
+	if refused*100 <= saw.requests*95 || other > 0 {
+		return fmt.Errorf("%d of %d responses had status 429 and %d no status of 2xx or 429, want more than 95 %% and 0",
+			refused, saw.requests, other)
+	}
+	return nil
 }

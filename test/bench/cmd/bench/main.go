@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -96,7 +97,7 @@ func fullPlan(rounds, keys int) plan {
 		effort:  contest.Effort{Rounds: rounds, Slice: 100 * time.Millisecond},
 		size:    scenes.Size{Keys: 1 << 20, Sequence: 1 << 21},
 		flood:   keys,
-		load:    proxy.Effort{Rounds: max(10, rounds/2), Warmups: 1, Load: 3 * time.Second},
+		load:    proxy.Effort{Rounds: max(10, rounds/2), Warmups: 1, Load: 2 * time.Second},
 		latency: proxy.ThrottleEffort{Rounds: max(10, rounds/2), Warmups: 1, Turns: 8, Requests: 1000},
 		reload:  reload.Effort{Rounds: rounds, Slice: time.Second, Rules: 10_000},
 		shared:  contest.Effort{Rounds: rounds, Slice: 250 * time.Millisecond},
@@ -230,11 +231,11 @@ func (p *plan) floods(ctx context.Context, o *outcome.Outcome) error {
 }
 
 func (p *plan) proxies(ctx context.Context, o *outcome.Outcome) error {
-	if !p.only.MatchString("proxy") {
+	selected := slices.DeleteFunc(proxy.Scenes(), func(s proxy.Scene) bool { return !p.only.MatchString(s.Name) })
+	if len(selected) == 0 {
 		return nil
 	}
-	fmt.Fprintln(os.Stderr, "bench: proxy")
-	result, err := proxy.Measure(ctx, p.load)
+	programs, err := proxy.Build(ctx)
 	if errors.Is(err, proxy.ErrNotThere) {
 		o.Skipped = append(o.Skipped, err.Error())
 		return nil
@@ -242,7 +243,15 @@ func (p *plan) proxies(ctx context.Context, o *outcome.Outcome) error {
 	if err != nil {
 		return err
 	}
-	o.Proxy = &result
+	defer programs.Remove()
+	for _, s := range selected {
+		fmt.Fprintln(os.Stderr, "bench:", s.Name)
+		result, err := s.Measure(ctx, programs, p.load)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		o.Proxies = append(o.Proxies, result)
+	}
 	return nil
 }
 

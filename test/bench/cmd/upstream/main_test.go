@@ -39,6 +39,7 @@ func TestServe(t *testing.T) {
 			t.Fatalf("%q: %v", test.request, err)
 		}
 		n, err := io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close() // It has been read to its end.
 		if err != nil || response.StatusCode != http.StatusOK || n != int64(test.size) || time.Since(start) < test.least {
 			t.Errorf("%q: got status %d, %d bytes, error %v after %v, want 200 and %d bytes after %v",
 				test.request, response.StatusCode, n, err, time.Since(start), test.size, test.least)

@@ -1,0 +1,3 @@
+-- Each request has a body of 4 KiB.
+wrk.method = "POST"
+wrk.body = string.rep("headgate", 512)

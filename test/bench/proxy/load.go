@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// load is what the load generator sends. The zero value is GET requests on 64 connections for
+// answers of 1 KiB.
+type load struct {
+	path string
+	// connections is their number. 0 means 64.
+	connections int
+	// header is an additional header field of each request, such as "Connection: close".
+	header string
+	// least is the shortest time of a load, for loads that begin slowly.
+	least time.Duration
+	// script is the name of a Lua script for wrk in configs. "" without one.
+	script string
+	// refused means that limits refuse the requests.
+	refused bool
+	// http2 selects h2load, with 8 connections of 8 concurrent requests.
+	http2 bool
+}
+
+// The load that is generated unless a scene changes it.
+const (
+	threads     = 2
+	connections = 64
+	streams     = 8
+)
+
+// report holds the figures of a load generator.
+type report struct {
+	// requests includes the failed requests.
+	requests int
+	// failed is the number of responses with a status of 400 or more.
+	failed   int
+	took     time.Duration
+	p50, p99 time.Duration
+}
+
+// size returns the size of the upstream's answer.
+func (l *load) size() int64 {
+	switch l.path {
+	case pathLarge:
+		return 100 << 10
+	case pathHuge:
+		return 10 << 20
+	default:
+		return 1 << 10
+	}
+}
+
+// The paths of the command upstream.
+const (
+	pathLarge = "/100k"
+	pathHuge  = "/10m"
+	pathSlow  = "/slow"
+)
+
+// concurrent returns the number of concurrent requests.
+func (l *load) concurrent() int {
+	if l.connections > 0 {
+		return l.connections
+	}
+	return connections
+}
+
+// String describes the load.
+func (l *load) String() string {
+	if l.http2 {
+		return fmt.Sprintf("h2load -t%d -c%d -m%d", threads, connections/streams, streams)
+	}
+	text := fmt.Sprintf("wrk -t%d -c%d", threads, l.concurrent())
+	if l.header != "" {
+		text += fmt.Sprintf(" -H %q", l.header)
+	}
+	return text
+}
+
+// send loads the server at url for about d, in whole seconds, or longer for l.least, and checks the answers. dir is
+// a folder for temporary files.
+func (l *load) send(ctx context.Context, url, dir string, d time.Duration) (report, error) {
+	seconds := max(1, int(max(d, l.least).Round(time.Second).Seconds()))
+	generate := l.wrk
+	if l.http2 {
+		generate = l.h2load
+	}
+	saw, err := generate(ctx, url+l.path, dir, seconds)
+	if err != nil {
+		return report{}, err
+	}
+	return saw, l.check(saw)
+}
+
+// check judges the number of failed requests.
+func (l *load) check(saw report) error {
+	switch {
+	case saw.requests == 0:
+		return errors.New("no request was answered")
+	case !l.refused && saw.failed > 0:
+		return fmt.Errorf("%d of %d requests failed, want none", saw.failed, saw.requests)
+	case l.refused && saw.failed*100 <= saw.requests*95:
+		return fmt.Errorf("%d of %d requests were refused, want more than 95 %%", saw.failed, saw.requests)
+	}
+	return nil
+}
+
+// writeScript copies a script to a file, because wrk reads no script from standard input.
+func writeScript(name, dir string) (string, error) {
+	text, err := configs.ReadFile("configs/" + name)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, name)
+	return path, os.WriteFile(path, text, 0o600)
+}
