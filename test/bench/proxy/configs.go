@@ -29,6 +29,9 @@ type settings struct {
 	TLS bool
 	// Log writes an access log in JSON.
 	Log bool
+	// Buffers gives nginx 16 buffers of 16 KiB for each response, instead of the default 8
+	// of 4 KiB.
+	Buffers bool
 	// FairShare and Throttle add these stages to Headgate. They refuse and delay nothing.
 	FairShare, Throttle bool
 	// Plane is the value of proxy.data_plane. "" leaves the field out.
