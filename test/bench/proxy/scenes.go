@@ -27,7 +27,7 @@ func Scenes() []Scene {
 		bareScene(),
 		judged("proxy, 1 KiB", "one rule", load{}, rule, 1.3),
 		judged("proxy, refused", "the limit of the rule is used up", load{refused: true}, settings{Rules: 1, Refuse: true}, 1.4),
-		judged("proxy, 100 KiB", "no rule; bodies of 100 KiB", load{path: pathLarge}, settings{}, 0.6).withBuffers(),
+		withBuffers(judged("proxy, 100 KiB", "no rule; bodies of 100 KiB", load{path: pathLarge}, settings{}, 0.6)),
 		judged("proxy, new connections", "one rule; each request on a new connection", load{header: "Connection: close"}, rule, 1.4),
 		judged("proxy, 2,000 connections", "one rule; the service answers after 100 ms",
 			load{path: pathSlow, connections: 2000, least: 3 * time.Second}, rule, 1.4),
@@ -35,7 +35,7 @@ func Scenes() []Scene {
 		reported("proxy, TLS", "one rule; HTTP/1.1 over TLS", load{}, settings{Rules: 1, TLS: true}),
 		reported("proxy, HTTP/2", "one rule; HTTP/2 over TLS", load{http2: true}, settings{Rules: 1, TLS: true}),
 		// With more connections, the transfers that the end of a round cuts off would be a large part of its work.
-		reported("proxy, 10 MiB", "no rule; bodies of 10 MiB", load{path: pathHuge, connections: 4}, settings{}).withBuffers(),
+		withBuffers(reported("proxy, 10 MiB", "no rule; bodies of 10 MiB", load{path: pathHuge, connections: 4}, settings{})),
 		reported("proxy, request bodies", "one rule; requests with 4 KiB", load{script: "post.lua"}, rule),
 	}
 }
@@ -67,7 +67,7 @@ func reported(name, about string, l load, s settings) Scene {
 }
 
 // withBuffers adds nginx with larger buffers, which save processor time for large bodies.
-func (s Scene) withBuffers() Scene {
+func withBuffers(s Scene) Scene {
 	const buffers = "nginx, 16 buffers of 16 KiB"
 	s.sides = append(s.sides, side{buffers, contest.Peer, nginx(), settings{Buffers: true}})
 	s.questions = append(s.questions,
