@@ -141,5 +141,9 @@ func (a *Answer) complete() bool {
 // release returns the memory.
 func (a *Answer) release() {
 	a.buffer.release()
+	if a.other != nil {
+		a.other.release()
+		a.other = nil
+	}
 	a.conn, a.upload, a.buffer = nil, nil, nil
 }

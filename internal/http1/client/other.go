@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"sync"
 )
 
 // other is an answer that net/http reads, because it is not plain.
@@ -17,6 +18,20 @@ type other struct {
 	// timedOut says that reading timed out. net/http may hide that behind another error.
 	timedOut bool
 	ended    bool // the body was read to its end
+}
+
+// otherTable keeps the memory for the next answer.
+var otherTable = sync.Pool{New: func() any {
+	o := &other{}
+	o.reader = bufio.NewReaderSize(o, otherReaderBytes)
+	return o
+}}
+
+// release returns the memory.
+func (o *other) release() {
+	o.reader.Reset(o)
+	*o = other{reader: o.reader}
+	otherTable.Put(o)
 }
 
 // otherReaderBytes is the size of net/http's buffer. The size also bounds the trailer.
@@ -42,8 +57,9 @@ func (o *other) Read(p []byte) (n int, err error) {
 // receiveOther reads the header of the final answer with net/http.
 func (a *Answer) receiveOther(r *Request) error {
 	most := int64(a.client.config.MaxHeader)
-	o := &other{answer: a, limit: most}
-	o.reader = bufio.NewReaderSize(o, otherReaderBytes)
+	o, _ := otherTable.Get().(*other)
+	o.answer, o.limit = a, most
+	a.other = o
 	request := &http.Request{Method: r.Method}
 	for {
 		resp, err := http.ReadResponse(o.reader, request) //nolint:bodyclose // because the connection is closed instead.
@@ -81,7 +97,7 @@ func isInterim(status int) bool {
 // takeOther takes a final answer.
 func (a *Answer) takeOther(o *other, head bool) {
 	resp := o.resp
-	a.other, a.Status, a.Trailer = o, resp.StatusCode, resp.Trailer
+	a.Status, a.Trailer = resp.StatusCode, resp.Trailer
 	addFields(a.Header, resp.Header)
 	a.closing = a.closing || resp.Close || resp.StatusCode < http.StatusOK
 	if head || resp.ContentLength == 0 {

@@ -212,6 +212,7 @@ func TestTraceLearnsOfTheWrittenRequest(t *testing.T) {
 	if err := s.client(t, nil).Do(ctx, post(strings.NewReader("body"), 4), &a); err != nil {
 		t.Fatal(err)
 	}
+	_, _ = io.Copy(io.Discard, &a)
 	a.Close()
 	if err := <-wrote; err != nil {
 		t.Errorf("WroteRequest got %v", err)
