@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -233,5 +234,41 @@ func TestSwitchingProtocolsEndsTheConnection(t *testing.T) {
 	}
 	if n := s.accepted(); n != 2 {
 		t.Errorf("%d connections, want 2", n)
+	}
+}
+
+// TestLargeHeadIsWrittenInSeveralWrites uses a head that no socket's buffer holds.
+func TestLargeHeadIsWrittenInSeveralWrites(t *testing.T) {
+	large := http.Header{"A": {strings.Repeat("a", 16<<20)}}
+	for _, network := range []string{"tcp", "unix"} {
+		lengths := make(chan int, 2)
+		s := serve(t, network, func(p *peer) {
+			for head, ok := p.head(); ok; head, ok = p.head() {
+				lengths <- len(head)
+				_, _ = io.WriteString(p, plain)
+			}
+		})
+		c := s.client(t, func(c *client.Config) { c.Timeout, c.BodyIdle = time.Minute, time.Minute })
+		for range 2 {
+			r := get()
+			r.Header = large
+			if a := do(t, c, r); a.body != "hello" || <-lengths < 16<<20 {
+				t.Errorf("%s: answer %q", network, a.body)
+			}
+		}
+		if n := s.accepted(); n != 1 {
+			t.Errorf("%s: %d connections, want 1", network, n)
+		}
+
+		stop := make(chan struct{})
+		silent := serve(t, network, func(*peer) { <-stop })
+		c = silent.client(t, func(c *client.Config) { c.BodyIdle = 50 * time.Millisecond })
+		r := get()
+		r.Header = large
+		err := c.Do(t.Context(), r, new(client.Answer))
+		if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() || silent.accepted() != 1 {
+			t.Errorf("%s: error %v on connection %d, want a timeout", network, err, silent.accepted())
+		}
+		close(stop)
 	}
 }
