@@ -1,22 +1,30 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate/internal/http1/client"
 )
 
-// tiny is a service that answers each read with one plain answer.
+// tiny is a service that does little work for a request. The request's body is 1 KiB or nothing.
 func tiny(p *peer) {
 	buf, answer := make([]byte, 4096), []byte(plain)
 	for {
-		if _, err := p.Read(buf); err != nil {
+		n, err := p.Read(buf)
+		if err != nil {
 			return
+		}
+		if bytes.HasPrefix(buf[:n], []byte("POST")) && !bytes.HasSuffix(buf[:n], []byte("aaaa")) {
+			if _, err := p.Read(buf); err != nil {
+				return
+			}
 		}
 		if _, err := p.Write(answer); err != nil {
 			return
@@ -34,49 +42,67 @@ func benchmarkHeader() http.Header {
 // BenchmarkDo compares requests over loopback TCP with net/http's Transport. Both run with
 // several requests at a time, so that the time is the CPU's and not the scheduler's.
 func BenchmarkDo(b *testing.B) {
-	b.Run("client", func(b *testing.B) {
-		c := serve(b, "tcp", tiny).client(b, func(c *client.Config) { c.MaxIdle, c.Timeout = 64, time.Minute })
-		ctx, cancel := context.WithCancel(b.Context())
-		defer cancel()
-		parallel(b, func() func() error {
-			r, a := get(), client.Answer{Header: http.Header{}}
-			r.Header = benchmarkHeader()
-			return func() error {
-				clear(a.Header)
-				if err := c.Do(ctx, r, &a); err != nil {
-					return err
-				}
-				defer a.Close()
-				if body := a.Buffered(); len(body) != 5 {
-					return io.ErrUnexpectedEOF
-				}
-				return nil
-			}
-		})
-	})
-	b.Run("transport", func(b *testing.B) {
-		s := serve(b, "tcp", tiny)
-		transport := &http.Transport{
-			DisableCompression: true, MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: time.Minute,
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx) },
+	for _, body := range []string{"", strings.Repeat("a", 1024)} {
+		method := http.MethodGet
+		if body != "" {
+			method = http.MethodPost
 		}
-		defer transport.CloseIdleConnections()
-		parallel(b, func() func() error {
-			r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://service.example/", nil)
-			if err != nil {
-				b.Fatal(err)
+		b.Run(method+"/client", func(b *testing.B) { benchmarkClient(b, method, body) })
+		b.Run(method+"/transport", func(b *testing.B) { benchmarkTransport(b, method, body) })
+	}
+}
+
+func benchmarkClient(b *testing.B, method, body string) {
+	b.Helper()
+	c := serve(b, "tcp", tiny).client(b, func(c *client.Config) { c.MaxIdle, c.Timeout = 64, time.Minute })
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	parallel(b, func() func() error {
+		r, a := get(), client.Answer{Header: http.Header{}}
+		r.Header, r.Method, r.Length = benchmarkHeader(), method, int64(len(body))
+		return func() error {
+			clear(a.Header)
+			if body != "" {
+				r.Body = onlyReader{strings.NewReader(body)}
 			}
-			r.Header = benchmarkHeader()
-			return func() error {
-				resp, err := transport.RoundTrip(r)
-				if err != nil {
-					return err
-				}
-				defer resp.Body.Close()
-				_, err = io.Copy(io.Discard, resp.Body)
+			if err := c.Do(ctx, r, &a); err != nil {
 				return err
 			}
-		})
+			defer a.Close()
+			if body := a.Buffered(); len(body) != 5 {
+				return io.ErrUnexpectedEOF
+			}
+			return nil
+		}
+	})
+}
+
+func benchmarkTransport(b *testing.B, method, body string) {
+	b.Helper()
+	s := serve(b, "tcp", tiny)
+	transport := &http.Transport{
+		DisableCompression: true, MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: time.Minute,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx) },
+	}
+	defer transport.CloseIdleConnections()
+	parallel(b, func() func() error {
+		r, err := http.NewRequestWithContext(b.Context(), method, "http://service.example/", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Header, r.ContentLength = benchmarkHeader(), int64(len(body))
+		return func() error {
+			if body != "" {
+				r.Body = io.NopCloser(onlyReader{strings.NewReader(body)})
+			}
+			resp, err := transport.RoundTrip(r)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			_, err = io.Copy(io.Discard, resp.Body)
+			return err
+		}
 	})
 }
 
