@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/headgate/headgate/internal/http1/server"
 )
 
 // readAhead is how many bytes are read from an HTTP/2 client while a write to the client
@@ -153,6 +155,15 @@ func (c *clientConn) Direct() bool {
 	default:
 		return false
 	}
+}
+
+// Departed implements server.Socket.
+func (c *clientConn) Departed() bool {
+	if known, ok := c.Conn.(interface{ Departed() bool }); ok {
+		return known.Departed()
+	}
+	socket, err := c.SyscallConn()
+	return err == nil && server.Departed(socket)
 }
 
 // Received implements server.Socket.

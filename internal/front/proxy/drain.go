@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -30,7 +31,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.settled(ctx) // Shutdown does not wait for upgraded connections.
 	left := s.proxy.traffic.InFlight.Load()
 	s.cancel() // The context also ends upgraded connections.
-	closed := s.http.Close()
+	closed := errors.Join(s.http.Close(), s.later.Close())
 	s.handed.Wait()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
@@ -48,12 +49,17 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-// shutdown closes idle connections and waits for the others. Both servers do so at once:
-// each could otherwise wait for requests that the other still accepts.
+// shutdown closes idle connections and waits for the others. All servers do so at once:
+// each could otherwise wait for requests that another still accepts.
 func (s *Server) shutdown(ctx context.Context) error {
-	fast := make(chan error, 1)
-	go func() { fast <- s.fast.Shutdown(ctx) }()
-	return errors.Join(s.http.Shutdown(ctx), <-fast)
+	all := [...]func(context.Context) error{s.http.Shutdown, s.later.Shutdown, s.fast.Shutdown}
+	var errs [len(all)]error
+	var stopping sync.WaitGroup
+	for i, stop := range all {
+		stopping.Go(func() { errs[i] = stop(ctx) })
+	}
+	stopping.Wait()
+	return errors.Join(errs[:]...)
 }
 
 // stopAccepting closes the listeners. If another process serves the same socket, that

@@ -130,6 +130,7 @@ func (x *exchange) WriteHeader(status int) {
 		if x.body != nil {
 			x.body.answered()
 		}
+		x.keepType()
 		x.streams.Header(x.Header())
 		x.decision.Announce(x.settings.style, x.Header())
 		if x.stream {
@@ -137,6 +138,14 @@ func (x *exchange) WriteHeader(status int) {
 		}
 	}
 	x.ResponseWriter.WriteHeader(status)
+}
+
+// keepType keeps net/http from guessing the Content-Type of a response without one. A nil
+// value means that the field is not written.
+func (x *exchange) keepType() {
+	if _, found := x.Header()["Content-Type"]; !found {
+		x.Header()["Content-Type"] = nil
+	}
 }
 
 // boundBody handles a body that is not read to its end when the response starts. If the

@@ -13,11 +13,13 @@ import (
 // newFast returns the server of the fast path. It hands the requests that it does not take
 // to net/http.
 func (s *Server) newFast(c *ServerConfig, base context.Context) *server.Server {
-	s.handover = &handover{conns: make(chan net.Conn), closed: make(chan struct{})}
-	s.base = context.WithValue(base, http.ServerContextKey, &s.http) // The reverse proxy looks for it before it aborts an answer.
+	for i := range s.handovers {
+		s.handovers[i] = &handover{conns: make(chan net.Conn), closed: make(chan struct{})}
+	}
+	s.base = context.WithValue(base, http.ServerContextKey, s.http) // The reverse proxy looks for it before it aborts an answer.
 	fast := server.New(server.Config{
-		Handler: s.http.Handler, Fallback: s.handOver, Log: c.Log,
-		ReadHeader: c.ReadHeader, Idle: c.Idle, MaxHeader: c.MaxHeader,
+		Handler: http.HandlerFunc(s.handle), Fallback: s.handOver, Log: c.Log,
+		ReadHeader: c.ReadHeader, Idle: c.Idle, MaxHeader: c.MaxHeader, LookEvery: c.lookEvery,
 	})
 	context.AfterFunc(base, fast.Close)
 	return fast
@@ -63,11 +65,22 @@ func (s *Server) handOver(client *server.Client, h *server.Handed, why report.Pa
 			s.fresh.Store(c, nil)
 		}
 	}
-	if !s.handover.give(c) {
+	to := s.handovers[1]
+	if h.First() {
+		to = s.handovers[0]
+	}
+	if !to.give(c) {
 		_ = c.Close()
 		if !h.Lent() {
 			s.track(c, http.StateClosed)
 		}
+	}
+}
+
+// serveHandovers serves the connections of the fast path until the servers shut down.
+func (s *Server) serveHandovers() {
+	for i, server := range [...]*http.Server{s.http, s.later} {
+		s.handed.Go(func() { _ = server.Serve(s.handovers[i]) }) // The error says that the server shuts down.
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -55,12 +56,6 @@ const (
 	planeUpstream   = 35 * time.Second
 )
 
-// newServer makes the server of a plane.
-func newServer(p *Proxy, c ServerConfig, fast bool) *Server {
-	_ = fast
-	return NewServer(p, c)
-}
-
 // newPlane starts a plane. Its stop ends it.
 func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
 	tb.Helper()
@@ -81,6 +76,9 @@ func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
 	c := Config{
 		Guard: g, Upstream: up.URL, Transport: s.tamper.transport(up), Traffic: p.traffic, BodyIdle: bodyIdle, Log: slog.New(slog.DiscardHandler),
 	}
+	if c.Fast = fast; fast && c.Transport == http.RoundTripper(up) { // A tampered transport needs all requests.
+		c.Client = up.Client()
+	}
 	front, err := New(c)
 	if err != nil {
 		tb.Fatal(err)
@@ -89,10 +87,10 @@ func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p.server = newServer(front, ServerConfig{
+	p.server = NewServer(front, ServerConfig{
 		ReadHeader: readHeader, Idle: idle, MaxHeader: 4 << 10, RequestID: "X-Request-Id", Access: p.log,
-		Trusts: func(from netip.Addr) bool { return from == trustedPeer.Addr() }, Log: slog.New(slog.DiscardHandler),
-	}, fast)
+		Trusts: func(from netip.Addr) bool { return from == trustedPeer.Addr() }, Log: slog.New(slog.DiscardHandler), lookEvery: 100 * time.Millisecond,
+	})
 	served := make(chan error, 1)
 	go func() { served <- p.server.Serve(s.tamper.listener(p, p.watch(s))) }()
 	p.ending = append([]func(){func() { p.drain(tb, served) }, up.CloseIdleConnections, func() { _ = p.log.Close() }}, append(p.ending, behind)...)
@@ -119,6 +117,7 @@ func (p *plane) startUpstream(tb testing.TB, s planeSetup) (up *Upstream, stop f
 	}
 	if memory, ok := behind.(*memoryListener); ok {
 		up.transport.DialContext = boundWrites(memory.dial, planeBodyIdle)
+		up.client = newClient(UpstreamConfig{URL: at, Timeout: planeUpstream, BodyIdle: planeBodyIdle}, memory.dial)
 	}
 	return up, func() {
 		_ = behind.Close()

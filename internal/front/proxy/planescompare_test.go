@@ -53,9 +53,12 @@ func (m *wireMessage) text(lines []string, what string) []string {
 	if m.fault != "" {
 		return append(lines, fmt.Sprintf("%s is malformed: %s: %q", what, m.fault, m.first))
 	}
+	if m.isBrokenPart() {
+		return lines
+	}
 	lines = append(lines, fmt.Sprintf("%s: %q", what, m.first))
 	for _, f := range m.fields {
-		if !m.isSniffed(f) && !m.isEmptyFraming(f) {
+		if !m.isEmptyFraming(f) {
 			lines = append(lines, fmt.Sprintf("%s field: %q", what, withoutID(f)))
 		}
 	}

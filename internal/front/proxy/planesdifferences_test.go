@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -11,8 +10,9 @@ import (
 // The differences between the planes, by their names in differencesFile. No test ignores another
 // difference.
 const (
-	sniffedType  = "Content-Type of a response of unknown length"
 	emptyFraming = "Framing of an empty response of unknown length"
+	brokenPart   = "Part of a broken response that the client receives"
+	departure    = "Time until a departed client is noticed" // The tests wait for it.
 )
 
 // differencesFile has the list of differences, in the table of this section.
@@ -21,18 +21,15 @@ const (
 	differencesSection = "## Differences between fast and standard"
 )
 
-// isSniffed reports whether a field of a response is sniffedType.
-func (m *wireMessage) isSniffed(field string) bool {
-	kind, found := strings.CutPrefix(field, "content-type: ")
-	return found && m.isResponse() && (m.length == "chunked" || m.length == "close") && kind == http.DetectContentType([]byte(m.body))
-}
-
 // isEmptyFraming reports whether a response is of emptyFraming, and whether the field, if any,
 // is a part of this framing.
 func (m *wireMessage) isEmptyFraming(field string) bool {
 	return m.isResponse() && m.whole && m.body == "" && len(m.trailer) == 0 && (m.length == "0" || m.length == "chunked") &&
 		(field == "" || field == "content-length: 0" || field == "transfer-encoding: chunked")
 }
+
+// isBrokenPart reports whether a message is of brokenPart.
+func (m *wireMessage) isBrokenPart() bool { return m.isResponse() && m.fault == "" && !m.whole }
 
 func (m *wireMessage) isResponse() bool { return strings.HasPrefix(m.first, "HTTP/") }
 
@@ -54,7 +51,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 			documented = append(documented, strings.TrimSpace(cells[1]))
 		}
 	}
-	if want := []string{sniffedType, emptyFraming}; !slices.Equal(documented, want) {
+	if want := []string{emptyFraming, brokenPart, departure}; !slices.Equal(documented, want) {
 		t.Errorf("%s lists the differences %q, the tests ignore %q", differencesFile, documented, want)
 	}
 }

@@ -150,6 +150,18 @@ func (c *memoryConn) CloseWrite() error {
 	return nil
 }
 
+// Departed implements server.Socket.
+func (c *memoryConn) Departed() bool {
+	_, ended := c.in.peek()
+	return ended
+}
+
+// Quiet tells the own client that an idle connection can be used again.
+func (c *memoryConn) Quiet() bool {
+	unread, ended := c.in.peek()
+	return len(unread) == 0 && !ended
+}
+
 // Abort resets the connection.
 func (c *memoryConn) Abort() {
 	c.in.close()

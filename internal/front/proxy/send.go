@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/http1/client"
 )
@@ -14,7 +16,7 @@ import (
 // sends reports whether the own client sends a request. Upgrades, expectations and trailers
 // are left to net/http.
 func (s *settings) sends(r *http.Request) bool {
-	return s.client != nil && len(r.Trailer) == 0 && r.Header["Upgrade"] == nil && r.Header["Expect"] == nil && r.Header["Te"] == nil &&
+	return s.client != nil && len(r.Trailer) == 0 && r.Header["Upgrade"] == nil && r.Header["Expect"] == nil &&
 		strings.IndexByte(r.Host, '%') < 0 // The transport removes the zone of an address.
 }
 
@@ -59,8 +61,11 @@ func (x *exchange) send(r *http.Request) {
 
 // direct changes the header of a request for the upstream, as rewrite does.
 func (s *settings) direct(r *http.Request) {
-	sent := forwardedOf(r.Header)
+	sent, trailers := forwardedOf(r.Header), httpguts.HeaderValuesContainsToken(r.Header["Te"], "trailers")
 	removeHopByHop(r.Header)
+	if trailers {
+		r.Header["Te"] = []string{"trailers"}
+	}
 	delete(r.Header, "Forwarded")
 	r.URL.RawQuery = writableQuery(r.URL.RawQuery)
 	id := s.proxy.guard.Identity()

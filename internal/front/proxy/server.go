@@ -68,11 +68,14 @@ type ServerConfig struct {
 	KeyNames *rule.KeyNames
 	// Log receives the messages of net/http.
 	Log *slog.Logger
+
+	lookEvery time.Duration // shortened by tests; see server.Config
 }
 
 // Server serves a Proxy.
 type Server struct {
-	http      http.Server
+	http      *http.Server
+	later     *http.Server // for connections whose first request took the fast path
 	proxy     *Proxy
 	tls       *tls.Config // nil without TLS
 	log       *slog.Logger
@@ -94,11 +97,11 @@ type Server struct {
 	listeners []net.Listener
 	serving   sync.WaitGroup
 
-	fast     *server.Server
-	base     context.Context // of the requests on the fast path
-	handover *handover       // from the fast path to net/http
-	handing  sync.Once       // starts to serve handover
-	handed   sync.WaitGroup  // until handover is closed
+	fast      *server.Server
+	base      context.Context // of the requests on the fast path
+	handovers [2]*handover    // from the fast path to http and later
+	handing   sync.Once       // starts to serve handovers
+	handed    sync.WaitGroup  // until handovers are closed
 }
 
 // NewServer returns a Server for p. It serves HTTP/1.1 and HTTP/2. Without TLS, HTTP/2
@@ -121,10 +124,19 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 		proxy: p, cancel: cancel, tls: c.TLS, log: c.Log, trusts: c.Trusts, requestID: c.RequestID, access: c.Access, keyNames: c.KeyNames,
 		places: places{bound: int64(c.MaxRequests)}, mostHeads: max(int64(c.MaxConnections)*headShare, 4*int64(c.MaxHeader)),
 	}
+	s.http = s.newHTTP(&c, base, true)
+	s.later = s.newHTTP(&c, base, false)
+	s.fast = s.newFast(&c, base)
+	return s
+}
+
+// newHTTP returns a server of net/http. Without HTTP/2 it does not look for the preface of
+// HTTP/2, and answers a malformed request that is shorter.
+func (s *Server) newHTTP(c *ServerConfig, base context.Context, http2 bool) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true) // TLS ends below net/http, which therefore sees plain HTTP/2.
-	s.http = http.Server{
+	protocols.SetUnencryptedHTTP2(http2) // TLS ends below net/http, which therefore sees plain HTTP/2.
+	return &http.Server{
 		Handler:   http.HandlerFunc(s.handle),
 		Protocols: protocols,
 		HTTP2: &http.HTTP2Config{
@@ -139,11 +151,9 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnState:         s.track,
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		// Rules count OPTIONS * like any other request, and the access log has a line for it.
+		DisableGeneralOptionsHandler: true,
 	}
-	// Rules count OPTIONS * like any other request, and the access log has a line for it.
-	s.http.DisableGeneralOptionsHandler = true
-	s.fast = s.newFast(&c, base)
-	return s
 }
 
 // Serve serves connections from ln until Drain, then returns nil.
@@ -156,7 +166,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.listeners = append(s.listeners, ln)
 	s.serving.Add(1)
-	s.handing.Do(func() { s.handed.Go(func() { _ = s.http.Serve(s.handover) }) }) // It returns at Shutdown or Close.
+	s.handing.Do(s.serveHandovers)
 	s.mu.Unlock()
 	defer s.serving.Done()
 	err := s.http.Serve(newConns(clients{ln, s}, s.tls, s.log, s.divert))

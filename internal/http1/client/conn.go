@@ -38,6 +38,16 @@ func newConn(raw net.Conn) *conn {
 	return c
 }
 
+// quiet reports whether an idle connection is open and has no unread bytes. A connection
+// that cannot tell is not used again.
+func (c *conn) quiet() bool {
+	if c.raw.known() {
+		return c.raw.quiet()
+	}
+	able, ok := c.Conn.(interface{ Quiet() bool })
+	return ok && able.Quiet()
+}
+
 // close closes the connection.
 func (c *conn) close() { _ = c.Conn.Close() }
 

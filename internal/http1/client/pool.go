@@ -20,11 +20,12 @@ type pool struct {
 }
 
 // get returns the connection that was used last, or nil. It closes connections that are
-// too old. With check it also closes connections that the service closed or wrote to.
+// too old. With check it also closes connections that the service closed or wrote to. A
+// connection with a descriptor needs no check if its next use is conn.ask.
 func (p *pool) get(now time.Time, check bool) *conn {
 	for {
 		c := p.pop()
-		if c == nil || !p.tooOld(c, now) && (!check || c.raw.quiet()) {
+		if c == nil || !p.tooOld(c, now) && (!check && c.raw.known() || c.quiet()) {
 			return c
 		}
 		c.close()

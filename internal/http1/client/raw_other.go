@@ -5,15 +5,14 @@ package client
 import "errors"
 
 // raw is the descriptor of a connection. Only Unix has a use for it: elsewhere a
-// connection cannot be checked. A request on a closed connection then fails, and may be
-// sent again.
+// connection cannot be checked, and is not used again.
 type raw struct{}
 
 func (*raw) use(any) {}
 
 func (*raw) known() bool { return false }
 
-func (*raw) quiet() bool { return true }
+func (*raw) quiet() bool { return false }
 
 func (*raw) begin(_, _ []byte, _ bool) {}
 

@@ -39,7 +39,7 @@ func (r *raw) known() bool { return r.conn != nil }
 
 // quiet reports whether an idle connection is open and has no unread bytes.
 func (r *raw) quiet() bool {
-	return r.conn == nil || r.conn.Control(r.look) == nil && r.isQuiet
+	return r.conn.Control(r.look) == nil && r.isQuiet
 }
 
 func (r *raw) lookAt(fd uintptr) {

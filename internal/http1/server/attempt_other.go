@@ -2,7 +2,10 @@
 
 package server
 
-import "errors"
+import (
+	"errors"
+	"syscall"
+)
 
 // canAttempt says that attempt works on this system.
 const canAttempt = false
@@ -11,5 +14,5 @@ func (c *conn) attempts() (*turn, error) { return nil, errors.ErrUnsupported }
 
 func (c *conn) attempt(uintptr) bool { return true }
 
-// departed reports whether the client has closed its side. This system does not tell.
-func (c *conn) departed() bool { return false }
+// Departed reports whether the peer of a socket has closed its side. This system does not tell.
+func Departed(syscall.RawConn) bool { return false }

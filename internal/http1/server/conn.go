@@ -22,7 +22,6 @@ type conn struct {
 	server *Server
 	remote string
 	raw    syscall.RawConn // to wait for a request without a buffer; nil if not possible
-	socket syscall.RawConn // to look for a client that has left; nil if not possible
 	idle   http1.Deadline
 	held   *turn // with bytes behind the last request
 	posted bool  // the last request had the method POST
@@ -56,7 +55,7 @@ func (c *conn) serve() {
 			return
 		}
 		if why != report.PathFast {
-			c.giveAway(&Handed{Conn: c.Conn}, why)
+			c.giveAway(&Handed{Conn: c.Conn, first: true}, why)
 			return
 		}
 	}
@@ -85,17 +84,12 @@ func (c *conn) leave() {
 	c.server.remove(c)
 }
 
-// findSocket finds the descriptors that give this connection less memory, and the look for
-// a client that has left.
+// findSocket finds the descriptor on which the goroutine can wait without a buffer.
 func (c *conn) findSocket() {
-	if c.Raw == nil {
+	if !canAttempt || c.TLS != nil || !c.Raw.Direct() {
 		return
 	}
-	raw, err := c.Raw.SyscallConn()
-	if err != nil {
-		return
-	}
-	if c.socket = raw; c.TLS == nil && c.Raw.Direct() && canAttempt {
+	if raw, err := c.Raw.SyscallConn(); err == nil {
 		c.raw, c.attempted = raw, c.attempt
 	}
 }
@@ -223,6 +217,8 @@ type Socket interface {
 	Direct() bool
 	// Received notes that bytes were read from the descriptor.
 	Received(b []byte) error
+	// Departed reports whether the client has closed its side, or the whole connection.
+	Departed() bool
 	// BeforeWrite notes that bytes will be written to the descriptor.
 	BeforeWrite()
 }

@@ -88,24 +88,31 @@ func (c *requestContext) Unwatch() {
 	c.interrupter = nil
 }
 
-// end ends the context. Only the first call has an effect.
+// end ends the context and those that package context has derived from it. Only the first
+// call has an effect.
 func (c *requestContext) end() {
+	for f := range c.ended() {
+		(*f)() // It ends a derived context, and does not block.
+	}
+}
+
+// ended marks the context as ended, and returns the functions to call.
+func (c *requestContext) ended() map[*func()]struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return
+		return nil
 	}
 	c.err = context.Canceled
 	if c.done != nil {
 		close(c.done)
 	}
-	for f := range c.funcs {
-		go (*f)()
-	}
-	c.funcs = nil
 	if c.interrupter != nil {
 		c.interrupter.Interrupt()
 	}
+	funcs := c.funcs
+	c.funcs = nil
+	return funcs
 }
 
 // reuse prepares c for another request. It returns false if something may still refer to

@@ -2,9 +2,7 @@ package server
 
 import "time"
 
-// lookEvery is how often the server looks for clients that have left while their request is
-// in progress. A faster answer costs nothing. A request is looked at after at most twice
-// this time.
+// lookEvery is the default of Config.LookEvery.
 const lookEvery = 250 * time.Millisecond
 
 // The values of conn.progress.
@@ -15,35 +13,40 @@ const (
 )
 
 // look looks for clients that have left, until the server has no connections.
-func (s *Server) look() {
-	tick := time.NewTicker(lookEvery)
+func (s *Server) look(over <-chan struct{}) {
+	tick := time.NewTicker(s.config.LookEvery)
 	defer tick.Stop()
 	var slow []*conn
-	for range tick.C {
-		s.mu.Lock()
-		if len(s.conns) == 0 {
-			s.looking = false
-			s.mu.Unlock()
+	for {
+		select {
+		case <-over:
 			return
+		case <-tick.C:
 		}
-		for c := range s.conns {
-			if !c.progress.CompareAndSwap(newRequest, slowRequest) && c.progress.Load() == slowRequest {
-				slow = append(slow, c)
-			}
-		}
-		s.mu.Unlock()
+		slow = s.slow(slow[:0])
 		for _, c := range slow {
 			c.look()
 		}
 		clear(slow)
-		slow = slow[:0]
 	}
+}
+
+// slow appends the connections whose request was in progress at the last look.
+func (s *Server) slow(to []*conn) []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if !c.progress.CompareAndSwap(newRequest, slowRequest) && c.progress.Load() == slowRequest {
+			to = append(to, c)
+		}
+	}
+	return to
 }
 
 // look ends the request if the client has left. A client that has not sent its whole body
 // is noticed where the body is read.
 func (c *conn) look() {
-	if c.socket == nil || !c.departed() {
+	if !c.Raw.Departed() {
 		return
 	}
 	c.mu.Lock()

@@ -1,10 +1,14 @@
 package server
 
-import "golang.org/x/sys/unix"
+import (
+	"syscall"
 
-// departed reports whether the client has closed its side, or the whole connection.
-func (c *conn) departed() (gone bool) {
-	_ = c.socket.Control(func(fd uintptr) { // An error means that the connection is closed already.
+	"golang.org/x/sys/unix"
+)
+
+// Departed reports whether the peer of a socket has closed its side, or the whole connection.
+func Departed(socket syscall.RawConn) (gone bool) {
+	_ = socket.Control(func(fd uintptr) { // An error means that the connection is closed already.
 		poll := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // A descriptor fits.
 		n, err := unix.Poll(poll[:], 0)
 		gone = err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0

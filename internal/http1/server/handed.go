@@ -19,7 +19,8 @@ type Handed struct {
 	net.Conn
 
 	unread  []byte // bytes that this server has read
-	expired bool   // the time for the header is over; reads behind unread time out
+	first   bool
+	expired bool // reads behind unread time out
 
 	// The fields below are those of a lent connection.
 	lent     bool
@@ -34,17 +35,26 @@ type Handed struct {
 	closed   bool
 }
 
+// handing says how a connection is given to Fallback.
+type handing struct {
+	why     report.Path
+	first   bool // the request is the first of the connection
+	expired bool // the time for its header is over
+}
+
+// First reports whether the first request of Handed is the first of its connection.
+func (h *Handed) First() bool { return h.first }
+
 // Lent reports whether the connection is lent for one request.
 func (h *Handed) Lent() bool { return h.lent }
 
 // giveAwayAll gives the connection to Fallback for good, with all bytes that were read.
-// expired says that the time for the header is over.
-func (c *conn) giveAwayAll(t *turn, why report.Path, expired bool) bool {
-	h := &Handed{Conn: c.Conn, unread: append([]byte(nil), t.unread()...), expired: expired}
+func (c *conn) giveAwayAll(t *turn, how handing) bool {
+	h := &Handed{Conn: c.Conn, unread: append([]byte(nil), t.unread()...), first: how.first, expired: how.expired}
 	t.start = t.end
 	t.reset()
 	c.server.release(t)
-	c.giveAway(h, why)
+	c.giveAway(h, how.why)
 	return false
 }
 
@@ -58,13 +68,15 @@ func (c *conn) giveAway(h *Handed, why report.Path) {
 
 // fallback gives a request to Fallback. If the end of the request is known, the connection
 // comes back.
-func (c *conn) fallback(t *turn, size int, head *http1.Head, why report.Path) bool {
+func (c *conn) fallback(t *turn, size int, head *http1.Head, how handing) bool {
 	if !head.End || c.server.closing.Load() {
-		return c.giveAwayAll(t, why, false)
+		return c.giveAwayAll(t, how)
 	}
 	total := int64(size) + head.Length
 	inBuffer := min(total, int64(t.end))
-	h := &Handed{Conn: c.Conn, lent: true, unread: t.buf[:inBuffer], left: total - inBuffer, returned: make(chan struct{})}
+	h := &Handed{
+		Conn: c.Conn, lent: true, first: how.first, unread: t.buf[:inBuffer], left: total - inBuffer, returned: make(chan struct{}),
+	}
 	h.changed = sync.NewCond(&h.mu)
 	t.start = int(inBuffer)
 	c.posted = head.Method == http.MethodPost
@@ -72,7 +84,7 @@ func (c *conn) fallback(t *turn, size int, head *http1.Head, why report.Path) bo
 	c.idle.Clear()
 	_ = c.Conn.SetReadDeadline(time.Time{})
 	c.progress.Store(newRequest)
-	c.server.config.Fallback(c.Client, h, why)
+	c.server.config.Fallback(c.Client, h, how.why)
 	<-h.returned
 	c.progress.Store(noRequest)
 	c.setLent(nil)

@@ -17,7 +17,7 @@ func (w *writer) compose() {
 	w.length = unknown
 	if lines := w.header["Content-Length"]; len(lines) > 0 {
 		if n, err := strconv.ParseInt(lines[0], 10, 64); err == nil && n >= 0 {
-			w.length = n
+			w.length, w.declared = n, lines[0]
 		}
 	}
 	if lines := w.header["Connection"]; len(lines) > 0 {
@@ -45,12 +45,12 @@ func (w *writer) complete(done bool) {
 	w.begun = true
 	if done && w.length == unknown && !w.trailers.expected && allowsBody(w.status) && (!w.toHead || len(w.held) > 0) {
 		w.length = int64(len(w.held))
+		w.declared = strconv.FormatInt(w.length, 10)
 	}
 	w.settleBody()
 	switch {
 	case w.length != unknown && allowsBody(w.status):
-		w.out = strconv.AppendInt(append(w.out, "Content-Length: "...), w.length, 10)
-		w.out = append(w.out, "\r\n"...)
+		w.out = appendField(w.out, "Content-Length", w.declared)
 	case !w.toHead && allowsBody(w.status):
 		w.chunked = true
 		w.out = append(w.out, "Transfer-Encoding: chunked\r\n"...)

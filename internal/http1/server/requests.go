@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -22,20 +23,20 @@ func (c *conn) next(first bool) bool {
 	if t == nil {
 		return false
 	}
-	size, err := c.header(t)
+	size, err := c.header(t, first)
 	switch {
 	case errors.Is(err, errNotStrict), errors.Is(err, io.EOF):
-		return c.giveAwayAll(t, report.PathSyntax, false)
+		return c.giveAwayAll(t, handing{why: report.PathSyntax, first: first})
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return c.giveAwayAll(t, report.PathSyntax, true)
+		return c.giveAwayAll(t, handing{why: report.PathSyntax, first: first, expired: true})
 	case errors.Is(err, errTooLong):
-		return c.giveAwayAll(t, report.PathSize, false)
+		return c.giveAwayAll(t, handing{why: report.PathSize, first: first})
 	case err != nil:
 		return false
 	}
 	head, why := c.parse(t, string(t.buf[:size]))
 	if why != report.PathFast {
-		return c.fallback(t, size, &head, why)
+		return c.fallback(t, size, &head, handing{why: why, first: first})
 	}
 	t.start = size
 	return c.handle(t, &head)
@@ -47,7 +48,10 @@ var (
 )
 
 // header reads until the header is complete, and returns its length.
-func (c *conn) header(t *turn) (size int, err error) {
+func (c *conn) header(t *turn, first bool) (size int, err error) {
+	if !first && !c.waitForRequest(t) {
+		return 0, net.ErrClosed
+	}
 	c.skipBlankLines(t)
 	var since time.Time
 	for {
@@ -67,15 +71,27 @@ func (c *conn) header(t *turn) (size int, err error) {
 		if since.IsZero() {
 			since = time.Now()
 		}
-		if err := c.moreBefore(t, since); err != nil {
+		if err := c.moreWithin(t, since, c.server.config.ReadHeader); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// moreBefore reads more of a header that began at since.
-func (c *conn) moreBefore(t *turn, since time.Time) error {
-	timeout := c.server.config.ReadHeader
+// waitForRequest reads the first bytes of a further request. net/http treats fewer of them
+// as the end of the connection.
+func (c *conn) waitForRequest(t *turn) bool {
+	const least = 4
+	since := time.Now()
+	for t.end-t.start < least {
+		if c.moreWithin(t, since, c.server.config.Idle) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// moreWithin reads more of a header. The time for it began at since.
+func (c *conn) moreWithin(t *turn, since time.Time, timeout time.Duration) error {
 	for {
 		c.armUntil(time.Now(), since, timeout)
 		err := c.more(t)

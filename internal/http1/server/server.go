@@ -22,6 +22,10 @@ type Config struct {
 	Idle time.Duration
 	// MaxHeader bounds the header of a request, in bytes.
 	MaxHeader int
+	// LookEvery is how often the server looks for clients that have left while their request
+	// is in progress. A faster answer costs nothing. A request is looked at after at most
+	// twice this time. 0 means 250 ms.
+	LookEvery time.Duration
 	// Fallback serves a connection whose next request is not in the subset. The bytes of the
 	// request are read from h. A connection that is lent has one request, and its Close
 	// returns the connection. Fallback does not wait for the answer.
@@ -40,12 +44,15 @@ type Server struct {
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
-	looking  bool // the goroutine of departures runs
+	looking  chan struct{} // ends the goroutine of look; nil if it does not run
 	finished chan struct{}
 }
 
 // New returns a Server.
 func New(c Config) *Server {
+	if c.LookEvery == 0 {
+		c.LookEvery = lookEvery
+	}
 	return &Server{config: c, conns: map[*conn]struct{}{}}
 }
 
@@ -53,8 +60,7 @@ func New(c Config) *Server {
 type Client struct {
 	// Conn is the connection. With TLS, it carries the bytes inside TLS.
 	Conn net.Conn
-	// Raw is the connection below TLS whose socket shows that the client has left, and
-	// where the goroutine can wait without a buffer. A nil Raw costs memory and time.
+	// Raw is the connection below TLS.
 	Raw Socket
 	// TLS is nil without TLS. Prepare may set it.
 	TLS *tls.ConnectionState
@@ -88,9 +94,9 @@ func (s *Server) add(c *conn) bool {
 		return false
 	}
 	s.conns[c] = struct{}{}
-	if !s.looking {
-		s.looking = true
-		go s.look()
+	if s.looking == nil {
+		s.looking = make(chan struct{})
+		go s.look(s.looking)
 	}
 	return true
 }
@@ -100,7 +106,12 @@ func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
-	if len(s.conns) == 0 && s.finished != nil {
+	if len(s.conns) > 0 {
+		return
+	}
+	close(s.looking)
+	s.looking = nil
+	if s.finished != nil {
 		close(s.finished)
 		s.finished = nil
 	}

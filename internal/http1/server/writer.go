@@ -34,10 +34,11 @@ type writer struct {
 	chunked  bool
 	err      error // of the first failed write
 
-	out     []byte // bytes to send; nil without any
-	held    []byte // body before the header is complete
-	options string // value of the handler's Connection field
-	keys    []string
+	out      []byte // bytes to send; nil without any
+	held     []byte // body before the header is complete
+	declared string // value of the Content-Length field
+	options  string // value of the handler's Connection field
+	keys     []string
 }
 
 // unknown is the length of a body that the handler did not declare.
