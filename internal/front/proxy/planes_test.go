@@ -76,7 +76,7 @@ func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
 	c := Config{
 		Guard: g, Upstream: up.URL, Transport: s.tamper.transport(up), Traffic: p.traffic, BodyIdle: bodyIdle, Log: slog.New(slog.DiscardHandler),
 	}
-	if c.Fast = fast; fast && c.Transport == http.RoundTripper(up) { // A tampered transport needs all requests.
+	if c.Fast = fast && s.tamper.handler == nil; fast && c.Transport == http.RoundTripper(up) { // A tampered transport needs all requests.
 		c.Client = up.Client()
 	}
 	front, err := New(c)
