@@ -23,8 +23,9 @@ type exchange struct {
 	reported fields.Reported
 	streams  fields.StreamDetector
 	call     call
-	body     *body  // nil if the client sends no body
-	place    *place // nil in tests without a Server
+	options  []string // Connection field of the response, before the upstream answers
+	body     *body    // nil if the client sends no body
+	place    *place   // nil in tests without a Server
 
 	status   int
 	end      guard.End // how the request ended, if the handler knows
@@ -86,6 +87,7 @@ func (p *Proxy) done(x *exchange) {
 		p.traffic.Answered(x.status)
 	}
 	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.left = nil, nil, nil, nil, nil, nil
+	x.call.answer.Header, x.options, x.announced = nil, nil, 0
 	x.decision.Reset()
 	x.reported, x.streams = fields.Reported{}, fields.StreamDetector{}
 	x.status, x.end, x.written, x.interim, x.finished = 0, guard.Answered, 0, 0, false

@@ -38,7 +38,7 @@ func (x *exchange) send(r *http.Request) {
 	if r.ContentLength != 0 && r.Body != nil {
 		c.request.Body, c.request.Length = r.Body, r.ContentLength
 	}
-	c.answer.Header = x.Header()
+	c.answer.Header, x.options = x.Header(), x.Header()["Connection"]
 	err := s.client.Do(r.Context(), &c.request, &c.answer)
 	c.request = client.Request{}
 	if err != nil {
@@ -114,6 +114,9 @@ func (x *exchange) begin(a *client.Answer) error {
 		return writableStatus(a.Status)
 	}
 	removeHopByHop(a.Header)
+	if x.options != nil {
+		a.Header["Connection"] = x.options
+	}
 	if len(a.Trailer) > 0 {
 		names := make([]string, 0, len(a.Trailer))
 		for name := range a.Trailer {
