@@ -4,11 +4,13 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/headgate/headgate/internal/http1"
 	"github.com/headgate/headgate/internal/http1/server"
 )
 
@@ -27,17 +29,19 @@ type clientConn struct {
 	firstPlace  *place       // head of the list of this client's places; guarded by places.mu
 	place       *place       // of the HTTP/1 request in flight; used by one goroutine
 	hijacked    bool         // used by the same goroutine as place
+	unused      atomic.Bool  // the connection has had no request so far
 	multiplexed atomic.Bool  // the client uses HTTP/2
 	deadline    atomic.Int64 // write deadline set by net/http, in Unix nanoseconds; 0 means none
 
 	heading atomic.Bool  // the header of an HTTP/1 request may be arriving
 	head    atomic.Int64 // bytes of that header received so far
 
-	sending sync.Mutex  // held during a write
-	failed  error       // error of the first failed write, guarded by sending; all later writes return it
-	writing atomic.Bool // a write is in progress
-	ahead   int         // bytes read during the current write; used by the reader only
-	preface preface     // of the bytes below TLS; used by the reader only
+	sending sync.Mutex     // held during a write
+	armed   http1.Deadline // of writes; guarded by sending
+	failed  error          // error of the first failed write, guarded by sending; all later writes return it
+	writing atomic.Bool    // a write is in progress
+	ahead   int            // bytes read during the current write; used by the reader only
+	preface preface        // of the bytes below TLS; used by the reader only
 }
 
 // Read implements net.Conn.
@@ -90,12 +94,33 @@ func (c *clientConn) Write(b []byte) (int, error) {
 	if c.failed != nil {
 		return 0, c.failed
 	}
-	c.BeforeWrite()
 	c.writing.Store(true)
 	defer c.writing.Store(false)
-	n, err := c.Conn.Write(b)
+	n, err := c.writeInTime(b)
 	c.failed = err
 	return n, err
+}
+
+// writeInTime writes with a deadline. For HTTP/1 it sets the deadline only if the last one
+// is much too early.
+func (c *clientConn) writeInTime(b []byte) (int, error) {
+	idle := c.server.proxy.current.Load().bodyIdle
+	if idle <= 0 || c.multiplexed.Load() || c.deadline.Load() != 0 {
+		c.BeforeWrite()
+		return c.Conn.Write(b)
+	}
+	now := time.Now()
+	set, due := c.armed.Arm(now, idle)
+	if set {
+		_ = c.Conn.SetWriteDeadline(due)
+	}
+	n, err := c.Conn.Write(b)
+	if set || !errors.Is(err, os.ErrDeadlineExceeded) || c.armed.Fired(time.Now(), due) {
+		return n, err
+	}
+	_ = c.Conn.SetWriteDeadline(due)
+	more, err := c.Conn.Write(b[n:])
+	return n + more, err
 }
 
 // BeforeWrite implements server.Socket. It sets the deadline of the next write.
@@ -104,6 +129,7 @@ func (c *clientConn) BeforeWrite() {
 	if idle <= 0 {
 		return
 	}
+	c.armed = http1.Deadline{}
 	end := time.Now().Add(idle)
 	if set := c.deadline.Load(); set != 0 && set < end.UnixNano() {
 		end = time.Unix(0, set)
@@ -238,9 +264,15 @@ func (s *Server) track(conn net.Conn, state http.ConnState) {
 	case http.StateNew:
 		s.open.Add(1)
 		s.fresh.Store(conn, nil)
-	case http.StateActive:
-		s.fresh.Delete(conn)
 		if c != nil {
+			c.unused.Store(true)
+		}
+	case http.StateActive:
+		if c == nil || c.unused.Load() {
+			s.fresh.Delete(conn)
+		}
+		if c != nil {
+			c.unused.Store(false)
 			c.headDone()
 			c.setIdle(false)
 		}

@@ -28,34 +28,33 @@ func forwardedOf(h http.Header) forwardedFields {
 // set sets the X-Forwarded fields of the request to the upstream, whose header is out. For
 // a trusted peer it keeps the values and appends the peer's address to the chain. For any
 // other peer it writes what the proxy itself saw of r.
-func (f forwardedFields) set(out http.Header, r *http.Request, trusts func(netip.Addr) bool) {
+func (f forwardedFields) set(out http.Header, r *http.Request, trusts func(netip.Addr) bool, texts *[3]string) {
 	from := peer(r.RemoteAddr)
 	if trusts == nil || !trusts(from) {
 		f = forwardedFields{}
 	}
-	delete(out, fieldForwardedFor)
+	*texts = [3]string{strings.Join(f.chain, ", "), r.Host, "http"}
 	switch {
-	case !from.IsValid() && len(f.chain) > 0:
-		out[fieldForwardedFor] = []string{strings.Join(f.chain, ", ")}
 	case !from.IsValid(): // A peer on a unix socket has no address.
 	case len(f.chain) > 0:
-		out[fieldForwardedFor] = []string{strings.Join(f.chain, ", ") + ", " + from.String()}
+		texts[0] += ", " + from.String()
 	default:
-		out[fieldForwardedFor] = []string{from.String()}
+		texts[0] = from.String()
 	}
-	proto := "http"
 	if r.TLS != nil {
-		proto = "https"
+		texts[2] = "https"
 	}
-	for _, field := range [...]struct {
-		name, seen string
-		sent       []string
-	}{{fieldForwardedHost, r.Host, f.host}, {fieldForwardedProto, proto, f.proto}} {
-		if len(field.sent) > 0 {
-			out[field.name] = field.sent
-		} else {
-			out[field.name] = []string{field.seen}
-		}
+	if texts[0] == "" {
+		delete(out, fieldForwardedFor)
+	} else {
+		out[fieldForwardedFor] = texts[0:1:1]
+	}
+	out[fieldForwardedHost], out[fieldForwardedProto] = f.host, f.proto
+	if len(f.host) == 0 {
+		out[fieldForwardedHost] = texts[1:2:2]
+	}
+	if len(f.proto) == 0 {
+		out[fieldForwardedProto] = texts[2:3:3]
 	}
 }
 

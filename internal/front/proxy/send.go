@@ -22,8 +22,9 @@ func (s *settings) sends(r *http.Request) bool {
 
 // call is a request to the upstream and its answer, which are used again.
 type call struct {
-	request client.Request
-	answer  client.Answer
+	request   client.Request
+	answer    client.Answer
+	forwarded [3]string // values of the X-Forwarded fields
 }
 
 // errUnaskedUpgrade means that the upstream changed the protocol without being asked.
@@ -33,7 +34,7 @@ var errUnaskedUpgrade = errors.New("proxy: the upstream answered 101 to a reques
 // The header of r is changed.
 func (x *exchange) send(r *http.Request) {
 	s, c := x.settings, &x.call
-	s.direct(r)
+	s.direct(r, &c.forwarded)
 	c.request = client.Request{Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: r.Header, Interim: x.inform}
 	if r.ContentLength != 0 && r.Body != nil {
 		c.request.Body, c.request.Length = r.Body, r.ContentLength
@@ -60,7 +61,7 @@ func (x *exchange) send(r *http.Request) {
 }
 
 // direct changes the header of a request for the upstream, as rewrite does.
-func (s *settings) direct(r *http.Request) {
+func (s *settings) direct(r *http.Request, texts *[3]string) {
 	sent, trailers := forwardedOf(r.Header), httpguts.HeaderValuesContainsToken(r.Header["Te"], "trailers")
 	removeHopByHop(r.Header)
 	if trailers {
@@ -69,7 +70,7 @@ func (s *settings) direct(r *http.Request) {
 	delete(r.Header, "Forwarded")
 	r.URL.RawQuery = writableQuery(r.URL.RawQuery)
 	id := s.proxy.guard.Identity()
-	sent.set(r.Header, r, id.Trusts)
+	sent.set(r.Header, r, id.Trusts, texts)
 	dropSpoofedHeaders(r.Header, peer(r.RemoteAddr), id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync/atomic"
 )
 
@@ -16,8 +17,8 @@ type body struct {
 	conn   *conn
 	turn   *turn
 	left   int64       // bytes that are not read yet
-	closed bool        // by the server or the handler
-	broken bool        // the client did not send the rest
+	closed bool        // by the handler
+	broken bool        // the client does not send the rest
 	ended  atomic.Bool // all bytes were read
 }
 
@@ -37,8 +38,8 @@ func (b *body) Read(p []byte) (int, error) {
 		return n, io.EOF
 	}
 	if err != nil {
-		b.broken = true
-		b.turn.ctx.end() // The client has left, or its time is over.
+		b.broken = !errors.Is(err, os.ErrDeadlineExceeded) // The handler may allow more time.
+		b.turn.ctx.end()
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}

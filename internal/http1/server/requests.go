@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// lingering is how long the rest of a body is read over before the connection is closed.
+// lingering is how long the rest of a long body is read over before the connection is closed.
 // Closing earlier would send a TCP reset, which can destroy the answer on its way.
 const lingering = 500 * time.Millisecond
 
@@ -151,19 +151,28 @@ func (c *conn) handle(t *turn, head *http1.Head) bool {
 }
 
 // endBody reads over the rest of a body. It returns false if the connection cannot be used
-// again, and then gives the client time to read the answer.
+// again.
 func (c *conn) endBody(t *turn, reuse bool) bool {
 	b := &t.body
-	if b.conn == nil || b.left == 0 {
+	switch {
+	case b.conn == nil || b.left == 0:
 		return reuse
+	case b.broken || t.writer.err != nil:
+		return false
+	case b.left <= mostDiscarded:
+		return b.discard() && reuse
 	}
-	if reuse && !b.closed && b.discard() {
-		return true
-	}
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && !b.broken && t.writer.err == nil {
-		_ = half.CloseWrite()
-		_ = c.Conn.SetReadDeadline(time.Now().Add(lingering))
-		_, _ = io.CopyN(io.Discard, c.Conn, mostDiscarded) // The client closes, or the time is over.
-	}
+	c.linger()
 	return false
+}
+
+// linger gives the client time to read the answer to a request whose body is too long to be
+// read over.
+func (c *conn) linger() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = c.Conn.SetReadDeadline(time.Now().Add(lingering))
+	_, _ = io.CopyN(io.Discard, c.Conn, mostDiscarded) // The client closes, or the time is over.
 }
