@@ -5,15 +5,35 @@ import (
 	"strings"
 )
 
+// lengthLines spell the length of the body hello in many ways.
+var lengthLines = []string{
+	"Content-Length: 5", "content-length: 5", "CONTENT-LENGTH: 5", "Content-Length:5", "Content-Length: 5 ", "Content-Length:\t5", "Content-Length: 05", "Content-Length: 0005", "Content-Length: +5",
+	"Content-Length: -5", "Content-Length: 5,5", "Content-Length: 5, 5", "Content-Length: 5\r\nContent-Length: 5", "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 6\r\nContent-Length: 5",
+	"Content-Length: 0\r\nContent-Length: 5", "Content-Length: 5 5", "Content-Length: 0x5", "Content-Length: 5.0", "Content-Length: 5e0", "Content-Length: ", "Content-Length:", "Content-Length",
+	"Content-Length : 5", "Content-Length\t: 5", " Content-Length: 5", "Content-Length: 5\x00", "Content-Length: \x005", "Content-Length: 5\v", "Content-Length: ５", "Content_Length: 5",
+	"Content-Length: 5;x", "Content-Length: \"5\"", "X: 1\r\n Content-Length: 5", "Content-Length: 5\r\n", "Content-Length:\r\n 5", "Content-Length: 1\r\n 2", "Content-Length:  5  ", "Content-Length: five",
+	"Content-Length: 99999999999999999999", "Content-Length: 9223372036854775807", "Content-Length: 9223372036854775808", "Content-Length: 18446744073709551616", "Content-Length: " + strings.Repeat("0", 70) + "5",
+	"Content-Length: 5\r\nTransfer-Encoding: identity", "Content-Length: 5\nX: y", "Content-Length: 5\rX: y", "X-Content-Length: 5\r\nContent-Length: 5", "Content-Length: 5\r\nContent-Type: text/plain",
+}
+
+// codingLines spell the coding of a body in many ways.
+var codingLines = []string{
+	"Transfer-Encoding: chunked", "transfer-encoding: chunked", "Transfer-Encoding: Chunked", "Transfer-Encoding: CHUNKED", "Transfer-Encoding:chunked", "Transfer-Encoding: chunked ",
+	"Transfer-Encoding:\tchunked", "Transfer-Encoding : chunked", "Transfer-Encoding\t: chunked", " Transfer-Encoding: chunked", "Transfer-Encoding: \x00chunked", "Transfer-Encoding: chunked\x00",
+	"Transfer-Encoding: \vchunked", "Transfer-Encoding: chunked\v", "Transfer-Encoding: xchunked", "Transfer-Encoding: chunkedx", "Transfer-Encoding: \"chunked\"", "Transfer-Encoding: 'chunked'",
+	"Transfer-Encoding: identity", "Transfer-Encoding: gzip", "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: chunked, gzip", "Transfer-Encoding: chunked, identity",
+	"Transfer-Encoding: identity, chunked", "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+	"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked", "Transfer-Encoding: ", "Transfer-Encoding:", "Transfer-Encoding",
+	"Transfer-Encoding: ,chunked", "Transfer-Encoding: chunked,", "Transfer-Encoding: chunked;q=1", "Transfer-Encoding:\r\n chunked", "Transfer-Encoding: chun\r\n ked", "X: 1\r\n Transfer-Encoding: chunked",
+	"Transfer_Encoding: chunked", "Transfer Encoding: chunked", "Transfer-Encoding\x00: chunked", "\x0bTransfer-Encoding: chunked", "X-Transfer-Encoding: chunked",
+	"Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 5", "Content-Length: 0\r\nTransfer-Encoding: chunked", "Content-Length: 15\r\nTransfer-Encoding: chunked",
+	"Content-Length: 15\r\nTransfer-Encoding: xchunked", "Content-Length: x\r\nTransfer-Encoding: chunked", "Content-Length: 5\r\nContent-Length: 6\r\nTransfer-Encoding: chunked", "X: y\nTransfer-Encoding: chunked",
+	"X: y\rTransfer-Encoding: chunked", "Transfer-Encoding: chunked\nX: y", "Transfer-Encoding: chunked\rX: y", "Transfer-Encoding: chu nked", "TE: trailers\r\nTransfer-Encoding: chunked",
+	"Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nConnection: close", "Trailer: X-Sum\r\nTransfer-Encoding: chunked",
+}
+
 func lengthCorpus() []*conversation {
-	all := each("POST /length HTTP/1.1\r\nHost: a.example\r\n%s\r\n\r\nhello"+plainRequest,
-		"Content-Length: 5", "content-length: 5", "CONTENT-LENGTH: 5", "Content-Length:5", "Content-Length: 5 ", "Content-Length:\t5", "Content-Length: 05", "Content-Length: 0005", "Content-Length: +5",
-		"Content-Length: -5", "Content-Length: 5,5", "Content-Length: 5, 5", "Content-Length: 5\r\nContent-Length: 5", "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 6\r\nContent-Length: 5",
-		"Content-Length: 0\r\nContent-Length: 5", "Content-Length: 5 5", "Content-Length: 0x5", "Content-Length: 5.0", "Content-Length: 5e0", "Content-Length: ", "Content-Length:", "Content-Length",
-		"Content-Length : 5", "Content-Length\t: 5", " Content-Length: 5", "Content-Length: 5\x00", "Content-Length: \x005", "Content-Length: 5\v", "Content-Length: ５", "Content_Length: 5",
-		"Content-Length: 5;x", "Content-Length: \"5\"", "X: 1\r\n Content-Length: 5", "Content-Length: 5\r\n", "Content-Length:\r\n 5", "Content-Length: 1\r\n 2", "Content-Length:  5  ", "Content-Length: five",
-		"Content-Length: 99999999999999999999", "Content-Length: 9223372036854775807", "Content-Length: 9223372036854775808", "Content-Length: 18446744073709551616", "Content-Length: "+strings.Repeat("0", 70)+"5",
-		"Content-Length: 5\r\nTransfer-Encoding: identity", "Content-Length: 5\nX: y", "Content-Length: 5\rX: y", "X-Content-Length: 5\r\nContent-Length: 5", "Content-Length: 5\r\nContent-Type: text/plain")
+	all := each("POST /length HTTP/1.1\r\nHost: a.example\r\n%s\r\n\r\nhello"+plainRequest, lengthLines...)
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "CONNECT", "SEARCH"} {
 		all = append(all,
 			framed(method+" /body HTTP/1.1", "Content-Length: 0\r\n", plainRequest),
@@ -43,19 +63,7 @@ func lengthCorpus() []*conversation {
 
 func codingCorpus() []*conversation {
 	return slices.Concat(
-		each("POST /coding HTTP/1.1\r\nHost: a.example\r\n%s\r\n\r\n5\r\nhello\r\n0\r\n\r\n"+plainRequest,
-			"Transfer-Encoding: chunked", "transfer-encoding: chunked", "Transfer-Encoding: Chunked", "Transfer-Encoding: CHUNKED", "Transfer-Encoding:chunked", "Transfer-Encoding: chunked ",
-			"Transfer-Encoding:\tchunked", "Transfer-Encoding : chunked", "Transfer-Encoding\t: chunked", " Transfer-Encoding: chunked", "Transfer-Encoding: \x00chunked", "Transfer-Encoding: chunked\x00",
-			"Transfer-Encoding: \vchunked", "Transfer-Encoding: chunked\v", "Transfer-Encoding: xchunked", "Transfer-Encoding: chunkedx", "Transfer-Encoding: \"chunked\"", "Transfer-Encoding: 'chunked'",
-			"Transfer-Encoding: identity", "Transfer-Encoding: gzip", "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: chunked, gzip", "Transfer-Encoding: chunked, identity",
-			"Transfer-Encoding: identity, chunked", "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
-			"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked", "Transfer-Encoding: ", "Transfer-Encoding:", "Transfer-Encoding",
-			"Transfer-Encoding: ,chunked", "Transfer-Encoding: chunked,", "Transfer-Encoding: chunked;q=1", "Transfer-Encoding:\r\n chunked", "Transfer-Encoding: chun\r\n ked", "X: 1\r\n Transfer-Encoding: chunked",
-			"Transfer_Encoding: chunked", "Transfer Encoding: chunked", "Transfer-Encoding\x00: chunked", "\x0bTransfer-Encoding: chunked", "X-Transfer-Encoding: chunked",
-			"Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 5", "Content-Length: 0\r\nTransfer-Encoding: chunked", "Content-Length: 15\r\nTransfer-Encoding: chunked",
-			"Content-Length: 15\r\nTransfer-Encoding: xchunked", "Content-Length: x\r\nTransfer-Encoding: chunked", "Content-Length: 5\r\nContent-Length: 6\r\nTransfer-Encoding: chunked", "X: y\nTransfer-Encoding: chunked",
-			"X: y\rTransfer-Encoding: chunked", "Transfer-Encoding: chunked\nX: y", "Transfer-Encoding: chunked\rX: y", "Transfer-Encoding: chu nked", "TE: trailers\r\nTransfer-Encoding: chunked",
-			"Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nConnection: close", "Trailer: X-Sum\r\nTransfer-Encoding: chunked"),
+		each("POST /coding HTTP/1.1\r\nHost: a.example\r\n%s\r\n\r\n5\r\nhello\r\n0\r\n\r\n"+plainRequest, codingLines...),
 		each("POST /coding HTTP/1.0\r\nHost: a.example\r\n%s\r\n\r\n5\r\nhello\r\n0\r\n\r\n"+plainRequest,
 			"Transfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nConnection: keep-alive", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive"),
 		each("%s", "GET /coding HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+plainRequest, "HEAD /coding HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"+plainRequest,

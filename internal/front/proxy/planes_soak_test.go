@@ -1,0 +1,104 @@
+//go:build soak
+
+package proxy
+
+import (
+	"bufio"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestSoakPlanesSplits splits each conversation of the corpus and each answer at every offset.
+func TestSoakPlanesSplits(t *testing.T) {
+	t.Run("requests", func(t *testing.T) { sendSplits(t, 1) })
+	t.Run("answers", func(t *testing.T) { sendAnswerSplits(t, 1) })
+}
+
+// soakConnections returns the number of connections of a soak test. SOAK_CONNECTIONS replaces it.
+func soakConnections(t *testing.T, usual int64) int64 {
+	t.Helper()
+	text, found := os.LookupEnv("SOAK_CONNECTIONS")
+	if !found {
+		return usual
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestSoakPlanes sends ten million random connections to both planes.
+func TestSoakPlanes(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	var sent, decided, fast atomic.Int64
+	total := soakConnections(t, 10_000_000)
+	done := make(chan struct{})
+	defer close(done)
+	go reportSent(t, &sent, done)
+	t.Run("", func(t *testing.T) {
+		sharded(t, func(t *testing.T, shard, _ int) {
+			t.Helper()
+			p, odd, random := newPair(t, planeSetup{}), corpus(), rand.New(rand.NewPCG(uint64(shard), 5))
+			defer p.stop()
+			for sent.Add(1) <= total {
+				c, _ := (&choices{randomBytes(random)}).generated(odd)
+				standard, other := p.converse(c)
+				if found := difference(standard, other); found != "" {
+					t.Error(c.describe() + found)
+				}
+				decided.Add(int64(len(standard.verdicts)))
+			}
+			fast.Add(p.fastRequests())
+		})
+	})
+	t.Logf("%d requests were decided, %d took the fast path", decided.Load(), fast.Load())
+}
+
+// reportSent logs the number of connections each half minute.
+func reportSent(t *testing.T, sent *atomic.Int64, done <-chan struct{}) {
+	t.Helper()
+	const every = 30 * time.Second
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for last := int64(0); ; {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			now := sent.Load()
+			t.Logf("%d connections, %d/s", now, (now-last)/int64(every/time.Second))
+			last = now
+		}
+	}
+}
+
+// TestSoakFuzzPlanes runs FuzzPlanes with coverage guidance. The inputs that reach new code are
+// kept in the fuzzing cache of go test, and are the start of the next run.
+func TestSoakFuzzPlanes(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-run=^$", "-fuzz=^FuzzPlanes$", "-fuzzminimizetime=1x",
+		"-fuzztime="+strconv.FormatInt(soakConnections(t, 1_000_000), 10)+"x", ".")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if n := time.Now().Second(); n < 3 || !strings.HasPrefix(lines.Text(), "fuzz: elapsed") { // A line each minute.
+			t.Log(lines.Text())
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
