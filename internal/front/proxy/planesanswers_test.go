@@ -114,7 +114,7 @@ func answerTexts() []string {
 		"Connection: close\r\nContent-Length: 5\r\n\r\nfirst", "Connection: Close\r\nContent-Length: 9\r\n\r\nfirst", "Connection: keep-alive, close\r\nContent-Length: 5\r\n\r\nfirst", "Connection: X-Gone\r\nX-Gone: 1\r\nContent-Length: 5\r\n\r\nfirst",
 		"Connection: keep-alive\r\nConnection: close\r\nContent-Length: 5\r\n\r\nfirst", "X: 1\r\n folded\r\nContent-Length: 5\r\n\r\nfirst", " X: 1\r\nContent-Length: 5\r\n\r\nfirst", "X : 1\r\nContent-Length: 5\r\n\r\nfirst",
 		"X\r\nContent-Length: 5\r\n\r\nfirst", ": 1\r\nContent-Length: 5\r\n\r\nfirst", "X: a\x00b\r\nContent-Length: 5\r\n\r\nfirst", "X: a\rb\r\nContent-Length: 5\r\n\r\nfirst", "X: \xff\r\nContent-Length: 5\r\n\r\nfirst", "é: 1\r\nContent-Length: 5\r\n\r\nfirst",
-		"X: 1\r\nx: 2\r\nX: 3\r\nContent-Length: 5\r\n\r\nfirst", "X:\r\nX: \r\nContent-Length: 5\r\n\r\nfirst", "Set-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 5\r\n\r\nfirst", "Upgrade: h2c\r\nContent-Length: 5\r\n\r\nfirst",
+		"X: 1\r\nx: 2\r\nX: 3\r\nContent-Length: 5\r\n\r\nfirst", "X:\r\nX: \r\nContent-Length: 5\r\n\r\nfirst", "Set-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 5\r\n\r\nfirst", "Upgrade: h2c\r\nContent-Length: 5\r\n\r\nfirst", //nolint:dupword // because the bytes repeat a word.
 		"Date:\r\nContent-Length: 5\r\n\r\nfirst", "Content-Type:\r\nContent-Length: 5\r\n\r\nfirst", "Trailer: X\r\nContent-Length: 5\r\n\r\nfirst", "Keep-Alive: timeout=0\r\nContent-Length: 5\r\n\r\nfirst",
 	} {
 		texts = append(texts, head+fields)
@@ -122,12 +122,13 @@ func answerTexts() []string {
 	final := head + "Content-Length: 5\r\n\r\nfirst"
 	hint := "HTTP/1.1 103 Early Hints\r\nLink: <first>\r\n\r\n"
 	return append(texts, hint+final, hint+hint+final, "HTTP/1.1 100 Continue\r\n\r\n"+final, "HTTP/1.1 102 X\r\n\r\n"+hint, strings.Repeat("HTTP/1.1 103 X\r\n\r\n", 80)+final, strings.Repeat("HTTP/1.1 100 X\r\n\r\n", 80)+final,
-		"HTTP/1.1 204 X\r\n\r\nfirst", "HTTP/1.1 304 X\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n0\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: first\r\n\r\nfirst", final+final, final+hint)
+		"HTTP/1.1 204 X\r\n\r\nfirst", "HTTP/1.1 304 X\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n0\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: first\r\n\r\nfirst", final+final, final+hint) //nolint:dupword // because the bytes repeat a word.
 }
 
 // TestPlanesAnswers sends the answers whole.
 func TestPlanesAnswers(t *testing.T) {
-	silenceTransport(t)
+	t.Parallel()
+	silenceTransport()
 	all := answered()
 	sharded(t, func(t *testing.T, shard, shards int) {
 		t.Helper()
@@ -151,7 +152,7 @@ func TestPlanesAnswerSplits(t *testing.T) { sendAnswerSplits(t, answerSplitStrid
 // sendAnswerSplits sends the answers in two pieces, split at each stride-th offset.
 func sendAnswerSplits(t *testing.T, stride int) {
 	t.Helper()
-	silenceTransport(t)
+	silenceTransport()
 	all := answered()
 	sharded(t, func(t *testing.T, shard, shards int) {
 		t.Helper()

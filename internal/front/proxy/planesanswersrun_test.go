@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"bytes"
 	"io"
 	"log"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,11 +81,17 @@ func TestPlanesFirstEvent(t *testing.T) {
 	}
 }
 
-// silenceTransport discards the messages about unsolicited answers until the test ends. The
-// transport of net/http has no other logger.
-func silenceTransport(t *testing.T) {
-	t.Helper()
-	to := log.Writer()
-	log.SetOutput(io.Discard)
-	t.Cleanup(func() { log.SetOutput(to) })
+// silenceTransport discards the messages about unsolicited answers. The transport of net/http has
+// no other logger, and tests run at the same time, so nothing restores the logger.
+var silenceTransport = sync.OnceFunc(func() { log.SetOutput(unsolicited{log.Writer()}) })
+
+// unsolicited is a writer that discards the messages about unsolicited answers.
+type unsolicited struct{ io.Writer }
+
+// Write implements io.Writer.
+func (u unsolicited) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("Unsolicited response")) {
+		return len(line), nil
+	}
+	return u.Writer.Write(line)
 }

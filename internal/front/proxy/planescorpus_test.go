@@ -50,7 +50,7 @@ func requestLineCorpus() []*conversation {
 			"G ET", "G\tET", "G\x00T", "GET\r", "(GET)", "é", "", " GET", "\r\nGET", "\r\n\r\n\r\nGET", "\nGET", "\rGET", "X\r\nGET", "\x16\x03\x01\x02", "GET\xff"),
 		each("GET /version %s\r\nHost: a.example\r\n\r\n",
 			"HTTP/1.0", "HTTP/1.1", "HTTP/1.2", "HTTP/2.0", "HTTP/0.9", "HTTP/3", "http/1.1", "Http/1.1", "HTTP/1.1 ", " HTTP/1.1", "HTTP/1.1\t", "HTTP/1.1\r", "HTTP/01.1",
-			"HTTP/1.", "HTTP/1", "HTTP/11", "HTTP/1.10", "HTTP/1.1x", "HTTP /1.1", "HTTP/1 .1", "HTTPS/1.1", "", "x", "HTTP/1.1 HTTP/1.1", "HTTP/1.1\x00", "HTTP/-1.1"),
+			"HTTP/1.", "HTTP/1", "HTTP/11", "HTTP/1.10", "HTTP/1.1x", "HTTP /1.1", "HTTP/1 .1", "HTTPS/1.1", "", "x", "HTTP/1.1 HTTP/1.1", "HTTP/1.1\x00", "HTTP/-1.1"), //nolint:dupword // because the bytes repeat a word.
 		each("GET /blank%sHTTP/1.1\r\nHost: a.example\r\n\r\n", "", "  ", "\t", " \t", "\v", "\xa0", "\x00"),
 		each("%s", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nxx\r\n\r\n", "PRI * HTTP/2.0\r\nHost: a\r\n\r\n", "PRI * HTTP/1.1\r\nHost: a\r\n\r\nSM\r\n\r\n",
 			"GET\r\n\r\n", "GET /\r\n\r\n", "\r\n", "\n\n", "GET / HTTP/1.1", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a.example\r\n", "G", "", "\x00", "\r\n\r\n"+plainRequest,
@@ -84,7 +84,7 @@ func hostCorpus() []*conversation {
 		each("GET /host/x HTTP/1.1\r\nHost: %s\r\nX-Api-Key: k\r\n\r\n"+plainRequest, hosts...),
 		each("GET /host/x HTTP/1.1\r\n%s\r\n\r\n"+plainRequest, "Host:a.example", "host: a.example", "HOST: a.example", "Host: a.example\r\nHost: a.example", "Host: a.example\r\nHost: b.example",
 			"Host: a.example\r\nhost: b.example", "X: 1", "Host", "Host:", "Host : a.example", " Host: a.example", "Host\t: a.example", "Host: a.example\r\n b.example", "X: 1\r\nHost: a.example",
-			"Host: \r\nHost: a.example", "Host: a.example\r\nHost:", "X-Host: b\r\nHost: a.example", "Host: a.example\r\nX-Forwarded-Host: b"),
+			"Host: \r\nHost: a.example", "Host: a.example\r\nHost:", "X-Host: b\r\nHost: a.example", "Host: a.example\r\nX-Forwarded-Host: b"), //nolint:dupword // because the bytes repeat a word.
 		each("GET http://b.example/y HTTP/1.1\r\n%s\r\n\r\n", "Host: a.example", "Host: b.example", "X: 1", "Host: a\r\nHost: b"),
 		each("GET /x HTTP/1.0\r\n%s\r\n", "", "Host: a.example\r\n", "Host: a\r\nHost: b\r\n", "Connection: keep-alive\r\n", "Host: a.example\r\nConnection: keep-alive\r\n"),
 	)

@@ -154,7 +154,6 @@ func textOf(line, name string) string {
 type counters struct {
 	answers  [6]uint64
 	failures [4]uint64
-	paths    []uint64
 	inFlight int64
 	waiting  int64
 	open     int64

@@ -46,7 +46,7 @@ func TestPlanesFindFaults(t *testing.T) {
 		"a wrong count":             {get, "counted", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, _ *http.Request) { p.traffic.Answered(200) })},
 		"a failure that was none":   {get, "counted", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, _ *http.Request) { p.traffic.UpstreamFailed(0) })},
 		"a request left in flight":  {get, "counted", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, _ *http.Request) { p.traffic.InFlight.Add(1) })},
-		"no decision":               {get, "verdict 1", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, r *http.Request) { r.Method = "CONNECT" })},
+		"no decision":               {get, "verdict 1", onHandler(func(_ *plane, _ http.Handler, _ http.ResponseWriter, r *http.Request) { r.Method = "CONNECT" })},
 		"another view of the rules": {get, "verdict 1", onHandler(func(_ *plane, _ http.Handler, _ http.ResponseWriter, r *http.Request) {
 			r.Header.Set("X-Api-Key", "forged")
 		})},

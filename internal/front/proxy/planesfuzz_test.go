@@ -44,6 +44,7 @@ type bubble struct {
 
 // compare sends the conversation of data. It returns the difference, or "".
 func (b *bubble) compare(t *testing.T, data []byte) string {
+	t.Helper()
 	b.start.Do(func() {
 		b.inputs, b.outcomes = make(chan []byte), make(chan string)
 		go synctest.Test(t, b.run)

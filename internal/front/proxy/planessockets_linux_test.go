@@ -136,6 +136,7 @@ func references(t *testing.T) (quick []reference) {
 // TestPlanesSockets sends a part of the corpus over sockets, also in two pieces. Both planes must
 // do what the standard plane does in memory.
 func TestPlanesSockets(t *testing.T) {
+	t.Parallel()
 	all := references(t)
 	stride := 4
 	if race.On {

@@ -53,7 +53,8 @@ func parseRequest(b []byte) (m wireMessage, rest []byte) {
 		m.fault = "there is not one Host"
 		return m, rest
 	}
-	return m, parseBody(&m, rest, false)
+	rest = parseBody(&m, rest, false)
+	return m, rest
 }
 
 // parseResponse reads one response to a request of the method from the beginning of b.
@@ -76,21 +77,22 @@ func parseResponse(b []byte, method string, ended bool) (m wireMessage, rest []b
 		m.length, m.body, m.whole = "close", string(rest), ended
 		return m, nil
 	}
-	return m, parseBody(&m, rest, true)
+	rest = parseBody(&m, rest, true)
+	return m, rest
 }
 
 // parseHead reads the lines up to the empty line. ok is false if they are incomplete or
 // malformed.
 func parseHead(b []byte) (m wireMessage, rest []byte, ok bool) {
-	end := bytes.Index(b, []byte("\r\n\r\n"))
-	if end < 0 {
+	head, rest, found := bytes.Cut(b, []byte("\r\n\r\n"))
+	if !found {
 		m.first = string(b)
 		return m, nil, false
 	}
-	lines := strings.Split(string(b[:end]), "\r\n")
+	lines := strings.Split(string(head), "\r\n")
 	m.first = lines[0]
 	m.fields, m.fault = parseFields(lines[1:])
-	return m, b[end+len("\r\n\r\n"):], m.fault == ""
+	return m, rest, m.fault == ""
 }
 
 func parseFields(lines []string) (fields []string, fault string) {
