@@ -85,9 +85,7 @@ func TestPlanesSplits(t *testing.T) { sendSplits(t, splitStride) }
 // sendSplits sends the corpus in two pieces, split at each stride-th offset.
 func sendSplits(t *testing.T, stride int) {
 	t.Helper()
-	if race.On {
-		stride *= 10
-	}
+	stride *= rarely()
 	all := corpus()
 	sharded(t, func(t *testing.T, shard, shards int) {
 		t.Helper()
@@ -103,6 +101,14 @@ func sendSplits(t *testing.T, stride int) {
 			}
 		}
 	})
+}
+
+// rarely is the factor by which tests try fewer inputs under the race detector.
+func rarely() int {
+	if race.On {
+		return 10
+	}
+	return 1
 }
 
 // sharded runs f in a bubble for each core.

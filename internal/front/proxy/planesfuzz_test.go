@@ -94,7 +94,7 @@ func TestPlanesGenerator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, odd, random := newPair(t, planeSetup{}), corpus(), rand.New(rand.NewPCG(3, 4))
 		defer p.stop()
-		conversations, plain, accepted := 1500, 0, 0
+		conversations, plain, accepted := 1500/rarely(), 0, 0
 		for range conversations {
 			c, n := (&choices{randomBytes(random)}).generated(odd)
 			standard, fast := p.converse(c)

@@ -53,6 +53,7 @@ func TestNoSmuggledRequests(t *testing.T) {
 		text := strings.ReplaceAll(strings.Join(c.pieces, ""), "%", "%%")
 		forms = append(forms, strings.ReplaceAll(text, " /", " /n%[1]d/"))
 	}
+	forms = slices.DeleteFunc(forms, func(form string) bool { return len(form)%rarely() != 0 })
 	for i := range forms {
 		if strings.Contains(forms[i], "%[1]d") {
 			forms[i] = fmt.Sprintf(forms[i], i)
