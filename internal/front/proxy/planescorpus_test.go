@@ -23,6 +23,9 @@ func corpus() []*conversation {
 	for _, c := range identityCorpus() {
 		all = append(all, trusted(c))
 	}
+	for _, form := range foldedForms() {
+		all = append(all, said(form.name, form.sent))
+	}
 	for i, c := range all {
 		c.name = fmt.Sprintf("%d: %s", i, c.name)
 	}
