@@ -157,7 +157,7 @@ func (c *conn) endBody(t *turn, reuse bool) bool {
 	switch {
 	case b.conn == nil || b.left == 0:
 		return reuse
-	case b.broken || t.writer.err != nil:
+	case b.broken, t.writer.err != nil, t.request.Close: // Nothing follows the body, so that no byte of it is read over.
 		return false
 	case b.left <= mostDiscarded:
 		return b.discard() && reuse
