@@ -61,18 +61,18 @@ func (r *replay) send(request string) {
 		r.Fatalf("%.100q: %v", request, err)
 	}
 	method, _, _ := strings.Cut(request, " ")
-	resp, err := http.ReadResponse(r.in, &http.Request{Method: method})
-	for err == nil && resp.StatusCode < http.StatusOK {
-		resp, err = http.ReadResponse(r.in, &http.Request{Method: method})
-	}
-	if err != nil {
-		r.Fatalf("%.100q: %v", request, err)
-	}
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		r.Errorf("%.100q: %v", request, err)
-	}
-	if resp.Close {
-		r.close()
+	for status := 0; status < http.StatusOK; {
+		resp, err := http.ReadResponse(r.in, &http.Request{Method: method})
+		if err != nil {
+			r.Fatalf("%.100q: %v", request, err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			r.Errorf("%.100q: %v", request, err)
+		}
+		_ = resp.Body.Close()
+		if status = resp.StatusCode; resp.Close {
+			r.close()
+		}
 	}
 }
 

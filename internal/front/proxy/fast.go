@@ -12,7 +12,7 @@ import (
 
 // newFast returns the server of the fast path. It hands the requests that it does not take
 // to net/http.
-func (s *Server) newFast(c *ServerConfig, base context.Context) *server.Server {
+func (s *Server) newFast(base context.Context, c *ServerConfig) *server.Server {
 	for i := range s.handovers {
 		s.handovers[i] = &handover{conns: make(chan net.Conn), closed: make(chan struct{})}
 	}

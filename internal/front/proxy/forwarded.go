@@ -31,8 +31,14 @@ func forwardedOf(h http.Header) forwardedFields {
 func (f forwardedFields) set(out http.Header, r *http.Request, trusts func(netip.Addr) bool, texts *[3]string) {
 	from := peer(r.RemoteAddr)
 	if trusts == nil || !trusts(from) {
-		f = forwardedFields{}
+		forwardedFields{}.setFrom(from, out, r, texts)
+		return
 	}
+	f.setFrom(from, out, r, texts)
+}
+
+// setFrom sets the fields for a peer of which f is trusted.
+func (f forwardedFields) setFrom(from netip.Addr, out http.Header, r *http.Request, texts *[3]string) {
 	*texts = [3]string{strings.Join(f.chain, ", "), r.Host, "http"}
 	switch {
 	case !from.IsValid(): // A peer on a unix socket has no address.

@@ -98,7 +98,7 @@ type Server struct {
 	serving   sync.WaitGroup
 
 	fast      *server.Server
-	base      context.Context // of the requests on the fast path
+	base      context.Context //nolint:containedctx // because it has the values of all requests on the fast path.
 	handovers [2]*handover    // from the fast path to http and later
 	handing   sync.Once       // starts to serve handovers
 	handed    sync.WaitGroup  // until handovers are closed
@@ -124,15 +124,15 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 		proxy: p, cancel: cancel, tls: c.TLS, log: c.Log, trusts: c.Trusts, requestID: c.RequestID, access: c.Access, keyNames: c.KeyNames,
 		places: places{bound: int64(c.MaxRequests)}, mostHeads: max(int64(c.MaxConnections)*headShare, 4*int64(c.MaxHeader)),
 	}
-	s.http = s.newHTTP(&c, base, true)
-	s.later = s.newHTTP(&c, base, false)
-	s.fast = s.newFast(&c, base)
+	s.http = s.newHTTP(base, &c, true)
+	s.later = s.newHTTP(base, &c, false)
+	s.fast = s.newFast(base, &c)
 	return s
 }
 
 // newHTTP returns a server of net/http. Without HTTP/2 it does not look for the preface of
 // HTTP/2, and answers a malformed request that is shorter.
-func (s *Server) newHTTP(c *ServerConfig, base context.Context, http2 bool) *http.Server {
+func (s *Server) newHTTP(base context.Context, c *ServerConfig, http2 bool) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(http2) // TLS ends below net/http, which therefore sees plain HTTP/2.

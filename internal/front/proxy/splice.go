@@ -39,8 +39,7 @@ func (x *exchange) splice(a *client.Answer) (done bool, err error) {
 	a.Took(sent)
 	x.written += int(sent)
 	e.line.Bytes += sent
-	var write *http1.WriteError
-	if errors.As(err, &write) {
+	if _, client := errors.AsType[*http1.WriteError](err); client {
 		return false, x.unsent(err)
 	}
 	if err != nil {

@@ -31,7 +31,7 @@ func (c *conn) attempts() (*turn, error) {
 func (c *conn) attempt(fd uintptr) bool {
 	t := c.server.take()
 	for {
-		n, err := syscall.Read(int(fd), t.buf[:]) //nolint:gosec // A descriptor fits.
+		n, err := syscall.Read(int(fd), t.buf[:])
 		switch {
 		case err == syscall.EINTR:
 			continue

@@ -38,12 +38,9 @@ type conn struct {
 	lent     *Handed      // that Fallback serves; nil while there is none
 }
 
-// long is a deadline in the past.
-var long = time.Unix(1, 0)
-
 // serve serves requests until the connection ends.
 func (c *conn) serve() {
-	defer c.leave()
+	defer func() { c.leave(recover()) }()
 	c.State(http.StateNew)
 	c.arm(time.Now(), c.server.config.ReadHeader)
 	if at := c.Conn.RemoteAddr(); at != nil {
@@ -60,13 +57,15 @@ func (c *conn) serve() {
 		}
 	}
 	c.findSocket()
-	for first := true; c.next(first); first = false {
+	for first, more := true, true; more; first = false {
+		more = c.next(first)
 	}
 }
 
-// leave closes the connection. A panic of a handler ends only its connection.
-func (c *conn) leave() {
-	if fault := recover(); fault != nil && fault != http.ErrAbortHandler { //nolint:errorlint // A handler panics with this very value.
+// leave closes the connection. A panic of a handler, whose value is fault, ends only its
+// connection.
+func (c *conn) leave(fault any) {
+	if fault != nil && fault != http.ErrAbortHandler { //nolint:errorlint // A handler panics with this very value.
 		c.server.config.Log.Error("panic while serving a request", "remote", c.remote, "panic", fault, "stack", string(debug.Stack()))
 	}
 	c.mu.Lock()
@@ -195,7 +194,7 @@ func (c *conn) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turn == nil && c.lent == nil {
-		_ = c.Conn.SetReadDeadline(long)
+		_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // A time in the past.
 	}
 }
 

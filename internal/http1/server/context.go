@@ -12,7 +12,7 @@ import (
 // handler returns, or when the server closes. It makes a channel only when something waits
 // for its end, so that most requests allocate nothing for it.
 type requestContext struct {
-	values context.Context
+	values context.Context //nolint:containedctx // because this is the parent of a context.
 
 	mu          sync.Mutex
 	err         error

@@ -65,7 +65,7 @@ type Client struct {
 	// TLS is nil without TLS. Prepare may set it.
 	TLS *tls.ConnectionState
 	// Context has the values of the connection. Requests have its values, not its end.
-	Context context.Context
+	Context context.Context //nolint:containedctx // because it belongs to the connection.
 	// State follows the connection, as http.Server.ConnState does. The connection is
 	// StateActive when the header of a request has arrived.
 	State func(http.ConnState)

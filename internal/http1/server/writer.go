@@ -3,7 +3,6 @@ package server
 import (
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/headgate/headgate/internal/http1"
@@ -19,10 +18,10 @@ const (
 
 // writer is the http.ResponseWriter of one request.
 type writer struct {
-	conn   *conn
-	turn   *turn
-	header http.Header
-	trailers
+	trailers trailers
+	conn     *conn
+	turn     *turn
+	header   http.Header
 
 	status   int   // 0 before WriteHeader
 	length   int64 // of the body, as the handler declared it; unknown otherwise
@@ -65,7 +64,7 @@ func (w *writer) WriteHeader(status int) {
 	case status != http.StatusSwitchingProtocols: // A request in the subset asks for no upgrade.
 		w.grow()
 		w.out = appendStatus(w.out, status)
-		w.appendFields(func(name string) bool { return isLengthField(name) })
+		w.appendFields(isLengthField)
 		w.out = append(w.out, "\r\n"...)
 		_ = w.send() // Later writes return the error.
 	}
@@ -215,15 +214,5 @@ func allowsBody(status int) bool {
 }
 
 func isLengthField(name string) bool { return name == "Content-Length" || name == "Transfer-Encoding" }
-
-// hasOption reports whether a Connection field has an option.
-func hasOption(value, option string) bool {
-	for one := range strings.SplitSeq(value, ",") {
-		if strings.EqualFold(strings.Trim(one, " \t"), option) {
-			return true
-		}
-	}
-	return false
-}
 
 var _ io.Writer = (*writer)(nil)
