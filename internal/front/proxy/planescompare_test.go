@@ -35,8 +35,13 @@ func (t *transcript) text() []string {
 	if t.after != "" {
 		lines = append(lines, fmt.Sprintf("after: %q", t.after))
 	}
+	requests := 0
 	for i := range t.upstream {
-		lines = t.upstream[i].text(lines, fmt.Sprintf("upstream %d", i+1))
+		if i > 0 && isAttempt(&t.upstream[i-1], &t.upstream[i]) {
+			continue
+		}
+		requests++
+		lines = t.upstream[i].text(lines, fmt.Sprintf("upstream %d", requests))
 	}
 	for i, v := range t.verdicts {
 		lines = append(lines, fmt.Sprintf("verdict %d: %q", i+1, v))
@@ -51,7 +56,7 @@ func (t *transcript) text() []string {
 // chunks are joined, so that only their values and the order of values remain.
 func (m *wireMessage) text(lines []string, what string) []string {
 	if m.fault != "" {
-		return append(lines, fmt.Sprintf("%s is malformed: %s: %q", what, m.fault, m.first))
+		return append(lines, fmt.Sprintf("%s is malformed: %s", what, m.fault))
 	}
 	if m.isBrokenPart() {
 		return lines

@@ -13,6 +13,7 @@ const (
 	emptyFraming = "Framing of an empty response of unknown length"
 	brokenPart   = "Part of a broken response that the client receives"
 	headerBound  = "Bound of a header behind another request"
+	attempts     = "Attempts for a request whose connection the service closes"
 	departure    = "Time until a departed client is noticed" // The tests wait for it.
 )
 
@@ -38,6 +39,12 @@ func isHeaderBound(want, got *transcript) bool {
 	last := len(got.answers) - 1
 	return last > 0 && len(want.answers) > last && strings.HasPrefix(got.answers[last].first, "HTTP/1.1 431 ") &&
 		!strings.HasPrefix(want.answers[last].first, "HTTP/1.1 431 ")
+}
+
+// isAttempt reports whether a request at the upstream repeats the one before: the recorder
+// closes the connection.
+func isAttempt(before, m *wireMessage) bool {
+	return strings.Contains(m.word(1), "/gone") && before.first == m.first && slices.Equal(before.fields, m.fields)
 }
 
 // before returns the facts about the first n answers, without those about the whole
@@ -67,7 +74,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 			documented = append(documented, strings.TrimSpace(cells[1]))
 		}
 	}
-	if want := []string{emptyFraming, brokenPart, headerBound, departure}; !slices.Equal(documented, want) {
+	if want := []string{emptyFraming, brokenPart, headerBound, attempts, departure}; !slices.Equal(documented, want) {
 		t.Errorf("%s lists the differences %q, the tests ignore %q", differencesFile, documented, want)
 	}
 }
