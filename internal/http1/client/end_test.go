@@ -209,7 +209,7 @@ func TestTimeoutCoversOnlyTheHeader(t *testing.T) {
 						_, _ = io.WriteString(p, text[len(text)-3:])
 					}
 				}()
-				return ours, nil
+				return quietConn{ours}, nil
 			}})
 			defer c.CloseIdleConnections()
 			for _, idle := range []time.Duration{0, timeout / 100, timeout / 20, 3 * timeout} {

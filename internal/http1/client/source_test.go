@@ -143,3 +143,6 @@ func TestBodyIsReadInSmallPieces(t *testing.T) {
 		t.Errorf("body %q", got)
 	}
 }
+
+// uncheckedConn hides the descriptor of a connection.
+type uncheckedConn struct{ net.Conn }
