@@ -181,7 +181,7 @@ func TestTimeoutStartsAtTheEndOfTheBody(t *testing.T) {
 					_, _ = io.WriteString(p, plain)
 				}
 			}()
-			return ours, nil
+			return quietConn{ours}, nil
 		}})
 		body := &gateBody{opened: make(chan struct{}), after: strings.NewReader("body")}
 		time.AfterFunc(5*timeout, func() { close(body.opened) })
