@@ -60,10 +60,9 @@ func (c *conn) prepare(client *server.Client) (report.Path, error) {
 func (s *Server) handOver(client *server.Client, h *server.Handed, why report.Path) {
 	from, _ := client.Context.Value(connKey{}).(*conn)
 	c := &conn{Conn: h, client: from.client, log: from.log, secure: from.secure, state: from.state, handed: h, path: why}
-	if !h.Lent() {
-		if _, fresh := s.fresh.LoadAndDelete(from); fresh {
-			s.fresh.Store(c, nil)
-		}
+	// A request of a lent connection has arrived, so Drain must wait for its end.
+	if _, fresh := s.fresh.LoadAndDelete(from); fresh && !h.Lent() {
+		s.fresh.Store(c, nil)
 	}
 	to := s.handovers[1]
 	if h.First() {
