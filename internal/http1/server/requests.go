@@ -54,6 +54,7 @@ func (c *conn) header(t *turn, first bool) (size int, err error) {
 	}
 	c.skipBlankLines(t)
 	var since time.Time
+	var beginning http1.Beginning
 	for {
 		if end := bytes.Index(t.unread(), []byte("\r\n\r\n")); end >= 0 {
 			size = end + len("\r\n\r\n")
@@ -63,7 +64,7 @@ func (c *conn) header(t *turn, first bool) (size int, err error) {
 			return size, nil
 		}
 		switch {
-		case !http1.MayBegin(t.unread()):
+		case !beginning.May(t.unread()):
 			return 0, errNotStrict
 		case t.end == len(t.buf):
 			return 0, errTooLong
