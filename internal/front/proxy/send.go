@@ -17,7 +17,22 @@ import (
 // are left to net/http.
 func (s *settings) sends(r *http.Request) bool {
 	return s.client != nil && len(r.Trailer) == 0 && r.Header["Upgrade"] == nil && r.Header["Expect"] == nil &&
-		strings.IndexByte(r.Host, '%') < 0 // The transport removes the zone of an address.
+		strings.IndexByte(r.Host, '%') < 0 && // The transport removes the zone of an address.
+		!mayLackBody(r)
+}
+
+// mayLackBody reports whether a body of unknown length may be empty, so that the service must get
+// a request without a body. HTTP/2 clients end a stream with an empty frame. The transport reads
+// the first byte before it decides.
+func mayLackBody(r *http.Request) bool {
+	if r.ContentLength >= 0 || len(r.TransferEncoding) > 0 {
+		return false
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions, "PROPFIND", "SEARCH":
+		return true
+	}
+	return false
 }
 
 // call is a request to the upstream and its answer, which are used again.
