@@ -53,7 +53,7 @@ func cutLine(line string) (method, target, version string, ok bool) {
 	if !found {
 		return "", "", "", false
 	}
-	space := strings.LastIndexByte(rest, ' ')
+	space := strings.IndexByte(rest, ' ')
 	if space < 0 {
 		return "", "", "", false
 	}
