@@ -37,6 +37,7 @@ func (s *Server) divert(c *conn) bool {
 		State:   func(state http.ConnState) { s.track(c, state) },
 	}
 	client.Prepare = func() (report.Path, error) { return c.prepare(client) }
+	s.track(c, http.StateNew) // Drain counts the connection from now on.
 	go s.fast.Serve(client)
 	return true
 }

@@ -41,7 +41,6 @@ type conn struct {
 // serve serves requests until the connection ends.
 func (c *conn) serve() {
 	defer func() { c.leave(recover()) }()
-	c.State(http.StateNew)
 	c.arm(time.Now(), c.server.config.ReadHeader)
 	if at := c.Conn.RemoteAddr(); at != nil {
 		c.remote = at.String()

@@ -66,8 +66,9 @@ type Client struct {
 	TLS *tls.ConnectionState
 	// Context has the values of the connection. Requests have its values, not its end.
 	Context context.Context //nolint:containedctx // because it belongs to the connection.
-	// State follows the connection, as http.Server.ConnState does. The connection is
-	// StateActive when the header of a request has arrived.
+	// State follows the connection, as http.Server.ConnState does, but the caller of Serve
+	// itself knows of StateNew. The connection is StateActive when the header of a request
+	// has arrived.
 	State func(http.ConnState)
 	// Prepare, if not nil, is called before the first read, for example for a TLS handshake.
 	// With another result than report.PathFast, Fallback gets the connection. An error

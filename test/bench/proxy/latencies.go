@@ -3,8 +3,6 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -49,23 +47,14 @@ func (l *latencies) sum(counts bool) {
 
 // neverQueued checks that the requests passed the throttle, and that none of them waited.
 func (l *latencies) neverQueued(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.health+"/metrics", http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("proxy: read the metrics of %s: %w", l.name, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
+	text, err := l.metrics(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("proxy: read the metrics of %s: %w", l.name, err)
-	case !strings.Contains(string(text), "\nheadgate_throttle_work_seconds_total "),
-		strings.Contains(string(text), "\nheadgate_throttle_work_seconds_total 0\n"):
+		return err
+	case !strings.Contains(text, "\nheadgate_throttle_work_seconds_total "),
+		strings.Contains(text, "\nheadgate_throttle_work_seconds_total 0\n"):
 		return fmt.Errorf("proxy: no request passed the throttle of %s: check its configuration", l.name)
-	case !strings.Contains(string(text), "\nheadgate_throttle_waited_total 0\n"):
+	case !strings.Contains(text, "\nheadgate_throttle_waited_total 0\n"):
 		return fmt.Errorf("proxy: requests waited in the throttle of %s: raise its concurrency", l.name)
 	}
 	return nil

@@ -41,6 +41,13 @@ func (s *Scene) rounds(ctx context.Context, e Effort, sides []*process) (Result,
 			}
 		}
 	}
+	for _, p := range sides {
+		if p.name == sideFast && !s.load.http2 {
+			if err := p.tookFastPath(ctx); err != nil {
+				return Result{}, err
+			}
+		}
+	}
 	return s.result(e, sides, all)
 }
 
