@@ -33,8 +33,8 @@ type turn struct {
 func (s *Server) take() *turn {
 	t, ok := s.turns.Get().(*turn)
 	if !ok {
-		t = &turn{header: make(http.Header, 16)}
-		t.writer.header = make(http.Header, 16)
+		t = &turn{header: make(http.Header)}
+		t.writer.header = make(http.Header)
 		t.renew()
 	}
 	t.start, t.end = 0, 0
@@ -70,7 +70,7 @@ func (t *turn) reset() {
 
 func emptied(h http.Header) http.Header {
 	if len(h) > mostFields {
-		return make(http.Header, 16)
+		return make(http.Header)
 	}
 	clear(h)
 	return h
