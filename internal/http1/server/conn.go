@@ -204,6 +204,9 @@ func (c *conn) abort() {
 	if c.turn != nil {
 		c.turn.ctx.end()
 	}
+	if c.lent != nil {
+		c.lent.clientLeft() // A wait behind the request does not see that the connection closes.
+	}
 	_ = c.Conn.Close()
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/headgate/headgate/internal/http1"
 )
@@ -90,6 +91,9 @@ func (t *turn) prepare(c *conn, head *http1.Head) {
 	if head.Length > 0 {
 		t.body = body{conn: c, turn: t, left: head.Length}
 		r.Body, r.ContentLength = &t.body, head.Length
+		if int64(t.end-t.start) < head.Length {
+			c.arm(time.Time{}, 0) // The bounds of headers and idle connections do not concern the body.
+		}
 	}
 	t.writer.begin(c, t, head)
 }
