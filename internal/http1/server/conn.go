@@ -23,9 +23,10 @@ type conn struct {
 	remote string
 	raw    syscall.RawConn // to wait for a request without a buffer; nil if not possible
 	idle   http1.Deadline
-	held   *turn // with bytes behind the last request
-	posted bool  // the last request had the method POST
-	away   bool  // Fallback keeps the connection
+	moved  atomic.Bool // the handler has set the deadline of reads
+	held   *turn       // with bytes behind the last request
+	posted bool        // the last request had the method POST
+	away   bool        // Fallback keeps the connection
 
 	// The results of attempt, which runs in raw.Read.
 	attempted func(fd uintptr) bool
@@ -94,6 +95,10 @@ func (c *conn) findSocket() {
 
 // arm lets reads end after a time. Without a bound they do not end.
 func (c *conn) arm(now time.Time, timeout time.Duration) {
+	if c.moved.Swap(false) {
+		c.idle.Clear()
+		_ = c.Conn.SetReadDeadline(time.Time{})
+	}
 	if timeout <= 0 {
 		if c.idle.Clear() {
 			_ = c.Conn.SetReadDeadline(time.Time{})

@@ -10,7 +10,7 @@ import (
 
 // requestContext is the context of a request. It ends when the client leaves, when the
 // handler returns, or when the server closes. It makes a channel only when something waits
-// for its end, so that most requests allocate nothing for it.
+// for its end. It is not used again, because a handler may have kept it.
 type requestContext struct {
 	values context.Context //nolint:containedctx // because this is the parent of a context.
 
@@ -18,7 +18,6 @@ type requestContext struct {
 	err         error
 	done        chan struct{}
 	funcs       map[*func()]struct{}
-	escaped     bool // something may wait for the end
 	interrupter http1.Interrupter
 }
 
@@ -42,7 +41,7 @@ func (c *requestContext) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done == nil {
-		c.escaped, c.done = true, make(chan struct{})
+		c.done = make(chan struct{})
 		if c.err != nil {
 			close(c.done)
 		}
@@ -58,7 +57,7 @@ func (c *requestContext) AfterFunc(f func()) (stop func() bool) {
 		go f()
 		return func() bool { return false }
 	}
-	if c.escaped = true; c.funcs == nil {
+	if c.funcs == nil {
 		c.funcs = map[*func()]struct{}{}
 	}
 	c.funcs[&f] = struct{}{}
@@ -113,16 +112,4 @@ func (c *requestContext) ended() map[*func()]struct{} {
 	funcs := c.funcs
 	c.funcs = nil
 	return funcs
-}
-
-// reuse prepares c for another request. It returns false if something may still refer to
-// the context.
-func (c *requestContext) reuse() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.escaped {
-		return false
-	}
-	c.err, c.interrupter = nil, nil
-	return true
 }

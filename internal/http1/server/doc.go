@@ -15,6 +15,5 @@
 // # Ownership
 //
 // A turn and all that it refers to belong to the handler until it returns. A handler must
-// not keep the request, its header or its body longer. Contexts may be kept: a context that
-// something waits for is not used again.
+// not keep the header or the body of a request longer. It may keep the context.
 package server

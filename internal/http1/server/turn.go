@@ -18,14 +18,13 @@ const (
 
 // turn is what one request needs while it is in progress.
 type turn struct {
-	request  *http.Request // has ctx
-	template http.Request  // request without a request's values
-	ctx      *requestContext
-	url      url.URL
-	header   http.Header
-	fields   http1.Fields
-	body     body
-	writer   writer
+	request *http.Request
+	ctx     *requestContext
+	url     url.URL
+	header  http.Header
+	fields  http1.Fields
+	body    body
+	writer  writer
 
 	start, end int // buf[start:end] is not read yet
 	buf        [headBytes]byte
@@ -36,35 +35,20 @@ func (s *Server) take() *turn {
 	if !ok {
 		t = &turn{header: make(http.Header)}
 		t.writer.header = make(http.Header)
-		t.renew()
 	}
 	t.start, t.end = 0, 0
 	return t
 }
 
-// renew gives t a new context.
-func (t *turn) renew() {
-	t.ctx = new(requestContext)
-	t.template = http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	t.request = t.template.WithContext(t.ctx)
-	t.template = *t.request
-}
-
-// release returns t to the pool. It keeps nothing of the last request.
-func (s *Server) release(t *turn) {
-	t.ctx.values = nil
-	s.turns.Put(t)
-}
+// release returns t to the pool.
+func (s *Server) release(t *turn) { s.turns.Put(t) }
 
 // reset forgets a request that has ended, but not the bytes behind it.
 func (t *turn) reset() {
-	*t.request = t.template
+	t.request, t.ctx = nil, nil
 	t.url = url.URL{}
 	t.header, t.writer.header = emptied(t.header), emptied(t.writer.header)
 	t.body, t.writer.conn = body{}, nil
-	if !t.ctx.reuse() {
-		t.renew()
-	}
 	t.end = copy(t.buf[:], t.buf[t.start:t.end])
 	t.start = 0
 }
@@ -80,14 +64,14 @@ func emptied(h http.Header) http.Header {
 // unread returns the bytes that are in the buffer.
 func (t *turn) unread() []byte { return t.buf[t.start:t.end] }
 
-// prepare sets the request of the handler.
+// prepare makes the request for the handler. The request and its context are new: stages and
+// stores may keep a context.
 func (t *turn) prepare(c *conn, head *http1.Head) {
-	r := t.request
-	r.Method, r.Host, r.RequestURI, r.RemoteAddr = head.Method, head.Host, head.Target, c.remote
-	r.URL, r.Header, r.TLS, r.Close = &t.url, t.header, c.TLS, head.Close
 	delete(t.header, "Host")
-	t.ctx.values = c.Context
-	r.Body = http.NoBody
+	r := http.Request{
+		Method: head.Method, URL: &t.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: t.header, Body: http.NoBody,
+		Close: head.Close, Host: head.Host, RequestURI: head.Target, RemoteAddr: c.remote, TLS: c.TLS,
+	}
 	if head.Length > 0 {
 		t.body = body{conn: c, turn: t, left: head.Length}
 		r.Body, r.ContentLength = &t.body, head.Length
@@ -95,5 +79,7 @@ func (t *turn) prepare(c *conn, head *http1.Head) {
 			c.arm(time.Time{}, 0) // The bounds of headers and idle connections do not concern the body.
 		}
 	}
+	t.ctx = &requestContext{values: c.Context}
+	t.request = r.WithContext(t.ctx)
 	t.writer.begin(c, t, head)
 }

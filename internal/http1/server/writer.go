@@ -157,9 +157,10 @@ func (w *writer) FlushError() error {
 	return w.send()
 }
 
-// SetReadDeadline bounds the reads of the request's body.
+// SetReadDeadline bounds the reads of the request's body. It may be called from the goroutine
+// that reads the body.
 func (w *writer) SetReadDeadline(t time.Time) error {
-	w.conn.idle.Clear()
+	w.conn.moved.Store(true)
 	return w.conn.Conn.SetReadDeadline(t)
 }
 
