@@ -91,14 +91,14 @@ raced: tool-gotestsum
 
 # Tests that measure times and shares of real processes need the machine alone. The detector
 # would see only the load generator, and would slow it down.
-# The proxy serves with data_plane: fast unless it is told otherwise. The tests of connections,
-# faults and shutdown also run with the other data plane.
+# The proxy serves with data_plane: standard unless it is told otherwise. The tests of
+# connections, faults and shutdown also run with the other data plane.
 BOTH_PLANES := ^Test(AccessLog.*|Connection.*|DelayedClientLeaves|Drain.*|GRPC.*|HandOver|Header.*|IdleConnections.*|OtherUpgrade|ProxyProtocol.*|Resets.*|Slow.*|Smuggling|Streaming|Streams.*|TLS|UnixSockets|Unread.*|Upstream.*|WebSocket.*)$$
 
 .PHONY: acceptance
 acceptance: tool-gotestsum
 	@$(GOTESTSUM) -vet=off -shuffle on -timeout 10m $(TESTFLAGS) ./test/acceptance
-	@HEADGATE_PROXY_DATA_PLANE=standard $(GOTESTSUM) -vet=off -shuffle on -timeout 10m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./test/acceptance
+	@HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -vet=off -shuffle on -timeout 10m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./test/acceptance
 
 .PHONY: vet
 vet: ## run go vet in every module

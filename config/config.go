@@ -141,7 +141,7 @@ type Proxy struct {
 	RequestID string
 	// HeaderStyle says which header fields tell clients about their limits. Default HeaderDraft.
 	HeaderStyle HeaderStyle
-	// DataPlane says which HTTP code serves connections. Default DataPlaneFast.
+	// DataPlane says which HTTP code serves connections. Default DataPlaneStandard.
 	DataPlane DataPlane
 }
 

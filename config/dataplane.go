@@ -15,7 +15,7 @@ const (
 )
 
 // defaultDataPlane is the data plane of a configuration that sets none.
-const defaultDataPlane = DataPlaneFast
+const defaultDataPlane = DataPlaneStandard
 
 // dataPlane reads the data plane.
 func (s *section) dataPlane(p *Proxy) {

@@ -53,11 +53,9 @@ func cutLine(line string) (method, target, version string, ok bool) {
 	if !found {
 		return "", "", "", false
 	}
-	space := strings.IndexByte(rest, ' ')
-	if space < 0 {
+	if target, version, found = strings.Cut(rest, " "); !found {
 		return "", "", "", false
 	}
-	target, version = rest[:space], rest[space+1:]
 	for i := range len(line) {
 		if c := line[i]; c < ' ' || c == 0x7f {
 			return "", "", "", false

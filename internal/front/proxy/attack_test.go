@@ -18,7 +18,7 @@ func TestDrainWaitsForFirstRequestOfNetHTTP(t *testing.T) {
 	arrived := make(chan struct{})
 	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(arrived)
-		time.Sleep(1500 * time.Millisecond) // The grace of Drain is one second.
+		<-time.After(1500 * time.Millisecond) // The grace of Drain is one second.
 		_, _ = w.Write([]byte("fine"))
 	}), onPlane)
 	s, address := start(t, p, nil, ServerConfig{})
@@ -78,7 +78,7 @@ func TestEarlyAnswerToSlowUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10 { // The pieces of the body arrive while the response is on its way.
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 		if _, err := c.Write(make([]byte, 10000)); err != nil {
 			t.Fatalf("the connection was reset while the body was sent: %v", err)
 		}

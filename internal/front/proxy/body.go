@@ -164,12 +164,13 @@ func (b *body) end() {
 		_ = b.from.SetReadDeadline(time.Now())
 	}
 	b.mu.Unlock()
-	if complete {
+	if b.from == nil {
 		return
 	}
+	// A Read clears the deadline when it ends. After the end of the body a Read does not block.
 	b.reading.Lock()
 	defer b.reading.Unlock()
-	if b.stream && !b.ended.Load() { // After the end of the body the server reads without a deadline.
+	if !complete && b.stream && !b.ended.Load() { // After the end of the body the server reads without a deadline.
 		_ = b.from.SetReadDeadline(time.Now().Add(lingering))
 	}
 }

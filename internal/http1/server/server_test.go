@@ -24,7 +24,7 @@ func send(t *testing.T, conn net.Conn, text string) {
 }
 
 // answer reads one answer with its body.
-func answer(t *testing.T, from *bufio.Reader, method string) (*http.Response, string) {
+func answer(t *testing.T, from *bufio.Reader, method string) received {
 	t.Helper()
 	resp, err := http.ReadResponse(from, &http.Request{Method: method})
 	if err != nil {
@@ -35,7 +35,14 @@ func answer(t *testing.T, from *bufio.Reader, method string) (*http.Response, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(body)
+	return received{resp.StatusCode, resp.ContentLength, string(body)}
+}
+
+// received is an answer.
+type received struct {
+	status int
+	length int64
+	body   string
 }
 
 // ended checks that the server has closed the connection.
@@ -65,7 +72,7 @@ func TestPipelinedRequests(t *testing.T) {
 	send(t, conn, "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"+
 		"POST /2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nd\r\n0\r\n\r\n")
 	for _, want := range []string{"POST /1 abc", "POST /2 d"} {
-		if _, got := answer(t, from, "POST"); got != want {
+		if got := answer(t, from, "POST").body; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -78,7 +85,7 @@ func TestSplitHeaders(t *testing.T) {
 	for i := 1; i < len(request); i++ {
 		send(t, conn, request[:i])
 		send(t, conn, request[i:])
-		if _, got := answer(t, from, "POST"); got != "POST /1 abc" {
+		if got := answer(t, from, "POST").body; got != "POST /1 abc" {
 			t.Fatalf("split at %d: %q", i, got)
 		}
 	}
@@ -95,17 +102,16 @@ func TestAnswers(t *testing.T) {
 		{"short body of unknown length", "GET", "abc", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abc") }, 200, 3},
 		{"long body of unknown length", "GET", long, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, long) }, 200, -1},
 		{"HEAD", "HEAD", "", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abc") }, 200, 3},
-		{"204", "GET", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 204, 0},
-		{"304", "GET", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, 304, 0},
+		{"204", "GET", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, http.StatusNoContent, 0},
+		{"304", "GET", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, http.StatusNotModified, 0},
 		{"nothing", "GET", "", func(http.ResponseWriter, *http.Request) {}, 200, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			conn, from := serve(t, test.handler).dial(t)
 			for range 2 { // The connection serves a second request.
 				send(t, conn, strings.Replace(get, "GET", test.method, 1))
-				resp, body := answer(t, from, test.method)
-				if body != test.body || resp.StatusCode != test.status || resp.ContentLength != test.length {
-					t.Errorf("status %d, length %d, %d bytes", resp.StatusCode, resp.ContentLength, len(body))
+				if got := answer(t, from, test.method); got != (received{test.status, test.length, test.body}) {
+					t.Errorf("status %d, length %d, %d bytes", got.status, got.length, len(got.body))
 				}
 			}
 		})
@@ -130,6 +136,7 @@ func TestEndedConnections(t *testing.T) {
 			send(t, conn, test.request)
 			if resp, err := http.ReadResponse(from, nil); err == nil {
 				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
 			}
 			ended(t, from)
 		})
@@ -149,7 +156,7 @@ func TestSlowBody(t *testing.T) {
 	receive(t, started, "the handler")
 	<-time.After(3 * bound)
 	send(t, conn, "abc")
-	if _, got := answer(t, from, "POST"); got != "POST / abc" {
+	if got := answer(t, from, "POST").body; got != "POST / abc" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -214,7 +221,7 @@ func TestLentConnectionsComeBack(t *testing.T) {
 	for range 3 {
 		send(t, conn, "POST /odd HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nContent-Length: 2\r\n\r\nab"+get)
 		for _, want := range []string{"POST /odd ab", "GET / "} {
-			if _, got := answer(t, from, "GET"); got != want {
+			if got := answer(t, from, "GET").body; got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		}

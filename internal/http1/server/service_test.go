@@ -91,7 +91,7 @@ func (s *service) accept(ln net.Listener, running *sync.WaitGroup) {
 		if err != nil {
 			return
 		}
-		raw := socket{conn.(*net.TCPConn)} //nolint:forcetypeassert // The listener is TCP.
+		raw := socket{conn.(*net.TCPConn)}
 		running.Go(func() {
 			s.Serve(&server.Client{Conn: raw.TCPConn, Raw: raw, Context: context.Background(), State: func(http.ConnState) {}})
 		})
@@ -134,5 +134,5 @@ func (s *service) dial(t *testing.T) (*net.TCPConn, *bufio.Reader) {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	return conn.(*net.TCPConn), bufio.NewReader(conn) //nolint:forcetypeassert // The network is TCP.
+	return conn.(*net.TCPConn), bufio.NewReader(conn)
 }
