@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -123,12 +122,8 @@ func TestIdleConnections(t *testing.T) {
 	after := peak(t, i.command.Process.Pid)
 	each := (after - before) / connections
 	t.Logf("peak resident memory: %d MiB before, %d MiB with %d connections, %d KiB each", before>>20, after>>20, connections, each>>10)
-	most := int64(32 << 10)
-	if os.Getenv("HEADGATE_PROXY_DATA_PLANE") == "fast" {
-		most = 8 << 10
-	}
-	if each > most {
-		t.Errorf("a connection takes %d KiB, want at most %d", each>>10, most>>10)
+	if each > 32<<10 {
+		t.Errorf("a connection takes %d KiB, want at most 32", each>>10)
 	}
 	if resp, _ := get(t, "http://"+i.Proxy+"/"); resp.StatusCode != http.StatusOK {
 		t.Errorf("beside them: status %d", resp.StatusCode)
