@@ -85,6 +85,18 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// failureOf returns how reading failed. broken says that the server canceled the request
+// because of the client's connection. The server cancels before a Read in progress returns,
+// so failureOf waits for that Read, which is about to fail.
+func (b *body) failureOf(broken bool) int32 {
+	if failure := b.failure.Load(); failure != bodyFine || !broken {
+		return failure
+	}
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	return b.failure.Load()
+}
+
 // failed reports whether the client did not send its body correctly. A nil body means
 // that the request has none.
 func (b *body) failed() bool {

@@ -157,7 +157,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	failure := bodyFine
 	if x.body != nil {
-		failure = x.body.failure.Load()
+		failure = x.body.failureOf(r.Context().Err() != nil && !x.stopped())
 	}
 	switch {
 	case failure == bodyUpstreamStalled:

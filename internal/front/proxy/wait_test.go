@@ -85,6 +85,8 @@ func TestStalledUpload(t *testing.T) {
 		func(c *Config) { c.BodyIdle = 50 * time.Millisecond })
 	stalled, writer := io.Pipe()
 	defer writer.Close()
+	// Without an answer, the client waits for the end of this body.
+	defer time.AfterFunc(10*time.Second, func() { writer.Close() }).Stop()
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", stalled)
 	resp, _ := f.do(t, req)
 	if resp.StatusCode != http.StatusRequestTimeout {
@@ -92,6 +94,31 @@ func TestStalledUpload(t *testing.T) {
 	}
 	if n := f.traffic.UpstreamFailures(report.UpstreamTimeout); n != 0 {
 		t.Errorf("%d upstream timeouts were counted, want 0", n)
+	}
+}
+
+// canceled is a body whose request is canceled before Read returns, as a server does.
+type canceled struct{ cancel context.CancelFunc }
+
+func (c canceled) Read([]byte) (int, error) {
+	c.cancel()
+	<-time.After(20 * time.Millisecond) // The upstream's client sees the cancellation first.
+	return 0, os.ErrDeadlineExceeded
+}
+
+// TestCancellationBeforeStalledRead checks that a stalled upload ends with 408 also when its
+// request is canceled first.
+func TestCancellationBeforeStalledRead(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	for _, length := range []int64{-1, 5} {
+		ctx, cancel := context.WithCancel(t.Context())
+		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/product", canceled{cancel})
+		req.ContentLength = length
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, req)
+		if w.Code != http.StatusRequestTimeout {
+			t.Errorf("with length %d: status %d, want 408", length, w.Code)
+		}
 	}
 }
 
