@@ -183,13 +183,13 @@ func (c *clientConn) Direct() bool {
 	}
 }
 
-// Departed implements server.Socket.
-func (c *clientConn) Departed() bool {
-	if known, ok := c.Conn.(interface{ Departed() bool }); ok {
-		return known.Departed()
+// Disconnected implements server.Socket.
+func (c *clientConn) Disconnected() bool {
+	if known, ok := c.Conn.(interface{ Disconnected() bool }); ok {
+		return known.Disconnected()
 	}
 	socket, err := c.SyscallConn()
-	return err == nil && server.Departed(socket)
+	return err == nil && server.Disconnected(socket)
 }
 
 // Received implements server.Socket.
@@ -256,8 +256,8 @@ func clientConnOf(of net.Conn) *clientConn {
 // after the last byte of each response is written.
 func (s *Server) track(conn net.Conn, state http.ConnState) {
 	c := clientConnOf(conn)
-	handed := handedOf(conn)
-	if handed != nil && (state == http.StateNew || state == http.StateClosed && handed.Lent()) {
+	fallback := fallbackOf(conn)
+	if fallback != nil && (state == http.StateNew || state == http.StateClosed && fallback.Lent()) {
 		return // The fast path counts the connection.
 	}
 	switch state {
@@ -282,8 +282,8 @@ func (s *Server) track(conn net.Conn, state http.ConnState) {
 			c.heading.Store(!c.multiplexed.Load())
 			c.setIdle(true)
 		}
-		if handed != nil && handed.Lent() {
-			handed.Finish()
+		if fallback != nil && fallback.Lent() {
+			fallback.Finish()
 		}
 	case http.StateHijacked:
 		s.fresh.Delete(conn)

@@ -66,16 +66,16 @@ func (l *conns) Accept() (net.Conn, error) {
 type conn struct {
 	net.Conn
 
-	client  *clientConn
-	log     *slog.Logger
-	path    report.Path          // of the requests that a handler gets from this connection
-	handed  *server.Handed       // by the fast path to net/http; nil for other connections
-	secure  *tls.Conn            // nil without TLS
-	state   *tls.ConnectionState // after the handshake
-	preface preface              // of the bytes inside TLS
-	frames  framing
-	folded  atomic.Uint64 // copy of frames.folded, for handlers
-	handled atomic.Uint64 // number of HTTP/1 requests that have reached a handler
+	client   *clientConn
+	log      *slog.Logger
+	path     report.Path          // of the requests that a handler gets from this connection
+	fallback *server.FallbackConn // given by the fast path to net/http; nil for other connections
+	secure   *tls.Conn            // nil without TLS
+	state    *tls.ConnectionState // after the handshake
+	preface  preface              // of the bytes inside TLS
+	frames   framing
+	folded   atomic.Uint64 // copy of frames.folded, for handlers
+	handled  atomic.Uint64 // number of HTTP/1 requests that have reached a handler
 }
 
 // Read implements net.Conn.

@@ -32,7 +32,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	left := s.proxy.traffic.InFlight.Load()
 	s.cancel() // The context also ends upgraded connections.
 	closed := errors.Join(s.http.Close(), s.later.Close())
-	s.handed.Wait()
+	s.servingFallbacks.Wait()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	s.settled(ending)

@@ -10,16 +10,16 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// newFast returns the server of the fast path. It hands the requests that it does not take
-// to net/http.
+// newFast returns the server of the fast path. net/http serves the requests that this server
+// does not take.
 func (s *Server) newFast(base context.Context, c *ServerConfig) *server.Server {
-	for i := range s.handovers {
-		s.handovers[i] = &handover{conns: make(chan net.Conn), closed: make(chan struct{})}
+	for i := range s.fallbackListeners {
+		s.fallbackListeners[i] = &fallbackListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	}
 	s.base = context.WithValue(base, http.ServerContextKey, s.http) // The reverse proxy looks for it before it aborts an answer.
 	fast := server.New(server.Config{
-		Handler: http.HandlerFunc(s.handle), Fallback: s.handOver, Log: c.Log,
-		ReadHeader: c.ReadHeader, Idle: c.Idle, MaxHeader: c.MaxHeader, LookEvery: c.lookEvery,
+		Handler: http.HandlerFunc(s.handle), Fallback: s.fallBack, Log: c.Log,
+		ReadHeader: c.ReadHeader, Idle: c.Idle, MaxHeader: c.MaxHeader, CheckEvery: c.checkEvery,
 	})
 	context.AfterFunc(base, fast.Close)
 	return fast
@@ -57,73 +57,73 @@ func (c *conn) prepare(client *server.Client) (report.Path, error) {
 	return report.PathFast, nil
 }
 
-// handOver gives a connection of the fast path to net/http.
-func (s *Server) handOver(client *server.Client, h *server.Handed, why report.Path) {
+// fallBack gives a connection of the fast path to net/http.
+func (s *Server) fallBack(client *server.Client, f *server.FallbackConn, why report.Path) {
 	from, _ := client.Context.Value(connKey{}).(*conn)
-	c := &conn{Conn: h, client: from.client, log: from.log, secure: from.secure, state: from.state, handed: h, path: why}
+	c := &conn{Conn: f, client: from.client, log: from.log, secure: from.secure, state: from.state, fallback: f, path: why}
 	// A request of a lent connection has arrived, so Drain must wait for its end.
-	if _, fresh := s.fresh.LoadAndDelete(from); fresh && !h.Lent() {
+	if _, fresh := s.fresh.LoadAndDelete(from); fresh && !f.Lent() {
 		s.fresh.Store(c, nil)
 	}
-	to := s.handovers[1]
-	if h.First() {
-		to = s.handovers[0]
+	to := s.fallbackListeners[1]
+	if f.First() {
+		to = s.fallbackListeners[0]
 	}
 	if !to.give(c) {
 		_ = c.Close()
-		if !h.Lent() {
+		if !f.Lent() {
 			s.track(c, http.StateClosed)
 		}
 	}
 }
 
-// serveHandovers serves the connections of the fast path until the servers shut down.
-func (s *Server) serveHandovers() {
+// serveFallbacks serves the connections of the fast path until the servers shut down.
+func (s *Server) serveFallbacks() {
 	for i, server := range [...]*http.Server{s.http, s.later} {
-		s.handed.Go(func() { _ = server.Serve(s.handovers[i]) }) // The error says that the server shuts down.
+		s.servingFallbacks.Go(func() { _ = server.Serve(s.fallbackListeners[i]) }) // The error says that the server shuts down.
 	}
 }
 
-// handedOf returns what the fast path has handed to net/http, or nil.
-func handedOf(of net.Conn) *server.Handed {
+// fallbackOf returns the connection that the fast path has given to net/http, or nil.
+func fallbackOf(of net.Conn) *server.FallbackConn {
 	if c, ok := of.(*conn); ok {
-		return c.handed
+		return c.fallback
 	}
 	return nil
 }
 
-// handover is a listener whose connections come from the fast path.
-type handover struct {
+// fallbackListener is a listener whose connections come from the fast path.
+type fallbackListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
 // give returns false if the listener is closed.
-func (h *handover) give(c net.Conn) bool {
+func (l *fallbackListener) give(c net.Conn) bool {
 	select {
-	case h.conns <- c:
+	case l.conns <- c:
 		return true
-	case <-h.closed:
+	case <-l.closed:
 		return false
 	}
 }
 
 // Accept implements net.Listener.
-func (h *handover) Accept() (net.Conn, error) {
+func (l *fallbackListener) Accept() (net.Conn, error) {
 	select {
-	case c := <-h.conns:
+	case c := <-l.conns:
 		return c, nil
-	case <-h.closed:
+	case <-l.closed:
 		return nil, net.ErrClosed
 	}
 }
 
 // Close implements net.Listener.
-func (h *handover) Close() error {
-	h.once.Do(func() { close(h.closed) })
+func (l *fallbackListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
 // Addr implements net.Listener.
-func (h *handover) Addr() net.Addr { return &net.UnixAddr{Name: "fast path", Net: "unix"} }
+func (l *fallbackListener) Addr() net.Addr { return &net.UnixAddr{Name: "fast path", Net: "unix"} }

@@ -37,7 +37,7 @@ func sendCut(t *testing.T, requests int) {
 		t.Fatal(err)
 	}
 	p := newProxy(t, allowed(), up.URL.String(), up, func(c *Config) { c.Guard = g })
-	s, at := start(t, p, nil, ServerConfig{ReadHeader: 50 * time.Millisecond, Idle: 20 * time.Millisecond, lookEvery: 10 * time.Millisecond})
+	s, at := start(t, p, nil, ServerConfig{ReadHeader: 50 * time.Millisecond, Idle: 20 * time.Millisecond, checkEvery: 10 * time.Millisecond})
 	var clients sync.WaitGroup
 	const shards = 8
 	for shard := range uint64(shards) {
@@ -142,9 +142,9 @@ func answerCut(conn net.Conn, random *rand.Rand) {
 	}
 }
 
-// TestDepartedClientEndsTheRequest checks that the request to the service ends within a second
+// TestDisconnectedClientEndsTheRequest checks that the request to the service ends within a second
 // after its client has left.
-func TestDepartedClientEndsTheRequest(t *testing.T) {
+func TestDisconnectedClientEndsTheRequest(t *testing.T) {
 	for name, sent := range map[string]string{
 		"plain": "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n",
 		"odd":   "GET http://a/v1/product HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -89,7 +89,7 @@ func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
 	}
 	p.server = NewServer(front, ServerConfig{
 		ReadHeader: readHeader, Idle: idle, MaxHeader: 4 << 10, RequestID: "X-Request-Id", Access: p.log,
-		Trusts: func(from netip.Addr) bool { return from == trustedPeer.Addr() }, Log: slog.New(slog.DiscardHandler), lookEvery: 100 * time.Millisecond,
+		Trusts: func(from netip.Addr) bool { return from == trustedPeer.Addr() }, Log: slog.New(slog.DiscardHandler), checkEvery: 100 * time.Millisecond,
 	})
 	served := make(chan error, 1)
 	go func() { served <- p.server.Serve(s.tamper.listener(p, p.watch(s))) }()

@@ -14,7 +14,7 @@ const (
 	brokenPart   = "Part of a broken response that the client receives"
 	headerBound  = "Bound of a header behind another request"
 	attempts     = "Attempts for a request whose connection the service closes"
-	departure    = "Time until a departed client is noticed" // The tests wait for it.
+	disconnect   = "Time until a disconnected client is noticed" // The tests wait for it.
 )
 
 // differencesFile has the list of differences, in the table of this section.
@@ -74,7 +74,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 			documented = append(documented, strings.TrimSpace(cells[1]))
 		}
 	}
-	if want := []string{emptyFraming, brokenPart, headerBound, attempts, departure}; !slices.Equal(documented, want) {
+	if want := []string{emptyFraming, brokenPart, headerBound, attempts, disconnect}; !slices.Equal(documented, want) {
 		t.Errorf("%s lists the differences %q, the tests ignore %q", differencesFile, documented, want)
 	}
 }

@@ -150,8 +150,8 @@ func (c *memoryConn) CloseWrite() error {
 	return nil
 }
 
-// Departed implements server.Socket.
-func (c *memoryConn) Departed() bool {
+// Disconnected implements server.Socket.
+func (c *memoryConn) Disconnected() bool {
 	_, ended := c.in.peek()
 	return ended
 }

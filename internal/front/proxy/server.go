@@ -69,7 +69,7 @@ type ServerConfig struct {
 	// Log receives the messages of net/http.
 	Log *slog.Logger
 
-	lookEvery time.Duration // shortened by tests; see server.Config
+	checkEvery time.Duration // shortened by tests; see server.Config
 }
 
 // Server serves a Proxy.
@@ -97,11 +97,11 @@ type Server struct {
 	listeners []net.Listener
 	serving   sync.WaitGroup
 
-	fast      *server.Server
-	base      context.Context //nolint:containedctx // because it has the values of all requests on the fast path.
-	handovers [2]*handover    // from the fast path to http and later
-	handing   sync.Once       // starts to serve handovers
-	handed    sync.WaitGroup  // until handovers are closed
+	fast              *server.Server
+	base              context.Context      //nolint:containedctx // because it has the values of all requests on the fast path.
+	fallbackListeners [2]*fallbackListener // from the fast path to http and later
+	startFallbacks    sync.Once            // starts serveFallbacks
+	servingFallbacks  sync.WaitGroup       // until fallbackListeners are closed
 }
 
 // NewServer returns a Server for p. It serves HTTP/1.1 and HTTP/2. Without TLS, HTTP/2
@@ -166,7 +166,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.listeners = append(s.listeners, ln)
 	s.serving.Add(1)
-	s.handing.Do(s.serveHandovers)
+	s.startFallbacks.Do(s.serveFallbacks)
 	s.mu.Unlock()
 	defer s.serving.Done()
 	err := s.http.Serve(newConns(clients{ln, s}, s.tls, s.log, s.divert))

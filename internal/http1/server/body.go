@@ -14,12 +14,12 @@ const mostDiscarded = 256 << 10
 
 // body reads the body of a request that has a Content-Length.
 type body struct {
-	conn   *conn
-	turn   *turn
-	left   int64       // bytes that are not read yet
-	closed bool        // by the handler
-	broken bool        // the client does not send the rest
-	ended  atomic.Bool // all bytes were read
+	conn        *conn
+	transaction *transaction
+	left        int64       // bytes that are not read yet
+	closed      bool        // by the handler
+	broken      bool        // the client does not send the rest
+	ended       atomic.Bool // all bytes were read
 }
 
 // Read implements io.Reader. It returns io.EOF with the last bytes.
@@ -39,7 +39,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	if err != nil {
 		b.broken = !errors.Is(err, os.ErrDeadlineExceeded) // The handler may allow more time.
-		b.turn.ctx.end()
+		b.transaction.ctx.end()
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
@@ -49,7 +49,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 // read reads the bytes that came with the header, and then the connection.
 func (b *body) read(p []byte) (int, error) {
-	if t := b.turn; t.start < t.end {
+	if t := b.transaction; t.start < t.end {
 		n := copy(p, t.unread())
 		t.start += n
 		return n, nil

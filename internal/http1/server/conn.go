@@ -19,24 +19,24 @@ import (
 type conn struct {
 	*Client
 
-	server *Server
-	remote string
-	raw    syscall.RawConn // to wait for a request without a buffer; nil if not possible
-	idle   http1.Deadline
-	moved  atomic.Bool // the handler has set the deadline of reads
-	held   *turn       // with bytes behind the last request
-	posted bool        // the last request had the method POST
-	away   bool        // Fallback keeps the connection
+	server        *Server
+	remote        string
+	raw           syscall.RawConn // to wait for a request without a buffer; nil if not possible
+	idle          http1.Deadline
+	deadlineMoved atomic.Bool  // the handler has set the deadline of reads
+	held          *transaction // with bytes behind the last request
+	posted        bool         // the last request had the method POST
+	givenAway     bool         // Fallback keeps the connection
 
-	// The results of attempt, which runs in raw.Read.
-	attempted func(fd uintptr) bool
-	got       *turn
-	gotError  error
+	// The results of tryRead, which runs in raw.Read.
+	tryReadFunc func(fd uintptr) bool
+	got         *transaction
+	gotError    error
 
-	progress atomic.Int32 // of the request: noRequest, newRequest or slowRequest
-	mu       sync.Mutex   // guards the fields below
-	turn     *turn        // of the request in progress; nil while there is none
-	lent     *Handed      // that Fallback serves; nil while there is none
+	progress    atomic.Int32  // of the request: noRequest, newRequest or slowRequest
+	mu          sync.Mutex    // guards the fields below
+	transaction *transaction  // of the request in progress; nil while there is none
+	lent        *FallbackConn // that Fallback serves; nil while there is none
 }
 
 // serve serves requests until the connection ends.
@@ -52,7 +52,7 @@ func (c *conn) serve() {
 			return
 		}
 		if why != report.PathFast {
-			c.giveAway(&Handed{Conn: c.Conn, first: true}, why)
+			c.giveAway(&FallbackConn{Conn: c.Conn, first: true}, why)
 			return
 		}
 	}
@@ -69,14 +69,14 @@ func (c *conn) leave(fault any) {
 		c.server.config.Log.Error("panic while serving a request", "remote", c.remote, "panic", fault, "stack", string(debug.Stack()))
 	}
 	c.mu.Lock()
-	t := c.turn
-	c.turn = nil
+	t := c.transaction
+	c.transaction = nil
 	c.mu.Unlock()
-	if t != nil { // The handler has not returned, so the turn is not used again.
+	if t != nil { // The handler has not returned, so the transaction is not used again.
 		t.ctx.end()
 		_ = t.writer.send()
 	}
-	if !c.away {
+	if !c.givenAway {
 		_ = c.Conn.Close()
 		c.State(http.StateClosed)
 	}
@@ -85,17 +85,17 @@ func (c *conn) leave(fault any) {
 
 // findSocket finds the descriptor on which the goroutine can wait without a buffer.
 func (c *conn) findSocket() {
-	if !canAttempt || c.TLS != nil || !c.Raw.Direct() {
+	if !canTryRead || c.TLS != nil || !c.Raw.Direct() {
 		return
 	}
 	if raw, err := c.Raw.SyscallConn(); err == nil {
-		c.raw, c.attempted = raw, c.attempt
+		c.raw, c.tryReadFunc = raw, c.tryRead
 	}
 }
 
 // arm lets reads end after a time. Without a bound they do not end.
 func (c *conn) arm(now time.Time, timeout time.Duration) {
-	if c.moved.Swap(false) {
+	if c.deadlineMoved.Swap(false) {
 		c.idle.Clear()
 		_ = c.Conn.SetReadDeadline(time.Time{})
 	}
@@ -120,7 +120,7 @@ func (c *conn) armUntil(now, since time.Time, timeout time.Duration) {
 }
 
 // await waits for the first bytes of a request. It returns nil when the connection ends.
-func (c *conn) await(first bool) *turn {
+func (c *conn) await(first bool) *transaction {
 	if t := c.held; t != nil {
 		c.held = nil
 		return t
@@ -146,10 +146,10 @@ func (c *conn) await(first bool) *turn {
 	}
 }
 
-// arrive reads the first bytes of a request into a new turn.
-func (c *conn) arrive() (*turn, error) {
+// arrive reads the first bytes of a request into a new transaction.
+func (c *conn) arrive() (*transaction, error) {
 	if c.raw != nil {
-		return c.attempts()
+		return c.waitAndRead()
 	}
 	var one [1]byte
 	n, err := c.Conn.Read(one[:])
@@ -165,7 +165,7 @@ func (c *conn) arrive() (*turn, error) {
 }
 
 // more reads more of a header.
-func (c *conn) more(t *turn) error {
+func (c *conn) more(t *transaction) error {
 	n, err := c.Conn.Read(t.buf[t.end:])
 	t.end += n
 	if n > 0 {
@@ -177,10 +177,10 @@ func (c *conn) more(t *turn) error {
 // write writes to the connection.
 func (c *conn) write(p []byte) (int, error) { return c.Conn.Write(p) }
 
-// begin notes that a request is in progress, for look and Close.
-func (c *conn) begin(t *turn) {
+// begin notes that a request is in progress, for checkClients and Close.
+func (c *conn) begin(t *transaction) {
 	c.mu.Lock()
-	c.turn = t
+	c.transaction = t
 	c.mu.Unlock()
 	c.progress.Store(newRequest)
 }
@@ -189,7 +189,7 @@ func (c *conn) begin(t *turn) {
 func (c *conn) ended() {
 	c.progress.Store(noRequest)
 	c.mu.Lock()
-	c.turn = nil
+	c.transaction = nil
 	c.mu.Unlock()
 }
 
@@ -197,7 +197,7 @@ func (c *conn) ended() {
 func (c *conn) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.turn == nil && c.lent == nil {
+	if c.transaction == nil && c.lent == nil {
 		_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // A time in the past.
 	}
 }
@@ -206,8 +206,8 @@ func (c *conn) wake() {
 func (c *conn) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.turn != nil {
-		c.turn.ctx.end()
+	if c.transaction != nil {
+		c.transaction.ctx.end()
 	}
 	if c.lent != nil {
 		c.lent.clientLeft() // A wait behind the request does not see that the connection closes.
@@ -223,8 +223,8 @@ type Socket interface {
 	Direct() bool
 	// Received notes that bytes were read from the descriptor.
 	Received(b []byte) error
-	// Departed reports whether the client has closed its side, or the whole connection.
-	Departed() bool
+	// Disconnected reports whether the client has closed its side, or the whole connection.
+	Disconnected() bool
 	// BeforeWrite notes that bytes will be written to the descriptor.
 	BeforeWrite()
 }

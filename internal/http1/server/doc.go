@@ -1,6 +1,6 @@
 // Package server serves HTTP/1.1 requests that are written in a strict subset, at a third of
 // the cost of net/http. It calls the same http.Handler with the same http.Request, and
-// answers with the same bytes, except for the order in which it notices that a client left.
+// answers with the same bytes. Only the time until it notices a disconnected client differs.
 //
 // A request outside the subset (see http1.ParseRequest) is not answered here. A Fallback,
 // which is a server of net/http, gets its bytes. If the end of the request is known, the
@@ -8,12 +8,12 @@
 // Otherwise it keeps the connection.
 //
 // One goroutine serves a connection. An idle connection has no buffer: the goroutine waits
-// until the connection is readable, and then takes a turn, which has the buffers and the
-// http.Request, from a pool. One more goroutine looks for clients that have left while their
-// request is in progress (departures.go).
+// until the connection is readable, and then takes a transaction from a pool. The transaction
+// has the buffers and the http.Request. One more goroutine checks for clients that disconnect
+// while their request is in progress (disconnects.go).
 //
 // # Ownership
 //
-// A turn and all that it refers to belong to the handler until it returns. A handler must
+// A transaction and all that it refers to belong to the handler until it returns. A handler must
 // not keep the header or the body of a request longer. It may keep the context.
 package server

@@ -78,7 +78,7 @@ func (w *writer) appendConnection() {
 // settleBody reads over the rest of the request's body, unless the handler reads it while it
 // writes. Some clients read no answer before they have sent the whole body.
 func (w *writer) settleBody() {
-	b := &w.turn.body
+	b := &w.transaction.body
 	if b.conn == nil || w.duplex || !w.mayReuse || w.options == "close" || b.ended.Load() {
 		return
 	}

@@ -26,17 +26,17 @@ func (c *conn) next(first bool) bool {
 	size, err := c.header(t, first)
 	switch {
 	case errors.Is(err, errNotStrict), errors.Is(err, io.EOF):
-		return c.giveAwayAll(t, handing{why: report.PathSyntax, first: first})
+		return c.giveAwayAll(t, fallbackCause{why: report.PathSyntax, first: first})
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return c.giveAwayAll(t, handing{why: report.PathSyntax, first: first, expired: true})
+		return c.giveAwayAll(t, fallbackCause{why: report.PathSyntax, first: first, expired: true})
 	case errors.Is(err, errTooLong):
-		return c.giveAwayAll(t, handing{why: report.PathSize, first: first})
+		return c.giveAwayAll(t, fallbackCause{why: report.PathSize, first: first})
 	case err != nil:
 		return false
 	}
 	head, why := c.parse(t, string(t.buf[:size]))
 	if why != report.PathFast {
-		return c.fallback(t, size, &head, handing{why: why, first: first})
+		return c.fallback(t, size, &head, fallbackCause{why: why, first: first})
 	}
 	t.start = size
 	return c.handle(t, &head)
@@ -48,7 +48,7 @@ var (
 )
 
 // header reads until the header is complete, and returns its length.
-func (c *conn) header(t *turn, first bool) (size int, err error) {
+func (c *conn) header(t *transaction, first bool) (size int, err error) {
 	if !first && !c.waitForRequest(t) {
 		return 0, net.ErrClosed
 	}
@@ -80,7 +80,7 @@ func (c *conn) header(t *turn, first bool) (size int, err error) {
 
 // waitForRequest reads the first bytes of a further request. net/http treats fewer of them
 // as the end of the connection.
-func (c *conn) waitForRequest(t *turn) bool {
+func (c *conn) waitForRequest(t *transaction) bool {
 	const least = 4
 	since := time.Now()
 	for t.end-t.start < least {
@@ -92,7 +92,7 @@ func (c *conn) waitForRequest(t *turn) bool {
 }
 
 // moreWithin reads more of a header. The time for it began at since.
-func (c *conn) moreWithin(t *turn, since time.Time, timeout time.Duration) error {
+func (c *conn) moreWithin(t *transaction, since time.Time, timeout time.Duration) error {
 	for {
 		c.armUntil(time.Now(), since, timeout)
 		err := c.more(t)
@@ -105,7 +105,7 @@ func (c *conn) moreWithin(t *turn, since time.Time, timeout time.Duration) error
 
 // skipBlankLines skips line ends before a request that follows a POST, as net/http does: some
 // clients send one after the body.
-func (c *conn) skipBlankLines(t *turn) {
+func (c *conn) skipBlankLines(t *transaction) {
 	const most = 4
 	for n := 0; c.posted && n < most && t.start < t.end && (t.buf[t.start] == '\r' || t.buf[t.start] == '\n'); n++ {
 		t.start++
@@ -115,7 +115,7 @@ func (c *conn) skipBlankLines(t *turn) {
 }
 
 // parse reads the header into t.
-func (c *conn) parse(t *turn, text string) (http1.Head, report.Path) {
+func (c *conn) parse(t *transaction, text string) (http1.Head, report.Path) {
 	head, why := t.fields.ParseRequest(text, t.header)
 	if why == report.PathFast && http1.ParseTarget(head.Target, &t.url) != nil {
 		why = report.PathTarget
@@ -127,7 +127,7 @@ func (c *conn) parse(t *turn, text string) (http1.Head, report.Path) {
 }
 
 // handle calls the handler and ends its answer.
-func (c *conn) handle(t *turn, head *http1.Head) bool {
+func (c *conn) handle(t *transaction, head *http1.Head) bool {
 	c.State(http.StateActive)
 	c.posted = head.Method == http.MethodPost
 	t.prepare(c, head)
@@ -153,7 +153,7 @@ func (c *conn) handle(t *turn, head *http1.Head) bool {
 
 // endBody reads over the rest of a body. It returns false if the connection cannot be used
 // again.
-func (c *conn) endBody(t *turn, reuse bool) bool {
+func (c *conn) endBody(t *transaction, reuse bool) bool {
 	b := &t.body
 	switch {
 	case b.conn == nil || b.left == 0:

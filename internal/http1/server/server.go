@@ -22,36 +22,36 @@ type Config struct {
 	Idle time.Duration
 	// MaxHeader bounds the header of a request, in bytes.
 	MaxHeader int
-	// LookEvery is how often the server looks for clients that have left while their request
-	// is in progress. A faster answer costs nothing. A request is looked at after at most
-	// twice this time. 0 means 250 ms.
-	LookEvery time.Duration
+	// CheckEvery is how often the server checks for clients that disconnect while their request
+	// is in progress. The first check of a request is after at most twice this time. A request
+	// that ends earlier has no check. 0 means 250 ms.
+	CheckEvery time.Duration
 	// Fallback serves a connection whose next request is not in the subset. The bytes of the
-	// request are read from h. A connection that is lent has one request, and its Close
+	// request are read from f. A connection that is lent has one request, and its Close
 	// returns the connection. Fallback does not wait for the answer.
-	Fallback func(c *Client, h *Handed, why report.Path)
+	Fallback func(c *Client, f *FallbackConn, why report.Path)
 	// Log receives the panics of handlers.
 	Log *slog.Logger
 }
 
 // Server serves connections. A Server is safe for concurrent use.
 type Server struct {
-	config  Config
-	turns   sync.Pool
-	outs    sync.Pool
-	dates   dates
-	closing atomic.Bool
+	config       Config
+	transactions sync.Pool
+	outs         sync.Pool
+	dates        dates
+	closing      atomic.Bool
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
-	looking  chan struct{} // ends the goroutine of look; nil if it does not run
+	checking chan struct{} // ends checkClients; nil if it does not run
 	finished chan struct{}
 }
 
 // New returns a Server.
 func New(c Config) *Server {
-	if c.LookEvery == 0 {
-		c.LookEvery = lookEvery
+	if c.CheckEvery == 0 {
+		c.CheckEvery = checkEvery
 	}
 	return &Server{config: c, conns: map[*conn]struct{}{}}
 }
@@ -95,9 +95,9 @@ func (s *Server) add(c *conn) bool {
 		return false
 	}
 	s.conns[c] = struct{}{}
-	if s.looking == nil {
-		s.looking = make(chan struct{})
-		go s.look(s.looking)
+	if s.checking == nil {
+		s.checking = make(chan struct{})
+		go s.checkClients(s.checking)
 	}
 	return true
 }
@@ -110,8 +110,8 @@ func (s *Server) remove(c *conn) {
 	if len(s.conns) > 0 {
 		return
 	}
-	close(s.looking)
-	s.looking = nil
+	close(s.checking)
+	s.checking = nil
 	if s.finished != nil {
 		close(s.finished)
 		s.finished = nil

@@ -24,18 +24,18 @@ func (socket) Direct() bool          { return true }
 func (socket) Received([]byte) error { return nil }
 func (socket) BeforeWrite()          {}
 
-func (s socket) Departed() bool {
+func (s socket) Disconnected() bool {
 	raw, err := s.SyscallConn()
-	return err == nil && server.Departed(raw)
+	return err == nil && server.Disconnected(raw)
 }
 
 // service serves a handler on loopback. net/http serves what the server hands over.
 type service struct {
 	*server.Server
 
-	address string
-	handed  chan net.Conn
-	closed  chan struct{}
+	address   string
+	fallbacks chan net.Conn
+	closed    chan struct{}
 }
 
 // lendKey is the context key of a request's lent connection.
@@ -48,9 +48,9 @@ func serve(t *testing.T, h http.HandlerFunc, change ...func(*server.Config)) *se
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{address: ln.Addr().String(), handed: make(chan net.Conn), closed: make(chan struct{})}
+	s := &service{address: ln.Addr().String(), fallbacks: make(chan net.Conn), closed: make(chan struct{})}
 	c := server.Config{
-		Handler: h, ReadHeader: patience, Idle: patience, MaxHeader: 8 << 10, LookEvery: 10 * time.Millisecond,
+		Handler: h, ReadHeader: patience, Idle: patience, MaxHeader: 8 << 10, CheckEvery: 10 * time.Millisecond,
 		Log: slog.New(slog.DiscardHandler), Fallback: s.fallback,
 	}
 	for _, f := range change {
@@ -78,7 +78,7 @@ func withLent(ctx context.Context, c net.Conn) context.Context {
 func finishing(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
-		if c, ok := r.Context().Value(lendKey{}).(*server.Handed); ok && c.Lent() {
+		if c, ok := r.Context().Value(lendKey{}).(*server.FallbackConn); ok && c.Lent() {
 			_ = http.NewResponseController(w).Flush()
 			c.Finish()
 		}
@@ -98,18 +98,18 @@ func (s *service) accept(ln net.Listener, running *sync.WaitGroup) {
 	}
 }
 
-func (s *service) fallback(_ *server.Client, h *server.Handed, _ report.Path) {
+func (s *service) fallback(_ *server.Client, f *server.FallbackConn, _ report.Path) {
 	select {
-	case s.handed <- h:
+	case s.fallbacks <- f:
 	case <-s.closed:
-		_ = h.Close()
+		_ = f.Close()
 	}
 }
 
 // Accept implements net.Listener.
 func (s *service) Accept() (net.Conn, error) {
 	select {
-	case c := <-s.handed:
+	case c := <-s.fallbacks:
 		return c, nil
 	case <-s.closed:
 		return nil, net.ErrClosed

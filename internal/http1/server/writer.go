@@ -18,10 +18,10 @@ const (
 
 // writer is the http.ResponseWriter of one request.
 type writer struct {
-	trailers trailers
-	conn     *conn
-	turn     *turn
-	header   http.Header
+	trailers    trailers
+	conn        *conn
+	transaction *transaction
+	header      http.Header
 
 	status   int   // 0 before WriteHeader
 	length   int64 // of the body, as the handler declared it; unknown otherwise
@@ -43,9 +43,9 @@ type writer struct {
 // unknown is the length of a body that the handler did not declare.
 const unknown = -1
 
-func (w *writer) begin(c *conn, t *turn, head *http1.Head) {
+func (w *writer) begin(c *conn, t *transaction, head *http1.Head) {
 	*w = writer{
-		conn: c, turn: t, header: w.header, length: unknown, toHead: head.Method == http.MethodHead, mayReuse: !head.Close,
+		conn: c, transaction: t, header: w.header, length: unknown, toHead: head.Method == http.MethodHead, mayReuse: !head.Close,
 		held: w.held[:0], keys: w.keys[:0],
 	}
 }
@@ -143,7 +143,7 @@ func (w *writer) send() error {
 func (w *writer) failed(err error) error {
 	if err != nil && w.err == nil {
 		w.err = err
-		w.turn.ctx.end()
+		w.transaction.ctx.end()
 	}
 	return err
 }
@@ -160,7 +160,7 @@ func (w *writer) FlushError() error {
 // SetReadDeadline bounds the reads of the request's body. It may be called from the goroutine
 // that reads the body.
 func (w *writer) SetReadDeadline(t time.Time) error {
-	w.conn.moved.Store(true)
+	w.conn.deadlineMoved.Store(true)
 	return w.conn.Conn.SetReadDeadline(t)
 }
 

@@ -16,8 +16,8 @@ const (
 	mostFields = 64
 )
 
-// turn is what one request needs while it is in progress.
-type turn struct {
+// transaction is what one request needs while it is in progress.
+type transaction struct {
 	request *http.Request
 	ctx     *requestContext
 	url     url.URL
@@ -30,10 +30,10 @@ type turn struct {
 	buf        [headBytes]byte
 }
 
-func (s *Server) take() *turn {
-	t, ok := s.turns.Get().(*turn)
+func (s *Server) take() *transaction {
+	t, ok := s.transactions.Get().(*transaction)
 	if !ok {
-		t = &turn{header: make(http.Header)}
+		t = &transaction{header: make(http.Header)}
 		t.writer.header = make(http.Header)
 	}
 	t.start, t.end = 0, 0
@@ -41,10 +41,10 @@ func (s *Server) take() *turn {
 }
 
 // release returns t to the pool.
-func (s *Server) release(t *turn) { s.turns.Put(t) }
+func (s *Server) release(t *transaction) { s.transactions.Put(t) }
 
 // reset forgets a request that has ended, but not the bytes behind it.
-func (t *turn) reset() {
+func (t *transaction) reset() {
 	t.request, t.ctx = nil, nil
 	t.url = url.URL{}
 	t.header, t.writer.header = emptied(t.header), emptied(t.writer.header)
@@ -62,18 +62,18 @@ func emptied(h http.Header) http.Header {
 }
 
 // unread returns the bytes that are in the buffer.
-func (t *turn) unread() []byte { return t.buf[t.start:t.end] }
+func (t *transaction) unread() []byte { return t.buf[t.start:t.end] }
 
 // prepare makes the request for the handler. The request and its context are new: stages and
 // stores may keep a context.
-func (t *turn) prepare(c *conn, head *http1.Head) {
+func (t *transaction) prepare(c *conn, head *http1.Head) {
 	delete(t.header, "Host")
 	r := http.Request{
 		Method: head.Method, URL: &t.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: t.header, Body: http.NoBody,
 		Close: head.Close, Host: head.Host, RequestURI: head.Target, RemoteAddr: c.remote, TLS: c.TLS,
 	}
 	if head.Length > 0 {
-		t.body = body{conn: c, turn: t, left: head.Length}
+		t.body = body{conn: c, transaction: t, left: head.Length}
 		r.Body, r.ContentLength = &t.body, head.Length
 		if int64(t.end-t.start) < head.Length {
 			c.arm(time.Time{}, 0) // The bounds of headers and idle connections do not concern the body.

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Departed reports whether the peer of a socket has closed its side, or the whole connection.
-func Departed(socket syscall.RawConn) (gone bool) {
+// Disconnected reports whether the peer of a socket has closed its side, or the whole connection.
+func Disconnected(socket syscall.RawConn) (gone bool) {
 	_ = socket.Control(func(fd uintptr) { // An error means that the connection is closed already.
 		poll := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 		n, err := unix.Poll(poll[:], 0)

@@ -5,13 +5,13 @@ import (
 	"syscall"
 )
 
-// canAttempt says that attempt works on this system.
-const canAttempt = true
+// canTryRead says that tryRead works on this system.
+const canTryRead = true
 
-// attempts waits until the socket is readable, and reads into a turn. While it waits, it
-// has no turn.
-func (c *conn) attempts() (*turn, error) {
-	err := c.raw.Read(c.attempted)
+// waitAndRead waits until the socket is readable, and reads into a transaction. It has no
+// transaction while it waits.
+func (c *conn) waitAndRead() (*transaction, error) {
+	err := c.raw.Read(c.tryReadFunc)
 	t, failed := c.got, c.gotError
 	c.got, c.gotError = nil, nil
 	switch {
@@ -27,8 +27,8 @@ func (c *conn) attempts() (*turn, error) {
 	return t, failed
 }
 
-// attempt reads once. It returns false if there is nothing to read.
-func (c *conn) attempt(fd uintptr) bool {
+// tryRead reads once. It returns false if there is nothing to read.
+func (c *conn) tryRead(fd uintptr) bool {
 	t := c.server.take()
 	for {
 		n, err := syscall.Read(int(fd), t.buf[:])

@@ -1,0 +1,60 @@
+package server
+
+import "time"
+
+// checkEvery is the default of Config.CheckEvery.
+const checkEvery = 250 * time.Millisecond
+
+// The values of conn.progress.
+const (
+	noRequest   int32 = iota
+	newRequest        // since the last check
+	slowRequest       // was in progress at the last check
+)
+
+// checkClients checks for clients that have disconnected, until the server has no connections.
+func (s *Server) checkClients(over <-chan struct{}) {
+	tick := time.NewTicker(s.config.CheckEvery)
+	defer tick.Stop()
+	var slow []*conn
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		slow = s.slow(slow[:0])
+		for _, c := range slow {
+			c.checkClient()
+		}
+		clear(slow)
+	}
+}
+
+// slow appends the connections whose request was in progress at the last check.
+func (s *Server) slow(to []*conn) []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if !c.progress.CompareAndSwap(newRequest, slowRequest) && c.progress.Load() == slowRequest {
+			to = append(to, c)
+		}
+	}
+	return to
+}
+
+// checkClient ends the request if the client has disconnected. While the client still sends its
+// body, the reader of the body notices the disconnect.
+func (c *conn) checkClient() {
+	if !c.Raw.Disconnected() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.lent != nil:
+		c.lent.clientLeft()
+	case c.transaction != nil && (c.transaction.body.conn == nil || c.transaction.body.ended.Load()):
+		c.transaction.ctx.end()
+	}
+}
