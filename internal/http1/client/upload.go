@@ -26,19 +26,19 @@ type upload struct {
 	timeout time.Duration
 	trace   *httptrace.ClientTrace
 
-	turn atomic.Int32  // whether the body may be read
-	done chan struct{} // closed at the end
-	sent bool          // the whole request is written; valid after done
+	reading atomic.Int32  // readIdle, readPending or readStopped
+	done    chan struct{} // closed at the end
+	sent    bool          // the whole request is written; valid after done
 
 	mu     sync.Mutex
 	failed error // ends the exchange, unless the answer came first
 }
 
-// The values of upload.turn.
+// The values of upload.reading.
 const (
-	turnFree    int32 = iota
-	turnReading       // a Read is in progress
-	turnStopped       // no Read may start
+	readIdle    int32 = iota
+	readPending       // a Read is in progress
+	readStopped       // no Read may start
 )
 
 var errStopped = errors.New("http1: the exchange ended before the request's body was sent")
@@ -140,11 +140,11 @@ func (u *upload) sendChunks(buf *uploadBuffer) error {
 
 // read reads from the body, unless the exchange has ended.
 func (u *upload) read(p []byte) (n int, end bool, err error) {
-	if !u.turn.CompareAndSwap(turnFree, turnReading) {
+	if !u.reading.CompareAndSwap(readIdle, readPending) {
 		return 0, false, errStopped
 	}
 	n, err = u.body.Read(p)
-	u.turn.CompareAndSwap(turnReading, turnFree)
+	u.reading.CompareAndSwap(readPending, readIdle)
 	switch err {
 	case nil:
 		return n, false, nil
@@ -183,7 +183,7 @@ func (u *upload) failure() error {
 // end stops reading the body, without waiting for a Read in progress.
 func (u *upload) end() {
 	if u != nil {
-		u.turn.Store(turnStopped)
+		u.reading.Store(readStopped)
 	}
 }
 
