@@ -39,8 +39,8 @@ func FuzzParseRequest(f *testing.F) {
 			t.Errorf("%q: read %+v %#v %v, want %+v", text, head, u, got, want)
 		}
 		for i := range text {
-			if i > 0 && !new(http1.Beginning).May([]byte(text[:i])) {
-				t.Errorf("May refuses %q", text[:i])
+			if i > 0 && !new(http1.Prefix).Strict([]byte(text[:i])) {
+				t.Errorf("Strict(%q) = false, want true", text[:i])
 			}
 		}
 	})

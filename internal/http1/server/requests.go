@@ -54,7 +54,7 @@ func (c *conn) header(t *transaction, first bool) (size int, err error) {
 	}
 	c.skipBlankLines(t)
 	var since time.Time
-	var beginning http1.Beginning
+	var prefix http1.Prefix
 	for {
 		if end := bytes.Index(t.unread(), []byte("\r\n\r\n")); end >= 0 {
 			size = end + len("\r\n\r\n")
@@ -64,7 +64,7 @@ func (c *conn) header(t *transaction, first bool) (size int, err error) {
 			return size, nil
 		}
 		switch {
-		case !beginning.May(t.unread()):
+		case !prefix.Strict(t.unread()):
 			return 0, errNotStrict
 		case t.end == len(t.buf):
 			return 0, errTooLong
