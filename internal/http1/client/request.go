@@ -6,11 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
-	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/headgate/headgate/internal/http1"
 )
 
 // Request is a request to the service. The client writes the fields in the same order and
@@ -78,15 +79,7 @@ func appendFraming(head []byte, r *Request) []byte {
 
 // appendFields appends the other fields, sorted by name.
 func (b *buffer) appendFields(head []byte, h http.Header) ([]byte, error) {
-	names := b.names[:0]
-	for name := range h {
-		switch name {
-		case "Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer":
-		default:
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
+	names := http1.AppendNames(b.names[:0], h, isUnsorted)
 	var err error
 	for _, name := range names {
 		if head, err = appendField(head, name, h[name]); err != nil {
@@ -96,6 +89,15 @@ func (b *buffer) appendFields(head []byte, h http.Header) ([]byte, error) {
 	clear(names)
 	b.names = names
 	return head, err
+}
+
+// isUnsorted reports whether appendHead writes a field before the sorted ones, or ignores it.
+func isUnsorted(name string) bool {
+	switch name {
+	case "Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer":
+		return true
+	}
+	return false
 }
 
 func appendField(head []byte, name string, values []string) ([]byte, error) {

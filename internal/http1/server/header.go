@@ -2,13 +2,14 @@ package server
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/headgate/headgate/internal/http1"
 )
 
 // compose writes the status line and the fields of the handler into the buffer, but not
@@ -89,14 +90,8 @@ func (w *writer) settleBody() {
 
 // appendFields writes the fields of the header, sorted by name.
 func (w *writer) appendFields(skip func(name string) bool) {
-	w.keys = w.keys[:0]
-	for name := range w.header {
-		if !skip(name) {
-			w.keys = append(w.keys, name)
-		}
-	}
-	slices.Sort(w.keys)
-	for _, name := range w.keys {
+	w.names = http1.AppendNames(w.names[:0], w.header, skip)
+	for _, name := range w.names {
 		if !httpguts.ValidHeaderFieldName(name) {
 			continue
 		}
