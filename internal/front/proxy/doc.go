@@ -15,6 +15,15 @@
 //     appends to the upstream's lists, keeps the upstream's numbers, and passes
 //     informational responses unchanged.
 //
+// # Data planes
+//
+// The standard data plane serves requests with net/http. The fast data plane adds two parts:
+// internal/http1/server reads requests and writes responses, and internal/http1/client sends
+// requests to the upstream and reads its responses. One http.Handler, Server.handle, stands
+// between the two parts. Both planes call this handler, so rules, counters and logs have the same
+// code. A fallbackListener (fast.go) gives net/http the connections of requests that the fast
+// plane does not serve.
+//
 // # What the upstream sees
 //
 // The upstream receives the request with the client's Host and query, without hop-by-hop

@@ -143,7 +143,7 @@ func answerCut(conn net.Conn, random *rand.Rand) {
 }
 
 // TestDisconnectedClientEndsTheRequest checks that the request to the service ends within a second
-// after its client has left.
+// after its client has disconnected.
 func TestDisconnectedClientEndsTheRequest(t *testing.T) {
 	for name, sent := range map[string]string{
 		"plain": "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/http1"
 )
 
-// requestContext is the context of a request. It ends when the client leaves, when the
+// requestContext is the context of a request. It ends when the client disconnects, when the
 // handler returns, or when the server closes. It makes a channel only when something waits
 // for its end. It is not used again, because a handler may have kept it.
 type requestContext struct {

@@ -29,7 +29,7 @@ func (s socket) Disconnected() bool {
 	return err == nil && server.Disconnected(raw)
 }
 
-// service serves a handler on loopback. net/http serves what the server hands over.
+// service serves a handler on loopback. net/http serves the fallback connections.
 type service struct {
 	*server.Server
 
