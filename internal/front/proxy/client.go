@@ -12,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate/internal/http1"
 	"github.com/headgate/headgate/internal/http1/server"
+	"github.com/headgate/headgate/internal/http1/socket"
 )
 
 // readAhead is how many bytes are read from an HTTP/2 client while a write to the client
@@ -37,6 +38,7 @@ type clientConn struct {
 	head    atomic.Int64 // bytes of that header received so far
 
 	sending sync.Mutex     // held during a write
+	writer  socket.Writer  // of Conn, if it has a descriptor; guarded by sending
 	armed   http1.Deadline // of writes; guarded by sending
 	failed  error          // error of the first failed write, guarded by sending; all later writes return it
 	writing atomic.Bool    // a write is in progress
@@ -107,20 +109,28 @@ func (c *clientConn) writeInTime(b []byte) (int, error) {
 	idle := c.server.proxy.current.Load().bodyIdle
 	if idle <= 0 || c.multiplexed.Load() || c.deadline.Load() != 0 {
 		c.BeforeWrite()
-		return c.Conn.Write(b)
+		return c.send(b)
 	}
 	now := time.Now()
 	set, due := c.armed.Arm(now, idle)
 	if set {
 		_ = c.Conn.SetWriteDeadline(due)
 	}
-	n, err := c.Conn.Write(b)
+	n, err := c.send(b)
 	if set || !errors.Is(err, os.ErrDeadlineExceeded) || c.armed.Fired(time.Now(), due) {
 		return n, err
 	}
 	_ = c.Conn.SetWriteDeadline(due)
-	more, err := c.Conn.Write(b[n:])
+	more, err := c.send(b[n:])
 	return n + more, err
+}
+
+// send writes to the connection, with the descriptor if there is one.
+func (c *clientConn) send(b []byte) (int, error) {
+	if c.writer.Known() {
+		return c.writer.Write(b) //nolint:wrapcheck // because net/http compares the errors of a connection.
+	}
+	return c.Conn.Write(b)
 }
 
 // BeforeWrite implements server.Socket. It sets the deadline of the next write.
@@ -167,8 +177,8 @@ func (c *clientConn) CloseWrite() error {
 
 // SyscallConn implements syscall.Conn.
 func (c *clientConn) SyscallConn() (syscall.RawConn, error) {
-	if socket, ok := c.Conn.(syscall.Conn); ok {
-		return socket.SyscallConn()
+	if able, ok := c.Conn.(syscall.Conn); ok {
+		return able.SyscallConn()
 	}
 	return nil, errors.ErrUnsupported
 }
@@ -188,8 +198,8 @@ func (c *clientConn) Disconnected() bool {
 	if known, ok := c.Conn.(interface{ Disconnected() bool }); ok {
 		return known.Disconnected()
 	}
-	socket, err := c.SyscallConn()
-	return err == nil && server.Disconnected(socket)
+	raw, err := c.SyscallConn()
+	return err == nil && server.Disconnected(raw)
 }
 
 // Received implements server.Socket.
@@ -239,6 +249,9 @@ func (l clients) Accept() (net.Conn, error) {
 	}
 	c := &clientConn{Conn: conn, server: l.server}
 	c.heading.Store(true)
+	if c.Direct() {
+		c.writer.Use(conn)
+	}
 	return c, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/headgate/headgate/internal/http1/socket"
 )
 
 // raw is the descriptor of a connection, if the connection has one.
@@ -17,7 +19,6 @@ type raw struct {
 	talk    func(fd uintptr) bool
 	check   bool // talk must check the connection first
 	isQuiet bool
-	peeked  [1]byte
 
 	out []byte // what talk must write
 	in  []byte // where talk reads into
@@ -42,15 +43,7 @@ func (r *raw) quiet() bool {
 	return r.conn.Control(r.look) == nil && r.isQuiet
 }
 
-func (r *raw) lookAt(fd uintptr) {
-	for {
-		_, _, err := syscall.Recvfrom(int(fd), r.peeked[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		if err != syscall.EINTR {
-			r.isQuiet = err == syscall.EAGAIN
-			return
-		}
-	}
-}
+func (r *raw) lookAt(fd uintptr) { r.isQuiet = socket.Quiet(fd) }
 
 // begin prepares exchange: it writes out, and then reads into in. check says that the
 // connection was idle.
@@ -73,53 +66,40 @@ func (r *raw) exchange() (n int, err error) {
 func (r *raw) unsent() []byte { return r.out }
 
 func (r *raw) talkTo(fd uintptr) (done bool) {
-	if len(r.out) > 0 {
-		if r.check {
-			if r.lookAt(fd); !r.isQuiet {
-				r.err = errStale
-				return true
-			}
-		}
-		r.write(int(fd))
-		return r.err != nil || len(r.out) > 0
+	if len(r.out) == 0 {
+		return r.read(fd)
 	}
-	return r.read(int(fd))
+	if r.check && !socket.Quiet(fd) {
+		r.err = errStale
+		return true
+	}
+	r.write(fd)
+	return r.err != nil || len(r.out) > 0
 }
 
-// write writes as much of out as the connection takes.
-func (r *raw) write(fd int) {
-	for {
-		n, err := syscall.Write(fd, r.out)
-		switch err {
-		case nil:
-			r.out = r.out[n:]
-			return
-		case syscall.EINTR:
-		case syscall.EAGAIN:
-			return
-		default:
-			r.err = os.NewSyscallError("write", err)
-			return
-		}
+// write writes as much of out as the connection takes at once.
+func (r *raw) write(fd uintptr) {
+	switch n, errno := socket.Write(fd, r.out); errno {
+	case 0:
+		r.out = r.out[n:]
+	case syscall.EAGAIN:
+	default:
+		r.err = os.NewSyscallError("write", errno)
 	}
 }
 
 // read returns false if no byte has arrived.
-func (r *raw) read(fd int) (done bool) {
-	for {
-		n, err := syscall.Read(fd, r.in)
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err == syscall.EAGAIN:
-			return false
-		case err != nil:
-			r.err = os.NewSyscallError("read", err)
-		case n == 0:
-			r.err = io.EOF
-		default:
-			r.got = n
-		}
-		return true
+func (r *raw) read(fd uintptr) (done bool) {
+	n, errno := socket.Read(fd, r.in)
+	switch {
+	case errno == syscall.EAGAIN:
+		return false
+	case errno != 0:
+		r.err = os.NewSyscallError("read", errno)
+	case n == 0:
+		r.err = io.EOF
+	default:
+		r.got = n
 	}
+	return true
 }

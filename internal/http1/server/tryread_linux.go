@@ -3,6 +3,8 @@ package server
 import (
 	"io"
 	"syscall"
+
+	"github.com/headgate/headgate/internal/http1/socket"
 )
 
 // canTryRead says that tryRead works on this system.
@@ -30,21 +32,16 @@ func (c *conn) waitAndRead() (*transaction, error) {
 // tryRead reads once. It returns false if there is nothing to read.
 func (c *conn) tryRead(fd uintptr) bool {
 	t := c.server.take()
-	for {
-		n, err := syscall.Read(int(fd), t.buf[:])
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err == syscall.EAGAIN:
-			c.server.release(t)
-			return false
-		case err == nil && n == 0:
-			err = io.EOF
-		}
-		c.got, t.end, c.gotError = t, max(n, 0), nil
-		if err != nil {
-			c.gotError = err
-		}
-		return true
+	n, errno := socket.Read(fd, t.buf[:])
+	switch {
+	case errno == syscall.EAGAIN:
+		c.server.release(t)
+		return false
+	case errno != 0:
+		c.gotError = errno
+	case n == 0:
+		c.gotError = io.EOF
 	}
+	c.got, t.end = t, n
+	return true
 }
