@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/headgate/headgate/guard"
@@ -29,24 +30,24 @@ type entry struct {
 // net/http sends a GOAWAY instead.
 var closeTable = []string{"close"}
 
-func (s *Server) enter(w http.ResponseWriter, r *http.Request) *entry {
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, now time.Time) *entry {
 	e, ok := s.entries.Get().(*entry)
 	if !ok {
 		e = &entry{server: s}
 	}
 	e.ResponseWriter = w
 	e.conn, _ = w.(connection)
-	if s.requestID == "" && s.access == nil {
-		return e
-	}
-	now, from := time.Now(), peer(r.RemoteAddr)
+	e.line.Remote = peer(r.RemoteAddr)
 	if s.requestID != "" {
-		e.id = requestID(r.Header, s.requestID, s.trusts(from), now)
+		e.id = requestID(r.Header, s.requestID, s.trusts(e.line.Remote), now)
 		r.Header[s.requestID] = e.id
 		keepEndToEnd(r.Header, s.requestID)
 		e.line.RequestID = e.id[0]
 	}
-	e.line.Time, e.line.Remote = now, from
+	if s.access == nil {
+		return e
+	}
+	e.line.Time = now
 	e.line.Method, e.line.Host, e.line.URI, e.line.Proto = r.Method, r.Host, r.RequestURI, r.Proto
 	e.line.UserAgent, e.line.Referer = r.Header.Get("User-Agent"), r.Header.Get("Referer")
 	if r.TLS != nil {
@@ -83,6 +84,14 @@ func entryOf(w http.ResponseWriter) *entry {
 			return nil
 		}
 	}
+}
+
+// peerOf returns the address of the other end of a request's connection. e is nil in tests.
+func (e *entry) peerOf(r *http.Request) netip.Addr {
+	if e == nil {
+		return peer(r.RemoteAddr)
+	}
+	return e.line.Remote
 }
 
 // requestIDName returns the header of the request's id, or "" when ids are off.

@@ -256,7 +256,7 @@ func TestEntryOfBareWriter(t *testing.T) {
 	s := NewServer(beforeHandler(t, http.HandlerFunc(fine)), ServerConfig{Log: slog.New(slog.DiscardHandler)})
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-	e := s.enter(w, r)
+	e := s.enter(w, r, time.Now())
 	defer s.leave(e, true)
 	if entryOf(&exchange{ResponseWriter: e}) != e || entryOf(w) != nil {
 		t.Error("entryOf does not find the entry of a wrapped writer")
@@ -287,7 +287,7 @@ func TestEntryAllocations(t *testing.T) {
 	for id, most := range map[string]float64{"": 0, "X-Request-Id": 2} {
 		s := NewServer(beforeHandler(t, http.HandlerFunc(fine)), ServerConfig{Access: access, RequestID: id, Log: slog.New(slog.DiscardHandler)})
 		n := testing.AllocsPerRun(1000, func() {
-			e := s.enter(w, r)
+			e := s.enter(w, r, time.Now())
 			e.forwarded()
 			e.WriteHeader(http.StatusOK)
 			s.leave(e, true)

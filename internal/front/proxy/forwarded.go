@@ -25,11 +25,10 @@ func forwardedOf(h http.Header) forwardedFields {
 	return forwardedFields{h[fieldForwardedFor], h[fieldForwardedHost], h[fieldForwardedProto]}
 }
 
-// set sets the X-Forwarded fields of the request to the upstream, whose header is out. For
-// a trusted peer it keeps the values and appends the peer's address to the chain. For any
+// set sets the X-Forwarded fields of the request to the upstream, whose header is out. from
+// is the peer. For a trusted peer it keeps the values and appends the peer's address to the chain. For any
 // other peer it writes what the proxy itself saw of r.
-func (f forwardedFields) set(out http.Header, r *http.Request, trusts func(netip.Addr) bool, texts *[3]string) {
-	from := peer(r.RemoteAddr)
+func (f forwardedFields) set(out http.Header, r *http.Request, from netip.Addr, trusts func(netip.Addr) bool, texts *[3]string) {
 	if trusts == nil || !trusts(from) {
 		forwardedFields{}.setFrom(from, out, r, texts)
 		return

@@ -35,7 +35,7 @@ func TestSetForwarded(t *testing.T) {
 				in.TLS = new(tls.ConnectionState)
 			}
 			pr := &httputil.ProxyRequest{In: in, Out: &http.Request{Header: http.Header{}}}
-			forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, trusts, new([3]string))
+			forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, peer(pr.In.RemoteAddr), trusts, new([3]string))
 			want := http.Header{"X-Forwarded-Host": {c.host}, "X-Forwarded-Proto": {c.proto}}
 			if c.who != "" {
 				want["X-Forwarded-For"] = []string{c.who}
@@ -46,7 +46,7 @@ func TestSetForwarded(t *testing.T) {
 		})
 	}
 	pr := &httputil.ProxyRequest{In: &http.Request{RemoteAddr: "10.0.0.1:1", Header: sent}, Out: &http.Request{Header: http.Header{}}}
-	forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, nil, new([3]string))
+	forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, peer(pr.In.RemoteAddr), nil, new([3]string))
 	if got := pr.Out.Header.Get("X-Forwarded-For"); got != "10.0.0.1" {
 		t.Errorf("with no trusted peer the upstream gets %q", got)
 	}

@@ -19,7 +19,8 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		// response is possible. Other streams of the connection continue.
 		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort.
 	}
-	at := s.places.take(c, weigh(r), time.Now())
+	now := time.Now()
+	at := s.places.take(c, weigh(r), now)
 	if at == nil {
 		if c != nil {
 			c.abort()
@@ -28,7 +29,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	}
 	s.proxy.traffic.InFlight.Add(1)
 	defer s.handled(w, r, c, at)
-	e := s.enter(w, r)
+	e := s.enter(w, r, now)
 	e.place = at
 	finished := false
 	defer func() { s.leave(e, finished) }() // The reverse proxy aborts a response with a panic.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -49,7 +50,7 @@ var errUnaskedUpgrade = errors.New("proxy: the upstream answered 101 to a reques
 // The header of r is changed.
 func (x *exchange) send(r *http.Request) {
 	s, c := x.settings, &x.call
-	s.direct(r, &c.forwarded)
+	s.direct(r, entryOf(x).peerOf(r), &c.forwarded)
 	c.request = client.Request{Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: r.Header, Interim: x.inform}
 	if r.ContentLength != 0 && r.Body != nil {
 		c.request.Body, c.request.Length = r.Body, r.ContentLength
@@ -75,8 +76,8 @@ func (x *exchange) send(r *http.Request) {
 	x.trail(&c.answer)
 }
 
-// direct changes the header of a request for the upstream, as rewrite does.
-func (s *settings) direct(r *http.Request, texts *[3]string) {
+// direct changes the header of a request for the upstream, as rewrite does. from is the peer.
+func (s *settings) direct(r *http.Request, from netip.Addr, texts *[3]string) {
 	sent, trailers := forwardedOf(r.Header), httpguts.HeaderValuesContainsToken(r.Header["Te"], "trailers")
 	removeHopByHop(r.Header)
 	if trailers {
@@ -85,8 +86,8 @@ func (s *settings) direct(r *http.Request, texts *[3]string) {
 	delete(r.Header, "Forwarded")
 	r.URL.RawQuery = writableQuery(r.URL.RawQuery)
 	id := s.proxy.guard.Identity()
-	sent.set(r.Header, r, id.Trusts, texts)
-	dropSpoofedHeaders(r.Header, peer(r.RemoteAddr), id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
+	sent.set(r.Header, r, from, id.Trusts, texts)
+	dropSpoofedHeaders(r.Header, from, id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
 }
 
 // hopByHopNames are the fields that a proxy does not pass on (RFC 9110, section 7.6.1).
@@ -106,7 +107,9 @@ func removeHopByHop(h http.Header) {
 		}
 	}
 	for _, name := range hopByHopNames {
-		delete(h, name)
+		if _, found := h[name]; found { // Looking up costs less than deleting.
+			delete(h, name)
+		}
 	}
 }
 

@@ -65,8 +65,9 @@ func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 		pr.Out.Trailer = pr.In.Trailer // The map must be shared, because it is filled when the body ends.
 	}
 	id := s.proxy.guard.Identity()
-	forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, id.Trusts, new([3]string))
-	dropSpoofedHeaders(pr.Out.Header, peer(pr.In.RemoteAddr), id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
+	from := peer(pr.In.RemoteAddr)
+	forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, from, id.Trusts, new([3]string))
+	dropSpoofedHeaders(pr.Out.Header, from, id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
 }
 
 // refuseTunnels removes an Upgrade to a protocol that carries requests. Examples

@@ -1,6 +1,10 @@
 package client
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/headgate/headgate/internal/http1"
+)
 
 // bufferBytes holds the usual request head, and the usual answer.
 const bufferBytes = 16 << 10
@@ -8,8 +12,8 @@ const bufferBytes = 16 << 10
 // buffer is the memory of one exchange. It first has the head of the request, and then the
 // bytes of the answer.
 type buffer struct {
-	bytes []byte
-	names []string // of the request's header, for sorting
+	bytes  []byte
+	fields []http1.Field // of the request's header
 }
 
 // uploadBuffer is the memory of one upload.

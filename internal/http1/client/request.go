@@ -79,15 +79,14 @@ func appendFraming(head []byte, r *Request) []byte {
 
 // appendFields appends the other fields, sorted by name.
 func (b *buffer) appendFields(head []byte, h http.Header) ([]byte, error) {
-	names := http1.AppendNames(b.names[:0], h, isUnsorted)
+	b.fields = http1.AppendSorted(b.fields[:0], h, isUnsorted)
+	defer clear(b.fields)
 	var err error
-	for _, name := range names {
-		if head, err = appendField(head, name, h[name]); err != nil {
+	for _, field := range b.fields {
+		if head, err = appendField(head, field.Name, field.Values); err != nil {
 			break
 		}
 	}
-	clear(names)
-	b.names = names
 	return head, err
 }
 

@@ -28,8 +28,9 @@ func (w *writer) compose() {
 	w.grow()
 	w.out = appendStatus(w.out, w.status)
 	w.appendFields(func(name string) bool {
-		return isLengthField(name) || name == "Connection" || w.status == http.StatusNotModified && name == "Content-Type" ||
-			strings.HasPrefix(name, http.TrailerPrefix)
+		trailer := strings.HasPrefix(name, http.TrailerPrefix)
+		w.trailers.expected = w.trailers.expected || trailer
+		return trailer || isLengthField(name) || name == "Connection" || w.status == http.StatusNotModified && name == "Content-Type"
 	})
 	if _, found := w.header["Date"]; !found {
 		w.out = w.conn.server.dates.append(append(w.out, "Date: "...), time.Now())
@@ -90,28 +91,37 @@ func (w *writer) settleBody() {
 
 // appendFields writes the fields of the header, sorted by name.
 func (w *writer) appendFields(skip func(name string) bool) {
-	w.names = http1.AppendNames(w.names[:0], w.header, skip)
-	for _, name := range w.names {
-		if !httpguts.ValidHeaderFieldName(name) {
+	w.fields = http1.AppendSorted(w.fields[:0], w.header, skip)
+	for _, field := range w.fields {
+		if len(field.Values) == 0 || !httpguts.ValidHeaderFieldName(field.Name) {
 			continue
 		}
-		for _, value := range w.header[name] {
-			w.out = appendField(w.out, name, value)
+		for _, value := range field.Values {
+			w.out = appendField(w.out, field.Name, value)
 		}
 	}
+	clear(w.fields)
 }
 
 // appendField writes one field. A line end inside a value becomes a blank, as in net/http.
 func appendField(b []byte, name, value string) []byte {
 	b = append(append(b, name...), ": "...)
 	start := len(b)
-	b = append(b, strings.Trim(value, " \t\r\n")...)
-	for i := start; i < len(b); i++ {
-		if b[i] == '\r' || b[i] == '\n' {
-			b[i] = ' '
+	b = append(b, trim(value)...)
+	for i, c := range b[start:] {
+		if c == '\r' || c == '\n' {
+			b[start+i] = ' '
 		}
 	}
 	return append(b, "\r\n"...)
+}
+
+// trim removes the blanks and line ends around a value. Few values have any.
+func trim(s string) string {
+	if n := len(s); n > 0 && s[0] > ' ' && s[n-1] > ' ' {
+		return s
+	}
+	return strings.Trim(s, " \t\r\n")
 }
 
 // appendStatus writes a status line.

@@ -11,7 +11,7 @@ import (
 // trailers are the fields after a body in chunks.
 type trailers struct {
 	names    []string // that the header announces
-	expected bool     // the answer may have trailers
+	expected bool     // the answer may have trailers: the Trailer field or the names of fields say so
 }
 
 // announce notes the names in the Trailer field.
@@ -24,9 +24,6 @@ func (t *trailers) announce(h http.Header) {
 				t.names = append(t.names, name)
 			}
 		}
-	}
-	for name := range h {
-		t.expected = t.expected || strings.HasPrefix(name, http.TrailerPrefix)
 	}
 }
 

@@ -33,11 +33,11 @@ type writer struct {
 	chunked  bool
 	err      error // of the first failed write
 
-	out      []byte   // bytes to send; nil without any
-	held     []byte   // body before the header is complete
-	declared string   // value of the Content-Length field
-	options  string   // value of the handler's Connection field
-	names    []string // of the header, for sorting
+	out      []byte        // bytes to send; nil without any
+	held     []byte        // body before the header is complete
+	declared string        // value of the Content-Length field
+	options  string        // value of the handler's Connection field
+	fields   []http1.Field // of the header // of the header, for sorting
 }
 
 // unknown is the length of a body that the handler did not declare.
@@ -46,7 +46,7 @@ const unknown = -1
 func (w *writer) begin(c *conn, t *transaction, head *http1.Head) {
 	*w = writer{
 		conn: c, transaction: t, header: w.header, length: unknown, toHead: head.Method == http.MethodHead, mayReuse: !head.Close,
-		held: w.held[:0], names: w.names[:0],
+		held: w.held[:0], fields: w.fields[:0],
 	}
 }
 
