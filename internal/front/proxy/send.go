@@ -107,7 +107,7 @@ func removeHopByHop(h http.Header) {
 		}
 	}
 	for _, name := range hopByHopNames {
-		if _, found := h[name]; found { // Looking up costs less than deleting.
+		if _, found := h[name]; found { //nolint:staticcheck // because looking up costs less than deleting.
 			delete(h, name)
 		}
 	}

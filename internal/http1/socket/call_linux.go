@@ -30,12 +30,11 @@ func call(trap, fd uintptr, p []byte, flags uintptr) (int, syscall.Errno) {
 	for {
 		//nolint:gosec // because p is kept alive by the expression itself, and the kernel keeps no pointer.
 		n, _, errno := unix.RawSyscall6(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)
-		switch errno {
-		case 0:
+		if errno == 0 {
 			return int(n), 0
-		case unix.EINTR:
-			continue
 		}
-		return 0, errno
+		if errno != unix.EINTR {
+			return 0, errno
+		}
 	}
 }
