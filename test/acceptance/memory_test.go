@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -135,6 +136,52 @@ func TestIdleConnections(t *testing.T) {
 		}
 	}
 	settles(t, i, behind, idle)
+}
+
+// TestIdleConnectionsInUse measures what an idle connection holds, with its goroutine, after
+// garbage is collected.
+func TestIdleConnectionsInUse(t *testing.T) {
+	t.Parallel()
+	const connections = 4000
+	most := float64(32 << 10)
+	if os.Getenv("HEADGATE_PROXY_DATA_PLANE") == "fast" {
+		most = 8 << 10
+	}
+	behind := httptest.NewServer(page())
+	defer behind.Close()
+	i := start(t, fmt.Sprintf(streamedConfiguration, "5m"), behind.URL)
+	get(t, "http://"+i.Proxy+"/")
+	before := inUse(t, i)
+	for n := range connections {
+		conn, err := net.Dial("tcp", i.Proxy)
+		if err != nil {
+			t.Fatalf("connection %d: %v: raise the limit of open files (ulimit -n)", n, err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, request("GET / HTTP/1.1", "Host: a"))
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		if got, err := conn.Read(make([]byte, 512)); err != nil || got < 100 {
+			t.Fatalf("connection %d is answered with %d bytes: %v", n, got, err)
+		}
+	}
+	after := inUse(t, i)
+	each := (after - before) / connections
+	t.Logf("%.0f KiB before, %.0f KiB with %d idle connections: %.1f KiB each", before/1024, after/1024, connections, each/1024)
+	if open := metric(t, i, "headgate_proxy_connections"); open < connections {
+		t.Errorf("%v connections are open, want %d", open, connections)
+	}
+	if each > most {
+		t.Errorf("an idle connection holds %.1f KiB, want at most %.0f", each/1024, most/1024)
+	}
+}
+
+// inUse gives the bytes that a proxy holds in its heap and in stacks, without garbage.
+func inUse(t *testing.T, i *instance) float64 {
+	t.Helper()
+	for range 4 { // Each collection at most halves a stack.
+		get(t, "http://"+i.Admin+"/debug/pprof/heap?gc=1")
+	}
+	return metric(t, i, "go_memstats_heap_alloc_bytes") + metric(t, i, "go_memstats_stack_inuse_bytes")
 }
 
 // service is an upstream that can close idle connections.
