@@ -131,8 +131,8 @@ bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=reg
 	@scripts/bench $(ROUNDS)
 
 .PHONY: soak
-soak: ## run the long and the statistical tests, up to two hours
-	go test -tags soak -timeout 60m -v -run Soak $(TESTFLAGS) ./...
+soak: ## run the long and the statistical tests, up to three hours
+	go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./...
 	cd test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload
 
 .PHONY: stress
