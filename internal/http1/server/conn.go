@@ -20,6 +20,7 @@ type conn struct {
 	*Client
 
 	server        *Server
+	began         time.Time // when serve began
 	remote        string
 	raw           syscall.RawConn // to wait for a request without a buffer; nil if not possible
 	idle          http1.Deadline
@@ -42,7 +43,8 @@ type conn struct {
 // serve serves requests until the connection ends.
 func (c *conn) serve() {
 	defer func() { c.leave(recover()) }()
-	c.arm(time.Now(), c.server.config.ReadHeader)
+	c.began = time.Now()
+	c.arm(c.began, c.server.config.ReadHeader)
 	if at := c.Conn.RemoteAddr(); at != nil {
 		c.remote = at.String()
 	}
@@ -125,12 +127,12 @@ func (c *conn) await(first bool) *transaction {
 		c.held = nil
 		return t
 	}
-	timeout := c.server.config.Idle
+	now := time.Now()
+	since, timeout := now, c.server.config.Idle
 	if first {
-		timeout = c.server.config.ReadHeader
+		since, timeout = c.began, c.server.config.ReadHeader
 	}
-	since := time.Now()
-	for now := since; ; now = time.Now() {
+	for ; ; now = time.Now() {
 		c.armUntil(now, since, timeout)
 		if c.server.closing.Load() { // Shutdown wakes only connections whose deadline is set.
 			return nil

@@ -54,6 +54,9 @@ func (c *conn) header(t *transaction, first bool) (size int, err error) {
 	}
 	c.skipBlankLines(t)
 	var since time.Time
+	if first {
+		since = c.began
+	}
 	var prefix http1.Prefix
 	for {
 		if end := bytes.Index(t.unread(), []byte("\r\n\r\n")); end >= 0 {

@@ -16,7 +16,8 @@ import (
 // Config configures a Server.
 type Config struct {
 	Handler http.Handler
-	// ReadHeader bounds the time from the first byte of a request to the end of its header.
+	// ReadHeader bounds the time from the first byte of a request to the end of its header. For
+	// the first request of a connection, the time begins with Serve and includes Prepare.
 	ReadHeader time.Duration
 	// Idle bounds the time between two requests on a connection.
 	Idle time.Duration
