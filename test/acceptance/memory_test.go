@@ -157,7 +157,7 @@ func TestIdleConnectionsInUse(t *testing.T) {
 		if err != nil {
 			t.Fatalf("connection %d: %v: raise the limit of open files (ulimit -n)", n, err)
 		}
-		defer conn.Close()
+		t.Cleanup(func() { conn.Close() })
 		fmt.Fprint(conn, request("GET / HTTP/1.1", "Host: a"))
 		_ = conn.SetReadDeadline(time.Now().Add(patience))
 		if got, err := conn.Read(make([]byte, 512)); err != nil || got < 100 {
