@@ -3,8 +3,10 @@ package proxy
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -29,6 +31,7 @@ type process struct {
 
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
+	ended  chan struct{} // closed when the program has exited
 	// log is the path of the file that receives the output.
 	log string
 }
@@ -45,7 +48,7 @@ func start(ctx context.Context, name, url, dir, program string, args ...string) 
 	}
 	defer func() { _ = log.Close() }() // The child has its own descriptor.
 	ctx, cancel := context.WithCancel(ctx)
-	p := &process{name: name, url: url, log: log.Name(), cancel: cancel}
+	p := &process{name: name, url: url, log: log.Name(), cancel: cancel, ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(ctx, program, args...) //nolint:gosec // This package chose the program.
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = grace
@@ -66,21 +69,54 @@ func start(ctx context.Context, name, url, dir, program string, args ...string) 
 		cancel()
 		return nil, fmt.Errorf("proxy: %s: %w", name, err)
 	}
+	var line string
 	if first != nil {
-		line, err := bufio.NewReader(first).ReadString('\n')
-		if err != nil {
-			p.stop()
-			return nil, fmt.Errorf("proxy: %s printed no address: %w\nThe log of the process ends with:\n%s", name, err, p.logged())
-		}
+		line, err = bufio.NewReader(first).ReadString('\n')
 		p.url = strings.TrimSpace(line)
 	}
+	go func() {
+		_ = p.cmd.Wait() // The error only reports the signal that stop sent, or what the log says.
+		close(p.ended)
+	}()
+	if err != nil {
+		p.stop()
+		return nil, fmt.Errorf("proxy: %s printed no address: %w\nThe log of the process ends with:\n%s", name, err, p.logged())
+	}
 	return p, nil
+}
+
+// errEnded means that a program has exited by itself, for example because another program has
+// taken one of its ports meanwhile.
+var errEnded = errors.New("the process has exited")
+
+// listens waits until the process accepts connections.
+func (p *process) listens(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	_, address, _ := strings.Cut(p.url, "://")
+	var dialer net.Dialer
+	for {
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("proxy: %s: %w\nThe log of the process ends with:\n%s", p.name, errEnded, p.logged())
+		case <-ctx.Done():
+			return fmt.Errorf("proxy: %s does not listen: %w\nThe log of the process ends with:\n%s", p.name, err, p.logged())
+		case <-time.After(10 * time.Millisecond):
+		}
+		if err == nil {
+			return nil
+		}
+	}
 }
 
 // stop sends SIGTERM and waits until the process has ended.
 func (p *process) stop() {
 	p.cancel()
-	_ = p.cmd.Wait() // The error only reports the signal that stop sent.
+	<-p.ended
 }
 
 // logged returns the end of the output of the process, for error messages.

@@ -58,8 +58,27 @@ func bareProxy(pool bool) server {
 	}}
 }
 
-// start launches a side.
+// start launches a side, and waits until it listens. Another program may take a port between
+// its choice and its use: then start tries other ports.
 func (p *Programs) start(ctx context.Context, s side, upstream string) (*process, error) {
+	const most = 5
+	for attempt := 1; ; attempt++ {
+		started, err := p.launch(ctx, s, upstream)
+		if err != nil {
+			return nil, err
+		}
+		if err = started.listens(ctx); err == nil {
+			return started, nil
+		}
+		started.stop()
+		if attempt == most || !errors.Is(err, errEnded) {
+			return nil, err
+		}
+	}
+}
+
+// launch starts the program of a side.
+func (p *Programs) launch(ctx context.Context, s side, upstream string) (*process, error) {
 	v, err := p.newValues(s.settings, upstream)
 	if err != nil {
 		return nil, err

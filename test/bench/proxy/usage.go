@@ -32,6 +32,11 @@ func (p *process) family() ([]int, error) {
 // processorTime returns the processor time of the process and its children, including their
 // ended threads. A child that ends takes its time with it.
 func (p *process) processorTime() (time.Duration, error) {
+	select {
+	case <-p.ended:
+		return 0, fmt.Errorf("proxy: %s: %w\nThe log of the process ends with:\n%s", p.name, errEnded, p.logged())
+	default:
+	}
 	pids, err := p.family()
 	if err != nil {
 		return 0, err
