@@ -40,6 +40,7 @@ type clientConn struct {
 	sending sync.Mutex     // held during a write
 	writer  socket.Writer  // of Conn, if it has a descriptor; guarded by sending
 	armed   http1.Deadline // of writes; guarded by sending
+	moved   atomic.Bool    // net/http has set the deadline of writes, so armed is out of date
 	failed  error          // error of the first failed write, guarded by sending; all later writes return it
 	writing atomic.Bool    // a write is in progress
 	ahead   int            // bytes read during the current write; used by the reader only
@@ -111,6 +112,9 @@ func (c *clientConn) writeInTime(b []byte) (int, error) {
 		c.BeforeWrite()
 		return c.send(b)
 	}
+	if c.moved.Swap(false) {
+		c.armed = http1.Deadline{}
+	}
 	now := time.Now()
 	set, due := c.armed.Arm(now, idle)
 	if set {
@@ -150,12 +154,14 @@ func (c *clientConn) BeforeWrite() {
 // SetWriteDeadline implements net.Conn. Each write is also bounded by body_idle_timeout.
 func (c *clientConn) SetWriteDeadline(t time.Time) error {
 	c.note(t)
+	defer c.moved.Store(true) // Later than the call, so that no write keeps a deadline that the call removes.
 	return c.Conn.SetWriteDeadline(t)
 }
 
 // SetDeadline implements net.Conn.
 func (c *clientConn) SetDeadline(t time.Time) error {
 	c.note(t)
+	defer c.moved.Store(true)
 	return c.Conn.SetDeadline(t)
 }
 
