@@ -42,7 +42,8 @@ const (
 // ServerConfig configures a Server.
 type ServerConfig struct {
 	// ReadHeader bounds the time from the first byte of a request to the end of its
-	// header. It also bounds a TLS handshake.
+	// header. For the first request, the time starts with the connection, and includes a
+	// TLS handshake.
 	ReadHeader time.Duration
 	// Idle bounds the time between two requests on a connection.
 	Idle time.Duration

@@ -59,6 +59,7 @@ func TestUnreadLaterAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
 			_, _ = io.WriteString(conn, c.later)
 			eventually(t, "the later request", func() bool { return p.traffic.InFlight.Load() == 1 })
 			eventually(t, "the proxy to give up", func() bool { return p.traffic.InFlight.Load() == 0 })

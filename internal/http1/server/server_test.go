@@ -143,21 +143,6 @@ func TestEndedConnections(t *testing.T) {
 	}
 }
 
-// TestTimeOfTheFirstHeader checks that a new connection has ReadHeader for all of its first
-// header, however late the first byte is.
-func TestTimeOfTheFirstHeader(t *testing.T) {
-	const bound = time.Second
-	s := serve(t, func(http.ResponseWriter, *http.Request) {}, func(c *server.Config) { c.ReadHeader = bound })
-	began := time.Now()
-	conn, in := s.dial(t)
-	<-time.After(bound * 3 / 4)
-	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\n")
-	_, err := in.ReadByte()
-	if took := time.Since(began); !errors.Is(err, io.EOF) || took > bound*17/10 {
-		t.Errorf("the connection ended after %v with %v, want EOF after %v", took, err, bound)
-	}
-}
-
 // TestSlowBody sends a body after the bound for the header, which does not concern it.
 func TestSlowBody(t *testing.T) {
 	const bound = 50 * time.Millisecond
