@@ -11,14 +11,22 @@ import (
 )
 
 // TestSlowFirstHeader checks that the time for the first header starts with the connection.
-// A pause before the handshake or before the first byte does not extend the time.
+// A pause before the handshake or before the first byte does not extend the time, and neither
+// does a line that the fast path leaves to net/http.
 func TestSlowFirstHeader(t *testing.T) {
 	const bound = 900 * time.Millisecond
 	served, trusting := certificate(t)
-	for name, secure := range map[string]bool{"before the first byte": false, "before the TLS handshake": true} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name, start string
+		secure      bool
+	}{
+		{"before the first byte", "GET /v1/pro", false},
+		{"before the TLS handshake", "GET /v1/pro", true},
+		{"before a line without CR", "GET / HTTP/1.1\nX: ", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			config := ServerConfig{ReadHeader: bound, Idle: time.Minute}
-			if secure {
+			if c.secure {
 				config.TLS = served
 			}
 			_, at := start(t, beforeHandler(t, http.HandlerFunc(fine)), nil, config)
@@ -27,12 +35,12 @@ func TestSlowFirstHeader(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			if secure {
+			if c.secure {
 				client := trusting.Clone()
 				client.NextProtos, client.ServerName = []string{"http/1.1"}, "example.com"
 				conn = tls.Client(conn, client)
 			}
-			for _, part := range []string{"GET /v1/pro", "duct HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"} {
+			for _, part := range []string{c.start, "duct HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"} {
 				<-time.After(bound * 2 / 3)
 				_, _ = io.WriteString(conn, part)
 			}

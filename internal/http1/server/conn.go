@@ -21,6 +21,7 @@ type conn struct {
 
 	server        *Server
 	began         time.Time // when serve began
+	since         time.Time // when the time for the current header began; zero if it came at once
 	remote        string
 	raw           syscall.RawConn // to wait for a request without a buffer; nil if not possible
 	idle          http1.Deadline
@@ -54,6 +55,7 @@ func (c *conn) serve() {
 			return
 		}
 		if why != report.PathFast {
+			c.since = c.began
 			c.giveAway(&FallbackConn{Conn: c.Conn, first: true}, why)
 			return
 		}

@@ -20,7 +20,8 @@ type FallbackConn struct {
 
 	unread  []byte // bytes that this server has read
 	first   bool
-	expired bool // reads behind unread time out
+	expired bool      // reads behind unread time out
+	until   time.Time // when the time for the first header ends; zero without a bound, and afterwards
 
 	// The fields below are those of a lent connection.
 	lent     bool
@@ -61,6 +62,9 @@ func (c *conn) giveAwayAll(t *transaction, cause fallbackCause) bool {
 // giveAway gives the connection to Fallback permanently.
 func (c *conn) giveAway(f *FallbackConn, why report.Path) {
 	c.givenAway = true
+	if bound := c.server.config.ReadHeader; bound > 0 && !c.since.IsZero() {
+		f.until = c.since.Add(bound)
+	}
 	c.idle.Clear()
 	_ = c.Conn.SetReadDeadline(time.Time{})
 	c.server.config.Fallback(c.Client, f, why)
@@ -169,8 +173,15 @@ func (f *FallbackConn) wait() error {
 	}
 }
 
-// SetReadDeadline implements net.Conn.
+// SetReadDeadline implements net.Conn. The first deadline of the server of Fallback is that of
+// the header. It ends when the time for the header ends, a part of which may be over.
 func (f *FallbackConn) SetReadDeadline(t time.Time) error {
+	if !t.IsZero() && !f.until.IsZero() {
+		if f.until.Before(t) {
+			t = f.until
+		}
+		f.until = time.Time{} // No other goroutine uses the connection yet.
+	}
 	if f.lent {
 		f.expire(t)
 	}

@@ -53,9 +53,9 @@ func (c *conn) header(t *transaction, first bool) (size int, err error) {
 		return 0, net.ErrClosed
 	}
 	c.skipBlankLines(t)
-	var since time.Time
+	c.since = time.Time{}
 	if first {
-		since = c.began
+		c.since = c.began
 	}
 	var prefix http1.Prefix
 	for {
@@ -72,10 +72,10 @@ func (c *conn) header(t *transaction, first bool) (size int, err error) {
 		case t.end == len(t.buf):
 			return 0, errTooLong
 		}
-		if since.IsZero() {
-			since = time.Now()
+		if c.since.IsZero() {
+			c.since = time.Now()
 		}
-		if err := c.moreWithin(t, since, c.server.config.ReadHeader); err != nil {
+		if err := c.moreWithin(t, c.since, c.server.config.ReadHeader); err != nil {
 			return 0, err
 		}
 	}
