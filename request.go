@@ -18,8 +18,9 @@ type Request struct {
 	// Header and Cookie look up values by name. nil means that the request has none.
 	Header Values
 	Cookie Values
-	// Descriptors are the entries of a request to a decision server, in their order.
-	// Descriptors are nil for other protocols.
+	// Domain is the domain of a request to a decision server. Descriptors are its entries, in
+	// their order. Other protocols leave both out.
+	Domain string
 	Descriptors Descriptors
 	// Subject is the subject of the verified TLS client certificate, in the form of
 	// RFC 2253. Subject is empty without such a certificate.

@@ -42,15 +42,19 @@ const (
 	// FallbackLocal counts in Config.Local, against this instance's part of each limit. See
 	// LocalPolicy and Config.LocalShare.
 	FallbackLocal
+	// FallbackError leaves the decision to the caller: the verdict is Deny, and the caller answers
+	// that the request could not be decided. Only a Domain uses it.
+	FallbackError
 )
 
 // fallbackNames has the words of configurations, in the order of the constants.
-var fallbackNames = [...]string{"deny", "allow", "local"}
+var fallbackNames = [...]string{"deny", "allow", "local", "error"}
 
 // String gives the word that configurations use.
 func (f Fallback) String() string { return fallbackNames[min(int(f), len(fallbackNames)-1)] }
 
-// Fallbacks lists every fallback, in the order of the constants.
+// Fallbacks lists the fallbacks of a rule, in the order of the constants. A Domain also has
+// FallbackError.
 func Fallbacks() []Fallback { return []Fallback{FallbackDeny, FallbackAllow, FallbackLocal} }
 
 // Rule is a rule of a guard: its key, its limits, and the action on a request over the limit.
