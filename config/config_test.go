@@ -153,10 +153,10 @@ func TestRules(t *testing.T) {
 			},
 		},
 		"descriptors": {
-			"match: {descriptors: {tenant: '*', Plan: 1}}, key: ['descriptor:tenant', mtls_subject], limits: [5/s]",
+			"match: {domain: shop, descriptors: {tenant: '*', Plan: 1}}, key: ['descriptor:tenant', mtls_subject], limits: [5/s]",
 			guard.Rule{
 				Rule: rule.Rule{
-					Match: rule.Match{Descriptors: map[string]string{"tenant": "*", "Plan": "1"}},
+					Match: rule.Match{Domain: "shop", Descriptors: map[string]string{"tenant": "*", "Plan": "1"}},
 					Key:   []rule.Part{part(t, "descriptor:tenant"), part(t, "mtls_subject")},
 				},
 				Exceed:   guard.Exceed{Status: 429},

@@ -119,6 +119,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_FAIR_SHARE_MATCH_PATH", "/a/*", func(c *Config) any { return c.FairShare.Match.Path }},
 		{"HEADGATE_FAIR_SHARE_MATCH_METHODS", "PUT", func(c *Config) any { return strings.Join(c.FairShare.Match.Methods, ",") }},
 		{"HEADGATE_FAIR_SHARE_MATCH_HOSTS", "b.example", func(c *Config) any { return strings.Join(c.FairShare.Match.Hosts, ",") }},
+		{"HEADGATE_FAIR_SHARE_MATCH_DOMAIN", "shop", func(c *Config) any { return c.FairShare.Match.Domain }},
 		{"HEADGATE_FAIR_SHARE_EXEMPT_PATHS", "/healthz", func(c *Config) any { return strings.Join(c.FairShare.Exempt.Paths, ",") }},
 		{"HEADGATE_FAIR_SHARE_EXEMPT_METHODS", "PUT", func(c *Config) any { return strings.Join(c.FairShare.Exempt.Methods, ",") }},
 		{"HEADGATE_FAIR_SHARE_EXEMPT_ADDRESSES", "10.9.0.0/16", func(c *Config) any { return strings.Trim(fmt.Sprint(c.FairShare.Exempt.Addresses), "[]") }},

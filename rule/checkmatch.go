@@ -59,6 +59,22 @@ func isHeaderValue(value string) bool {
 	return strings.TrimSpace(value) == value && !strings.ContainsAny(value, "\r\n\x00")
 }
 
+// maxDomainLength bounds the domain of a match, as a server bounds that of a request.
+const maxDomainLength = 256
+
+func checkDomain(domain string) fault {
+	bad, size := faultyPrintable(domain)
+	switch {
+	case domain == "":
+		return fault{}
+	case size > 0:
+		return fault{fmt.Sprintf("has %q in it", domain[bad:bad+size]), "write printable characters without spaces, like shop"}
+	case len(domain) > maxDomainLength:
+		return fault{fmt.Sprintf("has %d bytes", len(domain)), fmt.Sprintf("write at most %d", maxDomainLength)}
+	}
+	return fault{}
+}
+
 // checkDescriptors checks the names in sorted order, as checkHeaders does.
 func (c *checker) checkDescriptors(descriptors map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(descriptors)) {

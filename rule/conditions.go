@@ -14,6 +14,7 @@ type conditions struct {
 	methods []string
 	hosts   []hostPattern // any of these hosts; empty matches every host
 	fields  []fieldPattern
+	domain  string // "" matches every domain
 }
 
 // hostPattern is a host. With below set, the pattern is every host that ends in name,
@@ -26,7 +27,7 @@ type hostPattern struct {
 // newConditions returns the conditions of a checked match, without its path. newConditions copies
 // all values, because the caller may change the rule later.
 func newConditions(m *Match) *conditions {
-	c := conditions{methods: withHead(m.Methods)}
+	c := conditions{methods: withHead(m.Methods), domain: strings.Clone(m.Domain)}
 	for _, text := range m.Hosts {
 		c.hosts = append(c.hosts, newHostPattern(text))
 	}
@@ -68,7 +69,7 @@ func parseHostIP(text string) (netip.Addr, bool) {
 
 // orNil returns nil when no check remains.
 func (c *conditions) orNil() *conditions {
-	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.fields) == 0 {
+	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.fields) == 0 && c.domain == "" {
 		return nil
 	}
 	return c
@@ -96,6 +97,9 @@ func (c *conditions) match(req *headgate.Request) bool {
 		return false
 	}
 	if len(c.hosts) > 0 && !matchesHost(c.hosts, req.Host) {
+		return false
+	}
+	if c.domain != "" && c.domain != req.Domain {
 		return false
 	}
 	for i := range c.fields {

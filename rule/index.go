@@ -19,6 +19,7 @@ type Index struct {
 	exact    map[string]node
 	prefixes map[string]node // without their "/*"
 	always   *node           // nil when no rule is for every path
+	asked    []bool          // by position: the rule names a domain or descriptors
 	// These limits bound the lookups for one request: no rule needs more.
 	prefixSegments int // of the deepest prefix
 	prefixLength   int // of the longest prefix
@@ -32,11 +33,12 @@ func NewIndex(rules []Rule) (*Index, error) {
 	if err := checkRules(rules); err != nil {
 		return nil, err
 	}
-	x := &Index{}
+	x := &Index{asked: make([]bool, 0, len(rules))}
 	var always []entry
 	exact, prefixes := map[string][]entry{}, map[string][]entry{}
 	for i := range rules {
 		m := &rules[i].Match
+		x.asked = append(x.asked, m.Domain != "" || len(m.Descriptors) > 0)
 		e := entry{i, newConditions(m)}
 		switch path, kind := splitPath(m.Path); kind {
 		case pathAlways:
@@ -84,6 +86,9 @@ func (x *Index) Match(req *headgate.Request, into []int) []int {
 	s.run()
 	// The search may find a rule once for each of several hosts.
 	fresh := s.found[len(into):]
+	if req.Domain != "" {
+		fresh = slices.DeleteFunc(fresh, func(i int) bool { return !x.asked[i] })
+	}
 	if len(fresh) > 1 {
 		slices.Sort(fresh)
 		fresh = slices.Compact(fresh)

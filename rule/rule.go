@@ -26,6 +26,9 @@ type Match struct {
 	// counts as missing, as in keys. Names are case-insensitive. Values are compared
 	// exactly.
 	Headers map[string]string
+	// Domain is the domain of a request to a decision server, compared exactly. Rules that
+	// name neither a domain nor descriptors match no such request.
+	Domain string
 	// Descriptors are entries of a request to a decision server. Each entry must be
 	// present with the value, or with any value for "*". An empty entry counts as missing.
 	// Names and values are compared exactly.

@@ -15,7 +15,8 @@ func scan(rules []Rule, req *headgate.Request) []int {
 	var found []int
 	for i := range rules {
 		m := &rules[i].Match
-		if scanPath(m.Path, req.Path) && scanMethods(m.Methods, req.Method) && scanHosts(m.Hosts, req.Host) &&
+		asked := m.Domain != "" || len(m.Descriptors) > 0
+		if (m.Domain == "" || m.Domain == req.Domain) && (req.Domain == "" || asked) && scanPath(m.Path, req.Path) && scanMethods(m.Methods, req.Method) && scanHosts(m.Hosts, req.Host) &&
 			scanValues(m.Headers, req.Header) && scanValues(m.Descriptors, req.Descriptors) {
 			found = append(found, i)
 		}
@@ -85,6 +86,7 @@ func drawRules(t *rapid.T) []Rule {
 			Hosts:   rapid.SliceOfN(rapid.SampledFrom(twinHosts), 0, 3).Draw(t, "hosts"),
 			Headers: rapid.MapOfN(rapid.SampledFrom(twinNames), rapid.SampledFrom(twinValues), 0, 3).Draw(t, "headers"),
 
+			Domain:      rapid.SampledFrom([]string{"", "", "1", "2"}).Draw(t, "domain"),
 			Descriptors: rapid.MapOfN(rapid.SampledFrom(twinNames), rapid.SampledFrom(twinValues), 0, 2).Draw(t, "descriptors"),
 		}
 	})
@@ -111,6 +113,7 @@ func drawRequest(t *rapid.T) *headgate.Request {
 			"", "*", "/", "//", "/a", "/a/", "/a/b", "/a/b/", "/a/bc", "/ab", "/ab/a", "/a/b/c", "/a/b/c/d", "/a/b/c/d/e", "a",
 		}).Draw(t, "path"),
 	}
+	req.Domain = rapid.SampledFrom([]string{"", "", "1", "2", "3"}).Draw(t, "domain")
 	values := rapid.SampledFrom([]string{"", "1", "2", "3", "*"})
 	if headers := rapid.MapOfN(rapid.SampledFrom(twinNames), values, 0, 3).Draw(t, "headers"); len(headers) > 0 {
 		req.Header = sent(headers)

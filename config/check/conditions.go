@@ -11,12 +11,12 @@ import (
 
 // conditions are the fields of a match other than its path, each as one normalized text. Two
 // spellings with the same meaning have the same text. The text "" matches every request.
-type conditions [4]string
+type conditions [5]string
 
 func newConditions(m *rule.Match) conditions {
 	return conditions{
 		spell(m.Methods, asWritten), spell(m.Hosts, strings.ToLower),
-		spellPairs(m.Headers, http.CanonicalHeaderKey), spellPairs(m.Descriptors, asWritten),
+		spellPairs(m.Headers, http.CanonicalHeaderKey), spellPairs(m.Descriptors, asWritten), m.Domain,
 	}
 }
 

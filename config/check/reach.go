@@ -61,7 +61,7 @@ type search struct {
 	classes     map[string]int
 	// fieldSets has a bit for each set of fields (conditions.fields) that a rule of the scope
 	// matches. at has the rules of each spot.
-	fieldSets map[scope]uint16
+	fieldSets map[scope]uint32
 	at        map[spot][]int
 }
 
@@ -82,7 +82,7 @@ type spot struct {
 func newSearch(rules []guard.Rule, independent bool) *search {
 	return &search{
 		rules: rules, independent: independent, steps: maxReachSteps,
-		classes: map[string]int{}, fieldSets: map[scope]uint16{}, at: map[spot][]int{},
+		classes: map[string]int{}, fieldSets: map[scope]uint32{}, at: map[spot][]int{},
 	}
 }
 
@@ -112,7 +112,8 @@ func (s *search) spotOf(r *guard.Rule) spot {
 		parts[i] = p.String()
 	}
 	slices.Sort(parts)
-	class := fmt.Sprintf("%q %d %q %d", parts, r.Policies[0].Algorithm, r.CostHeader, max(r.Cost, 1))
+	asked := r.Match.Domain != "" || len(r.Match.Descriptors) > 0 // Other rules see no query to a decision server.
+	class := fmt.Sprintf("%q %d %q %d %t", parts, r.Policies[0].Algorithm, r.CostHeader, max(r.Cost, 1), asked)
 	if s.classes[class] == 0 {
 		s.classes[class] = len(s.classes) + 1
 	}
@@ -148,7 +149,7 @@ func (s *search) amongScope(i int, own spot, at scope) int {
 	s.steps--
 	fields := own.conditions.fields()
 	for fieldSets := s.fieldSets[at]; fieldSets != 0; fieldSets &= fieldSets - 1 {
-		some := uint8(bits.TrailingZeros16(fieldSets))
+		some := uint8(bits.TrailingZeros32(fieldSets))
 		if some&^fields != 0 {
 			continue
 		}

@@ -75,8 +75,8 @@ func missOf(r *guard.Rule, req *headgate.Request, folds rule.Folds) miss {
 			m.reasons = append(m.reasons, headerReason(name, want))
 		}
 	}
-	if len(match.Descriptors) > 0 {
-		m.reasons = append(m.reasons, "it matches descriptors, which only decision requests have")
+	if len(match.Descriptors) > 0 || match.Domain != "" {
+		m.reasons = append(m.reasons, "it matches a domain or descriptors, which only decision requests have")
 	}
 	if len(m.reasons) == 0 {
 		m.reasons = append(m.reasons, "it matches every path except health checks and reflection of gRPC")
