@@ -150,7 +150,8 @@ type Decision struct {
 	Reason  Reason
 	// Limit is the most that the policy admits at once: Burst for buckets, Count for windows.
 	Limit int64
-	// Remaining is the number of units that the key may still take at the time At.
+	// Remaining is the number of units that the key may still take at the time At. For Deny,
+	// Remaining is the number before the attempt, also if the attempt was counted.
 	Remaining int64
 	// RetryAfter is, for Deny, the time until the same request can pass. For Wait, the
 	// field is the time until the departure. For Allow and Never, the field is 0.

@@ -93,6 +93,12 @@ type Policy struct {
 	// CountRejected also counts refused attempts. FixedWindow, SlidingLog and
 	// SlidingWindow use it. Ban always counts them and leaves CountRejected false.
 	CountRejected bool
+	// CountAll counts first and refuses when the count exceeds the limit. Only FixedWindow
+	// with CountRejected can use it. An attempt whose Cost is above the limit counts too,
+	// whatever the other Ops of its group say. A Cost of 0 counts nothing, and is refused while
+	// the count is above the limit. Counts stop at MaxUnits. Policies that differ in CountAll
+	// share one state, like other versions of a limit.
+	CountAll bool
 	// Named means that a client, not the configuration, chose the limit. Prepare then
 	// keeps a reserve free for the limits of the configuration. Policies that differ
 	// only in Named are equal.

@@ -16,6 +16,27 @@ const (
 	Peek
 	// Book takes units now or reserves a departure within the policy's MaxWait.
 	Book
+	// Refund gives Cost units back to the key's present state, without a receipt and
+	// whoever took them. It must be a group of its own.
+	//
+	// A fixed window gives back at most its count, and a token bucket at most what it needs to
+	// be full. A sliding window and a sliding log give back their newest units first. Without a
+	// state, and for units that have refilled or expired, a Refund does nothing. If units come
+	// back, all earlier receipts of the state return nothing from then on, so that no unit
+	// comes back twice.
+	//
+	// A Refund also does nothing where a Return could not be exact: to a token bucket with
+	// MaxWait while departures are booked ahead, to a sliding log while it has dropped refused
+	// attempts of its window, and under a bucket with a limit of 0.
+	//
+	// The Decision is Allow for WithinLimit, with the Remaining and the ResetAfter after the
+	// Refund, and an empty Receipt. For a leaky bucket and a Ban, Apply fails with
+	// ErrNotRefundable.
+	Refund
+	// TakeIfAll is Take, except in a group that is refused: an Op that passes alone then counts
+	// nothing, even if its policy counts refused attempts. The other Ops of its group must
+	// have the same Kind.
+	TakeIfAll
 )
 
 // Op is a query to a Store: count one request under one key against one policy.
@@ -66,8 +87,13 @@ type Store interface {
 	// each other.
 	//
 	// In a failed group, Ops with CountRejected still count the attempt, unless an Op of
-	// the group can Never pass. Ops of a Ban count in that case too. The receipts of a
-	// Ban are empty.
+	// the group can Never pass. Ops of a Ban and Ops with CountAll count in that case too.
+	// An Op of the Kind TakeIfAll counts only if it is refused itself. The receipts of a Ban
+	// are empty.
+	//
+	// A store that keeps the keys of a group on several servers decides a group of TakeIfAll in
+	// two rounds: it reads all keys, and then counts the Ops that must count. Units that other
+	// requests take in between can refuse the second round, which then takes nothing.
 	//
 	// Policies with the same algorithm and period share one state of a key and window,
 	// in any order. Used units stay used. A refusal or a Peek changes nothing for the
@@ -169,6 +195,15 @@ var (
 		"check the error of the constructor")
 	// ErrNotBookable means that Book was called for an algorithm without departures.
 	ErrNotBookable = errors.New("headgate: only token_bucket and leaky_bucket book departures: use Take")
+	// ErrNotRefundable means that Refund was called for a leaky bucket or a Ban.
+	ErrNotRefundable = errors.New("headgate: leaky_bucket and ban do not refund units: " +
+		"return a departure with its receipt, or lift a ban with Forget")
+	// ErrBadGroup means that a Refund shares its group with another Op, or that a group has Ops
+	// of TakeIfAll and of another Kind.
+	ErrBadGroup = errors.New("headgate: a Refund is a group of its own, and TakeIfAll shares a group only with TakeIfAll: " +
+		"give the Op another Group")
+	// ErrUnknownKind means that an Op has a Kind that does not exist.
+	ErrUnknownKind = errors.New("headgate: the Kind of an Op is unknown: use Take, Peek, Book, Refund or TakeIfAll")
 )
 
 // MaxUnits is the maximum of every Count, Burst and Cost: 2^53 - 1. Scripts with

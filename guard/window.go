@@ -180,7 +180,7 @@ func (s *counters) addWide(store headgate.Store, policy headgate.Policy) (headga
 // twice the Burst of a bucket, or twice the Count of a window. The versions share one state and keep
 // each other's receipts. Configurations use SettlePolicy to find what New and Reload would refuse.
 func SettlePolicy(policy headgate.Policy) headgate.Policy {
-	policy.CountRejected = false // A charge that does not fit is no attempt.
+	policy.CountRejected, policy.CountAll = false, false // A charge that does not fit is no attempt.
 	if policy.Algorithm <= headgate.LeakyBucket {
 		policy.Limit.Burst = 2 * limit.Room(policy)
 	} else {

@@ -2,6 +2,9 @@ package limit
 
 import "github.com/headgate/headgate"
 
+// attemptCeiling is the maximum of attempts. One attempt more than the largest Count bans.
+const attemptCeiling = headgate.MaxUnits + 1
+
 // banned reports whether a key with this number of counted attempts is banned.
 func (p *Plan) banned(attempts uint64) bool { return attempts > uint64(p.count) }
 
@@ -27,7 +30,7 @@ func (p *Plan) judgeBan(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	if p.banned(after.Units) {
 		d.Verdict, d.Reason, d.retry = headgate.Deny, headgate.Banned, end.Sub(now)
 	}
-	d.from.ns, d.to.part = int64(end), after.Units
+	d.from, d.to = span{int64(end), after.Units}, span{part: after.Units}
 }
 
 // count counts an attempt. The first attempt starts the window.
@@ -35,7 +38,7 @@ func (c *Cell) count(now headgate.Instant, cost int64) {
 	if c.Units == 0 {
 		c.Time = now
 	}
-	c.Units = min(c.Units+uint64(cost), countCeiling)
+	c.Units = min(c.Units+uint64(cost), attemptCeiling)
 }
 
 // rollBan ends a window that is over. If the clock has stepped back before the start of

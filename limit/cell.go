@@ -17,14 +17,15 @@ type Cell struct {
 	Time  headgate.Instant
 	Units uint64
 	// Returned counts the units returned to a bucket in this epoch, plus renewStep for each
-	// change of the epoch.
+	// change of the epoch. For a fixed window, Returned counts the refunds.
 	Returned uint32
 	// Policy is the policy of record: the policy of the last take. The store sets Policy after
 	// a take, and judges other policies of the same Family with JudgeOf.
 	Policy uint16
 	// Epoch identifies the receipts that are valid for this state. It changes when the cell is
 	// reused for another key, when a bucket gets another rate or a ban another policy of record,
-	// and when the state is moved back in time. A receipt of another epoch returns nothing.
+	// when units are refunded, and when the state is moved back in time. A receipt of another
+	// epoch returns nothing.
 	Epoch uint16
 }
 
@@ -52,8 +53,8 @@ type Draw struct {
 	cost     int64
 	retry    time.Duration
 	// For a bucket, from is the TAT before the draw, and to the TAT after it is taken. A
-	// refusal leaves to equal to from. For a fixed window and a ban, from is the end of the
-	// window, and to.part is the count.
+	// refusal leaves to equal to from. For a fixed window and a ban, from.ns is the end of the
+	// window, to.part is the count, and from.part is above 0 if the end resets units.
 	from, to span
 }
 

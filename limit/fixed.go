@@ -2,26 +2,29 @@ package limit
 
 import "github.com/headgate/headgate"
 
-// countCeiling is the maximum of counters: far above every Count, far below overflow.
-const countCeiling = 1 << 53
+// countCeiling is the maximum of the counters of windows. All stores count exactly up to it.
+const countCeiling = headgate.MaxUnits
 
 // judgeFixed counts in the window [kW, (k+1)W) that contains now.
 func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	d.now, d.at, d.cost = now, p.rollFixed(c, now), cost
-	d.epoch = c.Epoch
+	d.returned, d.epoch = c.Returned, c.Epoch
 	end := c.Time + headgate.Instant(p.per)
-	d.from.ns = int64(end)
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
 	used := min(int64(c.Units), p.count) // Counted refusals can exceed Count.
 	switch {
 	case cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
-	case used+cost > p.count:
+	case used+cost > p.count || p.Policy.CountAll && int64(c.Units) > p.count:
 		d.Verdict, d.Reason, d.retry = headgate.Deny, headgate.OverLimit, end.Sub(now)
 	default:
 		used += cost
 	}
-	d.to.part = uint64(used)
+	counted := uint64(used)
+	if p.Policy.CountAll {
+		counted = c.Units + uint64(cost) // The attempt counts, and so does a count above a limit of 0.
+	}
+	d.from, d.to = span{int64(end), counted}, span{part: uint64(used)}
 }
 
 // explainFixed writes the remaining units and the reset time of a window or a ban after the
@@ -33,7 +36,7 @@ func (p *Plan) explainFixed(d *Draw, decision *headgate.Decision) {
 		decision.Remaining = 0 // The ban comes from another version with a smaller count.
 	}
 	decision.ResetAfter = 0
-	if d.to.part > 0 {
+	if d.from.part > 0 {
 		decision.ResetAfter = headgate.Instant(d.from.ns).Sub(d.now)
 	}
 }
@@ -59,7 +62,7 @@ func (p *Plan) rollFixed(c *Cell, now headgate.Instant) headgate.Instant {
 }
 
 func (p *Plan) returnFixed(c *Cell, r *headgate.Receipt) bool {
-	if r.From < c.Time || r.From >= c.Time+headgate.Instant(p.per) {
+	if r.Returned != c.Returned || r.From < c.Time || r.From >= c.Time+headgate.Instant(p.per) {
 		return false
 	}
 	c.Units -= min(c.Units, uint64(r.Units()))

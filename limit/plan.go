@@ -106,6 +106,10 @@ func validate(p headgate.Policy) error {
 		return &PolicyError{"count", fmt.Sprintf("%d is out of range", l.Count), fmt.Sprintf("use 0 to %d", int64(headgate.MaxUnits))}
 	case l.Per < MinPer || l.Per > MaxPer:
 		return &PolicyError{"period", fmt.Sprintf("%s is out of range", l.Per), fmt.Sprintf("use %s to %dd", MinPer, MaxPer/(24*time.Hour))}
+	case p.CountAll && p.Algorithm != headgate.FixedWindow:
+		return &PolicyError{"count_all", "is not used by " + p.Algorithm.String(), "leave it out, or use fixed_window"}
+	case p.CountAll && !p.CountRejected:
+		return &PolicyError{"count_all", "counts refused attempts, and count_rejected is false", "set count_rejected too, or leave it out"}
 	case p.Algorithm != headgate.Ban && p.BanFor != 0:
 		return &PolicyError{"ban_for", "is not used by " + p.Algorithm.String(), "leave it out, or use ban"}
 	case p.Hold != 0 || p.Batch != 0:
@@ -229,9 +233,12 @@ func (p *Plan) InCell() bool {
 
 // CountsRefused reports whether a refused attempt is counted, also when another plan of the
 // request refused it. possible is false if any plan of the request refused with Never. A
-// ban counts such attempts too.
-func (p *Plan) CountsRefused(possible bool) bool {
-	return p.Policy.CountRejected && possible || p.Policy.Algorithm == headgate.Ban
+// ban, and a policy with CountAll, count such attempts too.
+func (p *Plan) CountsRefused(possible bool) bool { return CountsRefused(&p.Policy, possible) }
+
+// CountsRefused is Plan.CountsRefused for a policy.
+func CountsRefused(p *headgate.Policy, possible bool) bool {
+	return p.CountRejected && possible || p.CountAll || p.Algorithm == headgate.Ban
 }
 
 // Returnable reports whether taken units can be returned. The attempts of a ban cannot.

@@ -41,6 +41,10 @@ func policies() []headgate.Policy {
 				p.CountRejected = true
 			}
 			all = append(all, p)
+			if a == headgate.FixedWindow {
+				p.CountAll = true
+				all = append(all, p)
+			}
 		}
 	}
 	return all
@@ -94,8 +98,8 @@ func (w *written) Int64N(n int64) int64 {
 	return int64(b) % n
 }
 
-// play compares subject and twin over steps of traffic: takes, peeks, bookings, pauses,
-// returns and changes of the limit.
+// play compares subject and twin over steps of traffic: takes, peeks, bookings, refunds,
+// pauses, returns and changes of the limit.
 func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 	t.Helper()
 	s, w := newSubject(t, policy), twin.New(policy)
@@ -114,13 +118,14 @@ func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 		case what == 1 && changeable(policy):
 			policy.Limit.Count = max(1, policy.Limit.Count*(1+r.Int64N(4))/2)
 			policy.Limit.Count = min(policy.Limit.Count, 1<<30)
+			policy.CountAll = policy.CountRejected && policy.Algorithm == headgate.FixedWindow && r.Int64N(2) == 0
 			s.change(policy)
 			w.Change(policy, now)
 		default:
 			cost, mode := costOf(policy, r), modeOf(policy, what)
 			got, want := s.do(now, cost, mode), w.Do(now, cost, mode)
 			compare(t, step, policy, got, want)
-			if got.Verdict != headgate.Deny && mode != headgate.Peek {
+			if got.Verdict != headgate.Deny && mode != headgate.Peek && mode != headgate.Refund {
 				receipts = append(receipts, got.Receipt)
 				passed++
 			}
@@ -162,6 +167,11 @@ func costOf(p headgate.Policy, r script) int64 {
 		return 1 + r.Int64N(max(p.Limit.Count, 1)+1)
 	case 2:
 		return max(p.Limit.Count/3, 1)
+	case 3:
+		if p.CountAll {
+			return headgate.MaxUnits - r.Int64N(2)
+		}
+		return 1
 	default:
 		return 1
 	}
@@ -173,6 +183,8 @@ func modeOf(p headgate.Policy, what int64) headgate.OpKind {
 		return headgate.Peek
 	case what < 10 && p.MaxWait > 0:
 		return headgate.Book
+	case what > 17 && Accepts(p.Algorithm, headgate.Refund):
+		return headgate.Refund
 	default:
 		return headgate.Take
 	}

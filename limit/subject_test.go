@@ -16,6 +16,8 @@ type subject struct {
 	log     Log
 	rings   []*Windows
 	maxRing int
+	// refunds changes the epoch of a log or a sliding window.
+	refunds uint64
 }
 
 func newSubject(t *testing.T, policy headgate.Policy) *subject {
@@ -56,6 +58,9 @@ func (s *subject) ring(now headgate.Instant) *Windows {
 
 // do decides a request, and takes it if it passes or if refusals count.
 func (s *subject) do(now headgate.Instant, cost int64, mode headgate.OpKind) headgate.Decision {
+	if mode == headgate.Refund {
+		return s.refund(now, cost)
+	}
 	var d headgate.Decision
 	var draw Draw
 	switch s.plan.Policy.Algorithm {
@@ -87,7 +92,7 @@ func (s *subject) take(now headgate.Instant, d *headgate.Decision, draw *Draw) {
 		}
 		s.plan.TakeLog(&s.log, now, d)
 		s.maxRing = max(s.maxRing, s.log.Len)
-		d.Receipt.Place[1] = uint64(s.log.Moved)
+		d.Receipt.Place[1] = s.refunds<<16 | uint64(s.log.Moved)
 	case headgate.SlidingWindow:
 		for _, w := range s.rings {
 			if s.plan.Rings(w) {
@@ -96,7 +101,7 @@ func (s *subject) take(now headgate.Instant, d *headgate.Decision, draw *Draw) {
 				s.plan.ChargeWindows(w, d.At, d.Receipt.Cost)
 			}
 		}
-		d.Receipt.Place[1] = uint64(s.moved())
+		d.Receipt.Place[1] = s.refunds<<16 | uint64(s.moved())
 	default:
 		if s.plan.TakeOf(&s.cell, s.record, draw) {
 			s.record = s.plan
@@ -104,6 +109,29 @@ func (s *subject) take(now headgate.Instant, d *headgate.Decision, draw *Draw) {
 		s.plan.Receipt(draw, &d.Receipt)
 		d.Receipt.Place[1] = uint64(draw.Epoch())
 	}
+}
+
+// refund gives units back. A key without a ring has nothing to give back.
+func (s *subject) refund(now headgate.Instant, cost int64) headgate.Decision {
+	var d headgate.Decision
+	given := false
+	switch s.plan.Policy.Algorithm {
+	case headgate.SlidingLog:
+		given = s.plan.RefundLog(&s.log, now, cost, &d)
+	case headgate.SlidingWindow:
+		for _, w := range s.rings {
+			given = s.plan.RefundWindows(w, now, cost) || given
+		}
+		s.plan.JudgeRefund(s.ring(now), now, &d)
+	default:
+		var draw Draw
+		s.plan.RefundCell(&s.cell, s.record, now, cost, &draw)
+		s.plan.Explain(&draw, &d)
+	}
+	if given {
+		s.refunds++
+	}
+	return d
 }
 
 // moved returns the number of long steps back of all rings.
@@ -118,11 +146,11 @@ func (s *subject) moved() uint16 {
 func (s *subject) giveBack(r headgate.Receipt, now headgate.Instant) bool {
 	switch s.plan.Policy.Algorithm {
 	case headgate.SlidingLog:
-		return r.Place[1] == uint64(s.log.Moved) && s.plan.ReturnLog(&s.log, &r, now)
+		return r.Place[1] == s.refunds<<16|uint64(s.log.Moved) && s.plan.ReturnLog(&s.log, &r, now)
 	case headgate.SlidingWindow:
 		came := false
 		for _, w := range s.rings {
-			came = r.Place[1] == uint64(s.moved()) && s.plan.ReturnWindows(w, &r) || came
+			came = r.Place[1] == s.refunds<<16|uint64(s.moved()) && s.plan.ReturnWindows(w, &r) || came
 		}
 		return came
 	default:

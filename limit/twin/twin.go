@@ -24,7 +24,8 @@ type Answer struct {
 
 // Key is one key under one policy.
 type Key interface {
-	// Do decides cost at now, and counts it according to the policy and the mode.
+	// Do decides cost at now, and counts it according to the policy and the mode. Refund is not
+	// for a leaky bucket or a ban. Later, Return must not be called for earlier takes.
 	Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer
 	// Count counts an attempt that this key would have admitted, but another key refused.
 	Count(now headgate.Instant, cost int64)
@@ -108,6 +109,9 @@ func floor(r *big.Rat) int64 {
 }
 
 func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
+	if mode == headgate.Refund {
+		return b.refund(now, cost)
+	}
 	tokens := b.tokens(now)
 	after := new(big.Rat).Sub(tokens, rat(cost))
 	a := Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit}
@@ -182,6 +186,9 @@ type window struct {
 	policy  headgate.Policy
 	entries []entry
 	passed  []int // The entries of the takes that passed.
+	// dropped is the time of the newest unit that a log has dropped, because refused attempts
+	// exceeded its Count.
+	dropped headgate.Instant
 }
 
 type entry struct {
@@ -242,13 +249,17 @@ func (w *window) subWindow(t headgate.Instant) int64 {
 }
 
 func (w *window) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
+	if mode == headgate.Refund {
+		return w.refund(now, cost)
+	}
 	count := w.policy.Limit.Count
-	used := min(floor(w.used(now)), count)
+	counted := floor(w.used(now))
+	used := min(counted, count)
 	a := Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit}
 	switch {
 	case cost > count:
 		a = Answer{Verdict: headgate.Deny, Reason: headgate.Never}
-	case used+cost > count:
+	case used+cost > count || w.policy.CountAll && counted > count:
 		a = Answer{Verdict: headgate.Deny, Reason: headgate.OverLimit}
 	default:
 		a.Remaining = count - used - cost
@@ -256,8 +267,8 @@ func (w *window) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answ
 	if a.Verdict == headgate.Deny {
 		a.Remaining = max(0, count-used)
 	}
-	counted := a.Verdict == headgate.Allow || w.policy.CountRejected && a.Reason != headgate.Never
-	if mode != headgate.Peek && counted {
+	counts := a.Verdict == headgate.Allow || w.policy.CountRejected && a.Reason != headgate.Never || w.policy.CountAll
+	if mode != headgate.Peek && counts {
 		if a.Verdict == headgate.Allow {
 			w.passed = append(w.passed, len(w.entries))
 		}
@@ -266,9 +277,15 @@ func (w *window) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answ
 	return a
 }
 
-// Count counts an attempt.
+// Count counts an attempt. A fixed window counts up to MaxUnits.
 func (w *window) Count(now headgate.Instant, cost int64) {
+	if w.policy.Algorithm == headgate.FixedWindow {
+		cost = min(cost, headgate.MaxUnits-floor(w.used(now)))
+	}
 	w.entries = append(w.entries, entry{now, cost, w.subWindow(now)})
+	if w.policy.Algorithm == headgate.SlidingLog && cost > 0 {
+		w.drop(now)
+	}
 }
 
 func (w *window) Return(n int) { w.entries[w.passed[n]].units = 0 }

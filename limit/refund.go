@@ -1,0 +1,114 @@
+package limit
+
+import "github.com/headgate/headgate"
+
+// RefundCell gives cost units back to the cell, whose policy of record belongs to the plan of,
+// and decides the Refund into d. It reports whether any units came back. Earlier receipts of
+// the cell then return nothing. The policy of record stays. The plan must accept a Refund.
+func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64, d *Draw) bool {
+	p.JudgeOf(c, of, now, 0, headgate.Peek, d)
+	given := false
+	if p.Policy.Algorithm == headgate.FixedWindow {
+		given = c.refundFixed(cost)
+	} else if !p.Blocks() && !p.bookedAhead(d) {
+		given = of.refundBucket(c, now, cost)
+	}
+	if given {
+		p.JudgeOf(c, of, now, 0, headgate.Peek, d)
+	}
+	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
+	return given
+}
+
+// refundFixed gives units back to a window that contains now. The epoch and Returned change
+// together, so that 2^32 refunds have other receipts.
+func (c *Cell) refundFixed(cost int64) bool {
+	units := min(c.Units, uint64(cost))
+	if units == 0 {
+		return false
+	}
+	c.Units -= units
+	c.Epoch++
+	c.Returned++
+	return true
+}
+
+// bookedAhead reports whether departures are booked beyond the TAT of an empty bucket. Refunded
+// units would be given out again at these departures.
+func (p *Plan) bookedAhead(d *Draw) bool {
+	edge := span{int64(d.now) + p.refill.ns, p.refill.part}
+	return p.Policy.MaxWait > 0 && d.from.after(edge)
+}
+
+// refundBucket moves the TAT back by cost intervals, but not before now. p is the plan of the
+// policy of record, which has judged the cell at now.
+func (p *Plan) refundBucket(c *Cell, now headgate.Instant, cost int64) bool {
+	tat := span{int64(c.Time), c.Units}
+	if cost == 0 || p.Blocks() || !tat.after(span{int64(now), 0}) {
+		return false
+	}
+	owed := tat.sub(span{int64(now), 0}, p.den)
+	if units, _ := p.unitsIn(owed); cost > units {
+		tat = span{int64(now), 0}
+	} else {
+		tat = tat.sub(p.spanOf(cost), p.den)
+	}
+	c.Time, c.Units = headgate.Instant(tat.ns), tat.part
+	c.renew()
+	return true
+}
+
+// RefundLog removes the newest cost units from the log, and decides the Refund into d. It
+// reports whether any units were removed. The store then changes the epoch of the state. As
+// ReturnLog, it removes nothing while trimmed units would still count.
+func (p *Plan) RefundLog(l *Log, now headgate.Instant, cost int64, d *headgate.Decision) bool {
+	at := p.expire(l, now)
+	before := l.Units
+	if l.Trimmed == 0 || l.Trimmed <= at-headgate.Instant(p.per) {
+		l.dropNewest(cost)
+	}
+	p.JudgeLog(l, now, 0, d)
+	settleRefund(d)
+	return l.Units < before
+}
+
+// dropNewest removes up to n units, newest first.
+func (l *Log) dropNewest(n int64) {
+	for n > 0 && l.Len > 0 {
+		newest := l.slot(l.Len - 1)
+		units := min(l.Ring[newest+1], n)
+		l.Ring[newest+1] -= units
+		l.Units -= units
+		n -= units
+		if l.Ring[newest+1] == 0 {
+			l.Len--
+		}
+	}
+}
+
+// RefundWindows removes up to cost units from a ring with any N, from the newest sub-window on.
+// It reports whether any units were removed. The store then changes the epoch of the state.
+// JudgeRefund decides the Refund afterwards.
+func (p *Plan) RefundWindows(w *Windows, now headgate.Instant, cost int64) bool {
+	p.gridOf(w).advance(w, now)
+	n := int64(len(w.Counters))
+	left := cost
+	for k := w.Newest + n; k > w.Newest && left > 0; k-- {
+		units := min(*w.at(k), left)
+		*w.at(k) -= units
+		w.Total -= units
+		left -= units
+	}
+	return left < cost
+}
+
+// JudgeRefund decides a Refund into d, after RefundWindows of all rings.
+func (p *Plan) JudgeRefund(w *Windows, now headgate.Instant, d *headgate.Decision) {
+	p.JudgeWindows(w, now, 0, d)
+	settleRefund(d)
+}
+
+// settleRefund turns the decision on a cost of 0 into that on a Refund.
+func settleRefund(d *headgate.Decision) {
+	d.Verdict, d.Reason, d.RetryAfter, d.Receipt = headgate.Allow, headgate.WithinLimit, 0, headgate.Receipt{}
+}
