@@ -26,7 +26,7 @@
 //  1. The library imports only internal/store/ of internal/, and no generated types.
 //     Only its leaves import other modules: config/, store/redis/, store/memcached/,
 //     store/open/, report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
-//     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages limit/, share/,
+//     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages limit/, rule/domain/, share/,
 //     fairshare/, pace/schedule/ and pace/feedback/ do no I/O, start no goroutine and
 //     read no clock: time is an argument.
 //  2. Only files named convert.go convert generated types.

@@ -20,7 +20,7 @@ type Request struct {
 	Cookie Values
 	// Domain is the domain of a request to a decision server. Descriptors are its entries, in
 	// their order. Other protocols leave both out.
-	Domain string
+	Domain      string
 	Descriptors Descriptors
 	// Subject is the subject of the verified TLS client certificate, in the form of
 	// RFC 2253. Subject is empty without such a certificate.

@@ -1,6 +1,9 @@
 package guard
 
-import "github.com/headgate/headgate"
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule/domain"
+)
 
 // Domain is the tree of limits for one domain of a decision server. A request to such a server
 // names a domain and lists descriptors, and each descriptor is decided on its own.
@@ -11,6 +14,35 @@ type Domain struct {
 	Fallback Fallback
 	// Descriptors are the first level of the tree, in the order of the file.
 	Descriptors []Descriptor
+}
+
+// Index returns the index of the domain's tree. The Leaf of a match is the position of its limit in
+// leaves, which has the leaves in the order of the file. The error is that of domain.Build.
+func (d *Domain) Index() (x *domain.Index, leaves []*Leaf, err error) {
+	x, err = domain.Build(nodesOf(d.Descriptors, &leaves, 0))
+	return x, leaves, err
+}
+
+// nodesOf converts one level of a tree and the levels below. It adds the leaves of these levels.
+func nodesOf(descriptors []Descriptor, leaves *[]*Leaf, depth int) []domain.Node {
+	if depth > domain.MaxDepth || len(descriptors) == 0 { // Build refuses a tree of that depth.
+		return nil
+	}
+	nodes := make([]domain.Node, len(descriptors))
+	for i := range descriptors {
+		d := &descriptors[i]
+		leaf := domain.NoLeaf
+		if d.Leaf != nil {
+			leaf = len(*leaves)
+			*leaves = append(*leaves, d.Leaf)
+		}
+		nodes[i] = domain.Node{
+			Key: d.Key, Value: d.Value, ShareThreshold: d.ShareThreshold, Leaf: leaf,
+			DetailedMetric: d.DetailedMetric, ValueToMetric: d.ValueToMetric,
+			Nodes: nodesOf(d.Descriptors, leaves, depth+1),
+		}
+	}
+	return nodes
 }
 
 // Descriptor is a node of the tree. It decides descriptors of a request that have one entry for
