@@ -2,22 +2,26 @@ package limit
 
 import "github.com/headgate/headgate"
 
-// RefundCell gives cost units back to the cell, whose policy of record belongs to the plan of,
-// and decides the Refund into d. It reports whether any units came back. Earlier receipts of
-// the cell then return nothing. The policy of record stays. The plan must accept a Refund.
-func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64, d *Draw) bool {
-	p.JudgeOf(c, of, now, 0, headgate.Peek, d)
-	given := false
-	if p.Policy.Algorithm == headgate.FixedWindow {
-		given = c.refundFixed(cost)
-	} else if !p.Blocks() && !p.bookedAhead(d) {
-		given = of.refundBucket(c, now, cost)
+// RefundCell gives cost units back to the cell, whose policy of record belongs to the plan of.
+// It reports whether any units came back. Earlier receipts of the cell then return nothing. The
+// policy of record stays. The plan must accept a Refund. A Peek of cost 0 and SettleRefund give
+// the Decision.
+func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64) bool {
+	var d Draw
+	p.JudgeOf(c, of, now, 0, headgate.Peek, &d)
+	switch {
+	case p.Policy.Algorithm == headgate.FixedWindow:
+		return c.refundFixed(cost)
+	case p.Blocks() || p.bookedAhead(&d):
+		return false
+	default:
+		return of.refundBucket(c, now, cost)
 	}
-	if given {
-		p.JudgeOf(c, of, now, 0, headgate.Peek, d)
-	}
-	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
-	return given
+}
+
+// SettleRefund turns the decision on a Peek of cost 0 into that on a Refund.
+func SettleRefund(d *headgate.Decision) {
+	d.Verdict, d.Reason, d.RetryAfter, d.Receipt = headgate.Allow, headgate.WithinLimit, 0, headgate.Receipt{}
 }
 
 // refundFixed gives units back to a window that contains now. The epoch and Returned change
@@ -58,17 +62,15 @@ func (p *Plan) refundBucket(c *Cell, now headgate.Instant, cost int64) bool {
 	return true
 }
 
-// RefundLog removes the newest cost units from the log, and decides the Refund into d. It
-// reports whether any units were removed. The store then changes the epoch of the state. As
-// ReturnLog, it removes nothing while trimmed units would still count.
-func (p *Plan) RefundLog(l *Log, now headgate.Instant, cost int64, d *headgate.Decision) bool {
+// RefundLog removes the newest cost units from the log, and reports whether any units were
+// removed. The store then changes the epoch of the state. As ReturnLog, it removes nothing while
+// trimmed units would still count.
+func (p *Plan) RefundLog(l *Log, now headgate.Instant, cost int64) bool {
 	at := p.expire(l, now)
 	before := l.Units
 	if l.Trimmed == 0 || l.Trimmed <= at-headgate.Instant(p.per) {
 		l.dropNewest(cost)
 	}
-	p.JudgeLog(l, now, 0, d)
-	settleRefund(d)
 	return l.Units < before
 }
 
@@ -88,7 +90,6 @@ func (l *Log) dropNewest(n int64) {
 
 // RefundWindows removes up to cost units from a ring with any N, from the newest sub-window on.
 // It reports whether any units were removed. The store then changes the epoch of the state.
-// JudgeRefund decides the Refund afterwards.
 func (p *Plan) RefundWindows(w *Windows, now headgate.Instant, cost int64) bool {
 	p.gridOf(w).advance(w, now)
 	n := int64(len(w.Counters))
@@ -100,15 +101,4 @@ func (p *Plan) RefundWindows(w *Windows, now headgate.Instant, cost int64) bool 
 		left -= units
 	}
 	return left < cost
-}
-
-// JudgeRefund decides a Refund into d, after RefundWindows of all rings.
-func (p *Plan) JudgeRefund(w *Windows, now headgate.Instant, d *headgate.Decision) {
-	p.JudgeWindows(w, now, 0, d)
-	settleRefund(d)
-}
-
-// settleRefund turns the decision on a cost of 0 into that on a Refund.
-func settleRefund(d *headgate.Decision) {
-	d.Verdict, d.Reason, d.RetryAfter, d.Receipt = headgate.Allow, headgate.WithinLimit, 0, headgate.Receipt{}
 }

@@ -117,20 +117,23 @@ func (s *subject) refund(now headgate.Instant, cost int64) headgate.Decision {
 	given := false
 	switch s.plan.Policy.Algorithm {
 	case headgate.SlidingLog:
-		given = s.plan.RefundLog(&s.log, now, cost, &d)
+		given = s.plan.RefundLog(&s.log, now, cost)
+		s.plan.JudgeLog(&s.log, now, 0, &d)
 	case headgate.SlidingWindow:
 		for _, w := range s.rings {
 			given = s.plan.RefundWindows(w, now, cost) || given
 		}
-		s.plan.JudgeRefund(s.ring(now), now, &d)
+		s.plan.JudgeWindows(s.ring(now), now, 0, &d)
 	default:
 		var draw Draw
-		s.plan.RefundCell(&s.cell, s.record, now, cost, &draw)
+		s.plan.RefundCell(&s.cell, s.record, now, cost)
+		s.plan.JudgeOf(&s.cell, s.record, now, 0, headgate.Peek, &draw)
 		s.plan.Explain(&draw, &d)
 	}
 	if given {
 		s.refunds++
 	}
+	SettleRefund(&d)
 	return d
 }
 

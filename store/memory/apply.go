@@ -34,6 +34,9 @@ func undecided(decisions []headgate.Decision) {
 }
 
 func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
+	if err := s.checkKinds(ops); err != nil {
+		return err
+	}
 	for len(ops) > 0 {
 		var err error
 		n := single(ops)
@@ -66,11 +69,11 @@ func single(ops []headgate.Op) int {
 // fits reports whether an Op is valid for its policy; fault gives the error. fits does not
 // check the id: that needs the lock of the shard (Names).
 func fits(of *policy, cost int64, mode headgate.OpKind) bool {
-	return of != nil && uint64(cost) <= headgate.MaxUnits && (mode != headgate.Book || of.Plan.Policy.Algorithm <= headgate.LeakyBucket)
+	return of != nil && uint64(cost) <= headgate.MaxUnits && (mode == headgate.Take || limit.Accepts(of.Plan.Policy.Algorithm, mode))
 }
 
 // fault is the error of an Op that is invalid for its policy.
-func (s *Store) fault(of *policy, id headgate.PolicyID, cost int64) error {
+func (s *Store) fault(of *policy, id headgate.PolicyID, cost int64, mode headgate.OpKind) error {
 	switch {
 	case !s.made():
 		return headgate.ErrNotMade
@@ -79,7 +82,7 @@ func (s *Store) fault(of *policy, id headgate.PolicyID, cost int64) error {
 	case cost < 0 || cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	default:
-		return headgate.ErrNotBookable
+		return limit.CheckKind(of.Plan.Policy.Algorithm, mode)
 	}
 }
 
@@ -89,7 +92,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	of := s.policy(op.Policy)
 	if !fits(of, op.Cost, op.Kind) {
 		*d = headgate.Undecided()
-		return s.fault(of, op.Policy, op.Cost)
+		return s.fault(of, op.Policy, op.Cost, op.Kind)
 	}
 	plan := &of.Plan
 	at := s.table.spotOf(s.hash(op.Key), op.Window)
@@ -113,7 +116,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 				runtime.KeepAlive(s)
 				return nil
 			}
-		} else if op.Kind != headgate.Peek && plan.InCell() {
+		} else if takes(op.Kind) && plan.InCell() {
 			draw(of, p, sh, now, op.Cost, op.Kind, d)
 			runtime.KeepAlive(s)
 			return nil
@@ -124,6 +127,9 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	runtime.KeepAlive(s)
 	return nil
 }
+
+// takes reports whether an Op of this Kind, alone in its group, counts units.
+func takes(mode headgate.OpKind) bool { return mode != headgate.Peek && mode != headgate.Refund }
 
 // step is the fast path of a known key with a Whole bucket: its TAT is a whole number of
 // nanoseconds. The caller holds the lock of the shard. When step reports true, it has
@@ -180,6 +186,10 @@ func draw(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, mod
 
 // decide decides one Op that is a group of its own, under the lock of its shard.
 func (s *Store) decide(t *turn, d *headgate.Decision) {
+	if t.mode == headgate.Refund {
+		s.refund(t, d)
+		return
+	}
 	if t.place == nil {
 		if t.mode == headgate.Peek {
 			s.peekVoid(t, d)
@@ -234,6 +244,9 @@ func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
 		sh.nonce++
 		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = sh.nonce, t.at.tag, t.id
 		d.Receipt.Place[1] = uint64(t.place.cell.Epoch)
+		if !t.plan.InCell() {
+			d.Receipt.Returned = t.place.cell.Returned
+		}
 	default:
 		if passes || t.plan.CountsRefused(countable && d.Reason != headgate.Never) {
 			s.take(t, d)
@@ -274,7 +287,7 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 		op := &ops[i]
 		of := s.policy(op.Policy)
 		if !fits(of, op.Cost, op.Kind) {
-			return s.fault(of, op.Policy, op.Cost)
+			return s.fault(of, op.Policy, op.Cost, op.Kind)
 		}
 		at := s.table.spotOf(s.hash(op.Key), op.Window)
 		s.table.touch(at)
@@ -372,13 +385,13 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 }
 
 // stayBehind completes an Op that passes alone, in a group that is refused. The attempt is
-// counted if the policy counts refused attempts. Remaining and ResetAfter are those
-// without the Op.
+// counted if the policy counts refused attempts, and the Kind is not TakeIfAll. Remaining and
+// ResetAfter are those without the Op.
 func (s *Store) stayBehind(t *turn, countable bool, d *headgate.Decision) {
 	if d.Reason == headgate.StoreFull {
 		return
 	}
-	if t.mode != headgate.Peek && t.plan.CountsRefused(countable) {
+	if t.mode != headgate.Peek && t.mode != headgate.TakeIfAll && t.plan.CountsRefused(countable) {
 		s.take(t, d)
 	}
 	t.cost, t.mode = 0, headgate.Peek

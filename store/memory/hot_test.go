@@ -3,6 +3,7 @@ package memory_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/testkit/race"
+	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
 )
@@ -24,10 +26,12 @@ func every(l headgate.Limit) []headgate.Policy {
 		}
 		all = append(all, p)
 	}
+	all = append(all, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: l, CountRejected: true, CountAll: true})
 	return append(all, headgate.Policy{Algorithm: headgate.Ban, Limit: l, BanFor: l.Per / 4})
 }
 
-// TestHotPathAllocatesNothing: Take, Peek, TakeMany, groups and Forget, for every algorithm.
+// TestHotPathAllocatesNothing: Take, Peek, Refund, TakeMany, groups and Forget, for every
+// algorithm.
 func TestHotPathAllocatesNothing(t *testing.T) {
 	s, err := memory.New(memory.Config{MaxMemory: 8 << 20})
 	if err != nil {
@@ -40,6 +44,14 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 		ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, {Key: "l", Policy: id, Cost: 1, Window: 1}}
 		peek := headgate.Op{Key: "k", Policy: id, Cost: 1, Kind: headgate.Peek}
 		never := headgate.Op{Key: "never seen", Policy: id, Cost: 1, Kind: headgate.Peek}
+		all := slices.Clone(ops)
+		all[0].Kind, all[1].Kind = headgate.TakeIfAll, headgate.TakeIfAll
+		refund := func(op *headgate.Op) error {
+			if !limit.Accepts(p.Algorithm, headgate.Refund) {
+				return nil
+			}
+			return s.Take(&headgate.Op{Key: op.Key, Policy: id, Cost: 1, Kind: headgate.Refund}, &d[0])
+		}
 		for name, call := range map[string]func() error{
 			"Take":          func() error { return s.Take(&ops[0], &d[0]) },
 			"Peek":          func() error { return s.Take(&peek, &d[0]) },
@@ -47,12 +59,15 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 			"TakeMany":      func() error { return s.TakeMany(many, id, 1, d) },
 			"Apply":         func() error { return s.Apply(t.Context(), ops, d) },
 			"Forget":        func() error { return s.Forget(t.Context(), ops) },
+			"TakeIfAll":     func() error { return s.Apply(t.Context(), all, d) },
+			"Refund":        func() error { return refund(&ops[0]) },
+			"Refund, new":   func() error { return refund(&never) },
 		} {
 			if err := call(); err != nil {
 				t.Fatal(err)
 			}
 			n := testing.AllocsPerRun(200, func() { _ = call() })
-			if race.On && name == "Apply" {
+			if race.On && (name == "Apply" || name == "TakeIfAll") {
 				continue // The working memory of a group comes from a sync.Pool.
 			}
 			if n != 0 {

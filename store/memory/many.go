@@ -22,7 +22,7 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 	of, all := s.policy(id), decisions[:len(keys)]
 	if !fits(of, cost, headgate.Take) {
 		undecided(all)
-		return s.fault(of, id, cost)
+		return s.fault(of, id, cost, headgate.Take)
 	}
 	var spots [batch]spot
 	for len(keys) > 0 {
@@ -55,7 +55,7 @@ func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error 
 		op := &ops[i]
 		of := s.policy(op.Policy)
 		if !fits(of, op.Cost, op.Kind) {
-			return s.fault(of, op.Policy, op.Cost)
+			return s.fault(of, op.Policy, op.Cost, op.Kind)
 		}
 		policies[i], spots[i] = of, s.table.spotOf(s.hash(op.Key), op.Window)
 		s.table.touch(spots[i])
@@ -88,7 +88,7 @@ func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched headgate.In
 		return true
 	}
 	now := s.clock.Now()
-	if known && op.Kind != headgate.Peek && plan.InCell() {
+	if known && takes(op.Kind) && plan.InCell() {
 		draw(of, p, sh, now, op.Cost, op.Kind, d)
 		return true
 	}

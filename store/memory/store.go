@@ -182,8 +182,13 @@ func (s *Store) takenFrom(at spot, r *headgate.Receipt) *place {
 	if of == nil {
 		return nil
 	}
-	if p := s.find(at, r.Policy, &of.Plan); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
+	p := s.find(at, r.Policy, &of.Plan)
+	switch {
+	case p == nil || uint64(p.cell.Epoch) != r.Place[1]:
+		return nil
+	case !of.Plan.InCell() && p.cell.Returned != r.Returned:
+		return nil // Units were refunded since.
+	default:
 		return p
 	}
-	return nil
 }

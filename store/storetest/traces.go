@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/limit/twin"
 )
 
@@ -33,6 +34,10 @@ func (m *model) key(op headgate.Op) twin.Key {
 // group decides the Ops of one group.
 func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 	answers := make([]twin.Answer, len(ops))
+	if ops[0].Kind == headgate.Refund { // A group of its own.
+		answers[0] = m.key(ops[0]).Do(now, ops[0].Cost, headgate.Refund)
+		return answers
+	}
 	passes, countable := true, true
 	for i, op := range ops {
 		mode := headgate.Peek
@@ -42,7 +47,7 @@ func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 	}
 	for i, op := range ops {
 		p := m.policies[op.Policy]
-		counts := op.Kind != headgate.Peek && (p.CountRejected && countable || p.Algorithm == headgate.Ban)
+		counts := op.Kind != headgate.Peek && (p.CountRejected && countable || p.CountAll || p.Algorithm == headgate.Ban)
 		switch {
 		case passes:
 			answers[i] = m.key(op).Do(now, op.Cost, op.Kind)
@@ -50,7 +55,7 @@ func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 			answers[i] = m.key(op).Do(now, op.Cost, op.Kind)
 		case answers[i].Verdict != headgate.Deny:
 			// The Op passed and was not taken: Remaining is what is left then.
-			if counts {
+			if counts && op.Kind != headgate.TakeIfAll {
 				m.key(op).Count(now, op.Cost)
 			}
 			without := m.key(op).Do(now, 0, headgate.Peek)
@@ -60,7 +65,7 @@ func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 	return answers
 }
 
-// testTraces runs random traffic of several keys, windows and groups.
+// testTraces runs random traffic of several keys, windows, groups and kinds.
 func (s *suite) testTraces(t *testing.T) {
 	for _, set := range s.ruleSets() {
 		t.Run(set.name, func(t *testing.T) {
@@ -91,6 +96,11 @@ func (s *suite) ruleSets() []ruleSet {
 			counted := p
 			counted.CountRejected = true
 			sets = append(sets, ruleSet{name + " counting refused attempts", []headgate.Policy{counted, long}})
+			if p.Algorithm == headgate.FixedWindow {
+				all, plain := counted, odd
+				all.CountAll, plain.CountRejected = true, true
+				sets = append(sets, ruleSet{name + " counting all attempts", []headgate.Policy{all, plain, long}})
+			}
 		}
 		mixed = append(mixed, odd)
 	}
@@ -114,9 +124,9 @@ func (s *suite) playTrace(t *testing.T, policies []headgate.Policy, seed uint64)
 	for step := range 120 {
 		b.clock.Advance(microseconds(r))
 		var ops []headgate.Op
-		mode := headgate.Take
-		if r.IntN(8) == 0 {
-			mode = headgate.Peek
+		mode := []headgate.OpKind{headgate.Peek, headgate.TakeIfAll, headgate.TakeIfAll, headgate.Refund}[r.IntN(4)]
+		if r.IntN(2) == 0 {
+			mode = headgate.Take
 		}
 		cost := []int64{1, 1, 1, 2, 0, 6}[r.IntN(6)]
 		for k := range 1 + r.IntN(2) { // One rule, or two rules in one group.
@@ -124,6 +134,13 @@ func (s *suite) playTrace(t *testing.T, policies []headgate.Policy, seed uint64)
 			for w, id := range ids {
 				ops = append(ops, headgate.Op{Key: key, Policy: id, Window: uint8(w), Cost: cost, Kind: mode})
 			}
+		}
+		if mode == headgate.Refund {
+			op := ops[r.IntN(len(ops))]
+			if !limit.Accepts(m.policies[op.Policy].Algorithm, mode) {
+				continue
+			}
+			ops = []headgate.Op{op}
 		}
 		got, want := b.apply(ops...), m.group(b.clock.Now(), ops)
 		for i := range got {

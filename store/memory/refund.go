@@ -1,0 +1,80 @@
+package memory
+
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// checkKinds gives the error of an Op or a group with a Kind that is not possible there, before
+// any group is decided.
+func (s *Store) checkKinds(ops []headgate.Op) error {
+	for from := 0; from < len(ops); {
+		to, special := from+1, ops[from].Kind > headgate.Book
+		for to < len(ops) && ops[to].Group == ops[from].Group {
+			special = special || ops[to].Kind > headgate.Book
+			to++
+		}
+		if special {
+			if err := s.checkGroup(ops[from:to]); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+func (s *Store) checkGroup(group []headgate.Op) error {
+	for i := range group {
+		op := &group[i]
+		if of := s.policy(op.Policy); !fits(of, op.Cost, op.Kind) || !of.Names(op.Policy) {
+			return s.fault(of, op.Policy, op.Cost, op.Kind)
+		}
+	}
+	return limit.CheckGroup(group)
+}
+
+// refund decides a Refund, under the lock of its shard. A key without a place gets none.
+//
+// The epoch of a log or a sliding window changes together with Returned, so that 2^32 refunds
+// have other receipts. package limit does the same for a cell.
+func (s *Store) refund(t *turn, d *headgate.Decision) {
+	none := place{cell: limit.Cell{Policy: uint16(t.id)}}
+	alone := *t // A copy on the stack may point at a place on the stack.
+	if alone.place == nil {
+		alone.place = &none
+	}
+	p := alone.place
+	if s.giveUnits(&alone) && !t.plan.InCell() {
+		p.cell.Epoch++
+		p.cell.Returned++
+	}
+	if !t.plan.InCell() {
+		p.cell.Time = s.blockFreeAt(s.planOf(p), p)
+	}
+	alone.cost, alone.mode = 0, headgate.Peek
+	s.judge(&alone, d)
+	limit.SettleRefund(d)
+}
+
+// giveUnits gives the cost of the turn back, and reports whether any units came back.
+func (s *Store) giveUnits(t *turn) bool {
+	p := t.place
+	switch t.plan.Policy.Algorithm {
+	case headgate.SlidingLog:
+		log := s.openLog(p)
+		given := t.plan.RefundLog(&log, t.now, t.cost)
+		s.closeLog(p, &log)
+		return given
+	case headgate.SlidingWindow:
+		given := false
+		for at, n := s.nextRing(p, 0); n > 0; at, n = s.nextRing(p, at) {
+			w := s.openRing(p, at, n)
+			given = t.plan.RefundWindows(&w, t.now, t.cost) || given
+			s.closeRing(p, at, &w)
+		}
+		return given
+	default:
+		return t.plan.RefundCell(&p.cell, s.planOf(p), t.now, t.cost)
+	}
+}

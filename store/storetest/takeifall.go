@@ -1,0 +1,77 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// testTakeIfAll: in a refused group, an Op that passes alone counts nothing. A refused Op counts
+// if its policy counts refused attempts.
+func (s *suite) testTakeIfAll(t *testing.T) {
+	s.each(t, headgate.Limit{Count: 4, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
+		op := func(key string, cost int64) headgate.Op {
+			return headgate.Op{Key: key, Policy: id, Cost: cost, Kind: headgate.TakeIfAll}
+		}
+		passed := b.apply(op("free", 1), op("late", 2))
+		b.wantRemaining("a group that passes", "free", id, 3)
+		b.wantRemaining("its other Op", "late", id, 2)
+		b.giveBack(passed[0].Receipt, passed[1].Receipt)
+		b.wantRemaining("after the return", "late", id, 4)
+		b.take("full", id, 4)
+		for range 2 {
+			ds := b.apply(op("free", 1), op("full", 1), op("late", 1))
+			b.wantReason("the Op without capacity", ds[1], excess(p))
+			for _, i := range []int{0, 2} {
+				if ds[i].Verdict != headgate.Allow || !ds[i].Receipt.Empty() || ds[i].Remaining != 4 {
+					b.t.Errorf("op %d passes alone: got %v, receipt %+v, %d remaining", i, ds[i].Verdict, ds[i].Receipt, ds[i].Remaining)
+				}
+			}
+		}
+		b.wantRemaining("a refused group", "free", id, 4)
+		b.wantReason("a group of one", b.apply(op("free", 4))[0], headgate.WithinLimit)
+		b.wantRemaining("a group of one", "free", id, 0)
+	})
+	for _, p := range s.offered(headgate.Limit{Count: 4, Per: time.Minute}) {
+		if p.Algorithm == headgate.FixedWindow || p.Algorithm == headgate.SlidingWindow {
+			t.Run(p.Algorithm.String()+" counting refused attempts", func(t *testing.T) { countsRefusedOnly(s.bench(t), p) })
+		}
+	}
+}
+
+// countsRefusedOnly checks the counts of a refused group under a version with a larger Count.
+func countsRefusedOnly(b *bench, p headgate.Policy) {
+	p.CountRejected = true
+	id := b.prepare(p)
+	wide, all := p, p
+	wide.Limit.Count = 100
+	look := b.prepare(wide)
+	op := func(key string, cost int64) headgate.Op {
+		return headgate.Op{Key: key, Policy: id, Cost: cost, Kind: headgate.TakeIfAll}
+	}
+	b.take("x", id, 3)
+	b.take("y", id, 2)
+	d := b.apply(op("x", 2), op("free", 2), op("y", 3))
+	b.wantReason("the Op that passes", d[1], headgate.WithinLimit)
+	if d[0].Remaining != 1 || d[1].Remaining != 4 || d[2].Remaining != 2 {
+		b.t.Errorf("%d, %d and %d remain, want 1, 4 and 2", d[0].Remaining, d[1].Remaining, d[2].Remaining)
+	}
+	b.wantRemaining("a refused Op", "x", look, 95)
+	b.wantRemaining("the Op that passes", "free", look, 100)
+	b.wantRemaining("another refused Op", "y", look, 95)
+	b.apply(op("x", 2), op("free", 5))
+	b.wantRemaining("a refused Op beside one that can never pass", "x", look, 95)
+	b.wantRemaining("an Op that can never pass", "free", look, 100)
+	b.apply(op("x", 2))
+	b.wantRemaining("a refused group of one", "x", look, 93)
+	if p.Algorithm != headgate.FixedWindow {
+		return
+	}
+	all.CountAll = true
+	counts := b.prepare(all)
+	b.apply(headgate.Op{Key: "x", Policy: counts, Cost: 9, Kind: headgate.TakeIfAll}, op("free", 1), op("y", 9))
+	b.wantRemaining("an Op with CountAll that can never pass", "x", look, 84)
+	b.wantRemaining("an Op that can never pass, without CountAll", "y", look, 95)
+	b.wantRemaining("an Op that passes beside them", "free", look, 100)
+}
