@@ -25,8 +25,13 @@ type Request struct {
 	// Subject is the subject of the verified TLS client certificate, in the form of
 	// RFC 2253. Subject is empty without such a certificate.
 	Subject string
-	// Cost is in units. 0 means unspecified: the rules then set the cost.
+	// Cost is in units. With the Kind Take, 0 means unspecified: the rules then set the cost.
 	Cost int64
+	// Kind is what the request does with its limits, and Sent is a limit that replaces the one of
+	// its domain's tree. Only requests to a decision server have them: see
+	// guard.DecideDescriptors.
+	Kind OpKind
+	Sent Limit
 
 	// A rule.Identity derives the following fields from the fields above, if a rule
 	// reads them.

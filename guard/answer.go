@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/rule/domain"
 )
 
 // Result is the decision of one limit of a rule, of a rule's ban, of fair share or of a stage.
@@ -43,6 +44,7 @@ type Result struct {
 	cost   int64
 	op     int
 	mode   headgate.OpKind
+	before int64   // the cost of earlier results that share the Op
 	full   bool    // the rule had no free place before the store was called
 	member *member // in the queue of its key; nil when the result does not wait
 }
@@ -89,6 +91,14 @@ func final(reason headgate.Reason) bool {
 	return reason == headgate.Never || reason == headgate.AnonymousClient || reason == headgate.InFlight
 }
 
+// Algorithm gives the algorithm of the limit. It is meaningless for fair share and stages.
+func (r *Result) Algorithm() headgate.Algorithm {
+	if r.window == nil {
+		return headgate.TokenBucket
+	}
+	return r.window.algorithm
+}
+
 // Enforced reports whether the result counts for the verdict.
 func (r *Result) Enforced() bool { return r.Rule.Mode == Enforce }
 
@@ -132,8 +142,12 @@ type Answer struct {
 	deadline time.Time          // of the store's budget; zero without one
 	local    headgate.Store     // the store of the receipts after a local fallback; nil means the guard's store
 	waiter   *waiter
-	shadows  []*waiter // of shadow rules
-	batch    *batch    // the DecideAll in progress; nil outside of one
+	shadows  []*waiter     // of shadow rules
+	batch    *batch        // the DecideAll in progress; nil outside of one
+	match    *domain.Match // of a tree; nil until a call has needed it
+	tree     *tree         // the domain's tree; nil when rules decided
+	node     *treeLeaf     // the node of a tree that decided
+	sent     *sentLimit    // the limit that was sent with the descriptor
 }
 
 func (a *Answer) reset() {
@@ -142,6 +156,7 @@ func (a *Answer) reset() {
 	a.held, a.ends = false, nil
 	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
 	a.resolved, a.share, a.sharer = 0, fairshare.Receipt{}, nil
+	a.tree, a.node, a.sent = nil, nil, nil
 	clear(a.shadows)
 	a.keys, a.shadows = a.keys[:0], a.shadows[:0]
 	if a.asks = &a.own; a.batch != nil {

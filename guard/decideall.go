@@ -14,6 +14,7 @@ type batch struct {
 	question
 
 	receipts []headgate.Receipt
+	merged   merges // nil until a call has needed it
 }
 
 // DecideAll is Decide for many requests, in order, with one Apply of the store and at most one

@@ -24,6 +24,12 @@ type Config struct {
 	FairShare *FairShare
 	// Rules are matched in this order. Rules that are Off are skipped.
 	Rules []Rule
+	// Domains are the trees of limits of a decision server; see DecideDescriptors. New and Reload
+	// keep references to them.
+	Domains []Domain
+	// MaxSentLimits bounds the different limits that clients send to one domain: the least
+	// recently used one leaves. 0 is DefaultMaxSentLimits.
+	MaxSentLimits int
 	// Store counts for all rules. It may be nil when no rule is on.
 	Store headgate.Store
 	// Local counts for the rules with FallbackLocal while Store does not answer. It is a store in

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"fmt"
 	"strconv"
 	"unsafe"
 
@@ -23,6 +24,9 @@ func (s *set) addOps(req *headgate.Request, a *Answer, mode Mode) error {
 			continue
 		}
 		cost, err := costOf(req, p.Rule)
+		if err == nil && req.Kind == headgate.Refund {
+			err = p.refundable()
+		}
 		if err != nil && mode == Enforce {
 			return err
 		}
@@ -78,13 +82,25 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	a.soft = a.soft || p.Soft > 0
 	for i := range windows {
 		w := &windows[i]
+		if req.Kind == headgate.Refund && w.kind != kindLimit {
+			continue // Attempts before a ban, and those above a hard limit, stay counted.
+		}
 		r := a.nextResult()
 		r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = p.Rule, w.index, w.policy, w.limit, "", p.number
 		r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = shared, false, w, p, key, cost
 		r.mode, r.full, r.member = w.mode, false, nil
+		if req.Kind != headgate.Take {
+			r.mode = req.Kind
+		}
 		switch {
 		case cost < 0:
 			r.op = opNone
+		case r.mode == headgate.Refund:
+			a.nextGroup()
+			a.addOp(r, w.id)
+			a.nextGroup()
+		case r.mode == headgate.Peek:
+			a.addOp(r, w.id)
 		case w.waits() && s.place(p, r, a):
 			r.op = opReserved
 		case w.beside:
@@ -99,6 +115,16 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	if a.ends == nil && p.needsEnd() != "" {
 		a.ends = p
 	}
+}
+
+// refundable reports whether units can be given back to all limits of the rule.
+func (p *prepared) refundable() error {
+	for i := range p.limits {
+		if p.limits[i].algorithm == headgate.LeakyBucket {
+			return fmt.Errorf("guard: rule %q has a leaky_bucket: %w", p.Name, headgate.ErrNotRefundable)
+		}
+	}
+	return nil
 }
 
 // place looks for a place to wait before anything is booked. If the queue of the key has spare
@@ -140,7 +166,7 @@ func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 // states where the rule reads it, or the rule's. With an error, the cost is negative.
 func costOf(req *headgate.Request, r *Rule) (int64, error) {
 	switch {
-	case req.Cost > 0:
+	case req.Cost > 0 || req.Kind != headgate.Take:
 		return req.Cost, nil
 	case r.CostHeader != "" && req.Header != nil:
 		if all, ok := req.Header.(headgate.Lines); ok && len(all.Lines(r.CostHeader)) > 1 {

@@ -14,6 +14,7 @@ type set struct {
 	share       *sharing // nil without fair share
 	claims      *claims
 	index       *rule.Index
+	trees       map[string]*tree // by their domains
 	rules       []prepared
 	independent bool
 	config      Config
@@ -81,6 +82,11 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	if err := s.prepareStages(); err != nil {
 		return nil, err
 	}
+	trees, err := g.prepareTrees(&c, claimed)
+	if err != nil {
+		return nil, err
+	}
+	s.trees = trees
 	var matching []rule.Rule
 	for i := range c.Rules {
 		r := &c.Rules[i]

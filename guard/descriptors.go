@@ -1,0 +1,297 @@
+package guard
+
+import (
+	"context"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule/domain"
+)
+
+// DecideDescriptors decides the descriptors of one request to a decision server, with one Apply of
+// the store. All requests have the Domain of the first one, and each has the entries of one
+// descriptor. answers must be at least as long as requests.
+//
+// Each descriptor has its own answer. In a domain with a tree (Config.Domains), it counts under the
+// node that Answer.Leaf gives, and a node without limits allows it. In another domain, the rules
+// that match the domain or the entries decide, as in DecideAll. A descriptor that would have to
+// wait is refused there, and its booking returned.
+//
+// A request of the Kind Peek and Cost 0 reads the counts. Refund gives units back that any
+// request took. With together, all descriptors of a tree are one group: if one is over its limit, the
+// others are not counted (headgate.TakeIfAll). Rules ignore together.
+//
+// A limit that a request has in Sent replaces that of the tree. Answer.Error is
+// headgate.ErrTooManyPolicies when the store has no capacity for another limit.
+//
+// The Config's Observer gets the answers of rules. A front reports those of trees.
+func (g *Guard) DecideDescriptors(ctx context.Context, requests []headgate.Request, answers []Answer, together bool) {
+	s := g.now()
+	if s == nil || len(requests) == 0 || s.trees[requests[0].Domain] == nil {
+		g.DecideAll(ctx, requests, answers)
+		for i := range requests {
+			g.refuseWait(ctx, &answers[i])
+		}
+		return
+	}
+	d := treeCall{guard: g, set: s, tree: s.trees[requests[0].Domain], requests: requests, answers: answers[:len(requests)]}
+	d.decide(ctx, together)
+}
+
+// HasDomain reports whether a tree decides the domain.
+func (g *Guard) HasDomain(name string) bool {
+	s := g.now()
+	return s != nil && s.trees[name] != nil
+}
+
+// refuseWait turns a wait into a refusal: a decision server answers at once.
+func (g *Guard) refuseWait(ctx context.Context, a *Answer) {
+	if a.Error != nil || a.Verdict != headgate.Wait {
+		return
+	}
+	if err := g.Cancel(ctx, a); err != nil && a.StoreError == nil {
+		a.StoreError = err
+	}
+	a.Verdict = headgate.Deny
+	for i := range a.Results {
+		if d := &a.Results[i].Decision; d.Verdict == headgate.Wait {
+			d.Verdict, d.Reason = headgate.Deny, headgate.OverLimit
+		}
+	}
+}
+
+// treeCall is one DecideDescriptors of a domain with a tree.
+type treeCall struct {
+	guard    *Guard
+	set      *set
+	tree     *tree
+	requests []headgate.Request
+	answers  []Answer
+	replaces bool // a node of the call replaces others
+}
+
+func (c *treeCall) decide(ctx context.Context, together bool) {
+	s, b := c.set, c.guard.state.batch()
+	defer c.guard.state.batches.Put(b)
+	for i := range c.answers {
+		c.find(i, b)
+	}
+	if c.replaces {
+		c.replace()
+	}
+	c.addOps(b, together)
+	bounded, deadline, end := s.bound(ctx)
+	defer end()
+	var err error
+	if len(b.ops) > 0 {
+		err = b.put(bounded, c.guard.store)
+	}
+	for i := range c.answers {
+		c.conclude(ctx, i, deadline, err)
+	}
+	clear(b.ops)
+}
+
+// find finds the node of a descriptor, or the limit that was sent with it.
+func (c *treeCall) find(i int, b *batch) {
+	req, a := &c.requests[i], &c.answers[i]
+	a.batch = b
+	a.reset()
+	a.from, a.tree = c.set, c.tree
+	if req.Cost < 0 || req.Cost > headgate.MaxUnits {
+		a.Error, a.Verdict = headgate.ErrBadCost, headgate.Deny
+		return
+	}
+	if a.match == nil {
+		a.match = new(domain.Match) // Its size would add to every Ticket.
+	}
+	found := c.tree.index.Find(req.Descriptors, a.match)
+	switch {
+	case req.Sent.Per > 0:
+		if a.sent, a.Error = c.tree.sent.acquire(req.Sent); a.Error != nil {
+			a.Verdict = headgate.Deny
+		}
+	case found:
+		a.node = &c.tree.leaves[a.match.Leaf()]
+		c.replaces = c.replaces || len(a.node.Replaces) > 0
+	}
+}
+
+// replace drops the nodes whose names other descriptors of the call replace.
+func (c *treeCall) replace() {
+	names, seen := map[string]bool{}, map[*treeLeaf]bool{}
+	for i := range c.answers {
+		n := c.answers[i].node
+		if n == nil || seen[n] {
+			continue
+		}
+		seen[n] = true
+		for _, name := range n.Replaces {
+			names[name] = true
+		}
+	}
+	for i := range c.answers {
+		if a := &c.answers[i]; a.node != nil && names[a.node.Name] {
+			a.node = nil
+		}
+	}
+}
+
+// addOps adds the Ops of all descriptors. With together they are one group, and what cannot be in it
+// follows in groups of its own.
+func (c *treeCall) addOps(b *batch, together bool) {
+	merged := b.merges(together)
+	for i := range c.answers {
+		c.addResults(i, merged)
+	}
+	if !together {
+		return
+	}
+	for i := range c.answers {
+		a := &c.answers[i]
+		for j := range a.Results {
+			if r := &a.Results[j]; r.op == opLater {
+				a.nextGroup()
+				a.addOp(r, r.window.id)
+			}
+		}
+	}
+	clear(merged)
+}
+
+// addResults adds the Results of one descriptor, and its Ops. With merged, the Ops are a part of the
+// group of all descriptors.
+func (c *treeCall) addResults(i int, merged merges) {
+	req, a := &c.requests[i], &c.answers[i]
+	p := c.counter(a)
+	if p == nil {
+		return
+	}
+	from := len(a.keys)
+	a.keys = domain.AppendKey(append(a.keys, p.space...), c.tree.Name, req.Descriptors, a.shares())
+	// The store reads the key only during Apply, and nothing writes to it until then.
+	key := unsafe.String(unsafe.SliceData(a.keys[from:]), len(a.keys)-from) //nolint:gosec // A copy would be an allocation.
+	windows := p.limits
+	if a.sent != nil {
+		windows = a.sent.windows
+	}
+	if merged == nil {
+		a.nextGroup()
+	}
+	for w := range windows {
+		r := a.nextResult()
+		a.describe(r, p, &windows[w], key, req)
+		if merged == nil {
+			a.addOp(r, r.window.id)
+			if r.mode == headgate.Refund {
+				a.nextGroup()
+			}
+			continue
+		}
+		if r.mode != headgate.Refund {
+			r.mode = headgate.TakeIfAll
+		}
+		if r.mode == headgate.Refund || !merged.add(a, r) {
+			r.op = opLater
+		}
+	}
+}
+
+// divide gives each result its part of an Op that several results share.
+func (a *Answer) divide() {
+	for i := range a.Results {
+		if r := &a.Results[i]; r.mode == headgate.TakeIfAll {
+			r.divide(a.asks.ops[r.op].Cost)
+		}
+	}
+}
+
+// shares gives the nodes whose wildcards stand for values in the key: none for a sent limit.
+func (a *Answer) shares() *domain.Match {
+	if a.sent != nil {
+		return nil
+	}
+	return a.match
+}
+
+// counter gives what counts a descriptor: its node, or the rule of sent limits; nil if nothing does.
+func (c *treeCall) counter(a *Answer) *prepared {
+	switch {
+	case a.Error != nil:
+		return nil
+	case a.sent != nil:
+		return &c.tree.sent.rule
+	case a.node != nil && len(a.node.counts.limits) > 0:
+		return &a.node.counts
+	default:
+		return nil
+	}
+}
+
+// describe fills a result without a decision.
+func (a *Answer) describe(r *Result, p *prepared, w *window, key string, req *headgate.Request) {
+	r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = p.Rule, w.index, w.policy, w.limit, "", p.number
+	r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = false, false, w, p, key, req.Cost
+	r.mode, r.full, r.member, r.before = req.Kind, false, nil, 0
+}
+
+// conclude sets the answer of one descriptor. err is the store's error.
+func (c *treeCall) conclude(ctx context.Context, i int, deadline time.Time, err error) {
+	a := &c.answers[i]
+	if a.Error == nil {
+		a.deadline = deadline
+		if err != nil && a.asked() {
+			a.fallBack(ctx, c.set, err)
+		} else {
+			a.hear()
+			a.divide()
+		}
+		c.guard.conclude(ctx, c.set, &c.requests[i], a)
+	}
+	a.batch, a.asks = nil, &a.own
+	if a.sent != nil {
+		c.tree.sent.table.release(a.sent)
+	}
+}
+
+// Leaf gives the limit of the tree that decided a descriptor, after DecideDescriptors. It is nil when
+// no node matches, when the node has no limit, when another descriptor replaces the limit, and
+// for a limit that was sent.
+func (a *Answer) Leaf() *Leaf {
+	if a.node == nil || a.node.descriptor.Leaf == nil {
+		return nil
+	}
+	return a.node.Leaf
+}
+
+// InTree reports whether the tree of a domain decided, and not rules.
+func (a *Answer) InTree() bool { return a.tree != nil }
+
+// AppendMetric appends the name of the limit that decided a descriptor, as metrics of Envoy's service
+// have it: the domain, and the key and value of each level. Values are those of the tree, or those
+// of the request where the tree says so. A sent limit has those of the request.
+func (a *Answer) AppendMetric(dst []byte, entries headgate.Descriptors) []byte {
+	if a.tree == nil {
+		return dst
+	}
+	return domain.AppendMetric(dst, a.tree.Name, entries, a.shares())
+}
+
+// AppendOtherMetric appends the name that stands for all names that values of requests give to the
+// limit. It is that of AppendMetric for a limit without such names.
+func (a *Answer) AppendOtherMetric(dst []byte, entries headgate.Descriptors) []byte {
+	const other = "other"
+	if a.tree == nil {
+		return dst
+	}
+	if a.sent != nil || a.node == nil {
+		return domain.AppendMetric(dst, a.tree.Name, headgate.Descriptors{{Name: other}}, nil)
+	}
+	all := slices.Clone(entries)
+	for i := range all {
+		all[i].Value = other
+	}
+	return domain.AppendMetric(dst, a.tree.Name, all, a.match)
+}

@@ -1,0 +1,131 @@
+package guard
+
+import (
+	"container/list"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
+)
+
+// DefaultMaxSentLimits bounds the different limits that clients send to one domain. Each is a
+// policy of the store while it is kept.
+const DefaultMaxSentLimits = 1000
+
+// sentLimits are the limits that clients sent with descriptors of one domain, each prepared in the
+// store. The least recently used limit leaves when there are too many. Its counts stay in the
+// store until their window ends.
+type sentLimits struct {
+	guard  *Guard
+	config *Config
+	rule   prepared // the rule that all sent limits belong to
+	most   int
+	table  *sentTable
+}
+
+// sentTable holds the limits. It does not refer to sentLimits, so that the garbage collector can find
+// out that no request uses them.
+type sentTable struct {
+	mu      sync.Mutex
+	entries map[headgate.Limit]*list.Element // of *sentLimit; guarded by mu
+	used    list.List                        // the most recently used first; guarded by mu
+}
+
+// sentLimit is a limit that clients sent. Guarded by the table's mu, except windows.
+type sentLimit struct {
+	limit   headgate.Limit
+	windows []window // one
+	claims  claims
+	users   int
+	dropped bool
+}
+
+func (g *Guard) newSentLimits(c *Config, t *tree) *sentLimits {
+	most := c.MaxSentLimits
+	if most <= 0 {
+		most = DefaultMaxSentLimits
+	}
+	r := &Rule{Rule: rule.Rule{Name: t.Name}, Fallback: t.Fallback}
+	config := *c
+	s := &sentLimits{
+		guard: g, config: &config, most: most, rule: prepared{Rule: r, state: g.state, space: t.space, number: -1},
+		table: &sentTable{entries: map[headgate.Limit]*list.Element{}},
+	}
+	runtime.AddCleanup(s, (*sentTable).releaseAll, s.table)
+	return s
+}
+
+// acquire gives the window of a sent limit. The caller must release it after the decision. The
+// error is headgate.ErrTooManyPolicies, or names what is invalid in the limit.
+func (s *sentLimits) acquire(limit headgate.Limit) (*sentLimit, error) {
+	t := s.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e, known := t.entries[limit]; known {
+		t.used.MoveToFront(e)
+		kept := of(e)
+		kept.users++
+		return kept, nil
+	}
+	kept, err := s.prepare(limit)
+	if err != nil {
+		return nil, err
+	}
+	for t.used.Len() >= s.most {
+		t.drop(t.used.Back())
+	}
+	t.entries[limit] = t.used.PushFront(kept)
+	return kept, nil
+}
+
+// prepare prepares a limit in the store, and in Local if the domain falls back to it.
+func (s *sentLimits) prepare(limit headgate.Limit) (*sentLimit, error) {
+	kept := &sentLimit{limit: limit, users: 1}
+	c := counters{guard: s.guard, config: s.config, rule: s.rule.Rule, claims: &kept.claims}
+	policy := headgate.Policy{
+		Algorithm: headgate.FixedWindow, Limit: limit, CountRejected: true, CountAll: true, Named: true,
+	}
+	numbers := windowsByPeriod([]headgate.Policy{policy})
+	if err := c.add(window{policy: s.rule.Name, number: numbers[0]}, policy); err != nil {
+		release(kept.claims.all)
+		return nil, fmt.Errorf("guard: the limit %s that was sent to domain %q: %w", limit, s.rule.Name, err)
+	}
+	kept.windows = c.all
+	return kept, nil
+}
+
+// of gives the limit of an element of used.
+func of(e *list.Element) *sentLimit {
+	kept, _ := e.Value.(*sentLimit) // used has nothing else.
+	return kept
+}
+
+// drop removes an entry. Its limit is released when no decision uses it. mu is locked.
+func (t *sentTable) drop(e *list.Element) {
+	kept := of(e)
+	t.used.Remove(e)
+	delete(t.entries, kept.limit)
+	if kept.dropped = true; kept.users == 0 {
+		release(kept.claims.all)
+	}
+}
+
+// release ends one use of a sent limit.
+func (t *sentTable) release(kept *sentLimit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if kept.users--; kept.dropped && kept.users == 0 {
+		release(kept.claims.all)
+	}
+}
+
+// releaseAll releases every limit, when no request can use the tree any more.
+func (t *sentTable) releaseAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.used.Len() > 0 {
+		t.drop(t.used.Back())
+	}
+}

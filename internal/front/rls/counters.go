@@ -1,0 +1,104 @@
+package rls
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// Counters has the Hits of all limits, by the names that they have in metrics: the domain and the
+// entries, like "shop.path_/search.client". Its zero value is not ready: use newCounters.
+//
+// Values of requests can be a part of a name. The field most bounds such names of one limit. The hits of
+// further values count under the value "other", and those of further sent limits under the
+// name of the domain and "other".
+type Counters struct {
+	most   int
+	seed   maphash.Seed
+	shards [shardCount]counterShard
+
+	// ShadowMode counts requests that were over a limit and passed in Options.ShadowMode.
+	ShadowMode atomic.Uint64
+}
+
+// shardCount spreads the locks of busy limits.
+const shardCount = 16
+
+// counterShard has a part of the names.
+type counterShard struct {
+	mu    sync.RWMutex
+	named map[string]*Hits
+	// values has, by the name of a limit without values, the number of its names.
+	values map[string]int
+}
+
+// DefaultMaxMetricValues bounds the names that values of requests give to one limit.
+const DefaultMaxMetricValues = 1000
+
+func newCounters(most int) *Counters {
+	if most <= 0 {
+		most = DefaultMaxMetricValues
+	}
+	c := &Counters{most: most, seed: maphash.MakeSeed()}
+	for i := range c.shards {
+		c.shards[i].named, c.shards[i].values = map[string]*Hits{}, map[string]int{}
+	}
+	return c
+}
+
+// of gives the Hits of the limit that decided a descriptor. name is memory for the name.
+func (c *Counters) of(a *guard.Answer, d headgate.Descriptors, name []byte) (*Hits, []byte) {
+	name = a.AppendMetric(name[:0], d)
+	s := &c.shards[maphash.Bytes(c.seed, name)%shardCount]
+	s.mu.RLock()
+	h := s.named[string(name)]
+	s.mu.RUnlock()
+	if h != nil {
+		return h, name
+	}
+	return c.add(a, d, name), name
+}
+
+// add adds a name.
+func (c *Counters) add(a *guard.Answer, d headgate.Descriptors, name []byte) *Hits {
+	base := string(a.AppendOtherMetric(nil, d))
+	if base != string(name) && !c.claim(base) {
+		name = []byte(base)
+	}
+	s := &c.shards[maphash.Bytes(c.seed, name)%shardCount]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.named[string(name)]
+	if h == nil {
+		h = new(Hits)
+		s.named[string(name)] = h
+	}
+	return h
+}
+
+// claim takes one of the names that values can give to a limit.
+func (c *Counters) claim(base string) bool {
+	s := &c.shards[maphash.String(c.seed, base)%shardCount]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values[base] >= c.most {
+		return false
+	}
+	s.values[base]++
+	return true
+}
+
+// Each calls yield with every name and its Hits, in no order.
+func (c *Counters) Each(yield func(name string, h *Hits)) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.RLock()
+		for name, h := range s.named {
+			yield(name, h)
+		}
+		s.mu.RUnlock()
+	}
+}

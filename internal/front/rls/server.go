@@ -1,0 +1,185 @@
+package rls
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// Options are the settings of a Service that a reload can change.
+type Options struct {
+	// NotLoaded says that no configuration has been loaded yet: every call fails.
+	NotLoaded bool
+	// ShadowMode answers OK overall, whatever the statuses say.
+	ShadowMode bool
+	// QuotaMode treats every limit of a tree as one with quota_mode.
+	QuotaMode bool
+	// StopIncrement counts only the descriptors over their limits when there is one.
+	StopIncrement bool
+	// Headers adds the headers with the limit, the remaining requests and the seconds until the
+	// reset of the closest limit.
+	Headers Headers
+	// NearRatio is the part of a limit above which hits count as near it; 0 is DefaultNearRatio.
+	NearRatio float32
+	// Metadata answers with dynamic metadata.
+	Metadata bool
+}
+
+// DefaultNearRatio is the usual part of a limit above which hits count as near it.
+const DefaultNearRatio = 0.8
+
+// Headers names the headers of an answer. The zero Headers add none.
+type Headers struct{ Limit, Remaining, Reset string }
+
+// Service answers calls of the rate limit service. It is safe for concurrent use.
+type Service struct {
+	ratelimitv3.UnimplementedRateLimitServiceServer
+
+	guard   *guard.Guard
+	options atomic.Pointer[Options]
+	calls   sync.Pool // of *call
+	faults  Faults
+	limits  *Counters
+}
+
+// Faults counts the calls that could not be decided.
+type Faults struct {
+	// Store counts calls whose store did not answer. Service counts calls that were refused as
+	// invalid, or that came before a configuration.
+	Store, Service atomic.Uint64
+}
+
+// New makes a Service that decides by g. Values of requests give at most maxMetricValues names of
+// metrics to one limit; 0 is DefaultMaxMetricValues.
+func New(g *guard.Guard, o Options, maxMetricValues int) *Service {
+	s := &Service{guard: g, limits: newCounters(maxMetricValues)}
+	s.SetOptions(o)
+	return s
+}
+
+// SetOptions applies o from the next call on.
+func (s *Service) SetOptions(o Options) {
+	if o.NearRatio == 0 {
+		o.NearRatio = DefaultNearRatio
+	}
+	s.options.Store(&o)
+}
+
+// Faults gives the counters of calls that could not be decided.
+func (s *Service) Faults() *Faults { return &s.faults }
+
+// Counters gives the counters of limits.
+func (s *Service) Counters() *Counters { return s.limits }
+
+// Register adds the service to a server of gRPC.
+func (s *Service) Register(to grpc.ServiceRegistrar) {
+	ratelimitv3.RegisterRateLimitServiceServer(to, s)
+}
+
+// ShouldRateLimit decides one request. The errors are of gRPC: INVALID_ARGUMENT for a request that
+// can never be decided, RESOURCE_EXHAUSTED when the store has no capacity for a sent limit, and
+// UNAVAILABLE when the store did not answer and the fallback of the domain is error.
+func (s *Service) ShouldRateLimit(ctx context.Context, req *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
+	o := s.options.Load()
+	c := s.call()
+	defer s.release(c)
+	err := c.read(req)
+	if err == nil && o.NotLoaded {
+		err = status.Error(codes.FailedPrecondition, "no rate limit configuration loaded")
+	}
+	if err != nil {
+		s.faults.Service.Add(1)
+		return nil, err
+	}
+	s.guard.DecideDescriptors(ctx, c.requests, c.answers, o.StopIncrement)
+	if err := c.fault(); err != nil {
+		s.count(err)
+		return nil, err
+	}
+	s.observe(c, o)
+	return s.response(c, req, o), nil
+}
+
+// observe counts the decisions of a call.
+func (s *Service) observe(c *call, o *Options) {
+	for i := range c.requests {
+		if a := &c.answers[i]; a.InTree() && len(a.Results) > 0 {
+			var h *Hits
+			h, c.name = s.limits.of(a, c.requests[i].Descriptors, c.name)
+			h.observe(a, &c.requests[i], o.NearRatio)
+		}
+	}
+}
+
+// count counts a call that could not be decided.
+func (s *Service) count(err error) {
+	if status.Code(err) == codes.Unavailable {
+		s.faults.Store.Add(1)
+	} else {
+		s.faults.Service.Add(1)
+	}
+}
+
+// call is the working memory of one call.
+type call struct {
+	requests []headgate.Request
+	answers  []guard.Answer
+	entries  []headgate.DescriptorEntry
+	statuses []descriptorStatus
+	name     []byte // of a metric
+}
+
+// maxKept bounds the descriptors for which a call keeps its memory between calls.
+const maxKept = 128
+
+func (s *Service) call() *call {
+	if c, ok := s.calls.Get().(*call); ok {
+		return c
+	}
+	return new(call)
+}
+
+// release keeps the memory of a call for the next one. It drops the texts of the request.
+func (s *Service) release(c *call) {
+	if len(c.requests) > maxKept || len(c.entries) > maxKept*maxEntries {
+		return
+	}
+	clear(c.requests)
+	clear(c.entries)
+	clear(c.statuses)
+	s.calls.Put(c)
+}
+
+// fault gives the error of a call that could not be decided.
+func (c *call) fault() error {
+	for i := range c.requests {
+		a := &c.answers[i]
+		if a.Error != nil {
+			return refused(i, a.Error)
+		}
+		for j := range a.Results {
+			if r := &a.Results[j]; r.Fallback && r.Rule.Fallback == guard.FallbackError {
+				return status.Errorf(codes.Unavailable, "the store could not decide: %v", a.StoreError)
+			}
+		}
+	}
+	return nil
+}
+
+// refused gives the error of a descriptor that cannot be decided.
+func refused(i int, err error) error {
+	code := codes.InvalidArgument
+	if errors.Is(err, headgate.ErrTooManyPolicies) {
+		code = codes.ResourceExhausted
+	}
+	return status.Errorf(code, "descriptor %d: %v", i, err)
+}
