@@ -159,7 +159,7 @@ func (s *Service) response(c *call, req *ratelimitv3.RateLimitRequest, o *Option
 	response := &ratelimitv3.RateLimitResponse{OverallCode: ratelimitv3.RateLimitResponse_OK}
 	switch over := overall(c.statuses); {
 	case over && o.ShadowMode:
-		s.limits.ShadowMode.Add(1)
+		s.shadowed.Add(1)
 	case over:
 		response.OverallCode = ratelimitv3.RateLimitResponse_OVER_LIMIT
 	}

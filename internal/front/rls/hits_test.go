@@ -16,7 +16,7 @@ import (
 // counts lists the counters of all limits: total, within, near, over and shadow.
 func (s *subject) counts() string {
 	var lines []string
-	s.Counters().Each(func(name string, h *rls.Hits) {
+	s.Limits().Each(func(name string, h *rls.Hits) {
 		lines = append(lines, fmt.Sprintf("%s %d %d %d %d %d", name, h.Total.Load(), h.Within.Load(), h.Near.Load(), h.Over.Load(), h.Shadow.Load()))
 	})
 	slices.Sort(lines)
@@ -49,7 +49,7 @@ func TestNearAndOver(t *testing.T) {
 		}
 		s := serve(t, rls.Options{}, domain(node("k", "", l)))
 		read := func() (n [4]uint64) {
-			s.Counters().Each(func(_ string, h *rls.Hits) {
+			s.Limits().Each(func(_ string, h *rls.Hits) {
 				n = [4]uint64{h.Within.Load(), h.Near.Load(), h.Over.Load(), h.Shadow.Load()}
 			})
 			return n
@@ -94,6 +94,39 @@ d.user_b 1 1 0 0 0
 d.user_c 1 1 0 0 0
 d.user_other 2 2 0 0 0`
 	if got := s.counts(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestServiceCounters checks the counters of the service, by their names.
+func TestServiceCounters(t *testing.T) {
+	s := serve(t, rls.Options{ShadowMode: true}, domain(node("k", "v:1", counted(1, time.Hour))))
+	for range 3 {
+		s.ask("d", asked("k", "v:1"))
+	}
+	for _, name := range []string{"a|b", "c", "d.e", "f", "g"} {
+		s.ask(name, asked("k", "v"))
+	}
+	if _, err := s.ShouldRateLimit(t.Context(), request("")); err == nil {
+		t.Fatal("a request without a domain was decided")
+	}
+	var lines []string
+	s.Service.Counters(func(name string, value uint64) { lines = append(lines, fmt.Sprint(name, " ", value)) })
+	slices.Sort(lines)
+	const want = `ratelimit.service.call.should_rate_limit.redis_error 0
+ratelimit.service.call.should_rate_limit.service_error 1
+ratelimit.service.global_shadow_mode 2
+ratelimit.service.rate_limit.a_b.domain_not_found 1
+ratelimit.service.rate_limit.c.domain_not_found 1
+ratelimit.service.rate_limit.d.e.domain_not_found 1
+ratelimit.service.rate_limit.d.k_v_1.near_limit 1
+ratelimit.service.rate_limit.d.k_v_1.over_limit 2
+ratelimit.service.rate_limit.d.k_v_1.shadow_mode 0
+ratelimit.service.rate_limit.d.k_v_1.total_hits 3
+ratelimit.service.rate_limit.d.k_v_1.within_limit 1
+ratelimit.service.rate_limit.other.domain_not_found 2
+ratelimit_server.ShouldRateLimit.total_requests 9`
+	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

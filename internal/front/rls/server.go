@@ -44,11 +44,13 @@ type Headers struct{ Limit, Remaining, Reset string }
 type Service struct {
 	ratelimitv3.UnimplementedRateLimitServiceServer
 
-	guard   *guard.Guard
-	options atomic.Pointer[Options]
-	calls   sync.Pool // of *call
-	faults  Faults
-	limits  *Counters
+	guard    *guard.Guard
+	options  atomic.Pointer[Options]
+	calls    sync.Pool // of *call
+	limits   *Limits
+	asked    atomic.Uint64 // calls
+	shadowed atomic.Uint64 // requests over a limit that passed in ShadowMode
+	faults   Faults
 }
 
 // Faults counts the calls that could not be decided.
@@ -61,7 +63,7 @@ type Faults struct {
 // New makes a Service that decides by g. Values of requests give at most maxMetricValues names of
 // metrics to one limit; 0 is DefaultMaxMetricValues.
 func New(g *guard.Guard, o Options, maxMetricValues int) *Service {
-	s := &Service{guard: g, limits: newCounters(maxMetricValues)}
+	s := &Service{guard: g, limits: newLimits(maxMetricValues)}
 	s.SetOptions(o)
 	return s
 }
@@ -77,8 +79,8 @@ func (s *Service) SetOptions(o Options) {
 // Faults gives the counters of calls that could not be decided.
 func (s *Service) Faults() *Faults { return &s.faults }
 
-// Counters gives the counters of limits.
-func (s *Service) Counters() *Counters { return s.limits }
+// Limits gives the counters of limits.
+func (s *Service) Limits() *Limits { return s.limits }
 
 // Register adds the service to a server of gRPC.
 func (s *Service) Register(to grpc.ServiceRegistrar) {
@@ -89,6 +91,7 @@ func (s *Service) Register(to grpc.ServiceRegistrar) {
 // can never be decided, RESOURCE_EXHAUSTED when the store has no capacity for a sent limit, and
 // UNAVAILABLE when the store did not answer and the fallback of the domain is error.
 func (s *Service) ShouldRateLimit(ctx context.Context, req *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
+	s.asked.Add(1)
 	o := s.options.Load()
 	c := s.call()
 	defer s.release(c)
@@ -111,12 +114,18 @@ func (s *Service) ShouldRateLimit(ctx context.Context, req *ratelimitv3.RateLimi
 
 // observe counts the decisions of a call.
 func (s *Service) observe(c *call, o *Options) {
+	known := false
 	for i := range c.requests {
-		if a := &c.answers[i]; a.InTree() && len(a.Results) > 0 {
+		a := &c.answers[i]
+		known = known || a.InTree() || len(a.Results) > 0
+		if a.InTree() && len(a.Results) > 0 {
 			var h *Hits
 			h, c.name = s.limits.of(a, c.requests[i].Descriptors, c.name)
 			h.observe(a, &c.requests[i], o.NearRatio)
 		}
+	}
+	if !known {
+		s.limits.countUnknown(c.requests[0].Domain)
 	}
 }
 

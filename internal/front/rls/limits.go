@@ -2,26 +2,28 @@ package rls
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule/domain"
 )
 
-// Counters has the Hits of all limits, by the names that they have in metrics: the domain and the
-// entries, like "shop.path_/search.client". Its zero value is not ready: use newCounters.
+// Limits has the Hits of all limits, by the names that they have in metrics: the domain and the
+// entries, like "shop.path_/search.client". Its zero value is not ready: use newLimits.
 //
 // Values of requests can be a part of a name. The field most bounds such names of one limit. The hits of
 // further values count under the value "other", and those of further sent limits under the
 // name of the domain and "other".
-type Counters struct {
+type Limits struct {
 	most   int
 	seed   maphash.Seed
 	shards [shardCount]counterShard
 
-	// ShadowMode counts requests that were over a limit and passed in Options.ShadowMode.
-	ShadowMode atomic.Uint64
+	unknown sync.RWMutex
+	domains map[string]*atomic.Uint64 // requests by domains without limits; guarded by unknown
 }
 
 // shardCount spreads the locks of busy limits.
@@ -38,11 +40,11 @@ type counterShard struct {
 // DefaultMaxMetricValues bounds the names that values of requests give to one limit.
 const DefaultMaxMetricValues = 1000
 
-func newCounters(most int) *Counters {
+func newLimits(most int) *Limits {
 	if most <= 0 {
 		most = DefaultMaxMetricValues
 	}
-	c := &Counters{most: most, seed: maphash.MakeSeed()}
+	c := &Limits{most: most, seed: maphash.MakeSeed(), domains: map[string]*atomic.Uint64{}}
 	for i := range c.shards {
 		c.shards[i].named, c.shards[i].values = map[string]*Hits{}, map[string]int{}
 	}
@@ -50,7 +52,7 @@ func newCounters(most int) *Counters {
 }
 
 // of gives the Hits of the limit that decided a descriptor. name is memory for the name.
-func (c *Counters) of(a *guard.Answer, d headgate.Descriptors, name []byte) (*Hits, []byte) {
+func (c *Limits) of(a *guard.Answer, d headgate.Descriptors, name []byte) (*Hits, []byte) {
 	name = a.AppendMetric(name[:0], d)
 	s := &c.shards[maphash.Bytes(c.seed, name)%shardCount]
 	s.mu.RLock()
@@ -63,7 +65,7 @@ func (c *Counters) of(a *guard.Answer, d headgate.Descriptors, name []byte) (*Hi
 }
 
 // add adds a name.
-func (c *Counters) add(a *guard.Answer, d headgate.Descriptors, name []byte) *Hits {
+func (c *Limits) add(a *guard.Answer, d headgate.Descriptors, name []byte) *Hits {
 	base := string(a.AppendOtherMetric(nil, d))
 	if base != string(name) && !c.claim(base) {
 		name = []byte(base)
@@ -80,7 +82,7 @@ func (c *Counters) add(a *guard.Answer, d headgate.Descriptors, name []byte) *Hi
 }
 
 // claim takes one of the names that values can give to a limit.
-func (c *Counters) claim(base string) bool {
+func (c *Limits) claim(base string) bool {
 	s := &c.shards[maphash.String(c.seed, base)%shardCount]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +93,41 @@ func (c *Counters) claim(base string) bool {
 	return true
 }
 
+// countUnknown counts a request to a domain without limits. The requests to further such domains
+// count under the name "other".
+func (c *Limits) countUnknown(name string) {
+	c.unknown.RLock()
+	n := c.domains[name]
+	c.unknown.RUnlock()
+	if n == nil {
+		n = c.addUnknown(name)
+	}
+	n.Add(1)
+}
+
+func (c *Limits) addUnknown(name string) *atomic.Uint64 {
+	c.unknown.Lock()
+	defer c.unknown.Unlock()
+	if len(c.domains) >= c.most {
+		name = "other"
+	}
+	if c.domains[name] == nil {
+		c.domains[strings.Clone(name)] = new(atomic.Uint64)
+	}
+	return c.domains[name]
+}
+
+// eachUnknown calls yield with every domain without limits, as metrics name it.
+func (c *Limits) eachUnknown(yield func(name string, requests uint64)) {
+	c.unknown.RLock()
+	defer c.unknown.RUnlock()
+	for name, n := range c.domains {
+		yield(string(domain.AppendMetric(nil, name, nil, nil)), n.Load())
+	}
+}
+
 // Each calls yield with every name and its Hits, in no order.
-func (c *Counters) Each(yield func(name string, h *Hits)) {
+func (c *Limits) Each(yield func(name string, h *Hits)) {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.RLock()
