@@ -266,6 +266,10 @@ func (a *Answer) Leaf() *Leaf {
 	return a.node.Leaf
 }
 
+// FixedMetric reports whether AppendMetric gives one name for all descriptors that have the Leaf of
+// this one.
+func (a *Answer) FixedMetric() bool { return a.node != nil && a.match.FixedMetric() }
+
 // InTree reports whether the tree of a domain decided, and not rules.
 func (a *Answer) InTree() bool { return a.tree != nil }
 

@@ -48,6 +48,19 @@ func AppendMetric(dst []byte, domain string, entries headgate.Descriptors, m *Ma
 	return n.dst
 }
 
+// FixedMetric reports whether AppendMetric gives one name for all values that lead to the last node.
+func (m *Match) FixedMetric() bool {
+	if m.depth == 0 || m.nodes[m.depth-1].detailedMetric {
+		return false
+	}
+	for i := range m.depth {
+		if m.nodes[i].metric {
+			return false
+		}
+	}
+	return true
+}
+
 // shares reports whether a node of the match has share_threshold.
 func (m *Match) shares() bool {
 	for i := range m.depth {

@@ -163,10 +163,7 @@ func (s *Service) response(c *call, req *ratelimitv3.RateLimitRequest, o *Option
 	case over:
 		response.OverallCode = ratelimitv3.RateLimitResponse_OVER_LIMIT
 	}
-	response.Statuses = make([]*ratelimitv3.RateLimitResponse_DescriptorStatus, len(c.statuses))
-	for i := range c.statuses {
-		response.Statuses[i] = statusMessage(&c.statuses[i])
-	}
+	response.Statuses = statusMessages(c.statuses)
 	if closest := shown(c.statuses); closest != nil && o.Headers != (Headers{}) {
 		response.ResponseHeadersToAdd = headersOf(closest, &o.Headers)
 	}
@@ -176,26 +173,38 @@ func (s *Service) response(c *call, req *ratelimitv3.RateLimitRequest, o *Option
 	return response
 }
 
-// statusMessage makes the message of one status.
-func statusMessage(s *descriptorStatus) *ratelimitv3.RateLimitResponse_DescriptorStatus {
-	m := &ratelimitv3.RateLimitResponse_DescriptorStatus{
-		Code: ratelimitv3.RateLimitResponse_OK, LimitRemaining: clamp(s.remaining),
+// statusMessages makes the messages of all statuses, with four allocations.
+func statusMessages(statuses []descriptorStatus) []*ratelimitv3.RateLimitResponse_DescriptorStatus {
+	messages := make([]*ratelimitv3.RateLimitResponse_DescriptorStatus, len(statuses))
+	made := make([]ratelimitv3.RateLimitResponse_DescriptorStatus, len(statuses))
+	limits := make([]ratelimitv3.RateLimitResponse_RateLimit, len(statuses))
+	resets := make([]durationpb.Duration, len(statuses))
+	for i := range statuses {
+		s, m := &statuses[i], &made[i]
+		messages[i] = m
+		m.LimitRemaining, m.Code = clamp(s.remaining), ratelimitv3.RateLimitResponse_OK
+		if s.over {
+			m.Code = ratelimitv3.RateLimitResponse_OVER_LIMIT
+		}
+		if s.limit.Per > 0 {
+			m.CurrentLimit = &limits[i]
+			fillLimit(m.GetCurrentLimit(), s)
+		}
+		if s.reset > 0 {
+			resets[i].Seconds = int64(s.reset / time.Second)
+			m.DurationUntilReset = &resets[i]
+		}
 	}
-	if s.over {
-		m.Code = ratelimitv3.RateLimitResponse_OVER_LIMIT
+	return messages
+}
+
+// fillLimit fills the message of a limit. A period without a unit shows in the name, unless the limit
+// has one.
+func fillLimit(m *ratelimitv3.RateLimitResponse_RateLimit, s *descriptorStatus) {
+	m.RequestsPerUnit, m.Unit, m.Name = clamp(s.limit.Count), unitOf(s.limit.Per), s.name
+	if m.GetName() == "" && m.GetUnit() == ratelimitv3.RateLimitResponse_RateLimit_UNKNOWN {
+		m.Name = s.limit.String()
 	}
-	if s.limit.Per == 0 {
-		return m
-	}
-	unit, name := unitOf(s.limit.Per), s.name
-	if name == "" && unit == ratelimitv3.RateLimitResponse_RateLimit_UNKNOWN {
-		name = s.limit.String()
-	}
-	m.CurrentLimit = &ratelimitv3.RateLimitResponse_RateLimit{RequestsPerUnit: clamp(s.limit.Count), Unit: unit, Name: name}
-	if s.reset > 0 {
-		m.DurationUntilReset = durationpb.New(s.reset)
-	}
-	return m
 }
 
 // clamp fits a number into 32 bits.

@@ -22,6 +22,10 @@ type Limits struct {
 	seed   maphash.Seed
 	shards [shardCount]counterShard
 
+	// fixed has the Hits of limits whose names do not depend on values, by *guard.Leaf. Forget
+	// empties it, because a reload makes other leaves.
+	fixed atomic.Pointer[sync.Map]
+
 	unknown sync.RWMutex
 	domains map[string]*atomic.Uint64 // requests by domains without limits; guarded by unknown
 }
@@ -48,11 +52,30 @@ func newLimits(most int) *Limits {
 	for i := range c.shards {
 		c.shards[i].named, c.shards[i].values = map[string]*Hits{}, map[string]int{}
 	}
+	c.Forget()
 	return c
 }
 
+// Forget lets go of the leaves of replaced configurations. The Hits stay.
+func (c *Limits) Forget() { c.fixed.Store(new(sync.Map)) }
+
 // of gives the Hits of the limit that decided a descriptor. name is memory for the name.
 func (c *Limits) of(a *guard.Answer, d headgate.Descriptors, name []byte) (*Hits, []byte) {
+	if !a.FixedMetric() {
+		return c.byName(a, d, name)
+	}
+	leaves := c.fixed.Load()
+	if known, ok := leaves.Load(a.Leaf()); ok {
+		h, _ := known.(*Hits) // There is nothing else.
+		return h, name
+	}
+	h, name := c.byName(a, d, name)
+	leaves.Store(a.Leaf(), h)
+	return h, name
+}
+
+// byName is of with a lookup of the name.
+func (c *Limits) byName(a *guard.Answer, d headgate.Descriptors, name []byte) (*Hits, []byte) {
 	name = a.AppendMetric(name[:0], d)
 	s := &c.shards[maphash.Bytes(c.seed, name)%shardCount]
 	s.mu.RLock()

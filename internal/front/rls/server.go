@@ -68,12 +68,13 @@ func New(g *guard.Guard, o Options, maxMetricValues int) *Service {
 	return s
 }
 
-// SetOptions applies o from the next call on.
+// SetOptions applies o from the next call on. A reload of the guard calls it too.
 func (s *Service) SetOptions(o Options) {
 	if o.NearRatio == 0 {
 		o.NearRatio = DefaultNearRatio
 	}
 	s.options.Store(&o)
+	s.limits.Forget()
 }
 
 // Faults gives the counters of calls that could not be decided.
