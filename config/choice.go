@@ -8,12 +8,14 @@ import (
 
 // choice is a word that a field may have. If instead is set, the word is planned but not
 // supported yet: instead is the advice for now. If known is set, the word is a common
-// synonym of the word known.
+// synonym of the word known. If why is set, the word is never valid here, for that reason, and instead
+// is the advice.
 type choice[T any] struct {
 	word    string
 	value   T
 	instead string
 	known   string
+	why     string
 }
 
 // oneOf reads a field that has one of a few words.
@@ -50,6 +52,9 @@ func chosen[T comparable](r *reader, v value, into *T, choices []choice[T]) {
 		case c.word != v.text():
 		case c.known != "":
 			r.fault(v, quote(c.word)+" is called "+c.known+" here", "write "+c.known)
+			return
+		case c.why != "":
+			r.fault(v, c.why, c.instead)
 			return
 		case c.instead != "":
 			r.fault(v, quote(c.word)+" is not supported yet", c.instead)

@@ -53,6 +53,8 @@ type Config struct {
 	Folds rule.Folds
 	// Rules has the rules in the order of the file, with rules of mode off.
 	Rules []guard.Rule
+	// Domains has the limits of a decision server, in the order of the file.
+	Domains []guard.Domain
 	// FairShare divides the capacity of the service among its clients. It is nil without fair share.
 	FairShare *guard.FairShare
 	// Throttle bounds the requests in flight at the service. It is nil without a throttle. Its

@@ -22,6 +22,10 @@ func (c *Config) InMemory() *Config {
 			r.Overrides[j].Policies = withoutHold(r.Overrides[j].Policies)
 		}
 	}
+	own.Domains = slices.Clone(c.Domains)
+	for i := range own.Domains {
+		own.Domains[i].Fallback = notLocal(own.Domains[i].Fallback)
+	}
 	return &own
 }
 

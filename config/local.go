@@ -92,5 +92,10 @@ func (s *section) fallsBackToLocal(c *Config) (where value, used bool) {
 			return s.find(fmt.Sprintf("rules[%d].fallback", i)), true
 		}
 	}
+	for i := range c.Domains {
+		if c.Domains[i].Fallback == guard.FallbackLocal {
+			return s.find(domainsName + "." + c.Domains[i].Name + ".fallback"), true
+		}
+	}
 	return value{}, false
 }

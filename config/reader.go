@@ -20,7 +20,9 @@ type reader struct {
 	// environment looks up an environment variable.
 	environment func(name string) (string, bool)
 	root        *yaml.Node
-	faults      Faults
+	// nullable is set if a field without a value counts as missing.
+	nullable bool
+	faults   Faults
 	// full is set when there are more than maxFaults faults. Further faults are dropped.
 	full      bool
 	listeners []listener

@@ -27,6 +27,7 @@ func (r *reader) config(c *Config) {
 		{word: "all_or_nothing", value: false}, {word: "independent", value: true},
 	})
 	root.paths(&c.Folds)
+	root.domains(c)
 	root.rules(c)
 	root.fairShare(c)
 	root.throttle(c)

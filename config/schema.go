@@ -61,5 +61,6 @@ func schemaSample() string {
 		fmt.Fprintf(&b, "- {ban: {}, count: {}, overrides: {a: {}}, on_exceed: {action: %s}}\n", action)
 	}
 	b.WriteString("throttle: {classes: [{}]}\n")
+	b.WriteString("domains: {a: {descriptors: [{}]}}\n")
 	return b.String()
 }

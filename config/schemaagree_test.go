@@ -100,6 +100,12 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			if set = base + line + "\n"; within != "" {
 				set = base + within + ": {" + line + "}\n"
 			}
+		case within == "domains.*":
+			base += "domains: {a: {descriptors: []"
+			base, set = base+"}}\n", base+", "+line+"}}\n"
+		case within == "domains.*.descriptors[]":
+			base += "domains: {a: {descriptors: [{key: k, limits: 5/s"
+			base, set = base+"}]}}\n", base+", "+line+"}]}}\n"
 		case before != "":
 			closing := strings.Repeat("}", strings.Count(before, "{")) + "]\n"
 			base, set = "version: 1\nrules: ["+before+closing, "version: 1\nrules: ["+before+", "+line+closing
@@ -320,14 +326,14 @@ func TestFormsThatDependOnOtherFields(t *testing.T) {
 	none.end()
 }
 
-// TestVariablesOfTheSchema checks that each single value outside of the rules names its variable
+// TestVariablesOfTheSchema checks that each single value outside of the rules and domains names its variable
 // in its description.
 func TestVariablesOfTheSchema(t *testing.T) {
 	schema, _ := schemaOf(t)
 	eachField(schema, "", func(path string, field map[string]any) {
 		_, section := field["properties"]
 		_, names := field["additionalProperties"].(map[string]any)
-		if section || names || strings.HasPrefix(path, "rules") || strings.HasPrefix(path, "throttle.classes") || path == "version" {
+		if section || names || strings.HasPrefix(path, "rules") || strings.HasPrefix(path, "throttle.classes") || strings.HasPrefix(path, "domains.") || path == "version" {
 			return
 		}
 		if text, _ := field["description"].(string); !strings.HasSuffix(text, " Variable: "+variableOf(path)+".") {

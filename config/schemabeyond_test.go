@@ -18,6 +18,11 @@ var beyondSchemaNames = map[string]string{
 		throttle-tenant-without-keys throttle-two-limits`,
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
 		burst-thousands fair-share-anonymous-boolean fair-share-capacity-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
+	"domains: the tree as a whole, and fields that need or exclude each other": `
+		domains-algorithm-of-unlimited domains-empty-name domains-fallback-local-of-memory domains-key-twice
+		domains-limit-never-reached domains-limits-beside-unlimited domains-limits-twice-the-period
+		domains-log-beyond-memory domains-replaces-empty
+		domains-replaces-itself domains-share-threshold-without-wildcard domains-too-deep domains-value-twice`,
 	"between fields: what one field means for another, in one section or across the file": `
 		count-with-ban count-with-delay count-with-leaky-bucket count-without-limits
 		in-flight-alone-with-degrade in-flight-alone-with-delay in-flight-alone-with-fields-of-limits

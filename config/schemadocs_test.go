@@ -16,7 +16,8 @@ var docsSectionNames = map[string]string{
 	"`ban`": "rules[].ban", "`proxy`": "proxy", "`proxy.tls`": "proxy.tls", "`proxy.upstream_tls`": "proxy.upstream_tls", "`admin`": "admin",
 	"`throttle.classes`": "throttle.classes[]", "`fair_share`": "fair_share", "`fair_share.match`": "fair_share.match", "`fair_share.exempt`": "fair_share.exempt",
 	"`throttle`": "throttle", "`throttle.queue`": "throttle.queue", "`throttle.auto_concurrency`": "throttle.auto_concurrency",
-	"`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
+	"`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch", "`domains`": "domains.*",
+	"`descriptors` of a domain": "domains.*.descriptors[]",
 }
 
 // eachOutline yields every declared field with its path.
@@ -27,6 +28,9 @@ func eachOutline(o *outline, path string, yield func(path string, o *outline)) {
 	}
 	if o.entry != nil {
 		eachOutline(o.entry, path+"[]", yield)
+	}
+	if o.anyField != nil {
+		eachOutline(o.anyField, join(path, "*"), yield)
 	}
 	if o.either != nil {
 		eachOutline(o.either, path, yield)

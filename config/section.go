@@ -143,6 +143,9 @@ func (s *section) valueOf(name string) (value, bool) {
 	}
 	s.found()
 	v.node = f.value
+	if isNull(f.value) && s.nullable {
+		return value{path: v.path}, false
+	}
 	if isNull(f.value) {
 		v.node = f.key // A null has no position, so the fault points at the field's name.
 		s.fault(v, "has no value", "write one"+s.orLeaveOut(name))

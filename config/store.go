@@ -125,6 +125,11 @@ func (c *Config) StoreConfig() memory.Config {
 			own.BlockShare = check.BlockPercent
 		}
 	}
+	for _, r := range check.Leaves(c.Domains) {
+		if check.UsesBlocks(r.Policies[0].Algorithm) {
+			own.BlockShare = check.BlockPercent
+		}
+	}
 	return own
 }
 

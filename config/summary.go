@@ -46,6 +46,10 @@ func (c *Config) WriteSummary(w io.Writer) error {
 		b.WriteByte('\n')
 		c.writeRules(&b)
 	}
+	if len(c.Domains) > 0 {
+		b.WriteByte('\n')
+		_ = WriteDomainTable(&b, c.Domains) // Writing to a strings.Builder never fails.
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

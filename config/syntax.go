@@ -39,6 +39,7 @@ func (s *source) syntaxFault(err error) Fault {
 }
 
 const (
+	problemEmpty = "the file is empty"
 	problemDeep  = "values are nested deeper than any field"
 	problemStart = "this character cannot begin a value"
 	problemBlock = "the line does not fit the lines above"

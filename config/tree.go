@@ -14,8 +14,9 @@ import (
 const (
 	// maxFileBytes is enough for about 60,000 rules.
 	maxFileBytes = 8 << 20
-	// maxDepth is several times the depth of the deepest field. The parser is recursive.
-	maxDepth = 32
+	// maxDepth is more than twice domain.MaxDepth, because each level of a tree is a list of
+	// mappings. The parser is recursive.
+	maxDepth = 96
 	// maxMarks bounds the commas of [lists] and {mappings}, the anchors and the tags. The parser
 	// takes microseconds for each, so 8 MiB of them would take about 15 seconds.
 	maxMarks = 500_000
@@ -54,7 +55,7 @@ func (s *source) tree() (*yaml.Node, *Fault) {
 }
 
 func (s *source) emptyFault() Fault {
-	return Fault{File: s.name, Line: 1, Column: 1, Problem: "the file is empty", Fix: "begin with version: 1"}
+	return Fault{File: s.name, Line: 1, Column: 1, Problem: problemEmpty, Fix: "begin with version: 1"}
 }
 
 // severalFault returns a fault at the start of the second document.

@@ -148,7 +148,7 @@ func BlockBytes(p headgate.Policy) int64 {
 const MaxPolicies = 1<<15 - 1
 
 // Policies reports a configuration with more than MaxPolicies different limits.
-func Policies(rules []guard.Rule) []Finding {
+func Policies(rules []guard.Rule, domains []guard.Domain) []Finding {
 	different := make(map[headgate.Policy]struct{})
 	for i := range rules {
 		for _, set := range Sets(&rules[i]) {
@@ -157,40 +157,58 @@ func Policies(rules []guard.Rule) []Finding {
 			}
 		}
 	}
+	for _, leaf := range Leaves(domains) {
+		for _, p := range leaf.Policies {
+			different[p] = struct{}{}
+		}
+	}
 	if len(different) <= MaxPolicies {
 		return nil
+	}
+	if len(domains) > 0 {
+		problem := fmt.Sprintf("the rules and domains have %d different limits", len(different))
+		return []Finding{{"domains", problem, fmt.Sprintf("use at most %d", MaxPolicies)}}
 	}
 	problem, fix := fmt.Sprintf("the rules have %d different limits", len(different)), fmt.Sprintf("use at most %d", MaxPolicies)
 	return []Finding{{"rules", problem, fix}}
 }
 
-// Capacity finds rules for which fewer than LeastKeys keys fit in memory.
-func Capacity(rules []guard.Rule, m Memory, blamed Blamed) []Finding {
+// Capacity finds rules, and limits of domains, for which fewer than LeastKeys keys fit in memory.
+func Capacity(rules []guard.Rule, domains []guard.Domain, m Memory, blamed Blamed) []Finding {
 	var all []Finding
 	for i := range rules {
-		r, path := &rules[i], fmt.Sprintf("rules[%d]", i)
-		if !m.Counts(r) {
-			continue
+		all = append(all, m.fit(&rules[i], fmt.Sprintf("rules[%d]", i), blamed)...)
+	}
+	for path, leaf := range Leaves(domains) {
+		if all = append(all, m.fit(leaf, path, blamed)...); len(all) > maxFindings {
+			break
 		}
-		n, which := m.need(r)
-		if n.Keys >= LeastKeys || blamed(path) {
-			continue
-		}
-		of, room := "", enough(n)
-		if m.Shared {
-			of, room = " while the store is unreachable", enoughBeside(room)
-		}
-		if which > 0 {
-			path += ".overrides." + r.Overrides[which-1].Value
-		}
-		all = append(all, Finding{
-			Path: path + ".limits",
-			Problem: fmt.Sprintf("one key takes up to %d bytes%s, and only %d fit in max_memory of %s",
-				n.Bytes(), of, n.Keys, field.FormatSize(m.Max)),
-			Fix: fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", field.FormatSize(room)),
-		})
 	}
 	return all
+}
+
+// fit finds out whether LeastKeys keys of the rule at path fit in memory.
+func (m Memory) fit(r *guard.Rule, path string, blamed Blamed) []Finding {
+	if !m.Counts(r) {
+		return nil
+	}
+	n, which := m.need(r)
+	if n.Keys >= LeastKeys || blamed(path) {
+		return nil
+	}
+	of, room := "", enough(n)
+	if m.Shared {
+		of, room = " while the store is unreachable", enoughBeside(room)
+	}
+	if which > 0 {
+		path += ".overrides." + r.Overrides[which-1].Value
+	}
+	return []Finding{{
+		Path: path + ".limits",
+		Problem: fmt.Sprintf("one key takes up to %d bytes%s, and only %d fit in max_memory of %s",
+			n.Bytes(), of, n.Keys, field.FormatSize(m.Max)),
+		Fix: fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", field.FormatSize(room)),
+	}}
 }
 
 // enoughBeside returns the max_memory, in bytes of whole MiB, that leaves n bytes for fallback local

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/readfile"
+)
+
+// maxEnvoyFiles bounds the files of one folder.
+const maxEnvoyFiles = 10_000
+
+// LoadEnvoy reads files in the format of envoyproxy/ratelimit: the file at path, or all files in the
+// folder at path and below it. It skips names that begin with a dot, and folders that are links.
+// All files together have at most 8 MiB. The error is that of ParseEnvoy, if the files are readable.
+func LoadEnvoy(path string, merge bool) ([]guard.Domain, error) {
+	paths, err := envoyPaths(path)
+	if err != nil {
+		return nil, adviseRead(err)
+	}
+	files := make([]EnvoyFile, len(paths))
+	total := 0
+	for i, path := range paths {
+		text, err := readBounded(path)
+		if err != nil {
+			return nil, adviseRead(err)
+		}
+		if total += len(text); total > maxFileBytes && len(paths) > 1 {
+			return nil, Faults{{
+				File: path, Problem: "the files up to this one are larger than " + field.FormatSize(maxFileBytes),
+				Fix: "split the domains over several folders",
+			}}
+		}
+		files[i] = EnvoyFile{path, text}
+	}
+	return ParseEnvoy(files, merge)
+}
+
+// envoyPaths returns the paths of the files, in order.
+func envoyPaths(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	var paths []string
+	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != path && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return nil
+		}
+		// Kubernetes mounts each file as a link.
+		if info, err := os.Stat(name); err != nil || info.IsDir() {
+			return err
+		}
+		if paths = append(paths, name); len(paths) > maxEnvoyFiles {
+			return fmt.Errorf("%s has more than %d files: name the folder with the limits", path, maxEnvoyFiles)
+		}
+		return nil
+	})
+	if err == nil && len(paths) == 0 {
+		err = fmt.Errorf("%s has no files: name the folder with the limits", path)
+	}
+	return paths, err
+}
+
+// IsEnvoy reports whether path is a folder, or a file in the format of envoyproxy/ratelimit, which
+// has a field domain at the top level. It reports false for a file that is not YAML.
+func IsEnvoy(path string) bool {
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return err == nil
+	}
+	text, err := readfile.Head(path, maxFileBytes+1)
+	if err != nil {
+		return false
+	}
+	src, bad := newSource(path, text)
+	if bad != nil {
+		return false
+	}
+	root, bad := src.tree()
+	return bad == nil && hasField(root, "domain")
+}
