@@ -62,7 +62,9 @@ type Config struct {
 	Throttle *throttler.Config
 	Log      Log
 	Proxy    Proxy
-	Admin    Admin
+	// Server has the settings of headgate server. It is nil if the configuration has no server.
+	Server *Server
+	Admin  Admin
 
 	stamps stamps // The stamps of the files that Load read.
 	// places has a Fault without a text for each field that names a file: see Located.
@@ -147,12 +149,12 @@ type Proxy struct {
 	DataPlane DataPlane
 }
 
-// TLS has the certificates for clients. The proxy reads the files again when they change.
+// TLS has the certificates for clients. The files are read again when they change.
 type TLS struct {
 	// Cert and Key are PEM files of the certificate chain and its key. Both are set, or neither.
 	Cert, Key string
-	// ClientCA is a PEM file of authorities for client certificates. If it is "", the proxy
-	// requests no certificate.
+	// ClientCA is a PEM file of authorities for client certificates. If it is "", no
+	// certificate is requested.
 	ClientCA string
 	// ClientAuth says whether clients must have a certificate. Default ClientRequire with a ClientCA.
 	ClientAuth ClientAuth

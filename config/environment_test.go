@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,7 +156,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 			testVariable(t, file, variableRow{variable: row.variable, text: row.text, got: row.got})
 		})
 	}
-	for _, row := range sharedVariables() {
+	for _, row := range slices.Concat(sharedVariables(), serverVariables()) {
 		tested[row.variable] = true
 	}
 	schema, _ := schemaOf(t)

@@ -67,6 +67,11 @@ func (s *section) front(name string, into *string) {
 	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).written(*into, frontPattern)
 	v, ok := s.scalar(name, "an address")
+	s.frontAddress(name, v, ok, into)
+}
+
+// frontAddress reads the address of v, or keeps the default in *into if ok is false.
+func (s *section) frontAddress(name string, v value, ok bool, into *string) {
 	switch {
 	case ok && strings.HasPrefix(v.text(), unixPrefix):
 		if path, ok := s.socket(v, "/run/headgate.sock"); ok {
@@ -213,7 +218,7 @@ func (a address) name() bool {
 func (r *reader) checkListeners() {
 	for i, one := range r.listeners {
 		for _, other := range r.listeners[:i] {
-			if !one.address.overlaps(other.address) {
+			if !one.address.overlaps(other.address) || !ofOneCommand(one, other) {
 				continue
 			}
 			blame, taken := one, other

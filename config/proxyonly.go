@@ -10,7 +10,7 @@ func (s *section) unusedByPrograms() []string {
 		switch name {
 		case "admin", "shutdown_timeout":
 			settings = append(settings, name)
-		case "proxy":
+		case "proxy", "server":
 			settings = append(settings, s.fieldsOf(name, func(string) bool { return true })...)
 		case "log":
 			settings = append(settings, s.fieldsOf(name, func(field string) bool {

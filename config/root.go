@@ -36,7 +36,7 @@ func (r *reader) config(c *Config) {
 	}
 	root.proxy(&c.Proxy)
 	root.checkProxyHeaders(c)
-	root.later("server", "remove it, and use proxy")
+	root.server(c)
 	root.admin(&c.Admin)
 	root.checkListeners()
 	r.proxyOnly = root.unusedByPrograms()

@@ -121,6 +121,10 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "throttle.queue" || within == "throttle.auto_concurrency":
 			base += "throttle: {concurrency: 5"
 			base, set = base+"}\n", base+", "+strings.TrimPrefix(within, "throttle.")+": {"+line+"}}\n"
+		case within == "server":
+			base, set = base+"server: {}\n", base+"server: {"+line+"}\n"
+		case strings.HasPrefix(within, "server."):
+			base, set = base+"server: {}\n", base+"server: {"+strings.TrimPrefix(within, "server.")+": {"+line+"}}\n"
 		case within == "identity.jwt":
 			base += "identity: {jwt: {keys: a"
 			base, set = base+"}}\n", base+", "+line+"}}\n"
@@ -201,6 +205,11 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 		{"admin", adminPattern, []string{"off", ":", "8080", "127.0.0.1", "[::1]", "a"}, func(text string) bool {
 			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nadmin: {health: %q}\n", text))
 			return err == nil
+		}, false},
+		{"listener", listenerPattern, []string{"off", ":", "8080", "unix:", "/run", "/a.sock", "systemd", "[::1]", "localhost"}, func(text string) bool {
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nserver: {http: off, grpc: {address: %q}}\n", text))
+			_, alone := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nserver: {http: 'unix:/b.sock', grpc: %q}\n", text))
+			return err == nil || alone == nil
 		}, false},
 		{"upstream", upstreamPattern, []string{"http", "HTTPS", "h2c", "unix:", "://", "/a", "a", ":80", "[::1]", "/", "."}, func(text string) bool {
 			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nproxy: {upstream: %q}\n", text))
@@ -317,7 +326,6 @@ func TestFormsThatDependOnOtherFields(t *testing.T) {
 	none.field("a").each(1).entries().text("", "", 0, 0)
 	none.number(1, 1, 1)
 	none.duration(time.Second, 0, time.Hour)
-	none.later()
 	none.from("A")
 	none.under("a", "b")
 	none.needs("a")

@@ -11,7 +11,11 @@ var beyondSchemaNames = map[string]string{
 		soft-hundred-percent soft-zero-percent store-timeout-too-long store-timeout-zero
 		breaker-probe-zero deny-cache-too-long local-share-too-great local-share-zero prefetch-hold-too-long
 		prefetch-hold-too-short fair-share-cycle-too-long fair-share-cycle-too-short fair-share-cycle-zero
-		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much`,
+		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much
+		server-http-body-too-long server-keepalive-too-short server-receiving-too-small`,
+	"the server: addresses that must differ, and fields that need each other": `
+		server-client-auth-without-ca server-listeners-on-one-port server-listens-on-the-admin-port server-tls-without-key
+		server-without-listener`,
 	"the throttle: fields that need or exclude each other, and names that the throttle uses": `
 		throttle-deadlines throttle-header-of-a-rule throttle-max-deadline-below-the-default throttle-missing-limit throttle-rule-of-this-name
 		throttle-search-below throttle-search-bounds throttle-search-enforce throttle-search-of-cpu

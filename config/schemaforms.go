@@ -133,6 +133,7 @@ const (
 	networkPattern  = `^[0-9A-Fa-f:.]+(/[0-9]+)?$`
 	peerPattern     = `^(unix|[0-9A-Fa-f:.]+(/[0-9]+)?)$`
 	adminPattern    = `^(off|.*:[0-9]+)$`
+	listenerPattern = `^(off|.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
 	frontPattern    = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
 	storePattern    = `^(memory|rediss?(\+(cluster|sentinel))?://.+|memcached://.+)$`
 	upstreamPattern = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`

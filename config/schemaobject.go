@@ -66,9 +66,6 @@ func (o *outline) mappingObject(path string) (map[string]any, error) {
 	properties := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		field := o.fields[name]
-		if field.planned {
-			continue
-		}
 		inner, err := field.object(join(path, name))
 		if err != nil {
 			return nil, err

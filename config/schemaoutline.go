@@ -38,8 +38,6 @@ type outline struct {
 	entry *outline // The outline of a list's entries.
 	// either is the mapping that may replace a single value.
 	either *outline
-	// planned marks a field that is known but not supported yet.
-	planned bool
 }
 
 // clause is a condition between two fields of one mapping. If field has the word, the field
@@ -105,13 +103,6 @@ func (o *outline) or() *outline {
 func (o *outline) declare(f field.Field) {
 	if o != nil {
 		o.declared = f
-	}
-}
-
-// later marks a planned field, which the schema leaves out.
-func (o *outline) later() {
-	if o != nil {
-		o.planned = true
 	}
 }
 

@@ -255,14 +255,6 @@ func (s *section) missing(name, fix string) {
 	s.fault(v, "is missing", fix)
 }
 
-// later notes a planned field that is not supported yet.
-func (s *section) later(name, instead string) {
-	s.outline.field(name).later()
-	if _, ok := s.get(name); ok {
-		s.fault(s.keyOf(name), "is not supported yet", instead)
-	}
-}
-
 // end notes the fields that no reader has queried.
 func (s *section) end() {
 	s.outline.end()

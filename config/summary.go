@@ -39,6 +39,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 		}
 		c.writeBound(&b)
 	}
+	c.writeServer(&b)
 	c.writeFairShare(&b)
 	c.writeThrottle(&b)
 	fmt.Fprintf(&b, "admin %s, health %s\n", orOff(c.Admin.Listen), orOff(c.Admin.Health))

@@ -9,13 +9,13 @@ import (
 
 // tls reads the certificates for clients.
 func (s *section) tls(t *TLS) {
-	tls := s.sub(s.declare("tls", field.Restart, "Files for TLS to clients. The proxy reads the files again when they change."),
+	tls := s.sub(s.declare("tls", field.Restart, "Files for TLS to clients. The files are read again when they change."),
 		"{cert: server.crt, key: server.key}")
 	tls.declare("cert", field.Restart, "PEM file of the server's certificate and its chain.")
 	tls.declare("key", field.Restart, "PEM file of the certificate's key.")
 	tls.pair(&t.Cert, &t.Key)
-	tls.file(tls.declare("client_ca", field.Restart, "PEM file of authorities for client certificates. Without it, the proxy requests "+
-		"no certificates."), &t.ClientCA)
+	tls.file(tls.declare("client_ca", field.Restart, "PEM file of authorities for client certificates. Without it, no certificate is "+
+		"requested."), &t.ClientCA)
 	if t.ClientCA != "" {
 		t.ClientAuth = ClientRequire
 	}
@@ -26,7 +26,7 @@ func (s *section) tls(t *TLS) {
 	tls.end()
 	tls.checkPair(t.Cert, t.Key)
 	if v, ok := tls.given("client_auth"); ok && t.ClientCA == "" && !tls.blamed(tls.pathOf("client_ca")) {
-		s.fault(v, "has no effect without client_ca", "set proxy.tls.client_ca")
+		s.fault(v, "has no effect without client_ca", "set "+tls.pathOf("client_ca"))
 	}
 	if t.Cert == "" && t.Key == "" && tls.begun() && !tls.blamedAny("cert", "key") && !tls.blamedAt(tls.self.path) {
 		tls.missing("cert", "name the server's certificate and its key, or remove tls")

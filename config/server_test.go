@@ -1,0 +1,119 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/config/field"
+)
+
+// serverVariables has a row for each variable of the server. Each differs from the file.
+func serverVariables() []variableRow {
+	const file = `server:
+  grpc: {address: "127.0.0.1:1", tls: {cert: c, key: k, client_ca: a, client_auth: require}, max_connections: 1,
+    max_connections_per_address: 1, max_streams: 1, max_receiving: 8MiB, handshake_timeout: 1s, idle_timeout: 1s, write_timeout: 1s,
+    keepalive: 1s, keepalive_timeout: 1s, max_connection_age: 1s, max_connection_age_grace: 1s}
+  http: {address: "127.0.0.1:2", tls: {cert: c, key: k, client_ca: a, client_auth: require}, max_connections: 1,
+    max_connections_per_address: 1, max_body: 1KiB, idle_timeout: 1s}
+`
+	var rows []variableRow
+	add := func(name, text string, got func(s *Server) any) {
+		rows = append(rows, variableRow{"HEADGATE_SERVER_" + name, text, func(c *Config) any {
+			if c.Server == nil {
+				return nil
+			}
+			return got(c.Server)
+		}, file})
+	}
+	for prefix, tls := range map[string]func(s *Server) *TLS{
+		"GRPC": func(s *Server) *TLS { return &s.GRPC.TLS }, "HTTP": func(s *Server) *TLS { return &s.HTTP.TLS },
+	} {
+		add(prefix+"_TLS_CERT", "other.crt", func(s *Server) any { return tls(s).Cert })
+		add(prefix+"_TLS_KEY", "other.key", func(s *Server) any { return tls(s).Key })
+		add(prefix+"_TLS_CLIENT_CA", "other.crt", func(s *Server) any { return tls(s).ClientCA })
+		add(prefix+"_TLS_CLIENT_AUTH", "request", func(s *Server) any { return string(tls(s).ClientAuth) })
+	}
+	for _, name := range []string{"GRPC", "GRPC_ADDRESS"} {
+		add(name, "127.0.0.1:9", func(s *Server) any { return s.GRPC.Address })
+	}
+	for _, name := range []string{"HTTP", "HTTP_ADDRESS"} {
+		add(name, "127.0.0.1:9", func(s *Server) any { return s.HTTP.Address })
+	}
+	add("GRPC_MAX_CONNECTIONS", "9", func(s *Server) any { return fmt.Sprint(s.GRPC.MaxConnections) })
+	add("GRPC_MAX_CONNECTIONS_PER_ADDRESS", "9", func(s *Server) any { return fmt.Sprint(s.GRPC.MaxConnectionsPerAddress) })
+	add("GRPC_MAX_STREAMS", "9", func(s *Server) any { return fmt.Sprint(s.GRPC.MaxStreams) })
+	add("GRPC_MAX_RECEIVING", "9MiB", func(s *Server) any { return field.FormatSize(s.GRPC.MaxReceiving) })
+	add("GRPC_HANDSHAKE_TIMEOUT", "9s", func(s *Server) any { return s.GRPC.HandshakeTimeout.String() })
+	add("GRPC_IDLE_TIMEOUT", "9s", func(s *Server) any { return s.GRPC.IdleTimeout.String() })
+	add("GRPC_WRITE_TIMEOUT", "9s", func(s *Server) any { return s.GRPC.WriteTimeout.String() })
+	add("GRPC_KEEPALIVE", "9s", func(s *Server) any { return s.GRPC.Keepalive.String() })
+	add("GRPC_KEEPALIVE_TIMEOUT", "9s", func(s *Server) any { return s.GRPC.KeepaliveTimeout.String() })
+	add("GRPC_MAX_CONNECTION_AGE", "9s", func(s *Server) any { return s.GRPC.MaxConnectionAge.String() })
+	add("GRPC_MAX_CONNECTION_AGE_GRACE", "9s", func(s *Server) any { return s.GRPC.MaxConnectionAgeGrace.String() })
+	add("HTTP_MAX_CONNECTIONS", "9", func(s *Server) any { return fmt.Sprint(s.HTTP.MaxConnections) })
+	add("HTTP_MAX_CONNECTIONS_PER_ADDRESS", "9", func(s *Server) any { return fmt.Sprint(s.HTTP.MaxConnectionsPerAddress) })
+	add("HTTP_MAX_BODY", "9KiB", func(s *Server) any { return field.FormatSize(s.HTTP.MaxBody) })
+	add("HTTP_IDLE_TIMEOUT", "9s", func(s *Server) any { return s.HTTP.IdleTimeout.String() })
+	return rows
+}
+
+// TestEnvironmentOfTheServer is TestEnvironment for the settings of the server.
+func TestEnvironmentOfTheServer(t *testing.T) {
+	for _, row := range serverVariables() {
+		t.Run(row.variable, func(t *testing.T) {
+			testVariable(t, "version: 1\nrules: []\n"+row.file, row)
+		})
+	}
+}
+
+// TestServerIsOptional: a file without the section has no server. One variable alone makes one.
+func TestServerIsOptional(t *testing.T) {
+	const file = "version: 1\nrules: []\n"
+	c, err := Parse("f", []byte(file))
+	if err != nil || c.Server != nil || c.ServerMemoryBound() != 0 {
+		t.Errorf("without the section: got %+v, %v", c.Server, err)
+	}
+	lookup := func(name string) (string, bool) { return "off", name == "HEADGATE_SERVER_HTTP" }
+	c, err = parse("f", []byte(file), lookup)
+	if err != nil || c.Server == nil || c.Server.HTTP.Address != "" || c.Server.GRPC.Address != "127.0.0.1:8081" {
+		t.Errorf("with a variable: got %+v, %v", c.Server, err)
+	}
+	_, err = parse("f", []byte(file+"server: {grpc: off}\n"), lookup)
+	if err == nil || !strings.Contains(err.Error(), "has no listener") {
+		t.Errorf("without listeners: got %v", err)
+	}
+	// With the defaults of both commands, the proxy and the HTTP listener have one port. They
+	// are different processes, and may run on different machines.
+	if _, err = Parse("f", []byte(file+"server: {}\nproxy: {upstream: 'http://127.0.0.1:9000'}\n")); err != nil {
+		t.Errorf("with proxy and server: got %v", err)
+	}
+}
+
+// TestChangesOfTheServerNeedARestart: a changed address is reported, however it is written.
+func TestChangesOfTheServerNeedARestart(t *testing.T) {
+	for _, row := range []struct {
+		before, after string
+		want          []string
+	}{
+		{"server: {grpc: '127.0.0.1:1'}", "server: {grpc: {address: '127.0.0.1:1'}}", nil},
+		{"server: {grpc: '127.0.0.1:1'}", "server: {grpc: {address: '127.0.0.1:2'}}", []string{"server.grpc"}},
+		{"server: {grpc: '127.0.0.1:1'}", "server: {grpc: '127.0.0.1:2', http: off}", []string{"server.grpc", "server.http"}},
+		{"server: {grpc: {max_streams: 5}}", "server: {grpc: {max_streams: 6}}", []string{"server.grpc"}},
+		{"server: {grpc: {tls: {cert: a, key: b}}}", "server: {grpc: {tls: {cert: a, key: c}}}", []string{"server.grpc"}},
+		{"server: {http: {max_body: 5KiB}}", "server: {http: {max_body: 6KiB}}", []string{"server.http"}},
+		{"server: {}", "", []string{"server"}},
+	} {
+		parsed := func(text string) *Config {
+			c, err := Parse("f", []byte("version: 1\nrules: []\n"+text+"\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		if got := parsed(row.before).NeedsRestart(parsed(row.after)); !slices.Equal(got, row.want) {
+			t.Errorf("%s to %s: got %q, want %q", row.before, row.after, got, row.want)
+		}
+	}
+}

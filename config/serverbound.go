@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headgate/headgate/config/field"
+)
+
+// The most memory that one connection of headgate server takes, in bytes. The numbers are
+// measured, and rounded up.
+const (
+	// grpcConnectionBytes is one gRPC connection without calls: goroutines, buffers and TLS.
+	grpcConnectionBytes = 256 << 10
+	// grpcStreamBytes is one call in flight: its goroutine, its header fields, and what its
+	// client has not read. Unfinished requests count under max_receiving.
+	grpcStreamBytes = 32 << 10
+)
+
+// ServerMemoryBound returns the most memory, in bytes, that headgate server takes with this
+// configuration, however its clients behave. It covers the store, connections, calls in flight,
+// and garbage. It is 0 if the configuration has no server.
+func (c *Config) ServerMemoryBound() int64 {
+	s := c.Server
+	if s == nil {
+		return 0
+	}
+	used := c.MaxMemory + c.adminListeners()*AdminConnections*c.adminBound()
+	if s.GRPC.Address != "" {
+		used += int64(s.GRPC.MaxConnections)*s.GRPC.connectionBound() + s.GRPC.MaxReceiving
+	}
+	if s.HTTP.Address != "" {
+		used += int64(s.HTTP.MaxConnections) * s.HTTP.connectionBound()
+	}
+	return processBytes + used + used/100*boundGarbage
+}
+
+func (g *ServerGRPC) connectionBound() int64 {
+	return grpcConnectionBytes + int64(g.MaxStreams)*grpcStreamBytes
+}
+
+func (h *ServerHTTP) connectionBound() int64 { return adminBytes + h.MaxBody }
+
+// writeServer writes the listeners of the server, and the most memory that it takes.
+func (c *Config) writeServer(b *strings.Builder) {
+	s := c.Server
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(b, "server grpc %s, http %s\n", orOff(s.GRPC.Address), orOff(s.HTTP.Address))
+	fmt.Fprintf(b, "memory of the server at most %s: store %s", formatRounded(c.ServerMemoryBound()), field.FormatSize(c.MaxMemory))
+	if s.GRPC.Address != "" {
+		fmt.Fprintf(b, ", %d gRPC connections of %s, unfinished requests %s",
+			s.GRPC.MaxConnections, formatRounded(s.GRPC.connectionBound()), field.FormatSize(s.GRPC.MaxReceiving))
+	}
+	if s.HTTP.Address != "" {
+		fmt.Fprintf(b, ", %d HTTP connections of %s", s.HTTP.MaxConnections, formatRounded(s.HTTP.connectionBound()))
+	}
+	fmt.Fprintf(b, ", %d of admin and health of %s, garbage %d%%\n",
+		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), boundGarbage)
+}
