@@ -1,0 +1,166 @@
+package rpc
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/headgate/headgate/internal/listen"
+)
+
+// marked is a connection of a listener, which records what the server says about it.
+type marked struct {
+	net.Conn
+
+	state string
+}
+
+func (m *marked) Idle() { m.state = "idle" }
+func (m *marked) Busy() { m.state = "busy" }
+func (m *marked) Abort() {
+	m.state = "aborted"
+	_ = m.Conn.Close()
+}
+
+// piped returns a connection of a server, and its client.
+func piped(t *testing.T) (c *conn, m *marked, client net.Conn) {
+	t.Helper()
+	client, served := net.Pipe()
+	t.Cleanup(func() { _ = client.Close() })
+	m = &marked{Conn: served}
+	return &conn{Conn: m, places: m, server: New(settings(&service{}))}, m, client
+}
+
+// TestQuietConnectionsAreIdle: a connection is busy from the end of its handshakes on, and idle
+// after a check without a byte.
+func TestQuietConnectionsAreIdle(t *testing.T) {
+	c, m, client := piped(t)
+	read := func() {
+		go func() { _, _ = client.Write([]byte{1}) }()
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Unix(1e9, 0)
+	for _, step := range []struct {
+		what string
+		do   func()
+		want string
+	}{
+		{"a byte of a handshake", read, ""},
+		{"the end of the handshakes", func() { _ = c.SetDeadline(time.Time{}) }, "busy"},
+		{"a check after a byte", func() { c.check(now, time.Hour) }, "busy"},
+		{"a check after no byte", func() { c.check(now, time.Hour) }, "idle"},
+		{"a byte", read, "busy"},
+		{"a check", func() { c.check(now, time.Hour) }, "busy"},
+	} {
+		if step.do(); m.state != step.want {
+			t.Errorf("after %s the connection is %q, want %q", step.what, m.state, step.want)
+		}
+	}
+}
+
+// TestClientThatDoesNotRead: a write that makes no progress for WriteTimeout ends the connection.
+// Writes that make progress do not.
+func TestClientThatDoesNotRead(t *testing.T) {
+	c, m, client := piped(t)
+	now := time.Unix(1e9, 0)
+	for range 3 {
+		go func() { _, _ = io.ReadFull(client, make([]byte, 1)) }()
+		if _, err := c.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Hour)
+		c.check(now, time.Minute)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.Write([]byte{1})
+		failed <- err
+	}()
+	eventually(t, "the write", func() bool { return c.writes.Load()%2 == 1 })
+	c.check(now, time.Minute)
+	c.check(now.Add(59*time.Second), time.Minute)
+	if m.state == "aborted" {
+		t.Fatal("the connection is closed before the timeout")
+	}
+	c.check(now.Add(time.Minute), time.Minute)
+	if err := <-failed; err == nil || m.state != "aborted" {
+		t.Errorf("the write ends with %v, and the connection is %q, want aborted", err, m.state)
+	}
+}
+
+// sendPart opens a connection that sends a part of a request on each of some streams, and no more.
+func sendPart(t *testing.T, at string, streams, length, sent int) net.Conn {
+	t.Helper()
+	conn := connect(t, at)
+	w := newWire()
+	w.WriteString(http2.ClientPreface)
+	_ = w.framer.WriteSettings()
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for n := range streams {
+		block.Reset()
+		for _, f := range []hpack.HeaderField{
+			{Name: ":method", Value: "POST"},
+			{Name: ":scheme", Value: "http"},
+			{Name: ":authority", Value: "localhost"},
+			{Name: ":path", Value: "/test.Service/Call"},
+			{Name: "content-type", Value: "application/grpc"},
+			{Name: "te", Value: "trailers"},
+		} {
+			_ = encoder.WriteField(f)
+		}
+		stream := uint32(2*n + 1)
+		_ = w.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true})
+		for data := message(length)[:sent]; len(data) > 0; {
+			piece := data[:min(len(data), 16<<10)]
+			_ = w.framer.WriteData(stream, false, piece)
+			data = data[len(piece):]
+		}
+	}
+	go func() { _, _ = conn.Write(w.Bytes()) }()
+	return conn
+}
+
+// TestUnfinishedRequestsAreBounded: clients that never finish their requests hold at most
+// MaxReceiving bytes. The connection with the most bytes is closed, and other clients are served.
+func TestUnfinishedRequestsAreBounded(t *testing.T) {
+	c := settings(&service{})
+	c.MaxReceiving = 1 << 20
+	r := serve(t, c, listen.Config{})
+	client := dial(t, r.at, nil)
+	small := sendPart(t, r.at, 1, 1<<20, 10_000)
+	eventually(t, "the small request", func() bool { return r.Stats().Receiving == 10_000 })
+	var large []net.Conn
+	for range 4 {
+		large = append(large, sendPart(t, r.at, 10, 1<<20, 60_000))
+	}
+	for n := range 3 { // Each has 600,000 bytes: only one of them fits.
+		eventually(t, "an eviction", func() bool { return r.Stats().Evicted >= uint64(n+1) })
+	}
+	eventually(t, "the last connection", func() bool { return r.Stats().Receiving == 610_000 })
+	if _, err := call(t, client, 100_000); err != nil {
+		t.Errorf("a client beside them: %v", err)
+	}
+	if _, err := small.Write(nil); err != nil {
+		t.Errorf("the small request: %v", err)
+	}
+	ended := 0
+	for _, conn := range large {
+		_ = conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		if _, err := io.Copy(io.Discard, conn); !errors.Is(err, os.ErrDeadlineExceeded) {
+			ended++
+		}
+	}
+	if ended != 3 {
+		t.Errorf("%d connections with many bytes are closed, want 3", ended)
+	}
+}
