@@ -45,7 +45,7 @@ func (s *Store) refund(t *turn, d *headgate.Decision) {
 		alone.place = &none
 	}
 	p := alone.place
-	if s.giveUnits(&alone) && !t.plan.InCell() {
+	if t.cost > 0 && s.giveUnits(&alone) && !t.plan.InCell() {
 		p.cell.Epoch++
 		p.cell.Returned++
 	}

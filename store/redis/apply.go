@@ -2,10 +2,10 @@ package redis
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/script"
+	"github.com/headgate/headgate/limit"
 )
 
 // Apply implements headgate.Store. On one server, all groups go in one script call, together with
@@ -48,6 +48,9 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, least []int64, dec
 	if err := ctx.Err(); err != nil {
 		return couldNot("decide", err)
 	}
+	if err := checkGroups(ops); err != nil {
+		return err
+	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	if s.config.Kind == Cluster || len(ops) > maxBatch {
@@ -80,17 +83,23 @@ func (s *Store) add(a *query, op *headgate.Op) error {
 		return headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
-	case op.Kind > headgate.Book:
-		return fmt.Errorf("redis: unknown Op.Kind %d: use Take, Peek or Book", op.Kind)
-	case op.Kind == headgate.Book && !books(&of.Plan):
-		return headgate.ErrNotBookable
+	}
+	if err := limit.CheckKind(of.Plan.Policy().Algorithm, op.Kind); err != nil {
+		return err
 	}
 	return a.add(op, &of.Plan, script.PlaceOf(op.Key, op.Window))
 }
 
-func books(p *script.Plan) bool {
-	a := p.Policy().Algorithm
-	return a == headgate.TokenBucket || a == headgate.LeakyBucket
+// checkGroups gives the error of the first group with Ops that cannot be one group.
+func checkGroups(ops []headgate.Op) error {
+	for from := 0; from < len(ops); {
+		to := endOfGroup(ops, from)
+		if err := limit.CheckGroup(ops[from:to]); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
 }
 
 // decideOn sends a query to the queue of a node and waits for the answer.

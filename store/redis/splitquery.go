@@ -21,6 +21,8 @@ type split struct {
 	from, to int
 	ends     []int // end of each query's Ops, counted from the group's first Op
 	policies []headgate.Policy
+	// looks: the queries are the first round of a group of TakeIfAll, and count nothing.
+	looks bool
 }
 
 // applyApart decides Ops on a cluster, or more Ops than fit in a batch.
@@ -36,9 +38,7 @@ func (s *Store) applyApart(ctx context.Context, ops []headgate.Op, least []int64
 			return err
 		}
 		if s.config.Kind == Cluster && len(p.queries)-first > 1 {
-			policies := policiesOf(p.queries[first:])
-			soften(p.queries[first:], policies)
-			p.apart = append(p.apart, split{from, to, endsOf(p.queries[first:]), policies})
+			p.apart = append(p.apart, newSplit(p.queries[first:], from, to))
 		}
 		from = to
 	}
@@ -46,7 +46,26 @@ func (s *Store) applyApart(ctx context.Context, ops []headgate.Op, least []int64
 		return err
 	}
 	s.settle(ctx, &p, ops, decisions)
-	return nil
+	return s.countLooks(ctx, &p, ops, decisions)
+}
+
+// newSplit describes a group that is in several queries, and changes the kinds of their Ops: those of
+// TakeIfAll become Peek, and those of a group that can never pass are softened.
+func newSplit(queries []*query, from, to int) split {
+	g := split{
+		from: from, to: to, ends: endsOf(queries), policies: policiesOf(queries),
+		looks: queries[0].ops[0].Kind == headgate.TakeIfAll,
+	}
+	if !g.looks {
+		soften(queries, g.policies)
+		return g
+	}
+	for _, a := range queries {
+		for i := range a.ops {
+			a.ops[i].Kind = headgate.Peek
+		}
+	}
+	return g
 }
 
 func leastOf(least []int64, from, to int) []int64 {

@@ -6,8 +6,8 @@ import (
 )
 
 // Soften changes the kinds of a group's Ops, so that its parts may be decided one after another.
-// If an Op can never pass, all other Ops become Peek, except those of bans. policies[i] is
-// the policy of ops[i]. Soften reports whether an Op can never pass.
+// If an Op can never pass, all other Ops become Peek, except those of bans and those with
+// CountAll. policies[i] is the policy of ops[i]. Soften reports whether an Op can never pass.
 func Soften(ops []headgate.Op, policies []headgate.Policy) (never bool) {
 	for i := range ops {
 		ban := policies[i].Algorithm == headgate.Ban
@@ -17,17 +17,34 @@ func Soften(ops []headgate.Op, policies []headgate.Policy) (never bool) {
 		return false
 	}
 	for i := range ops {
-		if policies[i].Algorithm != headgate.Ban {
+		if !limit.CountsRefused(&policies[i], false) {
 			ops[i].Kind = headgate.Peek
 		}
 	}
 	return true
 }
 
+// Counting gives the Ops of a group of TakeIfAll that must count, by the decisions of a Peek of
+// all its Ops: all Ops if the group passes. Otherwise they are the refused Ops whose policies
+// count refused attempts.
+func Counting(policies []headgate.Policy, decisions []headgate.Decision) (which []int, passes bool) {
+	passes, possible := true, true
+	for i := range decisions {
+		passes = passes && decisions[i].Verdict != headgate.Deny
+		possible = possible && decisions[i].Reason != headgate.Never
+	}
+	for i := range decisions {
+		if passes || decisions[i].Verdict == headgate.Deny && limit.CountsRefused(&policies[i], possible) {
+			which = append(which, i)
+		}
+	}
+	return which, passes
+}
+
 // Settle combines the decisions of a group's parts. Part i ends before ops[ends[i]]. If a part
 // is refused, the other parts keep their verdicts and lose their Receipts, and their Remaining
 // is that without the group. Settle appends to back the receipts that must be returned to the
-// store. Policies that count refused attempts keep their units.
+// store. Policies that count refused attempts keep their units, unless the Kind is TakeIfAll.
 func Settle(
 	ops []headgate.Op, policies []headgate.Policy, ends []int, decisions []headgate.Decision, back []headgate.Receipt,
 ) []headgate.Receipt {
@@ -77,5 +94,5 @@ func undo(
 
 // counted reports whether the attempt stays counted although the group is refused.
 func counted(op *headgate.Op, p *headgate.Policy) bool {
-	return op.Kind != headgate.Peek && (p.CountRejected || p.Algorithm == headgate.Ban)
+	return op.Kind != headgate.Peek && op.Kind != headgate.TakeIfAll && limit.CountsRefused(p, true)
 }

@@ -7,8 +7,13 @@
 // is ever admitted above the limit, because units are taken first and returned last.
 //
 // Two rules follow. When an Op of the group can Never pass, no attempt counts except those of
-// bans. Never does not depend on state, so Soften turns all other Ops into Peek before the
-// parts are decided. And counted refused attempts are not returned: Settle keeps them.
+// bans and of CountAll. Never does not depend on state, so Soften turns all other Ops into
+// Peek before the parts are decided. And counted refused attempts are not returned: Settle
+// keeps them.
+//
+// A group of TakeIfAll is decided in two rounds: a Peek of all Ops, and then the Ops that
+// Counting gives. If a part is refused in the second round, because other requests took units
+// in between, Settle returns the units of the other parts.
 //
 // The package does no I/O and keeps no state.
 package compensate

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 )
 
 // Errors of Add, besides those of package headgate.
@@ -130,7 +131,7 @@ func check(ops []headgate.Op, plans []*Plan, places []Place, least int64) error 
 			return ErrNoGrant
 		}
 	}
-	return nil
+	return limit.CheckGroup(ops)
 }
 
 func checkOp(op *headgate.Op, p *Plan) error {
@@ -139,12 +140,8 @@ func checkOp(op *headgate.Op, p *Plan) error {
 		return headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
-	case op.Kind > headgate.Book:
-		return fmt.Errorf("script: unknown Op.Kind %d: use Take, Peek or Book", op.Kind)
-	case op.Kind == headgate.Book && !p.isBucket():
-		return headgate.ErrNotBookable
 	}
-	return nil
+	return limit.CheckKind(p.policy.Algorithm, op.Kind)
 }
 
 func grantable(op *headgate.Op, p *Plan, cost, least int64) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 )
 
 // answer is the reply of decide.lua on one Op, and the result of its group. The script gives times
@@ -54,8 +55,14 @@ func (b *Batch) Explain(group int, ops []headgate.Op, plans []*Plan, places []Pl
 		a := answerTo(b.numbers[0], &ops[i], plans[i], numbers, granted)
 		numbers = numbers[plans[i].width:]
 		a.passes, a.stays = passes, !passes && decisions[i].Verdict != headgate.Deny
-		a.counted = plans[i].counts && possible
+		a.counted = plans[i].counts && possible || plans[i].policy.CountAll
+		if a.stays && a.kind == headgate.TakeIfAll {
+			a.kind = headgate.Peek // The script has counted nothing.
+		}
 		a.settle(&decisions[i], places[i])
+	}
+	if ops[0].Kind == headgate.Refund {
+		limit.SettleRefund(&decisions[0])
 	}
 	return nil
 }
@@ -64,6 +71,9 @@ func answerTo(now int64, op *headgate.Op, p *Plan, numbers []int64, granted int6
 	a := answer{plan: p, kind: op.Kind, cost: op.Cost, now: now, numbers: numbers[:p.width]}
 	if granted > 0 {
 		a.cost = granted
+	}
+	if a.kind == headgate.Refund { // The numbers are those after the refund.
+		a.kind, a.cost = headgate.Peek, 0
 	}
 	return a
 }
@@ -115,7 +125,7 @@ func (a *answer) settleRefused(d *headgate.Decision) {
 		// The reported reset counts the attempt. The reported units do not.
 		numbers := [5]int64{}
 		copy(numbers[:], a.numbers)
-		numbers[1] = min(numbers[1]+a.cost, a.plan.room)
+		numbers[1] = min(numbers[1]+a.cost, a.plan.mostUsed())
 		without.numbers = numbers[:a.plan.width]
 	}
 	if without.explain(&left) != nil {

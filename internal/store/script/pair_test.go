@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
 )
@@ -145,13 +146,36 @@ func everyPolicy() []headgate.Policy {
 	}
 }
 
-// kind gives a random Kind that the policy supports.
+// kind gives a random Kind that the policy supports, for a group of several Ops.
 func (p *pair) kind(policy headgate.Policy) headgate.OpKind {
 	m := headgate.OpKind(p.r.IntN(6))
 	if m > headgate.Book || m == headgate.Book && policy.Algorithm > headgate.LeakyBucket {
 		return headgate.Take
 	}
 	return m
+}
+
+// kindAlone gives a random Kind that the policy supports, for a group of one Op.
+func (p *pair) kindAlone(policy headgate.Policy) headgate.OpKind {
+	m := headgate.OpKind(p.r.IntN(8))
+	if !limit.Accepts(policy.Algorithm, m) {
+		return headgate.Take
+	}
+	return m
+}
+
+// withCountAll adds a policy that counts every attempt. The golden file does not have it: its state
+// is that of any fixed window.
+func withCountAll(policies []headgate.Policy, limits ...headgate.Limit) []headgate.Policy {
+	for _, l := range limits {
+		policies = append(policies, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: l, CountRejected: true, CountAll: true})
+	}
+	return policies
+}
+
+// someCountAll gives limits for withCountAll.
+func someCountAll() []headgate.Limit {
+	return []headgate.Limit{{Count: 6, Per: time.Second}, {Count: 0, Per: time.Second}, {Count: 2, Per: 5 * time.Second}}
 }
 
 // move advances the clock or steps it back. It steps back only after a Take: a refusal or a Peek
@@ -170,7 +194,7 @@ func (p *pair) move(took, steps bool) {
 // All decisions are the same.
 func TestSameAsMemory(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
-	for i, policy := range everyPolicy() {
+	for i, policy := range withCountAll(everyPolicy(), someCountAll()...) {
 		for seed := range uint64(6) {
 			t.Run(fmt.Sprintf("%d %s %s %d", i, policy.Algorithm, policy.Limit, seed), func(t *testing.T) {
 				flush(t, client)
@@ -183,7 +207,7 @@ func TestSameAsMemory(t *testing.T) {
 						took = false
 						continue
 					}
-					took = p.group(step, request{0, 0, p.r.Int64N(4), p.kind(policy)})
+					took = p.group(step, request{0, 0, p.r.Int64N(4), p.kindAlone(policy)})
 				}
 				if p.passed == 0 && policy.Limit.Count > 0 {
 					t.Error("no request passed, so the test checks nothing")
@@ -199,7 +223,8 @@ func TestGroupsAsMemory(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			flush(t, client)
-			p := newPair(t, func(c *storetest.Clock) headgate.Store { return newStore(t, client, 1, c.Now) }, everyPolicy(), seed)
+			p := newPair(t, func(c *storetest.Clock) headgate.Store { return newStore(t, client, 1, c.Now) },
+				withCountAll(everyPolicy(), someCountAll()...), seed)
 			windows := make([]int, 1+p.r.IntN(4)) // Each window has its own policy.
 			for w := range windows {
 				windows[w] = p.r.IntN(len(p.all) - 2)
@@ -215,9 +240,13 @@ func TestGroupsAsMemory(t *testing.T) {
 					continue
 				}
 				var requests []request
-				cost := []int64{1, 1, 1, 2, 0, 7}[p.r.IntN(6)]
+				cost, all := []int64{1, 1, 1, 2, 0, 7}[p.r.IntN(6)], p.r.IntN(3) == 0
 				for w, policy := range windows {
-					requests = append(requests, request{policy, uint8(w), cost, p.kind(p.all[policy])})
+					kind := p.kind(p.all[policy])
+					if all {
+						kind = headgate.TakeIfAll
+					}
+					requests = append(requests, request{policy, uint8(w), cost, kind})
 				}
 				p.group(step, requests...)
 			}
@@ -245,6 +274,8 @@ func changes() [][]headgate.Policy {
 			{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 30, Per: 5 * time.Second}},
 			{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: time.Second}, CountRejected: true},
 			{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 20, Per: time.Second}},
+			{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 8, Per: time.Second}, CountRejected: true, CountAll: true},
+			{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 0, Per: time.Second}, CountRejected: true, CountAll: true},
 		},
 		{
 			{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 10, Per: time.Second}},
@@ -288,7 +319,9 @@ func TestChangesAsMemory(t *testing.T) {
 					if p.r.IntN(6) == 0 {
 						current = p.r.IntN(len(set))
 					} else if a := set[current].Algorithm; a != headgate.SlidingLog && a != headgate.SlidingWindow {
-						kind = p.kind(set[current])
+						kind = p.kindAlone(set[current])
+					} else if p.r.IntN(8) == 0 {
+						kind = headgate.Refund
 					}
 					p.group(step, request{current, 0, p.r.Int64N(6), kind})
 				}
@@ -331,6 +364,9 @@ func TestLongLogsAsMemory(t *testing.T) {
 				took = p.group(step, request{current, 0, 1 + p.r.Int64N(1+p.r.Int64N(5)), headgate.Take})
 				if p.r.IntN(50) == 0 {
 					p.group(step, request{current, 0, p.r.Int64N(3001), headgate.Peek})
+				}
+				if p.r.IntN(60) == 0 {
+					p.group(step, request{current, 0, p.r.Int64N(1 + p.r.Int64N(1000)), headgate.Refund})
 				}
 			}
 		})

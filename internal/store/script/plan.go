@@ -87,6 +87,9 @@ func (p *Plan) render() {
 	case headgate.FixedWindow:
 		p.width = 3
 		p.packed = pack(kind, p.room, p.per) + flag(p.counts)
+		if p.policy.CountAll {
+			p.packed = pack(kind, p.room, p.per) + "\x02"
+		}
 	case headgate.SlidingLog:
 		p.width = 5
 		p.packed = pack(kind, p.room, p.per) + flag(p.counts)

@@ -85,20 +85,34 @@ func (a *answer) judgeUnits(d *headgate.Decision, used int64) int64 {
 	return used
 }
 
+// mostUsed is an upper bound of the used units in a reply. Only under CountAll they can exceed Count.
+func (p *Plan) mostUsed() int64 {
+	if p.policy.CountAll {
+		return headgate.MaxUnits
+	}
+	return p.room
+}
+
 // explainFixed decodes three numbers: the time of the decision ahead of now (after the clock stepped
 // back), the units used before, and the version.
 func (a *answer) explainFixed(d *headgate.Decision) error {
 	held, used := a.numbers[0], a.numbers[1]
-	if held < 0 || held > a.plan.per || used < 0 || used > a.plan.room || !isVersion(a.numbers[2]) {
+	if held < 0 || held > a.plan.per || used < 0 || used > a.plan.mostUsed() || !isVersion(a.numbers[2]) {
 		return wrong("%v for a window of %s", a.numbers, a.plan.policy.Limit)
 	}
 	at := a.now + held
 	end := at - at%a.plan.per + a.plan.per - a.now
-	used = a.judgeUnits(d, used)
+	counted := a.judgeUnits(d, min(used, a.plan.room))
+	if a.plan.policy.CountAll {
+		if d.Verdict == headgate.Allow && used > a.plan.room {
+			d.Verdict, d.Reason = headgate.Deny, headgate.OverLimit
+		}
+		counted = min(used, headgate.MaxUnits-a.cost) + a.cost // The attempt counts, whether it passes or not.
+	}
 	if d.Reason == headgate.OverLimit {
 		d.RetryAfter = micros(end)
 	}
-	if used > 0 {
+	if counted > 0 {
 		d.ResetAfter = micros(end)
 	}
 	d.At, d.Receipt.From = instant(at), instant(at)

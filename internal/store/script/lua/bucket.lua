@@ -79,8 +79,19 @@ local function buckets(env)
     return us + more, rest - more * p.den
   end
 
+  -- see sets b.from to the tat as the policy sees it. b.from is not before now.
+  local function see(b)
+    b.from, b.from_part = b.tat, b.part
+    if b.tat < now then
+      b.from, b.from_part = now, 0
+    elseif b.other then
+      local us, part = restate(b, b.policy)
+      b.from, b.from_part = now + us, part
+    end
+  end
+
   -- open_bucket loads the state of a key into b. The state keeps the policy of record until
-  -- p takes units. b.from is the tat as p sees it, and is not before now.
+  -- p takes units.
   local function open_bucket(b)
     local p, raw = b.policy, states[b.key]
     if not load_bucket(b, raw, p) then
@@ -90,13 +101,7 @@ local function buckets(env)
     end
     pull(b)
     b.other = b.den ~= p.den or b.horizon ~= p.horizon or b.horizon_part ~= p.horizon_part
-    b.from, b.from_part = b.tat, b.part
-    if b.tat < now then
-      b.from, b.from_part = now, 0
-    elseif b.other then
-      local us, part = restate(b, p)
-      b.from, b.from_part = now + us, part
-    end
+    see(b)
   end
 
   local function bucket_room(b)
@@ -144,6 +149,31 @@ local function buckets(env)
     end
   end
 
+  local function save_bucket(b)
+    b.peak = max(b.peak, b.tat)
+    states[b.key], due[b.key] = pack_bucket(b, b.policy.kind), b.peak - base
+  end
+
+  -- refund_bucket moves the tat back by the cost, but not before now. The policy of record stays,
+  -- and its interval is the unit. While departures are booked ahead, nothing comes back: the
+  -- units would be given out again at these departures.
+  local function refund_bucket(b)
+    local p = b.policy
+    if b.cost == 0 or not after(b.tat, b.part, now, 0)
+      or p.max_wait > 0 and after(b.from, b.from_part, now + p.refill, p.refill_part) then
+      return
+    end
+    if b.cost > (units_in(b.tat - now, b.part, b.den, p.num)) then
+      b.tat, b.part = now, 0
+    else
+      local us, part = span_of(b.cost, b.whole, b.frac, b.den)
+      b.tat, b.part = subtract(b.tat, b.part, us, part, b.den)
+    end
+    b.version = later(b.version)
+    see(b)
+    save_bucket(b)
+  end
+
   local function settle_bucket(b, all)
     local p, o = b.policy, env.o
     local takes = all and b.cost > 0 and b.mode ~= PEEK
@@ -163,13 +193,12 @@ local function buckets(env)
       b.tat, b.part, b.moved = b.to, b.to_part, true
     end
     if b.moved and b.mode ~= PEEK then
-      b.peak = max(b.peak, b.tat)
-      states[b.key], due[b.key] = pack_bucket(b, p.kind), b.peak - base
+      save_bucket(b)
     end
   end
 
   return {
-    policy = bucket_policy, open = open_bucket, judge = judge_bucket, settle = settle_bucket, room_at = bucket_room,
-    load = load_bucket, pack = pack_bucket,
+    policy = bucket_policy, open = open_bucket, judge = judge_bucket, settle = settle_bucket, refund = refund_bucket,
+    room_at = bucket_room, load = load_bucket, pack = pack_bucket,
   }
 end

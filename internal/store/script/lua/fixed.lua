@@ -1,18 +1,19 @@
 -- fixed_window: the count of the window [start, start + per), the same steps as
 -- limit/fixed.go.
 --
--- A state is '<Bdddd': algorithm, version, start, units, per.
+-- A state is '<Bdddd': algorithm, version, start, units, per. In a policy, counts is 1 if
+-- refused attempts count, and 2 if every attempt counts (CountAll).
 local function fixed_windows(env)
   local unpack_, pack, byte, min = struct.unpack, struct.pack, string.byte, math.min
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
-  local PEEK = env.PEEK
+  local OVER, PEEK = env.OVER, env.PEEK
 
   local FIXED = '<Bdddd'
   local CEILING = 9007199254740991 -- The largest value of a counter.
 
   local function fixed_policy(raw)
     local kind, count, per, counts = unpack_('<BddB', raw)
-    return { kind = kind, count = count, per = per, counts = counts == 1, algorithm = false }
+    return { kind = kind, count = count, per = per, counts = counts > 0, all = counts == 2, algorithm = false }
   end
 
   local function load_fixed(w, raw)
@@ -47,6 +48,13 @@ local function fixed_windows(env)
     return now
   end
 
+  -- use sets the used units as the policy sees them. A larger count or counted refusals may have
+  -- left more units than p.count. Only a policy that counts every attempt needs their number.
+  local function use(w)
+    local p = w.policy
+    w.used = p.all and w.units or min(w.units, p.count)
+  end
+
   local function open_fixed(w)
     local p, raw = w.policy, states[w.key]
     if not load_fixed(w, raw) then
@@ -55,7 +63,28 @@ local function fixed_windows(env)
     end
     w.per = p.per
     w.at = roll_fixed(w, p.per)
-    w.used = min(w.units, p.count) -- A larger count or counted refusals may have left more units than p.count.
+    use(w)
+  end
+
+  local function judge_fixed(w)
+    if w.policy.all and w.used > w.policy.count and w.cost == 0 then
+      return OVER
+    end
+    return env.judge_units(w)
+  end
+
+  local function save_fixed(w)
+    states[w.key], due[w.key] = pack_fixed(w), w.start + w.per - base
+  end
+
+  -- refund_fixed gives units back to the window. Earlier receipts become invalid.
+  local function refund_fixed(w)
+    local units = min(w.units, w.cost)
+    if units > 0 then
+      w.units, w.version = w.units - units, later(w.version)
+      use(w)
+      save_fixed(w)
+    end
   end
 
   local function settle_fixed(w, all, possible)
@@ -65,16 +94,16 @@ local function fixed_windows(env)
     if w.mode == PEEK then
       return
     end
-    if w.cost > 0 and (all or possible and w.policy.counts) then
+    if w.cost > 0 and (all or possible and w.policy.counts or w.policy.all) then
       w.units, w.moved = min(w.units + w.cost, CEILING), true
     end
     if w.moved then
-      states[w.key], due[w.key] = pack_fixed(w), w.start + w.per - base
+      save_fixed(w)
     end
   end
 
   return {
-    policy = fixed_policy, open = open_fixed, judge = env.judge_units, settle = settle_fixed, room_at = env.units_left,
-    load = load_fixed, pack = pack_fixed,
+    policy = fixed_policy, open = open_fixed, judge = judge_fixed, settle = settle_fixed, refund = refund_fixed,
+    room_at = env.units_left, load = load_fixed, pack = pack_fixed,
   }
 end

@@ -123,7 +123,7 @@ end
 local function return_to_log()
   local sliding = logs(env)
   local long = long_logs(env)
-  local load_log, pack_log, chunk, ENTRY = sliding.load, sliding.pack, long.chunk, long.entry
+  local load_log, pack_log, chunk, mend, ENTRY = sliding.load, sliding.pack, long.chunk, long.mend, long.entry
 
   -- without removes the receipt's units from the entry of its time. It gives the remaining
   -- entries and the number of removed units, which is nil if there is no such entry.
@@ -182,29 +182,6 @@ local function return_to_log()
       log.chunks = log.chunks - 1
     end
     return units
-  end
-
-  -- popped removes a chunk from the list and gives its entries, which are empty if the list
-  -- is missing.
-  local function popped(log, from_end)
-    local raw = call(from_end, log.list)
-    log.chunks = raw and log.chunks - 1 or 0
-    return raw and sub(raw, 5) or ''
-  end
-
-  -- mend moves a chunk to an empty front or back. While there are chunks, neither may be
-  -- empty.
-  local function mend(log)
-    if log.front == '' and log.chunks > 0 then
-      log.front = popped(log, 'LPOP')
-    end
-    if log.back == '' and log.chunks > 0 then
-      log.back = popped(log, 'RPOP')
-    end
-    local entries = log.back ~= '' and log.back or log.front
-    if entries ~= '' then
-      log.newest = log.base + (unpack_('<I7', entries, #entries - 9))
-    end
   end
 
   -- The units are removed from the entry of their time. If trimmed units would still be in

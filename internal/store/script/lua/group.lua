@@ -8,6 +8,7 @@ local function nothing()
     open = function() end,
     judge = function(op) return op.cost > 0 and env.NEVER or env.PASSES end,
     settle = function() end,
+    refund = function() end,
     room_at = function() return 0 end,
   }
 end
@@ -16,8 +17,8 @@ local makers = {
   [0] = buckets, [1] = buckets, [2] = fixed_windows, [3] = logs, [4] = sliding_windows, [5] = bans, [6] = nothing,
 }
 local algorithms, policies = {}, {}
-local PASSES, NEVER, out, max, min, byte, unpack_ =
-  env.PASSES, env.NEVER, env.out, math.max, math.min, string.byte, struct.unpack
+local PASSES, NEVER, PEEK, REFUND, TAKE_IF_ALL = env.PASSES, env.NEVER, env.PEEK, env.REFUND, env.TAKE_IF_ALL
+local out, max, min, byte, unpack_ = env.out, math.max, math.min, string.byte, struct.unpack
 
 -- policy decodes the i-th policy of the call, from 1, and keeps it in policies.
 local function policy(i)
@@ -62,10 +63,21 @@ local function grant(ops, least)
   out[env.o] = n
 end
 
+-- refund gives the units of a Refund back, and writes the state if any units came back. Then
+-- the op is a Peek of cost 0, which gives the numbers after the refund.
+local function refund(op)
+  op.policy.algorithm.refund(op)
+  op.mode, op.cost = PEEK, 0
+end
+
 -- judge_all decides the opened ops of one group. The group takes the units of all ops, or none.
+-- A Refund is the only op of its group.
 local function judge_all(ops, least)
   if least > 0 then
     grant(ops, least)
+  end
+  if ops[1].mode == REFUND then
+    refund(ops[1])
   end
   local all, possible = true, true
   for i = 1, #ops do
@@ -75,7 +87,11 @@ local function judge_all(ops, least)
     all, possible = all and code == PASSES, possible and code ~= NEVER
   end
   for i = 1, #ops do
-    ops[i].policy.algorithm.settle(ops[i], all, possible)
+    local op = ops[i]
+    if not all and op.mode == TAKE_IF_ALL and op.code == PASSES then
+      op.mode = PEEK -- In a refused group, such an op counts nothing.
+    end
+    op.policy.algorithm.settle(op, all, possible)
   end
 end
 

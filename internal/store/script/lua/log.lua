@@ -137,6 +137,30 @@ local function logs(env)
     log.units, log.newest = log.units + units, at
   end
 
+  -- save_log writes the log. It stays until due_at, at least.
+  local function save_log(log, due_at)
+    if log.first > 0 or log.shifted or #log.back >= BACK_FULL then
+      rarely().save_list(log)
+    end
+    states[log.key], due[log.key] = pack_log(log), due_at - base
+  end
+
+  -- refund_log removes the newest units. While trimmed units would still count, it removes
+  -- nothing: they take the place of the removed units.
+  local function refund_log(log)
+    local p = log.policy
+    if min(log.cost, log.units) == 0 or log.trimmed > 0 and log.trimmed > log.at - log.per then
+      return
+    end
+    rarely().drop_newest(log, min(log.cost, log.units))
+    log.version = later(log.version)
+    save_log(log, log.at + log.per)
+    log.at, log.used = now, min(log.units, p.count)
+    if log.units > 0 then
+      log.at = max(now, log.newest)
+    end
+  end
+
   local function settle_log(log, all, possible)
     local p = log.policy
     if log.cost > 0 and log.mode ~= PEEK and (all or possible and p.counts) then
@@ -160,15 +184,12 @@ local function logs(env)
     out[o + 1], out[o + 2], out[o + 3], out[o + 4], out[o + 5] = log.at - now, log.used, retry, reset, log.version
     env.o = o + 5
     if log.moved and log.mode ~= PEEK then
-      if log.first > 0 or log.shifted or #log.back >= BACK_FULL then
-        rarely().save_list(log)
-      end
-      states[log.key], due[log.key] = pack_log(log), now + reset - base
+      save_log(log, now + reset)
     end
   end
 
   return {
-    policy = log_policy, open = open_log, judge = env.judge_units, settle = settle_log, room_at = env.units_left,
-    load = load_log, pack = pack_log,
+    policy = log_policy, open = open_log, judge = env.judge_units, settle = settle_log, refund = refund_log,
+    room_at = env.units_left, load = load_log, pack = pack_log,
   }
 end

@@ -151,5 +151,63 @@ local function long_logs(env)
     return (at and at + log.base or log.newest) + log.per
   end
 
-  return { chunk = chunk, load_front = load_front, trim = trim, save_list = save_list, leaves_at = leaves_at, entry = ENTRY }
+  -- popped removes a chunk from the list and gives its entries, which are empty if the list
+  -- is missing.
+  local function popped(log, from_end)
+    local raw = call(from_end, log.list)
+    sums[log.list] = nil
+    log.chunks = raw and log.chunks - 1 or 0
+    return raw and sub(raw, 5) or ''
+  end
+
+  -- mend moves a chunk to an empty front or back. While there are chunks, neither may be
+  -- empty.
+  local function mend(log)
+    if log.front == '' and log.chunks > 0 then
+      log.front = popped(log, 'LPOP')
+    end
+    if log.back == '' and log.chunks > 0 then
+      log.back = popped(log, 'RPOP')
+    end
+    local entries = log.back ~= '' and log.back or log.front
+    if entries ~= '' then
+      log.newest = log.base + (unpack_('<I7', entries, #entries - 9))
+    end
+  end
+
+  -- cut removes up to n of the newest units of entries. It gives the remaining entries, and the
+  -- rest of n.
+  local function cut(entries, n)
+    local to = #entries
+    while to > 0 and n > 0 do
+      local at, units = unpack_(ENTRY, entries, to - 9)
+      if units > n then
+        return sub(entries, 1, to - 10) .. pack(ENTRY, at, units - n), 0
+      end
+      n, to = n - units, to - 10
+    end
+    return sub(entries, 1, to), n
+  end
+
+  -- drop_newest removes the n newest units of a log. n is at most the units of the log.
+  local function drop_newest(log, n)
+    log.units = log.units - n
+    if log.first > 0 and log.chunks > 0 then
+      call('LTRIM', log.list, log.first, -1) -- mend takes the oldest chunk that is in the window.
+      log.first, sums[log.list] = 0, nil
+    end
+    log.back, n = cut(log.back, n)
+    while log.back == '' and log.chunks > 0 do
+      log.back, n = cut(popped(log, 'RPOP'), n)
+    end
+    if log.back == '' then
+      log.front, n = cut(log.front, n)
+    end
+    mend(log)
+  end
+
+  return {
+    chunk = chunk, load_front = load_front, trim = trim, save_list = save_list, leaves_at = leaves_at,
+    mend = mend, drop_newest = drop_newest, entry = ENTRY,
+  }
 end

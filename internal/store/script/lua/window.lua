@@ -157,12 +157,9 @@ local function sliding_windows(env)
     return r
   end
 
-  local function open_window(w)
-    local p, raw = w.policy, states[w.key]
-    if not load_window(w, raw) then
-      w.version, w.per, w.rings = born(raw, now), p.per, {}
-      w.moved = env.replaces(raw)
-    end
+  -- view finds the ring of the policy, and estimates the used units.
+  local function view(w)
+    local p = w.policy
     local r = find_ring(w, p.n)
     w.ring = r
     w.at = advance(w, r, now)
@@ -173,6 +170,18 @@ local function sliding_windows(env)
       w.used = r.total - oldest + (muldiv(oldest, w.per - elapsed, w.per))
     end
     w.used = min(w.used, p.count) -- A larger count or counted refusals may have left more units than p.count.
+  end
+
+  -- open_window loads the counters of a key. A Refund adds no ring.
+  local function open_window(w)
+    local p, raw = w.policy, states[w.key]
+    if not load_window(w, raw) then
+      w.version, w.per, w.rings = born(raw, now), p.per, {}
+      w.moved = env.replaces(raw)
+    end
+    if w.mode ~= env.REFUND then
+      view(w)
+    end
   end
 
   -- newest_used gives the newest sub-window with a counter above 0.
@@ -231,6 +240,44 @@ local function sliding_windows(env)
     end
   end
 
+  -- save_window writes the counters. They stay until due_at, at least.
+  local function save_window(w, due_at)
+    for i = 1, #w.rings do
+      if w.rings[i] ~= w.ring then
+        due_at = max(due_at, free_at(w, w.rings[i]))
+      end
+    end
+    states[w.key], due[w.key] = pack_window(w), due_at - base
+  end
+
+  -- drop_newest removes up to n units from a ring, from the newest sub-window on. It reports
+  -- whether it removed any units.
+  local function drop_newest(r, n)
+    local left, counters = n, { unpack_('<' .. rep('d', r.n), r.body) }
+    counters[r.n + 1] = r.current
+    for i = r.n + 1, 1, -1 do
+      local units = min(counters[i], left)
+      counters[i], left = counters[i] - units, left - units
+    end
+    r.current, r.total = counters[r.n + 1], r.total - (n - left)
+    r.body = pack('<' .. rep('d', r.n), unpack(counters, 1, r.n))
+    return left < n
+  end
+
+  local function refund_window(w)
+    local given = false
+    for i = 1, #w.rings do
+      local r = w.rings[i]
+      advance(w, r, now)
+      given = drop_newest(r, min(w.cost, r.total)) or given
+    end
+    if given then
+      w.version = later(w.version)
+      save_window(w, now + w.per)
+    end
+    view(w)
+  end
+
   local function settle_window(w, all, possible)
     local p = w.policy
     if w.cost > 0 and w.mode ~= PEEK and (all or possible and p.counts) then
@@ -245,17 +292,12 @@ local function sliding_windows(env)
     out[o + 1], out[o + 2], out[o + 3], out[o + 4], out[o + 5] = w.at - now, w.used, retry, free - now, w.version
     env.o = o + 5
     if w.moved and w.mode ~= PEEK then
-      for i = 1, #w.rings do
-        if w.rings[i] ~= w.ring then
-          free = max(free, free_at(w, w.rings[i]))
-        end
-      end
-      states[w.key], due[w.key] = pack_window(w), free - base
+      save_window(w, free)
     end
   end
 
   return {
-    policy = window_policy, open = open_window, judge = env.judge_units, settle = settle_window, room_at = env.units_left,
-    load = load_window, pack = pack_window, place_of = place_of, start_of = start_of, counter = counter,
+    policy = window_policy, open = open_window, judge = env.judge_units, settle = settle_window, refund = refund_window,
+    room_at = env.units_left, load = load_window, pack = pack_window, place_of = place_of, start_of = start_of, counter = counter,
   }
 end
