@@ -47,7 +47,7 @@ func readDescriptor(s *section, d *guard.Descriptor, f guard.Fallback) {
 
 // refused rejects a known field that descriptors cannot have.
 func (s *section) refused(name, problem string) {
-	s.outline.field(name).later()
+	s.outline.field(name).refuse()
 	if s.record(name); s.has(name) {
 		s.fault(s.keyOf(name), problem, "remove it")
 	}

@@ -66,6 +66,9 @@ func (o *outline) mappingObject(path string) (map[string]any, error) {
 	properties := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		field := o.fields[name]
+		if field.refused {
+			continue
+		}
 		inner, err := field.object(join(path, name))
 		if err != nil {
 			return nil, err

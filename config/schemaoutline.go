@@ -38,6 +38,8 @@ type outline struct {
 	entry *outline // The outline of a list's entries.
 	// either is the mapping that may replace a single value.
 	either *outline
+	// refused marks a field that is known, and always a fault.
+	refused bool
 }
 
 // clause is a condition between two fields of one mapping. If field has the word, the field
@@ -103,6 +105,13 @@ func (o *outline) or() *outline {
 func (o *outline) declare(f field.Field) {
 	if o != nil {
 		o.declared = f
+	}
+}
+
+// refuse marks a field that is always a fault, which the schema leaves out.
+func (o *outline) refuse() {
+	if o != nil {
+		o.refused = true
 	}
 }
 
