@@ -23,8 +23,9 @@
 //
 // layout_test.go checks three rules:
 //
-//  1. The library imports only internal/store/ of internal/, and no generated types.
-//     Only its leaves import other modules: config/, store/redis/, store/memcached/,
+//  1. The library imports only internal/store/ of internal/, and no generated types
+//     outside config/source/xds/convert.go.
+//     Only its leaves import other modules: config/, config/source/xds/, store/redis/, store/memcached/,
 //     store/open/, report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
 //     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages limit/, rule/domain/, share/,
 //     fairshare/, pace/schedule/ and pace/feedback/ do no I/O, start no goroutine and

@@ -7,15 +7,18 @@ import (
 )
 
 // TestASmallProgramLinksNoClient checks a program that loads a file, uses httplimit and
-// counts in memory. The program links no client of a shared store and no reader of
-// region databases. The program imports the packages of config's ExampleConfig_GuardConfig.
+// counts in memory. The program links no client of a shared store, no reader of
+// region databases and no client of a configuration server. The program imports the packages of config's ExampleConfig_GuardConfig.
 func TestASmallProgramLinksNoClient(t *testing.T) {
 	t.Parallel()
 	listed := dependencies(t, "./config", "./guard", "./middleware/httplimit", "./store/memory")
 	if !listed["github.com/headgate/headgate/store/memory"] || len(listed) < 50 {
 		t.Fatalf("go list: got %d packages, want at least 50 with store/memory", len(listed))
 	}
-	for _, client := range []string{"github.com/redis/rueidis", "github.com/oschwald/maxminddb-golang", modulePath + "/store/redis", modulePath + "/store/memcached"} {
+	for _, client := range []string{
+		"github.com/redis/rueidis", "github.com/oschwald/maxminddb-golang", "google.golang.org/grpc",
+		modulePath + "/store/redis", modulePath + "/store/memcached",
+	} {
 		for name := range listed {
 			if name == client || strings.HasPrefix(name, client+"/") {
 				t.Errorf("the program links %s", name)
