@@ -27,6 +27,7 @@ var (
 type commands struct {
 	Demo    demoCommand    `cmd:"" help:"Show fair share with a test service and clients whose demand changes."`
 	Proxy   proxyCommand   `cmd:"" help:"Run the reverse proxy in front of one service."`
+	Server  serverCommand  `cmd:"" help:"Run the decision service: gRPC and HTTP listeners for other programs."`
 	Check   checkCommand   `cmd:"" help:"Check the configuration, and print each fault with its place and its correction."`
 	Ctl     ctlCommand     `cmd:"" help:"Query and control a running instance; set the limits that pacers keep to."`
 	Version versionCommand `cmd:"" help:"Print version, commit and Go version."`

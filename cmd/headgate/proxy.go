@@ -22,7 +22,19 @@ type proxyCommand struct {
 
 // Run serves until it receives a signal, and then drains. SIGHUP reloads the configuration.
 func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
-	c, err := p.loadProxy()
+	return serving{configFlag: p.configFlag, load: p.loadProxy}.run(ctx, stdout, stderr, k)
+}
+
+// serving is a command that serves a configuration: proxy or server.
+type serving struct {
+	configFlag
+
+	load   func() (*config.Config, error) // Reads the configuration for the start.
+	server bool                           // The command is server.
+}
+
+func (s serving) run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
+	c, err := s.load()
 	if err != nil {
 		writeMisspelled(stderr, k) // A misspelled variable may have caused the error.
 		return err
@@ -39,7 +51,7 @@ func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 		log.Warn("unknown environment variable", "warning", warning)
 	}
 	return app.Run(ctx, app.Options{
-		Config: c, Load: p.reloader(), Path: p.path(), Hangup: hangup, AccessOutput: stdout,
+		Config: c, Server: s.server, Load: s.reloader(), Path: s.path(), Hangup: hangup, AccessOutput: stdout,
 		Log: log, Level: level, Version: version, Commit: commit,
 	})
 }
@@ -56,11 +68,11 @@ func (p proxyCommand) loadProxy() (*config.Config, error) {
 
 // reloader returns a function that reads the configuration again. It returns nil for standard
 // input, which can be read only once.
-func (p proxyCommand) reloader() func() (*config.Config, error) {
-	if p.Config == standardInput {
+func (s serving) reloader() func() (*config.Config, error) {
+	if s.Config == standardInput {
 		return nil
 	}
-	return p.load
+	return s.configFlag.load
 }
 
 // newLog writes text lines to a terminal and JSON to any other output.

@@ -15,7 +15,8 @@ type ReloadStatus struct {
 
 // ReloadFailure says why a part was not reloaded.
 type ReloadFailure struct {
-	// Part is configuration, certificates, upstream certificates or access log.
+	// Part is configuration, certificates, upstream certificates, gRPC certificates, HTTP
+	// certificates or access log.
 	Part  string    `json:"part"`
 	At    time.Time `json:"at"`
 	Error string    `json:"error"`

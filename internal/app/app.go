@@ -41,7 +41,11 @@ type Instance struct {
 // Run starts an instance and stops it when ctx ends or a server fails. It reloads the
 // instance when a file of the configuration changes or o.Hangup receives a signal.
 func Run(ctx context.Context, o Options) error {
-	boundProcess(o.Config)
+	bound := o.Config.MemoryBound()
+	if o.Server {
+		bound = o.Config.ServerMemoryBound()
+	}
+	boundProcess(o.Config, bound)
 	i, err := Start(ctx, o)
 	if err != nil {
 		return err
@@ -75,8 +79,13 @@ func Start(ctx context.Context, o Options) (*Instance, error) {
 // logServing writes the start line.
 func (i *Instance) logServing() {
 	o := &i.options
-	terms := []any{"proxy", i.addresses.Proxy, "tls", o.Config.Proxy.TLS.Cert != "", "upstream", i.Status().Upstream}
-	terms = append(terms, dataPlaneTerms(&o.Config.Proxy, fastAvailable())...)
+	var terms []any
+	if o.Server {
+		terms = []any{"grpc", i.addresses.GRPC, "http", i.addresses.HTTP}
+	} else {
+		terms = []any{"proxy", i.addresses.Proxy, "tls", o.Config.Proxy.TLS.Cert != "", "upstream", i.Status().Upstream}
+		terms = append(terms, dataPlaneTerms(&o.Config.Proxy, fastAvailable())...)
+	}
 	terms = append(terms, "admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
 	o.Log.Info("serving", terms...)
 }

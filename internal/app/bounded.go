@@ -2,18 +2,19 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"time"
 )
 
-// bounded limits the duration and the body size of each request.
-func bounded(next http.Handler) http.Handler {
+// bounded limits the duration and the body size of each request. body is in bytes.
+func bounded(next http.Handler, body int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
 			// The deadline also bounds the rest of the body, which net/http reads after the handler.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(adminReadBody))
-			r.Body = http.MaxBytesReader(w, r.Body, adminBody)
+			r.Body = http.MaxBytesReader(w, r.Body, body)
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), adminLongest)
 		defer cancel()
@@ -24,6 +25,9 @@ func bounded(next http.Handler) http.Handler {
 // tellIdle tells the listener which connections have no request in flight. The listener
 // closes idle connections first.
 func tellIdle(c net.Conn, state http.ConnState) {
+	if secured, ok := c.(*tls.Conn); ok {
+		c = secured.NetConn()
+	}
 	listened, ok := c.(interface {
 		Idle()
 		Busy()

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/listen"
 )
 
 // connect opens n connections and sends the text on each. They end with the test.
@@ -67,7 +66,10 @@ func TestSideConnectionsAreBounded(t *testing.T) {
 // serveBeside serves h with the settings of the admin listener.
 func serveBeside(t *testing.T, h http.Handler) string {
 	t.Helper()
-	s := &side{setting: "admin.listen", at: "127.0.0.1:0", handler: h}
+	s := &side{
+		setting: "admin.listen", at: "127.0.0.1:0", handler: h,
+		connections: config.AdminConnections, body: adminBody, idle: adminIdle,
+	}
 	if err := s.open(t.Context(), nil, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,7 @@ func serveBeside(t *testing.T, h http.Handler) string {
 	go func() { ended <- s.serve() }()
 	t.Cleanup(func() {
 		// net/http delays the close of a connection with an unread body. Close does not wait for it.
-		eventually(t, "the end of the connections", func() bool { return s.socket.(*listen.Listener).Stats().Open == 0 })
+		eventually(t, "the end of the connections", func() bool { return s.socket.Stats().Open == 0 })
 		s.server.Close()
 		if err := <-ended; err != nil {
 			t.Error(err)

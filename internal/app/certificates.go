@@ -41,16 +41,20 @@ func (i *Instance) upstreamCertificates(c *config.Config) (*certs.Client, error)
 
 // clientCertificates returns nil when proxy.tls is not set.
 func (i *Instance) clientCertificates(c *config.Config) (*certs.Server, error) {
-	t := c.Proxy.TLS
+	return i.listenerCertificates(c.Proxy.TLS, "proxy.tls", partCertificates)
+}
+
+// listenerCertificates opens the files of a listener. It returns nil without files.
+func (i *Instance) listenerCertificates(t config.TLS, setting, part string) (*certs.Server, error) {
 	if t.Cert == "" {
 		return nil, nil //nolint:nilnil // because no files are configured
 	}
 	server, err := certs.NewServer(certs.ServerConfig{
 		Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Require: t.ClientAuth == config.ClientRequire, Log: i.options.Log,
-		Reloaded: i.certificatesReloaded(partCertificates),
+		Reloaded: i.certificatesReloaded(part),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("app: proxy.tls: %w", err)
+		return nil, fmt.Errorf("app: %s: %w", setting, err)
 	}
 	return server, nil
 }

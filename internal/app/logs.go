@@ -32,7 +32,7 @@ type accessLog struct {
 // newAccessLog returns nil when the access log is off, and for a probe.
 func newAccessLog(o *Options) (*accessLog, error) {
 	c := &o.Config.Log
-	if c.Access == config.AccessOff {
+	if c.Access == config.AccessOff || o.Server { // Only the proxy writes an access log.
 		return nil, nil //nolint:nilnil // because no access log is configured
 	}
 	format, ok := accesslog.ParseFormat(string(c.Access))

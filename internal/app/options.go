@@ -13,6 +13,8 @@ import (
 type Options struct {
 	// Config must be valid. Without proxy.upstream the instance has no proxy.
 	Config *config.Config
+	// Server serves the section server of Config, which must not be nil, and no proxy.
+	Server bool
 	// Load reads the configuration again for Reload. With nil, every reload fails.
 	Load func() (*config.Config, error)
 	// Path is the file that Run watches. "" watches no file.

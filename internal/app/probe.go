@@ -15,14 +15,28 @@ import (
 
 // Probe checks a configuration as Start does, without listening. It creates each component and
 // opens each file that the configuration names. It makes no connection and leaves nothing on
-// the disk. A configuration without an upstream belongs to a Go program and has no proxy to check.
+// the disk. A configuration without an upstream and a server belongs to a Go program.
 func Probe(c *config.Config) error {
 	i := newInstance(Options{Config: c, Log: slog.New(slog.DiscardHandler), probe: true})
 	err := i.makeComponents()
-	if problem := listen.Probe(c.Proxy.Listen); problem != nil && c.Proxy.Upstream != nil {
-		err = errors.Join(err, fmt.Errorf("app: proxy.listen: %w", problem))
+	for setting, address := range listeners(c) {
+		if problem := listen.Probe(address); problem != nil {
+			err = errors.Join(err, fmt.Errorf("app: %s: %w", setting, problem))
+		}
 	}
 	return errors.Join(err, i.drainComponents(context.Background()))
+}
+
+// listeners returns the addresses of the proxy and the server, by their settings.
+func listeners(c *config.Config) map[string]string {
+	all := map[string]string{}
+	if c.Proxy.Upstream != nil {
+		all["proxy.listen"] = c.Proxy.Listen
+	}
+	if s := c.Server; s != nil {
+		all["server.grpc"], all["server.http"] = s.GRPC.Address, s.HTTP.Address
+	}
+	return all
 }
 
 // storeOptions makes every connection of a probe fail.

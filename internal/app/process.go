@@ -25,14 +25,16 @@ const (
 // The memory limit is the bound that headgate check prints, or the container's limit if that
 // is lower. Go does not count a table outside the heap, so that its size is subtracted. The
 // operator's GOGC and GOMEMLIMIT take precedence.
-func boundProcess(c *config.Config) {
+//
+// bound is the most memory of the process, in bytes.
+func boundProcess(c *config.Config, bound int64) {
 	heap, outside := tables(c)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent(heap))
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		container, _ := containerMemory("/sys/fs/cgroup/memory.max")
-		debug.SetMemoryLimit(memoryLimit(c.MemoryBound(), container, outside))
+		debug.SetMemoryLimit(memoryLimit(bound, container, outside))
 	}
 }
 

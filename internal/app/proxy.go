@@ -83,7 +83,7 @@ func (p *proxyServer) Start(ctx context.Context) (func(), error) {
 	c := &p.instance.options.Config.Proxy
 	socket, err := listen.Open(ctx, listen.Config{
 		Address: c.Listen, Inherited: &p.instance.inherited,
-		MaxConnections: c.MaxConnections, PerAddress: c.MaxConnectionsPerAddress, Exempt: p.trusts,
+		MaxConnections: c.MaxConnections, PerAddress: c.MaxConnectionsPerAddress, Exempt: p.instance.trusts,
 		ProxyProtocol: c.ProxyProtocol, ProxyProtocolUnix: c.ProxyProtocolUnix,
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *proxyServer) begin() {
 	p.server = proxy.NewServer(p.proxy, proxy.ServerConfig{
 		ReadHeader: c.ReadHeaderTimeout, Idle: c.IdleTimeout, MaxHeader: int(c.MaxHeader), TLS: secured,
 		MaxRequests: c.MaxRequests, MaxConnections: c.MaxConnections,
-		Trusts:    p.trusts,
+		Trusts:    p.instance.trusts,
 		RequestID: c.RequestID, Access: p.access, KeyNames: p.instance.rules.report.KeyNames(), Log: o.Log,
 	})
 	p.instance.serve(func() error { return p.server.Serve(p.socket) })
@@ -110,8 +110,8 @@ func (p *proxyServer) begin() {
 }
 
 // trusts reports whether identity.trusted_proxies contains the address.
-func (p *proxyServer) trusts(peer netip.Addr) bool {
-	return p.instance.rules.guard.Identity().Trusts(peer)
+func (i *Instance) trusts(peer netip.Addr) bool {
+	return i.rules.guard.Identity().Trusts(peer)
 }
 
 // Reload prepares the upstream, the header style and the timeouts of bodies.

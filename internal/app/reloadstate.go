@@ -18,6 +18,8 @@ const (
 	partConfiguration = "configuration"
 	partCertificates  = "certificates"
 	partUpstreamCerts = "upstream certificates"
+	partGRPCCerts     = "gRPC certificates"
+	partHTTPCerts     = "HTTP certificates"
 	partAccessLog     = "access log"
 )
 

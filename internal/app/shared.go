@@ -27,6 +27,23 @@ func (r *rules) storeNow() time.Time {
 	return time.Now()
 }
 
+// reached reports whether the store was reached since the start: a server of a shared store has
+// answered. A store in memory is always reached.
+func (r *rules) reached() bool {
+	if own := r.store.Redis(); own != nil {
+		return own.Stats().Connected
+	}
+	if own := r.store.Memcached(); own != nil {
+		for _, n := range own.Stats() {
+			if n.ClockKnown || n.Decisions > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
 // addShared adds the state of a shared store.
 func addShared(s *admin.StoreStatus, shared report.Shared) {
 	for i := range shared.Nodes {

@@ -2,23 +2,32 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/listen"
 )
 
-// side is a server for the operator: admin.listen or admin.health.
+// side is an HTTP server: admin.listen, admin.health, or server.http.
 type side struct {
 	setting string // The name of the setting that has the address.
 	at      string // The address to listen on. "" means off.
 	handler http.Handler
 
-	socket net.Listener // Nil when the server is off or not open yet.
+	connections, perAddress int // Bounds of the connections; a perAddress of 0 means no bound.
+	exempt                  func(netip.Addr) bool
+	body                    int64 // The bound of a request's body.
+	idle                    time.Duration
+	files                   *certs.Server // Nil without TLS.
+
+	socket *listen.Listener // Nil when the server is off or not open yet.
 	server *http.Server
 }
 
@@ -27,22 +36,47 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 		return nil
 	}
 	socket, err := listen.Open(ctx, listen.Config{
-		Address: s.at, Inherited: inherited, MaxConnections: config.AdminConnections, WriteTimeout: adminWrite,
+		Address: s.at, Inherited: inherited, WriteTimeout: adminWrite,
+		MaxConnections: s.connections, PerAddress: s.perAddress, Exempt: s.exempt,
 	})
 	if err != nil {
 		return fmt.Errorf("app: %s: %w", s.setting, err)
 	}
 	s.socket = socket
 	s.server = &http.Server{
-		Handler: bounded(s.handler), ReadHeaderTimeout: adminReadHeader, IdleTimeout: adminIdle, MaxHeaderBytes: adminHeader,
-		ConnState: tellIdle,
-		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler: bounded(s.handler, s.body), ReadHeaderTimeout: adminReadHeader, IdleTimeout: s.idle, MaxHeaderBytes: adminHeader,
+		ConnState: tellIdle, Protocols: new(http.Protocols),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	s.server.Protocols.SetHTTP1(true) // A connection has one request at a time, which bounds its memory.
+	if s.files != nil {
+		s.server.TLSConfig = onlyHTTP1(s.files.Config())
 	}
 	return nil
 }
 
+// onlyHTTP1 returns a configuration of a certs.Server that does not offer HTTP/2.
+func onlyHTTP1(c *tls.Config) *tls.Config {
+	newest, own := c.GetConfigForClient, c.Clone()
+	own.NextProtos = []string{"http/1.1"}
+	own.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		now, err := newest(hello)
+		if err != nil {
+			return nil, err
+		}
+		now = now.Clone()
+		now.NextProtos = own.NextProtos
+		return now, nil
+	}
+	return own
+}
+
 func (s *side) serve() error {
-	if err := s.server.Serve(s.socket); !errors.Is(err, http.ErrServerClosed) {
+	serve := s.server.Serve
+	if s.files != nil {
+		serve = func(l net.Listener) error { return s.server.ServeTLS(l, "", "") }
+	}
+	if err := serve(s.socket); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("app: serving on %s: %w", s.socket.Addr(), err)
 	}
 	return nil

@@ -1,10 +1,15 @@
 package app
 
-import "errors"
+import (
+	"errors"
+	"net/http"
+
+	"google.golang.org/grpc"
+)
 
 // makeComponents creates the list of components and reports all faults at once. Start and
-// Probe call it. A component stands behind the components that it uses. The proxy is last, so
-// that it is drained first and the admin listener answers until the proxy has drained.
+// Probe call it. A component stands behind the components that it uses. The proxy or the decision
+// service is last, so that it is drained first, and the admin listener answers meanwhile.
 func (i *Instance) makeComponents() error {
 	o := &i.options
 	deciding, err := newRules(o)
@@ -19,12 +24,51 @@ func (i *Instance) makeComponents() error {
 		i.components = append(i.components, access)
 	}
 	i.components = append(i.components, newAdmin(i))
-	certificates, filesFault := i.openCertificates(o.Config)
-	if o.Config.Proxy.Upstream != nil && deciding != nil {
-		var front *proxyServer
-		if front, err = newProxyServer(i, access, certificates); err == nil {
-			i.components = append(i.components, front)
-		}
-	}
-	return errors.Join(err, accessFault, filesFault)
+	return errors.Join(err, accessFault, i.makeProxy(access), i.makeServer())
 }
+
+// makeProxy creates the proxy, unless the instance serves the section server. Without rules it
+// only reports faults of the proxy's files.
+func (i *Instance) makeProxy(access *accessLog) error {
+	c := i.options.Config
+	if i.options.Server {
+		return nil
+	}
+	certificates, err := i.openCertificates(c)
+	if c.Proxy.Upstream == nil || i.rules == nil {
+		return err
+	}
+	front, fault := newProxyServer(i, access, certificates)
+	if fault == nil {
+		i.components = append(i.components, front)
+	}
+	return errors.Join(fault, err)
+}
+
+// makeServer creates the decision service, if the instance serves it or checks its section.
+func (i *Instance) makeServer() error {
+	if i.options.Config.Server == nil || !i.options.Server && !i.options.probe {
+		return nil
+	}
+	front, err := newDecisionServer(i)
+	if err == nil && i.rules != nil {
+		i.components = append(i.components, front)
+	}
+	return err
+}
+
+// grpcService registers a service on the gRPC listener of headgate server.
+type grpcService func(grpc.ServiceRegistrar)
+
+// grpcServices lists the services of the gRPC listener, beside the health service.
+func (i *Instance) grpcServices() []grpcService { return []grpcService{} }
+
+// httpService handles the requests of one pattern of http.ServeMux on the HTTP listener of
+// headgate server.
+type httpService struct {
+	pattern string
+	handler http.Handler
+}
+
+// httpServices lists the services of the HTTP listener, beside /healthcheck.
+func (i *Instance) httpServices() []httpService { return []httpService{} }

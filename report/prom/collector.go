@@ -27,6 +27,7 @@ type collector struct {
 	shares                                   *shareMetrics
 	throttle                                 *throttleMetrics
 	outcomes                                 *outcomeMetrics
+	server                                   *serverMetrics
 }
 
 func newCollector(c Config) *collector {
@@ -37,7 +38,8 @@ func newCollector(c Config) *collector {
 		config: c,
 		shared: newSharedMetrics(desc),
 		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc), outcomes: newOutcomeMetrics(desc),
-		build: desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
+		server: newServerMetrics(desc),
+		build:  desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
 		decisions: desc("decisions_total",
 			"Decisions. A request counts once for each rule that matches it.", "rule", "mode", "verdict", "reason"),
 		fallbacks: desc("fallbacks_total",
@@ -103,6 +105,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 			ch <- d
 		}
 	}
+	if c.config.Server != nil {
+		c.server.describe(ch)
+	}
 	if c.config.Store != nil {
 		for _, d := range []*prometheus.Desc{
 			c.places, c.placesUsed, c.blocks, c.blocksUsed, c.storeEvicted, c.storeRefused,
@@ -131,6 +136,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.config.Front != nil {
 		c.collectFront(ch, c.config.Front())
+	}
+	if c.config.Server != nil {
+		s := c.config.Server()
+		c.server.collect(ch, &s)
 	}
 	if c.config.Store != nil {
 		c.collectStore(ch, c.config.Store())

@@ -32,6 +32,8 @@ type Config struct {
 	Throttle func() (Throttle, bool)
 	// Front returns the state of the front's sockets and files. nil omits it.
 	Front func() Front
+	// Server returns the state of the listeners of headgate server. nil omits it.
+	Server func() Server
 	// Version, Commit and Go identify the running build.
 	Version, Commit, Go string
 }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/headgate/headgate/config"
+)
+
+type serverCommand struct {
+	configFlag
+}
+
+// Help is the text of headgate server --help.
+func (serverCommand) Help() string {
+	return "The configuration needs a section server, like server: {grpc: 127.0.0.1:8081, http: 127.0.0.1:8080}. Both " +
+		"listeners are on loopback unless the configuration says otherwise. The gRPC listener has the health service " +
+		"(names ratelimit and \"\"), and the HTTP listener has GET /healthcheck. The name ratelimit and /healthcheck are " +
+		"unhealthy until the store was reached once. SIGHUP reloads the configuration. SIGTERM turns the health to not " +
+		"serving, and drains within shutdown_timeout."
+}
+
+// Run serves until it receives a signal, and then drains. SIGHUP reloads the configuration.
+func (s serverCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
+	return serving{configFlag: s.configFlag, load: s.loadServer, server: true}.run(ctx, stdout, stderr, k)
+}
+
+// loadServer reads a configuration that must have the section server.
+func (s serverCommand) loadServer() (*config.Config, error) {
+	c, err := s.load()
+	if err == nil && c.Server == nil {
+		return nil, configError{fmt.Errorf(
+			"server: %s has no section server: write server: {grpc: 127.0.0.1:8081, http: 127.0.0.1:8080}", s.Config)}
+	}
+	return c, err
+}

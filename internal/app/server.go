@@ -1,0 +1,230 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/certs"
+	"github.com/headgate/headgate/internal/listen"
+	"github.com/headgate/headgate/internal/rpc"
+	"github.com/headgate/headgate/report/prom"
+)
+
+const (
+	// rateLimitName is the name in the gRPC health service that follows /healthcheck. Clients of
+	// envoyproxy/ratelimit query it.
+	rateLimitName = "ratelimit"
+	// reachedInterval is how often the server looks whether the store was reached.
+	reachedInterval = 100 * time.Millisecond
+	// httpDrain bounds the wait for HTTP requests in flight. Decisions are shorter. net/http also
+	// waits for connections without a request, for up to 5 seconds.
+	httpDrain = 2 * time.Second
+)
+
+// decisionServer is the component that serves headgate server: a gRPC and an HTTP listener.
+type decisionServer struct {
+	instance *Instance
+	grpc     *rpc.Server
+	secured  *certs.Server    // The certificates of the gRPC listener; nil without TLS.
+	socket   *listen.Listener // The gRPC listener; nil when it is off or not open yet.
+	http     *side
+
+	serves  atomic.Bool
+	reached atomic.Bool // The store was reached once.
+	stop    chan struct{}
+	waiting sync.WaitGroup
+}
+
+func newDecisionServer(i *Instance) (*decisionServer, error) {
+	c := i.options.Config.Server
+	d := &decisionServer{instance: i, stop: make(chan struct{})}
+	files, err := i.listenerCertificates(c.GRPC.TLS, "server.grpc.tls", partGRPCCerts)
+	httpFiles, fault := i.listenerCertificates(c.HTTP.TLS, "server.http.tls", partHTTPCerts)
+	if err != nil || fault != nil {
+		return nil, errors.Join(err, fault)
+	}
+	d.secured, d.grpc = files, rpc.New(d.describe(&c.GRPC, files))
+	d.grpc.SetServing(rateLimitName, false)
+	d.http = &side{
+		setting: "server.http", at: c.HTTP.Address, handler: d.handler(),
+		connections: c.HTTP.MaxConnections, perAddress: c.HTTP.MaxConnectionsPerAddress, exempt: i.trusts,
+		body: c.HTTP.MaxBody, idle: c.HTTP.IdleTimeout, files: httpFiles,
+	}
+	return d, nil
+}
+
+// describe creates the configuration of the gRPC server.
+func (d *decisionServer) describe(c *config.ServerGRPC, files *certs.Server) rpc.Config {
+	described := rpc.Config{
+		MaxStreams: c.MaxStreams, MaxReceiving: c.MaxReceiving,
+		HandshakeTimeout: c.HandshakeTimeout, Idle: c.IdleTimeout, WriteTimeout: c.WriteTimeout,
+		Keepalive: c.Keepalive, KeepaliveTimeout: c.KeepaliveTimeout,
+		MaxAge: c.MaxConnectionAge, MaxAgeGrace: c.MaxConnectionAgeGrace,
+	}
+	if files != nil {
+		described.TLS = files.Config()
+	}
+	for _, register := range d.instance.grpcServices() {
+		described.Services = append(described.Services, func(r grpc.ServiceRegistrar) { register(r) })
+	}
+	return described
+}
+
+// handler serves /healthcheck, and the services over HTTP.
+func (d *decisionServer) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthcheck", d.healthcheck)
+	for _, s := range d.instance.httpServices() {
+		mux.Handle(s.pattern, s.handler)
+	}
+	return mux
+}
+
+// healthcheck answers in the form of envoyproxy/ratelimit.
+func (d *decisionServer) healthcheck(w http.ResponseWriter, _ *http.Request) {
+	if !d.reached.Load() || d.instance.draining.Load() {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "OK")
+}
+
+// Start opens both listeners.
+func (d *decisionServer) Start(ctx context.Context) (func(), error) {
+	i := d.instance
+	c := &i.options.Config.Server.GRPC
+	if c.Address != "" {
+		socket, err := listen.Open(ctx, listen.Config{
+			Address: c.Address, Inherited: &i.inherited,
+			MaxConnections: c.MaxConnections, PerAddress: c.MaxConnectionsPerAddress, Exempt: i.trusts,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("app: server.grpc: %w", err)
+		}
+		d.socket = socket
+	}
+	if err := d.http.open(ctx, &i.inherited, i.options.Log); err != nil {
+		return nil, err
+	}
+	return d.begin, nil
+}
+
+func (d *decisionServer) begin() {
+	if d.socket != nil {
+		d.instance.serve(func() error { return d.grpc.Serve(d.socket) })
+	}
+	if d.http.socket != nil {
+		d.instance.serve(d.http.serve)
+	}
+	d.waiting.Go(d.awaitStore)
+	d.serves.Store(true)
+}
+
+// awaitStore turns the health to serving after the store was reached once.
+func (d *decisionServer) awaitStore() {
+	again := time.NewTicker(reachedInterval)
+	defer again.Stop()
+	for !d.instance.rules.reached() {
+		select {
+		case <-d.stop:
+			return
+		case <-again.C:
+		}
+	}
+	d.reached.Store(true)
+	d.grpc.SetServing(rateLimitName, true)
+}
+
+// Reload takes nothing: rules reload in their own component, and listeners need a restart.
+func (d *decisionServer) Reload(next *config.Config) (Change, error) {
+	if next.Server == nil {
+		return Change{}, errors.New("app: the new configuration has no server: write server: {grpc: \"127.0.0.1:8081\"}")
+	}
+	return Change{}, nil
+}
+
+// files implements reopener.
+func (d *decisionServer) files() []file {
+	var all []file
+	for part, files := range map[string]*certs.Server{partGRPCCerts: d.secured, partHTTPCerts: d.http.files} {
+		if files != nil {
+			all = append(all, file{part, files.Reload, func(err error) {
+				d.instance.options.Log.Error("certificates not reloaded: the previous certificates stay in use", "part", part, "error", err)
+			}})
+		}
+	}
+	return all
+}
+
+// Drain refuses new calls and requests, and waits for those in flight.
+func (d *decisionServer) Drain(ctx context.Context) error {
+	close(d.stop)
+	d.waiting.Wait()
+	var closing sync.WaitGroup
+	closing.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, httpDrain)
+		defer cancel()
+		d.http.close(ctx)
+	})
+	err := d.grpc.Drain(ctx)
+	closing.Wait()
+	if d.socket != nil {
+		_ = d.socket.Close() // If the server served, it has closed the socket already.
+	}
+	return err
+}
+
+// Ready implements Component.
+func (d *decisionServer) Ready() error {
+	if !d.serves.Load() {
+		return errors.New("the server is starting")
+	}
+	return nil
+}
+
+// Metrics implements Component.
+func (d *decisionServer) Metrics(c *prom.Config) { c.Server = d.state }
+
+func (d *decisionServer) state() prom.Server {
+	calls := d.grpc.Stats()
+	s := prom.Server{Receiving: calls.Receiving, Evicted: calls.Evicted}
+	for _, l := range [...]struct {
+		name   string
+		socket *listen.Listener
+		files  *certs.Server
+	}{{"grpc", d.socket, d.secured}, {"http", d.http.socket, d.http.files}} {
+		if l.socket != nil {
+			s.Listeners = append(s.Listeners, listenerState(l.name, l.socket.Stats(), l.files))
+		}
+	}
+	return s
+}
+
+func listenerState(name string, s listen.Stats, files *certs.Server) prom.Listener {
+	l := prom.Listener{
+		Name: name, Connections: int64(s.Open), MaxConnections: int64(s.Limit), Accepted: s.Accepted, AcceptPauses: s.Pauses,
+	}
+	if files != nil {
+		l.CertificateExpires = files.Expires()
+	}
+	return l
+}
+
+// Status implements Component.
+func (d *decisionServer) Status(s *admin.Status) {
+	if d.socket != nil {
+		s.Listen.GRPC = d.socket.Addr().String()
+	}
+	s.Listen.HTTP = d.http.address()
+}

@@ -1,0 +1,289 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/testkit/redis"
+)
+
+// serverOptions describe an instance of headgate server. The settings are added to the file.
+func serverOptions(t *testing.T, settings string) Options {
+	t.Helper()
+	return Options{Config: serverConfig(t, settings), Server: true, Log: slog.New(slog.DiscardHandler), Version: "v1"}
+}
+
+func serverConfig(t *testing.T, settings string) *config.Config {
+	t.Helper()
+	text := "version: 1\nmax_memory: 1MiB\nshutdown_timeout: 20s\nadmin: {listen: '127.0.0.1:0', health: '127.0.0.1:0'}\n" + settings
+	if !strings.Contains(settings, "server:") {
+		text += "\nserver: {grpc: '127.0.0.1:0', http: '127.0.0.1:0'}"
+	}
+	if !strings.Contains(settings, "rules:") {
+		text += "\nrules: [{name: client, key: [ip], limits: [2/1h]}]"
+	}
+	c, err := config.Parse("test.yaml", []byte(text+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func startServer(t *testing.T, o Options) *Instance {
+	t.Helper()
+	i, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = i.Stop() })
+	return i
+}
+
+// health queries the gRPC health service. With nil, it uses no TLS.
+func health(t *testing.T, at, name string, secured *tls.Config) (healthpb.HealthCheckResponse_ServingStatus, error) {
+	t.Helper()
+	creds := insecure.NewCredentials()
+	if secured != nil {
+		creds = credentials.NewTLS(secured)
+	}
+	client, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	answer, err := healthpb.NewHealthClient(client).Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
+	return answer.GetStatus(), err
+}
+
+func serving(t *testing.T, at, name string) bool {
+	t.Helper()
+	got, err := health(t, at, name, nil)
+	if err != nil {
+		t.Fatalf("health of %q: %v", name, err)
+	}
+	return got == healthpb.HealthCheckResponse_SERVING
+}
+
+// TestServerLife tells the life of headgate server with a store in memory.
+func TestServerLife(t *testing.T) {
+	o := serverOptions(t, "proxy: {listen: '127.0.0.1:0', upstream: 'http://127.0.0.1:9'}\nlog: {access: json, access_file: /none/at/all}")
+	i, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := i.Addresses()
+	if at.Proxy != "" {
+		t.Errorf("the server also serves the proxy on %s", at.Proxy)
+	}
+	eventually(t, "the health", func() bool { return serving(t, at.GRPC, "ratelimit") })
+	if !serving(t, at.GRPC, "") {
+		t.Error("the empty name does not serve")
+	}
+	if status, text := get(t, at.HTTP+"/healthcheck"); status != http.StatusOK || text != "OK" {
+		t.Errorf("healthcheck answers %d %q", status, text)
+	}
+	if status, _ := get(t, at.HTTP+"/none"); status != http.StatusNotFound {
+		t.Errorf("an unknown path answers %d", status)
+	}
+	if status, text := get(t, at.Health+"/readyz"); status != http.StatusOK {
+		t.Errorf("readyz answers %d %q", status, text)
+	}
+	var s admin.Status
+	if _, text := get(t, at.Admin+"/api/v1/status"); json.Unmarshal([]byte(text), &s) != nil || s.Listen.GRPC != at.GRPC || s.Listen.HTTP != at.HTTP {
+		t.Errorf("the status is %s", text)
+	}
+	_, text := get(t, at.Health+"/metrics")
+	for _, want := range []string{`headgate_server_connections_max{listener="grpc"} 4096`, `headgate_server_connections_max{listener="http"} 1024`} {
+		if !strings.Contains(text, want) || strings.Contains(text, "headgate_proxy_connections") {
+			t.Errorf("the metrics do not have %s, or have those of the proxy", want)
+		}
+	}
+	for range 2 { // A second Stop does the same as the first.
+		if err := i.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, address := range []string{at.GRPC, at.HTTP, at.Admin} {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			t.Errorf("%s still listens after Stop", address)
+		}
+	}
+}
+
+// TestServerIsUnhealthyWithoutItsStore: until the store was reached, the server is unhealthy. After
+// that it is healthy.
+func TestServerIsUnhealthyWithoutItsStore(t *testing.T) {
+	i := startServer(t, serverOptions(t, "store: redis://127.0.0.1:1"))
+	at := i.Addresses()
+	if status, text := get(t, at.HTTP+"/healthcheck"); status != http.StatusInternalServerError || text != "" {
+		t.Errorf("healthcheck answers %d %q, want 500 without a body", status, text)
+	}
+	if serving(t, at.GRPC, "ratelimit") || !serving(t, at.GRPC, "") {
+		t.Error("the name ratelimit serves, or the empty name does not")
+	}
+	reached := startServer(t, serverOptions(t, "store: redis://"+redis.Start(t).Addr))
+	eventually(t, "the health", func() bool { return serving(t, reached.Addresses().GRPC, "ratelimit") })
+	if status, _ := get(t, reached.Addresses().HTTP+"/healthcheck"); status != http.StatusOK {
+		t.Errorf("healthcheck answers %d", status)
+	}
+}
+
+// TestServerReload: rules change at once, listeners stay, and a changed address needs a restart.
+func TestServerReload(t *testing.T) {
+	var log logged
+	o := serverOptions(t, "")
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	next := serverConfig(t, "rules: [{name: second, key: [ip], limits: [9/1h]}]\nserver: {grpc: '127.0.0.1:9', http: '127.0.0.1:0'}")
+	o.Load = func() (*config.Config, error) { return next, nil }
+	i := startServer(t, o)
+	at := i.Addresses()
+	log.taken()
+	if err := i.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.taken(); !strings.Contains(text, "setting=server.grpc") || strings.Contains(text, "setting=server.http") {
+		t.Errorf("the log does not name the setting that needs a restart: %s", text)
+	}
+	if s := i.Status(); s.Rules[0].Name != "second" || s.Listen.GRPC != at.GRPC || !serving(t, at.GRPC, "") {
+		t.Errorf("after the reload the status is %+v", s)
+	}
+	next = serverConfig(t, "")
+	next.Server = nil
+	if err := i.Reload(); err == nil || !strings.Contains(err.Error(), "has no server") {
+		t.Errorf("a configuration without the section: got %v", err)
+	}
+}
+
+// TestServerStartFails: the error names the setting, and no socket stays open.
+func TestServerStartFails(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for want, settings := range map[string]string{
+		"server.grpc":     fmt.Sprintf("server: {grpc: '%s', http: '127.0.0.1:0'}", taken.Addr()),
+		"server.http":     fmt.Sprintf("server: {grpc: '127.0.0.1:0', http: '%s'}", taken.Addr()),
+		"server.grpc.tls": "server: {grpc: {address: '127.0.0.1:0', tls: {cert: none.crt, key: none.key}}}",
+		"server.http.tls": "server: {http: {address: '127.0.0.1:0', tls: {cert: none.crt, key: none.key}}}",
+	} {
+		if _, err := Start(t.Context(), serverOptions(t, settings)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Start returns %v, want an error that names %s", err, want)
+		}
+		if strings.HasSuffix(want, "tls") {
+			if err := Probe(serverConfig(t, settings)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Probe returns %v, want an error that names %s", err, want)
+			}
+		}
+	}
+	if err := Probe(serverConfig(t, "server: {grpc: 'unix:/none/at/all.sock', http: off}")); err == nil || !strings.Contains(err.Error(), "server.grpc") {
+		t.Errorf("Probe of a missing folder returns %v", err)
+	}
+}
+
+// TestServerCertificates: both listeners get new certificates at a reload, even of a faulty
+// configuration. The HTTP listener does not offer HTTP/2.
+func TestServerCertificates(t *testing.T) {
+	old, fresh := redis.NewCertificates(t), redis.NewCertificates(t)
+	files := fmt.Sprintf("tls: {cert: %q, key: %q}", old.CertFile, old.KeyFile)
+	i := startServer(t, serverOptions(t, fmt.Sprintf("server: {grpc: {address: '127.0.0.1:0', %s}, http: {address: '127.0.0.1:0', %s}}", files, files)))
+	at := i.Addresses()
+	check := func(c *redis.Certificates) {
+		t.Helper()
+		if got, err := health(t, at.GRPC, "", c.Client); err != nil || got != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("the health over TLS is %v, %v", got, err)
+		}
+		offering := c.Client.Clone()
+		offering.NextProtos = []string{"h2", "http/1.1"}
+		conn, err := (&tls.Dialer{Config: offering}).DialContext(t.Context(), "tcp", at.HTTP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if protocol := conn.(*tls.Conn).ConnectionState().NegotiatedProtocol; protocol != "http/1.1" {
+			t.Errorf("the HTTP listener speaks %q, want http/1.1", protocol)
+		}
+		fmt.Fprintf(conn, "GET /healthcheck HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		first := make([]byte, len("HTTP/1.1 200"))
+		if _, err := conn.Read(first); err != nil || string(first) != "HTTP/1.1 200" {
+			t.Errorf("healthcheck over TLS answers %q, %v", first, err)
+		}
+	}
+	eventually(t, "the health", func() bool {
+		got, _ := health(t, at.GRPC, "ratelimit", old.Client)
+		return got == healthpb.HealthCheckResponse_SERVING
+	})
+	check(old)
+	for from, to := range map[string]string{fresh.CertFile: old.CertFile, fresh.KeyFile: old.KeyFile} {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := i.Reload(); err == nil {
+		t.Error("a reload without a file succeeds")
+	}
+	check(fresh)
+	if err := os.WriteFile(filepath.Clean(old.CertFile), []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_ = i.Reload()
+	parts := map[string]bool{}
+	for _, f := range i.Status().Reload.Failures {
+		parts[f.Part] = true
+	}
+	if !parts[partGRPCCerts] || !parts[partHTTPCerts] {
+		t.Errorf("the failures of the reload are of %v", parts)
+	}
+	check(fresh)
+}
+
+// TestServerDrains: during a drain, the health is bad on both listeners' sides, and a watching
+// client is told.
+func TestServerDrains(t *testing.T) {
+	i := startServer(t, serverOptions(t, ""))
+	at := i.Addresses()
+	eventually(t, "the health", func() bool { return serving(t, at.GRPC, "ratelimit") })
+	client, err := grpc.NewClient("passthrough:///"+at.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	stream, err := healthpb.NewHealthClient(client).Watch(context.Background(), &healthpb.HealthCheckRequest{Service: "ratelimit"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, err := stream.Recv(); err != nil || first.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Fatalf("the first status is %v, %v", first, err)
+	}
+	i.draining.Store(true)
+	if status, _ := get(t, at.HTTP+"/healthcheck"); status != http.StatusInternalServerError {
+		t.Errorf("healthcheck answers %d while draining", status)
+	}
+	if err := i.Stop(); err != nil {
+		t.Error(err)
+	}
+	if last, err := stream.Recv(); err != nil || last.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("the last status is %v, %v", last, err)
+	}
+}
