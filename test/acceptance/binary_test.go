@@ -59,6 +59,8 @@ type instance struct {
 	Proxy  string `json:"proxy"`
 	Admin  string `json:"admin"`
 	Health string `json:"health"`
+	GRPC   string `json:"grpc"` // of headgate server
+	HTTP   string `json:"http"` // of headgate server
 
 	mu  sync.Mutex
 	log []logLine
