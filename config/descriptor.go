@@ -169,7 +169,7 @@ func policyOf(a headgate.Algorithm, l headgate.Limit) headgate.Policy {
 	p := headgate.Policy{Algorithm: a, Limit: l}
 	switch a {
 	case headgate.FixedWindow:
-		p.CountRejected = true
+		p.CountRejected, p.CountAll = true, true
 	case headgate.SlidingWindow:
 		p.SubWindows = defaultSubWindows
 	default:

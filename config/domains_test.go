@@ -12,7 +12,7 @@ import (
 
 // window returns a fixed window as descriptors have it.
 func window(count int64, per time.Duration) headgate.Policy {
-	return headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: count, Per: per}, CountRejected: true}
+	return headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: count, Per: per}, CountRejected: true, CountAll: true}
 }
 
 func TestDomains(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
+	"github.com/headgate/headgate/internal/front/rls"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/internal/rpc"
 	"github.com/headgate/headgate/report/prom"
@@ -34,6 +35,7 @@ const (
 // decisionServer is the component that serves headgate server: a gRPC and an HTTP listener.
 type decisionServer struct {
 	instance *Instance
+	limits   *rls.Service
 	grpc     *rpc.Server
 	secured  *certs.Server    // The certificates of the gRPC listener; nil without TLS.
 	socket   *listen.Listener // The gRPC listener; nil when it is off or not open yet.
@@ -48,6 +50,9 @@ type decisionServer struct {
 func newDecisionServer(i *Instance) (*decisionServer, error) {
 	c := i.options.Config.Server
 	d := &decisionServer{instance: i, stop: make(chan struct{})}
+	if i.rules != nil {
+		d.limits = rls.New(i.rules.guard, rateLimitOptions(i.options.Config), 0)
+	}
 	files, err := i.listenerCertificates(c.GRPC.TLS, "server.grpc.tls", partGRPCCerts)
 	httpFiles, fault := i.listenerCertificates(c.HTTP.TLS, "server.http.tls", partHTTPCerts)
 	if err != nil || fault != nil {
@@ -74,7 +79,7 @@ func (d *decisionServer) describe(c *config.ServerGRPC, files *certs.Server) rpc
 	if files != nil {
 		described.TLS = files.Config()
 	}
-	for _, register := range d.instance.grpcServices() {
+	for _, register := range d.grpcServices() {
 		described.Services = append(described.Services, func(r grpc.ServiceRegistrar) { register(r) })
 	}
 	return described
@@ -84,7 +89,7 @@ func (d *decisionServer) describe(c *config.ServerGRPC, files *certs.Server) rpc
 func (d *decisionServer) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthcheck", d.healthcheck)
-	for _, s := range d.instance.httpServices() {
+	for _, s := range d.httpServices() {
 		mux.Handle(s.pattern, s.handler)
 	}
 	return mux
@@ -146,12 +151,16 @@ func (d *decisionServer) awaitStore() {
 	d.grpc.SetServing(rateLimitName, true)
 }
 
-// Reload takes nothing: rules reload in their own component, and listeners need a restart.
+// rateLimitOptions gives the settings of Envoy's rate limit service.
+func rateLimitOptions(*config.Config) rls.Options { return rls.Options{} }
+
+// Reload takes the settings of the services. Rules and domains reload in their own component, and
+// listeners need a restart.
 func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 	if next.Server == nil {
 		return Change{}, errors.New("app: the new configuration has no server: write server: {grpc: \"127.0.0.1:8081\"}")
 	}
-	return Change{}, nil
+	return Change{Commit: func() { d.limits.SetOptions(rateLimitOptions(next)) }}, nil
 }
 
 // files implements reopener.

@@ -61,7 +61,7 @@ func (i *Instance) makeServer() error {
 type grpcService func(grpc.ServiceRegistrar)
 
 // grpcServices lists the services of the gRPC listener, beside the health service.
-func (i *Instance) grpcServices() []grpcService { return []grpcService{} }
+func (d *decisionServer) grpcServices() []grpcService { return []grpcService{d.limits.Register} }
 
 // httpService handles the requests of one pattern of http.ServeMux on the HTTP listener of
 // headgate server.
@@ -71,4 +71,6 @@ type httpService struct {
 }
 
 // httpServices lists the services of the HTTP listener, beside /healthcheck.
-func (i *Instance) httpServices() []httpService { return []httpService{} }
+func (d *decisionServer) httpServices() []httpService {
+	return []httpService{{"/json", d.limits}}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -226,12 +227,8 @@ func (s *Opened) local(c *config.Config) (*memory.Store, error) {
 	return s.memory, nil
 }
 
-// fallsBackToLocal reports whether a rule has fallback local.
+// fallsBackToLocal reports whether a rule or a domain has fallback local.
 func fallsBackToLocal(c *config.Config) bool {
-	for i := range c.Rules {
-		if c.Rules[i].Fallback == guard.FallbackLocal {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Rules, func(r guard.Rule) bool { return r.Fallback == guard.FallbackLocal }) ||
+		slices.ContainsFunc(c.Domains, func(d guard.Domain) bool { return d.Fallback == guard.FallbackLocal })
 }
