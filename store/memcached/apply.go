@@ -102,7 +102,10 @@ func (s *Store) decideAlone(ctx context.Context, p *part) error {
 		if err := s.dateParts(ctx, []*part{p}); err != nil {
 			return err
 		}
-		if p.takesNothing() {
+		switch {
+		case p.refunds():
+			return s.refundCounted(ctx, p)
+		case p.takesNothing():
 			return s.readAndTry(ctx, p)
 		}
 		return s.count(ctx, p)

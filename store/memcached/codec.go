@@ -19,7 +19,8 @@ import (
 //	states   count, then each, by rising window, algorithm and period:
 //	  window     1 byte
 //	  policy     the policy that took last: algorithm, 1 byte; 1 byte, 1 if refused attempts
-//	             count, else 0; count; period; burst; sub-windows; max wait; ban: times in
+//	             count, else 0 (a policy with CountAll has 1, because its state is the
+//	             same); count; period; burst; sub-windows; max wait; ban: times in
 //	             nanoseconds
 //	  epoch      2 bytes, big-endian
 //	  until      nanoseconds since 1970

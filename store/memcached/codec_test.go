@@ -185,7 +185,7 @@ func judgeAll(s *state, ps *foreign) {
 			p.turns = []turn{{plan: plan, window: s.window, cost: 1}}
 			it := &item{states: []*state{s.clone()}}
 			p.decide(it, now)
-			back := &refund{}
+			back := &unitReturn{}
 			back.add(plan, &p.decisions[0].Receipt)
 			back.decide(it, now.Add(time.Second))
 			it.drop(now)

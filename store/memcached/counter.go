@@ -131,7 +131,7 @@ func (s *Store) countBack(ctx context.Context, n *node, name string, cost int64)
 // giveBackCounted returns a receipt to its counter, if the counter still has the receipt's epoch.
 func (s *Store) giveBackCounted(ctx context.Context, d digest, plan *limit.Plan, r *headgate.Receipt) error {
 	n := s.serverOf(&d)
-	all, back := &refund{}, &refund{}
+	all, back := &unitReturn{}, &unitReturn{}
 	all.add(plan, r)
 	if err := n.note(ctx, &d, all, back); err != nil || len(back.receipts) == 0 {
 		return err

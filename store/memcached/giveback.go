@@ -9,13 +9,13 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// refund returns the units of receipts of one key.
-type refund struct {
+// unitReturn returns the units of receipts of one key.
+type unitReturn struct {
 	receipts []headgate.Receipt
 	plans    []*limit.Plan
 }
 
-func (r *refund) add(plan *limit.Plan, receipt *headgate.Receipt) {
+func (r *unitReturn) add(plan *limit.Plan, receipt *headgate.Receipt) {
 	if receipt.Empty() || receipt.Units() == 0 {
 		return
 	}
@@ -23,7 +23,7 @@ func (r *refund) add(plan *limit.Plan, receipt *headgate.Receipt) {
 }
 
 // decide returns units that are still counted. A state of another epoch does not know the receipt.
-func (r *refund) decide(it *item, now headgate.Instant) {
+func (r *unitReturn) decide(it *item, now headgate.Instant) {
 	now = it.time(now)
 	for i := range r.receipts {
 		_, window, epoch := placeIn(&r.receipts[i])
@@ -49,7 +49,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	refunds := map[digest]*refund{}
+	returns := map[digest]*unitReturn{}
 	var errs []error
 	for i := range receipts {
 		r := &receipts[i]
@@ -65,12 +65,12 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 			errs = append(errs, s.giveBackCounted(ctx, d, plan, r))
 			continue
 		}
-		if refunds[d] == nil {
-			refunds[d] = &refund{}
+		if returns[d] == nil {
+			returns[d] = &unitReturn{}
 		}
-		refunds[d].add(plan, r)
+		returns[d].add(plan, r)
 	}
-	for d, back := range refunds {
+	for d, back := range returns {
 		if err := s.giveBack(ctx, d, back); err != nil {
 			errs = append(errs, err)
 		}
@@ -79,12 +79,12 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 }
 
 // giveBack notes and returns the receipts of one key.
-func (s *Store) giveBack(ctx context.Context, d digest, all *refund) error {
+func (s *Store) giveBack(ctx context.Context, d digest, all *unitReturn) error {
 	n := s.serverOf(&d)
-	back := &refund{}
+	back := &unitReturn{}
 	for begin := 0; begin < len(all.receipts); begin += meta.MaxRequests {
 		end := min(begin+meta.MaxRequests, len(all.receipts))
-		some := refund{receipts: all.receipts[begin:end], plans: all.plans[begin:end]}
+		some := unitReturn{receipts: all.receipts[begin:end], plans: all.plans[begin:end]}
 		if err := n.note(ctx, &d, &some, back); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (s *Store) giveBack(ctx context.Context, d digest, all *refund) error {
 
 // note records that receipts of one key are returned, and adds to back those without an earlier
 // note. A receipt without a note is not returned.
-func (n *node) note(ctx context.Context, d *digest, all, back *refund) error {
+func (n *node) note(ctx context.Context, d *digest, all, back *unitReturn) error {
 	asked, answers := make([]meta.Request, len(all.receipts)), make([]meta.Response, len(all.receipts))
 	for i := range asked {
 		asked[i] = meta.Request{

@@ -31,6 +31,9 @@ func (s *Store) groupsOf(ops []headgate.Op, decisions []headgate.Decision) ([]gr
 				return nil, err
 			}
 		}
+		if err := limit.CheckGroup(ops[:n]); err != nil {
+			return nil, err
+		}
 		for _, p := range g.parts {
 			p.refused, p.never = g.never, g.never
 		}
@@ -50,11 +53,11 @@ func (s *Store) enter(g *group, op *headgate.Op, place int) error {
 		return headgate.ErrUnknownPolicy
 	}
 	plan := &of.Plan
-	switch {
-	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
+	if op.Cost < 0 || op.Cost > headgate.MaxUnits {
 		return headgate.ErrBadCost
-	case op.Kind == headgate.Book && plan.Policy.Algorithm > headgate.LeakyBucket:
-		return headgate.ErrNotBookable
+	}
+	if err := limit.CheckKind(plan.Policy.Algorithm, op.Kind); err != nil {
+		return err
 	}
 	d := digestOf(op.Key)
 	if g.has(d, op.Window) {
@@ -65,7 +68,7 @@ func (s *Store) enter(g *group, op *headgate.Op, place int) error {
 	p.turns = append(p.turns, turn{plan: plan, id: op.Policy, window: op.Window, mode: op.Kind, cost: op.Cost})
 	p.decisions = append(p.decisions, headgate.Decision{})
 	p.places = append(p.places, place)
-	g.never = g.never || plan.Policy.Algorithm != headgate.Ban && op.Cost > limit.Room(plan.Policy)
+	g.never = g.never || plan.Policy.Algorithm != headgate.Ban && op.Kind != headgate.Refund && op.Cost > limit.Room(plan.Policy)
 	return nil
 }
 

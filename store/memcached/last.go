@@ -7,15 +7,15 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// lastRefund returns a booking if it is the last one of its key.
-type lastRefund struct {
+// lastReturn returns a booking if it is the last one of its key.
+type lastReturn struct {
 	receipt headgate.Receipt
 	plan    *limit.Plan
 	looks   bool // only check, and return nothing
 	is      bool
 }
 
-func (r *lastRefund) decide(it *item, now headgate.Instant) {
+func (r *lastReturn) decide(it *item, now headgate.Instant) {
 	now = it.time(now)
 	r.is = false // The item may be another version.
 	_, window, epoch := placeIn(&r.receipt)
@@ -44,16 +44,16 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (bool, erro
 		return false, nil
 	}
 	d, _, _ := placeIn(r)
-	look := &lastRefund{receipt: *r, plan: plan, looks: true}
+	look := &lastReturn{receipt: *r, plan: plan, looks: true}
 	if err := s.flights.do(ctx, d, &request{work: look}); err != nil || !look.is {
 		return false, err
 	}
-	all, back := &refund{}, &refund{}
+	all, back := &unitReturn{}, &unitReturn{}
 	all.add(plan, r)
 	if err := s.serverOf(&d).note(ctx, &d, all, back); err != nil || len(back.receipts) == 0 {
 		return false, err
 	}
-	last := &lastRefund{receipt: *r, plan: plan}
+	last := &lastReturn{receipt: *r, plan: plan}
 	err := s.flights.do(ctx, d, &request{work: last})
 	return err == nil && last.is, err
 }

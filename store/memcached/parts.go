@@ -141,10 +141,10 @@ func (n *node) readMany(ctx context.Context, parts []*part, which []int, seen []
 // attempts stay counted. These receipts need no note, because no caller has them.
 func (s *Store) undo(ctx context.Context, parts []*part) error {
 	for _, p := range parts {
-		back := &refund{}
+		back := &unitReturn{}
 		for i := range p.turns {
 			t, d := &p.turns[i], &p.decisions[i]
-			if t.mode == headgate.Peek || t.plan.CountsRefused(true) {
+			if t.mode == headgate.Peek || t.countsAnyway(false) && t.plan.CountsRefused(true) {
 				d.Receipt = headgate.Receipt{}
 				continue
 			}
@@ -153,15 +153,15 @@ func (s *Store) undo(ctx context.Context, parts []*part) error {
 			d.Remaining = min(d.Limit, d.Remaining+t.cost)
 			d.Receipt = headgate.Receipt{}
 		}
-		if err := s.refund(ctx, p, back); err != nil {
+		if err := s.returnUnits(ctx, p, back); err != nil {
 			return err // Units that could not be returned stay counted.
 		}
 	}
 	return nil
 }
 
-// refund returns the units of a part.
-func (s *Store) refund(ctx context.Context, p *part, back *refund) error {
+// returnUnits returns the units of a part.
+func (s *Store) returnUnits(ctx context.Context, p *part, back *unitReturn) error {
 	switch {
 	case len(back.receipts) == 0:
 		return nil

@@ -29,5 +29,6 @@ func TestStoreWithCounters(t *testing.T) {
 		flush(t, server.Addr)
 		return newStore(t, memcached.Config{Servers: []string{server.Addr}, Clock: clock.Now, Counters: true})
 	}, storetest.Without(headgate.SlidingLog),
-		storetest.Lacks("ClockBack", headgate.FixedWindow), storetest.Lacks("ClockStories", headgate.FixedWindow))
+		storetest.Lacks("ClockBack", headgate.FixedWindow), storetest.Lacks("ClockStories", headgate.FixedWindow),
+		storetest.Lacks("RefundClockBack", headgate.FixedWindow), storetest.Lacks("CountAllVersions", headgate.FixedWindow))
 }

@@ -57,6 +57,10 @@ func (p *part) decide(it *item, now headgate.Instant) {
 	if p.at != 0 && now.Sub(p.at) <= together { // A larger difference means that this machine has slept.
 		now = p.at
 	}
+	if p.refunds() {
+		p.refund(it, now)
+		return
+	}
 	passes, countable := !p.refused, !p.never
 	for i := range p.turns {
 		t, d := &p.turns[i], &p.decisions[i]
@@ -104,14 +108,22 @@ func (p *part) denied() bool {
 	return false
 }
 
-// counts reports whether the part counts an attempt when another part is refused.
+// counts reports whether the part, which has been tried, counts an attempt when another part is
+// refused.
 func (p *part) counts() bool {
 	for i := range p.turns {
-		if t := &p.turns[i]; t.mode != headgate.Peek && t.plan.CountsRefused(!p.never) {
+		t, denied := &p.turns[i], p.decisions[i].Verdict == headgate.Deny
+		if t.countsAnyway(denied) && t.plan.CountsRefused(!p.never) {
 			return true
 		}
 	}
 	return false
+}
+
+// countsAnyway reports whether the Kind of a turn lets an attempt count in a refused group. denied:
+// the turn is refused itself.
+func (t *turn) countsAnyway(denied bool) bool {
+	return t.mode != headgate.Peek && (t.mode != headgate.TakeIfAll || denied)
 }
 
 // looks reports whether the part takes nothing in any case.
@@ -195,9 +207,10 @@ func (p *part) settle(t *turn, countable bool, d *headgate.Decision) {
 }
 
 // stayBehind completes a turn that passes alone, in a group that is refused. The attempt is counted
-// if the policy counts refused attempts. Remaining and ResetAfter are those without the turn.
+// if the policy counts refused attempts, and the Kind is not TakeIfAll. Remaining and ResetAfter are
+// those without the turn.
 func (t *turn) stayBehind(countable bool, d *headgate.Decision) {
-	if t.mode != headgate.Peek && t.plan.CountsRefused(countable) {
+	if t.countsAnyway(false) && t.plan.CountsRefused(countable) {
 		t.take(d)
 	}
 	look := turn{plan: t.plan, at: t.at, state: t.state.clone()}

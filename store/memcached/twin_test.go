@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
+	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memcached"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
@@ -27,7 +28,7 @@ type twins struct {
 	from   []int
 }
 
-// TestAsMemory runs Takes, bookings, Returns and Forgets, of one key or several, on one server
+// TestAsMemory runs Takes, bookings, Refunds, Returns and Forgets, of one key or several, on one server
 // or two. The decisions are those of the store in memory, with times rounded up to the next
 // microsecond.
 func TestAsMemory(t *testing.T) {
@@ -75,6 +76,7 @@ func mixedPolicies() []headgate.Policy {
 		{Algorithm: headgate.FixedWindow, Limit: l},
 		{Algorithm: headgate.SlidingWindow, Limit: l, SubWindows: 4},
 		{Algorithm: headgate.FixedWindow, Limit: l, CountRejected: true},
+		{Algorithm: headgate.FixedWindow, Limit: l, CountRejected: true, CountAll: true},
 		{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 20, Per: time.Second}, BanFor: time.Second},
 	}
 }
@@ -82,7 +84,7 @@ func mixedPolicies() []headgate.Policy {
 // ops makes a group of one to three keys, each with some of its windows.
 func (tw *twins) ops(which int, r *rand.Rand) []headgate.Op {
 	var ops []headgate.Op
-	cost, mode := r.Int64N(7), headgate.OpKind(r.IntN(10)/9)
+	cost, mode := r.Int64N(7), []headgate.OpKind{headgate.Take, headgate.Take, headgate.TakeIfAll, headgate.Peek}[r.IntN(10)/3]
 	for key := range 1 + r.IntN(3) {
 		for w, id := range tw.ids[which] {
 			if r.IntN(3) > 0 {
@@ -109,6 +111,15 @@ func (tw *twins) step(step int) {
 				tw.t.Fatal(err)
 			}
 		}
+	case tw.r.IntN(8) == 0:
+		w := tw.r.IntN(len(tw.ids[0]))
+		if !limit.Accepts(mixedPolicies()[w].Algorithm, headgate.Refund) {
+			return
+		}
+		op := headgate.Op{Key: fmt.Sprint("k", tw.r.IntN(3)), Window: uint8(w), Policy: tw.ids[0][w], Cost: tw.r.Int64N(4), Kind: headgate.Refund}
+		want := apply(tw.t, tw.memory, op)[0]
+		op.Policy = tw.ids[1+which][w]
+		tw.compare(step, op, apply(tw.t, tw.shared[which], op)[0], want)
 	case tw.r.IntN(3) == 0 && n > 0:
 		// Only the store that issued a receipt can read it.
 		i := n - 1 - tw.r.IntN(min(n, 8))

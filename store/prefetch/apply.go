@@ -65,6 +65,9 @@ func (s *Store) end(c *call) {
 // begin decides a group here if possible, and otherwise sets what the group needs.
 func (s *Store) begin(g *group) {
 	switch {
+	case g.refunds():
+		s.voidReceipts(&g.ops[0])
+		g.state = direct
 	case g.stash:
 		s.round(g)
 	case s.refuse(g):
@@ -116,6 +119,9 @@ func (s *Store) tell(c *call, m0, m1 time.Duration) {
 			if p := g.policies[j]; p.stashes {
 				g.decisions[j].Limit = p.room
 			}
+		}
+		if g.refunds() {
+			s.forgetRefusals(s.hash(g.ops[0].Key))
 		}
 		s.record(g, g.decisions, m0, m1)
 		s.mark(g)

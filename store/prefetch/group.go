@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 )
 
 // groupState is how far the decision of a group has come.
@@ -123,6 +124,9 @@ func (g *group) split(s *Store) error {
 		if (i == 0 || op.Key != g.ops[i-1].Key) && !g.begin(s, i) || !g.last().add(op, p) {
 			g.local, g.stash = false, false
 		}
+	}
+	if err := limit.CheckGroup(g.ops); err != nil {
+		return err
 	}
 	g.stash = g.stash && g.local
 	if g.local && g.namesOneStateTwice() {

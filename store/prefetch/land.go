@@ -90,7 +90,7 @@ func (sd *said) retry() time.Duration {
 func (s *Store) stashOf(p *keyOps, decisions []headgate.Decision, n int64, m0, m1 time.Duration) (st stash, bordered bool) {
 	st = stash{
 		left: n, units: n, arrived: m1, ceiling: math.MaxInt64,
-		until: m0 + lifetime(p.hold), nonce: s.grants.Add(1)<<seqBits | 1,
+		until: m0 + lifetime(p.hold), nonce: s.firstNonce(),
 	}
 	for i := range decisions {
 		at := decisions[i].At // A window may be held back by a step of the clock while the other windows are not.

@@ -12,7 +12,8 @@ import (
 // policy is a prepared policy: the caller's version and the source's version. A policy is
 // immutable.
 type policy struct {
-	source headgate.PolicyID
+	source    headgate.PolicyID
+	algorithm headgate.Algorithm
 	// room is the number of units that the caller's policy admits at once. most is that of the
 	// source's policy.
 	room, most int64
@@ -63,7 +64,8 @@ func (s *Store) compile(given headgate.Policy) (*policy, error) {
 // describe makes a policy from the caller's version and the source's version.
 func describe(given, at headgate.Policy) *policy {
 	p := &policy{
-		room: limit.Room(given), most: limit.Room(at), hold: given.Hold, batch: given.Batch,
+		algorithm: given.Algorithm,
+		room:      limit.Room(given), most: limit.Room(at), hold: given.Hold, batch: given.Batch,
 		counts: given.CountRejected, bans: given.Algorithm == headgate.Ban,
 	}
 	p.stashes = given.Hold > 0 && p.most > 0

@@ -314,3 +314,28 @@ func TestEverythingAtOnce(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// TestRefundVoidsReceipts: a caller spends a unit of a stash, refunds it, and also returns its
+// receipt. One unit comes back. The unspent units of the stash stay usable.
+func TestRefundVoidsReceipts(t *testing.T) {
+	d := newDesk(t, prefetch.Config{})
+	id := prepare(t, d, held)
+	one := headgate.Op{Key: "k", Policy: id, Cost: 1}
+	d.want("the first request calls the source", headgate.Allow, true, one)
+	unit := d.want("the next request does not", headgate.Allow, false, one)
+	refund := one
+	refund.Kind = headgate.Refund
+	back := d.want("a refund", headgate.Allow, true, refund)
+	if back[0].Remaining != 990 {
+		t.Errorf("one unit of 11 is refunded: %d of 1000 remain", back[0].Remaining)
+	}
+	d.giveBack(unit[0])
+	if left := stashLeft(d.Store); left != 9 {
+		t.Errorf("a receipt after the refund: %d of 10 are left, want 9", left)
+	}
+	again := d.want("a unit of the stash", headgate.Allow, false, one)
+	d.giveBack(again[0])
+	if left := stashLeft(d.Store); left != 9 {
+		t.Errorf("a receipt of a unit after the refund: %d of 10 are left, want 9", left)
+	}
+}

@@ -107,6 +107,39 @@ func TestRefusalsAreAskedForAgain(t *testing.T) {
 	d.want("forgotten", headgate.Allow, true, one)
 }
 
+// TestRefundLiftsRefusals: refunded units can be used at once in this process.
+func TestRefundLiftsRefusals(t *testing.T) {
+	d := newDesk(t, prefetch.Config{DenyFor: time.Minute})
+	id := prepare(t, d, hundred)
+	one := headgate.Op{Key: "k", Policy: id, Cost: 50}
+	refund := headgate.Op{Key: "k", Policy: id, Cost: 50, Kind: headgate.Refund}
+	for range 2 {
+		d.want("within", headgate.Allow, true, one)
+	}
+	for _, group := range [][]headgate.Op{{refund}, {{Key: "other", Policy: id, Cost: 1, Group: 1}, refund}} {
+		d.want("more", headgate.Deny, true, one)
+		d.want("more again", headgate.Deny, false, one)
+		back := d.want("a refund", headgate.Allow, true, group...)
+		if got := back[len(back)-1]; got.Remaining != 50 || !got.Receipt.Empty() {
+			t.Errorf("a refund of 50 of 100: %+v", got)
+		}
+		d.want("the refunded units", headgate.Allow, true, one)
+	}
+}
+
+// TestTakeIfAllReachesTheSource: a group of TakeIfAll may have to count, so the source decides it.
+func TestTakeIfAllReachesTheSource(t *testing.T) {
+	d := newDesk(t, prefetch.Config{DenyFor: time.Minute})
+	p := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 2, Per: time.Minute}, CountRejected: true}
+	id := prepare(t, d, p)
+	group := []headgate.Op{{Key: "a", Policy: id, Cost: 1, Kind: headgate.TakeIfAll}, {Key: "b", Policy: id, Cost: 2, Kind: headgate.TakeIfAll}}
+	d.want("within", headgate.Allow, true, group...)
+	for range 3 {
+		d.want("over the limit", headgate.Deny, true, group...)
+	}
+	d.want("the key that passes alone", headgate.Allow, true, headgate.Op{Key: "a", Policy: id, Cost: 1})
+}
+
 // TestNoRefusals: with a negative DenyFor, no refusal is repeated.
 func TestNoRefusals(t *testing.T) {
 	d := newDesk(t, prefetch.Config{DenyFor: -1})

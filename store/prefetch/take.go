@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 )
 
 // outcome is the result of the fast path for a request.
@@ -58,6 +59,9 @@ func (s *Store) check(op *headgate.Op) (*policy, error) {
 		return nil, headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return nil, headgate.ErrBadCost
+	}
+	if err := limit.CheckKind(of.Plan.algorithm, op.Kind); err != nil {
+		return nil, err
 	}
 	return &of.Plan, nil
 }

@@ -26,7 +26,6 @@ func (s *suite) testCountAll(t *testing.T) {
 	for name, story := range map[string]func(b *bench){
 		"a clock that steps back": countAllClockBack,
 		"groups":                  countAllGroups,
-		"two versions":            countAllVersions,
 		"saturation":              countAllSaturates,
 	} {
 		t.Run(name, func(t *testing.T) { story(s.bench(t)) })
@@ -137,6 +136,13 @@ func countAllGroups(b *bench) {
 	got := b.apply(headgate.Op{Key: "free", Policy: all, Cost: 3}, headgate.Op{Key: "full", Policy: rejected, Cost: 3})
 	if got[0].Verdict != headgate.Allow || got[0].Remaining != 7 || !got[0].Receipt.Empty() {
 		b.t.Errorf("an Op that passes and counts in a refused group: %+v, want 7 remaining", got[0])
+	}
+}
+
+// testCountAllVersions: a version with CountAll and one that counts no refused attempts.
+func (s *suite) testCountAllVersions(t *testing.T) {
+	if !s.without[headgate.FixedWindow] && !s.missing("CountAllVersions", headgate.FixedWindow) {
+		countAllVersions(s.bench(t))
 	}
 }
 

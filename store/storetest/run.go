@@ -98,6 +98,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("Groups", s.testGroups)
 	t.Run("TakeIfAll", s.testTakeIfAll)
 	t.Run("CountAll", s.testCountAll)
+	t.Run("CountAllVersions", s.testCountAllVersions)
 	t.Run("Refund", s.testRefund)
 	t.Run("RefundClockBack", s.testRefundClockBack)
 	t.Run("RefundHolders", s.testRefundHolders)
