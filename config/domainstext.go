@@ -152,7 +152,7 @@ func yamlValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			parts = append(parts, strconv.Quote(name)+": "+yamlValue(v[name]))
+			parts = append(parts, yamlText(name)+": "+yamlValue(v[name]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case []any:

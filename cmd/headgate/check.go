@@ -84,12 +84,13 @@ func (e configError) Unwrap() error { return e.error }
 
 type checkCommand struct {
 	configFlag
+	mergeFlag
 
-	File string `arg:"" optional:"" help:"The configuration file, as with --config." placeholder:"FILE"`
+	File string `arg:"" optional:"" help:"The configuration file, as with --config, or files of envoyproxy/ratelimit." placeholder:"FILE"`
 
 	Offline bool    `help:"Check the text of the configuration only, and open no file that it names." xor:"what"`
 	Schema  bool    `help:"Print the JSON Schema of configurations, without reading a configuration." xor:"what"`
-	Explain *string `help:"Show how a request is decided, like 'GET /v1/product'." placeholder:"REQUEST" xor:"what"`
+	Explain *string `help:"Show how a request is decided, like 'GET /v1/product', or a descriptor, like 'shop path=/a,user=b'." placeholder:"REQUEST" xor:"what"`
 
 	Header  []string `help:"With --explain: a header of the request, like 'X-Client-Id: a'." short:"H" sep:"none" placeholder:"HEADER"`
 	IP      string   `help:"With --explain: the client's address: 192.0.2.1, or unix (a socket)." name:"ip" placeholder:"ADDRESS"`
@@ -110,6 +111,9 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	case c.Schema:
 		return c.printSchema(stdout)
 	}
+	if c.Config != standardInput && config.IsEnvoy(c.Config) {
+		return c.checkEnvoy(stdout)
+	}
 	writeMisspelled(stderr, k)
 	loaded, err := c.read()
 	switch {
@@ -126,6 +130,9 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 
 // explain prints how the configuration decides the request.
 func (c checkCommand) explain(ctx context.Context, stdout io.Writer, loaded *config.Config) error {
+	if explain.Names(loaded.Domains, *c.Explain) {
+		return c.explainDescriptor(stdout, loaded.Domains)
+	}
 	flags := explain.Flags{Request: *c.Explain, Header: c.Header, IP: c.IP, Subject: c.Subject, Times: c.Times}
 	r, err := flags.Parse(ctx)
 	if err != nil {

@@ -29,6 +29,7 @@ type commands struct {
 	Proxy   proxyCommand   `cmd:"" help:"Run the reverse proxy in front of one service."`
 	Server  serverCommand  `cmd:"" help:"Run the decision service: gRPC and HTTP listeners for other programs."`
 	Check   checkCommand   `cmd:"" help:"Check the configuration, and print each fault with its place and its correction."`
+	Convert convertCommand `cmd:"" help:"Print files of envoyproxy/ratelimit as the section domains of a configuration."`
 	Ctl     ctlCommand     `cmd:"" help:"Query and control a running instance; set the limits that pacers keep to."`
 	Version versionCommand `cmd:"" help:"Print version, commit and Go version."`
 }

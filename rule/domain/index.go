@@ -42,6 +42,15 @@ func (m *Match) Leaf() int {
 	return m.nodes[m.depth-1].leaf
 }
 
+// Value returns the value of the node on the level of an entry, as written in the tree. It is "" for
+// a node without a value, and without a node on that level.
+func (m *Match) Value(entry int) string {
+	if entry >= m.depth {
+		return ""
+	}
+	return m.nodes[entry].value
+}
+
 // pattern returns the wildcard that stands for the value of an entry in keys and metrics. It
 // reports false without a node with share_threshold on that level. m may be nil.
 func (m *Match) pattern(entry int) (string, bool) {
