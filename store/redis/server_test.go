@@ -45,6 +45,29 @@ func TestServersClock(t *testing.T) {
 	}
 }
 
+// TestRefundMakesNoKey: a Refund of a new key stores nothing.
+func TestRefundMakesNoKey(t *testing.T) {
+	server := testserver.Start(t)
+	client, store := newClient(t, server.Addr), newStore(t, server.Addr, nil)
+	for _, p := range []headgate.Policy{
+		{Limit: headgate.Limit{Count: 3, Per: time.Minute}},
+		{Limit: headgate.Limit{Count: 0, Per: time.Minute}},
+		{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 3, Per: time.Minute}},
+		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 3, Per: time.Minute}},
+		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 3000, Per: time.Minute}},
+		{Algorithm: headgate.SlidingWindow, SubWindows: 4, Limit: headgate.Limit{Count: 3, Per: time.Minute}},
+	} {
+		id := prepare(t, store, p)
+		op := headgate.Op{Key: "k", Policy: id, Window: uint8(p.Algorithm), Cost: 2, Kind: headgate.Refund}
+		if d := apply(t, store, op)[0]; d.Verdict != headgate.Allow || d.Remaining != p.Limit.Count {
+			t.Errorf("%s: a refund of a new key: %+v", p.Algorithm, d)
+		}
+	}
+	if all := keys(t, client); len(all) > 0 {
+		t.Errorf("refunds of new keys stored %q", all)
+	}
+}
+
 // TestEveryKeyExpires: after any decision, each key has a time to live. It is at most 3 s longer than
 // the period of the limit.
 func TestEveryKeyExpires(t *testing.T) {

@@ -3,6 +3,7 @@ package compensate_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,12 +23,43 @@ type parted struct {
 
 func (p *parted) decide(t *testing.T, ops []headgate.Op) []headgate.Decision {
 	t.Helper()
+	if len(ops) > 0 && ops[0].Kind == headgate.TakeIfAll {
+		return p.inTwoRounds(t, ops)
+	}
+	compensate.Soften(ops, p.policiesOf(ops))
+	return p.inParts(t, ops)
+}
+
+func (p *parted) policiesOf(ops []headgate.Op) []headgate.Policy {
 	policies := make([]headgate.Policy, len(ops))
 	for i := range ops {
 		policies[i] = p.policies[ops[i].Policy]
 	}
-	compensate.Soften(ops, policies)
-	decisions := make([]headgate.Decision, len(ops))
+	return policies
+}
+
+// inTwoRounds decides a group of TakeIfAll.
+func (p *parted) inTwoRounds(t *testing.T, ops []headgate.Op) []headgate.Decision {
+	t.Helper()
+	looks := slices.Clone(ops)
+	for i := range looks {
+		looks[i].Kind = headgate.Peek
+	}
+	decisions := p.inParts(t, looks)
+	which, _ := compensate.Counting(p.policiesOf(ops), decisions)
+	second := make([]headgate.Op, len(which))
+	for i, at := range which {
+		second[i] = ops[at]
+	}
+	for i, d := range p.inParts(t, second) {
+		decisions[which[i]] = d
+	}
+	return decisions
+}
+
+func (p *parted) inParts(t *testing.T, ops []headgate.Op) []headgate.Decision {
+	t.Helper()
+	policies, decisions := p.policiesOf(ops), make([]headgate.Decision, len(ops))
 	var ends []int
 	for from := 0; from < len(ops); {
 		to := min(from+1+p.r.IntN(3), len(ops))
@@ -41,6 +73,38 @@ func (p *parted) decide(t *testing.T, ops []headgate.Op) []headgate.Decision {
 		t.Fatal(err)
 	}
 	return decisions
+}
+
+// TestRefusedSecondRound: another request takes the last unit of a key between the rounds of a
+// group of TakeIfAll. The other part's units are returned, although its policy counts refused
+// attempts.
+func TestRefusedSecondRound(t *testing.T) {
+	p := &parted{open(t, storetest.NewClock()), map[headgate.PolicyID]headgate.Policy{}, rand.New(rand.NewPCG(1, 3))}
+	policy := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1, Per: time.Hour}, CountRejected: true}
+	id, err := p.Prepare(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := []headgate.Op{{Key: "a", Policy: id, Cost: 1, Kind: headgate.TakeIfAll}, {Key: "b", Policy: id, Cost: 1, Kind: headgate.TakeIfAll}}
+	policies := []headgate.Policy{policy, policy}
+	apply := func(ops ...headgate.Op) []headgate.Decision {
+		decisions := make([]headgate.Decision, len(ops))
+		for i := range ops {
+			if err := p.Apply(t.Context(), ops[i:i+1], decisions[i:i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return decisions
+	}
+	if which, passes := compensate.Counting(policies, make([]headgate.Decision, 2)); len(which) != 2 || !passes {
+		t.Errorf("both Ops pass: %v count, passes %v", which, passes)
+	}
+	apply(headgate.Op{Key: "b", Policy: id, Cost: 1})
+	decisions := apply(ops...)
+	back := compensate.Settle(ops, policies, []int{1, 2}, decisions, nil)
+	if len(back) != 1 || decisions[0].Verdict != headgate.Allow || decisions[0].Remaining != 1 || !decisions[0].Receipt.Empty() {
+		t.Errorf("%d receipts are returned, and the Op that passes alone is %+v", len(back), decisions[0])
+	}
 }
 
 // TestAsOneGroup compares groups of several keys with a store that decides each group as one.
@@ -71,10 +135,10 @@ func play(t *testing.T, r *rand.Rand) {
 	for step := range 300 {
 		clock.Advance(time.Duration(r.IntN(300)) * time.Millisecond)
 		var ops []headgate.Op
-		cost := r.Int64N(7)
+		cost, kind := r.Int64N(7), headgate.OpKind(r.IntN(2))*headgate.TakeIfAll
 		for i, id := range ids {
 			if r.IntN(2) == 0 {
-				ops = append(ops, headgate.Op{Key: fmt.Sprint("k", i), Policy: id, Cost: cost})
+				ops = append(ops, headgate.Op{Key: fmt.Sprint("k", i), Policy: id, Cost: cost, Kind: kind})
 			}
 		}
 		want := make([]headgate.Decision, len(ops))
@@ -117,6 +181,8 @@ func policies() []headgate.Policy {
 		{Limit: headgate.Limit{Count: 9, Per: 3 * time.Second, Burst: 6}},
 		{Algorithm: headgate.LeakyBucket, Limit: l},
 		{Algorithm: headgate.FixedWindow, Limit: l},
+		{Algorithm: headgate.FixedWindow, Limit: l, CountRejected: true, CountAll: true},
+		{Algorithm: headgate.FixedWindow, Limit: l, CountRejected: true},
 		{Algorithm: headgate.SlidingLog, Limit: l},
 		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 6, Per: time.Second}, CountRejected: true},
 		{Algorithm: headgate.SlidingWindow, Limit: l, SubWindows: 4},
