@@ -39,6 +39,9 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 	} else if c.Shared != nil {
 		return guard.Config{}, fmt.Errorf("config: store %s in place of %s: %w", c.Store, memoryWord, ErrStoreChanged)
 	}
+	if c.Server != nil {
+		described.MaxSentLimits = c.Server.RateLimitService.MaxSentLimits
+	}
 	err = c.AddThrottle(&described, nil)
 	return described, err
 }

@@ -18,7 +18,7 @@ var docsSectionNames = map[string]string{
 	"`throttle`": "throttle", "`throttle.queue`": "throttle.queue", "`throttle.auto_concurrency`": "throttle.auto_concurrency",
 	"`server`": "server", "`server.grpc`": "server.grpc", "`server.grpc.tls`": "server.grpc.tls", "`server.http`": "server.http",
 	"`server.http.tls`": "server.http.tls", "`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
-	"`domains`": "domains.*", "`descriptors` of a domain": "domains.*.descriptors[]",
+	"`server.rate_limit_service`": "server.rate_limit_service", "`domains`": "domains.*", "`descriptors` of a domain": "domains.*.descriptors[]",
 }
 
 // eachOutline yields every declared field with its path.

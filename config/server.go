@@ -13,6 +13,8 @@ import (
 type Server struct {
 	GRPC ServerGRPC
 	HTTP ServerHTTP
+	// RateLimitService has the settings of Envoy's rate limit service.
+	RateLimitService RateLimitService
 }
 
 // ServerGRPC has the settings of the gRPC listener.
@@ -84,7 +86,8 @@ func serverDefaults() *Server {
 			Keepalive: 30 * time.Second, KeepaliveTimeout: 10 * time.Second,
 			MaxConnectionAge: 24 * time.Hour, MaxConnectionAgeGrace: time.Hour,
 		},
-		HTTP: ServerHTTP{Address: "127.0.0.1:8080", MaxConnections: 1024, MaxBody: 64 << 10, IdleTimeout: time.Minute},
+		HTTP:             ServerHTTP{Address: "127.0.0.1:8080", MaxConnections: 1024, MaxBody: 64 << 10, IdleTimeout: time.Minute},
+		RateLimitService: rateLimitDefaults(),
 	}
 }
 
@@ -94,6 +97,7 @@ func (s *section) server(c *Config) {
 	server := s.sub(s.declare("server", field.Taken, "Settings of headgate server."), serverExample)
 	server.grpcListener(&settings.GRPC)
 	server.httpListener(&settings.HTTP)
+	server.rateLimitService(&settings.RateLimitService)
 	server.end()
 	if server.begun() {
 		c.Server = settings

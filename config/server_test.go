@@ -17,6 +17,8 @@ func serverVariables() []variableRow {
     keepalive: 1s, keepalive_timeout: 1s, max_connection_age: 1s, max_connection_age_grace: 1s}
   http: {address: "127.0.0.1:2", tls: {cert: c, key: k, client_ca: a, client_auth: require}, max_connections: 1,
     max_connections_per_address: 1, max_body: 1KiB, idle_timeout: 1s}
+  rate_limit_service: {mode: enforce, quota_mode: false, stop_increment: false, response_headers: false, limit_header: A,
+    remaining_header: B, reset_header: C, dynamic_metadata: false, near_limit: 70%, max_sent_limits: 5, max_metric_values: 5}
 `
 	var rows []variableRow
 	add := func(name, text string, got func(s *Server) any) {
@@ -56,6 +58,20 @@ func serverVariables() []variableRow {
 	add("HTTP_MAX_CONNECTIONS_PER_ADDRESS", "9", func(s *Server) any { return fmt.Sprint(s.HTTP.MaxConnectionsPerAddress) })
 	add("HTTP_MAX_BODY", "9KiB", func(s *Server) any { return field.FormatSize(s.HTTP.MaxBody) })
 	add("HTTP_IDLE_TIMEOUT", "9s", func(s *Server) any { return s.HTTP.IdleTimeout.String() })
+	rate := func(name, text string, got func(r *RateLimitService) any) {
+		add("RATE_LIMIT_SERVICE_"+name, text, func(s *Server) any { return fmt.Sprint(got(&s.RateLimitService)) })
+	}
+	rate("MODE", "shadow", func(r *RateLimitService) any { return r.Mode })
+	rate("QUOTA_MODE", "true", func(r *RateLimitService) any { return r.QuotaMode })
+	rate("STOP_INCREMENT", "true", func(r *RateLimitService) any { return r.StopIncrement })
+	rate("RESPONSE_HEADERS", "true", func(r *RateLimitService) any { return r.ResponseHeaders })
+	rate("LIMIT_HEADER", "X-A", func(r *RateLimitService) any { return r.LimitHeader })
+	rate("REMAINING_HEADER", "X-B", func(r *RateLimitService) any { return r.RemainingHeader })
+	rate("RESET_HEADER", "X-C", func(r *RateLimitService) any { return r.ResetHeader })
+	rate("DYNAMIC_METADATA", "true", func(r *RateLimitService) any { return r.DynamicMetadata })
+	rate("NEAR_LIMIT", "9%", func(r *RateLimitService) any { return fmt.Sprint(r.NearLimit, "%") })
+	rate("MAX_SENT_LIMITS", "9", func(r *RateLimitService) any { return r.MaxSentLimits })
+	rate("MAX_METRIC_VALUES", "9", func(r *RateLimitService) any { return r.MaxMetricValues })
 	return rows
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/front/rls"
@@ -51,7 +52,7 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 	c := i.options.Config.Server
 	d := &decisionServer{instance: i, stop: make(chan struct{})}
 	if i.rules != nil {
-		d.limits = rls.New(i.rules.guard, rateLimitOptions(i.options.Config), 0)
+		d.limits = rls.New(i.rules.guard, rateLimitOptions(i.options.Config), c.RateLimitService.MaxMetricValues)
 	}
 	files, err := i.listenerCertificates(c.GRPC.TLS, "server.grpc.tls", partGRPCCerts)
 	httpFiles, fault := i.listenerCertificates(c.HTTP.TLS, "server.http.tls", partHTTPCerts)
@@ -152,7 +153,17 @@ func (d *decisionServer) awaitStore() {
 }
 
 // rateLimitOptions gives the settings of Envoy's rate limit service.
-func rateLimitOptions(*config.Config) rls.Options { return rls.Options{} }
+func rateLimitOptions(c *config.Config) rls.Options {
+	r := &c.Server.RateLimitService
+	o := rls.Options{
+		ShadowMode: r.Mode == guard.Shadow, QuotaMode: r.QuotaMode, StopIncrement: r.StopIncrement, Metadata: r.DynamicMetadata,
+		NearRatio: float32(r.NearLimit) / 100,
+	}
+	if r.ResponseHeaders {
+		o.Headers = rls.Headers{Limit: r.LimitHeader, Remaining: r.RemainingHeader, Reset: r.ResetHeader}
+	}
+	return o
+}
 
 // Reload takes the settings of the services. Rules and domains reload in their own component, and
 // listeners need a restart.
