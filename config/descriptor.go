@@ -98,7 +98,7 @@ func (s *section) leafLimits(f guard.Fallback) []headgate.Policy {
 		var one headgate.Limit
 		if s.limit(v, &one) {
 			one.Burst = burst
-			l.policies, l.values = append(l.policies, policyOf(algorithm, one)), append(l.values, v)
+			l.policies, l.values = append(l.policies, guard.LeafPolicy(algorithm, one)), append(l.values, v)
 		}
 	}
 	return s.checkedLeaf(l, f)
@@ -161,18 +161,4 @@ func (s *section) leafBurst(a headgate.Algorithm) (burst int64) {
 		s.fault(s.keyOf("burst"), "is not used by "+a.String(), "remove it, or use token_bucket")
 	}
 	return burst
-}
-
-// policyOf returns how a limit of a descriptor is counted. Like other decision servers,
-// fixed_window counts refused attempts too.
-func policyOf(a headgate.Algorithm, l headgate.Limit) headgate.Policy {
-	p := headgate.Policy{Algorithm: a, Limit: l}
-	switch a {
-	case headgate.FixedWindow:
-		p.CountRejected, p.CountAll = true, true
-	case headgate.SlidingWindow:
-		p.SubWindows = defaultSubWindows
-	default:
-	}
-	return p
 }

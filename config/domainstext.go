@@ -17,7 +17,6 @@ import (
 func FormatDomains(domains []guard.Domain) []byte {
 	w := &domainsText{}
 	w.line(0, "version: 1")
-	w.line(0, "rules: []")
 	w.line(0, "domains:")
 	for i := range domains {
 		d := &domains[i]

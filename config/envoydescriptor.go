@@ -65,7 +65,7 @@ func (s *section) envoyLimit(l *guard.Leaf, f guard.Fallback) {
 	case unit:
 		one := headgate.Limit{Count: count, Burst: burst}
 		if s.envoyUnit(v, &one.Per) && !s.blamedAny("requests_per_unit") {
-			l.Policies = s.checkedLeaf(limits{[]headgate.Policy{policyOf(algorithm, one)}, []value{v}}, f)
+			l.Policies = s.checkedLeaf(limits{[]headgate.Policy{guard.LeafPolicy(algorithm, one)}, []value{v}}, f)
 		}
 	case !l.Unlimited && !s.blamedAny("unit", "unlimited"):
 		s.missing("unit", "write unit: second, minute, hour, day, week, month or year")

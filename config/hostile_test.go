@@ -212,6 +212,24 @@ func TestDifferentLimitsAreBounded(t *testing.T) {
 	}
 }
 
+// TestDifferentLimitsOfDomainsAreBounded: the limits of domains count too.
+func TestDifferentLimitsOfDomainsAreBounded(t *testing.T) {
+	domains := func(different int) string {
+		var b strings.Builder
+		b.WriteString("version: 1\ndomains:\n  shop:\n    descriptors:\n")
+		for i := range check.MaxPolicies + 1 {
+			fmt.Fprintf(&b, "    - {key: k%d, limits: %d/1h}\n", i, i%different)
+		}
+		return b.String()
+	}
+	parsed(t, domains(500))
+	_, err := Parse("headgate.yaml", []byte(domains(check.MaxPolicies+1)))
+	const want = "headgate.yaml:3:3: domains: the rules and domains have 32768 different limits: use at most 32767"
+	if got, _, _ := strings.Cut(fmt.Sprint(err), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestAliasesAreBounded: the number of aliases is bounded, because each can stand for a large value.
 func TestAliasesAreBounded(t *testing.T) {
 	var text strings.Builder

@@ -17,7 +17,7 @@ const ruleExample = `{name: product, key: [ip], limits: ["500/2s"]}`
 
 // rules reads the rules and checks them against each other.
 func (s *section) rules(c *Config) {
-	s.requiredUnless("rules", fairShareName, "write at least one, or rules: [] to limit nothing")
+	s.requiredUnless("rules", "write at least one, or rules: [] to limit nothing", fairShareName, domainsName)
 	s.refuseTable("rules")
 	entries, _ := s.list("rules", "["+ruleExample+"]", 0, maxRules)
 	c.Rules = make([]guard.Rule, len(entries))
@@ -79,7 +79,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	sh := s.shape()
 	excess := s.exceed(&r.Exceed, &sh)
 	s.outcome(r)
-	s.requiredUnless("limits", "in_flight", limitsFix)
+	s.requiredUnless("limits", limitsFix, "in_flight")
 	own := s.limits(sh)
 	r.Policies = own.policies
 	all := append([]limits{own}, s.overrides(r, sh)...)

@@ -93,13 +93,17 @@ func (o *outline) clauseObjects() []any {
 	var all []any
 	for _, c := range o.clauses {
 		other := o.fields[c.field]
-		if other == nil {
+		if other == nil && c.unless == nil {
 			continue // The field belongs to the mapping around this one.
 		}
 		needed := map[string]any{"required": []string{c.needed}}
 		switch {
-		case c.unless:
-			lacks := map[string]any{"not": map[string]any{"required": []string{c.field}}}
+		case c.unless != nil:
+			var has []any
+			for _, name := range c.unless {
+				has = append(has, map[string]any{"required": []string{name}})
+			}
+			lacks := map[string]any{"not": map[string]any{"anyOf": has}}
 			all = append(all, map[string]any{"if": lacks, "then": needed})
 		case c.restricted == "":
 			is := map[string]any{"properties": map[string]any{c.field: map[string]any{"const": c.word}}, "required": []string{c.field}}

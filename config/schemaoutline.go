@@ -43,11 +43,11 @@ type outline struct {
 }
 
 // clause is a condition between two fields of one mapping. If field has the word, the field
-// needed is required. With unless, the field needed is required if field is missing. With
-// restricted set, the field restricted is valid only if field has one of words.
+// needed is required. With unless, the field needed is required if all fields of unless are
+// missing. With restricted set, the field restricted is valid only if field has one of words.
 type clause struct {
 	field, word, needed string
-	unless              bool
+	unless              []string
 	restricted          string
 	words               []string
 }
@@ -147,10 +147,10 @@ func (o *outline) needs(name string) {
 	}
 }
 
-// needsUnless records that a field is required if another field is missing.
-func (o *outline) needsUnless(name, other string) {
+// needsUnless records that a field is required if all of the others are missing.
+func (o *outline) needsUnless(name string, others []string) {
 	if o != nil {
-		o.addClause(clause{field: other, unless: true, needed: name})
+		o.addClause(clause{unless: others, needed: name})
 	}
 }
 

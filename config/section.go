@@ -211,11 +211,13 @@ func (s *section) required(name, fix string) {
 	}
 }
 
-// requiredUnless reports a fault if the file lacks both the field and the other one.
-func (s *section) requiredUnless(name, other, fix string) {
-	s.outline.needsUnless(name, other)
-	if s.has(other) || other == fairShareName && s.fairShareMoved() {
-		return
+// requiredUnless reports a fault if the file lacks the field and all of the others.
+func (s *section) requiredUnless(name, fix string, others ...string) {
+	s.outline.needsUnless(name, others)
+	for _, other := range others {
+		if s.has(other) || other == fairShareName && s.fairShareMoved() {
+			return
+		}
 	}
 	s.needed = append(s.needed, name)
 	if !s.has(name) && !s.merged {

@@ -113,7 +113,7 @@ func (c *treeCall) find(i int, b *batch) {
 		if a.sent, a.Error = c.tree.sent.acquire(req.Sent); a.Error != nil {
 			a.Verdict = headgate.Deny
 		}
-	case found:
+	case found && a.match.Leaf() != domain.NoLeaf:
 		a.node = &c.tree.leaves[a.match.Leaf()]
 		c.replaces = c.replaces || len(a.node.Replaces) > 0
 	}
@@ -260,7 +260,7 @@ func (c *treeCall) conclude(ctx context.Context, i int, deadline time.Time, err 
 // no node matches, when the node has no limit, when another descriptor replaces the limit, and
 // for a limit that was sent.
 func (a *Answer) Leaf() *Leaf {
-	if a.node == nil || a.node.descriptor.Leaf == nil {
+	if a.node == nil {
 		return nil
 	}
 	return a.node.Leaf

@@ -87,3 +87,20 @@ type Leaf struct {
 	// JSON. It must not change after New.
 	Metadata map[string]any
 }
+
+// leafSubWindows is the number of sub-windows of a sliding window. Its state fills one cache line.
+const leafSubWindows = 4
+
+// LeafPolicy returns how a limit of a leaf is counted, and a limit that a request has itself. A
+// fixed window counts refused attempts too, and those above the limit, like other decision servers do.
+func LeafPolicy(a headgate.Algorithm, l headgate.Limit) headgate.Policy {
+	p := headgate.Policy{Algorithm: a, Limit: l}
+	switch a {
+	case headgate.FixedWindow:
+		p.CountRejected, p.CountAll = true, true
+	case headgate.SlidingWindow:
+		p.SubWindows = leafSubWindows
+	default:
+	}
+	return p
+}

@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/rule/domain"
@@ -48,5 +49,19 @@ func TestDomainIndexRefuses(t *testing.T) {
 	_, _, err := (&Domain{Descriptors: endless}).Index()
 	if bad, found := errors.AsType[*domain.NodeError](err); !found || bad.Field != "descriptors" {
 		t.Errorf("got the error %v, want one of the depth", err)
+	}
+}
+
+func TestLeafPolicy(t *testing.T) {
+	l := headgate.Limit{Count: 5, Per: time.Second}
+	for a, want := range map[headgate.Algorithm]headgate.Policy{
+		headgate.FixedWindow:   {Algorithm: headgate.FixedWindow, Limit: l, CountRejected: true, CountAll: true},
+		headgate.SlidingWindow: {Algorithm: headgate.SlidingWindow, Limit: l, SubWindows: 4},
+		headgate.SlidingLog:    {Algorithm: headgate.SlidingLog, Limit: l},
+		headgate.TokenBucket:   {Algorithm: headgate.TokenBucket, Limit: l},
+	} {
+		if got := LeafPolicy(a, l); got != want {
+			t.Errorf("%s: got %+v, want %+v", a, got, want)
+		}
 	}
 }

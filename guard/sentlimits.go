@@ -84,9 +84,8 @@ func (s *sentLimits) acquire(limit headgate.Limit) (*sentLimit, error) {
 func (s *sentLimits) prepare(limit headgate.Limit) (*sentLimit, error) {
 	kept := &sentLimit{limit: limit, users: 1}
 	c := counters{guard: s.guard, config: s.config, rule: s.rule.Rule, claims: &kept.claims}
-	policy := headgate.Policy{
-		Algorithm: headgate.FixedWindow, Limit: limit, CountRejected: true, CountAll: true, Named: true,
-	}
+	policy := LeafPolicy(headgate.FixedWindow, limit)
+	policy.Named = true
 	numbers := windowsByPeriod([]headgate.Policy{policy})
 	if err := c.add(window{policy: s.rule.Name, number: numbers[0]}, policy); err != nil {
 		release(kept.claims.all)

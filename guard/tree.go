@@ -19,12 +19,11 @@ type tree struct {
 	sent   *sentLimits
 }
 
-// treeLeaf is a node of a tree with its limit, if it has one.
+// treeLeaf is a Leaf with its limits prepared. An unlimited one has none.
 type treeLeaf struct {
 	*Leaf
 
-	descriptor *Descriptor
-	counts     prepared // without limits for a node that counts nothing
+	counts prepared
 }
 
 // prepareTrees prepares the limits of all domains.
@@ -57,58 +56,49 @@ func (g *Guard) prepareTree(c *Config, d *Domain, claimed *claims) (*tree, error
 	if err := g.checkLocal(c, &Rule{Fallback: d.Fallback}); err != nil {
 		return nil, err
 	}
-	nodes, err := g.prepareLevel(c, t, d.Descriptors, d.Name, claimed)
+	index, leaves, err := d.Index()
 	if err != nil {
 		return nil, err
 	}
-	if t.index, err = domain.Build(nodes); err != nil {
-		return nil, err
+	t.index = index
+	names := leafNames(nil, d.Name, d.Descriptors)
+	t.leaves = make([]treeLeaf, len(leaves))
+	for i, l := range leaves {
+		if t.leaves[i], err = g.prepareLeaf(c, t, l, names[i], claimed); err != nil {
+			return nil, fmt.Errorf("%s: %w", names[i], err)
+		}
 	}
 	t.sent = g.newSentLimits(c, t)
 	return t, nil
 }
 
-// prepareLevel prepares the limits of one level, and of those below. name is that of the level above.
-func (g *Guard) prepareLevel(c *Config, t *tree, level []Descriptor, name string, claimed *claims) ([]domain.Node, error) {
-	nodes := make([]domain.Node, len(level))
+// leafNames appends the names of the leaves of one level and of those below, in the order of
+// Domain.Index. above is the name of the level.
+func leafNames(names []string, above string, level []Descriptor) []string {
 	for i := range level {
 		d := &level[i]
-		own := name + "." + d.Key
+		own := above + "." + d.Key
 		if d.Value != "" {
 			own += "_" + d.Value
 		}
-		nodes[i] = domain.Node{
-			Key: d.Key, Value: d.Value, ShareThreshold: d.ShareThreshold, Leaf: len(t.leaves),
-			DetailedMetric: d.DetailedMetric, ValueToMetric: d.ValueToMetric,
+		if d.Leaf != nil {
+			names = append(names, own)
 		}
-		l, err := g.prepareLeaf(c, t, d, own, claimed)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", own, err)
-		}
-		t.leaves = append(t.leaves, l)
-		if nodes[i].Nodes, err = g.prepareLevel(c, t, d.Descriptors, own, claimed); err != nil {
-			return nil, err
-		}
+		names = leafNames(names, own, d.Descriptors)
 	}
-	return nodes, nil
+	return names
 }
 
-func (g *Guard) prepareLeaf(c *Config, t *tree, d *Descriptor, name string, claimed *claims) (treeLeaf, error) {
-	l := treeLeaf{Leaf: d.Leaf, descriptor: d}
-	if d.Leaf == nil {
-		l.Leaf = new(Leaf)
-		return l, nil
+func (g *Guard) prepareLeaf(c *Config, t *tree, l *Leaf, name string, claimed *claims) (treeLeaf, error) {
+	leaf := treeLeaf{Leaf: l}
+	if err := checkLeaf(l); err != nil || l.Unlimited {
+		return leaf, err
 	}
-	if err := checkLeaf(d.Leaf); err != nil || d.Leaf.Unlimited {
-		return l, err
-	}
-	r := &Rule{
-		Rule: rule.Rule{Name: name}, Policies: d.Leaf.Policies, Mode: d.Leaf.Mode, Fallback: t.Fallback,
-	}
-	l.counts = prepared{Rule: r, state: g.state, space: t.space, number: -1}
+	r := &Rule{Rule: rule.Rule{Name: name}, Policies: l.Policies, Mode: l.Mode, Fallback: t.Fallback}
+	leaf.counts = prepared{Rule: r, state: g.state, space: t.space, number: -1}
 	limits, err := g.windows(c, r, r.Policies, claimed)
-	l.counts.limits = limits
-	return l, err
+	leaf.counts.limits = limits
+	return leaf, err
 }
 
 // checkLeaf finds what a tree cannot decide.

@@ -90,7 +90,7 @@ type checkCommand struct {
 
 	Offline bool    `help:"Check the text of the configuration only, and open no file that it names." xor:"what"`
 	Schema  bool    `help:"Print the JSON Schema of configurations, without reading a configuration." xor:"what"`
-	Explain *string `help:"Show how a request is decided, like 'GET /v1/product', or a descriptor, like 'shop path=/a,user=b'." placeholder:"REQUEST" xor:"what"`
+	Explain *string `help:"Show how a request is decided, like 'GET /v1/product' or 'shop path=/a'." placeholder:"REQUEST" xor:"what"`
 
 	Header  []string `help:"With --explain: a header of the request, like 'X-Client-Id: a'." short:"H" sep:"none" placeholder:"HEADER"`
 	IP      string   `help:"With --explain: the client's address: 192.0.2.1, or unix (a socket)." name:"ip" placeholder:"ADDRESS"`

@@ -92,7 +92,7 @@ func TestExplainOfADescriptor(t *testing.T) {
 // TestConvert checks that the converted form is a configuration that explains the same.
 func TestConvert(t *testing.T) {
 	status, stdout, stderr := call(t, "convert", envoyFolder(t, envoyShop))
-	want := "version: 1\nrules: []\ndomains:\n  shop:\n    descriptors:\n      - key: path\n        value: \"/a*\"\n        limits: 20/1m\n"
+	want := "version: 1\ndomains:\n  shop:\n    descriptors:\n      - key: path\n        value: \"/a*\"\n        limits: 20/1m\n"
 	if status != exitOK || stdout != want {
 		t.Fatalf("status %d: %s%s\nwant %s", status, stdout, stderr, want)
 	}
@@ -106,5 +106,61 @@ func TestConvert(t *testing.T) {
 	}
 	if status, stdout, stderr := call(t, "convert", envoyFolder(t, "a: b\n")); status != exitUsage || stdout != "" || !strings.Contains(stderr, `field "a"`) {
 		t.Errorf("a faulty file: status %d, printed %q, and %s", status, stdout, stderr)
+	}
+}
+
+// TestEnvoyPage runs the commands of docs/envoy.md and compares their output with the page.
+func TestEnvoyPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/envoy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("limits", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for i, part := range strings.Split(string(page), "\n$ ")[1:] {
+		command, output, _ := strings.Cut(strings.Split(part, "\n```")[0], "\n")
+		if file, found := strings.CutPrefix(command, "cat "); found {
+			if err := os.WriteFile(file, []byte(output+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if i == 2 { // The page shows the output for a file with a typo.
+			typo(t, "minute", "minuet")
+		}
+		words := strings.SplitN(strings.TrimPrefix(command, "headgate "), " --explain ", 2)
+		args := strings.Fields(strings.TrimSuffix(words[0], " > headgate.yaml"))
+		if len(words) == 2 {
+			args = append(args, "--explain", strings.Trim(words[1], "'"))
+		}
+		if args[0] == "convert" {
+			_, output, _ = strings.Cut(strings.Split(part, "\n```\n")[1], "```yaml\n")
+		}
+		_, stdout, stderr := call(t, args...)
+		if got := strings.TrimSpace(stdout + stderr); got != strings.TrimSpace(output) {
+			t.Errorf("%s prints\n%s\nthe page has\n%s", command, got, output)
+		}
+		if ran++; i == 2 {
+			typo(t, "minuet", "minute")
+		}
+	}
+	if ran != 4 {
+		t.Errorf("the page has %d commands, want 4", ran)
+	}
+}
+
+// typo replaces a word in limits/shop.yaml.
+func typo(t *testing.T, from, to string) {
+	t.Helper()
+	const path = "limits/shop.yaml"
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.Replace(string(text), from, to, 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -54,6 +54,11 @@ func TestFind(t *testing.T) {
 		Node{Key: "a_b", Value: "c", Leaf: 8},
 		Node{Key: "a", Value: "b_d", Leaf: 9},
 		Node{Key: "star*", Leaf: 10},
+		Node{Key: "twice", Value: "*aa*aa*", Leaf: 11},
+		Node{Key: "nested", Value: "a*x", Leaf: 12},
+		Node{Key: "nested", Value: "abcd*", Leaf: 13},
+		Node{Key: "nested", Value: "abce*", Leaf: 14},
+		Node{Key: "nested", Value: "abcdef*y", Leaf: 15},
 	)
 	for _, row := range []struct {
 		story string
@@ -77,6 +82,12 @@ func TestFind(t *testing.T) {
 		{"two *", d("file", "a.gif"), 7},
 		{"the parts of a wildcard do not overlap", d("file", "a.f"), 7},
 		{"a wildcard needs all of its parts", d("file", "af"), -2},
+		{"inner parts do not overlap either", d("twice", "baaac"), -2},
+		{"inner parts one after the other", d("twice", "baaaac"), 11},
+		{"a wildcard with a short prefix comes first, though the value has longer ones", d("nested", "abcdefx"), 12},
+		{"of several prefixes of a value, the first one of the file", d("nested", "abcdefy"), 13},
+		{"only the short prefix", d("nested", "abx"), 12},
+		{"no prefix to its end", d("nested", "abc"), -2},
 		{"an underscore separates nothing", d("a_b", "c"), 8},
 		{"the same text with another border has no node", d("a", "b_c"), -2},
 		{"a * in a key is a byte", d("starry", ""), -2},

@@ -26,7 +26,7 @@ func AppendMetric(dst []byte, domain string, entries headgate.Descriptors, m *Ma
 	n := metricName{dst, len(dst), len(dst) + maxMetricBytes}
 	n.text(domain)
 	detailed := m != nil && m.depth > 0 && m.nodes[m.depth-1].detailedMetric
-	always := detailed && !m.shares()
+	always := detailed && !m.shares(entries)
 	for i := range entries {
 		if len(n.dst) >= n.end {
 			break
@@ -61,10 +61,10 @@ func (m *Match) FixedMetric() bool {
 	return true
 }
 
-// shares reports whether a node of the match has share_threshold.
-func (m *Match) shares() bool {
-	for i := range m.depth {
-		if m.nodes[i].share {
+// shares reports whether a wildcard replaces another value.
+func (m *Match) shares(entries headgate.Descriptors) bool {
+	for i := range min(m.depth, len(entries)) {
+		if m.nodes[i].share && m.nodes[i].value != entries[i].Value {
 			return true
 		}
 	}

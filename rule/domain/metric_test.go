@@ -37,6 +37,7 @@ func TestAppendMetric(t *testing.T) {
 		{"detailed_metric writes the underscore of an empty value", d("detailed", "", "sub", ""), "dom.detailed_.sub_"},
 		{"share_threshold stays beside value_to_metric and detailed_metric", d("shared", "foobar", "sub", "y"), "dom.shared_foo*.sub_y"},
 		{"beside share_threshold, an empty value has no underscore", d("shared", "foobar", "sub", ""), "dom.shared_foo*.sub"},
+		{"the text of a wildcard replaces nothing", d("shared", "foo*", "sub", ""), "dom.shared_foo*.sub_"},
 		{"the dots of an address", d("remote", "10.0.0.255"), "dom.remote_10_0_0_255"},
 		{"colons, bars and controls", d("remote", "a:b|c\nd\x7f\xff"), "dom.remote_a_b_c_d__"},
 		{"other dots", d("remote", "1.2.3 1234.1.1.1.5.6 a.b"), "dom.remote_1.2.3 1234_1_1_1.5.6 a.b"},
