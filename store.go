@@ -16,8 +16,8 @@ const (
 	Peek
 	// Book takes units now or reserves a departure within the policy's MaxWait.
 	Book
-	// Refund gives Cost units back to the key's present state, without a receipt and
-	// whoever took them. It must be a group of its own.
+	// Refund gives Cost units back to the key's present state, without a receipt. Any request
+	// may have taken them. A Refund must be a group of its own.
 	//
 	// A fixed window gives back at most its count, and a token bucket at most what it needs to
 	// be full. A sliding window and a sliding log give back their newest units first. Without a

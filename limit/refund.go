@@ -52,7 +52,7 @@ func (p *Plan) refundBucket(c *Cell, now headgate.Instant, cost int64) bool {
 		return false
 	}
 	owed := tat.sub(span{int64(now), 0}, p.den)
-	if units, _ := p.unitsIn(owed); cost > units {
+	if cost > p.unitsIn(owed) {
 		tat = span{int64(now), 0}
 	} else {
 		tat = tat.sub(p.spanOf(cost), p.den)

@@ -63,8 +63,7 @@ func (p *Plan) wholeUnits(s span) int64 {
 	if p.step > 0 {
 		return p.wholeSteps(s.ns) // The fraction of a nanosecond cannot complete an interval.
 	}
-	units, _ := p.unitsIn(s)
-	return units
+	return p.unitsIn(s)
 }
 
 // wholeSteps is wholeUnits for a plan whose interval is a whole number of nanoseconds. The
@@ -78,11 +77,11 @@ func (p *Plan) wholeSteps(ns int64) int64 {
 	return int64(q)
 }
 
-// unitsIn returns the number of whole intervals within s, and the rest in 1/den
-// nanoseconds. s must be between 0 and the horizon.
-func (p *Plan) unitsIn(s span) (units int64, rest uint64) {
+// unitsIn returns the number of whole intervals within s, which must be between 0 and the
+// horizon.
+func (p *Plan) unitsIn(s span) int64 {
 	hi, lo := bits.Mul64(uint64(s.ns), p.den)
 	lo, carry := bits.Add64(lo, s.part, 0)
-	q, r := bits.Div64(hi+carry, lo, p.num)
-	return int64(q), r
+	q, _ := bits.Div64(hi+carry, lo, p.num)
+	return int64(q)
 }

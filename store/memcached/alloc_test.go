@@ -30,5 +30,15 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("a decision on a lone %s allocates %v times, want at most %v", name, got, c.most)
 		}
 		t.Logf("%s: %v allocations", name, got)
+		refund := []headgate.Op{{Key: "customer-1", Policy: id, Cost: 1, Kind: headgate.Refund}}
+		got = testing.AllocsPerRun(200, func() {
+			if err := store.Apply(t.Context(), refund, decisions); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got > c.most && !race.On {
+			t.Errorf("a refund of a lone %s allocates %v times, want at most %v", name, got, c.most)
+		}
+		t.Logf("%s: %v allocations of a refund", name, got)
 	}
 }

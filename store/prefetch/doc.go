@@ -51,8 +51,9 @@
 //
 // A refusal with a RetryAfter is repeated to requests of the same key and policies with the
 // same cost or more. It is repeated until the RetryAfter has passed, measured from the
-// beginning of the refused request, but at most for DenyFor: another instance may return
-// units or lift a ban. A Return or a Refund in this process lifts the known refusals of its key. Attempts that must be counted reach the source: under count_rejected
-// always, and under a ban until the ban itself refuses. For a request with a higher cost
-// than the refused one, the repeated RetryAfter is a lower bound.
+// beginning of the refused request, but at most for DenyFor: another instance may return units
+// or lift a ban. A Return or a Refund in this process lifts the known refusals of its key.
+// Attempts that must be counted reach the source: under count_rejected always, and under a ban
+// until the ban itself refuses. For a request with a higher cost than the refused one, the
+// repeated RetryAfter is a lower bound.
 package prefetch

@@ -128,7 +128,8 @@ func countAllGroups(b *bench) {
 		{11, 11, 0, 10},
 	} {
 		key := string(rune('a' + i))
-		b.apply(headgate.Op{Key: key + "1", Policy: all, Cost: c.costAll}, headgate.Op{Key: key + "2", Policy: rejected, Cost: c.costRejected})
+		b.apply(headgate.Op{Key: key + "1", Policy: all, Cost: c.costAll},
+			headgate.Op{Key: key + "2", Policy: rejected, Cost: c.costRejected})
 		b.wantRemaining("under CountAll", key+"1", all, c.leftAll)
 		b.wantRemaining("under CountRejected", key+"2", rejected, c.leftRejected)
 	}

@@ -21,7 +21,7 @@ func (b *bench) refund(what, key string, id headgate.PolicyID, cost, remaining i
 	b.wantRemaining(what+", then", key, id, remaining)
 }
 
-// testRefund: units come back to a key's present state, whoever took them.
+// testRefund: units come back to a key's present state. Any request may have taken them.
 func (s *suite) testRefund(t *testing.T) {
 	s.each(t, headgate.Limit{Count: 10, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
 		if !limit.Accepts(p.Algorithm, headgate.Refund) {
@@ -50,7 +50,7 @@ func (s *suite) testRefund(t *testing.T) {
 		b.wantReason("more than the limit", b.take("k", id, 1), excess(p))
 		b.refundsVersions(p, id)
 	})
-	s.testRefundFaults(t)
+	t.Run("faults", s.testRefundFaults)
 	t.Run("booked departures", func(t *testing.T) {
 		if !s.without[headgate.TokenBucket] {
 			refundBooked(s.bench(t))
