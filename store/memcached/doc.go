@@ -32,13 +32,15 @@
 // passes are decided one after another, in the same order in all processes. A key may still be
 // refused, because another process has written first. The units of the other keys are then returned
 // before Apply returns. Until then, a concurrent request may see fewer free units than there are, and
-// never more. A leaky_bucket with later bookings keeps a returned departure as a gap.
+// never more. A leaky_bucket with later bookings keeps a returned departure as a gap. Of a refused group
+// of TakeIfAll, only the items of refused Ops that count are written.
 //
 // # Counters
 //
 // With Config.Counters, a fixed_window of up to 2^31 units and 29 days uses a counter, unless it counts
 // refused attempts. The server adds to the counter: one round trip, or two for a refusal, and no
-// conflicts between processes. Three points differ from the contract of headgate.Store:
+// conflicts between processes. Only a Refund writes a counter on the condition that no other process has
+// changed it. Three points differ from the contract of headgate.Store:
 //
 //   - When a limit changes to count refused attempts, or to more than 2^31 units, it is counted in
 //     another place, and starts at 0.

@@ -64,6 +64,7 @@ func jobs() []job {
 		one("leaky_bucket", "c", 1, limited(headgate.LeakyBucket)),
 		one("sliding_log", "d", 1, limited(headgate.SlidingLog)),
 		{"a receipt that is returned", returned},
+		{"units that are refunded", refunded},
 		{"a key that is forgotten", func(t *testing.T, store *redis.Store) error {
 			t.Helper()
 			return store.Forget(t.Context(), []headgate.Op{{Key: "a"}})
@@ -79,6 +80,17 @@ func returned(t *testing.T, store *redis.Store) error {
 		return err
 	}
 	return store.Return(t.Context(), []headgate.Receipt{decisions[0].Receipt})
+}
+
+// refunded gives units back to the sliding log of jobs.
+func refunded(t *testing.T, store *redis.Store) error {
+	t.Helper()
+	id, err := store.Prepare(limited(headgate.SlidingLog))
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := headgate.Op{Key: "d", Policy: id, Cost: 1, Kind: headgate.Refund}
+	return store.Apply(t.Context(), []headgate.Op{op}, make([]headgate.Decision, 1))
 }
 
 // longLogs fills sliding logs until they need a list. It then returns all units of one log, and

@@ -22,7 +22,7 @@
 // decides everything before its first write, so a server without free memory refuses the whole call.
 //
 // The script writes counted refused attempts, and the cleanup of expired states. A Peek never writes,
-// so it does not clean up a state; store/memory may do so.
+// so it does not clean up a state; store/memory may do so. A Refund writes only if units come back.
 //
 // # Bounds
 //
