@@ -32,7 +32,7 @@ type ServerGRPC struct {
 	// MaxStreams bounds the calls in flight on one connection. Default 250.
 	MaxStreams int
 	// MaxReceiving bounds the parts of unfinished requests of all connections, in bytes.
-	// Default 64 MiB.
+	// Default 256 MiB.
 	MaxReceiving int64
 	// HandshakeTimeout bounds how long a client may take for the handshakes of TLS and HTTP/2.
 	// Default 10s.
@@ -81,7 +81,7 @@ const (
 func serverDefaults() *Server {
 	return &Server{
 		GRPC: ServerGRPC{
-			Address: "127.0.0.1:8081", MaxConnections: 4096, MaxStreams: 250, MaxReceiving: 64 << 20,
+			Address: "127.0.0.1:8081", MaxConnections: 4096, MaxStreams: 250, MaxReceiving: 256 << 20,
 			HandshakeTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, WriteTimeout: 10 * time.Second,
 			Keepalive: 30 * time.Second, KeepaliveTimeout: 10 * time.Second,
 			MaxConnectionAge: 24 * time.Hour, MaxConnectionAgeGrace: time.Hour,

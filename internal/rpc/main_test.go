@@ -75,7 +75,7 @@ type running struct {
 }
 
 // serve starts a server. It is drained at the end of the test.
-func serve(t *testing.T, c Config, bounds listen.Config) *running {
+func serve(t testing.TB, c Config, bounds listen.Config) *running {
 	t.Helper()
 	bounds.Address = "127.0.0.1:0"
 	socket, err := listen.Open(t.Context(), bounds)
@@ -105,7 +105,7 @@ func endedContext() context.Context {
 }
 
 // dial makes a client. With nil, it uses no TLS.
-func dial(t *testing.T, at string, secured *tls.Config) *grpc.ClientConn {
+func dial(t testing.TB, at string, secured *tls.Config) *grpc.ClientConn {
 	t.Helper()
 	creds := insecure.NewCredentials()
 	if secured != nil {
