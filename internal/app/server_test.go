@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -269,7 +268,7 @@ func TestServerDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	stream, err := healthpb.NewHealthClient(client).Watch(context.Background(), &healthpb.HealthCheckRequest{Service: "ratelimit"})
+	stream, err := healthpb.NewHealthClient(client).Watch(t.Context(), &healthpb.HealthCheckRequest{Service: "ratelimit"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,23 +75,23 @@ type running struct {
 }
 
 // serve starts a server. It is drained at the end of the test.
-func serve(t testing.TB, c Config, bounds listen.Config) *running {
-	t.Helper()
+func serve(tb testing.TB, c Config, bounds listen.Config) *running {
+	tb.Helper()
 	bounds.Address = "127.0.0.1:0"
-	socket, err := listen.Open(t.Context(), bounds)
+	socket, err := listen.Open(tb.Context(), bounds)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	r := &running{New(c), socket, socket.Addr().String()}
 	ended := make(chan error, 1)
 	go func() { ended <- r.Serve(socket) }()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = r.Drain(endedContext())
 		if err := <-ended; err != nil {
-			t.Errorf("Serve returns %v", err)
+			tb.Errorf("Serve returns %v", err)
 		}
 		if n := r.receiving.Load(); n != 0 {
-			t.Errorf("after the end %d bytes count as unfinished, want 0", n)
+			tb.Errorf("after the end %d bytes count as unfinished, want 0", n)
 		}
 	})
 	return r
@@ -105,17 +105,17 @@ func endedContext() context.Context {
 }
 
 // dial makes a client. With nil, it uses no TLS.
-func dial(t testing.TB, at string, secured *tls.Config) *grpc.ClientConn {
-	t.Helper()
+func dial(tb testing.TB, at string, secured *tls.Config) *grpc.ClientConn {
+	tb.Helper()
 	creds := insecure.NewCredentials()
 	if secured != nil {
 		creds = credentials.NewTLS(secured)
 	}
 	client, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(creds))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Close() })
+	tb.Cleanup(func() { _ = client.Close() })
 	return client
 }
 

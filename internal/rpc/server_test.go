@@ -33,6 +33,11 @@ func TestCall(t *testing.T) {
 		t.Errorf("a request above MaxMessage: got %v, want RESOURCE_EXHAUSTED", err)
 	}
 	eventually(t, "the end of all unfinished requests", func() bool { return r.Stats().Receiving == 0 })
+	for _, c := range r.open() {
+		if !c.isReady() {
+			t.Error("a connection with calls counts as one in its handshakes: grpc-go no longer removes the deadline after them")
+		}
+	}
 }
 
 func copyFile(t *testing.T, from, to string) {
