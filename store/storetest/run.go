@@ -97,6 +97,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("CostEdges", s.testCostEdges)
 	t.Run("Groups", s.testGroups)
 	t.Run("TakeIfAll", s.testTakeIfAll)
+	t.Run("TakeIfAllTogether", s.testTakeIfAllTogether)
 	t.Run("CountAll", s.testCountAll)
 	t.Run("CountAllVersions", s.testCountAllVersions)
 	t.Run("Refund", s.testRefund)

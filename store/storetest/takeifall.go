@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +40,38 @@ func (s *suite) testTakeIfAll(t *testing.T) {
 			t.Run(p.Algorithm.String()+" counting refused attempts", func(t *testing.T) { countsRefusedOnly(s.bench(t), p) })
 		}
 	}
+}
+
+// testTakeIfAllTogether: many callers take pairs at once. No pair passes by half, and none above
+// the limit. A store that decides in two rounds returns what a refused second round took.
+func (s *suite) testTakeIfAllTogether(t *testing.T) {
+	const most = 100
+	s.each(t, headgate.Limit{Count: most, Per: time.Hour}, func(b *bench, _ headgate.Policy, id headgate.PolicyID) {
+		var pairs atomic.Int64
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for i := range 60 {
+					x := headgate.Op{Key: "x", Policy: id, Cost: 1, Kind: headgate.TakeIfAll}
+					y := headgate.Op{Key: "y", Policy: id, Cost: 1, Kind: headgate.TakeIfAll}
+					if i%2 == 0 {
+						x, y = y, x
+					}
+					pairs.Add(b.countPassed(x, y))
+				}
+			})
+		}
+		all.Wait()
+		passed := pairs.Load()
+		if passed%2 != 0 || passed > 2*most || !s.apart && passed < 2*most || passed == 0 {
+			b.t.Errorf("%d Ops passed in pairs, want %d pairs", passed, most)
+		}
+		for _, key := range []string{"x", "y"} {
+			if left := b.remaining(key, id); left < 0 || left > most-passed/2 {
+				b.t.Errorf("%s has %d left after %d pairs", key, left, passed/2)
+			}
+		}
+	})
 }
 
 // countsRefusedOnly checks the counts of a refused group under a version with a larger Count.
