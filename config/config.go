@@ -73,6 +73,8 @@ type Config struct {
 	proxyOnly []string
 	// fixed are the values that a reload cannot change.
 	fixed field.Fixed
+	// sourced is set by FollowsSource.
+	sourced bool
 	// environment is set if Load read environment variables.
 	environment bool
 	// prefetch is the resulting prefetch of each of Rules.

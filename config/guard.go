@@ -30,7 +30,8 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 		return guard.Config{}, err
 	}
 	described := guard.Config{
-		FairShare: c.FairShare, Rules: c.Rules, Domains: c.Domains, Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
+		FairShare: c.FairShare, Rules: c.Rules, Domains: c.Domains,
+		Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
 		Namespace:    c.Namespace,
 		ForwardsGRPC: c.Proxy.Upstream != nil && (c.Proxy.Upstream.Scheme == "h2c" || c.Proxy.Upstream.Scheme == "https"),
 	}

@@ -120,8 +120,8 @@ func (s *section) match(m *rule.Match) {
 	match.pairs(match.declare("headers", field.Taken, "Headers and their values. The request must have all headers. * matches any value."),
 		"{X-Tenant: a}", &m.Headers)
 	match.outline.field("domain").text("", "", 0, 0)
-	match.textOf(match.declare("domain", field.Taken, "Domain of a query to a decision server, exactly. Rules that name neither a domain nor "+
-		"descriptors match no such query."), &m.Domain)
+	match.textOf(match.declare("domain", field.Taken, "Domain of a query to a decision server, exactly. Rules that name neither a "+
+		"domain nor descriptors match no such query."), &m.Domain)
 	match.pairs(match.declare("descriptors", field.Taken, "Descriptors and their values in a query to a decision server. The query must "+
 		"have all of them. * matches any value."), "{tenant: a}", &m.Descriptors)
 	match.end()

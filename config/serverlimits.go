@@ -43,18 +43,20 @@ func rateLimitDefaults() RateLimitService {
 // rateLimitService reads the section rate_limit_service.
 func (s *section) rateLimitService(r *RateLimitService) {
 	own := s.sub(s.declare("rate_limit_service", field.Taken, "Settings of Envoy's rate limit service."), "{response_headers: true}")
-	oneOf(own, own.declare("mode", field.Taken, "enforce answers over limits; shadow answers OK overall, beside the real statuses."), &r.Mode,
-		[]choice[guard.Mode]{{word: "enforce", value: guard.Enforce}, {word: "shadow", value: guard.Shadow}})
+	oneOf(own, own.declare("mode", field.Taken, "enforce answers over limits; shadow answers OK overall, beside the real statuses."),
+		&r.Mode, []choice[guard.Mode]{{word: "enforce", value: guard.Enforce}, {word: "shadow", value: guard.Shadow}})
 	own.boolean(own.declare("quota_mode", field.Taken, "true treats every limit of a domain as one with quota_mode."), &r.QuotaMode)
 	own.boolean(own.declare("stop_increment", field.Taken, "true counts only the descriptors over their limits, if a request has one."),
 		&r.StopIncrement)
-	own.boolean(own.declare("response_headers", field.Taken, "true adds the closest limit to answers, in three headers."), &r.ResponseHeaders)
+	own.boolean(own.declare("response_headers", field.Taken, "true adds the closest limit to answers, in three headers."),
+		&r.ResponseHeaders)
 	own.fieldName(own.declare("limit_header", field.Taken, "Name of the header with the limit."), &r.LimitHeader)
 	own.fieldName(own.declare("remaining_header", field.Taken, "Name of the header with the remaining requests."), &r.RemainingHeader)
 	own.fieldName(own.declare("reset_header", field.Taken, "Name of the header with the seconds until the reset."), &r.ResetHeader)
-	own.boolean(own.declare("dynamic_metadata", field.Taken, "true adds the domain, the descriptors and the metadata of limits to answers."),
+	own.boolean(own.declare("dynamic_metadata", field.Taken, "true adds the domain, the descriptors and metadata of limits to answers."),
 		&r.DynamicMetadata)
-	own.percent(own.declare("near_limit", field.Taken, "Part of a limit above which hits count as near it, 1% to 100%."), &r.NearLimit, 1, 100)
+	own.percent(own.declare("near_limit", field.Taken, "Part of a limit above which hits count as near it, 1% to 100%."),
+		&r.NearLimit, 1, 100)
 	own.count(own.declare("max_sent_limits", field.Taken, "Bound of the different limits that clients send to one domain. The least "+
 		"recently used one leaves; its counts stay."), &r.MaxSentLimits, 1, mostSentLimits)
 	own.count(own.declare("max_metric_values", field.Restart, "Bound of the names of metrics that values of requests give to one limit. "+

@@ -120,6 +120,9 @@ func (c *Config) StoreConfig() memory.Config {
 		own.MaxMemory, own.BlockShare = c.MaxMemory-c.stashBytes(), check.BlockPercent
 		return own
 	}
+	if c.sourced {
+		own.BlockShare = check.BlockPercent
+	}
 	for i := range c.Rules {
 		if p := c.Rules[i].Policies; len(p) > 0 && check.UsesBlocks(p[0].Algorithm) {
 			own.BlockShare = check.BlockPercent

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/listen"
 )
@@ -23,6 +24,11 @@ type Instance struct {
 	// config is the configuration in effect. Writers hold reloading.
 	config    atomic.Pointer[config.Config]
 	reloading sync.Mutex
+	// base is the configuration without the domains of the source, and sourced has these. Guarded by
+	// reloading.
+	base    *config.Config
+	sourced []guard.Domain
+	loaded  atomic.Bool // The source has given domains.
 
 	components []Component // The order is the order of the start.
 	rules      *rules      // rules is also one of the components.
@@ -92,7 +98,11 @@ func (i *Instance) logServing() {
 
 func newInstance(o Options) *Instance {
 	i := &Instance{options: o, started: time.Now(), failed: make(chan error, 1), reloaded: make(chan struct{}, 1)}
-	i.config.Store(o.Config)
+	if o.Domains != nil {
+		i.options.Config = o.Config.FollowsSource()
+	}
+	i.base = i.options.Config
+	i.config.Store(i.base)
 	return i
 }
 

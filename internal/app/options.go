@@ -15,6 +15,8 @@ type Options struct {
 	Config *config.Config
 	// Server serves the section server of Config, which must not be nil, and no proxy.
 	Server bool
+	// Domains is a source of domains for Server, beside those of Config; it may be nil.
+	Domains DomainSource
 	// Load reads the configuration again for Reload. With nil, every reload fails.
 	Load func() (*config.Config, error)
 	// Path is the file that Run watches. "" watches no file.

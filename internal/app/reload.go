@@ -41,13 +41,18 @@ func (i *Instance) reload() (*config.Config, error) {
 	if i.options.Load == nil {
 		return nil, errors.New("app: this instance has no configuration file to reload: restart it")
 	}
-	next, err := i.options.Load()
+	base, err := i.options.Load()
+	if err != nil {
+		return nil, err
+	}
+	next, err := base.WithDomains(i.sourced)
 	if err != nil {
 		return nil, err
 	}
 	if err := reloadComponents(i.components, next); err != nil {
 		return nil, err
 	}
+	i.base = base
 	i.config.Store(next)
 	for _, setting := range i.options.Config.NeedsRestart(next) {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)

@@ -52,7 +52,7 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 	c := i.options.Config.Server
 	d := &decisionServer{instance: i, stop: make(chan struct{})}
 	if i.rules != nil {
-		d.limits = rls.New(i.rules.guard, rateLimitOptions(i.options.Config), c.RateLimitService.MaxMetricValues)
+		d.limits = rls.New(i.rules.guard, i.rateLimitOptions(i.options.Config), c.RateLimitService.MaxMetricValues)
 	}
 	files, err := i.listenerCertificates(c.GRPC.TLS, "server.grpc.tls", partGRPCCerts)
 	httpFiles, fault := i.listenerCertificates(c.HTTP.TLS, "server.http.tls", partHTTPCerts)
@@ -153,9 +153,10 @@ func (d *decisionServer) awaitStore() {
 }
 
 // rateLimitOptions gives the settings of Envoy's rate limit service.
-func rateLimitOptions(c *config.Config) rls.Options {
+func (i *Instance) rateLimitOptions(c *config.Config) rls.Options {
 	r := &c.Server.RateLimitService
 	o := rls.Options{
+		NotLoaded:  !i.hasDomains(c),
 		ShadowMode: r.Mode == guard.Shadow, QuotaMode: r.QuotaMode, StopIncrement: r.StopIncrement, Metadata: r.DynamicMetadata,
 		NearRatio: float32(r.NearLimit) / 100,
 	}
@@ -171,7 +172,7 @@ func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 	if next.Server == nil {
 		return Change{}, errors.New("app: the new configuration has no server: write server: {grpc: \"127.0.0.1:8081\"}")
 	}
-	return Change{Commit: func() { d.limits.SetOptions(rateLimitOptions(next)) }}, nil
+	return Change{Commit: func() { d.limits.SetOptions(d.instance.rateLimitOptions(next)) }}, nil
 }
 
 // files implements reopener.
