@@ -72,7 +72,7 @@ func (s *reloadState) list() []admin.ReloadFailure {
 func (i *Instance) reloadEnded(part string, err error) {
 	if err != nil {
 		i.rules.report.Reloads.Failed()
-	} else if part == partConfiguration {
+	} else if part == partConfiguration || part == partDomains {
 		i.rules.report.Reloads.Loaded(time.Now())
 	}
 	i.rules.report.Reloads.SetGood(i.reloads.ended(part, err))

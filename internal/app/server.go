@@ -19,6 +19,7 @@ import (
 	"github.com/headgate/headgate/internal/front/rls"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/internal/rpc"
+	"github.com/headgate/headgate/internal/statsd"
 	"github.com/headgate/headgate/report/prom"
 )
 
@@ -37,6 +38,8 @@ const (
 type decisionServer struct {
 	instance *Instance
 	limits   *rls.Service
+	mapping  *statsd.Mapping
+	times    *statsd.Timer // of calls of limits
 	grpc     *rpc.Server
 	secured  *certs.Server    // The certificates of the gRPC listener; nil without TLS.
 	socket   *listen.Listener // The gRPC listener; nil when it is off or not open yet.
@@ -51,8 +54,13 @@ type decisionServer struct {
 func newDecisionServer(i *Instance) (*decisionServer, error) {
 	c := i.options.Config.Server
 	d := &decisionServer{instance: i, stop: make(chan struct{})}
+	mapping, err := statsd.NewMapping("")
+	if err != nil {
+		return nil, err
+	}
+	d.mapping, d.times = mapping, mapping.NewTimer("ratelimit_server.ShouldRateLimit.response_time")
 	if i.rules != nil {
-		d.limits = rls.New(i.rules.guard, i.rateLimitOptions(i.options.Config), c.RateLimitService.MaxMetricValues)
+		d.limits = rls.New(i.rules.guard, d.rateLimitOptions(i.options.Config), c.RateLimitService.MaxMetricValues)
 	}
 	files, err := i.listenerCertificates(c.GRPC.TLS, "server.grpc.tls", partGRPCCerts)
 	httpFiles, fault := i.listenerCertificates(c.HTTP.TLS, "server.http.tls", partHTTPCerts)
@@ -153,10 +161,10 @@ func (d *decisionServer) awaitStore() {
 }
 
 // rateLimitOptions gives the settings of Envoy's rate limit service.
-func (i *Instance) rateLimitOptions(c *config.Config) rls.Options {
+func (d *decisionServer) rateLimitOptions(c *config.Config) rls.Options {
 	r := &c.Server.RateLimitService
 	o := rls.Options{
-		NotLoaded:  !i.hasDomains(c),
+		Time: d.times.Observe, NotLoaded: !d.instance.hasDomains(c),
 		ShadowMode: r.Mode == guard.Shadow, QuotaMode: r.QuotaMode, StopIncrement: r.StopIncrement, Metadata: r.DynamicMetadata,
 		NearRatio: float32(r.NearLimit) / 100,
 	}
@@ -172,7 +180,7 @@ func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 	if next.Server == nil {
 		return Change{}, errors.New("app: the new configuration has no server: write server: {grpc: \"127.0.0.1:8081\"}")
 	}
-	return Change{Commit: func() { d.limits.SetOptions(d.instance.rateLimitOptions(next)) }}, nil
+	return Change{Commit: func() { d.limits.SetOptions(d.rateLimitOptions(next)) }}, nil
 }
 
 // files implements reopener.
@@ -215,7 +223,20 @@ func (d *decisionServer) Ready() error {
 }
 
 // Metrics implements Component.
-func (d *decisionServer) Metrics(c *prom.Config) { c.Server = d.state }
+func (d *decisionServer) Metrics(c *prom.Config) {
+	c.Server = d.state
+	c.Collectors = append(c.Collectors, statsd.NewCollector(statsd.Sources{d.limits, loads{d.instance}}, d.mapping), d.times)
+}
+
+// loads counts loaded and refused configurations under the names of Envoy's rate limit service.
+type loads struct{ instance *Instance }
+
+// Counters implements statsd.Source.
+func (l loads) Counters(yield func(name string, value uint64)) {
+	succeeded, failed := l.instance.rules.report.Reloads.Counts()
+	yield("ratelimit.service.config_load_success", succeeded)
+	yield("ratelimit.service.config_load_error", failed)
+}
 
 func (d *decisionServer) state() prom.Server {
 	calls := d.grpc.Stats()

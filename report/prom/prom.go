@@ -34,6 +34,8 @@ type Config struct {
 	Front func() Front
 	// Server returns the state of the listeners of headgate server. nil omits it.
 	Server func() Server
+	// Collectors are registered beside the metrics of this Config.
+	Collectors []prometheus.Collector
 	// Version, Commit and Go identify the running build.
 	Version, Commit, Go string
 }
@@ -56,11 +58,11 @@ type Front struct {
 // process.
 func NewRegistry(c Config) (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
-	for _, collector := range []prometheus.Collector{
+	for _, collector := range append([]prometheus.Collector{
 		newCollector(c),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	} {
+	}, c.Collectors...) {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -161,4 +163,62 @@ func pageOf(t *testing.T, url string) (status int, text string) {
 		t.Fatal(err)
 	}
 	return resp.StatusCode, string(body)
+}
+
+// TestServerDecides asks the rate limit service over gRPC and as JSON, and finds the hits in the
+// metrics, under the names of Envoy's service.
+func TestServerDecides(t *testing.T) {
+	t.Parallel()
+	i := launchServer(t, file(t, decisionService+`domains:
+  shop:
+    descriptors:
+      - key: client
+        limits: 2/1h
+        descriptors: [{key: path, value: "/a*", limits: 1/1h, algorithm: token_bucket}]
+`))
+	conn, err := grpc.NewClient("passthrough:///"+i.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client := ratelimitv3.NewRateLimitServiceClient(conn)
+	one := &ratelimitv3.RateLimitRequest{Domain: "shop", Descriptors: []*commonv3.RateLimitDescriptor{
+		{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "client", Value: "a"}}},
+		{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "client", Value: "b"}, {Key: "path", Value: "/a/b"}}},
+	}}
+	for n, want := range []ratelimitv3.RateLimitResponse_Code{ratelimitv3.RateLimitResponse_OK, ratelimitv3.RateLimitResponse_OVER_LIMIT} {
+		got, err := client.ShouldRateLimit(t.Context(), one)
+		if err != nil || got.GetOverallCode() != want || got.GetStatuses()[0].GetLimitRemaining() != uint32(1-n) {
+			t.Errorf("call %d: got %v, %v, want %s", n+1, got, err, want)
+		}
+	}
+	for text, want := range map[string]int{
+		`{"domain":"shop","descriptors":[{"entries":[{"key":"client","value":"a"}]}]}`: http.StatusTooManyRequests,
+		`{"domain":"shop","descriptors":[{"entries":[{"key":"other","value":"a"}]}]}`:  http.StatusOK,
+		`{"domain":"shop"}`:              http.StatusBadRequest,
+		`{"domian":"shop"}`:              http.StatusBadRequest,
+		strings.Repeat(" ", 1025) + "{}": http.StatusRequestEntityTooLarge,
+	} {
+		answer, err := http.Post("http://"+i.HTTP+"/json", "application/json", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%.80s: status %d, want %d", text, answer.StatusCode, want)
+		}
+	}
+	_, metrics := pageOf(t, "http://"+i.Admin+"/metrics")
+	for _, line := range []string{
+		`ratelimit_service_rate_limit_total_hits{domain="shop",key1="client"} 3`,
+		`ratelimit_service_rate_limit_over_limit{domain="shop",key1="client"} 1`,
+		`ratelimit_service_rate_limit_within_limit{domain="shop",key1="client",key2="path_/a*"} 1`,
+		`ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 5`,
+		`ratelimit_service_should_rate_limit_error{err_type="service_error"} 2`,
+		`ratelimit_service_response_time_seconds_count{grpc_method="ShouldRateLimit"} 5`,
+	} {
+		if !strings.Contains(metrics, "\n"+line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
@@ -30,6 +31,8 @@ type Options struct {
 	Headers Headers
 	// NearRatio is the part of a limit above which hits count as near it; 0 is DefaultNearRatio.
 	NearRatio float32
+	// Time gets the time of each call; nil measures none.
+	Time func(time.Duration)
 	// Metadata answers with dynamic metadata.
 	Metadata bool
 }
@@ -94,6 +97,9 @@ func (s *Service) Register(to grpc.ServiceRegistrar) {
 func (s *Service) ShouldRateLimit(ctx context.Context, req *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
 	s.asked.Add(1)
 	o := s.options.Load()
+	if o.Time != nil {
+		defer func(began time.Time) { o.Time(time.Since(began)) }(time.Now())
+	}
 	c := s.call()
 	defer s.release(c)
 	err := c.read(req)
