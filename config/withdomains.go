@@ -19,7 +19,8 @@ func (c *Config) WithDomains(more []guard.Domain) (*Config, error) {
 	for i := range own.Domains {
 		name := own.Domains[i].Name
 		if named[name] {
-			faults = append(faults, fmt.Errorf("config: the domain %s is there twice: remove it from the source or from the file", quote(name)))
+			faults = append(faults, fmt.Errorf(
+				"config: the domain %s is there twice: remove it from the source or from the file", quote(name)))
 		}
 		named[name] = true
 	}

@@ -17,6 +17,8 @@ type Options struct {
 	Server bool
 	// Domains is a source of domains for Server, beside those of Config; it may be nil.
 	Domains DomainSource
+	// Outlets are further places that show counters and limits, for Server; nil opens none.
+	Outlets *Outlets
 	// Load reads the configuration again for Reload. With nil, every reload fails.
 	Load func() (*config.Config, error)
 	// Path is the file that Run watches. "" watches no file.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"github.com/headgate/headgate/config"
@@ -57,6 +58,9 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 	mapping, err := statsd.NewMapping("")
 	if err != nil {
 		return nil, err
+	}
+	if o := i.options.Outlets; o != nil && o.Mapping != nil {
+		mapping = o.Mapping
 	}
 	d.mapping, d.times = mapping, mapping.NewTimer("ratelimit_server.ShouldRateLimit.response_time")
 	if i.rules != nil {
@@ -225,7 +229,15 @@ func (d *decisionServer) Ready() error {
 // Metrics implements Component.
 func (d *decisionServer) Metrics(c *prom.Config) {
 	c.Server = d.state
-	c.Collectors = append(c.Collectors, statsd.NewCollector(statsd.Sources{d.limits, loads{d.instance}}, d.mapping), d.times)
+	c.Collectors = append(c.Collectors, d.collectors()...)
+}
+
+// counters are those of Envoy's rate limit service.
+func (d *decisionServer) counters() statsd.Source { return statsd.Sources{d.limits, loads{d.instance}} }
+
+// collectors show the counters, and the times of calls, to Prometheus.
+func (d *decisionServer) collectors() []prometheus.Collector {
+	return []prometheus.Collector{statsd.NewCollector(d.counters(), d.mapping), d.times}
 }
 
 // loads counts loaded and refused configurations under the names of Envoy's rate limit service.

@@ -53,6 +53,9 @@ func (i *Instance) makeServer() error {
 	front, err := newDecisionServer(i)
 	if err == nil && i.rules != nil {
 		i.components = append(i.components, front)
+		if i.options.Outlets != nil {
+			i.components = append(i.components, newOutlets(front))
+		}
 		if i.options.Domains != nil {
 			i.components = append(i.components, newDomainFollower(i))
 		}

@@ -1,0 +1,172 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/headgate/headgate/internal/front/rls"
+	"github.com/headgate/headgate/internal/statsd"
+	"github.com/headgate/headgate/report/prom"
+)
+
+// Outlets are the places where envoyproxy/ratelimit shows its counters and its limits.
+type Outlets struct {
+	// Prometheus is the address of a listener for scrapes, and Path the path of the metrics. ""
+	// opens none.
+	Prometheus, Path string
+	// Debug is the address of a listener for /rlconfig, /stats and /debug/pprof/. "" opens none.
+	Debug string
+	// Mapping names the metrics; nil is the mapping of statsd.NewMapping.
+	Mapping *statsd.Mapping
+	// Receivers get lines of statsd.
+	Receivers []statsd.Config
+}
+
+// outletConnections bounds the connections of each listener of outlets.
+const outletConnections = 64
+
+// outlets is the component of Options.Outlets.
+type outlets struct {
+	defaults
+
+	server  *decisionServer
+	sides   []*side
+	senders []*statsd.Sender
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+func newOutlets(d *decisionServer) *outlets { return &outlets{server: d} }
+
+// Start opens the listeners.
+func (o *outlets) Start(ctx context.Context) (func(), error) {
+	i, settings := o.server.instance, o.server.instance.options.Outlets
+	for _, c := range settings.Receivers {
+		c.Fault = o.fault(c.Address)
+		sender, err := statsd.NewSender(o.server.counters(), c)
+		if err != nil {
+			return nil, fmt.Errorf("app: %w", err)
+		}
+		o.senders = append(o.senders, sender)
+	}
+	metrics, err := o.metrics(settings.Path)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range [...]*side{
+		{setting: "prometheus", at: settings.Prometheus, handler: metrics},
+		{setting: "debug", at: settings.Debug, handler: o.debug()},
+	} {
+		s.connections, s.body, s.idle = outletConnections, adminBody, adminIdle
+		if err := s.open(ctx, nil, i.options.Log); err != nil {
+			return nil, err
+		}
+		o.sides = append(o.sides, s)
+	}
+	return o.begin, nil
+}
+
+// begin serves, and sends lines until Drain.
+func (o *outlets) begin() {
+	ctx, cancel := context.WithCancel(context.Background())
+	o.cancel = cancel
+	for _, s := range o.senders {
+		o.running.Go(func() { s.Run(ctx) })
+	}
+	for _, s := range o.sides {
+		if s.socket != nil {
+			o.server.instance.serve(s.serve)
+		}
+	}
+}
+
+// fault logs when lines are dropped, and when they no longer are.
+func (o *outlets) fault(address string) func(error) {
+	log := o.server.instance.options.Log
+	return func(err error) {
+		if err != nil {
+			log.Warn("counters are not sent", "to", address, "error", err)
+			return
+		}
+		log.Info("counters are sent again", "to", address)
+	}
+}
+
+// metrics serves the counters alone, as envoyproxy/ratelimit does, with those of the process.
+func (o *outlets) metrics(path string) (http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	all := append(o.server.collectors(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, c := range all {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("app: metrics: %w", err)
+		}
+	}
+	serve := prom.Handler(registry)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path {
+			http.NotFound(w, r)
+			return
+		}
+		serve.ServeHTTP(w, r)
+	}), nil
+}
+
+// debug serves the limits in force, the counters, and profiles.
+func (o *outlets) debug() http.Handler {
+	mux := http.NewServeMux()
+	page := func(pattern string, text func() string) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			_, _ = io.WriteString(w, text()) // The client has gone if this fails.
+		})
+	}
+	page("GET /{$}", func() string {
+		return "/debug/pprof/: profiles\n/rlconfig: the limits in force\n/stats: the counters\n"
+	})
+	page("GET /rlconfig", func() string { return rls.Listing(o.server.instance.config.Load().Domains) })
+	page("GET /stats", o.stats)
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// stats lists the counters by name.
+func (o *outlets) stats() string {
+	var lines []string
+	o.server.counters().Counters(func(name string, value uint64) {
+		lines = append(lines, fmt.Sprintf("%s: %d\n", name, value))
+	})
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// outletsDrain bounds the wait for a scrape in flight. Lines are sent meanwhile.
+const outletsDrain = 3 * time.Second
+
+// Drain sends the last lines, and closes the listeners.
+func (o *outlets) Drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outletsDrain)
+	defer cancel()
+	if o.cancel != nil {
+		o.cancel()
+		o.running.Wait() // A send has a deadline of its own.
+	}
+	for _, s := range o.sides {
+		s.close(ctx)
+	}
+	return nil
+}
