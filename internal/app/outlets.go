@@ -86,6 +86,7 @@ func (o *outlets) begin() {
 	for _, s := range o.sides {
 		if s.socket != nil {
 			o.server.instance.serve(s.serve)
+			o.server.instance.options.Log.Info("serving counters", "listener", s.setting, "address", s.address())
 		}
 	}
 }

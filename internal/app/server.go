@@ -108,9 +108,16 @@ func (d *decisionServer) handler() http.Handler {
 	return mux
 }
 
+// healthy reports whether the store was reached, limits are loaded if they must be, and no drain has
+// begun.
+func (d *decisionServer) healthy() bool {
+	i := d.instance
+	return d.reached.Load() && !i.draining.Load() && (!i.options.HealthyWithDomains || i.hasDomains(i.config.Load()))
+}
+
 // healthcheck answers in the form of envoyproxy/ratelimit.
 func (d *decisionServer) healthcheck(w http.ResponseWriter, _ *http.Request) {
-	if !d.reached.Load() || d.instance.draining.Load() {
+	if !d.healthy() {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
@@ -161,7 +168,7 @@ func (d *decisionServer) awaitStore() {
 		}
 	}
 	d.reached.Store(true)
-	d.grpc.SetServing(rateLimitName, true)
+	d.grpc.SetServing(rateLimitName, d.healthy())
 }
 
 // rateLimitOptions gives the settings of Envoy's rate limit service.
@@ -184,7 +191,10 @@ func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 	if next.Server == nil {
 		return Change{}, errors.New("app: the new configuration has no server: write server: {grpc: \"127.0.0.1:8081\"}")
 	}
-	return Change{Commit: func() { d.limits.SetOptions(d.rateLimitOptions(next)) }}, nil
+	return Change{Commit: func() {
+		d.limits.SetOptions(d.rateLimitOptions(next))
+		d.grpc.SetServing(rateLimitName, d.healthy())
+	}}, nil
 }
 
 // files implements reopener.

@@ -164,19 +164,9 @@ func TestVariables(t *testing.T) {
 // TestDeployments reads the environments of other projects. One of them has a Redis address without the
 // master name that its sentinels need, which envoyproxy/ratelimit refuses too.
 func TestDeployments(t *testing.T) {
-	files, err := filepath.Glob("testdata/*/*.env")
-	more, err2 := filepath.Glob("testdata/*.env")
-	if files = append(files, more...); err != nil || err2 != nil || len(files) != 21 {
-		t.Fatalf("found %d files, want 21", len(files))
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := slices.DeleteFunc(strings.Split(string(content), "\n"), func(line string) bool { return strings.HasPrefix(line, "#") })
+	for file, lines := range deployments(t) {
 		s, notes, err := Read(lines)
-		if strings.HasSuffix(file, "patch-deployment-containers.env") {
+		if strings.HasSuffix(file, withoutMaster) {
 			if err == nil || strings.Count(err.Error(), "\n") != 0 || !strings.HasPrefix(err.Error(), "REDIS_URL ") {
 				t.Errorf("%s: got %v, want one fault of REDIS_URL", file, err)
 			}
@@ -186,6 +176,28 @@ func TestDeployments(t *testing.T) {
 			t.Errorf("%s: got %v, %v", file, notes, err)
 		}
 	}
+}
+
+// withoutMaster is the deployment whose Redis address lacks the name of the master.
+const withoutMaster = "patch-deployment-containers.env"
+
+// deployments gives the environments of other projects, by file.
+func deployments(t *testing.T) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*/*.env")
+	more, err2 := filepath.Glob("testdata/*.env")
+	if files = append(files, more...); err != nil || err2 != nil || len(files) != 21 {
+		t.Fatalf("found %d files, want 21", len(files))
+	}
+	all := map[string][]string{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[file] = slices.DeleteFunc(strings.Split(string(content), "\n"), func(line string) bool { return strings.HasPrefix(line, "#") })
+	}
+	return all
 }
 
 // FuzzRead feeds lines to Read, which must not crash.

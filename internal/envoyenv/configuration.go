@@ -1,0 +1,166 @@
+package envoyenv
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/headgate/headgate/guard"
+)
+
+// storeTimeout bounds a decision. Envoy waits 20 ms, and its own failure mode must decide before.
+const storeTimeout = "15ms"
+
+// fields is a mapping of the configuration.
+type fields map[string]any
+
+// Configuration gives the configuration of headgate server with the same effect. It has passwords in
+// it. The error has every variable that cannot be followed, and what to use.
+func (s *Settings) Configuration() ([]byte, error) {
+	store, err := s.store()
+	all := fields{
+		"version": 1, "rules": []string{}, "store": store, "store_timeout": storeTimeout, "log": fields{"level": s.level()},
+		"server": fields{"grpc": s.grpc(), "http": fields{"address": s.HTTP.String(), "max_body": "4MiB"}, "rate_limit_service": s.decisions()},
+	}
+	if files := s.storeFiles(); len(files) > 0 {
+		all["store_tls"] = files
+	}
+	if prefix := s.Decisions.KeyPrefix; prefix != "" {
+		all["namespace"] = prefix
+		if bad := guard.CheckNamespace(prefix); bad != nil {
+			err = errors.Join(err, fmt.Errorf("CACHE_KEY_PREFIX %s: %w", quote(prefix), bad))
+		}
+	}
+	if err := errors.Join(err, s.unsupported()); err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(all)
+}
+
+// unsupported names variables that would have an effect, and have none here.
+func (s *Settings) unsupported() error {
+	var faults []error
+	refuse := func(set bool, name, advice string) {
+		if set {
+			faults = append(faults, fmt.Errorf("%s is not supported: %s", name, advice))
+		}
+	}
+	refuse(s.GRPC.ClientName != "", "GRPC_CLIENT_TLS_SAN", "use authorities in GRPC_CLIENT_TLS_CACERT that sign no other clients")
+	if s.Backend == "memcache" {
+		refuse(s.Memcache.SRV != "", "MEMCACHE_SRV", "list the servers in MEMCACHE_HOST_PORT")
+		refuse(s.Memcache.UseTLS, "MEMCACHE_TLS", "use a network that needs no TLS, or BACKEND_TYPE=redis")
+		return errors.Join(faults...)
+	}
+	refuse(s.UsePerSecond, "REDIS_PERSECOND", "use one Redis for all limits")
+	refuse(s.Redis.SocketType == "unix", "REDIS_SOCKET_TYPE unix, the default,", "set REDIS_SOCKET_TYPE=tcp, and REDIS_URL to host:port")
+	refuse(s.Redis.SkipName, "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "set HEADGATE_STORE_TLS_SERVER_NAME to the name in the certificate")
+	refuse(s.Redis.SentinelAuth != "", "REDIS_SENTINEL_AUTH", "put the password into a file, and set HEADGATE_STORE_SENTINEL_PASSWORD_FILE to it")
+	return errors.Join(faults...)
+}
+
+// store gives the address of the store.
+func (s *Settings) store() (string, error) {
+	if s.Backend == "memcache" {
+		return "memcached://" + strings.Join(s.Memcache.Servers, ","), nil
+	}
+	r := &s.Redis
+	scheme, hosts, master := "redis", r.URL, ""
+	if r.UseTLS || r.SocketType == "tls" {
+		scheme = "rediss"
+	}
+	switch r.Type {
+	case "cluster":
+		scheme += "+cluster"
+	case "sentinel":
+		scheme += "+sentinel"
+		name, sentinels, _ := strings.Cut(r.URL, ",")
+		hosts, master = sentinels, "/"+url.PathEscape(name)
+	}
+	if _, rest, found := strings.Cut(hosts, "://"); found {
+		return "", fmt.Errorf("REDIS_URL: leave out %s and a password, and use host:port: REDIS_TLS, REDIS_TYPE and REDIS_AUTH say the rest",
+			quote(hosts[:len(hosts)-len(rest)]))
+	}
+	return scheme + "://" + credentials(string(r.Auth)) + hosts + master, nil
+}
+
+// credentials writes a password, or user:password, for an address.
+func credentials(auth string) string {
+	if auth == "" {
+		return ""
+	}
+	user, password, both := strings.Cut(auth, ":")
+	if !both {
+		user, password = "", auth
+	}
+	return url.UserPassword(user, password).String() + "@"
+}
+
+// storeFiles gives the section store_tls.
+func (s *Settings) storeFiles() fields {
+	files := fields{}
+	if s.Backend == "memcache" || !s.Redis.UseTLS && s.Redis.SocketType != "tls" {
+		return files
+	}
+	set(files, "ca", s.Redis.Files.CA)
+	set(files, "cert", s.Redis.Files.Cert)
+	set(files, "key", s.Redis.Files.Key)
+	return files
+}
+
+func set(f fields, name, value string) {
+	if value != "" {
+		f[name] = value
+	}
+}
+
+// grpc gives the section server.grpc.
+func (s *Settings) grpc() fields {
+	g := fields{
+		"address": s.GRPC.String(), "max_connection_age": s.GRPC.MaxAge.String(), "max_connection_age_grace": s.GRPC.MaxAgeGrace.String(),
+	}
+	if s.GRPC.Socket != "" {
+		g["address"] = "unix:" + s.GRPC.Socket
+	}
+	if s.GRPC.UseTLS {
+		files := fields{"cert": s.GRPC.Files.Cert, "key": s.GRPC.Files.Key}
+		set(files, "client_ca", s.GRPC.Files.CA)
+		g["tls"] = files
+	}
+	return g
+}
+
+// decisions gives the section server.rate_limit_service.
+func (s *Settings) decisions() fields {
+	d := &s.Decisions
+	mode := guard.Enforce
+	if d.Shadow {
+		mode = guard.Shadow
+	}
+	near := max(1, min(100, int(math.Round(d.NearLimit*100))))
+	return fields{
+		"mode": mode.String(), "quota_mode": d.Quota, "stop_increment": d.StopIncrement, "dynamic_metadata": d.Metadata,
+		"near_limit": strconv.Itoa(near) + "%", "response_headers": d.Headers,
+		"limit_header": d.LimitHeader, "remaining_header": d.RemainingHeader, "reset_header": d.ResetHeader,
+	}
+}
+
+// level gives the level of the log.
+func (s *Settings) level() string {
+	switch s.Log.Level {
+	case "trace", "debug":
+		return "debug"
+	case "info", "warn":
+		return s.Log.Level
+	default:
+		return "error"
+	}
+}
+
+// String gives the address for a listener.
+func (a Address) String() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }

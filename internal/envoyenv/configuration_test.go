@@ -1,0 +1,95 @@
+package envoyenv
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/config"
+)
+
+// TestConfigurationOfDeployments makes a valid configuration from the variables of each deployment.
+func TestConfigurationOfDeployments(t *testing.T) {
+	for name, environ := range deployments(t) {
+		if strings.HasSuffix(name, withoutMaster) {
+			environ = append(environ, "REDIS_URL=main,sentinel:26379")
+		}
+		if strings.HasSuffix(name, "redis-url-secret-ref.env") {
+			environ = append(environ, "REDIS_URL=redis:6379") // The deployment has it in a secret.
+		}
+		s, _, err := Read(environ)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text, err := s.Configuration()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := config.Parse(name, text); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+}
+
+// TestConfiguration checks how single variables show in the configuration.
+func TestConfiguration(t *testing.T) {
+	base := []string{"REDIS_SOCKET_TYPE=tcp", "REDIS_URL=redis:6379"}
+	for _, row := range []struct{ variables, want string }{
+		{"", "store: redis://redis:6379\n"},
+		{"REDIS_AUTH=p@ss", "store: redis://:p%40ss@redis:6379\n"},
+		{"REDIS_AUTH=ann:pa:ss", "store: redis://ann:pa%3Ass@redis:6379\n"},
+		{"REDIS_TLS=true REDIS_TLS_CACERT=/ca", "store: rediss://redis:6379\n"},
+		{"REDIS_TYPE=CLUSTER REDIS_URL=a:1,b:2", "store: redis+cluster://a:1,b:2\n"},
+		{"REDIS_TYPE=Sentinel REDIS_URL=main,a:1,b:2", "store: redis+sentinel://a:1,b:2/main\n"},
+		{"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1,b:2", "store: memcached://a:1,b:2\n"},
+		{"", "address: 0.0.0.0:8081\n"},
+		{"HOST=::", "address: '[::]:8080'\n"},
+		{"GRPC_UDS=/run/a.sock", "address: unix:/run/a.sock\n"},
+		{"GRPC_MAX_CONNECTION_AGE=90s", "max_connection_age: 1m30s\n"},
+		{"GRPC_SERVER_USE_TLS=true GRPC_SERVER_TLS_CERT=c GRPC_SERVER_TLS_KEY=k GRPC_CLIENT_TLS_CACERT=a", "client_ca: a\n"},
+		{"SHADOW_MODE=true", "mode: shadow\n"},
+		{"NEAR_LIMIT_RATIO=0.65", "near_limit: 65%\n"},
+		{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=1", "stop_increment: true\n"},
+		{"LIMIT_RESPONSE_HEADERS_ENABLED=true LIMIT_RESET_HEADER=X-Reset", "reset_header: X-Reset\n"},
+		{"CACHE_KEY_PREFIX=shop_", "namespace: shop_\n"},
+		{"LOG_LEVEL=Trace", "level: debug\n"},
+		{"", "store_timeout: 15ms\n"},
+	} {
+		s, _, err := Read(append(base[:2:2], strings.Fields(row.variables)...))
+		if err != nil {
+			t.Errorf("%s: %v", row.variables, err)
+			continue
+		}
+		text, err := s.Configuration()
+		if err != nil || !strings.Contains(string(text), row.want) {
+			t.Errorf("%s: %v, got\n%s\nwant %s", row.variables, err, text, row.want)
+		}
+		if _, err := config.Parse("variables", text); err != nil {
+			t.Errorf("%s: %v", row.variables, err)
+		}
+	}
+}
+
+// TestUnsupportedVariables: what cannot be followed is a fault with the variable's name.
+func TestUnsupportedVariables(t *testing.T) {
+	for variables, want := range map[string]string{
+		"": "REDIS_SOCKET_TYPE unix, the default, is not supported: set REDIS_SOCKET_TYPE=tcp",
+		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_PERSECOND=true REDIS_PERSECOND_URL=b:1":    "REDIS_PERSECOND is not supported",
+		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true":       "HEADGATE_STORE_TLS_SERVER_NAME",
+		"REDIS_SOCKET_TYPE=tcp REDIS_URL=redis://:secret@a:1":                                 "REDIS_URL: leave out \"redis://\" and a password",
+		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 GRPC_CLIENT_TLS_SAN=a":                           "GRPC_CLIENT_TLS_SAN is not supported",
+		"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b":                                        "MEMCACHE_SRV is not supported",
+		"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1 MEMCACHE_TLS=true":                      "MEMCACHE_TLS is not supported",
+		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 CACHE_KEY_PREFIX=a:b REDIS_SENTINEL_AUTH=secret": "CACHE_KEY_PREFIX \"a:b\": namespace",
+	} {
+		s, _, err := Read(strings.Fields(variables))
+		if err != nil {
+			t.Errorf("%s: %v", variables, err)
+			continue
+		}
+		if _, err = s.Configuration(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
+			t.Errorf("%s: got %v, want %s", variables, err, want)
+		}
+	}
+}
