@@ -119,7 +119,8 @@ func (c *treeCall) find(i int, b *batch) {
 	}
 }
 
-// replace drops the nodes whose names other descriptors of the call replace.
+// replace drops the nodes whose names other descriptors of the call replace. A node without a limit
+// has nothing to replace.
 func (c *treeCall) replace() {
 	names, seen := map[string]bool{}, map[*treeLeaf]bool{}
 	for i := range c.answers {
@@ -133,7 +134,7 @@ func (c *treeCall) replace() {
 		}
 	}
 	for i := range c.answers {
-		if a := &c.answers[i]; a.node != nil && names[a.node.Name] {
+		if a := &c.answers[i]; a.node != nil && !a.node.Unlimited && names[a.node.Name] {
 			a.node = nil
 		}
 	}

@@ -107,6 +107,7 @@ func TestServiceCounters(t *testing.T) {
 	for _, name := range []string{"a|b", "c", "d.e", "f", "g"} {
 		s.ask(name, asked("k", "v"))
 	}
+	s.ask("c", asked("k", "v"), asked("k", "w")) // Each descriptor counts.
 	if _, err := s.ShouldRateLimit(t.Context(), request("")); err == nil {
 		t.Fatal("a request without a domain was decided")
 	}
@@ -117,7 +118,7 @@ func TestServiceCounters(t *testing.T) {
 ratelimit.service.call.should_rate_limit.service_error 1
 ratelimit.service.global_shadow_mode 2
 ratelimit.service.rate_limit.a_b.domain_not_found 1
-ratelimit.service.rate_limit.c.domain_not_found 1
+ratelimit.service.rate_limit.c.domain_not_found 3
 ratelimit.service.rate_limit.d.e.domain_not_found 1
 ratelimit.service.rate_limit.d.k_v_1.near_limit 1
 ratelimit.service.rate_limit.d.k_v_1.over_limit 2
@@ -125,7 +126,7 @@ ratelimit.service.rate_limit.d.k_v_1.shadow_mode 0
 ratelimit.service.rate_limit.d.k_v_1.total_hits 3
 ratelimit.service.rate_limit.d.k_v_1.within_limit 1
 ratelimit.service.rate_limit.other.domain_not_found 2
-ratelimit_server.ShouldRateLimit.total_requests 9`
+ratelimit_server.ShouldRateLimit.total_requests 10`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -27,7 +27,7 @@ type Limits struct {
 	fixed atomic.Pointer[sync.Map]
 
 	unknown sync.RWMutex
-	domains map[string]*atomic.Uint64 // requests by domains without limits; guarded by unknown
+	domains map[string]*atomic.Uint64 // descriptors by domains without limits; guarded by unknown
 }
 
 // shardCount spreads the locks of busy limits.
@@ -116,16 +116,16 @@ func (c *Limits) claim(base string) bool {
 	return true
 }
 
-// countUnknown counts a request to a domain without limits. The requests to further such domains
-// count under the name "other".
-func (c *Limits) countUnknown(name string) {
+// countUnknown counts the descriptors of a request to a domain without limits. Those of further such
+// domains count under the name "other".
+func (c *Limits) countUnknown(name string, descriptors int) {
 	c.unknown.RLock()
 	n := c.domains[name]
 	c.unknown.RUnlock()
 	if n == nil {
 		n = c.addUnknown(name)
 	}
-	n.Add(1)
+	n.Add(uint64(descriptors)) //nolint:gosec // A length.
 }
 
 func (c *Limits) addUnknown(name string) *atomic.Uint64 {
@@ -141,7 +141,7 @@ func (c *Limits) addUnknown(name string) *atomic.Uint64 {
 }
 
 // eachUnknown calls yield with every domain without limits, as metrics name it.
-func (c *Limits) eachUnknown(yield func(name string, requests uint64)) {
+func (c *Limits) eachUnknown(yield func(name string, descriptors uint64)) {
 	c.unknown.RLock()
 	defer c.unknown.RUnlock()
 	for name, n := range c.domains {

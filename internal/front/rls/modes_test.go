@@ -82,11 +82,16 @@ func TestModes(t *testing.T) {
 		"replaces": {config: domain(
 			node("a", "", called("first", minute(1))), node("b", "", called("second", minute(3), "first")),
 			node("c", "", leaf(&guard.Leaf{Unlimited: true}, func(l *guard.Leaf) { l.Replaces = []string{"first", "second"} })),
+			node("d", "", called("free", &guard.Leaf{Unlimited: true})), node("e", "", called("paid", minute(3), "free")),
 		), steps: []step{
+			{"unlimited, and replaced in vain", of(asked("d", "1"), asked("e", "1")), "ok ok(4294967295) ok(2 of 3/MINUTE paid, 50s)"},
 			{"alone", of(asked("a", "1")), "ok ok(0 of 1/MINUTE first, 50s)"},
 			{"replaced: not counted, not shown", of(asked("a", "1"), asked("b", "1")), "ok ok(0) ok(2 of 3/MINUTE second, 50s)"},
 			{"an unlimited one replaces two", of(asked("a", "1"), asked("b", "1"), asked("c", "1")), "ok ok(0) ok(0) ok(4294967295)"}, //nolint:dupword // two statuses
 			{"alone again", of(asked("a", "1")), "over over(0 of 1/MINUTE first, 50s)"},
+		}},
+		"quota mode of the service": {options: rls.Options{QuotaMode: true}, config: domain(node("a", "", minute(1))), steps: []step{
+			{"a sent limit that is over is one of two quotas", of(sent(0, typev3.RateLimitUnit_MINUTE, asked("b", "1")), asked("a", "1")), "ok ok(0 of 0/MINUTE, 50s) ok(0 of 1/MINUTE, 50s)"},
 		}},
 		"stop increment": {options: rls.Options{StopIncrement: true}, config: domain(node("a", "", minute(5)), node("b", "", minute(1))), steps: []step{
 			{"both pass", of(asked("a", "1"), asked("b", "1")), "ok ok(4 of 5/MINUTE, 50s) ok(0 of 1/MINUTE, 50s)"},

@@ -132,7 +132,7 @@ func (s *Service) observe(c *call, o *Options) {
 		}
 	}
 	if !known {
-		s.limits.countUnknown(c.requests[0].Domain)
+		s.limits.countUnknown(c.requests[0].Domain, len(c.requests))
 	}
 }
 

@@ -39,7 +39,7 @@ func statusOf(a *guard.Answer, o *Options) descriptorStatus {
 	if r.Decision.Verdict == headgate.Deny {
 		s.remaining = 0
 	}
-	s.quota = s.leaf != nil && (o.QuotaMode || s.leaf.QuotaMode)
+	s.quota = a.InTree() && o.QuotaMode || s.leaf != nil && s.leaf.QuotaMode
 	if s.leaf != nil {
 		s.name = s.leaf.Name
 	}
