@@ -26,7 +26,10 @@ func (s *Settings) Configuration() ([]byte, error) {
 	store, err := s.store()
 	all := fields{
 		"version": 1, "rules": []string{}, "store": store, "store_timeout": storeTimeout, "log": fields{"level": s.level()},
-		"server": fields{"grpc": s.grpc(), "http": fields{"address": s.HTTP.String(), "max_body": "4MiB"}, "rate_limit_service": s.decisions()},
+		"server": fields{
+			"grpc": s.grpc(), "http": fields{"address": s.HTTP.String(), "max_body": "4MiB"},
+			"rate_limit_service": s.decisions(),
+		},
 	}
 	if files := s.storeFiles(); len(files) > 0 {
 		all["store_tls"] = files
@@ -60,7 +63,8 @@ func (s *Settings) unsupported() error {
 	refuse(s.UsePerSecond, "REDIS_PERSECOND", "use one Redis for all limits")
 	refuse(s.Redis.SocketType == "unix", "REDIS_SOCKET_TYPE unix, the default,", "set REDIS_SOCKET_TYPE=tcp, and REDIS_URL to host:port")
 	refuse(s.Redis.SkipName, "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "set HEADGATE_STORE_TLS_SERVER_NAME to the name in the certificate")
-	refuse(s.Redis.SentinelAuth != "", "REDIS_SENTINEL_AUTH", "put the password into a file, and set HEADGATE_STORE_SENTINEL_PASSWORD_FILE to it")
+	refuse(s.Redis.SentinelAuth != "", "REDIS_SENTINEL_AUTH",
+		"put the password into a file, and set HEADGATE_STORE_SENTINEL_PASSWORD_FILE to it")
 	return errors.Join(faults...)
 }
 
@@ -83,7 +87,8 @@ func (s *Settings) store() (string, error) {
 		hosts, master = sentinels, "/"+url.PathEscape(name)
 	}
 	if _, rest, found := strings.Cut(hosts, "://"); found {
-		return "", fmt.Errorf("REDIS_URL: leave out %s and a password, and use host:port: REDIS_TLS, REDIS_TYPE and REDIS_AUTH say the rest",
+		return "", fmt.Errorf(
+			"REDIS_URL: leave out %s and a password, and use host:port: REDIS_TLS, REDIS_TYPE and REDIS_AUTH say the rest",
 			quote(hosts[:len(hosts)-len(rest)]))
 	}
 	return scheme + "://" + credentials(string(r.Auth)) + hosts + master, nil

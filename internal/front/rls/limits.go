@@ -125,7 +125,7 @@ func (c *Limits) countUnknown(name string, descriptors int) {
 	if n == nil {
 		n = c.addUnknown(name)
 	}
-	n.Add(uint64(descriptors)) //nolint:gosec // A length.
+	n.Add(uint64(descriptors))
 }
 
 func (c *Limits) addUnknown(name string) *atomic.Uint64 {
