@@ -133,7 +133,7 @@ bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=reg
 .PHONY: soak
 soak: ## run the long and the statistical tests, up to three hours
 	go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./...
-	cd test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload
+	cd test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload ./reference
 
 .PHONY: stress
 stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp selects

@@ -1,0 +1,133 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/headgate/headgate/internal/testkit/process"
+	"github.com/headgate/headgate/internal/testkit/redis"
+)
+
+// startTimeout bounds the start of a process.
+const startTimeout = 30 * time.Second
+
+// build compiles a command of a module once, and returns its path.
+func build(t *testing.T, dir, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
+	command.Dir = dir
+	if text, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("go build in %s: %v\n%s", dir, err, text)
+	}
+	return path
+}
+
+// programs has the paths of the two servers.
+type programs struct{ headgate, reference string }
+
+func buildAll(t *testing.T) programs {
+	t.Helper()
+	return programs{
+		headgate:  build(t, filepath.Join("..", "..", "..", "cmd", "headgate"), "headgate"),
+		reference: build(t, filepath.Join("..", "cmd", "ratelimit"), "ratelimit"),
+	}
+}
+
+// freePorts returns different ports of loopback that nothing listens on.
+func freePorts(t *testing.T, n int) []string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // Later ports differ from this one.
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	if n == 1 {
+		return []string{port}
+	}
+	return append(freePorts(t, n-1), port)
+}
+
+// start runs a program until the test ends, and connects to its gRPC port.
+func start(t *testing.T, port string, words ...string) ratelimitv3.RateLimitServiceClient {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "log")
+	run, err := process.Launch(log, "env", words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(run.Kill)
+	connection, err := grpc.NewClient("127.0.0.1:"+port, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	_, err = grpc_health_v1.NewHealthClient(connection).Check(ctx,
+		&grpc_health_v1.HealthCheckRequest{Service: "ratelimit"}, grpc.WaitForReady(true))
+	if err != nil {
+		text, _ := os.ReadFile(log)
+		t.Fatalf("the server does not answer: %v\n%s", err, text)
+	}
+	return ratelimitv3.NewRateLimitServiceClient(connection)
+}
+
+// mapping gives the counters of the reference one name each, with the rule as a label.
+const mapping = `mappings:
+  - match: ratelimit\.service\.rate_limit\.(.*)\.([a-z_]+)
+    match_type: regex
+    name: rule_$2
+    labels: {rule: "$1"}
+`
+
+// startReference runs the reference with the files in root/config and a Redis server of its own. The
+// result has the address of its metrics.
+func startReference(t *testing.T, program, root string, settings ...string) (client ratelimitv3.RateLimitServiceClient, metrics string) {
+	t.Helper()
+	ports := freePorts(t, 4)
+	mapper := filepath.Join(t.TempDir(), "mapping.yaml")
+	save(t, mapper, mapping)
+	words := append([]string{
+		"HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "DEBUG_HOST=127.0.0.1", "LOG_LEVEL=ERROR",
+		"PORT=" + ports[0], "GRPC_PORT=" + ports[1], "DEBUG_PORT=" + ports[2], "PROMETHEUS_ADDR=127.0.0.1:" + ports[3],
+		"USE_STATSD=false", "USE_PROMETHEUS=true", "STATS_FLUSH_INTERVAL=1s", "PROMETHEUS_MAPPER_YAML=" + mapper,
+		"RUNTIME_ROOT=" + root, "RUNTIME_SUBDIRECTORY=.", "RUNTIME_APPDIRECTORY=config", "RUNTIME_WATCH_ROOT=false",
+		"BACKEND_TYPE=redis", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + redis.Start(t).Addr,
+	}, settings...)
+	return start(t, ports[1], append(words, program)...), "http://127.0.0.1:" + ports[3] + "/metrics"
+}
+
+// startHeadgate runs `headgate server` with the converted files of folder and a Redis server of its own.
+// The store_timeout is that of the reference, so that a busy machine changes no answer.
+func startHeadgate(t *testing.T, program, folder, settings string) ratelimitv3.RateLimitServiceClient {
+	t.Helper()
+	converted, err := exec.CommandContext(t.Context(), program, "convert", folder).Output()
+	if err != nil {
+		t.Fatalf("headgate convert: %v", err)
+	}
+	port := freePorts(t, 1)[0]
+	config := filepath.Join(t.TempDir(), "headgate.yaml")
+	save(t, config, fmt.Sprintf("%s\nstore: redis://%s\nstore_timeout: 10s\nadmin: {listen: \"off\", health: \"off\"}\n"+
+		"server:\n  grpc: 127.0.0.1:%s\n  http: \"off\"\n  rate_limit_service: %s\n", converted, redis.Start(t).Addr, port, settings))
+	return start(t, port, program, "server", "--config", config)
+}
+
+func save(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
