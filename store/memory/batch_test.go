@@ -97,3 +97,33 @@ func withoutReceipt(d headgate.Decision) headgate.Decision {
 	d.Receipt = headgate.Receipt{}
 	return d
 }
+
+// TestBatchNeverGoesBack has a clock that moves on with every reading. The first take of a key reads
+// it again, and the next take of the same call must not see the bucket at an earlier time.
+func TestBatchNeverGoesBack(t *testing.T) {
+	t.Parallel()
+	now := headgate.Instant(time.Hour)
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: func() headgate.Instant { now++; return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := store.Prepare(headgate.Policy{Algorithm: headgate.TokenBucket, Limit: headgate.Limit{Count: 10, Per: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, costs := range map[string][]int64{"two halves": {5, 5}, "one by one": {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}} {
+		ops, decisions := make([]headgate.Op, len(costs)), make([]headgate.Decision, len(costs))
+		left := int64(10)
+		for i, cost := range costs {
+			ops[i] = headgate.Op{Key: key, Policy: id, Group: uint8(i), Cost: cost}
+		}
+		if err := store.Apply(t.Context(), ops, decisions); err != nil {
+			t.Fatal(err)
+		}
+		for i, cost := range costs {
+			if left -= cost; decisions[i].Verdict != headgate.Allow || decisions[i].Remaining != left {
+				t.Errorf("%s, take %d: %s with %d left, want %d", key, i+1, decisions[i].Verdict, decisions[i].Remaining, left)
+			}
+		}
+	}
+}

@@ -34,7 +34,7 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 		now := s.clock.Now()
 		for i := range n {
 			op := headgate.Op{Policy: id, Cost: cost}
-			if !s.takeAt(of, &op, spots[i], now, &decisions[i]) {
+			if !s.takeAt(of, &op, spots[i], &now, &decisions[i]) {
 				runtime.KeepAlive(s)
 				undecided(all)
 				return headgate.ErrUnknownPolicy
@@ -62,7 +62,7 @@ func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error 
 	}
 	now := s.clock.Now()
 	for i := range ops {
-		if !s.takeAt(policies[i], &ops[i], spots[i], now, &decisions[i]) {
+		if !s.takeAt(policies[i], &ops[i], spots[i], &now, &decisions[i]) {
 			return headgate.ErrUnknownPolicy
 		}
 	}
@@ -71,8 +71,9 @@ func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error 
 }
 
 // takeAt decides an Op at its spot, at the time of its batch or at a time that is read under
-// the lock. It reports false, and counts nothing, when the policy was released.
-func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched headgate.Instant, d *headgate.Decision) bool {
+// the lock. The latter becomes the time of the batch: an Op never looks at a bucket from before an
+// earlier Op of its batch, which would find it emptier than it is. It reports false, and counts nothing, when the policy was released.
+func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched *headgate.Instant, d *headgate.Decision) bool {
 	plan, sh := &of.Plan, &s.table.shards[at.shard]
 	sh.lock()
 	if !of.Names(op.Policy) {
@@ -84,10 +85,11 @@ func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched headgate.In
 		p = s.find(at, op.Policy, plan)
 	}
 	known := p != nil && p.names(op.Policy)
-	if known && op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 && step(of, p, sh, batched, op.Cost, d) {
+	if known && op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 && step(of, p, sh, *batched, op.Cost, d) {
 		return true
 	}
 	now := s.clock.Now()
+	*batched = now
 	if known && takes(op.Kind) && plan.InCell() {
 		draw(of, p, sh, now, op.Cost, op.Kind, d)
 		return true

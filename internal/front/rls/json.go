@@ -42,7 +42,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refuseBody answers a request whose body could not be read.
 func refuseBody(w http.ResponseWriter, err error) {
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
-		http.Error(w, "the request is too long: send at most 4 MiB", http.StatusRequestEntityTooLarge)
+		http.Error(w, "the request is too long: send fewer descriptors, or raise server.http.max_body, up to 4MiB",
+			http.StatusRequestEntityTooLarge)
 		return
 	}
 	http.Error(w, "the request has ended too early", http.StatusBadRequest)
