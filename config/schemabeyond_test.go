@@ -12,7 +12,7 @@ var beyondSchemaNames = map[string]string{
 		breaker-probe-zero deny-cache-too-long local-share-too-great local-share-zero prefetch-hold-too-long
 		prefetch-hold-too-short fair-share-cycle-too-long fair-share-cycle-too-short fair-share-cycle-zero
 		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much
-		server-http-body-too-long server-keepalive-too-short server-receiving-too-small`,
+		server-http-body-too-long server-keepalive-too-short server-call-memory-too-small`,
 	"the server: addresses that must differ, and fields that need each other": `
 		server-client-auth-without-ca server-listeners-on-one-port server-listens-on-the-admin-port server-tls-without-key
 		server-without-listener`,

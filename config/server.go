@@ -31,9 +31,9 @@ type ServerGRPC struct {
 	MaxConnectionsPerAddress int
 	// MaxStreams bounds the calls in flight on one connection. Default 250.
 	MaxStreams int
-	// MaxReceiving bounds the parts of unfinished requests of all connections, in bytes.
+	// MaxCallMemory bounds the memory of the calls in flight of all connections, in bytes.
 	// Default 256 MiB.
-	MaxReceiving int64
+	MaxCallMemory int64
 	// HandshakeTimeout bounds how long a client may take for the handshakes of TLS and HTTP/2.
 	// Default 10s.
 	HandshakeTimeout time.Duration
@@ -71,8 +71,8 @@ type ServerHTTP struct {
 const (
 	mostStreams     = 10_000
 	mostBody        = 4 << 20
-	leastReceiving  = 8 << 20 // Above the longest message, so that one client can always send one.
-	mostReceiving   = 1 << 40
+	leastCallMemory = 64 << 20 // Above the costliest request, so that one client can always send one.
+	mostCallMemory  = 1 << 40
 	serverExample   = `{grpc: "127.0.0.1:8081", http: "127.0.0.1:8080"}`
 	listenerExample = `{address: "127.0.0.1:8081"}`
 )
@@ -81,7 +81,7 @@ const (
 func serverDefaults() *Server {
 	return &Server{
 		GRPC: ServerGRPC{
-			Address: "127.0.0.1:8081", MaxConnections: 4096, MaxStreams: 250, MaxReceiving: 256 << 20,
+			Address: "127.0.0.1:8081", MaxConnections: 4096, MaxStreams: 250, MaxCallMemory: 256 << 20,
 			HandshakeTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, WriteTimeout: 10 * time.Second,
 			Keepalive: 30 * time.Second, KeepaliveTimeout: 10 * time.Second,
 			MaxConnectionAge: 24 * time.Hour, MaxConnectionAgeGrace: time.Hour,
@@ -128,8 +128,9 @@ func (s *section) grpcListener(g *ServerGRPC) {
 	grpc.connections(&g.MaxConnections, &g.MaxConnectionsPerAddress)
 	grpc.count(grpc.declare("max_streams", field.Restart, "Bound of the calls in flight on one connection. Further calls wait at the "+
 		"client."), &g.MaxStreams, 1, mostStreams)
-	grpc.size(grpc.declare("max_receiving", field.Restart, "Bound of the parts of unfinished requests, all connections together; 8MiB "+
-		"to 1TiB. At the bound, the connection with the most bytes is closed."), &g.MaxReceiving, leastReceiving, mostReceiving)
+	grpc.size(grpc.declare("max_call_memory", field.Restart, "Bound of the memory of calls in flight, all connections together; 64MiB "+
+		"to 1TiB. A call takes 32KiB, its request and its answer, until the client has read the answer. At the bound, the "+
+		"connection with the most bytes is closed."), &g.MaxCallMemory, leastCallMemory, mostCallMemory)
 	grpc.grpcTimeouts(g)
 	grpc.end()
 }

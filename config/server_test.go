@@ -13,7 +13,7 @@ import (
 func serverVariables() []variableRow {
 	const file = `server:
   grpc: {address: "127.0.0.1:1", tls: {cert: c, key: k, client_ca: a, client_auth: require}, max_connections: 1,
-    max_connections_per_address: 1, max_streams: 1, max_receiving: 8MiB, handshake_timeout: 1s, idle_timeout: 1s, write_timeout: 1s,
+    max_connections_per_address: 1, max_streams: 1, max_call_memory: 64MiB, handshake_timeout: 1s, idle_timeout: 1s, write_timeout: 1s,
     keepalive: 1s, keepalive_timeout: 1s, max_connection_age: 1s, max_connection_age_grace: 1s}
   http: {address: "127.0.0.1:2", tls: {cert: c, key: k, client_ca: a, client_auth: require}, max_connections: 1,
     max_connections_per_address: 1, max_body: 1KiB, idle_timeout: 1s}
@@ -46,7 +46,7 @@ func serverVariables() []variableRow {
 	add("GRPC_MAX_CONNECTIONS", "9", func(s *Server) any { return fmt.Sprint(s.GRPC.MaxConnections) })
 	add("GRPC_MAX_CONNECTIONS_PER_ADDRESS", "9", func(s *Server) any { return fmt.Sprint(s.GRPC.MaxConnectionsPerAddress) })
 	add("GRPC_MAX_STREAMS", "9", func(s *Server) any { return fmt.Sprint(s.GRPC.MaxStreams) })
-	add("GRPC_MAX_RECEIVING", "9MiB", func(s *Server) any { return field.FormatSize(s.GRPC.MaxReceiving) })
+	add("GRPC_MAX_CALL_MEMORY", "65MiB", func(s *Server) any { return field.FormatSize(s.GRPC.MaxCallMemory) })
 	add("GRPC_HANDSHAKE_TIMEOUT", "9s", func(s *Server) any { return s.GRPC.HandshakeTimeout.String() })
 	add("GRPC_IDLE_TIMEOUT", "9s", func(s *Server) any { return s.GRPC.IdleTimeout.String() })
 	add("GRPC_WRITE_TIMEOUT", "9s", func(s *Server) any { return s.GRPC.WriteTimeout.String() })

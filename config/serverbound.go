@@ -7,15 +7,9 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// The most memory that one connection of headgate server takes, in bytes. The numbers are
-// measured, and rounded up.
-const (
-	// grpcConnectionBytes is one gRPC connection without calls: goroutines, buffers and TLS.
-	grpcConnectionBytes = 256 << 10
-	// grpcStreamBytes is one call in flight: its goroutine, its header fields, and what its
-	// client has not read. Unfinished requests count under max_receiving.
-	grpcStreamBytes = 32 << 10
-)
+// grpcConnectionBytes is the most memory of one gRPC connection without calls, in bytes: goroutines,
+// buffers and TLS. It is measured, and rounded up. Calls count under max_call_memory.
+const grpcConnectionBytes = 256 << 10
 
 // ServerMemoryBound returns the most memory, in bytes, that headgate server takes with this
 // configuration, however its clients behave. It covers the store, connections, calls in flight,
@@ -27,16 +21,12 @@ func (c *Config) ServerMemoryBound() int64 {
 	}
 	used := c.MaxMemory + c.adminListeners()*AdminConnections*c.adminBound()
 	if s.GRPC.Address != "" {
-		used += int64(s.GRPC.MaxConnections)*s.GRPC.connectionBound() + s.GRPC.MaxReceiving
+		used += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + s.GRPC.MaxCallMemory
 	}
 	if s.HTTP.Address != "" {
 		used += int64(s.HTTP.MaxConnections) * s.HTTP.connectionBound()
 	}
 	return processBytes + used + used/100*boundGarbage
-}
-
-func (g *ServerGRPC) connectionBound() int64 {
-	return grpcConnectionBytes + int64(g.MaxStreams)*grpcStreamBytes
 }
 
 func (h *ServerHTTP) connectionBound() int64 { return adminBytes + h.MaxBody }
@@ -50,8 +40,8 @@ func (c *Config) writeServer(b *strings.Builder) {
 	fmt.Fprintf(b, "server grpc %s, http %s\n", orOff(s.GRPC.Address), orOff(s.HTTP.Address))
 	fmt.Fprintf(b, "memory of the server at most %s: store %s", formatRounded(c.ServerMemoryBound()), field.FormatSize(c.MaxMemory))
 	if s.GRPC.Address != "" {
-		fmt.Fprintf(b, ", %d gRPC connections of %s, unfinished requests %s",
-			s.GRPC.MaxConnections, formatRounded(s.GRPC.connectionBound()), field.FormatSize(s.GRPC.MaxReceiving))
+		fmt.Fprintf(b, ", %d gRPC connections of %s, calls in flight %s",
+			s.GRPC.MaxConnections, formatRounded(grpcConnectionBytes), field.FormatSize(s.GRPC.MaxCallMemory))
 	}
 	if s.HTTP.Address != "" {
 		fmt.Fprintf(b, ", %d HTTP connections of %s", s.HTTP.MaxConnections, formatRounded(s.HTTP.connectionBound()))

@@ -84,7 +84,7 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 // describe creates the configuration of the gRPC server.
 func (d *decisionServer) describe(c *config.ServerGRPC, files *certs.Server) rpc.Config {
 	described := rpc.Config{
-		MaxStreams: c.MaxStreams, MaxReceiving: c.MaxReceiving,
+		MaxStreams: c.MaxStreams, MaxCallMemory: c.MaxCallMemory,
 		HandshakeTimeout: c.HandshakeTimeout, Idle: c.IdleTimeout, WriteTimeout: c.WriteTimeout,
 		Keepalive: c.Keepalive, KeepaliveTimeout: c.KeepaliveTimeout,
 		MaxAge: c.MaxConnectionAge, MaxAgeGrace: c.MaxConnectionAgeGrace,
@@ -262,7 +262,7 @@ func (l loads) Counters(yield func(name string, value uint64)) {
 
 func (d *decisionServer) state() prom.Server {
 	calls := d.grpc.Stats()
-	s := prom.Server{Receiving: calls.Receiving, Evicted: calls.Evicted}
+	s := prom.Server{CallMemory: calls.CallMemory, Evicted: calls.Evicted}
 	for _, l := range [...]struct {
 		name   string
 		socket *listen.Listener

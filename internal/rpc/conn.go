@@ -59,7 +59,9 @@ type conn struct {
 	hasten time.Time  // The deadline that hurry has set.
 	closed bool
 
-	held atomic.Int64 // The bytes of unfinished requests that the server counts. Writers hold mu.
+	// The memory of the calls in flight: what follows from their frames, and the responses that
+	// were not sent. Writers hold mu.
+	held, unread atomic.Int64
 
 	// Fields of check.
 	seen  uint64    // The value of writes at the last check.
@@ -134,7 +136,7 @@ func (c *conn) check(now time.Time, writing time.Duration) {
 	}
 }
 
-// hold changes the bytes of unfinished requests that count for this connection.
+// hold changes the memory of the calls in flight that follows from their frames.
 func (c *conn) hold(bytes int64) {
 	if c.held.Load() == bytes {
 		return
@@ -144,9 +146,16 @@ func (c *conn) hold(bytes int64) {
 		bytes = 0
 	}
 	change := bytes - c.held.Swap(bytes)
-	over := c.server.receiving.Add(change) > c.server.config.MaxReceiving
+	c.change(change)
+}
+
+// change adds to the memory of the calls of all connections. The caller has locked mu, and change
+// unlocks it.
+func (c *conn) change(bytes int64) {
+	c.server.callMemory.Add(bytes)
+	over := c.server.waiting.Add(bytes) > c.server.config.MaxCallMemory/2
 	c.mu.Unlock()
-	if over && change > 0 {
+	if over && bytes > 0 {
 		c.server.evict()
 	}
 }
@@ -164,7 +173,7 @@ func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.mu.Lock()
 	c.closed = true
-	c.mu.Unlock()
+	c.change(-c.unread.Swap(0))
 	c.hold(0)
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()

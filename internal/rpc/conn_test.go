@@ -1,16 +1,12 @@
 package rpc
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"testing"
 	"time"
-
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/headgate/headgate/internal/listen"
 )
@@ -100,53 +96,38 @@ func TestClientThatDoesNotRead(t *testing.T) {
 // sendPart opens a connection that sends a part of a request on each of some streams, and no more.
 func sendPart(t *testing.T, at string, streams, length, sent int) net.Conn {
 	t.Helper()
-	conn := connect(t, at)
-	w := newWire()
-	w.WriteString(http2.ClientPreface)
-	_ = w.framer.WriteSettings()
-	var block bytes.Buffer
-	encoder := hpack.NewEncoder(&block)
-	for n := range streams {
-		block.Reset()
-		for _, f := range []hpack.HeaderField{
-			{Name: ":method", Value: "POST"},
-			{Name: ":scheme", Value: "http"},
-			{Name: ":authority", Value: "localhost"},
-			{Name: ":path", Value: "/test.Service/Call"},
-			{Name: "content-type", Value: "application/grpc"},
-			{Name: "te", Value: "trailers"},
-		} {
-			_ = encoder.WriteField(f)
-		}
-		stream := uint32(2*n + 1)
-		_ = w.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true})
-		for data := message(length)[:sent]; len(data) > 0; {
-			piece := data[:min(len(data), 16<<10)]
-			_ = w.framer.WriteData(stream, false, piece)
-			data = data[len(piece):]
-		}
+	c := newCaller(1 << 16)
+	for range streams {
+		c.call("Call", message(length)[:sent], true)
 	}
-	go func() { _, _ = conn.Write(w.Bytes()) }()
-	return conn
+	return c.send(t, at)
+}
+
+// partMemory is the memory of calls of sendPart.
+func partMemory(streams, sent int) (sum int64) {
+	for ; sent > 0; sent -= 16 << 10 {
+		sum += frameMemory(int64(min(sent, 16<<10)))
+	}
+	return int64(streams) * (callBytes + sum)
 }
 
 // TestUnfinishedRequestsAreBounded: clients that never finish their requests hold at most
-// MaxReceiving bytes. The connection with the most bytes is closed, and other clients are served.
+// MaxCallMemory bytes. The connection with the most bytes is closed, and other clients are served.
 func TestUnfinishedRequestsAreBounded(t *testing.T) {
 	c := settings(&service{})
-	c.MaxReceiving = 1 << 20
+	c.MaxCallMemory = 3 * partMemory(10, 60_000)
 	r := serve(t, c, listen.Config{})
 	client := dial(t, r.at, nil)
 	small := sendPart(t, r.at, 1, 1<<20, 10_000)
-	eventually(t, "the small request", func() bool { return r.Stats().Receiving == 10_000 })
+	eventually(t, "the small request", func() bool { return r.Stats().CallMemory == partMemory(1, 10_000) })
 	var large []net.Conn
-	for range 4 {
+	for range 4 { // Only one of them fits.
 		large = append(large, sendPart(t, r.at, 10, 1<<20, 60_000))
 	}
-	for n := range 3 { // Each has 600,000 bytes: only one of them fits.
+	for n := range 3 {
 		eventually(t, "an eviction", func() bool { return r.Stats().Evicted >= uint64(n+1) })
 	}
-	eventually(t, "the last connection", func() bool { return r.Stats().Receiving == 610_000 })
+	eventually(t, "the last connection", func() bool { return r.Stats().CallMemory == partMemory(1, 10_000)+partMemory(10, 60_000) })
 	if _, err := call(t, client, 100_000); err != nil {
 		t.Errorf("a client beside them: %v", err)
 	}

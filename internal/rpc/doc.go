@@ -7,7 +7,9 @@
 // # Bounds
 //
 // A connection must finish its handshakes within HandshakeTimeout. Each connection has at most
-// MaxStreams calls. Unfinished requests of all connections have at most MaxReceiving bytes. A
+// MaxStreams calls. The calls in flight of all connections take at most MaxCallMemory bytes: the
+// frames of each connection say how many calls are in flight and what they have sent, and services
+// acquire what they need beside it from an Account. A call is in flight until its response is sent. A
 // client that leaves responses unread for WriteTimeout is disconnected. The listener bounds the
 // connections. At its bound, a connection that has sent no byte for a second counts as idle.
 //

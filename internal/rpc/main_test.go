@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 30 * time.Second
 
 // service is a test service. Call returns the length of its request, and waits for a value of
-// release if there is a channel. Stream reads nothing, and ends with its context.
+// release if there is a channel. Large has a response of large bytes. Stream reads nothing, and ends with its context.
 type service struct {
 	entered chan struct{}
 	release chan struct{}
@@ -31,7 +31,7 @@ type service struct {
 func (s *service) register(r grpc.ServiceRegistrar) {
 	r.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "test.Service", HandlerType: (*any)(nil),
-		Methods: []grpc.MethodDesc{{MethodName: "Call", Handler: s.call}},
+		Methods: []grpc.MethodDesc{{MethodName: "Call", Handler: s.call}, {MethodName: "Large", Handler: s.large}},
 		Streams: []grpc.StreamDesc{{StreamName: "Stream", Handler: s.stream, ClientStreams: true, ServerStreams: true}},
 	}, s)
 }
@@ -52,6 +52,13 @@ func (s *service) call(_ any, ctx context.Context, decode func(any) error, _ grp
 	return wrapperspb.Int64(int64(len(in.GetValue()))), nil
 }
 
+func (s *service) large(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // grpc.MethodDesc orders the arguments.
+	if err := decode(new(wrapperspb.BytesValue)); err != nil {
+		return nil, err
+	}
+	return &Response{Message: wrapperspb.Bytes(make([]byte, large)), Account: AccountOf(ctx)}, nil
+}
+
 func (s *service) stream(_ any, stream grpc.ServerStream) error {
 	<-stream.Context().Done()
 	return stream.Context().Err()
@@ -60,7 +67,7 @@ func (s *service) stream(_ any, stream grpc.ServerStream) error {
 // settings has generous bounds.
 func settings(s *service) Config {
 	return Config{
-		MaxStreams: 100, MaxReceiving: 64 << 20, HandshakeTimeout: patience, Idle: time.Hour, WriteTimeout: time.Hour,
+		MaxStreams: 100, MaxCallMemory: 256 << 20, HandshakeTimeout: patience, Idle: time.Hour, WriteTimeout: time.Hour,
 		Keepalive: time.Hour, KeepaliveTimeout: time.Hour, MaxAge: time.Hour, MaxAgeGrace: time.Hour,
 		Services: []func(grpc.ServiceRegistrar){s.register},
 	}
@@ -90,8 +97,8 @@ func serve(tb testing.TB, c Config, bounds listen.Config) *running {
 		if err := <-ended; err != nil {
 			tb.Errorf("Serve returns %v", err)
 		}
-		if n := r.receiving.Load(); n != 0 {
-			tb.Errorf("after the end %d bytes count as unfinished, want 0", n)
+		if n := r.callMemory.Load(); n != 0 {
+			tb.Errorf("after the end %d bytes count for calls, want 0", n)
 		}
 	})
 	return r

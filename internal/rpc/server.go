@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -42,9 +43,9 @@ type Config struct {
 	TLS *tls.Config
 	// MaxStreams bounds the calls in flight on a connection.
 	MaxStreams int
-	// MaxReceiving bounds the bytes of unfinished requests of all connections. It should be at
-	// least twice MaxMessage.
-	MaxReceiving int64
+	// MaxCallMemory bounds the memory of the calls in flight of all connections, in bytes. One
+	// half is for what clients have sent and not read, and the other half for services at work.
+	MaxCallMemory int64
 	// HandshakeTimeout bounds the time for the handshakes of TLS and HTTP/2.
 	HandshakeTimeout time.Duration
 	// Idle closes a connection without a call, with a GOAWAY.
@@ -64,11 +65,14 @@ type Config struct {
 
 // Server serves gRPC on one listener. A Server is safe for concurrent use.
 type Server struct {
-	config    Config
-	grpc      *grpc.Server
-	health    *health
-	receiving atomic.Int64 // The bytes of unfinished requests of all connections.
-	evicted   atomic.Uint64
+	config     Config
+	grpc       *grpc.Server
+	health     *health
+	callMemory atomic.Int64        // The memory of the calls in flight of all connections.
+	waiting    atomic.Int64        // The part of it that follows from connections: what clients sent and have not read.
+	working    *semaphore.Weighted // The other part: what services use.
+	evicted    atomic.Uint64
+	evicting   sync.Mutex // Held by evict.
 
 	mu       sync.Mutex // Guards the fields below.
 	conns    map[*conn]struct{}
@@ -77,7 +81,7 @@ type Server struct {
 
 // New creates a server with the services of c and the health service.
 func New(c Config) *Server {
-	s := &Server{config: c, health: newHealth(), conns: map[*conn]struct{}{}}
+	s := &Server{config: c, health: newHealth(), conns: map[*conn]struct{}{}, working: semaphore.NewWeighted(c.MaxCallMemory / 2)}
 	s.grpc = grpc.NewServer(s.options()...)
 	for _, register := range c.Services {
 		register(s.grpc)
@@ -93,7 +97,7 @@ func (s *Server) options() []grpc.ServerOption {
 		secured = credentials.NewTLS(c.TLS)
 	}
 	return []grpc.ServerOption{
-		grpc.Creds(counting{secured}),
+		grpc.Creds(counting{secured}), grpc.ForceServerCodecV2(newCodec()),
 		grpc.ConnectionTimeout(c.HandshakeTimeout),
 		grpc.MaxConcurrentStreams(uint32(c.MaxStreams)),
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage), grpc.MaxHeaderListSize(maxHeader),
@@ -154,15 +158,15 @@ func (s *Server) SetServing(name string, serving bool) { s.health.set(name, serv
 
 // Stats has the counters of a Server.
 type Stats struct {
-	// Receiving is the number of bytes of unfinished requests.
-	Receiving int64
-	// Evicted counts the connections that were closed because unfinished requests had too many bytes.
+	// CallMemory is the memory of the calls in flight, in bytes.
+	CallMemory int64
+	// Evicted counts the connections that were closed because calls in flight took too much memory.
 	Evicted uint64
 }
 
 // Stats reads the counters.
 func (s *Server) Stats() Stats {
-	return Stats{Receiving: s.receiving.Load(), Evicted: s.evicted.Load()}
+	return Stats{CallMemory: s.callMemory.Load(), Evicted: s.evicted.Load()}
 }
 
 // Drain ends the server. The health turns to NOT_SERVING, no connection is accepted, and calls

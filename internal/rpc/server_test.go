@@ -32,7 +32,7 @@ func TestCall(t *testing.T) {
 	if _, err := call(t, client, MaxMessage+1); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a request above MaxMessage: got %v, want RESOURCE_EXHAUSTED", err)
 	}
-	eventually(t, "the end of all unfinished requests", func() bool { return r.Stats().Receiving == 0 })
+	eventually(t, "the end of all unfinished requests", func() bool { return r.Stats().CallMemory == 0 })
 	for _, c := range r.open() {
 		if !c.isReady() {
 			t.Error("a connection with calls counts as one in its handshakes: grpc-go no longer removes the deadline after them")

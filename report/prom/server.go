@@ -9,10 +9,10 @@ import (
 // Server is the state of the listeners of headgate server.
 type Server struct {
 	Listeners []Listener
-	// Receiving is the number of bytes of unfinished gRPC requests. Evicted counts the
+	// CallMemory is the memory of the gRPC calls in flight, in bytes. Evicted counts the
 	// connections that were closed because these bytes reached their bound.
-	Receiving int64
-	Evicted   uint64
+	CallMemory int64
+	Evicted    uint64
 }
 
 // Listener is the state of one listener.
@@ -29,7 +29,7 @@ type Listener struct {
 }
 
 // serverMetrics describes the metrics of headgate server.
-type serverMetrics struct{ connections, bound, accepted, pauses, expires, receiving, evicted *prometheus.Desc }
+type serverMetrics struct{ connections, bound, accepted, pauses, expires, callMemory, evicted *prometheus.Desc }
 
 func newServerMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *serverMetrics {
 	return &serverMetrics{
@@ -38,14 +38,14 @@ func newServerMetrics(desc func(name, help string, labels ...string) *prometheus
 		accepted:    desc("server_connections_accepted_total", "Accepted client connections.", "listener"),
 		pauses:      desc("server_accept_pauses_total", "Pauses in accepting connections because the maximum was reached.", "listener"),
 		expires:     desc("server_certificate_expiry_timestamp_seconds", "Time at which the served certificate expires.", "listener"),
-		receiving:   desc("server_receiving_bytes", "Bytes of unfinished gRPC requests."),
+		callMemory:  desc("server_call_memory_bytes", "Memory of the gRPC calls in flight."),
 		evicted: desc("server_evicted_connections_total",
-			"Connections closed because unfinished gRPC requests had too many bytes."),
+			"Connections closed because gRPC calls in flight took too much memory."),
 	}
 }
 
 func (m *serverMetrics) describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.connections, m.bound, m.accepted, m.pauses, m.expires, m.receiving, m.evicted} {
+	for _, d := range []*prometheus.Desc{m.connections, m.bound, m.accepted, m.pauses, m.expires, m.callMemory, m.evicted} {
 		ch <- d
 	}
 }
@@ -60,6 +60,6 @@ func (m *serverMetrics) collect(ch chan<- prometheus.Metric, s *Server) {
 			ch <- gauge(m.expires, l.CertificateExpires.Unix(), l.Name)
 		}
 	}
-	ch <- gauge(m.receiving, s.Receiving)
+	ch <- gauge(m.callMemory, s.CallMemory)
 	ch <- counter(m.evicted, s.Evicted)
 }

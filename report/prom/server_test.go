@@ -19,7 +19,7 @@ func TestServerMetrics(t *testing.T) {
 			{Name: "grpc", Connections: 3, MaxConnections: 9, Accepted: 4, AcceptPauses: 1, CertificateExpires: time.Unix(1e9, 0)},
 			{Name: "http", Connections: 1, MaxConnections: 8},
 		},
-		Receiving: 1000, Evicted: 2,
+		CallMemory: 1000, Evicted: 2,
 	}
 	registry, err := NewRegistry(Config{Report: counted, Server: func() Server { return state }})
 	if err != nil {
@@ -33,7 +33,7 @@ func TestServerMetrics(t *testing.T) {
 		`headgate_server_connections_max{listener="http"} 8`, `headgate_server_connections_accepted_total{listener="grpc"} 4`,
 		`headgate_server_accept_pauses_total{listener="grpc"} 1`,
 		`headgate_server_certificate_expiry_timestamp_seconds{listener="grpc"} 1e+09`,
-		`headgate_server_receiving_bytes 1000`, `headgate_server_evicted_connections_total 2`,
+		`headgate_server_call_memory_bytes 1000`, `headgate_server_evicted_connections_total 2`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("the metrics do not have %s", want)

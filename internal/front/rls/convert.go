@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -35,6 +36,37 @@ const (
 	year  = 365 * day
 )
 
+// message is a request of gRPC. Before it is decoded, it checks how many descriptors and entries the
+// request has, because a short request may have many, and waits for their memory.
+type message struct {
+	request ratelimitv3.RateLimitRequest
+
+	acquire  func(bytes int64) (acquired int64, err error)
+	metadata bool // The answer has dynamic metadata.
+	acquired int64
+	fault    error // The request has too many descriptors or entries, or its call ended.
+}
+
+// Decode implements rpc.Request.
+func (m *message) Decode(b []byte) error {
+	if !m.admit(b) {
+		return nil // The handler returns the fault.
+	}
+	return proto.Unmarshal(b, &m.request)
+}
+
+// admit checks the numbers of a request and acquires its memory.
+func (m *message) admit(b []byte) bool {
+	descriptors, entries, fault := countParts(b)
+	if bytes := memoryOf(len(b), descriptors, entries, m.metadata); fault == nil && bytes > free {
+		if m.acquired, fault = m.acquire(bytes); fault != nil {
+			fault = status.FromContextError(fault).Err()
+		}
+	}
+	m.fault = fault
+	return fault == nil
+}
+
 // read fills the requests of the guard.
 func (c *call) read(req *ratelimitv3.RateLimitRequest) error {
 	descriptors := req.GetDescriptors()
@@ -46,7 +78,7 @@ func (c *call) read(req *ratelimitv3.RateLimitRequest) error {
 	case len(req.GetDomain()) > maxDomain:
 		return status.Errorf(codes.InvalidArgument, "the domain has %d bytes: send at most %d", len(req.GetDomain()), maxDomain)
 	case len(descriptors) > maxDescriptors:
-		return status.Errorf(codes.InvalidArgument, "there are %d descriptors: send at most %d", len(descriptors), maxDescriptors)
+		return tooManyDescriptors(len(descriptors))
 	}
 	c.requests, c.entries = c.requests[:0], c.entries[:0]
 	for i, d := range descriptors {
@@ -70,11 +102,19 @@ func (c *call) read(req *ratelimitv3.RateLimitRequest) error {
 	return nil
 }
 
+func tooManyDescriptors(n int) error {
+	return status.Errorf(codes.InvalidArgument, "there are %d descriptors: send at most %d", n, maxDescriptors)
+}
+
+func wrongEntries(i, n int) error {
+	return status.Errorf(codes.InvalidArgument, "descriptor %d has %d entries: send 1 to %d", i, n, maxEntries)
+}
+
 // readEntries adds the entries of descriptor i.
 func (c *call) readEntries(i int, d *commonv3.RateLimitDescriptor) error {
 	entries := d.GetEntries()
 	if len(entries) == 0 || len(entries) > maxEntries {
-		return status.Errorf(codes.InvalidArgument, "descriptor %d has %d entries: send 1 to %d", i, len(entries), maxEntries)
+		return wrongEntries(i, len(entries))
 	}
 	for j, e := range entries {
 		key, value := e.GetKey(), e.GetValue()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/rpc"
 )
 
 // Options are the settings of a Service that a reload can change.
@@ -88,7 +89,34 @@ func (s *Service) Limits() *Limits { return s.limits }
 
 // Register adds the service to a server of gRPC.
 func (s *Service) Register(to grpc.ServiceRegistrar) {
-	ratelimitv3.RegisterRateLimitServiceServer(to, s)
+	described := ratelimitv3.RateLimitService_ServiceDesc
+	described.Methods = []grpc.MethodDesc{{MethodName: "ShouldRateLimit", Handler: s.handle}}
+	to.RegisterService(&described, s)
+}
+
+// handle answers a call of gRPC. It is a grpc.MethodDesc.Handler.
+//
+//nolint:revive // grpc.MethodDesc orders the arguments.
+func (s *Service) handle(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+	account := rpc.AccountOf(ctx)
+	m := &message{
+		acquire:  func(bytes int64) (int64, error) { return account.Acquire(ctx, bytes) },
+		metadata: s.options.Load().Metadata,
+	}
+	defer func() { account.Release(m.acquired) }()
+	if err := decode(m); err != nil {
+		return nil, err
+	}
+	if m.fault != nil {
+		s.asked.Add(1)
+		s.faults.Service.Add(1)
+		return nil, m.fault
+	}
+	response, err := s.ShouldRateLimit(ctx, &m.request)
+	if err != nil {
+		return nil, err
+	}
+	return &rpc.Response{Message: response, Account: account}, nil
 }
 
 // ShouldRateLimit decides one request. The errors are of gRPC: INVALID_ARGUMENT for a request that

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// counting are credentials whose connections count the bytes of unfinished requests.
+// counting are credentials whose connections count the memory of calls in flight.
 type counting struct {
 	credentials.TransportCredentials
 }
@@ -23,19 +23,26 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 		return secured, info, nil
 	}
 	most := entriesPerStream * below.server.config.MaxStreams
-	return &counted{Conn: secured, below: below, requests: newRequests(most)}, info, nil
+	return &counted{Conn: secured, below: below, calls: newCalls(most)}, accounted{info, (*Account)(below)}, nil
 }
 
-// entriesPerStream allows a client to begin new calls while it still sends for ended ones.
+// accounted is the AuthInfo of a connection with its account.
+type accounted struct {
+	credentials.AuthInfo
+
+	account *Account
+}
+
+// entriesPerStream allows a client to begin calls that the server has not refused yet.
 const entriesPerStream = 4
 
-// counted is a connection above TLS. It follows the requests that the client sends.
+// counted is a connection above TLS. It follows the calls of the client.
 type counted struct {
 	net.Conn
 
-	below    *conn
-	mu       sync.Mutex // One goroutine reads, and another one writes.
-	requests *requests
+	below *conn
+	mu    sync.Mutex // One goroutine reads, and another one writes.
+	calls *calls
 }
 
 // Read implements net.Conn.
@@ -43,9 +50,9 @@ func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.requests.received(b[:n])
-	c.below.hold(c.requests.held())
-	if c.requests.tooMany {
+	c.calls.received(b[:n])
+	c.below.hold(c.calls.held())
+	if c.calls.tooMany {
 		c.below.abort()
 	}
 	return n, err
@@ -56,19 +63,21 @@ func (c *counted) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.requests.sent(b[:n])
-	c.below.hold(c.requests.held())
+	c.calls.sent(b[:n])
+	c.below.hold(c.calls.held())
 	return n, err
 }
 
-// evict closes the connections with the most bytes of unfinished requests, until all together
-// are within MaxReceiving.
+// evict closes the connections whose calls take the most memory, until all together are within
+// half of MaxCallMemory.
 func (s *Server) evict() {
-	for s.receiving.Load() > s.config.MaxReceiving {
+	s.evicting.Lock() // Two at a time would close two connections where one is enough.
+	defer s.evicting.Unlock()
+	for s.waiting.Load() > s.config.MaxCallMemory/2 {
 		var largest *conn
 		var most int64
 		for _, c := range s.open() {
-			if held := c.held.Load(); held > most {
+			if held := c.held.Load() + c.unread.Load(); held > most {
 				largest, most = c, held
 			}
 		}

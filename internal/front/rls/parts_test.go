@@ -1,0 +1,141 @@
+package rls
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// encoded is a request with equal descriptors. Each of them has a limit of its own if sent is set.
+func encoded(descriptors, entries int, value string, sent bool) []byte {
+	entry := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "k")
+	if value != "" {
+		entry = protowire.AppendString(protowire.AppendTag(entry, 2, protowire.BytesType), value)
+	}
+	var one []byte
+	for range entries {
+		one = protowire.AppendBytes(protowire.AppendTag(one, fieldEntries, protowire.BytesType), entry)
+	}
+	if sent {
+		one = protowire.AppendBytes(protowire.AppendTag(one, 2, protowire.BytesType), []byte{8, 9, 16, 3})
+	}
+	b := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "d")
+	for range descriptors {
+		b = protowire.AppendBytes(protowire.AppendTag(b, fieldDescriptors, protowire.BytesType), one)
+	}
+	return b
+}
+
+// TestPartsAreCounted: the numbers are those of the decoded request, or the call is refused.
+func TestPartsAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		request              []byte
+		descriptors, entries int
+		fault                string
+	}{
+		{nil, 0, 0, ""},
+		{encoded(1, 1, "v", true), 1, 1, ""},
+		{encoded(3, 32, "", false), 3, 96, ""},
+		{encoded(1000, 2, "v", false), 1000, 2000, ""},
+		{encoded(1001, 1, "v", false), 1001, 1001, "there are 1001 descriptors"},
+		{encoded(2, 33, "", false), 2, 66, "descriptor 0 has 33 entries"},
+		{[]byte{0xff}, 0, 0, ""},
+		{append(encoded(1, 1, "v", false), 0x12, 0xff, 0xff), 1, 1, ""},
+	} {
+		descriptors, entries, fault := countParts(c.request)
+		if descriptors != c.descriptors || entries != c.entries {
+			t.Errorf("%d bytes: %d descriptors and %d entries, want %d and %d", len(c.request), descriptors, entries, c.descriptors, c.entries)
+		}
+		if got := fmt.Sprint(fault); c.fault == "" && fault != nil || !strings.Contains(got, c.fault) {
+			t.Errorf("%d bytes: fault %q, want %q", len(c.request), got, c.fault)
+		}
+	}
+}
+
+// TestMemoryOfRequests: all that a call allocates, garbage included, is less than what it acquires.
+func TestMemoryOfRequests(t *testing.T) {
+	for _, metadata := range []bool{false, true} {
+		s := withTree(t, metadata)
+		for _, c := range []struct {
+			descriptors, entries int
+			value                string
+			sent                 bool
+		}{
+			{1, 1, "", false},
+			{1, 32, "", false},
+			{1000, 1, "", false},
+			{1000, 1, "v", true},
+			{1000, 32, "", false},
+			{200, 5, strings.Repeat("v", 4000), false},
+		} {
+			request := encoded(c.descriptors, c.entries, c.value, c.sent)
+			got := allocated(func() { answered(t, s, request, metadata) })
+			want := uint64(free + memoryOf(len(request), c.descriptors, c.descriptors*c.entries, metadata))
+			t.Logf("%d descriptors of %d entries, sent %v, metadata %v: %d of %d bytes", c.descriptors, c.entries, c.sent, metadata, got, want)
+			if got > want {
+				t.Errorf("%d descriptors of %d entries, sent %v, metadata %v: %d bytes, want at most %d",
+					c.descriptors, c.entries, c.sent, metadata, got, want)
+			}
+		}
+	}
+}
+
+// withTree is a service with one tree.
+func withTree(t *testing.T, metadata bool) *Service {
+	t.Helper()
+	store, err := memory.New(memory.Config{MaxMemory: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := &guard.Leaf{Policies: []headgate.Policy{{
+		Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 10, Per: time.Hour}, CountRejected: true, CountAll: true,
+	}}}
+	g, err := guard.New(guard.Config{
+		Store: store, Domains: []guard.Domain{{Name: "d", Descriptors: []guard.Descriptor{{Key: "k", Leaf: leaf}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(g, Options{Metadata: metadata}, 3)
+}
+
+// answered decodes a request, decides it and encodes the answer.
+func answered(t *testing.T, s *Service, request []byte, metadata bool) {
+	t.Helper()
+	m := &message{metadata: metadata, acquire: func(bytes int64) (int64, error) { return bytes, nil }}
+	if err := m.Decode(request); err != nil || m.fault != nil {
+		t.Fatal(err, m.fault)
+	}
+	response, err := s.ShouldRateLimit(t.Context(), &m.request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proto.Marshal(response); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allocated is the least number of bytes that a function allocates, in five runs without the memory of
+// earlier calls.
+func allocated(f func()) uint64 {
+	least := ^uint64(0)
+	for range 5 {
+		runtime.GC() // A pool loses its content after two collections.
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+	}
+	return least
+}

@@ -1,0 +1,86 @@
+package rpc
+
+import (
+	"context"
+	"runtime"
+
+	"google.golang.org/grpc/peer"
+)
+
+// Account is a connection as the services of its calls see it. What they use for large messages
+// counts under MaxCallMemory. A nil Account counts nothing. An Account is safe for concurrent use.
+type Account conn
+
+// AccountOf gives the account of the connection of a call. It is nil for a call that did not come
+// through a Server.
+func AccountOf(ctx context.Context) *Account {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	info, _ := p.AuthInfo.(accounted)
+	return info.account
+}
+
+// Acquire waits until there is memory for a call of a service, in bytes. All calls together have
+// half of MaxCallMemory; a call that needs more waits for all of it. Acquire returns the bytes to
+// Release, or the error of ctx.
+func (a *Account) Acquire(ctx context.Context, bytes int64) (int64, error) {
+	if a == nil {
+		return 0, nil
+	}
+	bytes = min(bytes, a.server.config.MaxCallMemory/2)
+	if err := a.server.working.Acquire(ctx, bytes); err != nil {
+		return 0, err
+	}
+	a.server.callMemory.Add(bytes)
+	return bytes, nil
+}
+
+// Release returns what Acquire has returned.
+func (a *Account) Release(bytes int64) {
+	if a != nil && bytes > 0 {
+		a.server.callMemory.Add(-bytes)
+		a.server.working.Release(bytes)
+	}
+}
+
+// keep changes the bytes of the responses that the client has not read.
+func (a *Account) keep(bytes int64) {
+	if a == nil {
+		return
+	}
+	c := (*conn)(a)
+	c.mu.Lock()
+	if c.closed { // Close has returned all of them.
+		c.mu.Unlock()
+		return
+	}
+	c.unread.Add(bytes)
+	c.change(bytes)
+}
+
+// encoded is an encoded response that counts for an account.
+type encoded struct {
+	account *Account
+	data    []byte
+	cleanup runtime.Cleanup
+}
+
+// newEncoded allocates a buffer, which counts until Put. grpc-go may drop a response of an ended call
+// without Put: then the buffer counts until it is collected.
+func newEncoded(account *Account, length int) *encoded {
+	b := &encoded{account: account, data: make([]byte, length)}
+	account.keep(int64(length))
+	b.cleanup = runtime.AddCleanup(b, func(bytes int64) { account.keep(-bytes) }, int64(length))
+	return b
+}
+
+// Get implements mem.BufferPool. Nothing calls it.
+func (b *encoded) Get(int) *[]byte { return &b.data }
+
+// Put implements mem.BufferPool. It is called once, by the last user.
+func (b *encoded) Put(*[]byte) {
+	b.cleanup.Stop()
+	b.account.keep(-int64(len(b.data)))
+}
