@@ -165,6 +165,17 @@ func pageOf(t *testing.T, url string) (status int, text string) {
 	return resp.StatusCode, string(body)
 }
 
+// rateLimitClient is a client of Envoy's rate limit service.
+func rateLimitClient(t *testing.T, at string) ratelimitv3.RateLimitServiceClient {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return ratelimitv3.NewRateLimitServiceClient(conn)
+}
+
 // TestServerDecides asks the rate limit service over gRPC and as JSON, and finds the hits in the
 // metrics, under the names of Envoy's service.
 func TestServerDecides(t *testing.T) {
@@ -176,12 +187,7 @@ func TestServerDecides(t *testing.T) {
         limits: 2/1h
         descriptors: [{key: path, value: "/a*", limits: 1/1h, algorithm: token_bucket}]
 `))
-	conn, err := grpc.NewClient("passthrough:///"+i.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	client := ratelimitv3.NewRateLimitServiceClient(conn)
+	client := rateLimitClient(t, i.GRPC)
 	one := &ratelimitv3.RateLimitRequest{Domain: "shop", Descriptors: []*commonv3.RateLimitDescriptor{
 		{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "client", Value: "a"}}},
 		{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "client", Value: "b"}, {Key: "path", Value: "/a/b"}}},
