@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule/domain"
@@ -23,6 +25,11 @@ func ParseEnvoy(files []EnvoyFile, merge bool) ([]guard.Domain, error) {
 	for _, f := range files {
 		set.add(f)
 	}
+	return set.result()
+}
+
+// result returns the domains, or the faults of all files.
+func (set *envoySet) result() ([]guard.Domain, error) {
 	for _, d := range set.domains {
 		d.check()
 	}
@@ -68,10 +75,9 @@ type envoyPart struct {
 func (set *envoySet) add(f EnvoyFile) {
 	src, bad := newSource(f.Name, f.Text)
 	if bad == nil {
-		r := &reader{source: src, environment: func(string) (string, bool) { return "", false }, nullable: true}
-		if r.root, bad = src.tree(); bad == nil {
-			set.files = append(set.files, envoyFile{reader: r})
-			set.read(r)
+		var root *yaml.Node
+		if root, bad = src.tree(); bad == nil {
+			set.addRoot(src, root)
 			return
 		}
 		if bad.Problem == problemEmpty {
@@ -79,6 +85,12 @@ func (set *envoySet) add(f EnvoyFile) {
 		}
 	}
 	set.files = append(set.files, envoyFile{fault: bad})
+}
+
+func (set *envoySet) addRoot(src *source, root *yaml.Node) {
+	r := &reader{source: src, environment: func(string) (string, bool) { return "", false }, nullable: true, root: root}
+	set.files = append(set.files, envoyFile{reader: r})
+	set.read(r)
 }
 
 const envoyBegin = "begin with domain: NAME"

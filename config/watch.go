@@ -2,7 +2,6 @@ package config
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,16 +10,9 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-const (
-	// quiet is how long the folders must be without events before the files are read. Editors
-	// write, rename and remove files, and the states in between are not valid configurations.
-	quiet = 200 * time.Millisecond
-	// mostQuiet bounds the wait for quiet in a folder with continuous events.
-	mostQuiet = 2 * time.Second
-	// lookEvery is the interval of checks without an event. Some file systems send no events, and
-	// a removed folder sends no further events.
-	lookEvery = 5 * time.Second
-)
+// lookEvery is the interval of checks without an event. Some file systems send no events, and a
+// removed folder sends no further events.
+const lookEvery = 5 * time.Second
 
 // Files lists the files that the configuration names and that a reload reads again, without
 // the access log and the certificates.
@@ -89,39 +81,8 @@ func (w *watch) run(ctx context.Context, files []string, since stamps, changed f
 		}
 	}
 	look() // The first look finds changes since the last read.
-	return wait(ctx, w.events.Events, w.events.Errors, w.every, look)
-}
-
-// wait calls look until ctx ends: after each series of events, once quiet has passed, and also at
-// each interval of every.
-func wait(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error, every time.Duration, look func()) error {
-	unasked := time.NewTicker(every)
-	defer unasked.Stop()
-	calm := time.NewTimer(mostQuiet)
-	calm.Stop()
-	defer calm.Stop()
-	var first time.Time // The time of the first event since the last look, or zero.
-	for {
-		var open bool
-		select {
-		case <-ctx.Done():
-			return nil
-		case _, open = <-events:
-		case _, open = <-faults: // Usually an event queue has overflowed: some lost events may concern watched files.
-		case <-calm.C:
-			first = time.Time{}
-			look()
-			continue
-		case <-unasked.C:
-			look()
-			continue
-		}
-		if !open {
-			return errors.New("config: the system has stopped sending file events: send SIGHUP after a change")
-		}
-		if first.IsZero() {
-			first = time.Now()
-		}
-		calm.Reset(max(0, min(quiet, mostQuiet-time.Since(first))))
+	if err := readfile.AfterEvents(ctx, w.events.Events, w.events.Errors, w.every, look); err != nil {
+		return fmt.Errorf("config: %w: send SIGHUP after a change", err)
 	}
+	return nil
 }
