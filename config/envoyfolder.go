@@ -19,10 +19,19 @@ const maxEnvoyFiles = 10_000
 // folder at path and below it. It skips names that begin with a dot, and folders that are links.
 // All files together have at most 8 MiB. The error is that of ParseEnvoy, if the files are readable.
 func LoadEnvoy(path string, merge bool) ([]guard.Domain, error) {
-	paths, err := envoyPaths(path)
+	paths, err := EnvoyPaths(path, false)
 	if err != nil {
 		return nil, adviseRead(err)
 	}
+	files, err := ReadEnvoy(paths)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEnvoy(files, merge)
+}
+
+// ReadEnvoy reads files for ParseEnvoy. All files together have at most 8 MiB.
+func ReadEnvoy(paths []string) ([]EnvoyFile, error) {
 	files := make([]EnvoyFile, len(paths))
 	total := 0
 	for i, path := range paths {
@@ -38,21 +47,24 @@ func LoadEnvoy(path string, merge bool) ([]guard.Domain, error) {
 		}
 		files[i] = EnvoyFile{path, text}
 	}
-	return ParseEnvoy(files, merge)
+	return files, nil
 }
 
-// envoyPaths returns the paths of the files, in order.
-func envoyPaths(path string) ([]string, error) {
+// EnvoyPaths returns the paths of the files in the folder at path and below it, in order: at most
+// 10,000. Names that begin with a dot are skipped unless dots is set, and folders that are links always.
+// If path is a file, it is the only one. No file is an error.
+func EnvoyPaths(path string, dots bool) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return []string{path}, err
 	}
 	var paths []string
-	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+	top := path + string(filepath.Separator) // The separator follows a link.
+	err = filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case name != path && strings.HasPrefix(entry.Name(), "."):
+		case !dots && name != top && strings.HasPrefix(entry.Name(), "."):
 			if entry.IsDir() {
 				return fs.SkipDir
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -41,8 +42,15 @@ const (
 	exitUsage  = 2 // The usage or the configuration is wrong.
 )
 
+// envoyName is the name of the program whose place headgate server --envoy-env takes.
+const envoyName = "ratelimit"
+
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	args := os.Args[1:]
+	if len(args) == 0 && filepath.Base(os.Args[0]) == envoyName {
+		args = []string{"server", "--envoy-env"}
+	}
+	os.Exit(run(args, os.Stdout, os.Stderr))
 }
 
 // errorWriter is standard error. Its own type distinguishes it from standard output in the

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/envoyenv"
 )
 
 type proxyCommand struct {
@@ -30,7 +31,14 @@ type serving struct {
 	configFlag
 
 	load   func() (*config.Config, error) // Reads the configuration for the start.
+	reload func() (*config.Config, error) // Reads it again; nil reads the file.
 	server bool                           // The command is server.
+
+	// The rest is of headgate server.
+	domains            app.DomainSource
+	outlets            *app.Outlets
+	healthyWithDomains bool
+	notes              []envoyenv.Note
 }
 
 func (s serving) run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
@@ -50,8 +58,10 @@ func (s serving) run(ctx context.Context, stdout io.Writer, stderr errorWriter, 
 	for _, warning := range misspelled(k) {
 		log.Warn("unknown environment variable", "warning", warning)
 	}
+	logNotes(log, s.notes)
 	return app.Run(ctx, app.Options{
-		Config: c, Server: s.server, Load: s.reloader(), Path: s.path(), Hangup: hangup, AccessOutput: stdout,
+		Config: c, Server: s.server, Domains: s.domains, Outlets: s.outlets, HealthyWithDomains: s.healthyWithDomains,
+		Load: s.reloader(), Path: s.path(), Hangup: hangup, AccessOutput: stdout,
 		Log: log, Level: level, Version: version, Commit: commit,
 	})
 }
@@ -69,6 +79,9 @@ func (p proxyCommand) loadProxy() (*config.Config, error) {
 // reloader returns a function that reads the configuration again. It returns nil for standard
 // input, which can be read only once.
 func (s serving) reloader() func() (*config.Config, error) {
+	if s.reload != nil {
+		return s.reload
+	}
 	if s.Config == standardInput {
 		return nil
 	}

@@ -8,10 +8,15 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/source/folder"
 )
 
 type serverCommand struct {
 	configFlag
+	mergeFlag
+
+	EnvoyConfig string `help:"Also serve a folder of envoyproxy/ratelimit files, and follow it." placeholder:"DIR" env:"HEADGATE_ENVOY_CONFIG"`
+	EnvoyEnv    bool   `help:"Read the variables of envoyproxy/ratelimit in place of a configuration."`
 }
 
 // Help is the text of headgate server --help.
@@ -20,12 +25,28 @@ func (serverCommand) Help() string {
 		"listeners are on loopback unless the configuration says otherwise. The gRPC listener has the health service " +
 		"(names ratelimit and \"\"), and the HTTP listener has GET /healthcheck. The name ratelimit and /healthcheck are " +
 		"unhealthy until the store was reached once. SIGHUP reloads the configuration. SIGTERM turns the health to not " +
-		"serving, and drains within shutdown_timeout."
+		"serving, and drains within shutdown_timeout. With --envoy-env, or under the name ratelimit and without arguments, the " +
+		"command takes the place of envoyproxy/ratelimit: it reads its environment variables, and listens on its ports."
 }
 
 // Run serves until it receives a signal, and then drains. SIGHUP reloads the configuration.
 func (s serverCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
-	return serving{configFlag: s.configFlag, load: s.loadServer, server: true}.run(ctx, stdout, stderr, k)
+	if s.EnvoyEnv {
+		own, err := envoyServing()
+		if err != nil {
+			return err
+		}
+		return own.run(ctx, stdout, stderr, k)
+	}
+	own := serving{configFlag: s.configFlag, load: s.loadServer, server: true}
+	if s.EnvoyConfig != "" {
+		source, err := folder.New(folder.Config{Root: s.EnvoyConfig, IgnoreDotFiles: true, Merge: s.Merge})
+		if err != nil {
+			return configError{err}
+		}
+		own.domains = source
+	}
+	return own.run(ctx, stdout, stderr, k)
 }
 
 // loadServer reads a configuration that must have the section server.

@@ -52,7 +52,7 @@ func limitOf(name string, count int64) []guard.Domain {
 // TestSourceOfDomains tells the life of an instance whose domains come from a source.
 func TestSourceOfDomains(t *testing.T) {
 	read := func() (*config.Config, error) {
-		return config.Parse("f", []byte("version: 1\nrules: []\nmax_memory: 16MiB\nserver: {grpc: '127.0.0.1:0', http: off}\nadmin: {listen: off}\n"))
+		return config.Parse("f", []byte("version: 1\nrules: []\nmax_memory: 16MiB\nserver: {grpc: '127.0.0.1:0', http: off}\nadmin: {listen: off, health: off}\n"))
 	}
 	c, err := read()
 	if err != nil {

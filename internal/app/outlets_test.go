@@ -24,7 +24,7 @@ func TestOutlets(t *testing.T) {
 	c, err := config.Parse("f", []byte(`version: 1
 max_memory: 16MiB
 server: {grpc: "127.0.0.1:0", http: off}
-admin: {listen: off}
+admin: {listen: off, health: off}
 domains: {d: {descriptors: [{key: k, limits: 3/1h}]}}
 `))
 	if err != nil {
