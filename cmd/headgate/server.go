@@ -15,7 +15,7 @@ type serverCommand struct {
 	configFlag
 	mergeFlag
 
-	EnvoyConfig string `help:"Also serve a folder of envoyproxy/ratelimit files, and follow it." placeholder:"DIR" env:"HEADGATE_ENVOY_CONFIG"`
+	EnvoyConfig string `help:"Also serve and follow a folder of envoyproxy/ratelimit files." placeholder:"DIR" env:"HEADGATE_ENVOY_CONFIG"`
 	EnvoyEnv    bool   `help:"Read the variables of envoyproxy/ratelimit in place of a configuration."`
 }
 
