@@ -59,8 +59,19 @@ func (r *Result) KeyHash() uint64 {
 }
 
 // AppendRawKey appends the key as its rule made it, without the namespace. For fair share, the
-// key is the client's name. rule.KeyNames reads it. Valid until the next Decide of the answer.
+// key is the client's name. rule.KeyNames reads it, and domain.AppendKeyName the key of a tree. Valid until the next Decide of the answer.
 func (r *Result) AppendRawKey(dst []byte) []byte { return append(dst, r.ownKey()...) }
+
+// AppendRawKeyStart is AppendRawKey for at most the first most bytes. Clients choose the length of
+// keys of trees: see InTree.
+func (r *Result) AppendRawKeyStart(dst []byte, most int) []byte {
+	key := r.ownKey()
+	return append(dst, key[:min(len(key), most)]...)
+}
+
+// InTree reports whether the limit belongs to the tree of a domain, or was sent with a descriptor.
+// Package rule/domain then reads the key.
+func (r *Result) InTree() bool { return r.from != nil && r.from.number < 0 }
 
 // ownKey is the key without the namespace.
 func (r *Result) ownKey() string {
@@ -78,6 +89,8 @@ func (r *Result) AppendKey(dst []byte, names *rule.KeyNames) []byte {
 		return dst
 	case r.Stage == FairShareName:
 		return names.AppendClient(dst, r.Rule.Key[0], r.key)
+	case r.InTree():
+		return domain.AppendKeyName(dst, names, r.ownKey())
 	default:
 		return names.AppendKey(dst, r.ownKey())
 	}

@@ -50,8 +50,11 @@ func ParseDecisions(word string) (Decisions, bool) {
 const (
 	defaultPerSecond = 10
 	// queueOfAll is the queue length for All: about one second of decisions while the
-	// reader of the log pauses. The queue takes about 7 MiB.
+	// reader of the log pauses. The queue takes about 8 MiB, and the texts of its lines at most
+	// mostTexts.
 	queueOfAll = 1 << 16
+	// mostTexts bounds the texts of queued lines, in bytes: clients choose their lengths.
+	mostTexts = 16 << 20
 )
 
 // line is the log record of one rule's decision. The strings belong to the configuration.
@@ -61,6 +64,15 @@ type line struct {
 	shared       bool
 	key          string
 	decision     lineDecision
+	descriptor   *lineDescriptor // nil without a domain
+}
+
+// texts returns the number of bytes that clients may have chosen.
+func (l *line) texts() int64 {
+	if l.descriptor == nil {
+		return int64(len(l.key))
+	}
+	return int64(len(l.key) + len(l.descriptor.domain) + len(l.descriptor.entries))
 }
 
 // lineDecision is a headgate.Decision without its receipt.
@@ -87,6 +99,7 @@ type lines struct {
 	second     atomic.Int64
 	offered    atomic.Uint64 // in this second
 	suppressed atomic.Uint64 // since the last line
+	texts      atomic.Int64  // bytes of the texts of queued lines
 
 	queue   chan line
 	writing atomic.Bool // a goroutine is writing or starting to write
@@ -112,22 +125,48 @@ func startLines(c Config, names *rule.KeyNames) *lines {
 	}
 }
 
-// offer queues a line if it is wanted and the queue has capacity. A nil *lines logs
-// nothing.
-func (l *lines) offer(r *guard.Result) {
-	if l == nil || l.closed.Load() || l.which == Sampled && (r.Decision.Verdict != headgate.Deny || !l.admit()) {
+// offer queues a line if it is wanted and the queue has capacity. refused says that the decision
+// refuses a request. A nil *lines logs nothing.
+func (l *lines) offer(r *guard.Result, refused bool, d descriptor) {
+	if l == nil || l.closed.Load() || l.which == Sampled && (!refused || !l.admit()) {
 		return
 	}
+	if len(l.queue) == cap(l.queue) { // A line costs hashes, also when it is dropped.
+		l.suppressed.Add(1)
+		return
+	}
+	l.add(l.describe(r, d))
+}
+
+// describe makes the line of a decision.
+func (l *lines) describe(r *guard.Result, about descriptor) line {
 	d := &r.Decision
+	entry := line{
+		rule: r.Rule.Name, policy: r.Policy, mode: r.Rule.Mode, shared: r.Shared,
+		decision:   lineDecision{d.Verdict, d.Reason, d.Limit, d.Remaining, d.RetryAfter, d.At},
+		descriptor: l.describeDescriptor(about),
+	}
+	if !r.InTree() {
+		entry.key = l.keyOf(r)
+	}
+	return entry
+}
+
+// add queues a line.
+func (l *lines) add(entry line) {
+	size := entry.texts()
+	if l.texts.Add(size) > mostTexts {
+		l.texts.Add(-size)
+		l.suppressed.Add(1)
+		return
+	}
 	select {
-	case l.queue <- line{
-		rule: r.Rule.Name, policy: r.Policy, mode: r.Rule.Mode, shared: r.Shared, key: l.keyOf(r),
-		decision: lineDecision{d.Verdict, d.Reason, d.Limit, d.Remaining, d.RetryAfter, d.At},
-	}:
+	case l.queue <- entry:
 		if l.writing.CompareAndSwap(false, true) {
 			go l.write()
 		}
 	default:
+		l.texts.Add(-size)
 		l.suppressed.Add(1)
 	}
 }
@@ -174,6 +213,7 @@ func (l *lines) drain() {
 	for {
 		select {
 		case entry := <-l.queue:
+			l.texts.Add(-entry.texts())
 			l.print(&entry)
 		default:
 			return
@@ -183,7 +223,7 @@ func (l *lines) drain() {
 
 func (l *lines) print(entry *line) {
 	d := &entry.decision
-	attrs := make([]slog.Attr, 0, 12)
+	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(attrs,
 		slog.String("rule", entry.rule),
 		slog.String("policy", entry.policy),
@@ -202,6 +242,7 @@ func (l *lines) print(entry *line) {
 	if entry.shared {
 		attrs = append(attrs, slog.Bool("shared_key", true))
 	}
+	attrs = entry.descriptor.append(attrs)
 	if n := l.suppressed.Swap(0); n > 0 {
 		attrs = append(attrs, slog.Uint64("suppressed", n))
 	}

@@ -184,7 +184,7 @@ func (v *view) stage(name string) *stage {
 // Observe implements guard.Observer. Each rule that matched counts once, by its
 // strictest limit. Fair share counts once too. A decision for a caller that has left
 // counts only as abandoned, because it says nothing about the rules or the store.
-func (v *view) Observe(_ *headgate.Request, a *guard.Answer) {
+func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 	switch {
 	case len(a.Results) == 0:
 		v.report.unmatched.Add(1)
@@ -193,19 +193,32 @@ func (v *view) Observe(_ *headgate.Request, a *guard.Answer) {
 		v.report.abandoned.Add(1)
 		return
 	}
-	for i := 0; i < len(a.Results); {
-		last := &a.Results[i]
-		for i++; i < len(a.Results) && a.Results[i].Rule == last.Rule; i++ {
-			if stricter(&a.Results[i].Decision, &last.Decision) {
-				last = &a.Results[i]
-			}
-		}
+	about := descriptorOf(req, a)
+	for results := a.Results; len(results) > 0; {
+		var last *guard.Result
+		last, results = strictest(results)
 		v.count(last)
-		v.report.lines.offer(last)
-		if last.Decision.Verdict == headgate.Deny {
+		verdict := last.Decision.Verdict
+		// A decision server answers at once: it refuses a request that would have to wait.
+		refused := verdict == headgate.Deny || verdict == headgate.Wait && about.req != nil
+		v.report.lines.offer(last, refused, about)
+		if refused {
 			v.report.top.refused(last)
 		}
 	}
+}
+
+// strictest returns the strictest of the first results that have one rule, and the results of other
+// rules.
+func strictest(results []guard.Result) (last *guard.Result, others []guard.Result) {
+	last = &results[0]
+	n := 1
+	for ; n < len(results) && results[n].Rule == last.Rule; n++ {
+		if stricter(&results[n].Decision, &last.Decision) {
+			last = &results[n]
+		}
+	}
+	return last, results[n:]
 }
 
 // KeyNames returns the formatter of keys that this Report uses, or nil for KeysOff.

@@ -9,14 +9,18 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/rule/domain"
 )
 
 // These limits bound the memory for refused keys: topShards x topPlaces keys in each of
-// two periods, with about 150 bytes each.
+// two periods, with about 150 bytes each, and at most topKeyBytes more.
 const (
 	topShards = 16
 	topPlaces = 64
 	topPeriod = 5 * time.Minute
+	// topKeyBytes bounds the part of a key that a place keeps. A descriptor with many entries has a
+	// longer key, and its name then ends with "...".
+	topKeyBytes = 1024
 )
 
 // top counts refusals by key in bounded memory, with the Space-Saving algorithm
@@ -54,6 +58,7 @@ type topCounts struct {
 type topPlace struct {
 	rule string
 	fair bool // key is a client of fair share
+	tree bool // key is the key of a descriptor in a domain's tree
 	part rule.Part
 	key  []byte // reused when another key takes the place
 	// excess is the largest possible error of the key's count.
@@ -71,7 +76,7 @@ func newTop(clock func() time.Time) *top {
 // refused counts a refusal. A nil *top counts nothing. A stage without keys counts
 // nothing.
 func (t *top) refused(r *guard.Result) {
-	if t == nil || len(r.Rule.Key) == 0 {
+	if t == nil || len(r.Rule.Key) == 0 && !r.InTree() {
 		return
 	}
 	hash := r.KeyHash()
@@ -125,8 +130,8 @@ func (c *topCounts) add(hash uint64, r *guard.Result) {
 	p.excess = c.counts[least]
 	c.hashes[least] = hash
 	c.counts[least]++
-	p.rule, p.key = r.Rule.Name, r.AppendRawKey(p.key[:0])
-	p.fair = r.Stage == guard.FairShareName
+	p.rule, p.key = r.Rule.Name, r.AppendRawKeyStart(p.key[:0], topKeyBytes)
+	p.fair, p.tree = r.Stage == guard.FairShareName, r.InTree()
 	if p.fair {
 		p.part = r.Rule.Key[0]
 	}
@@ -134,7 +139,8 @@ func (c *topCounts) add(hash uint64, r *guard.Result) {
 
 // TopKey is a key with many refusals.
 type TopKey struct {
-	// Rule is the rule's name. Key has the parts of the key, in the form of log.keys.
+	// Rule is the name of the rule, or of the limit in a domain's tree. Key has the parts of the
+	// key, in the form of log.keys.
 	Rule string `json:"rule"`
 	Key  string `json:"key"`
 	// Refusals is the number of refusals, including refusals in shadow mode. Refusals is at most
@@ -238,9 +244,12 @@ func (c *topCounts) of(hash uint64) (count, excess uint64) {
 
 func (e *topEntry) named(names *rule.KeyNames) TopKey {
 	k := TopKey{Rule: e.rule, Refusals: e.count, Error: e.excess}
-	if e.fair {
+	switch {
+	case e.fair:
 		k.Key = string(names.AppendClient(nil, e.part, string(e.key)))
-	} else {
+	case e.tree:
+		k.Key = string(domain.AppendKeyName(nil, names, string(e.key)))
+	default:
 		k.Key = string(names.AppendKey(nil, string(e.key)))
 	}
 	return k

@@ -179,6 +179,9 @@ func (d *decisionServer) rateLimitOptions(c *config.Config) rls.Options {
 		ShadowMode: r.Mode == guard.Shadow, QuotaMode: r.QuotaMode, StopIncrement: r.StopIncrement, Metadata: r.DynamicMetadata,
 		NearRatio: float32(r.NearLimit) / 100,
 	}
+	if d.instance.rules != nil {
+		o.Report = d.instance.rules.report
+	}
 	if r.ResponseHeaders {
 		o.Headers = rls.Headers{Limit: r.LimitHeader, Remaining: r.RemainingHeader, Reset: r.ResetHeader}
 	}

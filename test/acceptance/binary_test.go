@@ -77,7 +77,14 @@ type logLine struct {
 	RetryAfter string `json:"retry_after"`
 	At         int64  `json:"at"`
 	Suppressed int    `json:"suppressed"`
-	text       string
+
+	// Of headgate server.
+	Domain      string `json:"domain"`
+	Descriptors string `json:"descriptors"`
+	Hits        int64  `json:"hits"`
+	Code        string `json:"code"`
+
+	text string
 }
 
 // adminAnywhere is the end of a configuration, with admin addresses on free ports.

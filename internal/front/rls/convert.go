@@ -190,14 +190,10 @@ func unitOf(per time.Duration) ratelimitv3.RateLimitResponse_RateLimit_Unit {
 	}
 }
 
-// response makes the answer of a call.
-func (s *Service) response(c *call, req *ratelimitv3.RateLimitRequest, o *Options) *ratelimitv3.RateLimitResponse {
-	c.statuses = c.statuses[:0]
-	for i := range c.requests {
-		c.statuses = append(c.statuses, statusOf(&c.answers[i], o))
-	}
+// response makes the answer of a call. over says that the call is over its limits.
+func (s *Service) response(c *call, req *ratelimitv3.RateLimitRequest, over bool, o *Options) *ratelimitv3.RateLimitResponse {
 	response := &ratelimitv3.RateLimitResponse{OverallCode: ratelimitv3.RateLimitResponse_OK}
-	switch over := overall(c.statuses); {
+	switch {
 	case over && o.ShadowMode:
 		s.shadowed.Add(1)
 	case over:

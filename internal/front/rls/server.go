@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/rpc"
+	"github.com/headgate/headgate/report"
 )
 
 // Options are the settings of a Service that a reload can change.
@@ -36,6 +37,8 @@ type Options struct {
 	Time func(time.Duration)
 	// Metadata answers with dynamic metadata.
 	Metadata bool
+	// Report logs the decisions of trees; nil logs none. The guard reports those of rules.
+	Report *report.Report
 }
 
 // DefaultNearRatio is the usual part of a limit above which hits count as near it.
@@ -141,10 +144,13 @@ func (s *Service) ShouldRateLimit(ctx context.Context, req *ratelimitv3.RateLimi
 	s.guard.DecideDescriptors(ctx, c.requests, c.answers, o.StopIncrement)
 	if err := c.fault(); err != nil {
 		s.count(err)
+		c.reportFault(o.Report, status.Code(err))
 		return nil, err
 	}
 	s.observe(c, o)
-	return s.response(c, req, o), nil
+	over := c.judge(o)
+	c.report(o.Report)
+	return s.response(c, req, over, o), nil
 }
 
 // observe counts the decisions of a call.

@@ -51,6 +51,15 @@ func statusOf(a *guard.Answer, o *Options) descriptorStatus {
 	return s
 }
 
+// judge makes the statuses of a call, and reports whether the call is over its limits.
+func (c *call) judge(o *Options) (over bool) {
+	c.statuses = c.statuses[:0]
+	for i := range c.requests {
+		c.statuses = append(c.statuses, statusOf(&c.answers[i], o))
+	}
+	return overall(c.statuses)
+}
+
 // closest gives the result that is shown: that of the verdict, or else the closest limit in shadow.
 func closest(a *guard.Answer) *guard.Result {
 	if r := a.Closest(); r != nil {

@@ -1,6 +1,8 @@
 package rls_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -23,7 +25,22 @@ type subject struct {
 
 	t     *testing.T
 	now   headgate.Instant
-	store *memory.Store
+	store *away
+}
+
+// away is a store that fails on command.
+type away struct {
+	*memory.Store
+
+	down bool
+}
+
+// Apply implements headgate.Store.
+func (s *away) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	if s.down {
+		return errors.New("away")
+	}
+	return s.Store.Apply(ctx, ops, decisions)
 }
 
 // serve makes a service of the trees and the rules.
@@ -34,7 +51,8 @@ func serve(t *testing.T, o rls.Options, c guard.Config) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.store, c.Store = store, store
+	s.store = &away{Store: store}
+	c.Store = s.store
 	g, err := guard.New(c)
 	if err != nil {
 		t.Fatal(err)

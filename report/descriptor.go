@@ -1,0 +1,106 @@
+package report
+
+import (
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// The codes of a descriptor that rules decide, as Envoy's rate limit service has them.
+const (
+	codeOK        = "OK"
+	codeOverLimit = "OVER_LIMIT"
+)
+
+const (
+	// mostEntries bounds the text of the entries in a line, in bytes, without the number of further
+	// entries.
+	mostEntries = 2048
+	// mostDomain bounds the domain in a line. Rules may decide domains that only clients know.
+	mostDomain = 128
+)
+
+// ObserveDescriptor logs the decision of a domain's tree on one descriptor, and counts a refusal for
+// TopKeys. The guard reports decisions of rules by itself. code is the code of the descriptor in the
+// answer, or of the error that answers the whole request. A descriptor without a limit is not logged.
+//
+// A line has the domain, the entries in the form of log.keys, the hits and the code, beside the
+// fields of a rule's line. A line has at most about 2 KiB of text that the client chose.
+// ObserveDescriptor allocates nothing for a decision that is not logged.
+func (r *Report) ObserveDescriptor(req *headgate.Request, a *guard.Answer, code string) {
+	switch {
+	case !a.InTree() || len(a.Results) == 0:
+		return
+	case a.StoreError != nil && errors.Is(a.StoreError, guard.ErrCallerGone):
+		r.abandoned.Add(1)
+		return
+	}
+	last, _ := strictest(a.Results)
+	refused := last.Decision.Verdict == headgate.Deny
+	r.lines.offer(last, refused, descriptor{req, code})
+	if refused && !(last.Fallback && last.Rule.Fallback == guard.FallbackError) {
+		r.top.refused(last)
+	}
+}
+
+// descriptor is what a line says about a request to a decision server. req is nil for a request to
+// another front.
+type descriptor struct {
+	req  *headgate.Request
+	code string
+}
+
+// descriptorOf describes a request that rules decided.
+func descriptorOf(req *headgate.Request, a *guard.Answer) descriptor {
+	if req == nil || req.Domain == "" {
+		return descriptor{}
+	}
+	if a.Verdict == headgate.Allow {
+		return descriptor{req, codeOK}
+	}
+	return descriptor{req, codeOverLimit}
+}
+
+// lineDescriptor is the part of a line about a request to a decision server.
+type lineDescriptor struct {
+	domain, entries, code string
+	hits                  int64
+}
+
+// describeDescriptor returns nil without a domain. It copies the texts of the request.
+func (l *lines) describeDescriptor(d descriptor) *lineDescriptor {
+	if d.req == nil {
+		return nil
+	}
+	described := &lineDescriptor{domain: shortDomain(d.req.Domain), code: d.code, hits: d.req.Cost}
+	if d.req.Kind == headgate.Refund {
+		described.hits = -described.hits
+	}
+	if l.names != nil {
+		described.entries = string(l.names.AppendEntries(nil, d.req.Descriptors, mostEntries))
+	}
+	return described
+}
+
+func shortDomain(name string) string {
+	if len(name) <= mostDomain {
+		return strings.Clone(name) // The line outlives the request.
+	}
+	return name[:mostDomain] + "...(" + strconv.Itoa(len(name)) + " bytes)"
+}
+
+// append appends the fields of a line. A nil *lineDescriptor has none.
+func (d *lineDescriptor) append(attrs []slog.Attr) []slog.Attr {
+	if d == nil {
+		return attrs
+	}
+	attrs = append(attrs, slog.String("domain", d.domain))
+	if d.entries != "" {
+		attrs = append(attrs, slog.String("descriptors", d.entries))
+	}
+	return append(attrs, slog.Int64("hits", d.hits), slog.String("code", d.code))
+}
