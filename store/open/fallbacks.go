@@ -1,6 +1,7 @@
 package open
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/config"
@@ -17,16 +18,14 @@ func (s *Opened) nameFallbacks(c *config.Config) {
 // not answer.
 func (s *Opened) fallbackNames() string { return *s.fallbacks.Load() }
 
-// fallbackNames gives the fallbacks of the rules, each once, as "deny,allow"; "none" without
-// rules.
+// fallbackNames gives the fallbacks of the rules and the domains, each once, as "deny,allow,error";
+// "none" without rules and domains.
 func fallbackNames(c *config.Config) string {
 	var used []string
-	for _, f := range guard.Fallbacks() {
-		for i := range c.Rules {
-			if c.Rules[i].Fallback == f {
-				used = append(used, f.String())
-				break
-			}
+	for _, f := range append(guard.Fallbacks(), guard.FallbackError) {
+		if slices.ContainsFunc(c.Rules, func(r guard.Rule) bool { return r.Fallback == f }) ||
+			slices.ContainsFunc(c.Domains, func(d guard.Domain) bool { return d.Fallback == f }) {
+			used = append(used, f.String())
 		}
 	}
 	if len(used) == 0 {

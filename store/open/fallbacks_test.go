@@ -32,4 +32,22 @@ func TestWarningNamesFallbacks(t *testing.T) {
 	if got := fallbackNames(parsed(t, "version: 1\nrules: []\n")); got != "none" {
 		t.Errorf("got %q without rules, want none", got)
 	}
+	for fallbacks, want := range map[string]string{"": "error", "fallback: allow, ": "allow,error", "fallback: error, ": "error"} {
+		c := parsed(t, "version: 1\ndomains:\n  a: {"+fallbacks+"descriptors: [{key: k, limits: 1/s}]}\n  b: {descriptors: [{key: k, limits: 1/s}]}\n")
+		if got := fallbackNames(c); got != want {
+			t.Errorf("domains with %q: got %q, want %q", fallbacks, got, want)
+		}
+	}
+}
+
+// TestWarningNamesFallbacksOfDomains: the line names the fallback of a domain beside those of rules.
+func TestWarningNamesFallbacksOfDomains(t *testing.T) {
+	var logged safeBuffer
+	_, g := opened(t, parsed(t, "version: 1\nstore: redis://127.0.0.1:1\nbreaker: {failures: 1, probe: 1m, max_probe: 1m}\nstore_timeout: 5s\n"+
+		"rules: [{name: a, match: {path: /a}, key: [all], limits: [1/d], fallback: allow}]\n"+
+		"domains: {shop: {descriptors: [{key: k, limits: 1/d}]}}\n"), Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	until(t, func() bool { decide(t, g, "/a"); return strings.Contains(logged.String(), "does not answer") })
+	if got := logged.String(); !strings.Contains(got, "fallbacks=allow,error") {
+		t.Errorf("the log says %s", got)
+	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // redisConfig gives the configuration for package redis. fallbacks names the fallbacks of the
-// rules.
+// rules and the domains.
 func redisConfig(s *config.SharedStore, o Options, fallbacks func() string) (redis.Config, error) {
 	c := redis.Config{
 		Client:  rueidis.ClientOption{InitAddress: s.Addresses, SelectDB: s.Database, Username: s.User},
