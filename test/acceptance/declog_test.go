@@ -127,3 +127,49 @@ domains: {shop: {descriptors: [{key: client, limits: 1/1h}]}}
 		}
 	}
 }
+
+// TestOutageNamesFallbacksOfDomains: the line about an unreachable store names the fallback of the domain.
+func TestOutageNamesFallbacksOfDomains(t *testing.T) {
+	t.Parallel()
+	i := launchServer(t, file(t, `version: 1
+store: redis://127.0.0.1:1
+breaker: {failures: 1}
+server: {grpc: off, http: "127.0.0.1:0"}
+domains: {shop: {descriptors: [{key: client, limits: 1/1h}]}}
+`+adminAnywhere))
+	if got := askJSON(t, i, "shop", "client", "a", 1); got != http.StatusServiceUnavailable {
+		t.Errorf("status %d, want 503", got)
+	}
+	eventually(t, "the line of the outage", func() bool {
+		askJSON(t, i, "shop", "client", "a", 1)
+		return strings.Contains(i.text(), `"fallbacks":"error"`)
+	})
+}
+
+// TestPagesCannotUseUpLimits: a web page in a browser gets 403 from /json, and nothing is counted.
+func TestPagesCannotUseUpLimits(t *testing.T) {
+	t.Parallel()
+	i := launchServer(t, file(t, `version: 1
+server: {grpc: off, http: "127.0.0.1:0"}
+domains: {shop: {descriptors: [{key: client, limits: 1/1h}]}}
+`+adminAnywhere))
+	const body = `{"domain": "shop", "descriptors": [{"entries": [{"key": "client", "value": "a"}]}]}`
+	for _, lines := range [][]string{{"Origin", "http://" + i.HTTP}, {"Sec-Fetch-Site", "cross-site"}} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+i.HTTP+"/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(lines[0], lines[1])
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusForbidden {
+			t.Errorf("%v: status %d, want 403", lines, answer.StatusCode)
+		}
+	}
+	if got := askJSON(t, i, "shop", "client", "a", 1); got != http.StatusOK {
+		t.Errorf("a program gets %d, want 200", got)
+	}
+}

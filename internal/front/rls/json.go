@@ -14,11 +14,17 @@ const MaxMessage = 4 << 20
 
 // ServeHTTP serves POST /json: the request and the answer are those of gRPC in the JSON form of
 // Protocol Buffers. The status is 200 for OK, 429 over a limit, 400 for an invalid request, 413 for
-// one above MaxMessage, and 503 when the request could not be decided.
+// one above MaxMessage, and 503 when the request could not be decided. A request of a web page has
+// the status 403: any page that the operator opens could use up limits on loopback.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "send the request with POST", http.StatusMethodNotAllowed)
+		return
+	}
+	if ofWebPage(r.Header) {
+		http.Error(w, "web pages may not send requests here: send the request from a program, without Origin and Sec-Fetch-Site",
+			http.StatusForbidden)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
@@ -38,6 +44,11 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = w.Write(answer) // The client has gone if this fails.
 }
+
+// ofWebPage reports whether a browser sent a request on behalf of a web page. The listener serves no
+// page. A page of the same origin therefore got there by DNS rebinding, which a comparison of Origin
+// and Host would let pass. Browsers send Origin with every POST, and Sec-Fetch-Site since 2023.
+func ofWebPage(h http.Header) bool { return len(h["Origin"]) > 0 || len(h["Sec-Fetch-Site"]) > 0 }
 
 // refuseBody answers a request whose body could not be read.
 func refuseBody(w http.ResponseWriter, err error) {
