@@ -94,6 +94,7 @@ func (i *Instance) logServing() {
 	}
 	terms = append(terms, "admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
 	o.Log.Info("serving", terms...)
+	i.warnUnserved(nil, o.Config)
 }
 
 func newInstance(o Options) *Instance {

@@ -53,7 +53,7 @@ func (i *Instance) reload() (*config.Config, error) {
 		return nil, err
 	}
 	i.base = base
-	i.config.Store(next)
+	i.warnUnserved(i.config.Swap(next), next)
 	for _, setting := range i.options.Config.NeedsRestart(next) {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
