@@ -160,6 +160,8 @@ type TLS struct {
 	ClientCA string
 	// ClientAuth says whether clients must have a certificate. Default ClientRequire with a ClientCA.
 	ClientAuth ClientAuth
+	// ClientName is a DNS name or an IP address that a client's certificate must have. "" means any.
+	ClientName string
 }
 
 // ClientAuth says whether clients must present a certificate.
@@ -203,6 +205,8 @@ const (
 type Log struct {
 	// Level is the lowest level that is logged. Default info.
 	Level slog.Level
+	// Format is the form of the log's lines. Default LogAuto.
+	Format LogFormat
 	// Decisions says which decisions are logged. Default LogSampled.
 	Decisions LogDecisions
 	// Keys says how logs and ctl top show keys. Default KeysHash.
@@ -215,6 +219,19 @@ type Log struct {
 	// the file again, so that it can be rotated.
 	AccessFile string
 }
+
+// LogFormat is the form of the log's lines.
+type LogFormat string
+
+// The values of log.format.
+const (
+	// LogAuto writes text to a terminal, and JSON elsewhere.
+	LogAuto LogFormat = "auto"
+	// LogJSON writes one JSON object on each line.
+	LogJSON LogFormat = "json"
+	// LogText writes fields like key=value.
+	LogText LogFormat = "text"
+)
 
 // AccessFormat is the format of the access log.
 type AccessFormat string
@@ -276,7 +293,7 @@ func defaults() *Config {
 		OnFull:          headgate.Deny,
 		ShutdownTimeout: 10 * time.Second,
 		Identity:        Identity{JWT: JWT{Leeway: 30 * time.Second}},
-		Log:             Log{Level: slog.LevelInfo, Decisions: LogSampled, Keys: KeysHash, Access: AccessOff},
+		Log:             Log{Level: slog.LevelInfo, Format: LogAuto, Decisions: LogSampled, Keys: KeysHash, Access: AccessOff},
 		Proxy: Proxy{
 			Listen:            ":8080",
 			ReadHeaderTimeout: 10 * time.Second,

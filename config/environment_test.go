@@ -28,7 +28,7 @@ paths: {ignore_case: false, ignore_trailing_slash: false, ignore_parameters: fal
 proxy:
   listen: ":1"
   upstream: "https://a"
-  tls: {cert: c, key: k, client_ca: a, client_auth: require}
+  tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}
   upstream_tls: {ca: a, cert: c, key: k, server_name: n}
   proxy_protocol: [192.0.2.1]
   read_header_timeout: 1s
@@ -76,11 +76,13 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_LOG_KEYS", "secret", nil},
 		{"HEADGATE_LOG_KEYS", "hash", func(c *Config) any { return string(c.Log.Keys) }},
 		{"HEADGATE_LOG_KEYS_SECRET_FILE", "other.key", nil}, // log.keys plain uses no secret.
+		{"HEADGATE_LOG_FORMAT", "text", func(c *Config) any { return string(c.Log.Format) }},
 		{"HEADGATE_LOG_ACCESS", "json", func(c *Config) any { return string(c.Log.Access) }},
 		{"HEADGATE_LOG_ACCESS_FILE", "other.log", func(c *Config) any { return c.Log.AccessFile }},
 		{"HEADGATE_PROXY_TLS_CERT", "other.crt", func(c *Config) any { return c.Proxy.TLS.Cert }},
 		{"HEADGATE_PROXY_TLS_KEY", "other.key", func(c *Config) any { return c.Proxy.TLS.Key }},
 		{"HEADGATE_PROXY_TLS_CLIENT_CA", "other.crt", func(c *Config) any { return c.Proxy.TLS.ClientCA }},
+		{"HEADGATE_PROXY_TLS_CLIENT_NAME", "other.example", func(c *Config) any { return c.Proxy.TLS.ClientName }},
 		{"HEADGATE_PROXY_TLS_CLIENT_AUTH", "request", func(c *Config) any { return string(c.Proxy.TLS.ClientAuth) }},
 		{"HEADGATE_PROXY_UPSTREAM_TLS_CA", "other.crt", func(c *Config) any { return c.Proxy.UpstreamTLS.CA }},
 		{"HEADGATE_PROXY_UPSTREAM_TLS_CERT", "other.crt", func(c *Config) any { return c.Proxy.UpstreamTLS.Cert }},

@@ -14,7 +14,7 @@ func (s *section) unusedByPrograms() []string {
 			settings = append(settings, s.fieldsOf(name, func(string) bool { return true })...)
 		case "log":
 			settings = append(settings, s.fieldsOf(name, func(field string) bool {
-				return slices.Contains([]string{"level", "access", "access_file"}, field)
+				return slices.Contains([]string{"level", "format", "access", "access_file"}, field)
 			})...)
 		}
 	}

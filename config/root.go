@@ -73,6 +73,10 @@ func (s *section) log(l *Log) {
 		{word: "warn", value: slog.LevelWarn},
 		{word: "error", value: slog.LevelError},
 	})
+	oneOf(log, log.declare("format", field.Restart, "Form of the log's lines; auto writes text to a terminal, and JSON elsewhere."),
+		&l.Format, []choice[LogFormat]{
+			{word: string(LogAuto), value: LogAuto}, {word: string(LogJSON), value: LogJSON}, {word: string(LogText), value: LogText},
+		})
 	oneOf(log, log.declare("decisions", field.Restart, "Which decisions are logged; sampled logs a bounded number a second, refusals "+
 		"first."), &l.Decisions, []choice[LogDecisions]{
 		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},

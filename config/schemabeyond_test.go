@@ -14,7 +14,8 @@ var beyondSchemaNames = map[string]string{
 		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much
 		server-http-body-too-long server-keepalive-too-short server-call-memory-too-small`,
 	"the server: addresses that must differ, and fields that need each other": `
-		server-client-auth-without-ca server-listeners-on-one-port server-listens-on-the-admin-port server-tls-without-key
+		server-client-auth-without-ca server-client-name-without-ca server-unhealthy-without-a-store
+		server-unhealthy-without-memcached server-listeners-on-one-port server-listens-on-the-admin-port server-tls-without-key
 		server-without-listener`,
 	"the throttle: fields that need or exclude each other, and names that the throttle uses": `
 		throttle-deadlines throttle-header-of-a-rule throttle-max-deadline-below-the-default throttle-missing-limit throttle-rule-of-this-name

@@ -13,6 +13,9 @@ import (
 type Server struct {
 	GRPC ServerGRPC
 	HTTP ServerHTTP
+	// UnhealthyWithoutStore makes the server unhealthy while no server of a store in Redis answers.
+	// Default false: it stays healthy after the store was reached once.
+	UnhealthyWithoutStore bool
 	// RateLimitService has the settings of Envoy's rate limit service.
 	RateLimitService RateLimitService
 }
@@ -97,8 +100,14 @@ func (s *section) server(c *Config) {
 	server := s.sub(s.declare("server", field.Taken, "Settings of headgate server."), serverExample)
 	server.grpcListener(&settings.GRPC)
 	server.httpListener(&settings.HTTP)
+	server.boolean(server.declare("unhealthy_without_store", field.Restart, "true makes /healthcheck and the gRPC health of ratelimit "+
+		"unhealthy while no server of a store in Redis answers."), &settings.UnhealthyWithoutStore)
 	server.rateLimitService(&settings.RateLimitService)
 	server.end()
+	if v, ok := server.given("unhealthy_without_store"); ok && settings.UnhealthyWithoutStore && !s.blamed("store") &&
+		(c.Shared == nil || c.Shared.Kind == KindMemcached) {
+		s.fault(v, "has no effect without a store in Redis", "remove it, or write store: redis://HOST:6379")
+	}
 	if server.begun() {
 		c.Server = settings
 	} else {

@@ -11,12 +11,14 @@ import (
 
 // serverVariables has a row for each variable of the server. Each differs from the file.
 func serverVariables() []variableRow {
-	const file = `server:
-  grpc: {address: "127.0.0.1:1", tls: {cert: c, key: k, client_ca: a, client_auth: require}, max_connections: 1,
+	const file = `store: "redis://127.0.0.1:1"
+server:
+  grpc: {address: "127.0.0.1:1", tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
     max_connections_per_address: 1, max_streams: 1, max_call_memory: 64MiB, handshake_timeout: 1s, idle_timeout: 1s, write_timeout: 1s,
     keepalive: 1s, keepalive_timeout: 1s, max_connection_age: 1s, max_connection_age_grace: 1s}
-  http: {address: "127.0.0.1:2", tls: {cert: c, key: k, client_ca: a, client_auth: require}, max_connections: 1,
+  http: {address: "127.0.0.1:2", tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
     max_connections_per_address: 1, max_body: 1KiB, idle_timeout: 1s}
+  unhealthy_without_store: false
   rate_limit_service: {mode: enforce, quota_mode: false, stop_increment: false, response_headers: false, limit_header: A,
     remaining_header: B, reset_header: C, dynamic_metadata: false, near_limit: 70%, max_sent_limits: 5, max_metric_values: 5}
 `
@@ -36,6 +38,7 @@ func serverVariables() []variableRow {
 		add(prefix+"_TLS_KEY", "other.key", func(s *Server) any { return tls(s).Key })
 		add(prefix+"_TLS_CLIENT_CA", "other.crt", func(s *Server) any { return tls(s).ClientCA })
 		add(prefix+"_TLS_CLIENT_AUTH", "request", func(s *Server) any { return string(tls(s).ClientAuth) })
+		add(prefix+"_TLS_CLIENT_NAME", "other.example", func(s *Server) any { return tls(s).ClientName })
 	}
 	for _, name := range []string{"GRPC", "GRPC_ADDRESS"} {
 		add(name, "127.0.0.1:9", func(s *Server) any { return s.GRPC.Address })
@@ -58,6 +61,7 @@ func serverVariables() []variableRow {
 	add("HTTP_MAX_CONNECTIONS_PER_ADDRESS", "9", func(s *Server) any { return fmt.Sprint(s.HTTP.MaxConnectionsPerAddress) })
 	add("HTTP_MAX_BODY", "9KiB", func(s *Server) any { return field.FormatSize(s.HTTP.MaxBody) })
 	add("HTTP_IDLE_TIMEOUT", "9s", func(s *Server) any { return s.HTTP.IdleTimeout.String() })
+	add("UNHEALTHY_WITHOUT_STORE", "true", func(s *Server) any { return fmt.Sprint(s.UnhealthyWithoutStore) })
 	rate := func(name, text string, got func(r *RateLimitService) any) {
 		add("RATE_LIMIT_SERVICE_"+name, text, func(s *Server) any { return fmt.Sprint(got(&s.RateLimitService)) })
 	}

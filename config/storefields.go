@@ -48,7 +48,7 @@ func (s *section) storeTLS(t *StoreTLS) *section {
 	tls.declare("key", field.Restart, "PEM file of that certificate's key.")
 	tls.pair(&t.Cert, &t.Key)
 	tls.declare("server_name", field.Restart, "Name in the servers' certificates. Default: the host of each server.")
-	tls.serverName(&t.ServerName)
+	tls.serverName("server_name", &t.ServerName)
 	tls.end()
 	tls.checkPair(t.Cert, t.Key)
 	return tls

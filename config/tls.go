@@ -23,10 +23,15 @@ func (s *section) tls(t *TLS) {
 		"or request."), &t.ClientAuth, []choice[ClientAuth]{
 		{word: string(ClientRequire), value: ClientRequire}, {word: string(ClientRequest), value: ClientRequest},
 	})
+	tls.declare("client_name", field.Restart, "DNS name or IP address that a client's certificate must have as a subject alternative "+
+		"name. Default: any.")
+	tls.serverName("client_name", &t.ClientName)
 	tls.end()
 	tls.checkPair(t.Cert, t.Key)
-	if v, ok := tls.given("client_auth"); ok && t.ClientCA == "" && !tls.blamed(tls.pathOf("client_ca")) {
-		s.fault(v, "has no effect without client_ca", "set "+tls.pathOf("client_ca"))
+	for _, name := range []string{"client_auth", "client_name"} {
+		if v, ok := tls.given(name); ok && t.ClientCA == "" && !tls.blamed(tls.pathOf("client_ca")) {
+			s.fault(v, "has no effect without client_ca", "set "+tls.pathOf("client_ca"))
+		}
 	}
 	if t.Cert == "" && t.Key == "" && tls.begun() && !tls.blamedAny("cert", "key") && !tls.blamedAt(tls.self.path) {
 		tls.missing("cert", "name the server's certificate and its key, or remove tls")
@@ -60,7 +65,7 @@ func (s *section) upstreamTLS(p *Proxy) {
 	tls.declare("key", field.Taken, "PEM file of that certificate's key.")
 	tls.pair(&p.UpstreamTLS.Cert, &p.UpstreamTLS.Key)
 	tls.declare("server_name", field.Taken, "Name in the service's certificate. Default: the host of the upstream.")
-	tls.serverName(&p.UpstreamTLS.ServerName)
+	tls.serverName("server_name", &p.UpstreamTLS.ServerName)
 	tls.end()
 	tls.checkPair(p.UpstreamTLS.Cert, p.UpstreamTLS.Key)
 	if p.Upstream == nil || p.Upstream.Scheme == "https" {
@@ -84,12 +89,12 @@ func (s *section) unused(sub *section, problem, fix string) {
 	}
 }
 
-// serverName reads the name in a certificate: a host or an IP address.
-func (s *section) serverName(into *string) {
-	defer func() { s.keep("server_name", *into) }()
-	s.outline.field("server_name").text("", namePattern, 1, 0)
+// serverName reads the name in a certificate: a host or an IP address. setting is its field.
+func (s *section) serverName(setting string, into *string) {
+	defer func() { s.keep(setting, *into) }()
+	s.outline.field(setting).text("", namePattern, 1, 0)
 	name := ""
-	v, ok := s.textOf("server_name", &name)
+	v, ok := s.textOf(setting, &name)
 	if !ok {
 		return
 	}

@@ -39,7 +39,7 @@ func (d demoCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWrit
 	defer func() { err = errors.Join(err, upstream.Close()) }()
 	c.Proxy.Listen, c.Proxy.Upstream, c.Admin.Listen = "127.0.0.1:0", upstream.URL(), "127.0.0.1:0"
 	instance, err := app.Start(ctx, app.Options{
-		Config: c, Log: newLog(stderr.Writer, slog.LevelWarn), Version: version, Commit: commit,
+		Config: c, Log: newLog(stderr.Writer, slog.LevelWarn, c.Log.Format), Version: version, Commit: commit,
 	})
 	if err != nil {
 		return err

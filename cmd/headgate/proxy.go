@@ -52,7 +52,7 @@ func (s serving) run(ctx context.Context, stdout io.Writer, stderr errorWriter, 
 	defer signal.Stop(hangup)
 	level := new(slog.LevelVar)
 	level.Set(c.Log.Level)
-	log := newLog(stderr.Writer, level)
+	log := newLog(stderr.Writer, level, c.Log.Format)
 	restore := redirectStandardLog(log)
 	defer restore()
 	for _, warning := range misspelled(k) {
@@ -88,10 +88,10 @@ func (s serving) reloader() func() (*config.Config, error) {
 	return s.configFlag.load
 }
 
-// newLog writes text lines to a terminal and JSON to any other output.
-func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
+// newLog writes lines in a format. LogAuto is text for a terminal, and JSON for any other output.
+func newLog(w io.Writer, level slog.Leveler, format config.LogFormat) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
-	if isTerminal(w) {
+	if format == config.LogText || format == config.LogAuto && isTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	return slog.New(slog.NewJSONHandler(w, options))

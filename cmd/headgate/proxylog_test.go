@@ -12,6 +12,8 @@ import (
 	"time"
 
 	standard "log"
+
+	"github.com/headgate/headgate/config"
 )
 
 // answersTwice starts a service that answers each request twice.
@@ -45,14 +47,14 @@ func answersTwice(t *testing.T) (address string) {
 func TestStandardLogIsRedirected(t *testing.T) {
 	before := standard.Writer()
 	var quiet bytes.Buffer
-	restore := redirectStandardLog(newLog(&quiet, slog.LevelInfo))
+	restore := redirectStandardLog(newLog(&quiet, slog.LevelInfo, config.LogAuto))
 	standard.Print("a line")
 	restore()
 	if quiet.Len() > 0 {
 		t.Errorf("at the level info the log says %s", quiet.String())
 	}
 	lines, written := io.Pipe()
-	restore = redirectStandardLog(newLog(written, slog.LevelDebug))
+	restore = redirectStandardLog(newLog(written, slog.LevelDebug, config.LogAuto))
 	defer restore()
 	defer lines.Close()
 	if standard.Writer() == before {
@@ -71,5 +73,18 @@ func TestStandardLogIsRedirected(t *testing.T) {
 	}
 	if err := json.NewDecoder(lines).Decode(&line); err != nil || line.Level != "DEBUG" || line.Text == "" {
 		t.Errorf("the log says %+v: %v", line, err)
+	}
+}
+
+// TestLogFormat: a line that does not go to a terminal is JSON, unless log.format says text.
+func TestLogFormat(t *testing.T) {
+	for format, begin := range map[config.LogFormat]string{
+		config.LogAuto: `{"time":`, config.LogJSON: `{"time":`, config.LogText: "time=",
+	} {
+		var out bytes.Buffer
+		newLog(&out, slog.LevelInfo, format).Info("a line")
+		if !bytes.HasPrefix(out.Bytes(), []byte(begin)) {
+			t.Errorf("%s: got %s", format, out.String())
+		}
 	}
 }

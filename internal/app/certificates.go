@@ -50,7 +50,8 @@ func (i *Instance) listenerCertificates(t config.TLS, setting, part string) (*ce
 		return nil, nil //nolint:nilnil // because no files are configured
 	}
 	server, err := certs.NewServer(certs.ServerConfig{
-		Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Require: t.ClientAuth == config.ClientRequire, Log: i.options.Log,
+		Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Require: t.ClientAuth == config.ClientRequire, ClientName: t.ClientName,
+		Log:      i.options.Log,
 		Reloaded: i.certificatesReloaded(part),
 	})
 	if err != nil {

@@ -28,6 +28,8 @@ type Outlets struct {
 	Debug string
 	// Mapping names the metrics; nil is the mapping of statsd.NewMapping.
 	Mapping *statsd.Mapping
+	// Milliseconds shows times of calls in milliseconds, whatever the Mapping says about their scale.
+	Milliseconds bool
 	// Receivers get lines of statsd.
 	Receivers []statsd.Config
 }

@@ -14,6 +14,29 @@ import (
 	"github.com/headgate/headgate/internal/statsd"
 )
 
+// TestTimesInMilliseconds: a time of one second counts as 1 by the built-in mapping, and as 1000 with
+// Milliseconds.
+func TestTimesInMilliseconds(t *testing.T) {
+	for milliseconds, want := range map[bool]string{false: "1", true: "1000"} {
+		o := serverOptions(t, "")
+		o.Outlets = &Outlets{Prometheus: "127.0.0.1:0", Path: "/metrics", Milliseconds: milliseconds}
+		i := startServer(t, o)
+		var address string
+		for _, p := range i.components {
+			switch p := p.(type) {
+			case *decisionServer:
+				p.times.Observe(time.Second)
+			case *outlets:
+				address = p.sides[0].address()
+			}
+		}
+		_, text := get(t, address+"/metrics")
+		if line := "response_time_seconds_sum{grpc_method=\"ShouldRateLimit\"} " + want + "\n"; !strings.Contains(text, line) {
+			t.Errorf("milliseconds %t: no line %s", milliseconds, line)
+		}
+	}
+}
+
 // TestOutlets reads the counters of one call on all outlets.
 func TestOutlets(t *testing.T) {
 	receiver, err := net.Listen("tcp", "127.0.0.1:0")

@@ -48,6 +48,8 @@ type decisionServer struct {
 
 	serves  atomic.Bool
 	reached atomic.Bool // The store was reached once.
+	away    atomic.Bool // The store does not answer now, with server.unhealthy_without_store.
+	showing sync.Mutex  // Held while the gRPC health is set.
 	stop    chan struct{}
 	waiting sync.WaitGroup
 }
@@ -63,6 +65,9 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 		mapping = o.Mapping
 	}
 	d.mapping, d.times = mapping, mapping.NewTimer("ratelimit_server.ShouldRateLimit.response_time")
+	if o := i.options.Outlets; o != nil && o.Milliseconds {
+		d.times.InMilliseconds()
+	}
 	if i.rules != nil {
 		d.limits = rls.New(i.rules.guard, d.rateLimitOptions(i.options.Config), c.RateLimitService.MaxMetricValues)
 	}
@@ -108,11 +113,11 @@ func (d *decisionServer) handler() http.Handler {
 	return mux
 }
 
-// healthy reports whether the store was reached, limits are loaded if they must be, and no drain has
-// begun.
+// healthy reports whether the store was reached and still answers if it must, limits are loaded if they
+// must be, and no drain has begun.
 func (d *decisionServer) healthy() bool {
 	i := d.instance
-	return d.reached.Load() && !i.draining.Load() && (!i.options.HealthyWithDomains || i.hasDomains(i.config.Load()))
+	return d.reached.Load() && !d.away.Load() && !i.draining.Load() && (!i.options.HealthyWithDomains || i.hasDomains(i.config.Load()))
 }
 
 // healthcheck answers in the form of envoyproxy/ratelimit.
@@ -168,7 +173,10 @@ func (d *decisionServer) awaitStore() {
 		}
 	}
 	d.reached.Store(true)
-	d.grpc.SetServing(rateLimitName, d.healthy())
+	d.showHealth()
+	if d.instance.options.Config.Server.UnhealthyWithoutStore {
+		d.watchStore()
+	}
 }
 
 // rateLimitOptions gives the settings of Envoy's rate limit service.
@@ -196,7 +204,7 @@ func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 	}
 	return Change{Commit: func() {
 		d.limits.SetOptions(d.rateLimitOptions(next))
-		d.grpc.SetServing(rateLimitName, d.healthy())
+		d.showHealth()
 	}}, nil
 }
 

@@ -144,6 +144,32 @@ func TestServerIsUnhealthyWithoutItsStore(t *testing.T) {
 	}
 }
 
+// TestHealthFollowsTheStore: with unhealthy_without_store, the server is unhealthy while Redis is gone, and
+// healthy again without a request. Without the setting it stays healthy.
+func TestHealthFollowsTheStore(t *testing.T) {
+	store := redis.Start(t)
+	const settings = "server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', unhealthy_without_store: %t}\nstore: redis://%s"
+	following := startServer(t, serverOptions(t, fmt.Sprintf(settings, true, store.Addr))).Addresses()
+	other := startServer(t, serverOptions(t, fmt.Sprintf(settings, false, store.Addr))).Addresses()
+	for _, at := range []string{following.GRPC, other.GRPC} {
+		eventually(t, "the health", func() bool { return serving(t, at, "ratelimit") })
+	}
+	store.Kill()
+	eventually(t, "the bad health", func() bool { return !serving(t, following.GRPC, "ratelimit") })
+	if status, _ := get(t, following.HTTP+"/healthcheck"); status != http.StatusInternalServerError {
+		t.Errorf("healthcheck answers %d without the store", status)
+	}
+	if !serving(t, following.GRPC, "") || !serving(t, other.GRPC, "ratelimit") {
+		t.Error("the empty name, or the server without the setting, is unhealthy too")
+	}
+	store.Restart()
+	eventually(t, "the good health", func() bool { return serving(t, following.GRPC, "ratelimit") })
+	store.Pause() // Connections stay open, and nothing is answered.
+	eventually(t, "the bad health of a store that hangs", func() bool { return !serving(t, following.GRPC, "ratelimit") })
+	store.Resume()
+	eventually(t, "the good health at last", func() bool { return serving(t, following.GRPC, "ratelimit") })
+}
+
 // TestServerReload: rules change at once, listeners stay, and a changed address needs a restart.
 func TestServerReload(t *testing.T) {
 	var log logged

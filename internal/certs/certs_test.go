@@ -138,6 +138,51 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
+// TestClientName checks that a client needs a certificate with the name, and may have none without Require.
+func TestClientName(t *testing.T) {
+	a, dir := newAuthority(t), folder(t.TempDir())
+	cert, key := dir.put(t, a.issue(t, "one"))
+	ca := dir.write(t, "ca.crt", a.pem)
+	named := func(names ...string) *tls.Certificate {
+		pair := a.issue(t, "gateway.internal", func(c *x509.Certificate) { c.DNSNames, c.IPAddresses = names, []net.IP{{192, 0, 2, 1}} }).pair(t)
+		return &pair
+	}
+	for _, row := range []struct {
+		name    string
+		require bool
+		shown   *tls.Certificate
+		want    bool
+	}{
+		{"gateway.internal", true, named("other.internal", "gateway.internal"), true},
+		{"Gateway.Internal", true, named("gateway.internal"), true},
+		{"gateway.internal", true, named("*.internal"), true},
+		{"gateway.internal", true, named("other.internal"), false},
+		{"gateway.internal", true, named(), false}, // The common name does not count.
+		{"gateway.internal", false, named("other.internal"), false},
+		{"gateway.internal", false, nil, true},
+		{"gateway.internal", true, nil, false},
+		{"192.0.2.1", true, named(), true},
+		{"192.0.2.2", true, named(), false},
+	} {
+		s, err := NewServer(ServerConfig{Cert: cert, Key: key, ClientCA: ca, Require: row.require, ClientName: row.name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := &tls.Config{RootCAs: a.pool(), ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+		if row.shown != nil {
+			config.Certificates = []tls.Certificate{*row.shown}
+		}
+		for range 2 { // The second connection may resume the session of the first one.
+			if _, _, _, err := visit(t, serve(t, s), config); (err == nil) != row.want {
+				t.Errorf("%s, require %t, %v: got %v, want success %t", row.name, row.require, row.shown != nil, err, row.want)
+			}
+		}
+	}
+	if _, err := NewServer(ServerConfig{Cert: cert, Key: key, ClientName: "a"}); err == nil || !strings.Contains(err.Error(), "client_ca") {
+		t.Errorf("a name without authorities: %v", err)
+	}
+}
+
 // TestFaults checks that errors about faulty files give advice.
 func TestFaults(t *testing.T) {
 	a, dir := newAuthority(t), folder(t.TempDir())

@@ -3,6 +3,7 @@ package certs
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -18,6 +19,9 @@ type ServerConfig struct {
 	// Require refuses clients without a certificate. Without Require, a presented
 	// certificate is verified, and clients without a certificate are served.
 	Require bool
+	// ClientName is a DNS name or an IP address that a client's certificate must have among its
+	// subject alternative names; "" accepts every name. A handshake with another name fails.
+	ClientName string
 	// Log receives lines about replaced and faulty certificates; nil means none.
 	Log *slog.Logger
 	// Reloaded is called with the error when changed files cannot be used, once for the same
@@ -35,7 +39,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	switch {
 	case c.Cert == "" || c.Key == "":
 		return nil, errors.New("certs: TLS needs a certificate and its key: set both")
-	case c.ClientCA == "" && c.Require:
+	case c.ClientCA == "" && (c.Require || c.ClientName != ""):
 		return nil, errors.New("certs: client certificates need an authority: set client_ca")
 	}
 	s := &Server{reloader{
@@ -62,8 +66,23 @@ func (c *ServerConfig) load(now time.Time) (*loaded, error) {
 		if c.Require {
 			config.ClientAuth = tls.RequireAndVerifyClientCert
 		}
+		if c.ClientName != "" {
+			config.VerifyConnection = c.checkClient // Also for resumed sessions.
+		}
 	}
 	return &loaded{config: config, expires: cert.Leaf.NotAfter, warning: validity(cert, c.Cert, now)}, nil
+}
+
+// checkClient refuses a client whose certificate lacks the name. Without Require, a client may have no
+// certificate.
+func (c *ServerConfig) checkClient(s tls.ConnectionState) error {
+	if len(s.PeerCertificates) == 0 {
+		return nil
+	}
+	if err := s.PeerCertificates[0].VerifyHostname(c.ClientName); err != nil {
+		return fmt.Errorf("certs: the client's certificate lacks the name in client_name: %w", err)
+	}
+	return nil
 }
 
 // Config returns a server's configuration: TLS 1.2 or newer, HTTP/2 and HTTP/1.1. Every

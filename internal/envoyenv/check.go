@@ -3,6 +3,7 @@ package envoyenv
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 )
 
@@ -17,6 +18,7 @@ func (s *Settings) check() []error {
 	if s.GRPC.UseTLS && s.GRPC.Files.Cert == "" {
 		faults = append(faults, errors.New("GRPC_SERVER_USE_TLS \"true\": set GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY to the files"))
 	}
+	faults = append(faults, s.GRPC.clientNameFault())
 	if x := s.Limits.XDS; s.Limits.UseXDS && x.Server == "" {
 		faults = append(faults, errors.New("CONFIG_GRPC_XDS_SERVER_URL \"\": use the address of the server, such as localhost:18000"))
 	}
@@ -29,6 +31,23 @@ func (s *Settings) check() []error {
 		faults = append(faults, s.Redis.fault("REDIS_"))
 	}
 	return nonNil(faults)
+}
+
+// clientNameFault checks the name of client certificates. Without TLS, none of the files is used either.
+func (g *GRPC) clientNameFault() error {
+	if g.ClientName == "" || !g.UseTLS {
+		return nil
+	}
+	_, err := netip.ParseAddr(g.ClientName)
+	valid := err == nil || strings.Trim(strings.ToLower(g.ClientName), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
+	switch {
+	case g.Files.CA == "":
+		return fmt.Errorf("GRPC_CLIENT_TLS_SAN %s: set GRPC_CLIENT_TLS_CACERT too, or no client shows a certificate", quote(g.ClientName))
+	case !valid:
+		return fmt.Errorf("GRPC_CLIENT_TLS_SAN %s: use the DNS name in the clients' certificates, such as gateway.internal",
+			quote(g.ClientName))
+	}
+	return nil
 }
 
 func nonNil(all []error) []error {

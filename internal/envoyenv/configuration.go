@@ -25,11 +25,9 @@ type fields map[string]any
 func (s *Settings) Configuration() ([]byte, error) {
 	store, err := s.store()
 	all := fields{
-		"version": 1, "rules": []string{}, "store": store, "store_timeout": storeTimeout, "log": fields{"level": s.level()},
-		"server": fields{
-			"grpc": s.grpc(), "http": fields{"address": s.HTTP.String(), "max_body": "4MiB"},
-			"rate_limit_service": s.decisions(),
-		},
+		"version": 1, "rules": []string{}, "store": store, "store_timeout": storeTimeout,
+		"log":    fields{"level": s.level(), "format": s.Log.Format},
+		"server": s.server(),
 	}
 	if files := s.storeFiles(); len(files) > 0 {
 		all["store_tls"] = files
@@ -46,6 +44,14 @@ func (s *Settings) Configuration() ([]byte, error) {
 	return yaml.Marshal(all)
 }
 
+// server gives the section server.
+func (s *Settings) server() fields {
+	return fields{
+		"grpc": s.grpc(), "http": fields{"address": s.HTTP.String(), "max_body": "4MiB"}, "rate_limit_service": s.decisions(),
+		"unhealthy_without_store": s.HealthByRedis && s.Backend == "redis",
+	}
+}
+
 // unsupported names variables that would have an effect, and have none here.
 func (s *Settings) unsupported() error {
 	var faults []error
@@ -54,7 +60,6 @@ func (s *Settings) unsupported() error {
 			faults = append(faults, fmt.Errorf("%s is not supported: %s", name, advice))
 		}
 	}
-	refuse(s.GRPC.ClientName != "", "GRPC_CLIENT_TLS_SAN", "use authorities in GRPC_CLIENT_TLS_CACERT that sign no other clients")
 	if s.Backend == "memcache" {
 		refuse(s.Memcache.SRV != "", "MEMCACHE_SRV", "list the servers in MEMCACHE_HOST_PORT")
 		refuse(s.Memcache.UseTLS, "MEMCACHE_TLS", "use a network that needs no TLS, or BACKEND_TYPE=redis")
@@ -135,6 +140,7 @@ func (s *Settings) grpc() fields {
 	if s.GRPC.UseTLS {
 		files := fields{"cert": s.GRPC.Files.Cert, "key": s.GRPC.Files.Key}
 		set(files, "client_ca", s.GRPC.Files.CA)
+		set(files, "client_name", s.GRPC.ClientName)
 		g["tls"] = files
 	}
 	return g

@@ -53,7 +53,13 @@ func TestConfiguration(t *testing.T) {
 		{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=1", "stop_increment: true\n"},
 		{"LIMIT_RESPONSE_HEADERS_ENABLED=true LIMIT_RESET_HEADER=X-Reset", "reset_header: X-Reset\n"},
 		{"CACHE_KEY_PREFIX=shop_", "namespace: shop_\n"},
+		{"GRPC_SERVER_USE_TLS=true GRPC_SERVER_TLS_CERT=c GRPC_SERVER_TLS_KEY=k GRPC_CLIENT_TLS_CACERT=a GRPC_CLIENT_TLS_SAN=b.example", "client_name: b.example\n"},
+		{"REDIS_HEALTH_CHECK_ACTIVE_CONNECTION=true", "unhealthy_without_store: true\n"},
+		{"", "unhealthy_without_store: false\n"},
+		{"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1 REDIS_HEALTH_CHECK_ACTIVE_CONNECTION=true", "unhealthy_without_store: false\n"},
 		{"LOG_LEVEL=Trace", "level: debug\n"},
+		{"LOG_FORMAT=json", "format: json\n"},
+		{"", "format: text\n"},
 		{"", "store_timeout: 15ms\n"},
 	} {
 		s, _, err := Read(append(base[:2:2], strings.Fields(row.variables)...))
@@ -78,7 +84,6 @@ func TestUnsupportedVariables(t *testing.T) {
 		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_PERSECOND=true REDIS_PERSECOND_URL=b:1":    "REDIS_PERSECOND is not supported",
 		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true":       "HEADGATE_STORE_TLS_SERVER_NAME",
 		"REDIS_SOCKET_TYPE=tcp REDIS_URL=redis://:secret@a:1":                                 "REDIS_URL: leave out \"redis://\" and a password",
-		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 GRPC_CLIENT_TLS_SAN=a":                           "GRPC_CLIENT_TLS_SAN is not supported",
 		"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b":                                        "MEMCACHE_SRV is not supported",
 		"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1 MEMCACHE_TLS=true":                      "MEMCACHE_TLS is not supported",
 		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 CACHE_KEY_PREFIX=a:b REDIS_SENTINEL_AUTH=secret": "CACHE_KEY_PREFIX \"a:b\": namespace",

@@ -33,6 +33,10 @@ func (m *Mapping) NewTimer(name string) *Timer {
 	return t
 }
 
+// InMilliseconds makes the values milliseconds, whatever the mapping scales. Call it before the first
+// Observe.
+func (t *Timer) InMilliseconds() { t.scale = 1 }
+
 // Observe adds one time.
 func (t *Timer) Observe(d time.Duration) {
 	t.histogram.Observe(float64(d) / float64(time.Millisecond) * t.scale)

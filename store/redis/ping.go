@@ -1,0 +1,40 @@
+package redis
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redis/rueidis"
+)
+
+// Ping reports whether a server answers: nil when one does, and otherwise an error of one of them. In a
+// cluster, it asks all nodes at the same time. The breakers do not count these calls. Ping opens a
+// connection if there is none.
+func (s *Store) Ping(ctx context.Context) error {
+	if !s.made() {
+		return errors.New("redis: the store is not open: use Open")
+	}
+	client, err := s.link.get(ctx)
+	if err != nil {
+		return err
+	}
+	if s.config.Kind != Cluster {
+		return ping(ctx, client)
+	}
+	nodes := client.Nodes()
+	answers := make(chan error, len(nodes))
+	for _, node := range nodes {
+		go func() { answers <- ping(ctx, node) }()
+	}
+	err = errors.New("redis: the cluster has no nodes: check its addresses")
+	for range nodes {
+		if err = <-answers; err == nil {
+			break // The others end with ctx.
+		}
+	}
+	return err
+}
+
+func ping(ctx context.Context, client rueidis.Client) error {
+	return client.Do(ctx, client.B().Ping().Build()).Error()
+}
