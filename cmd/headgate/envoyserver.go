@@ -92,7 +92,7 @@ func envoyOutlets(s *envoyenv.Settings) (*app.Outlets, error) {
 		return o, nil
 	}
 	if p := s.Stats.Prometheus; s.Stats.UsePrometheus {
-		o.Prometheus, o.Path = p.Address, p.Path
+		o.Prometheus, o.Path, o.Milliseconds = p.Address, p.Path, p.TimesAreInMillis
 		var err error
 		if o.Mapping, err = mapperOf(p.Mapper); err != nil {
 			return nil, err

@@ -72,7 +72,7 @@ func TestRatelimit(t *testing.T) {
 	command := exec.Command(name)
 	command.Env = append(os.Environ(), "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=127.0.0.1:"+strconv.Itoa(server.Port()), "RUNTIME_ROOT="+root, "RUNTIME_WATCH_ROOT=false",
 		"HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "USE_STATSD=false",
-		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "LOG_LEVEL=INFO", "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED=true",
+		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "LOG_LEVEL=INFO", "LOG_FORMAT=json", "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED=true",
 		"REDIS_POOL_SIZE=10", "HEADGATE_ADMIN_LISTEN=127.0.0.1:0", "HEADGATE_ADMIN_HEALTH=127.0.0.1:0")
 	i := serve(t, "", command)
 	if got := i.asked("a"); got != http.StatusServiceUnavailable {
