@@ -31,6 +31,8 @@ const (
 	// share, adds to a response such as /metrics until the scraper has read it.
 	adminRuleBytes   = 8 << 10
 	adminClientBytes = 1 << 10
+	// logAllBytes is the queue of the decision log with decisions: all, and the texts of its lines.
+	logAllBytes = 32 << 20
 )
 
 // AdminConnections bounds the connections of the admin listener, and of the health listener. At
@@ -48,7 +50,7 @@ const boundGarbage = 12
 func (c *Config) MemoryBound() int64 {
 	connection := c.connectionBound()
 	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes +
-		c.adminListeners()*AdminConnections*c.adminBound()
+		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound()
 	return processBytes + used + used/100*boundGarbage
 }
 
@@ -65,6 +67,22 @@ func (c *Config) adminBound() int64 {
 	return bound
 }
 
+// logBound returns the bytes of the decision log's unwritten lines, as far as processBytes lacks them.
+func (c *Config) logBound() int64 {
+	if c.Log.Decisions == LogAll {
+		return logAllBytes
+	}
+	return 0
+}
+
+// logText is the part of the decision log in a line about memory.
+func (c *Config) logText() string {
+	if bound := c.logBound(); bound > 0 {
+		return ", decision log " + field.FormatSize(bound)
+	}
+	return ""
+}
+
 func (c *Config) adminListeners() (n int64) {
 	for _, at := range [...]string{c.Admin.Listen, c.Admin.Health} {
 		if at != "" {
@@ -76,9 +94,10 @@ func (c *Config) adminListeners() (n int64) {
 
 // writeBound writes the most memory that the proxy takes, and its parts.
 func (c *Config) writeBound(b *strings.Builder) {
-	fmt.Fprintf(b, "memory at most %s: store %s, %d connections of %s, %d requests of %s, %d of admin and health of %s, garbage %d%%\n",
+	fmt.Fprintf(b, "memory at most %s: store %s, %d connections of %s, %d requests of %s, %d of admin and health of %s%s, garbage %d%%\n",
 		formatRounded(c.MemoryBound()), field.FormatSize(c.MaxMemory), c.Proxy.MaxConnections, formatRounded(c.connectionBound()),
-		c.Proxy.MaxRequests, formatRounded(requestBytes), c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), boundGarbage)
+		c.Proxy.MaxRequests, formatRounded(requestBytes), c.adminListeners()*AdminConnections, formatRounded(c.adminBound()),
+		c.logText(), boundGarbage)
 }
 
 // formatRounded writes a size with one digit after the point, rounded up.

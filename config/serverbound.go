@@ -19,7 +19,7 @@ func (c *Config) ServerMemoryBound() int64 {
 	if s == nil {
 		return 0
 	}
-	used := c.MaxMemory + c.adminListeners()*AdminConnections*c.adminBound()
+	used := c.MaxMemory + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound()
 	if s.GRPC.Address != "" {
 		used += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + s.GRPC.MaxCallMemory
 	}
@@ -46,6 +46,6 @@ func (c *Config) writeServer(b *strings.Builder) {
 	if s.HTTP.Address != "" {
 		fmt.Fprintf(b, ", %d HTTP connections of %s", s.HTTP.MaxConnections, formatRounded(s.HTTP.connectionBound()))
 	}
-	fmt.Fprintf(b, ", %d of admin and health of %s, garbage %d%%\n",
-		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), boundGarbage)
+	fmt.Fprintf(b, ", %d of admin and health of %s%s, garbage %d%%\n",
+		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), c.logText(), boundGarbage)
 }

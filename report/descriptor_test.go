@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -230,4 +231,30 @@ func TestTopDescriptorsAreBounded(t *testing.T) {
 	if len(got.Keys) != 1 || !strings.HasPrefix(got.Keys[0].Key, `descriptor:client="a" `) || !strings.HasSuffix(got.Keys[0].Key, "...") {
 		t.Errorf("got %.200v", got.Keys)
 	}
+}
+
+// TestQueueOfAllFitsItsBound checks the memory that headgate check states for the queue of All: package
+// config has the number.
+func TestQueueOfAllFitsItsBound(t *testing.T) {
+	const bound = 32 << 20
+	heap := func() uint64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return s.HeapAlloc
+	}
+	free, before := make(chan struct{}), heap()
+	r := New(Config{Log: slog.New(slog.NewJSONHandler(blocking(free), nil)), Decisions: All, Keys: KeysPlain})
+	decide := decider(t, r)
+	req := entries("shop", 1, "client", strings.Repeat("a", 128), "x", strings.Repeat("b", 70)) // 256 bytes with the domain.
+	req.Sent = headgate.Limit{Per: time.Hour}
+	for range queueOfAll + 100 {
+		decide(req, "OVER_LIMIT")
+	}
+	used := heap() - before
+	if n, texts := len(r.lines.queue), r.lines.texts.Load(); n < queueOfAll*9/10 || texts < mostTexts*9/10 || used > bound {
+		t.Errorf("%d lines with %d bytes of texts take %d bytes, want at most %d", n, texts, used, bound)
+	}
+	close(free)
+	r.Close()
 }
