@@ -138,3 +138,15 @@ func free(port int) bool {
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// greeting is the begin of an HTTP/2 connection: the preface and empty settings. A server answers with
+// its own settings.
+const greeting = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+// GRPC starts a program that serves gRPC. words gives its arguments for the address, in the words of
+// the command env.
+func GRPC(ctx context.Context, dir string, words func(addr, port string) []string) (*Server, error) {
+	return try(ctx, greeting, "\x00\x00", func(addr, port string) (*Server, error) {
+		return launch(dir, addr, "env", words(addr, port)...)
+	})
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/headgate/headgate/test/bench/outcome"
 	"github.com/headgate/headgate/test/bench/proxy"
 	"github.com/headgate/headgate/test/bench/reload"
+	"github.com/headgate/headgate/test/bench/rls"
 	"github.com/headgate/headgate/test/bench/scenes"
 	"github.com/headgate/headgate/test/bench/shared"
 	"github.com/headgate/headgate/test/bench/waiters"
@@ -124,7 +125,7 @@ func quickPlan() plan {
 func (p *plan) measure(ctx context.Context) error {
 	o := outcome.Outcome{Machine: outcome.ThisMachine(), Quick: p.quick, Effort: p.effort, Size: p.size}
 	for _, step := range []func(context.Context, *outcome.Outcome) error{
-		p.contests, p.manyWaiters, p.reloads, p.sharedStores, p.throttles, p.floods, p.proxies,
+		p.contests, p.manyWaiters, p.reloads, p.sharedStores, p.decisionServers, p.throttles, p.floods, p.proxies,
 	} {
 		if err := step(ctx, &o); err != nil {
 			return err
@@ -196,6 +197,21 @@ func (p *plan) sharedStores(ctx context.Context, o *outcome.Outcome) error {
 			return err
 		}
 		o.Contests = append(o.Contests, results...)
+	}
+	return nil
+}
+
+func (p *plan) decisionServers(ctx context.Context, o *outcome.Outcome) error {
+	for _, s := range rls.All() {
+		if !p.only.MatchString(s.Name) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "bench:", s.Name)
+		result, err := s.Measure(ctx, p.shared)
+		if err != nil {
+			return err
+		}
+		o.Contests = append(o.Contests, result)
 	}
 	return nil
 }

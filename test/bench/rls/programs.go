@@ -1,0 +1,119 @@
+package rls
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/servers"
+)
+
+// place holds what a scene has built, started and opened.
+type place struct {
+	dir     string
+	started []*servers.Server
+	closes  []func()
+}
+
+func (p *place) close() {
+	for _, f := range p.closes {
+		f()
+	}
+	for _, s := range p.started {
+		s.Stop()
+	}
+	_ = os.RemoveAll(p.dir) // Files that cannot be removed stay in the system's temporary folder.
+}
+
+// build compiles the programs. The reference is a module of its own.
+func (p *place) build(ctx context.Context, withReference bool) error {
+	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return fmt.Errorf("rls: go list: %w", err)
+	}
+	bench := strings.TrimSpace(string(here))
+	programs := []struct{ in, what string }{{filepath.Join(bench, "..", ".."), "./cmd/headgate"}, {bench, "./cmd/emptycall"}}
+	if withReference {
+		programs = append(programs, struct{ in, what string }{filepath.Join(bench, "cmd", "ratelimit"), "."})
+	}
+	for _, b := range programs {
+		//nolint:gosec // The folders are those of the list above.
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", p.dir, b.what)
+		cmd.Dir = b.in
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("rls: go build %s: %w\n%s", b.what, err, text)
+		}
+	}
+	return nil
+}
+
+// redis starts a Redis server.
+func (p *place) redis(ctx context.Context) (*servers.Server, error) {
+	s, err := servers.Redis(ctx, p.dir)
+	if err == nil {
+		p.started = append(p.started, s)
+	}
+	return s, err
+}
+
+// serve starts a program that serves gRPC.
+func (p *place) serve(ctx context.Context, words func(addr, port string) []string) (*servers.Server, error) {
+	s, err := servers.GRPC(ctx, p.dir, words)
+	if err == nil {
+		p.started = append(p.started, s)
+	}
+	return s, err
+}
+
+// limit is above the number of calls of a run.
+const limit = 4_000_000_000
+
+// ours is headgate server with a tree of one limit, with a store: memory or the address of a Redis server.
+// Its metrics are on.
+func (p *place) ours(ctx context.Context, store string) (*servers.Server, error) {
+	config := filepath.Join(p.dir, "headgate-"+strings.NewReplacer("/", "-", ":", "-").Replace(store)+".yaml")
+	return p.serve(ctx, func(addr, _ string) []string {
+		text := fmt.Sprintf("version: 1\nrules: []\nstore: %s\nstore_timeout: 10s\nserver: {grpc: %q, http: \"off\"}\n"+
+			"admin: {listen: \"127.0.0.1:0\", health: \"off\"}\ndomains: {bench: {descriptors: [{key: user, limits: %d/1d}]}}\n",
+			store, addr, limit)
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			return []string{"false"} // The server then ends at once, and its log says why.
+		}
+		return []string{filepath.Join(p.dir, "headgate"), "server", "--config", config}
+	})
+}
+
+// empty is a server that decides nothing.
+func (p *place) empty(ctx context.Context) (*servers.Server, error) {
+	return p.serve(ctx, func(addr, _ string) []string { return []string{filepath.Join(p.dir, "emptycall"), addr} })
+}
+
+// reference is envoyproxy/ratelimit with its defaults, with the same limit, on a Redis server.
+func (p *place) reference(ctx context.Context, redis string) (*servers.Server, error) {
+	root := filepath.Join(p.dir, "limits")
+	if err := os.MkdirAll(filepath.Join(root, "config"), 0o700); err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("domain: bench\ndescriptors: [{key: user, rate_limit: {unit: day, requests_per_unit: %d}}]\n", limit)
+	if err := os.WriteFile(filepath.Join(root, "config", "bench.yaml"), []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return p.serve(ctx, func(_, port string) []string {
+		return []string{
+			"HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "DEBUG_HOST=127.0.0.1", "LOG_LEVEL=ERROR",
+			"PORT=0", "GRPC_PORT=" + port, "DEBUG_PORT=0", "PROMETHEUS_ADDR=127.0.0.1:0",
+			"USE_STATSD=false", "USE_PROMETHEUS=true", "RUNTIME_ROOT=" + root, "RUNTIME_SUBDIRECTORY=.",
+			"RUNTIME_APPDIRECTORY=config", "RUNTIME_WATCH_ROOT=false", "BACKEND_TYPE=redis", "REDIS_SOCKET_TYPE=tcp",
+			"REDIS_URL=" + redis, filepath.Join(p.dir, "ratelimit"),
+		}
+	})
+}
+
+// meter reads the processor time of the servers of a side.
+func meter(all ...*servers.Server) []contest.Meter {
+	return []contest.Meter{{Name: serverCPU, Read: servers.CPUOf(all)}}
+}
