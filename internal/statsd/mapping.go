@@ -38,13 +38,18 @@ const maxKnown = 1 << 17
 // maxMappings bounds the text of a mapping.
 const maxMappings = 1 << 20
 
-// NewMapping reads the rules of a mapping in YAML. "" is the mapping of Envoy's rate limit service.
+// NewMapping reads the rules of a mapping in YAML. "" is the mapping of Envoy's rate limit service. The
+// fields timer_type, buckets and quantiles of older versions of statsd_exporter are read too.
 func NewMapping(text string) (*Mapping, error) {
 	if text == "" {
 		text = mappings
 	}
 	if len(text) > maxMappings {
 		return nil, fmt.Errorf("statsd: the mapping has %d bytes: use at most %d", len(text), maxMappings)
+	}
+	text, err := renewed(text)
+	if err != nil {
+		return nil, err
 	}
 	m := &mapper.MetricMapper{Logger: slog.New(slog.DiscardHandler)}
 	if err := m.InitFromYAMLString(text); err != nil {
