@@ -102,7 +102,7 @@ func TestMetadata(t *testing.T) {
 			if !reflect.DeepEqual(got["metadata"], want) {
 				t.Errorf("got %v, want %v", got["metadata"], want)
 			}
-			if got["domain"] != "d" || len(got["descriptors"].([]any)) != len(all) { //nolint:forcetypeassert // a fault of the service
+			if got["domain"] != "d" || len(got["descriptors"].([]any)) != len(all) {
 				t.Errorf("got %v, want the domain and %d descriptors", got, len(all))
 			}
 		})

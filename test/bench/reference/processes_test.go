@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,27 +23,47 @@ import (
 // startTimeout bounds the start of a process.
 const startTimeout = 30 * time.Second
 
-// build compiles a command of a module once, and returns its path.
-func build(t *testing.T, dir, name string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	command := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
-	command.Dir = dir
-	if text, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("go build in %s: %v\n%s", dir, err, text)
-	}
-	return path
-}
-
 // programs has the paths of the two servers.
 type programs struct{ headgate, reference string }
 
+// programFolder contains the built programs. TestMain removes the folder after the tests.
+var programFolder string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "headgate-reference-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	programFolder = dir
+	return m.Run()
+}
+
+// built compiles both servers once.
+var built = sync.OnceValues(func() (programs, error) {
+	p := programs{filepath.Join(programFolder, "headgate"), filepath.Join(programFolder, "ratelimit")}
+	for path, dir := range map[string]string{
+		p.headgate: filepath.Join("..", "..", "..", "cmd", "headgate"), p.reference: filepath.Join("..", "cmd", "ratelimit"),
+	} {
+		command := exec.Command("go", "build", "-o", path, ".")
+		command.Dir = dir
+		if text, err := command.CombinedOutput(); err != nil {
+			return p, fmt.Errorf("go build in %s: %w\n%s", dir, err, text)
+		}
+	}
+	return p, nil
+})
+
 func buildAll(t *testing.T) programs {
 	t.Helper()
-	return programs{
-		headgate:  build(t, filepath.Join("..", "..", "..", "cmd", "headgate"), "headgate"),
-		reference: build(t, filepath.Join("..", "cmd", "ratelimit"), "ratelimit"),
+	p, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
+	return p
 }
 
 // freePorts returns different ports of loopback that nothing listens on.
