@@ -52,6 +52,14 @@ func TestSchemaRefuses(t *testing.T) {
 		"app: {env: {A: b}}", "app: {command: run}", "headgate: {ports: {proxy: 0}}", "headgate: {ports: {health: 70000}}",
 		"headgate: {maxMemory: 64Mi}", "headgate: {maxMemory: 64}", "headgate: {preStopSeconds: -1}", "headgate: {preStopSeconds: 5s}",
 		"headgate: {shutdownSeconds: 601}", "headgate: {healthAddress: localhost}", "service: {type: ExternalName}", "service: {port: 0}",
+		// The decision service.
+		"server: {enabled: 1}", "server: {image: {}}", "server: {replicaCount: 0}", "server: {config: []}", "server: {config: {version: 1}}",
+		"server: {config: {admin: {}}}", "server: {config: {proxy: {}}}", "server: {config: {shutdown_timeout: 1s}}",
+		"server: {config: {max_memory: 1GiB}}", "server: {config: {server: {grpc: ':1'}}}", "server: {config: {server: {grpc: {address: ':1'}}}}",
+		"server: {config: {server: {http: {address: ':1'}}}}", "server: {ports: {grpc: 0}}", "server: {ports: {proxy: 1}}",
+		"server: {healthAddress: localhost}", "server: {maxMemory: 64}", "server: {preStopSeconds: -1}", "server: {shutdownSeconds: 601}",
+		"server: {service: {type: ExternalName}}", "server: {service: {headless: yes please}}", "server: {podDisruptionBudget: {maxUnavailable: -1}}",
+		"server: {podDisruptionBudget: {maxUnavailable: one}}",
 		"replicaCount: 0", `replicaCount: "2"`, "podMonitor: {interval: 15}", "podLabels: {a: 1}", "dashboard: {labels: {grafana_dashboard: 1}}",
 	} {
 		if _, err := render(c, valuesOf(t, values)); err == nil || !strings.Contains(err.Error(), "at '") {
@@ -65,6 +73,7 @@ func TestMissingValues(t *testing.T) {
 	for values, want := range map[string]string{
 		"app: {image: {repository: kyc}}": "fairShare.capacity is missing",
 		"fairShare: {capacity: 1}":        "app.image.repository is missing",
+		"fairShare: {enabled: false}\ndeployment: {enabled: false}\nserver: {enabled: true}":  "server.config.domains is missing",
 		"fairShare: {capacity: 1}\ndeployment: {enabled: false}\npodMonitor: {enabled: true}": "podMonitor.matchLabels is missing",
 	} {
 		stated := map[string]any{}
@@ -128,7 +137,7 @@ func TestValuesAreKnown(t *testing.T) {
 }
 
 // opaque lists the values that the chart passes to Kubernetes unchanged.
-var opaque = []string{"headgate.resources", "headgate.securityContext", "dashboard.labels"}
+var opaque = []string{"headgate.resources", "headgate.securityContext", "server.resources", "dashboard.labels"}
 
 // leaves lists the names of the values that are not maps, and of opaque values.
 func leaves(prefix string, values map[string]any) []string {
@@ -154,7 +163,7 @@ func described(prefix string, schema, root map[string]any) []string {
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		inner, isSchema := properties[name].(map[string]any)
 		deeper := []string{}
-		if isSchema && prefix+name != "config" {
+		if isSchema && !slices.Contains([]string{"config", "server.config"}, prefix+name) {
 			deeper = described(prefix+name+".", inner, root)
 		}
 		switch {
