@@ -88,11 +88,15 @@ func (s *Source) Follow(ctx context.Context, apply func([]guard.Domain) error, f
 			w.look(apply, fault)
 		}
 	}
-	for {
-		look()
-		if readfile.AfterEvents(ctx, w.events, w.errors, s.every, look) == nil {
-			return nil
-		}
+	look()
+	for readfile.AfterEvents(ctx, w.events, w.errors, s.every, look) != nil {
+		// A look that renewed the Watcher has read the files after it subscribed. Another one at once could
+		// read a file that is half written.
+		renewed := w.renewed
 		w.ended()
+		if !renewed {
+			look()
+		}
 	}
+	return nil
 }

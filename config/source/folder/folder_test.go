@@ -32,7 +32,12 @@ func write(t *testing.T, root string, files map[string]string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		// A rename, because a look between the truncation and the writing would find an empty file.
+		unfinished := filepath.Join(t.TempDir(), "unfinished")
+		if err := os.WriteFile(unfinished, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(unfinished, path); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -103,7 +104,12 @@ func sent(r *rand.Rand, d *commonv3.RateLimitDescriptor) *commonv3.RateLimitDesc
 	for _, e := range d.GetEntries() {
 		_, _ = h.Write([]byte(e.GetKey() + "=" + e.GetValue() + ",")) // A hash has no errors.
 	}
-	all := []typev3.RateLimitUnit{typev3.RateLimitUnit_HOUR, typev3.RateLimitUnit_DAY, typev3.RateLimitUnit_MONTH, typev3.RateLimitUnit_YEAR}
+	var all []typev3.RateLimitUnit
+	for _, unit := range unitsApart(time.Now()) {
+		if unit != "week" { // Clients cannot send it.
+			all = append(all, typev3.RateLimitUnit(typev3.RateLimitUnit_value[strings.ToUpper(unit)]))
+		}
+	}
 	return &commonv3.RateLimitDescriptor_RateLimitOverride{
 		RequestsPerUnit: pick(r, []uint32{0, 3, 30, 300, 3000}), Unit: all[int(h.Sum32())%len(all)],
 	}

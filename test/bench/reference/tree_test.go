@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"testing"
+	"time"
 )
 
 // node is one descriptor of a random tree. Keys and values have no underscore, so that no two
@@ -72,7 +74,7 @@ func (n *node) decorate(r *rand.Rand) {
 	if r.IntN(6) == 0 {
 		return
 	}
-	n.limit = &limit{unit: pick(r, units), count: pick(r, counts), unlimited: r.IntN(10) == 0}
+	n.limit = &limit{unit: pick(r, unitsApart(time.Now())), count: pick(r, counts), unlimited: r.IntN(10) == 0}
 	flag("shadow_mode", 8)
 	if quota := flag("quota_mode", 6); quota || r.IntN(2) == 0 {
 		n.limit.name = limitName(r, quota)
@@ -135,4 +137,36 @@ func (l *limit) String() string {
 		text += fmt.Sprintf(", replaces: [{name: %s}]", name)
 	}
 	return text + "}"
+}
+
+// hours has the length of each unit.
+var hours = map[string]int64{"hour": 1, "day": 24, "week": 7 * 24, "month": 30 * 24, "year": 365 * 24}
+
+// unitsApart gives the units whose windows have begun at different times. In the reference, limits of two
+// units count together while their windows have the same begin, which is listed as keyCollision: day and
+// week do so on each Thursday.
+func unitsApart(now time.Time) (apart []string) {
+	begins := map[int64]bool{}
+	for _, unit := range units {
+		length := hours[unit] * 3600
+		if begin := now.Unix() / length * length; !begins[begin] {
+			begins[begin] = true
+			apart = append(apart, unit)
+		}
+	}
+	return apart
+}
+
+// TestUnitsApart: on a Thursday, the week has begun with the day, and in its first hour with the hour too.
+func TestUnitsApart(t *testing.T) {
+	for at, want := range map[string]string{
+		"2026-11-25T21:30:00Z": "[hour day week month year]",
+		"2026-11-26T00:30:00Z": "[hour month year]",
+		"2026-11-26T01:30:00Z": "[hour day month year]",
+	} {
+		now, err := time.Parse(time.RFC3339, at)
+		if got := fmt.Sprint(unitsApart(now)); err != nil || got != want {
+			t.Errorf("at %s: %s (%v), want %s", at, got, err, want)
+		}
+	}
 }

@@ -82,6 +82,8 @@ func (c *callers) lateCalls(ctx context.Context, during time.Duration) (share fl
 	var missed atomic.Int64
 	var failure atomic.Pointer[error]
 	var calls sync.WaitGroup
+	tick := time.NewTicker(lateTick)
+	defer tick.Stop()
 	began := time.Now()
 	for next := 0; next < n; {
 		due := min(n, int(time.Since(began)*lateRate/time.Second)+1)
@@ -99,7 +101,7 @@ func (c *callers) lateCalls(ctx context.Context, during time.Duration) (share fl
 			})
 		}
 		next = max(next, due)
-		time.Sleep(lateTick)
+		<-tick.C
 	}
 	calls.Wait()
 	if failed := failure.Load(); failed != nil {

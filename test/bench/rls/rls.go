@@ -89,7 +89,8 @@ func calls(name string, callers int, bar float64) func(context.Context, *place, 
 		}
 		c := contest.Contest{
 			Name: name, Workers: callers, Least: contest.Batch, Sides: []contest.Side{ours, empty},
-			About: fmt.Sprintf("processor time of the server for a unary call with one descriptor; memory store, metrics on, %d connections", connections),
+			About: fmt.Sprintf("processor time of the server for a unary call with one descriptor; memory store, metrics on, "+
+				"%d connections", connections),
 			Questions: []contest.Question{
 				{Of: sideOurs, Against: sideEmpty, Meter: serverCPU, Bar: bar},
 				{Of: sideOurs, Against: sideEmpty},
@@ -133,7 +134,7 @@ func messages(ctx context.Context, p *place, e contest.Effort) (contest.Result, 
 			{
 				Name: sideZero, Kind: contest.Floor,
 				Run: func(_, n int) contest.Tally {
-					time.Sleep(time.Duration(n) * time.Microsecond)
+					<-time.After(time.Duration(n) * time.Microsecond)
 					return contest.Tally{Allowed: n}
 				},
 				Meters: []contest.Meter{{Name: serverCPU, Read: func() (time.Duration, error) { return 0, nil }}},
@@ -154,11 +155,15 @@ func reference(ctx context.Context, p *place, e contest.Effort) (contest.Result,
 	if err != nil {
 		return contest.Result{}, err
 	}
-	shared, err := p.onRedis(ctx, sideOursRedis, contest.Ours, func(redis string) (*servers.Server, error) { return p.ours(ctx, "redis://"+redis) })
+	shared, err := p.onRedis(ctx, sideOursRedis, contest.Ours, func(redis string) (*servers.Server, error) {
+		return p.ours(ctx, "redis://"+redis)
+	})
 	if err != nil {
 		return contest.Result{}, err
 	}
-	peer, err := p.onRedis(ctx, sideReference, contest.Peer, func(redis string) (*servers.Server, error) { return p.reference(ctx, redis) })
+	peer, err := p.onRedis(ctx, sideReference, contest.Peer, func(redis string) (*servers.Server, error) {
+		return p.reference(ctx, redis)
+	})
 	if err != nil {
 		return contest.Result{}, err
 	}
@@ -175,7 +180,9 @@ func reference(ctx context.Context, p *place, e contest.Effort) (contest.Result,
 }
 
 // onRedis is a side with a Redis server of its own.
-func (p *place) onRedis(ctx context.Context, name string, kind contest.Kind, start func(redis string) (*servers.Server, error)) (contest.Side, error) {
+func (p *place) onRedis(
+	ctx context.Context, name string, kind contest.Kind, start func(redis string) (*servers.Server, error),
+) (contest.Side, error) {
 	redis, err := p.redis(ctx)
 	if err != nil {
 		return contest.Side{}, err
