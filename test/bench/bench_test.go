@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/test/bench/flood"
 	"github.com/headgate/headgate/test/bench/outcome"
 	"github.com/headgate/headgate/test/bench/proxy"
+	"github.com/headgate/headgate/test/bench/rls"
 	"github.com/headgate/headgate/test/bench/scenes"
 	"github.com/headgate/headgate/test/bench/shared"
 )
@@ -40,7 +41,7 @@ func TestQuick(t *testing.T) {
 	if err := json.Unmarshal(text, &o); err != nil {
 		t.Fatal(err)
 	}
-	contests := len(scenes.All()) + 3 // The 3 contests are waiters, reload and the throttle of the proxy.
+	contests := len(scenes.All()) + len(rls.All()) + 3 // The 3 contests are waiters, reload and the throttle of the proxy.
 	for _, s := range shared.All() {
 		contests += len(s.Contests)
 	}
@@ -68,10 +69,13 @@ func TestQuick(t *testing.T) {
 var allocationsTable = map[string]float64{"middleware, allowed": 1, "middleware, denied": 8, "pace, 300,000 a second, all wait": 8, "middleware, with a stage": 7}
 
 // allocationsOf returns the allocations that our sides may make in a decision. A decision
-// over the network also allocates in the client library. A quick run contains many first
+// over the network also allocates in the client library, and the servers of the scenes "server" are
+// processes of their own. A quick run contains many first
 // decisions, which allocate more.
 func allocationsOf(name string) float64 {
 	switch {
+	case strings.HasPrefix(name, "server"):
+		return 120
 	case strings.HasPrefix(name, "memcached"), strings.HasPrefix(name, "redis cluster"):
 		return 30
 	case strings.HasPrefix(name, "redis"):
