@@ -9,7 +9,7 @@ const (
 	descriptorBytes = 4 << 10
 	// entryBytes is one entry of a descriptor, and metadataBytes is its echo in dynamic metadata.
 	entryBytes    = 256
-	metadataBytes = 768
+	metadataBytes = 1 << 10
 	// free is what the server counts for every call anyway.
 	free = 4 << 10
 )
