@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -82,17 +83,21 @@ func TestUnreportedDecisionsAllocateAsBefore(t *testing.T) {
 		for i := range req.GetDescriptors() {
 			req.Descriptors[i] = asked("a", "1")
 		}
-		return testing.AllocsPerRun(100, func() {
-			if _, err := s.ShouldRateLimit(t.Context(), req); err != nil {
-				t.Fatal(err)
-			}
-		})
+		// The pool of the working memory may lose it between two calls, and does so often with the race
+		// detector. The least number is that of a call that found it.
+		least := math.Inf(1)
+		for range 100 {
+			least = min(least, testing.AllocsPerRun(1, func() {
+				if _, err := s.ShouldRateLimit(t.Context(), req); err != nil {
+					t.Fatal(err)
+				}
+			}))
+		}
+		return least
 	}
 	sampled := report.New(report.Config{Log: slog.New(slog.DiscardHandler)})
 	defer sampled.Close()
-	// The pool of the working memory may lose it between two calls, so that a few more are no fault. A line for each
-	// descriptor would be twenty.
-	if without, with := allocations(nil), allocations(sampled); with > without+9 {
+	if without, with := allocations(nil), allocations(sampled); with > without {
 		t.Errorf("%v allocations with a report, %v without", with, without)
 	}
 }
