@@ -190,6 +190,7 @@ func sharedVariables() []variableRow {
 	const (
 		redis    = "store: rediss://h\nstore_password_file: p\nstore_tls: {ca: a, cert: c, key: k, server_name: n}\ndeny_cache: 2s\n"
 		cluster  = "store: redis+cluster://h\nredis_slots: 1\nbreaker: {failures: 1, probe: 1ms, max_probe: 1s}\nprefetch: {batch: 3, hold: 1ms}\n"
+		second   = "store: redis://h\nstore_per_second: redis://app@g\nstore_per_second_password_file: p\n"
 		counters = "store: memcached://h\nmemcached_counters: false\n"
 		sentinel = "store: redis+sentinel://h/m\nstore_sentinel_password_file: s\nfallback: local\nlocal_share: 7%\n"
 	)
@@ -197,6 +198,8 @@ func sharedVariables() []variableRow {
 		{"HEADGATE_STORE", "redis+cluster://a:6379,b:6379", func(c *Config) any { return c.Shared.String() }, cluster},
 		{"HEADGATE_STORE_PASSWORD_FILE", "other", func(c *Config) any { return c.Shared.PasswordFile }, redis},
 		{"HEADGATE_STORE_SENTINEL_PASSWORD_FILE", "other", func(c *Config) any { return c.Shared.SentinelPasswordFile }, sentinel},
+		{"HEADGATE_STORE_PER_SECOND", "redis://app@b:6379", func(c *Config) any { return c.Shared.PerSecond.String() }, second},
+		{"HEADGATE_STORE_PER_SECOND_PASSWORD_FILE", "other", func(c *Config) any { return c.Shared.PerSecond.PasswordFile }, second},
 		{"HEADGATE_STORE_TLS_CA", "other", func(c *Config) any { return c.Shared.Files.CA }, redis},
 		{"HEADGATE_STORE_TLS_CERT", "other", func(c *Config) any { return c.Shared.Files.Cert }, redis},
 		{"HEADGATE_STORE_TLS_KEY", "other", func(c *Config) any { return c.Shared.Files.Key }, redis},

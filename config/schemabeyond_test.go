@@ -73,6 +73,8 @@ var beyondSchemaNames = map[string]string{
 		store-password-twice store-sentinel-password-file-of-memory store-sentinel-password-file-of-redis
 		store-tls-cert-without-key store-tls-key-without-cert store-tls-of-cluster store-tls-of-memcached
 		store-tls-of-memory store-tls-of-redis store-user-without-password
+		store-per-second-of-memory store-per-second-of-memcached store-per-second-is-store store-per-second-password-twice
+		store-per-second-user-without-password store-per-second-password-file-alone
 		fair-share-at-fault-without-rules fair-share-beside-listen-without-upstream fair-share-capacity-missing
 		fair-share-client-is-a-mark fair-share-match-is-a-mark fair-share-client-jwt-without-keys fair-share-client-missing
 		fair-share-client-region-without-database fair-share-client-user-ip-without-headers

@@ -122,27 +122,28 @@ func (o *outline) list(least, most int) {
 // Patterns of the texts that parsers of package rule and of this package read. A test compares
 // them with the parsers.
 const (
-	elementPattern  = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
-	durationPattern = `^(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+$`
-	zeroPattern     = `^(0|(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+)$`
-	periodPattern   = `(us|µs|μs|ms|s|m|h|d)`
-	limitPattern    = `^[0-9]+/(` + periodPattern + `|(` + elementPattern + periodPattern + `)+)$`
-	percentPattern  = `^[0-9]+%$`
-	keyPattern      = `^(all|ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`
-	clientPattern   = `^(ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`
-	networkPattern  = `^[0-9A-Fa-f:.]+(/[0-9]+)?$`
-	peerPattern     = `^(unix|[0-9A-Fa-f:.]+(/[0-9]+)?)$`
-	adminPattern    = `^(off|.*:[0-9]+)$`
-	listenerPattern = `^(off|.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
-	frontPattern    = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
-	storePattern    = `^(memory|rediss?(\+(cluster|sentinel))?://.+|memcached://.+)$`
-	upstreamPattern = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
-	namePattern     = `^[A-Za-z0-9._:-]+$`
-	pathPattern     = `^(/|$)`
-	locationPattern = `^(/|https?://)`
-	markPattern     = `^[!-~]([ -~]*[!-~])?$`
-	headerPattern   = "^" + letterPattern
-	costPattern     = "^" + costHeaderPrefix + letterPattern
-	settlePattern   = "^(" + costHeaderPrefix + "|" + trailerPrefix + ")" + letterPattern
-	letterPattern   = "[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+	elementPattern   = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
+	durationPattern  = `^(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+$`
+	zeroPattern      = `^(0|(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+)$`
+	periodPattern    = `(us|µs|μs|ms|s|m|h|d)`
+	limitPattern     = `^[0-9]+/(` + periodPattern + `|(` + elementPattern + periodPattern + `)+)$`
+	percentPattern   = `^[0-9]+%$`
+	keyPattern       = `^(all|ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`
+	clientPattern    = `^(ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`
+	networkPattern   = `^[0-9A-Fa-f:.]+(/[0-9]+)?$`
+	peerPattern      = `^(unix|[0-9A-Fa-f:.]+(/[0-9]+)?)$`
+	adminPattern     = `^(off|.*:[0-9]+)$`
+	listenerPattern  = `^(off|.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
+	frontPattern     = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
+	storePattern     = `^(memory|rediss?(\+(cluster|sentinel))?://.+|memcached://.+)$`
+	perSecondPattern = `^rediss?(\+(cluster|sentinel))?://.+$`
+	upstreamPattern  = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
+	namePattern      = `^[A-Za-z0-9._:-]+$`
+	pathPattern      = `^(/|$)`
+	locationPattern  = `^(/|https?://)`
+	markPattern      = `^[!-~]([ -~]*[!-~])?$`
+	headerPattern    = "^" + letterPattern
+	costPattern      = "^" + costHeaderPrefix + letterPattern
+	settlePattern    = "^(" + costHeaderPrefix + "|" + trailerPrefix + ")" + letterPattern
+	letterPattern    = "[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 )

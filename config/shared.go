@@ -54,6 +54,10 @@ type SharedStore struct {
 	DenyCache time.Duration
 	// Breaker says when a server counts as unreachable.
 	Breaker Breaker
+	// PerSecond is the store for all limits with a period of one second, or nil. Both stores are then
+	// in Redis. PerSecond has the Slots, the DenyCache, the Breaker, the Files and the
+	// SentinelPasswordFile of this store, and no PerSecond.
+	PerSecond *SharedStore
 }
 
 // StoreTLS has the files for TLS to a store. Each new connection reads the certificate again.
@@ -118,12 +122,13 @@ func (s *SharedStore) scheme() string {
 }
 
 // SamePlace reports whether both stores keep their counters in the same place. Credentials, TLS
-// and timeouts may differ. Nil stands for store memory.
+// and timeouts may differ. Nil stands for store memory, or for no store PerSecond.
 func (s *SharedStore) SamePlace(other *SharedStore) bool {
 	if s == nil || other == nil {
 		return s == other
 	}
 	mine, others := slices.Sorted(slices.Values(s.Addresses)), slices.Sorted(slices.Values(other.Addresses))
 	return s.Kind == other.Kind && slices.Equal(mine, others) && s.Master == other.Master &&
-		s.Database == other.Database && s.Slots == other.Slots && s.Counters == other.Counters
+		s.Database == other.Database && s.Slots == other.Slots && s.Counters == other.Counters &&
+		s.PerSecond.SamePlace(other.PerSecond)
 }

@@ -49,6 +49,7 @@ type counting struct {
 // store reads where counters are stored, and the answers when the store is unreachable or full.
 func (s *section) store(c *Config) {
 	shared := s.storeAddress()
+	second := s.perSecondAddress()
 	s.counting = counting{known: !s.blamed("store"), shared: shared}
 	if shared != nil {
 		s.counting.fit = check.NewFit(shared.Kind == KindMemcached)
@@ -56,7 +57,7 @@ func (s *section) store(c *Config) {
 	s.duration(s.declare("store_timeout", field.Taken, "Time limit of one decision, for all rules together. A store in memory answers at "+
 		"once."), &c.StoreTimeout, leastTimeout, mostTimeout)
 	s.namespace(&c.Namespace)
-	s.sharedFields(shared)
+	s.sharedFields(shared, second)
 	s.prefetchDefault()
 	oneOf(s, s.declare("fallback", field.Taken, "Answer of rules when the store fails; local counts in this instance's memory, "+
 		"against local_share of each limit."), &c.Fallback, fallbackWords())

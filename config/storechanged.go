@@ -12,8 +12,19 @@ func (c *Config) NeedsRestart(next *Config) []string {
 	settings := c.fixed.Changed(&next.fixed)
 	// The password in the store's address is not among the fixed values, because fmt would print it.
 	a, b := c.Shared, next.Shared
-	if a != nil && b != nil && (a.User != b.User || a.Password != b.Password || a.TLS != b.TLS) {
+	if a == nil || b == nil {
+		return settings
+	}
+	if a.PerSecond.otherAccess(b.PerSecond) {
+		settings = append([]string{perSecondName}, settings...)
+	}
+	if a.otherAccess(b) {
 		settings = append([]string{"store"}, settings...)
 	}
 	return settings
+}
+
+// otherAccess reports whether two addresses of one store differ in credentials or TLS.
+func (s *SharedStore) otherAccess(other *SharedStore) bool {
+	return s != nil && other != nil && (s.User != other.User || s.Password != other.Password || s.TLS != other.TLS)
 }

@@ -6,17 +6,16 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// sharedFields reads the settings that only shared stores have.
-func (s *section) sharedFields(shared *SharedStore) {
-	into := shared
-	if into == nil {
-		unused := defaultShared()
-		into = &unused
-	}
+// sharedFields reads the settings that only shared stores have. second is the store for limits of one
+// second, or nil.
+func (s *section) sharedFields(shared, second *SharedStore) {
+	into, into2 := orUnused(shared), orUnused(second)
 	s.file(s.declare("store_password_file", field.Restart, "File with the password of Redis, instead of a password in the address."),
 		&into.PasswordFile)
 	s.file(s.declare("store_sentinel_password_file", field.Restart, "File with the password of the sentinels themselves."),
 		&into.SentinelPasswordFile)
+	s.file(s.declare(perSecondPasswordName, field.Restart, "The same as store_password_file, for store_per_second."),
+		&into2.PasswordFile)
 	tls := s.storeTLS(&into.Files)
 	slots := int64(into.Slots)
 	s.number(s.declare("redis_slots", field.Refused, "Number of hash slots of a Redis Cluster over which keys are spread."),
@@ -31,13 +30,30 @@ func (s *section) sharedFields(shared *SharedStore) {
 		return
 	}
 	if shared == nil {
-		s.unusedFields(memoryWord, "", "store_password_file", "store_sentinel_password_file",
-			"redis_slots", "memcached_counters", "deny_cache")
+		s.unusedFields(memoryWord, "", perSecondName, perSecondPasswordName, "store_password_file",
+			"store_sentinel_password_file", "redis_slots", "memcached_counters", "deny_cache")
 		s.unusedSection(tls, memoryWord, "")
 		s.unusedSection(breaker, memoryWord, "")
 		return
 	}
-	s.checkShared(into, tls)
+	s.checkShared(into, second, tls)
+	switch {
+	case second != nil:
+		s.perSecond(into, second)
+	case !s.blamed(perSecondName):
+		if v, ok := s.given(perSecondPasswordName); ok {
+			s.fault(v, "has no effect without "+perSecondName, "remove it, or set "+perSecondName)
+		}
+	}
+}
+
+// orUnused gives the store, or one that takes settings without effect.
+func orUnused(s *SharedStore) *SharedStore {
+	if s == nil {
+		unused := defaultShared()
+		return &unused
+	}
+	return s
 }
 
 // storeTLS reads the files for TLS to a store.
@@ -80,35 +96,30 @@ func (s *section) breaker(b *Breaker) *section {
 	return breaker
 }
 
-// checkShared finds settings that this store does not use, and credentials that conflict.
-func (s *section) checkShared(into *SharedStore, tls *section) {
+// checkShared finds settings that neither store uses, and credentials that conflict. second may be nil.
+func (s *section) checkShared(into, second *SharedStore, tls *section) {
 	scheme := into.scheme()
+	is := func(kind StoreKind) bool { return into.Kind == kind || second != nil && second.Kind == kind }
 	if into.Kind == KindMemcached {
 		s.unusedFields(scheme, "", "store_password_file")
 	}
 	if into.Kind != KindMemcached {
 		s.unusedFields(scheme, string(KindMemcached), "memcached_counters")
 	}
-	if into.Kind != KindRedisSentinel {
+	if !is(KindRedisSentinel) {
 		s.unusedFields(scheme, "redis+sentinel", "store_sentinel_password_file")
 	}
-	if into.Kind != KindRedisCluster {
+	if !is(KindRedisCluster) {
 		s.unusedFields(scheme, "redis+cluster", "redis_slots")
 	}
-	if !into.TLS {
+	if !into.TLS && (second == nil || !second.TLS) {
 		with := scheme
 		if into.Kind != KindMemcached {
 			with = (&SharedStore{Kind: into.Kind, TLS: true}).scheme()
 		}
 		s.unusedSection(tls, scheme, with)
 	}
-	if v, ok := s.given("store_password_file"); ok && into.Password != "" {
-		s.fault(v, "has no effect with a password in the store's address", "remove one of them")
-	}
-	if v, ok := s.written("store"); ok && into.User != "" && into.Password == "" && into.PasswordFile == "" {
-		s.hide(v)
-		s.fault(v, "has a user without a password", "write user:password@, or :password@ for the default user, or set store_password_file")
-	}
+	s.credentials("store", "store_password_file", into)
 }
 
 // written is like given, but returns the value and not the field's name.

@@ -22,6 +22,35 @@ func TestNeedsRestart(t *testing.T) {
 	}
 }
 
+// TestNeedsRestartOfPerSecond: other credentials of store_per_second need a restart.
+func TestNeedsRestartOfPerSecond(t *testing.T) {
+	const base = "version: 1\nrules: []\nstore: redis://h\n"
+	started := parsed(t, base+"store_per_second: redis://:p@g\n")
+	for next, want := range map[string]string{
+		"store_per_second: redis://:p@g:6379\n": "",
+		"store_per_second: redis://:q@g\n":      "store_per_second",
+		"store_per_second: rediss://:p@g\n":     "store_per_second",
+	} {
+		if got := strings.Join(started.NeedsRestart(parsed(t, base+next)), " "); got != want {
+			t.Errorf("%s: got %q, want %q", next, got, want)
+		}
+	}
+}
+
+// TestSamePlace: a store with another store_per_second, or without one, is another place.
+func TestSamePlace(t *testing.T) {
+	const base = "version: 1\nrules: []\nstore: redis://h\n"
+	started := parsed(t, base+"store_per_second: redis://g\n").Shared
+	for next, want := range map[string]bool{
+		"store_per_second: redis://:p@g\n": true, "store_per_second: redis://f\n": false, "": false,
+	} {
+		other := parsed(t, base+next).Shared
+		if started.SamePlace(other) != want || other.SamePlace(started) != want {
+			t.Errorf("%q: the same place is not %t", next, want)
+		}
+	}
+}
+
 // TestNeedsRestartOfSections: a changed section is named once if its fields need a restart. Fields
 // that a reload takes, and other spellings of the same value, are not named.
 func TestNeedsRestartOfSections(t *testing.T) {

@@ -61,6 +61,9 @@ func (c *Config) WriteSummary(w io.Writer) error {
 // writeShared writes the settings of the shared store.
 func (c *Config) writeShared(b *strings.Builder) {
 	s := c.Shared
+	if s.PerSecond != nil {
+		fmt.Fprintf(b, "limits of one second in store %s\n", s.PerSecond)
+	}
 	fmt.Fprintf(b, "store answers within %s", c.StoreTimeout)
 	if s.Kind == KindRedisCluster {
 		fmt.Fprintf(b, ", keys in %d slots", s.Slots)

@@ -28,10 +28,11 @@ func (r *rules) storeNow() time.Time {
 }
 
 // reached reports whether the store was reached since the start: a server of a shared store has
-// answered. A store in memory is always reached.
+// answered, and also one of the store for limits of one second. A store in memory is always reached.
 func (r *rules) reached() bool {
 	if own := r.store.Redis(); own != nil {
-		return own.Stats().Connected
+		second := r.store.PerSecond()
+		return own.Stats().Connected && (second == nil || second.Stats().Connected)
 	}
 	if own := r.store.Memcached(); own != nil {
 		for _, n := range own.Stats() {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -37,10 +38,18 @@ func (d *decisionServer) watchStore() {
 	}
 }
 
+// pingStore pings the store, and the store for limits of one second at the same time.
 func (d *decisionServer) pingStore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	return d.instance.rules.store.Redis().Ping(ctx)
+	store := d.instance.rules.store
+	second := store.PerSecond()
+	if second == nil {
+		return store.Redis().Ping(ctx)
+	}
+	answer := make(chan error, 1)
+	go func() { answer <- second.Ping(ctx) }()
+	return errors.Join(store.Redis().Ping(ctx), <-answer)
 }
 
 // showHealth sets the gRPC health of ratelimit. A reload and the store may change it at the same time.

@@ -20,6 +20,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/prefetch"
 	"github.com/headgate/headgate/store/redis"
+	"github.com/headgate/headgate/store/split"
 )
 
 // Options are a program's additions to the store of a configuration. The zero value is ready to
@@ -40,6 +41,7 @@ type Opened struct {
 
 	shared    *config.SharedStore // nil for a store in memory
 	redis     *redis.Store
+	perSecond *redis.Store // the store for limits of one second, or nil
 	memcached *memcached.Store
 	ahead     *prefetch.Store
 
@@ -98,8 +100,10 @@ func (s *Opened) openSource(o Options, budget time.Duration) (prefetch.Source, e
 			return nil, err
 		}
 		described.Timeout = max(time.Second, budget)
-		s.redis, err = redis.Open(described)
-		return s.redis, err
+		if s.redis, err = redis.Open(described); err != nil || s.shared.PerSecond == nil {
+			return s.redis, err
+		}
+		return s.openPerSecond(o, described.Timeout)
 	}
 	var err error
 	s.memcached, err = memcached.New(memcached.Config{
@@ -107,6 +111,19 @@ func (s *Opened) openSource(o Options, budget time.Duration) (prefetch.Source, e
 		Counters: s.shared.Counters, Fallbacks: s.fallbackNames,
 	})
 	return prefetch.ByTake(s.memcached), err
+}
+
+// openPerSecond opens the store for limits of one second, and gives both stores as one.
+func (s *Opened) openPerSecond(o Options, timeout time.Duration) (prefetch.Source, error) {
+	described, err := redisConfig(s.shared.PerSecond, o, s.fallbackNames)
+	if err == nil {
+		described.Timeout = timeout
+		s.perSecond, err = redis.Open(described)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return split.New(split.Config{Main: s.redis, PerSecond: s.perSecond})
 }
 
 func breakerOf(b config.Breaker) breaker.Config {
@@ -120,6 +137,9 @@ func (s *Opened) Close() error {
 	}
 	if s.redis != nil {
 		s.redis.Close()
+	}
+	if s.perSecond != nil {
+		s.perSecond.Close()
 	}
 	if s.memcached != nil {
 		return s.memcached.Close()
@@ -141,6 +161,9 @@ func (s *Opened) Memory() *memory.Store {
 // Redis is the store in Redis, for its Stats; nil for other stores.
 func (s *Opened) Redis() *redis.Store { return s.redis }
 
+// PerSecond is the store in Redis for limits of one second, for its Stats; nil if there is none.
+func (s *Opened) PerSecond() *redis.Store { return s.perSecond }
+
 // Memcached is the store in Memcached, for its Stats; nil for other stores.
 func (s *Opened) Memcached() *memcached.Store { return s.memcached }
 
@@ -153,11 +176,19 @@ func (s *Opened) check(c *config.Config) error {
 	if s.shared.SamePlace(c.Shared) {
 		return nil
 	}
-	was := "memory"
-	if s.shared != nil {
-		was = s.shared.String()
+	return fmt.Errorf("config: store %s in place of %s: %w", placeOf(c.Shared), placeOf(s.shared), config.ErrStoreChanged)
+}
+
+// placeOf gives the addresses of a store, for a message.
+func placeOf(s *config.SharedStore) string {
+	switch {
+	case s == nil:
+		return "memory"
+	case s.PerSecond == nil:
+		return s.String()
+	default:
+		return s.String() + " with store_per_second " + s.PerSecond.String()
 	}
-	return fmt.Errorf("config: store %s in place of %s: %w", c.Store, was, config.ErrStoreChanged)
 }
 
 // Unwrap gives the store behind, for headgate.SlotsOf.

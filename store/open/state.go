@@ -1,7 +1,11 @@
 package open
 
 import (
+	"slices"
+
 	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/store/redis"
 )
 
 // State gives the calls, failures and refusals of a shared store's servers, as this process
@@ -21,9 +25,32 @@ func (s *Opened) State() report.Shared {
 	return state
 }
 
+// redisNodes gives the nodes of both stores in Redis, by their addresses. A node that both stores use,
+// with another database, appears once.
 func (s *Opened) redisNodes() []report.Node {
+	nodes := nodesOf(s.redis)
+	if s.perSecond == nil {
+		return nodes
+	}
+	for _, n := range nodesOf(s.perSecond) {
+		i := slices.IndexFunc(nodes, func(other report.Node) bool { return other.Name == n.Name })
+		if i < 0 {
+			nodes = append(nodes, n)
+			continue
+		}
+		both := &nodes[i]
+		both.Calls, both.Decisions, both.Failures = both.Calls+n.Calls, both.Decisions+n.Decisions, both.Failures+n.Failures
+		both.Refused, both.Opened, both.Waiting = both.Refused+n.Refused, both.Opened+n.Opened, both.Waiting+n.Waiting
+		if both.State == breaker.Closed {
+			both.State = n.State
+		}
+	}
+	return nodes
+}
+
+func nodesOf(store *redis.Store) []report.Node {
 	var nodes []report.Node
-	for _, n := range s.redis.Stats().Nodes {
+	for _, n := range store.Stats().Nodes {
 		nodes = append(nodes, report.Node{
 			Name: n.Address, State: n.State, Calls: n.Calls, Decisions: n.Decisions, Failures: n.Failures,
 			Refused: n.Refused, Opened: n.Opened, Waiting: int64(n.Waiting),
