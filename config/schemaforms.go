@@ -135,8 +135,8 @@ const (
 	adminPattern     = `^(off|.*:[0-9]+)$`
 	listenerPattern  = `^(off|.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
 	frontPattern     = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
-	storePattern     = `^(memory|rediss?(\+(cluster|sentinel))?://.+|memcached://.+)$`
-	perSecondPattern = `^rediss?(\+(cluster|sentinel))?://.+$`
+	storePattern     = `^(memory|rediss?(\+(cluster|sentinel))?://.+|redis\+unix:///.+|redis\+unix://.+@/.+|memcached://.+)$`
+	perSecondPattern = `^(rediss?(\+(cluster|sentinel))?://.+|redis\+unix:///.+|redis\+unix://.+@/.+)$`
 	upstreamPattern  = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
 	namePattern      = `^[A-Za-z0-9._:-]+$`
 	pathPattern      = `^(/|$)`

@@ -13,7 +13,7 @@ type StoreKind string
 
 // The kinds of shared stores, with the scheme of their addresses.
 const (
-	// KindRedis is one server.
+	// KindRedis is one server, at an address or a unix socket.
 	KindRedis StoreKind = "redis"
 	// KindRedisCluster is a Redis Cluster. The address names some of its nodes.
 	KindRedisCluster StoreKind = "redis+cluster"
@@ -27,7 +27,8 @@ const (
 type SharedStore struct {
 	Kind StoreKind
 	// Addresses are host:port, without duplicates. For KindRedisSentinel, they are those of
-	// the sentinels, otherwise those of the servers.
+	// the sentinels, otherwise those of the servers. For KindRedis, it may be the absolute path of
+	// a unix socket: see Socket.
 	Addresses []string
 	// Master is the sentinels' name of the master, or "" for the other kinds.
 	Master string
@@ -99,7 +100,11 @@ func (s *SharedStore) String() string {
 		}
 		b.WriteByte('@')
 	}
-	b.WriteString(strings.Join(s.Addresses, ","))
+	if path := s.Socket(); path != "" {
+		b.WriteString(socketText(path))
+	} else {
+		b.WriteString(strings.Join(s.Addresses, ","))
+	}
 	if s.Master != "" {
 		b.WriteString("/" + s.Master)
 	}
@@ -111,6 +116,9 @@ func (s *SharedStore) String() string {
 
 // scheme returns the scheme of the address, such as rediss+cluster for a cluster with TLS.
 func (s *SharedStore) scheme() string {
+	if s.Socket() != "" {
+		return "redis+unix"
+	}
 	if !s.TLS {
 		return string(s.Kind)
 	}

@@ -36,6 +36,12 @@ func TestStoreAddresses(t *testing.T) {
 			SharedStore{Kind: KindRedisSentinel, TLS: true, Addresses: []string{"a:26379"}, Master: "m", Database: 3, User: "ap p", Password: "p"},
 			"rediss+sentinel://ap%20p:***@a:26379/m/3",
 		},
+		"redis+unix:///run/a%20b%40%3F.sock": {
+			SharedStore{Kind: KindRedis, Addresses: []string{"/run/a b@?.sock"}}, "redis+unix:///run/a%20b%40%3F.sock",
+		},
+		"redis+unix://app:p@/run/redis.sock": {
+			SharedStore{Kind: KindRedis, Addresses: []string{"/run/redis.sock"}, User: "app", Password: "p"}, "redis+unix://app:***@/run/redis.sock",
+		},
 		"memcached://a,b:1": {SharedStore{Kind: KindMemcached, Addresses: []string{"a:11211", "b:1"}}, "memcached://a:11211,b:1"},
 	} {
 		c := parsed(t, fmt.Sprintf("version: 1\nrules: []\nstore: %q\n", text))

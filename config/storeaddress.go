@@ -29,25 +29,29 @@ type storeForm struct {
 	port   uint16 // The default port.
 	// several is set if the address may name more than one server.
 	several bool
+	// socket is set if the address has the path of a unix socket in place of servers.
+	socket  bool
 	example string
 }
 
 // storeFormTable lists every scheme.
 var storeFormTable = [...]storeForm{
-	{"redis", KindRedis, false, 6379, false, "redis://127.0.0.1:6379/0"},
-	{"rediss", KindRedis, true, 6379, false, "rediss://redis.example.com:6379/0"},
-	{"redis+cluster", KindRedisCluster, false, 6379, true, "redis+cluster://h1:6379,h2:6379,h3:6379"},
-	{"rediss+cluster", KindRedisCluster, true, 6379, true, "rediss+cluster://h1:6379,h2:6379,h3:6379"},
-	{"redis+sentinel", KindRedisSentinel, false, 26379, true, "redis+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
-	{"rediss+sentinel", KindRedisSentinel, true, 26379, true, "rediss+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
-	{"memcached", KindMemcached, false, 11211, true, "memcached://h1:11211,h2:11211"},
+	{"redis", KindRedis, false, 6379, false, false, "redis://127.0.0.1:6379/0"},
+	{"rediss", KindRedis, true, 6379, false, false, "rediss://redis.example.com:6379/0"},
+	{"redis+cluster", KindRedisCluster, false, 6379, true, false, "redis+cluster://h1:6379,h2:6379,h3:6379"},
+	{"rediss+cluster", KindRedisCluster, true, 6379, true, false, "rediss+cluster://h1:6379,h2:6379,h3:6379"},
+	{"redis+sentinel", KindRedisSentinel, false, 26379, true, false, "redis+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
+	{"rediss+sentinel", KindRedisSentinel, true, 26379, true, false, "rediss+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
+	{"memcached", KindMemcached, false, 11211, true, false, "memcached://h1:11211,h2:11211"},
+	{"redis+unix", KindRedis, false, 0, false, true, "redis+unix:///run/redis/redis.sock"},
 }
 
-const addressAdvice = "use memory, or an address of redis, rediss, redis+cluster, redis+sentinel or memcached, " +
+const addressAdvice = "use memory, or an address of redis, rediss, redis+cluster, redis+sentinel, redis+unix or memcached, " +
 	"like redis://127.0.0.1:6379/0"
 
 // otherSchemeTable maps schemes of other programs to the schemes of this one.
 var otherSchemeTable = map[string]string{
+	"unix": "redis+unix", "redis+socket": "redis+unix", "redis-unix": "redis+unix", "redis-socket": "redis+unix",
 	"valkey": "redis", "valkeys": "rediss", "redis+tls": "rediss", "redis+ssl": "rediss", "redis-sentinel": "redis+sentinel",
 	"sentinel": "redis+sentinel", "cluster": "redis+cluster", "redis-cluster": "redis+cluster", "memcache": "memcached", "mc": "memcached",
 }
@@ -88,6 +92,9 @@ func parseStore(text string) (*SharedStore, *addressFault) {
 			return nil, bad
 		}
 		begin += at + 1
+	}
+	if form.socket {
+		return t.store, t.socket(begin, end)
 	}
 	if bad := t.servers(begin, end); bad != nil {
 		return nil, bad

@@ -312,3 +312,25 @@ func TestServerDrains(t *testing.T) {
 		t.Errorf("the last status is %v, %v", last, err)
 	}
 }
+
+// TestHealthOfBothStores: with store_per_second, the server is unhealthy until both stores were reached. With
+// unhealthy_without_store, it is also unhealthy while one of them is gone.
+func TestHealthOfBothStores(t *testing.T) {
+	main, second := redis.Start(t), redis.Start(t)
+	second.Kill()
+	i := startServer(t, serverOptions(t, fmt.Sprintf("server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', unhealthy_without_store: true}\n"+
+		"store: redis://%s\nstore_per_second: redis://%s", main.Addr, second.Addr)))
+	at := i.Addresses()
+	eventually(t, "the main store", func() bool { return i.rules.store.Redis().Stats().Connected })
+	if serving(t, at.GRPC, "ratelimit") {
+		t.Error("the server is healthy before store_per_second was reached")
+	}
+	second.Restart()
+	eventually(t, "the health", func() bool { return serving(t, at.GRPC, "ratelimit") })
+	for _, server := range []*redis.Server{second, main} {
+		server.Kill()
+		eventually(t, "the end of the health", func() bool { return !serving(t, at.GRPC, "ratelimit") })
+		server.Restart()
+		eventually(t, "the health again", func() bool { return serving(t, at.GRPC, "ratelimit") })
+	}
+}

@@ -3,11 +3,10 @@ package envoyenv
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
-	"net/url"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -23,12 +22,13 @@ type fields map[string]any
 // Configuration gives the configuration of headgate server with the same effect. It has passwords in
 // it. The error has every variable that cannot be followed, and what to use.
 func (s *Settings) Configuration() ([]byte, error) {
-	store, err := s.store()
+	stores, err := s.stores()
 	all := fields{
-		"version": 1, "rules": []string{}, "store": store, "store_timeout": storeTimeout,
+		"version": 1, "rules": []string{}, "store_timeout": storeTimeout,
 		"log":    fields{"level": s.level(), "format": s.Log.Format},
 		"server": s.server(),
 	}
+	maps.Copy(all, stores)
 	if files := s.storeFiles(); len(files) > 0 {
 		all["store_tls"] = files
 	}
@@ -65,62 +65,12 @@ func (s *Settings) unsupported() error {
 		refuse(s.Memcache.UseTLS, "MEMCACHE_TLS", "use a network that needs no TLS, or BACKEND_TYPE=redis")
 		return errors.Join(faults...)
 	}
-	refuse(s.UsePerSecond, "REDIS_PERSECOND", "use one Redis for all limits")
-	refuse(s.Redis.SocketType == "unix", "REDIS_SOCKET_TYPE unix, the default,", "set REDIS_SOCKET_TYPE=tcp, and REDIS_URL to host:port")
 	refuse(s.Redis.SkipName, "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "set HEADGATE_STORE_TLS_SERVER_NAME to the name in the certificate")
+	refuse(s.UsePerSecond && s.PerSecond.SentinelAuth != "", "REDIS_PERSECOND_SENTINEL_AUTH",
+		"put the password into a file, and set HEADGATE_STORE_SENTINEL_PASSWORD_FILE to it")
 	refuse(s.Redis.SentinelAuth != "", "REDIS_SENTINEL_AUTH",
 		"put the password into a file, and set HEADGATE_STORE_SENTINEL_PASSWORD_FILE to it")
 	return errors.Join(faults...)
-}
-
-// store gives the address of the store.
-func (s *Settings) store() (string, error) {
-	if s.Backend == "memcache" {
-		return "memcached://" + strings.Join(s.Memcache.Servers, ","), nil
-	}
-	r := &s.Redis
-	scheme, hosts, master := "redis", r.URL, ""
-	if r.UseTLS || r.SocketType == "tls" {
-		scheme = "rediss"
-	}
-	switch r.Type {
-	case "cluster":
-		scheme += "+cluster"
-	case "sentinel":
-		scheme += "+sentinel"
-		name, sentinels, _ := strings.Cut(r.URL, ",")
-		hosts, master = sentinels, "/"+url.PathEscape(name)
-	}
-	if _, rest, found := strings.Cut(hosts, "://"); found {
-		return "", fmt.Errorf(
-			"REDIS_URL: leave out %s and a password, and use host:port: REDIS_TLS, REDIS_TYPE and REDIS_AUTH say the rest",
-			quote(hosts[:len(hosts)-len(rest)]))
-	}
-	return scheme + "://" + credentials(string(r.Auth)) + hosts + master, nil
-}
-
-// credentials writes a password, or user:password, for an address.
-func credentials(auth string) string {
-	if auth == "" {
-		return ""
-	}
-	user, password, both := strings.Cut(auth, ":")
-	if !both {
-		user, password = "", auth
-	}
-	return url.UserPassword(user, password).String() + "@"
-}
-
-// storeFiles gives the section store_tls.
-func (s *Settings) storeFiles() fields {
-	files := fields{}
-	if s.Backend == "memcache" || !s.Redis.UseTLS && s.Redis.SocketType != "tls" {
-		return files
-	}
-	set(files, "ca", s.Redis.Files.CA)
-	set(files, "cert", s.Redis.Files.Cert)
-	set(files, "key", s.Redis.Files.Key)
-	return files
 }
 
 func set(f fields, name, value string) {

@@ -42,6 +42,22 @@ func TestConfiguration(t *testing.T) {
 		{"REDIS_TLS=true REDIS_TLS_CACERT=/ca", "store: rediss://redis:6379\n"},
 		{"REDIS_TYPE=CLUSTER REDIS_URL=a:1,b:2", "store: redis+cluster://a:1,b:2\n"},
 		{"REDIS_TYPE=Sentinel REDIS_URL=main,a:1,b:2", "store: redis+sentinel://a:1,b:2/main\n"},
+		{"REDIS_TYPE=Sentinel REDIS_SOCKET_TYPE=unix REDIS_URL=main,a:1", "store: redis+sentinel://a:1/main\n"},
+		{"REDIS_SOCKET_TYPE=unix REDIS_URL=/run/a@b?.sock REDIS_TLS=true", "store: redis+unix:///run/a%40b%3F.sock\n"},
+		{"REDIS_SOCKET_TYPE=unix REDIS_URL=/run/a.sock REDIS_AUTH=ann:pass", "store: redis+unix://ann:pass@/run/a.sock\n"},
+		{"REDIS_SOCKET_TYPE=tls", "store: rediss://redis:6379\n"},
+		{
+			"REDIS_PERSECOND=true REDIS_PERSECOND_SOCKET_TYPE=tcp REDIS_PERSECOND_URL=b:1 REDIS_PERSECOND_AUTH=p",
+			"store_per_second: redis://:p@b:1\n",
+		},
+		{"REDIS_PERSECOND=true", "store_per_second: redis+unix:///var/run/nutcracker/ratelimitpersecond.sock\n"},
+		{"REDIS_PERSECOND=true REDIS_PERSECOND_TYPE=cluster REDIS_PERSECOND_URL=b:1,c:1", "store_per_second: redis+cluster://b:1,c:1\n"},
+		{
+			"REDIS_PERSECOND=true REDIS_PERSECOND_SOCKET_TYPE=tcp REDIS_PERSECOND_URL=b:1 REDIS_PERSECOND_TLS=true REDIS_TLS_CACERT=/ca",
+			"store_tls:\n    ca: /ca\n",
+		},
+		{"REDIS_PERSECOND=true REDIS_PERSECOND_SOCKET_TYPE=tcp REDIS_PERSECOND_URL=redis:6379", "store: redis://redis:6379\n"},
+		{"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1 REDIS_PERSECOND=true", "store: memcached://a:1\n"},
 		{"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1,b:2", "store: memcached://a:1,b:2\n"},
 		{"", "address: 0.0.0.0:8081\n"},
 		{"HOST=::", "address: '[::]:8080'\n"},
@@ -80,8 +96,8 @@ func TestConfiguration(t *testing.T) {
 // TestUnsupportedVariables: what cannot be followed is a fault with the variable's name.
 func TestUnsupportedVariables(t *testing.T) {
 	for variables, want := range map[string]string{
-		"": "REDIS_SOCKET_TYPE unix, the default, is not supported: set REDIS_SOCKET_TYPE=tcp",
-		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_PERSECOND=true REDIS_PERSECOND_URL=b:1":    "REDIS_PERSECOND is not supported",
+		"REDIS_URL=a:1": "REDIS_URL: with REDIS_SOCKET_TYPE=unix, the default, use the path of a socket, or set REDIS_SOCKET_TYPE=tcp",
+		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_PERSECOND=true REDIS_PERSECOND_URL=b:1":    "REDIS_PERSECOND_URL: with REDIS_PERSECOND_SOCKET_TYPE=unix",
 		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true":       "HEADGATE_STORE_TLS_SERVER_NAME",
 		"REDIS_SOCKET_TYPE=tcp REDIS_URL=redis://:secret@a:1":                                 "REDIS_URL: leave out \"redis://\" and a password",
 		"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b":                                        "MEMCACHE_SRV is not supported",

@@ -37,8 +37,15 @@ func redisConfig(s *config.SharedStore, o Options, fallbacks func() string) (red
 		c.Kind, c.Client.Sentinel.MasterSet = redis.Sentinel, s.Master
 	default:
 	}
-	if o.Dial != nil {
-		c.Client.DialCtxFn = dialWith(o.Dial)
+	dial, network := o.Dial, "tcp"
+	if s.Socket() != "" {
+		network = "unix"
+		if dial == nil {
+			dial = new(net.Dialer).DialContext // Package redis bounds it by its context.
+		}
+	}
+	if dial != nil {
+		c.Client.DialCtxFn = dialWith(dial, network)
 	}
 	return c, nil
 }
@@ -91,10 +98,10 @@ func tellChanges(log *slog.Logger, fallbacks func() string) func(redis.Change) {
 }
 
 // dialWith makes connections with dial, and uses TLS if the configuration says so.
-func dialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(
+func dialWith(dial func(ctx context.Context, network, address string) (net.Conn, error), network string) func(
 	context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	return func(ctx context.Context, address string, _ *net.Dialer, secure *tls.Config) (net.Conn, error) {
-		plain, err := dial(ctx, "tcp", address)
+		plain, err := dial(ctx, network, address)
 		if err != nil || secure == nil {
 			return plain, err
 		}

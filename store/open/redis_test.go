@@ -83,6 +83,27 @@ func TestRedisOfAUser(t *testing.T) {
 	oneLimit(t, "store: redis://app@"+server.Addr+"/3\nstore_password_file: "+written(t, "s@cr/t\n")+"\n")
 }
 
+// TestRedisOnASocket: a Redis on a unix socket, without and with Options.Dial.
+func TestRedisOnASocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a @.sock")
+	testredis.Start(t, "--unixsocket", path)
+	address := "redis+unix://" + strings.NewReplacer(" ", "%20", "@", "%40").Replace(path)
+	oneLimit(t, "store: "+address+"\n")
+	c, err := config.Parse("f", []byte("version: 1\nstore: "+address+"\nrules: [{name: a, key: [all], limits: [5/1d]}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dialled atomic.Value
+	s, _ := opened(t, c, Options{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialled.Store(network + " " + address)
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}})
+	until(t, func() bool { return reached(s) })
+	if got := dialled.Load(); got != "unix "+path {
+		t.Errorf("dialled %v, want %s", got, path)
+	}
+}
+
 // TestPasswordFileIsReadAgain: the password in the file changes. The next connection uses the
 // new password.
 func TestPasswordFileIsReadAgain(t *testing.T) {

@@ -114,6 +114,35 @@ func TestRatelimit(t *testing.T) {
 	}
 }
 
+// TestRedisPerSecond runs on two Redis servers, one of them on a unix socket, the default of REDIS_SOCKET_TYPE.
+// A limit per SECOND counts on the second server, and all others count on the first.
+func TestRedisPerSecond(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "redis.sock")
+	main, second := redis.Start(t, "--unixsocket", socket), redis.Start(t)
+	root, _ := envoyFolder(t, "domain: shop\ndescriptors:\n  - {key: client, value: often, rate_limit: {unit: second, requests_per_unit: 1000000}}\n"+
+		"  - {key: client, rate_limit: {unit: year, requests_per_unit: 2}}\n")
+	command := exec.Command(binary, "server", "--envoy-env")
+	command.Env = append(os.Environ(), "REDIS_URL="+socket, "REDIS_PERSECOND=true", "REDIS_PERSECOND_SOCKET_TYPE=tcp",
+		"REDIS_PERSECOND_URL="+second.Addr, "RUNTIME_ROOT="+root, "RUNTIME_WATCH_ROOT=false", "HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1",
+		"GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "USE_STATSD=false", "LOG_LEVEL=INFO", "LOG_FORMAT=json",
+		"HEADGATE_ADMIN_LISTEN=127.0.0.1:0", "HEADGATE_ADMIN_HEALTH=127.0.0.1:0")
+	i := serve(t, "", command)
+	eventually(t, "both stores", func() bool { got, _ := pageOf(t, "http://"+i.HTTP+"/healthcheck"); return got == http.StatusOK })
+	scripts := func(s *redis.Server) int { return strings.Count(s.CLI("INFO", "commandstats"), "cmdstat_eval") }
+	if got := i.asked("often"); got != http.StatusOK || scripts(second) == 0 || scripts(main) != 0 {
+		t.Errorf("a limit per second: status %d, %d kinds of scripts on its server and %d on the other", got, scripts(second), scripts(main))
+	}
+	for n, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
+		if got := i.asked("seldom"); got != want {
+			t.Errorf("hit %d of 2 a year gets %d, want %d", n+1, got, want)
+		}
+	}
+	if scripts(main) == 0 {
+		t.Error("a limit per year did not count on its server")
+	}
+}
+
 // TestEnvoyConfig serves a folder of files beside a configuration.
 func TestEnvoyConfig(t *testing.T) {
 	t.Parallel()
@@ -132,8 +161,8 @@ func TestEnvoyConfig(t *testing.T) {
 func TestEnvoyVariablesAreChecked(t *testing.T) {
 	t.Parallel()
 	for variables, want := range map[string]string{
-		"PORT=many":              `PORT "many": use a whole number`,
-		"REDIS_SOCKET_TYPE=unix": "REDIS_SOCKET_TYPE unix, the default, is not supported: set REDIS_SOCKET_TYPE=tcp",
+		"PORT=many":            `PORT "many": use a whole number`,
+		"REDIS_URL=redis:6379": "REDIS_URL: with REDIS_SOCKET_TYPE=unix, the default, use the path of a socket, or set REDIS_SOCKET_TYPE=tcp",
 	} {
 		command := exec.Command(binary, "server", "--envoy-env")
 		command.Env = append(os.Environ(), variables)
