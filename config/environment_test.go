@@ -192,6 +192,7 @@ func sharedVariables() []variableRow {
 		cluster  = "store: redis+cluster://h\nredis_slots: 1\nbreaker: {failures: 1, probe: 1ms, max_probe: 1s}\nprefetch: {batch: 3, hold: 1ms}\n"
 		second   = "store: redis://h\nstore_per_second: redis://app@g\nstore_per_second_password_file: p\n"
 		counters = "store: memcached://h\nmemcached_counters: false\n"
+		inline   = "store: redis+sentinel://h/m\nstore_sentinel_user: u\nstore_sentinel_password: p\n"
 		sentinel = "store: redis+sentinel://h/m\nstore_sentinel_password_file: s\nfallback: local\nlocal_share: 7%\n"
 	)
 	return []variableRow{
@@ -203,6 +204,12 @@ func sharedVariables() []variableRow {
 		{"HEADGATE_STORE_TLS_CA", "other", func(c *Config) any { return c.Shared.Files.CA }, redis},
 		{"HEADGATE_STORE_TLS_CERT", "other", func(c *Config) any { return c.Shared.Files.Cert }, redis},
 		{"HEADGATE_STORE_TLS_KEY", "other", func(c *Config) any { return c.Shared.Files.Key }, redis},
+		{"HEADGATE_STORE_SENTINEL_USER", "other", func(c *Config) any { return c.Shared.SentinelUser }, inline},
+		{"HEADGATE_STORE_SENTINEL_PASSWORD", "other", func(c *Config) any { return c.Shared.SentinelPassword.Reveal() }, inline},
+		{
+			"HEADGATE_STORE_TLS_SKIP_HOSTNAME_VERIFICATION", "true", func(c *Config) any { return fmt.Sprint(c.Shared.Files.SkipName) },
+			"store: rediss://h\nstore_tls: {skip_hostname_verification: false}\n",
+		},
 		{"HEADGATE_STORE_TLS_SERVER_NAME", "other.example", func(c *Config) any { return c.Shared.Files.ServerName }, redis},
 		{"HEADGATE_REDIS_SLOTS", "9", func(c *Config) any { return fmt.Sprint(c.Shared.Slots) }, cluster},
 		{"HEADGATE_MEMCACHED_COUNTERS", "true", func(c *Config) any { return fmt.Sprint(c.Shared.Counters) }, counters},

@@ -92,6 +92,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			base, set = "version: 1\nrules: ["+rules+", algorithm: sliding_log}]\n", "version: 1\nrules: ["+rules+", algorithm: sliding_log, "+line+"}]\n"
 		case path == "rules[].in_flight_ttl":
 			base, set = "version: 1\nrules: ["+rules+", in_flight: 5}]\n", "version: 1\nrules: ["+rules+", in_flight: 5, "+line+"}]\n"
+		case within == "store_tls":
+			base += "store: rediss://h\n"
+			set = base + "store_tls: {" + line + "}\n"
 		case path == "memcached_counters":
 			base += "store: memcached://h\n"
 			set = base + line + "\n"

@@ -40,7 +40,11 @@ type SharedStore struct {
 	// At most one of them is set. The file may end with a newline.
 	Password     Secret
 	PasswordFile string
-	// SentinelPasswordFile is a file with the sentinels' own password, or "".
+	// SentinelUser is the sentinels' own ACL user, or "" for their default user.
+	SentinelUser string
+	// SentinelPassword is the sentinels' own password. SentinelPasswordFile is a file with this
+	// password instead. At most one of them is set.
+	SentinelPassword     Secret
 	SentinelPasswordFile string
 	// TLS is set if connections to the servers use TLS, with the files in Files.
 	TLS   bool
@@ -57,7 +61,7 @@ type SharedStore struct {
 	Breaker Breaker
 	// PerSecond is the store for all limits with a period of one second, or nil. Both stores are then
 	// in Redis. PerSecond has the Slots, the DenyCache, the Breaker, the Files and the
-	// SentinelPasswordFile of this store, and no PerSecond.
+	// credentials for sentinels of this store, and no PerSecond.
 	PerSecond *SharedStore
 }
 
@@ -69,6 +73,8 @@ type StoreTLS struct {
 	Cert, Key string
 	// ServerName is the name in the servers' certificates. Default the host of each server.
 	ServerName string
+	// SkipName accepts a certificate of the authorities with any name. ServerName is then "".
+	SkipName bool
 }
 
 // Breaker says after which failures a server gets no more queries, and when the next probe follows.

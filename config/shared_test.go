@@ -74,7 +74,7 @@ func TestStoreAddressAgain(t *testing.T) {
 
 // TestSecretsAreNotShown prints, logs and encodes secrets in all common ways.
 func TestSecretsAreNotShown(t *testing.T) {
-	c := parsed(t, "version: 1\nrules: []\nstore: redis://app:hidden@h\n")
+	c := parsed(t, "version: 1\nrules: []\nstore: redis+sentinel://app:hidden@h/m\nstore_sentinel_password: hidden\n")
 	if c.Shared.Password.Reveal() != "hidden" {
 		t.Fatal("Reveal does not return the password")
 	}

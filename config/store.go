@@ -95,7 +95,7 @@ func fallbackWords() []choice[guard.Fallback] {
 // faults repeat only its scheme.
 func (s *section) storeAddress() *SharedStore {
 	s.declare("store", field.Restart, "Storage of the counters: memory is the memory of this process; redis://, rediss:// (TLS), "+
-		"redis+cluster://, redis+sentinel://, redis+unix:// and memcached:// are shared by instances.")
+		"redis+cluster://, redis+sentinel://, redis+unix://, memcached:// and memcacheds:// (TLS) are shared by instances.")
 	s.outline.field("store").written(memoryWord, storePattern)
 	v, ok := s.scalar("store", "a word or an address")
 	if !ok || v.text() == memoryWord {

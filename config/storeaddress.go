@@ -43,6 +43,7 @@ var storeFormTable = [...]storeForm{
 	{"redis+sentinel", KindRedisSentinel, false, 26379, true, false, "redis+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
 	{"rediss+sentinel", KindRedisSentinel, true, 26379, true, false, "rediss+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
 	{"memcached", KindMemcached, false, 11211, true, false, "memcached://h1:11211,h2:11211"},
+	{"memcacheds", KindMemcached, true, 11211, true, false, "memcacheds://h1:11211,h2:11211"},
 	{"redis+unix", KindRedis, false, 0, false, true, "redis+unix:///run/redis/redis.sock"},
 }
 
@@ -54,6 +55,7 @@ var otherSchemeTable = map[string]string{
 	"unix": "redis+unix", "redis+socket": "redis+unix", "redis-unix": "redis+unix", "redis-socket": "redis+unix",
 	"valkey": "redis", "valkeys": "rediss", "redis+tls": "rediss", "redis+ssl": "rediss", "redis-sentinel": "redis+sentinel",
 	"sentinel": "redis+sentinel", "cluster": "redis+cluster", "redis-cluster": "redis+cluster", "memcache": "memcached", "mc": "memcached",
+	"memcaches": "memcacheds", "memcached+tls": "memcacheds", "memcached+ssl": "memcacheds",
 }
 
 // addressFault is a fault of a store's address, at offset in bytes. It never repeats a part of a

@@ -18,6 +18,9 @@ func (c *Config) NeedsRestart(next *Config) []string {
 	if a.PerSecond.otherAccess(b.PerSecond) {
 		settings = append([]string{perSecondName}, settings...)
 	}
+	if a.SentinelPassword != b.SentinelPassword {
+		settings = append([]string{sentinelPasswordName}, settings...)
+	}
 	if a.otherAccess(b) {
 		settings = append([]string{"store"}, settings...)
 	}

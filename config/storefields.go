@@ -12,8 +12,7 @@ func (s *section) sharedFields(shared, second *SharedStore) {
 	into, into2 := orUnused(shared), orUnused(second)
 	s.file(s.declare("store_password_file", field.Restart, "File with the password of Redis, instead of a password in the address."),
 		&into.PasswordFile)
-	s.file(s.declare("store_sentinel_password_file", field.Restart, "File with the password of the sentinels themselves."),
-		&into.SentinelPasswordFile)
+	s.sentinels(into)
 	s.file(s.declare(perSecondPasswordName, field.Restart, "The same as store_password_file, for store_per_second."),
 		&into2.PasswordFile)
 	tls := s.storeTLS(&into.Files)
@@ -30,8 +29,8 @@ func (s *section) sharedFields(shared, second *SharedStore) {
 		return
 	}
 	if shared == nil {
-		s.unusedFields(memoryWord, "", perSecondName, perSecondPasswordName, "store_password_file",
-			"store_sentinel_password_file", "redis_slots", "memcached_counters", "deny_cache")
+		s.unusedFields(memoryWord, "", perSecondName, perSecondPasswordName, "store_password_file", sentinelUserName,
+			sentinelPasswordName, sentinelPasswordFileName, "redis_slots", "memcached_counters", "deny_cache")
 		s.unusedSection(tls, memoryWord, "")
 		s.unusedSection(breaker, memoryWord, "")
 		return
@@ -58,15 +57,20 @@ func orUnused(s *SharedStore) *SharedStore {
 
 // storeTLS reads the files for TLS to a store.
 func (s *section) storeTLS(t *StoreTLS) *section {
-	tls := s.sub(s.declare("store_tls", field.Restart, "Files for TLS to a store of rediss://."), "{ca: ca.crt}")
+	tls := s.sub(s.declare("store_tls", field.Restart, "Settings of TLS to a store of rediss:// or memcacheds://."), "{ca: ca.crt}")
 	tls.file(tls.declare("ca", field.Restart, "PEM file of authorities that replace those of the system."), &t.CA)
 	tls.declare("cert", field.Restart, "PEM file of the client certificate for the store.")
 	tls.declare("key", field.Restart, "PEM file of that certificate's key.")
 	tls.pair(&t.Cert, &t.Key)
 	tls.declare("server_name", field.Restart, "Name in the servers' certificates. Default: the host of each server.")
 	tls.serverName("server_name", &t.ServerName)
+	tls.boolean(tls.declare("skip_hostname_verification", field.Restart, "true accepts a certificate of the authorities with any name."),
+		&t.SkipName)
 	tls.end()
 	tls.checkPair(t.Cert, t.Key)
+	if v, ok := tls.given("server_name"); ok && t.SkipName {
+		s.fault(v, "has no effect with skip_hostname_verification", "remove one of them")
+	}
 	return tls
 }
 
@@ -107,19 +111,16 @@ func (s *section) checkShared(into, second *SharedStore, tls *section) {
 		s.unusedFields(scheme, string(KindMemcached), "memcached_counters")
 	}
 	if !is(KindRedisSentinel) {
-		s.unusedFields(scheme, "redis+sentinel", "store_sentinel_password_file")
+		s.unusedFields(scheme, "redis+sentinel", sentinelUserName, sentinelPasswordName, sentinelPasswordFileName)
 	}
 	if !is(KindRedisCluster) {
 		s.unusedFields(scheme, "redis+cluster", "redis_slots")
 	}
 	if !into.TLS && (second == nil || !second.TLS) {
-		with := scheme
-		if into.Kind != KindMemcached {
-			with = (&SharedStore{Kind: into.Kind, TLS: true}).scheme()
-		}
-		s.unusedSection(tls, scheme, with)
+		s.unusedSection(tls, scheme, (&SharedStore{Kind: into.Kind, TLS: true}).scheme())
 	}
 	s.credentials("store", "store_password_file", into)
+	s.checkSentinels(into)
 }
 
 // written is like given, but returns the value and not the field's name.

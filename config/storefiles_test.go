@@ -37,6 +37,16 @@ func TestNeedsRestartOfPerSecond(t *testing.T) {
 	}
 }
 
+// TestNeedsRestartOfSentinels: another password of the sentinels needs a restart.
+func TestNeedsRestartOfSentinels(t *testing.T) {
+	const base = "version: 1\nrules: []\nstore: redis+sentinel://h/m\nstore_sentinel_password: "
+	for next, want := range map[string]string{"p": "", "q": "store_sentinel_password", "q\nstore_sentinel_user: u": "store_sentinel_password store_sentinel_user"} {
+		if got := strings.Join(parsed(t, base+"p\n").NeedsRestart(parsed(t, base+next+"\n")), " "); got != want {
+			t.Errorf("%s: got %q, want %q", next, got, want)
+		}
+	}
+}
+
 // TestSamePlace: a store with another store_per_second, or without one, is another place.
 func TestSamePlace(t *testing.T) {
 	const base = "version: 1\nrules: []\nstore: redis://h\n"

@@ -48,6 +48,7 @@ func (s *section) perSecond(into, second *SharedStore) {
 		return
 	}
 	s.credentials(perSecondName, perSecondPasswordName, second)
+	second.SentinelUser, second.SentinelPassword = into.SentinelUser, into.SentinelPassword
 	second.SentinelPasswordFile, second.Files, second.Slots = into.SentinelPasswordFile, into.Files, into.Slots
 	second.DenyCache, second.Breaker = into.DenyCache, into.Breaker
 	if second.SamePlace(into) {

@@ -62,14 +62,7 @@ func (s *Settings) unsupported() error {
 	}
 	if s.Backend == "memcache" {
 		refuse(s.Memcache.SRV != "", "MEMCACHE_SRV", "list the servers in MEMCACHE_HOST_PORT")
-		refuse(s.Memcache.UseTLS, "MEMCACHE_TLS", "use a network that needs no TLS, or BACKEND_TYPE=redis")
-		return errors.Join(faults...)
 	}
-	refuse(s.Redis.SkipName, "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "set HEADGATE_STORE_TLS_SERVER_NAME to the name in the certificate")
-	refuse(s.UsePerSecond && s.PerSecond.SentinelAuth != "", "REDIS_PERSECOND_SENTINEL_AUTH",
-		"put the password into a file, and set HEADGATE_STORE_SENTINEL_PASSWORD_FILE to it")
-	refuse(s.Redis.SentinelAuth != "", "REDIS_SENTINEL_AUTH",
-		"put the password into a file, and set HEADGATE_STORE_SENTINEL_PASSWORD_FILE to it")
 	return errors.Join(faults...)
 }
 

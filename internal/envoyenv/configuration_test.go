@@ -50,6 +50,21 @@ func TestConfiguration(t *testing.T) {
 			"REDIS_PERSECOND=true REDIS_PERSECOND_SOCKET_TYPE=tcp REDIS_PERSECOND_URL=b:1 REDIS_PERSECOND_AUTH=p",
 			"store_per_second: redis://:p@b:1\n",
 		},
+		{"REDIS_TLS=true REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true", "store_tls:\n    skip_hostname_verification: true\n"},
+		{"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true", "store: redis://redis:6379\n"},
+		{"REDIS_SENTINEL_AUTH=p", "store: redis://redis:6379\n"},
+		{"REDIS_TYPE=sentinel REDIS_URL=main,a:1 REDIS_SENTINEL_AUTH=p:a", "store_sentinel_password: a\n"},
+		{"REDIS_TYPE=sentinel REDIS_URL=main,a:1 REDIS_SENTINEL_AUTH=p:a", "store_sentinel_user: p\n"},
+		{"REDIS_TYPE=sentinel REDIS_URL=main,a:1 REDIS_SENTINEL_AUTH=word", "store_sentinel_password: word\n"},
+		{
+			"REDIS_PERSECOND=true REDIS_PERSECOND_TYPE=sentinel REDIS_PERSECOND_URL=main,b:1 REDIS_PERSECOND_SENTINEL_AUTH=word",
+			"store_sentinel_password: word\n",
+		},
+		{"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1 MEMCACHE_TLS=true", "store: memcacheds://a:1\n"},
+		{
+			"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1 MEMCACHE_TLS=true MEMCACHE_TLS_CACERT=/ca MEMCACHE_TLS_SKIP_HOSTNAME_VERIFICATION=true",
+			"store_tls:\n    ca: /ca\n    skip_hostname_verification: true\n",
+		},
 		{"REDIS_PERSECOND=true", "store_per_second: redis+unix:///var/run/nutcracker/ratelimitpersecond.sock\n"},
 		{"REDIS_PERSECOND=true REDIS_PERSECOND_TYPE=cluster REDIS_PERSECOND_URL=b:1,c:1", "store_per_second: redis+cluster://b:1,c:1\n"},
 		{
@@ -97,12 +112,11 @@ func TestConfiguration(t *testing.T) {
 func TestUnsupportedVariables(t *testing.T) {
 	for variables, want := range map[string]string{
 		"REDIS_URL=a:1": "REDIS_URL: with REDIS_SOCKET_TYPE=unix, the default, use the path of a socket, or set REDIS_SOCKET_TYPE=tcp",
-		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_PERSECOND=true REDIS_PERSECOND_URL=b:1":    "REDIS_PERSECOND_URL: with REDIS_PERSECOND_SOCKET_TYPE=unix",
-		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true":       "HEADGATE_STORE_TLS_SERVER_NAME",
-		"REDIS_SOCKET_TYPE=tcp REDIS_URL=redis://:secret@a:1":                                 "REDIS_URL: leave out \"redis://\" and a password",
-		"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b":                                        "MEMCACHE_SRV is not supported",
-		"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1 MEMCACHE_TLS=true":                      "MEMCACHE_TLS is not supported",
-		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 CACHE_KEY_PREFIX=a:b REDIS_SENTINEL_AUTH=secret": "CACHE_KEY_PREFIX \"a:b\": namespace",
+		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_PERSECOND=true REDIS_PERSECOND_URL=b:1":                                                         "REDIS_PERSECOND_URL: with REDIS_PERSECOND_SOCKET_TYPE=unix",
+		"REDIS_SOCKET_TYPE=tcp REDIS_URL=redis://:secret@a:1":                                                                                      "REDIS_URL: leave out \"redis://\" and a password",
+		"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b":                                                                                             "MEMCACHE_SRV is not supported",
+		"REDIS_TYPE=sentinel REDIS_URL=m,a:1 REDIS_SENTINEL_AUTH=secret REDIS_PERSECOND=1 REDIS_PERSECOND_TYPE=sentinel REDIS_PERSECOND_URL=m,b:1": "REDIS_SENTINEL_AUTH and REDIS_PERSECOND_SENTINEL_AUTH differ",
+		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 CACHE_KEY_PREFIX=a:b REDIS_SENTINEL_AUTH=secret":                                                      "CACHE_KEY_PREFIX \"a:b\": namespace",
 	} {
 		s, _, err := Read(strings.Fields(variables))
 		if err != nil {

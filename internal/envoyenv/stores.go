@@ -10,10 +10,15 @@ import (
 // stores gives the addresses of the stores.
 func (s *Settings) stores() (fields, error) {
 	if s.Backend == "memcache" {
-		return fields{"store": "memcached://" + strings.Join(s.Memcache.Servers, ",")}, nil
+		scheme := "memcached"
+		if s.Memcache.UseTLS {
+			scheme = "memcacheds"
+		}
+		return fields{"store": scheme + "://" + strings.Join(s.Memcache.Servers, ",")}, nil
 	}
 	address, err := s.Redis.address("REDIS_")
 	stores := fields{"store": address}
+	err = errors.Join(err, s.sentinels(stores))
 	if !s.UsePerSecond {
 		return stores, err
 	}
@@ -73,14 +78,42 @@ func credentials(auth string) string {
 	return url.UserPassword(user, password).String() + "@"
 }
 
-// storeFiles gives the section store_tls, for both stores.
-func (s *Settings) storeFiles() fields {
-	files := fields{}
-	if s.Backend == "memcache" || !s.Redis.encrypted() && (!s.UsePerSecond || !s.PerSecond.encrypted()) {
-		return files
+// sentinels adds the credentials of the sentinels. Both stores have the same in our configuration.
+func (s *Settings) sentinels(stores fields) error {
+	var auth string
+	first, second := s.Redis.Type == "sentinel", s.UsePerSecond && s.PerSecond.Type == "sentinel"
+	switch {
+	case first && second && s.Redis.SentinelAuth != s.PerSecond.SentinelAuth:
+		return errors.New("REDIS_SENTINEL_AUTH and REDIS_PERSECOND_SENTINEL_AUTH differ: give the sentinels of both the same password")
+	case first:
+		auth = s.Redis.SentinelAuth.Reveal()
+	case second:
+		auth = s.PerSecond.SentinelAuth.Reveal()
 	}
-	set(files, "ca", s.Redis.Files.CA)
-	set(files, "cert", s.Redis.Files.Cert)
-	set(files, "key", s.Redis.Files.Key)
-	return files
+	user, password, both := strings.Cut(auth, ":")
+	if !both {
+		user, password = "", auth
+	}
+	set(stores, "store_sentinel_user", user)
+	set(stores, "store_sentinel_password", password)
+	return nil
+}
+
+// storeFiles gives the section store_tls, for both stores in Redis.
+func (s *Settings) storeFiles() fields {
+	settings := fields{}
+	files, skip, used := s.Redis.Files, s.Redis.SkipName, s.Redis.encrypted() || s.UsePerSecond && s.PerSecond.encrypted()
+	if s.Backend == "memcache" {
+		files, skip, used = s.Memcache.Files, s.Memcache.SkipName, s.Memcache.UseTLS
+	}
+	if !used {
+		return settings
+	}
+	set(settings, "ca", files.CA)
+	set(settings, "cert", files.Cert)
+	set(settings, "key", files.Key)
+	if skip {
+		settings["skip_hostname_verification"] = true
+	}
+	return settings
 }

@@ -105,9 +105,12 @@ func (s *Opened) openSource(o Options, budget time.Duration) (prefetch.Source, e
 		}
 		return s.openPerSecond(o, described.Timeout)
 	}
-	var err error
+	dial, err := memcachedDial(s.shared, o)
+	if err != nil {
+		return nil, err
+	}
 	s.memcached, err = memcached.New(memcached.Config{
-		Servers: s.shared.Addresses, Breaker: breakerOf(s.shared.Breaker), Dial: o.Dial, Log: o.Log,
+		Servers: s.shared.Addresses, Breaker: breakerOf(s.shared.Breaker), Dial: dial, Log: o.Log,
 		Counters: s.shared.Counters, Fallbacks: s.fallbackNames,
 	})
 	return prefetch.ByTake(s.memcached), err

@@ -68,6 +68,7 @@ func credentials(s *config.SharedStore, client *rueidis.ClientOption) error {
 			}
 		}
 	}
+	client.Sentinel.Username, client.Sentinel.Password = s.SentinelUser, s.SentinelPassword.Reveal()
 	if s.SentinelPasswordFile != "" {
 		password, err := readPassword("store_sentinel_password_file", s.SentinelPasswordFile)
 		if err != nil {

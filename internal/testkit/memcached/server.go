@@ -3,6 +3,7 @@ package memcached
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type Server struct {
 	// Addr is the server's address: 127.0.0.1 and its own port.
 	Addr string
 
+	secure  *tls.Config // nil for a server without TLS
 	pid     int
 	process *exec.Cmd
 	life    io.Closer
@@ -53,13 +55,29 @@ kill "$watch" # The process number of a killed server may later belong to anothe
 // the test when memcached is not installed: a test that is skipped proves nothing.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
+	return startOn(tb, nil, args)
+}
+
+// StartTLS is Start for a server that accepts only TLS, from clients with a certificate of the
+// authority. The files are PEM. client is the configuration of such a client.
+func StartTLS(tb testing.TB, certFile, keyFile, caFile string, client *tls.Config) *Server {
+	tb.Helper()
+	const requireCertificate = ",ssl_verify_mode=2"
+	return startOn(tb, client, []string{
+		"-Z", "-o", "ssl_chain_cert=" + certFile + ",ssl_key=" + keyFile + ",ssl_ca_cert=" + caFile + requireCertificate,
+	})
+}
+
+// startOn runs a server on a free port.
+func startOn(tb testing.TB, secure *tls.Config, args []string) *Server {
+	tb.Helper()
 	var problems []error
 	for range attempts {
 		port, err := freePort()
 		if err != nil {
 			tb.Fatal(err)
 		}
-		s, err := start(port, args)
+		s, err := start(port, secure, args)
 		if err == nil {
 			tb.Cleanup(s.Stop)
 			return s
@@ -81,7 +99,7 @@ func StartAt(tb testing.TB, addr string, args ...string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s, err := start(port, args)
+	s, err := start(port, nil, args)
 	if err != nil {
 		tb.Fatalf("memcached does not start at %s: %v", addr, err)
 	}
@@ -89,7 +107,7 @@ func StartAt(tb testing.TB, addr string, args ...string) *Server {
 	return s
 }
 
-func start(port int, args []string) (*Server, error) {
+func start(port int, secure *tls.Config, args []string) (*Server, error) {
 	if _, err := exec.LookPath("memcached"); err != nil {
 		return nil, errors.New("memcached is not installed: run make deps, or apt-get install memcached")
 	}
@@ -102,6 +120,7 @@ func start(port int, args []string) (*Server, error) {
 	}, args...)
 	s := &Server{
 		Addr:    net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		secure:  secure,
 		process: exec.Command("sh", args...), //nolint:gosec,noctx // because tests give the words, and Stop ends it
 		ended:   make(chan struct{}),
 	}
@@ -161,6 +180,11 @@ func (s *Server) answers() bool {
 		return false
 	}
 	defer func() { _ = conn.Close() }()
+	if s.secure != nil {
+		secure := s.secure.Clone()
+		secure.ServerName = "127.0.0.1"
+		conn = tls.Client(conn, secure)
+	}
 	if err := conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return false
 	}
