@@ -76,6 +76,7 @@ var beyondSchemaNames = map[string]string{
 		store-per-second-of-memory store-per-second-of-memcached store-per-second-is-store store-per-second-password-twice
 		store-per-second-user-without-password store-per-second-password-file-alone
 		store-sentinel-password-twice store-sentinel-user-alone store-sentinel-password-of-redis store-tls-name-skipped
+		store-srv-with-port store-srv-of-two store-srv-invalid store-srv-with-path
 		store-socket-of-a-folder store-socket-with-database store-socket-percent store-socket-too-long store-socket-control
 		fair-share-at-fault-without-rules fair-share-beside-listen-without-upstream fair-share-capacity-missing
 		fair-share-client-is-a-mark fair-share-match-is-a-mark fair-share-client-jwt-without-keys fair-share-client-missing

@@ -135,7 +135,7 @@ const (
 	adminPattern     = `^(off|.*:[0-9]+)$`
 	listenerPattern  = `^(off|.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
 	frontPattern     = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
-	storePattern     = `^(memory|rediss?(\+(cluster|sentinel))?://.+|redis\+unix:///.+|redis\+unix://.+@/.+|memcacheds?://.+)$`
+	storePattern     = `^(memory|rediss?(\+(cluster|sentinel))?://.+|redis\+unix:///.+|redis\+unix://.+@/.+|memcacheds?(\+srv)?://.+)$`
 	perSecondPattern = `^(rediss?(\+(cluster|sentinel))?://.+|redis\+unix:///.+|redis\+unix://.+@/.+)$`
 	upstreamPattern  = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
 	namePattern      = `^[A-Za-z0-9._:-]+$`

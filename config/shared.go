@@ -28,7 +28,7 @@ type SharedStore struct {
 	Kind StoreKind
 	// Addresses are host:port, without duplicates. For KindRedisSentinel, they are those of
 	// the sentinels, otherwise those of the servers. For KindRedis, it may be the absolute path of
-	// a unix socket: see Socket.
+	// a unix socket: see Socket. For KindMemcached, it may be the name of SRV records: see SRV.
 	Addresses []string
 	// Master is the sentinels' name of the master, or "" for the other kinds.
 	Master string
@@ -122,6 +122,12 @@ func (s *SharedStore) String() string {
 
 // scheme returns the scheme of the address, such as rediss+cluster for a cluster with TLS.
 func (s *SharedStore) scheme() string {
+	if s.SRV() != "" {
+		if s.TLS {
+			return "memcacheds+srv"
+		}
+		return "memcached+srv"
+	}
 	if s.Socket() != "" {
 		return "redis+unix"
 	}

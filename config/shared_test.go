@@ -42,6 +42,13 @@ func TestStoreAddresses(t *testing.T) {
 		"redis+unix://app:p@/run/redis.sock": {
 			SharedStore{Kind: KindRedis, Addresses: []string{"/run/redis.sock"}, User: "app", Password: "p"}, "redis+unix://app:***@/run/redis.sock",
 		},
+		"memcached+srv://_Memcached._tcp.example.com.": {
+			SharedStore{Kind: KindMemcached, Addresses: []string{"_memcached._tcp.example.com"}}, "memcached+srv://_memcached._tcp.example.com",
+		},
+		"memcacheds+srv://a.example": {
+			SharedStore{Kind: KindMemcached, TLS: true, Addresses: []string{"a.example"}}, "memcacheds+srv://a.example",
+		},
+		"memcacheds://a":    {SharedStore{Kind: KindMemcached, TLS: true, Addresses: []string{"a:11211"}}, "memcacheds://a:11211"},
 		"memcached://a,b:1": {SharedStore{Kind: KindMemcached, Addresses: []string{"a:11211", "b:1"}}, "memcached://a:11211,b:1"},
 	} {
 		c := parsed(t, fmt.Sprintf("version: 1\nrules: []\nstore: %q\n", text))
@@ -148,7 +155,7 @@ func checkHidden(t *testing.T, c *Config, err error, secret string, faults *int)
 // FuzzStoreAddress checks that no address makes the parser panic. The printed form of a valid
 // address must have the same meaning, without the password. A fault must point into the address.
 func FuzzStoreAddress(f *testing.F) {
-	for _, form := range storeFormTable {
+	for _, form := range storeFormTable[:] {
 		f.Add(form.example)
 		f.Add(form.scheme + "://app:s%40t@h1:1,[::1]:2,10.0.0.1/a/1?b#c")
 	}

@@ -23,28 +23,37 @@ const (
 
 // storeForm is one form of a store's address.
 type storeForm struct {
-	scheme string
-	kind   StoreKind
-	tls    bool
-	port   uint16 // The default port.
-	// several is set if the address may name more than one server.
-	several bool
-	// socket is set if the address has the path of a unix socket in place of servers.
-	socket  bool
+	scheme  string
+	kind    StoreKind
+	tls     bool
+	port    uint16 // The default port.
+	names   addressNames
 	example string
 }
 
+// addressNames is what an address names.
+type addressNames uint8
+
+const (
+	oneServer addressNames = iota
+	severalServers
+	socketPath // the path of a unix socket
+	srvRecords // the name of SRV records
+)
+
 // storeFormTable lists every scheme.
 var storeFormTable = [...]storeForm{
-	{"redis", KindRedis, false, 6379, false, false, "redis://127.0.0.1:6379/0"},
-	{"rediss", KindRedis, true, 6379, false, false, "rediss://redis.example.com:6379/0"},
-	{"redis+cluster", KindRedisCluster, false, 6379, true, false, "redis+cluster://h1:6379,h2:6379,h3:6379"},
-	{"rediss+cluster", KindRedisCluster, true, 6379, true, false, "rediss+cluster://h1:6379,h2:6379,h3:6379"},
-	{"redis+sentinel", KindRedisSentinel, false, 26379, true, false, "redis+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
-	{"rediss+sentinel", KindRedisSentinel, true, 26379, true, false, "rediss+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
-	{"memcached", KindMemcached, false, 11211, true, false, "memcached://h1:11211,h2:11211"},
-	{"memcacheds", KindMemcached, true, 11211, true, false, "memcacheds://h1:11211,h2:11211"},
-	{"redis+unix", KindRedis, false, 0, false, true, "redis+unix:///run/redis/redis.sock"},
+	{"redis", KindRedis, false, 6379, oneServer, "redis://127.0.0.1:6379/0"},
+	{"rediss", KindRedis, true, 6379, oneServer, "rediss://redis.example.com:6379/0"},
+	{"redis+cluster", KindRedisCluster, false, 6379, severalServers, "redis+cluster://h1:6379,h2:6379,h3:6379"},
+	{"rediss+cluster", KindRedisCluster, true, 6379, severalServers, "rediss+cluster://h1:6379,h2:6379,h3:6379"},
+	{"redis+sentinel", KindRedisSentinel, false, 26379, severalServers, "redis+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
+	{"rediss+sentinel", KindRedisSentinel, true, 26379, severalServers, "rediss+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
+	{"memcached", KindMemcached, false, 11211, severalServers, "memcached://h1:11211,h2:11211"},
+	{"memcacheds", KindMemcached, true, 11211, severalServers, "memcacheds://h1:11211,h2:11211"},
+	{"redis+unix", KindRedis, false, 0, socketPath, "redis+unix:///run/redis/redis.sock"},
+	{"memcached+srv", KindMemcached, false, 0, srvRecords, "memcached+srv://_memcached._tcp.example.com"},
+	{"memcacheds+srv", KindMemcached, true, 0, srvRecords, "memcacheds+srv://_memcached._tcp.example.com"},
 }
 
 const addressAdvice = "use memory, or an address of redis, rediss, redis+cluster, redis+sentinel, redis+unix or memcached, " +
@@ -95,10 +104,14 @@ func parseStore(text string) (*SharedStore, *addressFault) {
 		}
 		begin += at + 1
 	}
-	if form.socket {
+	if form.names == socketPath {
 		return t.store, t.socket(begin, end)
 	}
-	if bad := t.servers(begin, end); bad != nil {
+	if form.names == srvRecords {
+		if bad := t.records(begin, end); bad != nil {
+			return nil, bad
+		}
+	} else if bad := t.servers(begin, end); bad != nil {
 		return nil, bad
 	}
 	if bad := t.path(end); bad != nil {

@@ -26,7 +26,7 @@ func (t *storeText) servers(begin, end int) *addressFault {
 		t.store.Addresses = append(t.store.Addresses, server)
 		begin += len(text) + 1
 	}
-	if !t.form.several && len(t.store.Addresses) > 1 {
+	if t.form.names == oneServer && len(t.store.Addresses) > 1 {
 		scheme := t.form.scheme
 		return &addressFault{
 			begin - 1, "names several servers, and " + scheme + " is one",

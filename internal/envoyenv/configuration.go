@@ -61,7 +61,8 @@ func (s *Settings) unsupported() error {
 		}
 	}
 	if s.Backend == "memcache" {
-		refuse(s.Memcache.SRV != "", "MEMCACHE_SRV", "list the servers in MEMCACHE_HOST_PORT")
+		refuse(s.Memcache.SRV != "" && s.Memcache.SRVRefresh != 0, "MEMCACHE_SRV_REFRESH",
+			"remove it, and restart after the servers have changed")
 	}
 	return errors.Join(faults...)
 }

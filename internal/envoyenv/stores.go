@@ -14,6 +14,9 @@ func (s *Settings) stores() (fields, error) {
 		if s.Memcache.UseTLS {
 			scheme = "memcacheds"
 		}
+		if s.Memcache.SRV != "" {
+			return fields{"store": scheme + "+srv://" + s.Memcache.SRV}, nil
+		}
 		return fields{"store": scheme + "://" + strings.Join(s.Memcache.Servers, ",")}, nil
 	}
 	address, err := s.Redis.address("REDIS_")

@@ -12,12 +12,15 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// Config sets where a Store keeps its counters, and how it connects. Servers is required. Other
-// fields have the named default when they are 0 or nil.
+// Config sets where a Store keeps its counters, and how it connects. Servers or Lookup is required.
+// Other fields have the named default when they are 0 or nil.
 type Config struct {
 	// Servers are the addresses, host:port, in any order. All processes that share limits must list
 	// the same servers.
 	Servers []string
+	// Lookup gives Servers after New has returned, if Servers is empty. It is called until it gives
+	// valid servers, and then no more. Until then, decisions fail with headgate.ErrUnavailable.
+	Lookup func(ctx context.Context) ([]string, error)
 	// Retries is how often a write is repeated after another process has written first; 16. Each
 	// takes one or two round trips, within the caller's context.
 	Retries int
@@ -61,22 +64,34 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
+	if len(c.Servers) > 0 || c.Lookup == nil {
+		if err := checkServers(c.Servers); err != nil {
+			return c, err
+		}
+	}
 	switch {
-	case len(c.Servers) == 0:
-		return c, errors.New("memcached: no servers: name at least one, host:port")
-	case len(c.Servers) > maxServers:
-		return c, fmt.Errorf("memcached: %d servers: use at most %d", len(c.Servers), maxServers)
 	case c.Retries < 0 || c.Retries > maxRetries:
 		return c, fmt.Errorf("memcached: Retries is %d: use 1 to %d", c.Retries, maxRetries)
 	case c.Timeout < time.Millisecond:
 		return c, fmt.Errorf("memcached: Timeout is %v: use at least 1ms", c.Timeout)
 	}
-	seen := make(map[string]bool, len(c.Servers))
-	for _, addr := range c.Servers {
+	return c, nil
+}
+
+// checkServers gives the error of servers that a Store cannot use.
+func checkServers(servers []string) error {
+	switch {
+	case len(servers) == 0:
+		return errors.New("memcached: no servers: name at least one, host:port")
+	case len(servers) > maxServers:
+		return fmt.Errorf("memcached: %d servers: use at most %d", len(servers), maxServers)
+	}
+	seen := make(map[string]bool, len(servers))
+	for _, addr := range servers {
 		if seen[addr] {
-			return c, fmt.Errorf("memcached: server %q is named twice: name it once", addr)
+			return fmt.Errorf("memcached: server %q is named twice: name it once", addr)
 		}
 		seen[addr] = true
 	}
-	return c, nil
+	return nil
 }

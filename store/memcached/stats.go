@@ -36,9 +36,10 @@ type Stats struct {
 	Uptime                 time.Duration
 }
 
-// Stats gives the counters of each server, in the order of Config.Servers. It does no I/O.
+// Stats gives the counters of each server, in the order of Config.Servers or of Config.Lookup. It is
+// empty before the servers are found. It does no I/O.
 func (s *Store) Stats() []Stats {
-	if s == nil {
+	if s == nil || !s.found.Load() {
 		return nil
 	}
 	all := make([]Stats, len(s.nodes))

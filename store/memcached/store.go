@@ -16,8 +16,11 @@ import (
 
 // Store is a headgate.Store on Memcached servers, safe for concurrent use.
 type Store struct {
-	config  Config
+	config Config
+	// nodes is set once, before found is true.
 	nodes   []*node
+	found   atomic.Bool
+	looking sync.WaitGroup
 	flights flights
 
 	// instance and the number of a take are its nonce. Each process draws a random instance.
@@ -52,20 +55,15 @@ func New(c Config) (*Store, error) {
 	}
 	s.policies.Open(prepared.Config[limit.Plan]{Compile: compile, Expiry: prepared.Expiry[limit.Plan]{Now: s.here, Life: life}})
 	s.flights.open(s)
-	for _, addr := range c.Servers {
-		n, err := newNode(addr, &s.config)
-		if err != nil {
-			for _, n := range s.nodes {
-				_ = n.client.Close() // Its error is always nil.
-			}
-			return nil, err
-		}
-		s.nodes = append(s.nodes, n)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.close = cancel
-	for _, n := range s.nodes {
-		s.group.Go(func() { n.follow(ctx) })
+	if len(c.Servers) == 0 {
+		s.looking.Go(func() { s.look(ctx) })
+		return s, nil
+	}
+	if err := s.use(ctx, c.Servers); err != nil {
+		cancel()
+		return nil, err
 	}
 	return s, nil
 }
@@ -78,6 +76,7 @@ func (s *Store) Close() error {
 	}
 	s.closed.Store(true)
 	s.close()
+	s.looking.Wait()
 	for _, n := range s.nodes {
 		_ = n.client.Close() // Its error is always nil.
 	}
@@ -86,13 +85,15 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// usable gives an error for a zero Store and for a closed one.
+// usable gives an error for a zero Store, for a closed one, and for one without servers yet.
 func (s *Store) usable() error {
 	switch {
 	case s == nil || s.close == nil:
 		return headgate.ErrNotMade
 	case s.closed.Load():
 		return ErrClosed
+	case !s.found.Load():
+		return errNotFound
 	default:
 		return nil
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	// Dial makes connections to the servers of a shared store; nil uses net.Dialer. The
 	// configuration decides about TLS on these connections.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// LookupSRV finds the servers of memcached+srv://; nil uses net.DefaultResolver.
+	LookupSRV func(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
 }
 
 // Opened is the store of a configuration with everything that it needs. Opened is a
@@ -109,10 +111,14 @@ func (s *Opened) openSource(o Options, budget time.Duration) (prefetch.Source, e
 	if err != nil {
 		return nil, err
 	}
-	s.memcached, err = memcached.New(memcached.Config{
+	settings := memcached.Config{
 		Servers: s.shared.Addresses, Breaker: breakerOf(s.shared.Breaker), Dial: dial, Log: o.Log,
 		Counters: s.shared.Counters, Fallbacks: s.fallbackNames,
-	})
+	}
+	if name := s.shared.SRV(); name != "" {
+		settings.Servers, settings.Lookup = nil, lookupServers(name, o.LookupSRV)
+	}
+	s.memcached, err = memcached.New(settings)
 	return prefetch.ByTake(s.memcached), err
 }
 
