@@ -84,7 +84,7 @@ const (
 func serverDefaults() *Server {
 	return &Server{
 		GRPC: ServerGRPC{
-			Address: "127.0.0.1:8081", MaxConnections: 4096, MaxStreams: 250, MaxCallMemory: 256 << 20,
+			Address: "127.0.0.1:8081", MaxConnections: 4096, MaxStreams: 250, MaxCallMemory: 512 << 20,
 			HandshakeTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, WriteTimeout: 10 * time.Second,
 			Keepalive: 30 * time.Second, KeepaliveTimeout: 10 * time.Second,
 			MaxConnectionAge: 24 * time.Hour, MaxConnectionAgeGrace: time.Hour,

@@ -11,6 +11,9 @@ import (
 // buffers and TLS. It is measured, and rounded up. Calls count under max_call_memory.
 const grpcConnectionBytes = 256 << 10
 
+// jsonBytes is the most memory of the bodies of POST /json that are decided at one time.
+const jsonBytes = 64 << 20
+
 // ServerMemoryBound returns the most memory, in bytes, that headgate server takes with this
 // configuration, however its clients behave. It covers the store, connections, calls in flight,
 // and garbage. It is 0 if the configuration has no server.
@@ -24,7 +27,7 @@ func (c *Config) ServerMemoryBound() int64 {
 		used += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + s.GRPC.MaxCallMemory
 	}
 	if s.HTTP.Address != "" {
-		used += int64(s.HTTP.MaxConnections) * s.HTTP.connectionBound()
+		used += int64(s.HTTP.MaxConnections)*s.HTTP.connectionBound() + jsonBytes
 	}
 	return processBytes + used + used/100*boundGarbage
 }
@@ -44,7 +47,8 @@ func (c *Config) writeServer(b *strings.Builder) {
 			s.GRPC.MaxConnections, formatRounded(grpcConnectionBytes), field.FormatSize(s.GRPC.MaxCallMemory))
 	}
 	if s.HTTP.Address != "" {
-		fmt.Fprintf(b, ", %d HTTP connections of %s", s.HTTP.MaxConnections, formatRounded(s.HTTP.connectionBound()))
+		fmt.Fprintf(b, ", %d HTTP connections of %s, requests in JSON %s",
+			s.HTTP.MaxConnections, formatRounded(s.HTTP.connectionBound()), field.FormatSize(jsonBytes))
 	}
 	fmt.Fprintf(b, ", %d of admin and health of %s%s, garbage %d%%\n",
 		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), c.logText(), boundGarbage)

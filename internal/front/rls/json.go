@@ -32,6 +32,11 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseBody(w, err)
 		return
 	}
+	memory := min(int64(len(body))*jsonFactor, jsonMemory)
+	if s.bodies.Acquire(r.Context(), memory) != nil {
+		return // The client has gone.
+	}
+	defer s.bodies.Release(memory)
 	answer, over, err := s.decideJSON(r.Context(), body)
 	if err != nil {
 		http.Error(w, status.Convert(err).Message(), statusOfError(err))

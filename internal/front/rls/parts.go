@@ -12,6 +12,11 @@ const (
 	metadataBytes = 1 << 10
 	// free is what the server counts for every call anyway.
 	free = 4 << 10
+	// jsonFactor is the memory of a body in JSON for each of its bytes: a descriptor may have 26.
+	// TestMemoryOfJSON measures it.
+	jsonFactor = 320
+	// jsonMemory bounds the memory of all bodies in JSON at one time. The longest body gets all of it.
+	jsonMemory = 64 << 20
 )
 
 // Numbers of the fields of RateLimitRequest and RateLimitDescriptor.
@@ -30,49 +35,39 @@ func memoryOf(length, descriptors, entries int, metadata bool) int64 {
 }
 
 // countParts counts the descriptors and the entries of an encoded request. It reports the first
-// number above its bound. It stops at bytes that are no message: decoding them fails.
+// number above its bound.
 func countParts(b []byte) (descriptors, entries int, fault error) {
-	for len(b) > 0 {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			break
+	eachMessage(b, fieldDescriptors, func(descriptor []byte) {
+		own := 0
+		eachMessage(descriptor, fieldEntries, func([]byte) { own++ })
+		if own > maxEntries && fault == nil {
+			fault = wrongEntries(descriptors, own)
 		}
-		length := protowire.ConsumeFieldValue(number, kind, b[n:])
-		if length < 0 {
-			break
-		}
-		if number == fieldDescriptors && kind == protowire.BytesType {
-			one, _ := protowire.ConsumeBytes(b[n:])
-			own := countEntries(one)
-			if own > maxEntries && fault == nil {
-				fault = wrongEntries(descriptors, own)
-			}
-			descriptors++
-			entries += own
-		}
-		b = b[n+length:]
-	}
+		descriptors++
+		entries += own
+	})
 	if descriptors > maxDescriptors {
 		fault = tooManyDescriptors(descriptors)
 	}
 	return descriptors, entries, fault
 }
 
-// countEntries counts the entries of an encoded descriptor.
-func countEntries(b []byte) (entries int) {
+// eachMessage visits the messages in one field of an encoded message. It stops at bytes that are no
+// message: decoding them fails there too.
+func eachMessage(b []byte, field protowire.Number, visit func(message []byte)) {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			break
+			return
 		}
 		length := protowire.ConsumeFieldValue(number, kind, b[n:])
 		if length < 0 {
-			break
+			return
 		}
-		if number == fieldEntries && kind == protowire.BytesType {
-			entries++
+		if number == field && kind == protowire.BytesType {
+			message, _ := protowire.ConsumeBytes(b[n:])
+			visit(message)
 		}
 		b = b[n+length:]
 	}
-	return entries
 }

@@ -139,3 +139,22 @@ func allocated(f func()) uint64 {
 	}
 	return least
 }
+
+// TestMemoryOfJSON: a body allocates no more than its charge, the answer included.
+func TestMemoryOfJSON(t *testing.T) {
+	s := withTree(t, true) // With dynamic metadata, an answer takes the most.
+	for what, body := range map[string]string{
+		"empty descriptors": `{"domain":"d","descriptors":[` + strings.Repeat("{},", 60_000) + `{}]}`,
+		"entries":           `{"domain":"d","descriptors":[{"entries":[` + strings.Repeat(`{},`, 60_000) + `{}]}]}`,
+		"a long value":      `{"domain":"` + strings.Repeat("d", 200_000) + `"}`,
+		"decided": `{"domain":"d","descriptors":[` + strings.Repeat(`{"entries":[{"key":"k"}]},`, 999) +
+			`{"entries":[{"key":"k"}]}]}`,
+	} {
+		got := allocated(func() { _, _, _ = s.decideJSON(t.Context(), []byte(body)) })
+		if want := uint64(len(body) * jsonFactor); got > want {
+			t.Errorf("%s: a body of %d bytes allocates %d, %d for each, want at most %d", what, len(body), got, got/uint64(len(body)), jsonFactor)
+		} else {
+			t.Logf("%s: %d for each byte", what, got/uint64(len(body)))
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -53,7 +54,8 @@ type Service struct {
 
 	guard    *guard.Guard
 	options  atomic.Pointer[Options]
-	calls    sync.Pool // of *call
+	calls    sync.Pool           // of *call
+	bodies   *semaphore.Weighted // the memory of bodies in JSON
 	limits   *Limits
 	asked    atomic.Uint64 // calls
 	shadowed atomic.Uint64 // requests over a limit that passed in ShadowMode
@@ -70,7 +72,7 @@ type Faults struct {
 // New makes a Service that decides by g. Values of requests give at most maxMetricValues names of
 // metrics to one limit; 0 is DefaultMaxMetricValues.
 func New(g *guard.Guard, o Options, maxMetricValues int) *Service {
-	s := &Service{guard: g, limits: newLimits(maxMetricValues)}
+	s := &Service{guard: g, limits: newLimits(maxMetricValues), bodies: semaphore.NewWeighted(jsonMemory)}
 	s.SetOptions(o)
 	return s
 }
