@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -32,6 +33,13 @@ func (serverCommand) Help() string {
 // Run serves until it receives a signal, and then drains. SIGHUP reloads the configuration.
 func (s serverCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
 	if s.EnvoyEnv {
+		if s.EnvoyConfig != "" {
+			return configError{errors.New("server: --envoy-env reads RUNTIME_ROOT: leave out --envoy-config, or leave out --envoy-env")}
+		}
+		if s.Config != defaultConfig {
+			return configError{fmt.Errorf(
+				"server: --envoy-env reads no configuration file: leave out --config %s, or leave out --envoy-env", s.Config)}
+		}
 		own, err := envoyServing()
 		if err != nil {
 			return err

@@ -157,6 +157,17 @@ func TestEnvoyConfig(t *testing.T) {
 	eventually(t, "the limit 0", func() bool { return i.asked("c") == http.StatusTooManyRequests })
 }
 
+// TestEnvoyEnvTakesNoFile: flags that --envoy-env would not follow are refused.
+func TestEnvoyEnvTakesNoFile(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]string{"--config": "reads no configuration file", "--envoy-config": "reads RUNTIME_ROOT"} {
+		text, _ := exec.Command(binary, "server", "--envoy-env", flag, "other").CombinedOutput()
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s: got %s, want %s", flag, text, want)
+		}
+	}
+}
+
 // TestEnvoyVariablesAreChecked: a bad variable ends with status 2 and its name.
 func TestEnvoyVariablesAreChecked(t *testing.T) {
 	t.Parallel()
