@@ -39,10 +39,12 @@ type Ratio struct {
 	Beyond  string `json:"beyond,omitempty"`
 	Meter   string `json:"meter,omitempty"`
 	// Difference means that the values are differences in nanoseconds, not ratios.
-	Difference bool      `json:"difference,omitempty"`
-	Rounds     []float64 `json:"rounds"`
-	Bar        float64   `json:"bar,omitempty"`
-	Verdict    Verdict   `json:"verdict"`
+	Difference bool `json:"difference,omitempty"`
+	// Unit is the unit of a difference; "" means nanoseconds.
+	Unit    string    `json:"unit,omitempty"`
+	Rounds  []float64 `json:"rounds"`
+	Bar     float64   `json:"bar,omitempty"`
+	Verdict Verdict   `json:"verdict"`
 }
 
 // result makes one row of the samples of each side, and answers the questions.

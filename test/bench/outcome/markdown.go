@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func ratioCells(r contest.Ratio) string {
 // compared names both sides of a ratio or a difference.
 func compared(r contest.Ratio) string {
 	if r.Difference {
-		return r.Of + " − " + againstOf(r) + ", ns"
+		return r.Of + " − " + againstOf(r) + ", " + cmp.Or(r.Unit, "ns")
 	}
 	return r.Of + " / " + againstOf(r)
 }

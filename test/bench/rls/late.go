@@ -25,6 +25,7 @@ const (
 	lateTick = time.Millisecond
 	// lateRounds bounds the rounds: they take long.
 	lateRounds = 10
+	million    = 1e6
 )
 
 // late compares the share of calls that miss their deadline with that of empty calls, at a constant rate.
@@ -59,18 +60,20 @@ func late(ctx context.Context, p *place, e contest.Effort) (contest.Result, erro
 				return contest.Result{}, err
 			}
 			if round >= 0 { // The round before warms up.
-				shares[i], rows[i].Rounds = append(shares[i], share), append(rows[i].Rounds, float64(latency))
+				shares[i], rows[i].Rounds = append(shares[i], share*million), append(rows[i].Rounds, float64(latency))
 			}
 		}
 	}
 	for i := range rows {
-		rows[i].Median, rows[i].Failed = contest.Median(rows[i].Rounds), contest.Median(shares[i])
+		rows[i].Median, rows[i].Failed = contest.Median(rows[i].Rounds), contest.Median(shares[i])/million
 	}
+	difference := contest.Subtract("late calls, "+sideOurs, "late calls, "+sideEmpty, shares[0], shares[1], barLate)
+	difference.Unit = "calls of a million"
 	return contest.Result{
 		Name: "server, late calls", Workers: connections, Rows: rows,
-		About: fmt.Sprintf("p99 latency in the rows, and the share of calls that miss their deadline of %v in the difference; "+
+		About: fmt.Sprintf("p99 latency in the rows, and the calls that miss their deadline of %v in the difference; "+
 			"%d calls a second for %v in each of %d rounds, measured from their due times", lateDeadline, lateRate, during, rounds),
-		Ratios: []contest.Ratio{contest.Subtract("late share, "+sideOurs, "late share, "+sideEmpty, shares[0], shares[1], barLate)},
+		Ratios: []contest.Ratio{difference},
 	}, nil
 }
 
