@@ -35,7 +35,6 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		defer store.Release(id)
 		ops = append(ops, headgate.Op{Policy: id, Key: "client", Cost: 1}) // One group: all or nothing.
 	}
 	decisions := make([]headgate.Decision, len(ops))
