@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"runtime"
 
 	"google.golang.org/grpc/peer"
 )
@@ -58,29 +57,4 @@ func (a *Account) keep(bytes int64) {
 	}
 	c.unread.Add(bytes)
 	c.change(bytes)
-}
-
-// encoded is an encoded response that counts for an account.
-type encoded struct {
-	account *Account
-	data    []byte
-	cleanup runtime.Cleanup
-}
-
-// newEncoded allocates a buffer, which counts until Put. grpc-go may drop a response of an ended call
-// without Put: then the buffer counts until it is collected.
-func newEncoded(account *Account, length int) *encoded {
-	b := &encoded{account: account, data: make([]byte, length)}
-	account.keep(int64(length))
-	b.cleanup = runtime.AddCleanup(b, func(bytes int64) { account.keep(-bytes) }, int64(length))
-	return b
-}
-
-// Get implements mem.BufferPool. Nothing calls it.
-func (b *encoded) Get(int) *[]byte { return &b.data }
-
-// Put implements mem.BufferPool. It is called once, by the last user.
-func (b *encoded) Put(*[]byte) {
-	b.cleanup.Stop()
-	b.account.keep(-int64(len(b.data)))
 }

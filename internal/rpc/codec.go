@@ -4,7 +4,6 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
-	protobuf "google.golang.org/protobuf/proto"
 )
 
 // Request is a request that decodes itself, so that its service can acquire the memory before it is
@@ -12,13 +11,6 @@ import (
 type Request interface {
 	// Decode reads the bytes of a message. They are valid until it returns.
 	Decode(message []byte) error
-}
-
-// Response is a response whose bytes count for Account until they are written to the connection, or
-// their call has ended. Responses below 1 KiB count as a part of their call.
-type Response struct {
-	Message protobuf.Message
-	Account *Account
 }
 
 // codec encodes and decodes Protocol Buffers.
@@ -43,15 +35,5 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return c.CodecV2.Marshal(v)
 	}
-	size := protobuf.Size(response.Message)
-	if mem.IsBelowBufferPoolingThreshold(size) {
-		data, err := protobuf.Marshal(response.Message)
-		return mem.BufferSlice{mem.SliceBuffer(data)}, err
-	}
-	b := newEncoded(response.Account, size)
-	if _, err := (protobuf.MarshalOptions{UseCachedSize: true}).MarshalAppend(b.data[:0], response.Message); err != nil {
-		b.Put(&b.data)
-		return nil, err
-	}
-	return mem.BufferSlice{mem.NewBuffer(&b.data, b)}, nil
+	return mem.BufferSlice{mem.NewBuffer(&response.encoded, response)}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/headgate/headgate/internal/listen"
@@ -56,7 +57,8 @@ func (s *service) large(_ any, ctx context.Context, decode func(any) error, _ gr
 	if err := decode(new(wrapperspb.BytesValue)); err != nil {
 		return nil, err
 	}
-	return &Response{Message: wrapperspb.Bytes(make([]byte, large)), Account: AccountOf(ctx)}, nil
+	encoded, err := proto.Marshal(wrapperspb.Bytes(make([]byte, large)))
+	return NewResponse(AccountOf(ctx), encoded), err
 }
 
 func (s *service) stream(_ any, stream grpc.ServerStream) error {

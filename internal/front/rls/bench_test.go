@@ -1,44 +1,39 @@
-package rls_test
+package rls
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
-	"time"
 
-	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-
-	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/front/rls"
-	"github.com/headgate/headgate/store/memory"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// BenchmarkDecide decides requests of one and of a hundred descriptors of two entries, without gRPC.
+// BenchmarkDecide decides requests of one and of a hundred descriptors of two entries, without the
+// transport of gRPC.
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			store, err := memory.New(memory.Config{MaxMemory: 16 << 20})
-			if err != nil {
-				b.Fatal(err)
-			}
-			g, err := guard.New(guard.Config{Store: store, Domains: []guard.Domain{{
-				Name: "d", Descriptors: []guard.Descriptor{node("k", "", nil, node("path", "/a*", counted(1<<30, time.Hour)))},
-			}}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			s := rls.New(g, rls.Options{}, 0)
-			all := make([]*commonv3.RateLimitDescriptor, n)
-			for i := range all {
-				all[i] = asked("k", strconv.Itoa(i), "path", "/a/b/c")
-			}
-			req := request("d", all...)
+			s, request := withTree(b, false), distinct(n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.ShouldRateLimit(b.Context(), req); err != nil {
-					b.Fatal(err)
-				}
+				answered(b, s, request)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/descriptor")
 		})
 	}
+}
+
+// distinct is a request with descriptors of two entries whose values differ.
+func distinct(n int) []byte {
+	entry := func(b []byte, value string) []byte {
+		e := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "k")
+		e = protowire.AppendString(protowire.AppendTag(e, 2, protowire.BytesType), value)
+		return protowire.AppendBytes(protowire.AppendTag(b, fieldEntries, protowire.BytesType), e)
+	}
+	b := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "d")
+	for i := range n {
+		one := entry(entry(nil, fmt.Sprint("client", i)), "/a/b/c")
+		b = protowire.AppendBytes(protowire.AppendTag(b, fieldDescriptors, protowire.BytesType), one)
+	}
+	return b
 }

@@ -157,7 +157,10 @@ func FuzzRequest(f *testing.F) {
 			checkError(t, err)
 			return
 		}
-		response, _ := answer.(*rpc.Response).Message.(*ratelimitv3.RateLimitResponse)
+		response := &ratelimitv3.RateLimitResponse{}
+		if err := proto.Unmarshal(answer.(*rpc.Response).Encoded(), response); err != nil {
+			t.Fatalf("the answer cannot be decoded: %v", err)
+		}
 		checkStatuses(t, req, response)
 		checkCounts(t, s, req)
 	})
@@ -171,15 +174,11 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// checkStatuses checks that each descriptor has a status within its limit, and that the answer can be
-// encoded.
+// checkStatuses checks that each descriptor has a status within its limit.
 func checkStatuses(t *testing.T, req *ratelimitv3.RateLimitRequest, got *ratelimitv3.RateLimitResponse) {
 	t.Helper()
 	if len(got.GetStatuses()) != len(req.GetDescriptors()) {
 		t.Fatalf("%d statuses for %d descriptors", len(got.GetStatuses()), len(req.GetDescriptors()))
-	}
-	if _, err := proto.Marshal(got); err != nil {
-		t.Errorf("the answer cannot be encoded: %v", err)
 	}
 	for i, s := range got.GetStatuses() {
 		if c := s.GetCode(); c != ratelimitv3.RateLimitResponse_OK && c != ratelimitv3.RateLimitResponse_OVER_LIMIT {

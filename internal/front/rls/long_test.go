@@ -62,15 +62,7 @@ func decider(t *testing.T, pattern, value string, length int) func() {
 		t.Fatal(err)
 	}
 	s, request := New(g, Options{}, 0), encoded(50, 1, fill(value), false)
-	return func() {
-		m := &message{acquire: func(int64) (int64, error) { return 0, nil }}
-		if err := m.Decode(request); err != nil || m.fault != nil {
-			t.Fatal(err, m.fault)
-		}
-		if _, err := s.ShouldRateLimit(t.Context(), &m.request); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return func() { answered(t, s, request) }
 }
 
 // TestTextThatIsNoUTF8: Protocol Buffers refuses a string that is no UTF-8, at every place of a request.

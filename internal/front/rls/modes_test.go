@@ -9,6 +9,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -31,6 +32,11 @@ func inQuota(l *guard.Leaf) *guard.Leaf {
 
 func called(name string, l *guard.Leaf, replaces ...string) *guard.Leaf {
 	return leaf(l, func(l *guard.Leaf) { l.Name, l.Replaces = name, replaces })
+}
+
+// multiplied is a limit of one request in some units.
+func multiplied(n uint32, u typev3.RateLimitUnit) *commonv3.RateLimitDescriptor_RateLimitOverride {
+	return &commonv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1, Unit: u, UnitMultiplier: wrapperspb.UInt32(n)}
 }
 
 // sent adds a limit to a descriptor.
@@ -138,6 +144,8 @@ func TestSentLimits(t *testing.T) {
 	c.MaxSentLimits = 2
 	s := serve(t, rls.Options{}, c)
 	m := typev3.RateLimitUnit_MINUTE
+	thrice := key()
+	thrice.Limit = multiplied(3, m)
 	s.tell("d", []step{
 		{"the tree's limit", of(key()), "ok ok(4 of 5/MINUTE, 50s)"},
 		{"a wider limit sees its count", of(sent(10, m, key())), "ok ok(8 of 10/MINUTE, 50s)"},
@@ -147,6 +155,7 @@ func TestSentLimits(t *testing.T) {
 		{"another period has its own count", of(sent(10, typev3.RateLimitUnit_HOUR, key())), "ok ok(9 of 10/HOUR, 46m50s)"},
 		{"without a node", of(sent(1, m, asked("free", "v"))), "ok ok(0 of 1/MINUTE, 50s)"},
 		{"over", of(sent(1, m, asked("free", "v"))), "over over(0 of 1/MINUTE, 50s)"},
+		{"a multiplied unit", of(thrice), "ok ok(0 of 1/UNKNOWN 1/3m, 1m50s)"},
 		{"0 refuses", of(sent(0, m, asked("free", "w"))), "over over(0 of 0/MINUTE, 50s)"},
 	})
 	if got := brief(s.ask("unknown", sent(1, m, key()))); got != "ok ok(0)" {

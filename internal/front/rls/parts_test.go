@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/rpc"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -78,7 +78,7 @@ func TestMemoryOfRequests(t *testing.T) {
 			{200, 5, strings.Repeat("v", 4000), false},
 		} {
 			request := encoded(c.descriptors, c.entries, c.value, c.sent)
-			got := allocated(func() { answered(t, s, request, metadata) })
+			got := allocated(func() { answered(t, s, request) })
 			want := uint64(free + memoryOf(len(request), c.descriptors, c.descriptors*c.entries, metadata))
 			t.Logf("%d descriptors of %d entries, sent %v, metadata %v: %d of %d bytes", c.descriptors, c.entries, c.sent, metadata, got, want)
 			if got > want {
@@ -90,37 +90,31 @@ func TestMemoryOfRequests(t *testing.T) {
 }
 
 // withTree is a service with one tree.
-func withTree(t *testing.T, metadata bool) *Service {
-	t.Helper()
+func withTree(tb testing.TB, metadata bool) *Service {
+	tb.Helper()
 	store, err := memory.New(memory.Config{MaxMemory: 32 << 20})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	leaf := &guard.Leaf{Policies: []headgate.Policy{{
-		Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 10, Per: time.Hour}, CountRejected: true, CountAll: true,
-	}}}
+	limited := func(value string, below ...guard.Descriptor) guard.Descriptor {
+		return guard.Descriptor{Key: "k", Value: value, Descriptors: below, Leaf: &guard.Leaf{Policies: []headgate.Policy{{
+			Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 10, Per: time.Hour}, CountRejected: true, CountAll: true,
+		}}}}
+	}
 	g, err := guard.New(guard.Config{
-		Store: store, Domains: []guard.Domain{{Name: "d", Descriptors: []guard.Descriptor{{Key: "k", Leaf: leaf}}}},
+		Store: store, Domains: []guard.Domain{{Name: "d", Descriptors: []guard.Descriptor{limited("", limited("/a*"))}}},
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return New(g, Options{Metadata: metadata}, 3)
 }
 
 // answered decodes a request, decides it and encodes the answer.
-func answered(t *testing.T, s *Service, request []byte, metadata bool) {
-	t.Helper()
-	m := &message{metadata: metadata, acquire: func(bytes int64) (int64, error) { return bytes, nil }}
-	if err := m.Decode(request); err != nil || m.fault != nil {
-		t.Fatal(err, m.fault)
-	}
-	response, err := s.ShouldRateLimit(t.Context(), &m.request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := proto.Marshal(response); err != nil {
-		t.Fatal(err)
+func answered(tb testing.TB, s *Service, request []byte) {
+	tb.Helper()
+	if _, err := s.handle(nil, tb.Context(), func(m any) error { return m.(rpc.Request).Decode(request) }, nil); err != nil {
+		tb.Fatal(err)
 	}
 }
 

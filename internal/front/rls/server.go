@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -103,39 +104,49 @@ func (s *Service) Register(to grpc.ServiceRegistrar) {
 //
 //nolint:revive // grpc.MethodDesc orders the arguments.
 func (s *Service) handle(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-	account := rpc.AccountOf(ctx)
-	m := &message{
-		acquire:  func(bytes int64) (int64, error) { return account.Acquire(ctx, bytes) },
-		metadata: s.options.Load().Metadata,
-	}
-	defer func() { account.Release(m.acquired) }()
-	if err := decode(m); err != nil {
+	c := s.call(ctx)
+	defer s.release(c)
+	if err := decode(c); err != nil {
 		return nil, err
 	}
-	if m.fault != nil {
-		s.asked.Add(1)
-		s.faults.Service.Add(1)
-		return nil, m.fault
-	}
-	response, err := s.ShouldRateLimit(ctx, &m.request)
+	answer, err := s.decide(c)
 	if err != nil {
 		return nil, err
 	}
-	return &rpc.Response{Message: response, Account: account}, nil
+	return rpc.NewResponse(c.account, answer), nil
 }
 
 // ShouldRateLimit decides one request. The errors are of gRPC: INVALID_ARGUMENT for a request that
 // can never be decided, RESOURCE_EXHAUSTED when the store has no capacity for a sent limit, and
 // UNAVAILABLE when the store did not answer and the fallback of the domain is error.
 func (s *Service) ShouldRateLimit(ctx context.Context, req *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
+	encoded, err := proto.Marshal(req)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	c := s.call(ctx)
+	defer s.release(c)
+	if err := c.Decode(encoded); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	answer, err := s.decide(c)
+	if err != nil {
+		return nil, err
+	}
+	response := new(ratelimitv3.RateLimitResponse)
+	return response, proto.Unmarshal(answer, response)
+}
+
+// decide decides a decoded call and encodes the answer, which is valid until the call is released.
+func (s *Service) decide(c *call) (answer []byte, err error) {
 	s.asked.Add(1)
-	o := s.options.Load()
+	o := c.options
 	if o.Time != nil {
 		defer func(began time.Time) { o.Time(time.Since(began)) }(time.Now())
 	}
-	c := s.call()
-	defer s.release(c)
-	err := c.read(req)
+	if err = c.fault; err == nil {
+		err = c.read()
+	}
 	if err == nil && o.NotLoaded {
 		err = status.Error(codes.FailedPrecondition, "no rate limit configuration loaded")
 	}
@@ -143,8 +154,8 @@ func (s *Service) ShouldRateLimit(ctx context.Context, req *ratelimitv3.RateLimi
 		s.faults.Service.Add(1)
 		return nil, err
 	}
-	s.guard.DecideDescriptors(ctx, c.requests, c.answers, o.StopIncrement)
-	if err := c.fault(); err != nil {
+	s.guard.DecideDescriptors(c.ctx, c.requests, c.answers, o.StopIncrement)
+	if err := c.undecided(); err != nil {
 		s.count(err)
 		c.reportFault(o.Report, status.Code(err))
 		return nil, err
@@ -152,7 +163,7 @@ func (s *Service) ShouldRateLimit(ctx context.Context, req *ratelimitv3.RateLimi
 	s.observe(c, o)
 	over := c.judge(o)
 	c.report(o.Report)
-	return s.response(c, req, over, o), nil
+	return s.encode(c, over)
 }
 
 // observe counts the decisions of a call.
@@ -181,38 +192,8 @@ func (s *Service) count(err error) {
 	}
 }
 
-// call is the working memory of one call.
-type call struct {
-	requests []headgate.Request
-	answers  []guard.Answer
-	entries  []headgate.DescriptorEntry
-	statuses []descriptorStatus
-	name     []byte // of a metric
-}
-
-// maxKept bounds the descriptors for which a call keeps its memory between calls.
-const maxKept = 128
-
-func (s *Service) call() *call {
-	if c, ok := s.calls.Get().(*call); ok {
-		return c
-	}
-	return new(call)
-}
-
-// release keeps the memory of a call for the next one. It drops the texts of the request.
-func (s *Service) release(c *call) {
-	if len(c.requests) > maxKept || len(c.entries) > maxKept*maxEntries {
-		return
-	}
-	clear(c.requests)
-	clear(c.entries)
-	clear(c.statuses)
-	s.calls.Put(c)
-}
-
-// fault gives the error of a call that could not be decided.
-func (c *call) fault() error {
+// undecided gives the error of a call that could not be decided.
+func (c *call) undecided() error {
 	for i := range c.requests {
 		a := &c.answers[i]
 		if a.Error != nil {

@@ -132,6 +132,8 @@ func TestRefusals(t *testing.T) {
 	sent.Limit = &commonv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1}
 	week := asked("key1", "v")
 	week.Limit = &commonv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1, Unit: typev3.RateLimitUnit(7)}
+	years, none := asked("key1", "v"), asked("key1", "v")
+	years.Limit, none.Limit = multiplied(1<<31, typev3.RateLimitUnit_YEAR), multiplied(0, typev3.RateLimitUnit_SECOND)
 	for _, c := range []struct {
 		why  string
 		req  *ratelimitv3.RateLimitRequest
@@ -148,6 +150,8 @@ func TestRefusals(t *testing.T) {
 		{"the most hits of the protocol", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(hits(math.MaxUint64, asked("key1", "v")))}, "descriptor 0: 18446744073709551615 hits cannot be counted: send at most 9007199254740991"},
 		{"a limit without a unit", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(sent)}, "descriptor 0: the unit of its limit is UNKNOWN: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR"},
 		{"a limit with an unknown unit", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(week)}, "descriptor 0: the unit of its limit is 7: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR"},
+		{"a multiplier of 0", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(none)}, "descriptor 0: the unit_multiplier of its limit is 0: send 1 to 9223372036 for SECOND"},
+		{"a multiplier beyond time", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(years)}, "descriptor 0: the unit_multiplier of its limit is 2147483648: send 1 to 292 for YEAR"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			got, err := s.ShouldRateLimit(t.Context(), c.req)
@@ -156,8 +160,8 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if got := s.Faults().Service.Load(); got != 11 {
-		t.Errorf("%d calls count as refused, want 11", got)
+	if got := s.Faults().Service.Load(); got != 13 {
+		t.Errorf("%d calls count as refused, want 13", got)
 	}
 }
 
