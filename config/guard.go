@@ -42,6 +42,7 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 	}
 	if c.Server != nil {
 		described.MaxSentLimits = c.Server.RateLimitService.MaxSentLimits
+		described.RefusalsMemory = c.Server.RateLimitService.LocalCache
 	}
 	err = c.AddThrottle(&described, nil)
 	return described, err

@@ -20,7 +20,8 @@ server:
     max_connections_per_address: 1, max_body: 1KiB, idle_timeout: 1s}
   unhealthy_without_store: false
   rate_limit_service: {mode: enforce, quota_mode: false, stop_increment: false, response_headers: false, limit_header: A,
-    remaining_header: B, reset_header: C, dynamic_metadata: false, near_limit: 70%, max_sent_limits: 5, max_metric_values: 5}
+    remaining_header: B, reset_header: C, dynamic_metadata: false, near_limit: 70%, max_sent_limits: 5, max_metric_values: 5,
+    local_cache: 1MiB}
 `
 	var rows []variableRow
 	add := func(name, text string, got func(s *Server) any) {
@@ -76,6 +77,7 @@ server:
 	rate("NEAR_LIMIT", "9%", func(r *RateLimitService) any { return fmt.Sprint(r.NearLimit, "%") })
 	rate("MAX_SENT_LIMITS", "9", func(r *RateLimitService) any { return r.MaxSentLimits })
 	rate("MAX_METRIC_VALUES", "9", func(r *RateLimitService) any { return r.MaxMetricValues })
+	rate("LOCAL_CACHE", "9KiB", func(r *RateLimitService) any { return field.FormatSize(r.LocalCache) })
 	return rows
 }
 

@@ -22,7 +22,7 @@ func (c *Config) ServerMemoryBound() int64 {
 	if s == nil {
 		return 0
 	}
-	used := c.MaxMemory + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound()
+	used := c.MaxMemory + s.RateLimitService.LocalCache + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound()
 	if s.GRPC.Address != "" {
 		used += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + s.GRPC.MaxCallMemory
 	}
@@ -42,6 +42,9 @@ func (c *Config) writeServer(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "server grpc %s, http %s\n", orOff(s.GRPC.Address), orOff(s.HTTP.Address))
 	fmt.Fprintf(b, "memory of the server at most %s: store %s", formatRounded(c.ServerMemoryBound()), field.FormatSize(c.MaxMemory))
+	if n := s.RateLimitService.LocalCache; n > 0 {
+		fmt.Fprintf(b, ", local cache %s", field.FormatSize(n))
+	}
 	if s.GRPC.Address != "" {
 		fmt.Fprintf(b, ", %d gRPC connections of %s, calls in flight %s",
 			s.GRPC.MaxConnections, formatRounded(grpcConnectionBytes), field.FormatSize(s.GRPC.MaxCallMemory))

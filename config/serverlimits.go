@@ -24,12 +24,16 @@ type RateLimitService struct {
 	// MaxSentLimits bounds the different limits that clients send to one domain, and
 	// MaxMetricValues the names of metrics that values give to one limit. Defaults 1000.
 	MaxSentLimits, MaxMetricValues int
+	// LocalCache is the memory, in bytes, for counters over their limits: guard.Config.RefusalsMemory.
+	// Default 0.
+	LocalCache int64
 }
 
 // Bounds of the section. A store has ids for 61,439 limits of clients.
 const (
 	mostSentLimits   = 50_000
 	mostMetricValues = 100_000
+	mostLocalCache   = 16 << 30
 )
 
 // rateLimitDefaults returns the settings of a section without fields.
@@ -61,6 +65,9 @@ func (s *section) rateLimitService(r *RateLimitService) {
 		"recently used one leaves; its counts stay."), &r.MaxSentLimits, 1, mostSentLimits)
 	own.count(own.declare("max_metric_values", field.Restart, "Bound of the names of metrics that values of requests give to one limit. "+
 		"Further values count as other."), &r.MaxMetricValues, 1, mostMetricValues)
+	own.size(own.declare("local_cache", field.Taken, "Memory for counters of fixed windows that are over their limits. They are "+
+		"refused without a query to the store, and their hits are not counted there. With 0B, every request queries the store."),
+		&r.LocalCache, 0, mostLocalCache)
 	own.end()
 }
 

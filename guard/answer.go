@@ -34,6 +34,8 @@ type Result struct {
 	// Fallback reports that the store did not answer, and the rule's fallback decided. Under
 	// FallbackLocal, Limit and Decision are those of this instance's part.
 	Fallback bool
+	// Recalled reports that the memory of refusals decided, without a query to the store.
+	Recalled bool
 	// Decision is the store's decision after the rule's soft limit and action. A request that
 	// they let pass has Allow, with the reason SoftLimit or Degraded.
 	Decision headgate.Decision

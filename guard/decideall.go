@@ -15,6 +15,7 @@ type batch struct {
 
 	receipts []headgate.Receipt
 	merged   merges // nil until a call has needed it
+	recalled []recall
 }
 
 // DecideAll is Decide for many requests, in order, with one Apply of the store and at most one

@@ -69,7 +69,9 @@ type treeCall struct {
 	tree     *tree
 	requests []headgate.Request
 	answers  []Answer
-	replaces bool // a node of the call replaces others
+	replaces bool     // a node of the call replaces others
+	recalled []recall // by descriptor; empty without a memory of refusals
+	began    time.Duration
 }
 
 func (c *treeCall) decide(ctx context.Context, together bool) {
@@ -143,9 +145,15 @@ func (c *treeCall) replace() {
 // addOps adds the Ops of all descriptors. With together they are one group, and what cannot be in it
 // follows in groups of its own.
 func (c *treeCall) addOps(b *batch, together bool) {
+	for i := range c.answers {
+		c.addResults(i)
+	}
+	c.recallAll(b, together)
 	merged := b.merges(together)
 	for i := range c.answers {
-		c.addResults(i, merged)
+		if !c.refused(i) {
+			c.ask(i, merged)
+		}
 	}
 	if !together {
 		return
@@ -162,9 +170,8 @@ func (c *treeCall) addOps(b *batch, together bool) {
 	clear(merged)
 }
 
-// addResults adds the Results of one descriptor, and its Ops. With merged, the Ops are a part of the
-// group of all descriptors.
-func (c *treeCall) addResults(i int, merged merges) {
+// addResults adds the Results of one descriptor.
+func (c *treeCall) addResults(i int) {
 	req, a := &c.requests[i], &c.answers[i]
 	p := c.counter(a)
 	if p == nil {
@@ -178,12 +185,19 @@ func (c *treeCall) addResults(i int, merged merges) {
 	if a.sent != nil {
 		windows = a.sent.windows
 	}
+	for w := range windows {
+		a.describe(a.nextResult(), p, &windows[w], key, req)
+	}
+}
+
+// ask adds the Ops of one descriptor. With merged, they are a part of the group of all descriptors.
+func (c *treeCall) ask(i int, merged merges) {
+	a := &c.answers[i]
 	if merged == nil {
 		a.nextGroup()
 	}
-	for w := range windows {
-		r := a.nextResult()
-		a.describe(r, p, &windows[w], key, req)
+	for j := range a.Results {
+		r := &a.Results[j]
 		if merged == nil {
 			a.addOp(r, r.window.id)
 			if r.mode == headgate.Refund {
@@ -235,7 +249,7 @@ func (c *treeCall) counter(a *Answer) *prepared {
 func (a *Answer) describe(r *Result, p *prepared, w *window, key string, req *headgate.Request) {
 	r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = p.Rule, w.index, w.policy, w.limit, "", p.number
 	r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = false, false, w, p, key, req.Cost
-	r.mode, r.full, r.member, r.before = req.Kind, false, nil, 0
+	r.mode, r.full, r.member, r.before, r.Recalled = req.Kind, false, nil, 0, false
 }
 
 // conclude sets the answer of one descriptor. err is the store's error.
@@ -249,6 +263,7 @@ func (c *treeCall) conclude(ctx context.Context, i int, deadline time.Time, err 
 			a.hear()
 			a.divide()
 		}
+		c.learn(i)
 		c.guard.conclude(ctx, c.set, &c.requests[i], a)
 	}
 	a.batch, a.asks = nil, &a.own

@@ -30,6 +30,12 @@ type Config struct {
 	// MaxSentLimits bounds the different limits that clients send to one domain: the least
 	// recently used one leaves. 0 is DefaultMaxSentLimits.
 	MaxSentLimits int
+	// RefusalsMemory is the memory, in bytes, for counters of fixed windows of Domains that are above
+	// their limits. A request to such a counter is refused without a query to Store, and its cost
+	// is not counted. Units that another Guard gives back are noticed when the window ends. 0
+	// remembers nothing, a negative value is an error, and a positive value has room for one
+	// counter for each 35 bytes. A Reload with another value starts with an empty memory.
+	RefusalsMemory int64
 	// Store counts for all rules. It may be nil when no rule is on.
 	Store headgate.Store
 	// Local counts for the rules with FallbackLocal while Store does not answer. It is a store in
@@ -166,6 +172,7 @@ func (p *Prepared) Discard() { release(p.set.claims.all) }
 func (g *Guard) commit(s *set) {
 	g.reshare(s.share)
 	s.claims.releaseWhenDropped()
+	s.refusals = g.state.refusalsOf(s.config.RefusalsMemory)
 	g.current.Store(s)
 }
 

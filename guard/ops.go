@@ -88,7 +88,7 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 		r := a.nextResult()
 		r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = p.Rule, w.index, w.policy, w.limit, "", p.number
 		r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = shared, false, w, p, key, cost
-		r.mode, r.full, r.member = w.mode, false, nil
+		r.mode, r.full, r.member, r.Recalled = w.mode, false, nil, false
 		if req.Kind != headgate.Take {
 			r.mode = req.Kind
 		}

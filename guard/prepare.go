@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard/refusals"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -21,7 +22,8 @@ type set struct {
 	needs       rule.Needs
 	marks       []string
 	stages      stages
-	reads       rule.Reads // of the enforced rules: a rule in shadow refuses nothing
+	refusals    *refusals.Table // nil without one
+	reads       rule.Reads      // of the enforced rules: a rule in shadow refuses nothing
 }
 
 // prepared is a rule with its windows prepared in the store.
@@ -58,6 +60,9 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	c.Rules = slices.Clone(c.Rules) // The caller may change its slice for the next reload.
 	if c.StoreTimeout < 0 {
 		return nil, fmt.Errorf("guard: StoreTimeout is %v: give a time above 0, or 0 for decisions without a bound", c.StoreTimeout)
+	}
+	if c.RefusalsMemory < 0 {
+		return nil, fmt.Errorf("guard: RefusalsMemory is %d: give a number of bytes, or 0 to remember nothing", c.RefusalsMemory)
 	}
 	if err := CheckNamespace(c.Namespace); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)

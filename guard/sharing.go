@@ -82,7 +82,7 @@ func (s *set) decideShare(req *headgate.Request, a *Answer, mode Mode) (refused 
 	name, named := h.client(req, a)
 	r, now := a.nextResult(), s.guard.clock.Now()
 	r.Rule, r.Window, r.Policy, r.Stage, r.Number, r.Shared, r.Fallback = &h.rule, 0, FairShareName, FairShareName, 0, !named, false
-	r.window, r.from, r.key, r.cost, r.op = &h.window, &h.from, name, cost, opDecided
+	r.window, r.from, r.key, r.cost, r.op, r.Recalled = &h.window, &h.from, name, cost, opDecided, false
 	switch {
 	case cost < 0:
 		r.Decision = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, At: now}

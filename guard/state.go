@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard/refusals"
 	"github.com/headgate/headgate/guard/wheel"
 )
 
@@ -23,6 +24,9 @@ type State struct {
 	mu     sync.Mutex
 	places map[string]*places // by the name of the rule; guarded by mu
 	shares *fairshare.Limiter // nil without fair share; guarded by mu
+
+	refused      *refusals.Table // nil without Config.RefusalsMemory; guarded by mu
+	refusedBytes int64           // its Config.RefusalsMemory; guarded by mu
 }
 
 // NewState makes an empty State. Its waits use the machine's monotonic clock.

@@ -42,6 +42,8 @@ type window struct {
 	beside bool
 	// countsRejected: units counted for a refused request stay counted.
 	countsRejected bool
+	// countsFirst: all units of a refused request are counted, so the count is above the limit then.
+	countsFirst bool
 }
 
 // waits reports whether a request may have to wait for a departure.
@@ -143,6 +145,7 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 		return err
 	}
 	w.id, w.limit, w.countsRejected = id, policy.Limit, policy.CountRejected
+	w.countsFirst = policy.Algorithm == headgate.FixedWindow && policy.CountAll
 	w.algorithm, w.maxWait = policy.Algorithm, policy.MaxWait
 	if w.wide, err = s.addWide(s.guard.store, policy); err != nil {
 		return err

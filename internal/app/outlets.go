@@ -54,7 +54,7 @@ func newOutlets(d *decisionServer) *outlets { return &outlets{server: d} }
 func (o *outlets) Start(ctx context.Context) (func(), error) {
 	i, settings := o.server.instance, o.server.instance.options.Outlets
 	for _, c := range settings.Receivers {
-		c.Fault = o.fault(c.Address)
+		c.Fault, c.Gauges = o.fault(c.Address), o.server.gauges()
 		sender, err := statsd.NewSender(o.server.counters(), c)
 		if err != nil {
 			return nil, fmt.Errorf("app: %w", err)
@@ -147,10 +147,10 @@ func (o *outlets) debug() http.Handler {
 	return mux
 }
 
-// stats lists the counters by name.
+// stats lists the counters and gauges by name.
 func (o *outlets) stats() string {
 	var lines []string
-	o.server.counters().Counters(func(name string, value uint64) {
+	statsd.Sources{o.server.counters(), o.server.gauges()}.Counters(func(name string, value uint64) {
 		lines = append(lines, fmt.Sprintf("%s: %d\n", name, value))
 	})
 	slices.Sort(lines)

@@ -256,9 +256,29 @@ func (d *decisionServer) Metrics(c *prom.Config) {
 // counters are those of Envoy's rate limit service.
 func (d *decisionServer) counters() statsd.Source { return statsd.Sources{d.limits, loads{d.instance}} }
 
+// gauges are those of Envoy's rate limit service.
+func (d *decisionServer) gauges() statsd.Source { return localCache{d.instance} }
+
 // collectors show the counters, and the times of calls, to Prometheus.
 func (d *decisionServer) collectors() []prometheus.Collector {
-	return []prometheus.Collector{statsd.NewCollector(d.counters(), d.mapping), d.times}
+	return []prometheus.Collector{statsd.NewCollector(d.counters(), d.gauges(), d.mapping), d.times}
+}
+
+// localCache has the state of server.rate_limit_service.local_cache.
+type localCache struct{ instance *Instance }
+
+// Counters implements statsd.Source. Without the cache there are no gauges.
+func (l localCache) Counters(yield func(name string, value uint64)) {
+	s := l.instance.rules.guard.Refusals()
+	if s.Bytes == 0 {
+		return
+	}
+	for name, value := range map[string]uint64{
+		"hitCount": s.Found, "missCount": s.Missed, "lookupCount": s.Found + s.Missed,
+		"evacuateCount": s.Replaced, "expiredCount": s.Expired, "overwriteCount": s.Overwritten, "entryCount": uint64(s.Entries),
+	} {
+		yield("ratelimit.localcache."+name, value)
+	}
 }
 
 // loads counts loaded and refused configurations under the names of Envoy's rate limit service.

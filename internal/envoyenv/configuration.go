@@ -101,6 +101,7 @@ func (s *Settings) decisions() fields {
 	return fields{
 		"mode": mode.String(), "quota_mode": d.Quota, "stop_increment": d.StopIncrement, "dynamic_metadata": d.Metadata,
 		"near_limit": strconv.Itoa(near) + "%", "response_headers": d.Headers,
+		"local_cache":  strconv.Itoa(d.CacheBytes) + "B",
 		"limit_header": d.LimitHeader, "remaining_header": d.RemainingHeader, "reset_header": d.ResetHeader,
 	}
 }

@@ -101,7 +101,7 @@ func decisions() []variable {
 		number("NEAR_LIMIT_RATIO", "0.8", "part of a limit above which hits count as near", 0, 1,
 			func(s *Settings) *float64 { return &s.Decisions.NearLimit }),
 		text("CACHE_KEY_PREFIX", "", "begins every key in the store", func(s *Settings) *string { return &s.Decisions.KeyPrefix }),
-		whole("LOCAL_CACHE_SIZE_IN_BYTES", "0", "size of the cache of keys over their limits", 1<<40,
+		whole("LOCAL_CACHE_SIZE_IN_BYTES", "0", "memory for counters over their limits", 16<<30,
 			func(s *Settings) *int { return &s.Decisions.CacheBytes }),
 		flag("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "false", "do not count a request that one of its limits refuses",
 			func(s *Settings) *bool { return &s.Decisions.StopIncrement }),

@@ -5,30 +5,39 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/statsd_exporter/pkg/mapper"
 )
 
-// Collector shows the counters of a source to Prometheus. Counters that map to one series add up.
+// Collector shows the counters of one source, and the gauges of another, to Prometheus. Values that map to
+// one series add up.
 type Collector struct {
-	source  Source
-	mapping *Mapping
+	counters, gauges Source
+	mapping          *Mapping
 }
 
 // NewCollector makes a Collector. It is for a registry of its own, because its metrics depend on the
 // mapping.
-func NewCollector(s Source, m *Mapping) *Collector { return &Collector{s, m} }
+func NewCollector(counters, gauges Source, m *Mapping) *Collector {
+	return &Collector{counters, gauges, m}
+}
 
 // Describe sends nothing: the metrics are known when they are collected.
 func (*Collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends one counter for each series.
+// Collect sends one metric for each series.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	c.collect(c.counters, mapper.MetricTypeCounter, to)
+	c.collect(c.gauges, mapper.MetricTypeGauge, to)
+}
+
+func (c *Collector) collect(from Source, kind mapper.MetricType, to chan<- prometheus.Metric) {
 	type sum struct {
 		series *series
 		value  float64
 	}
 	sums := map[string]*sum{}
-	c.source.Counters(func(name string, value uint64) {
-		s := c.mapping.seriesOf(name)
+	from.Counters(func(name string, value uint64) {
+		s := c.mapping.seriesOf(name, kind)
 		if s.metric == "" {
 			return
 		}
@@ -39,7 +48,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		sums[key].value += float64(value) * s.scale
 	})
 	for _, one := range sums {
-		to <- one.series.metricOf(one.value)
+		to <- one.series.metricOf(one.value, kind)
 	}
 }
 
@@ -66,14 +75,18 @@ func (s *series) key() string {
 	return b.String()
 }
 
-func (s *series) metricOf(value float64) prometheus.Metric {
+func (s *series) metricOf(value float64, kind mapper.MetricType) prometheus.Metric {
 	names := s.names()
 	values := make([]string, len(names))
 	for i, name := range names {
 		values[i] = strings.ToValidUTF8(s.labels[name], "_")
 	}
-	desc := prometheus.NewDesc(s.metric, "Counter of the rate limit service.", names, nil)
-	m, err := prometheus.NewConstMetric(desc, prometheus.CounterValue, value, values...)
+	help, is := "Counter of the rate limit service.", prometheus.CounterValue
+	if kind == mapper.MetricTypeGauge {
+		help, is = "Gauge of the rate limit service.", prometheus.GaugeValue
+	}
+	desc := prometheus.NewDesc(s.metric, help, names, nil)
+	m, err := prometheus.NewConstMetric(desc, is, value, values...)
 	if err != nil {
 		return prometheus.NewInvalidMetric(desc, err)
 	}

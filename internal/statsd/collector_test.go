@@ -34,8 +34,11 @@ func TestMapping(t *testing.T) {
 		limits + "shop.client_a.path_1.verb_put.total_hits":    4,
 		limits + "shop.client.over_limit_with_local_cache":     5,
 		"ratelimit.service.call.should_rate_limit.redis_error": 6,
-	}, fixed{"ratelimit_server.ShouldRateLimit.total_requests": 7, "ratelimit.service.config_load_success": 8}}, m)
+	}, fixed{"ratelimit_server.ShouldRateLimit.total_requests": 7, "ratelimit.service.config_load_success": 8}}, fixed{"ratelimit.localcache.entryCount": 9}, m)
 	const want = `
+# HELP ratelimit_localcache_entryCount Gauge of the rate limit service.
+# TYPE ratelimit_localcache_entryCount gauge
+ratelimit_localcache_entryCount 9
 # HELP ratelimit_service_config_load_success Counter of the rate limit service.
 # TYPE ratelimit_service_config_load_success counter
 ratelimit_service_config_load_success 8
@@ -73,7 +76,7 @@ func TestOwnMapping(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := statsd.NewCollector(fixed{"a.x": 1, "b.x": 4, "b.\xff": 2}, m)
+	c := statsd.NewCollector(fixed{"a.x": 1, "b.x": 4, "b.\xff": 2}, statsd.Sources{}, m)
 	const want = `
 # HELP kept Counter of the rate limit service.
 # TYPE kept counter
@@ -109,7 +112,7 @@ func TestSeriesWithDifferentLabels(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(statsd.NewCollector(fixed{
 		"ratelimit.service.rate_limit.d.a.total_hits": 1, "ratelimit.service.rate_limit.d.a.b.total_hits": 2,
-	}, m))
+	}, statsd.Sources{}, m))
 	families, err := r.Gather()
 	if err != nil || len(families) != 1 || len(families[0].GetMetric()) != 2 {
 		t.Errorf("got %v, %v, want one metric with two series", families, err)

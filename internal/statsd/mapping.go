@@ -58,8 +58,8 @@ func NewMapping(text string) (*Mapping, error) {
 	return &Mapping{mapper: m, known: map[string]*series{}}, nil
 }
 
-// seriesOf gives what a counter's name maps to.
-func (m *Mapping) seriesOf(name string) *series {
+// seriesOf gives what the name of a counter or a gauge maps to. No name is both.
+func (m *Mapping) seriesOf(name string, kind mapper.MetricType) *series {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, known := m.known[name]; known {
@@ -68,13 +68,13 @@ func (m *Mapping) seriesOf(name string) *series {
 	if len(m.known) >= maxKnown {
 		clear(m.known)
 	}
-	s := m.apply(name)
+	s := m.apply(name, kind)
 	m.known[name] = s
 	return s
 }
 
-func (m *Mapping) apply(name string) *series {
-	found, labels, mapped := m.mapper.GetMapping(name, mapper.MetricTypeCounter)
+func (m *Mapping) apply(name string, kind mapper.MetricType) *series {
+	found, labels, mapped := m.mapper.GetMapping(name, kind)
 	switch {
 	case !mapped:
 		return &series{metric: mapper.EscapeMetricName(name), scale: 1}

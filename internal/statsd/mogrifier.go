@@ -38,7 +38,7 @@ func (m *Mogrifier) apply(from string) (name string, tags []Tag, matches bool) {
 }
 
 // appendDog appends a line of DogStatsD.
-func (c *Config) appendDog(dst []byte, name string, delta uint64) []byte {
+func (c *Config) appendDog(dst []byte, name string, value uint64, kind lineKind) []byte {
 	var tags []Tag
 	for i := range c.Mogrifiers {
 		if changed, more, matches := c.Mogrifiers[i].apply(name); matches {
@@ -47,7 +47,7 @@ func (c *Config) appendDog(dst []byte, name string, delta uint64) []byte {
 		}
 	}
 	dst = append(append(dst, plain(name)...), ':')
-	dst = append(strconv.AppendUint(dst, delta, 10), "|c"...)
+	dst = append(strconv.AppendUint(dst, value, 10), kind...)
 	sign := "|#"
 	for _, list := range [...][]Tag{tags, c.Tags} {
 		for _, t := range list {

@@ -21,6 +21,8 @@ type Config struct {
 	Tags []Tag
 	// Mogrifiers change the names of DogStatsD. The first one that matches a name applies.
 	Mogrifiers []Mogrifier
+	// Gauges are sent beside the counters, as absolute values; nil is none.
+	Gauges Source
 	// Fault gets an error when a send fails, and nil when the next one succeeds; it may be nil.
 	Fault func(error)
 }
@@ -54,6 +56,9 @@ func NewSender(s Source, c Config) (*Sender, error) {
 		return nil, fmt.Errorf("statsd: network %q is not known: use tcp or udp", c.Network)
 	case c.Interval <= 0:
 		return nil, fmt.Errorf("statsd: the interval is %v: use a time above 0", c.Interval)
+	}
+	if c.Gauges == nil {
+		c.Gauges = Sources{}
 	}
 	if c.Fault == nil {
 		c.Fault = func(error) {}
@@ -90,9 +95,10 @@ func (s *Sender) flush(ctx context.Context) {
 	s.source.Counters(func(name string, value uint64) {
 		now[name] = value
 		if before := s.sent[name]; value > before {
-			b.add(name, value-before)
+			b.add(name, value-before, counterLine)
 		}
 	})
+	s.config.Gauges.Counters(func(name string, value uint64) { b.add(name, value, gaugeLine) })
 	b.write()
 	s.sent = now
 	switch {
@@ -117,8 +123,8 @@ type batch struct {
 }
 
 // add adds a line, after it writes those that leave no room for it.
-func (b *batch) add(name string, delta uint64) {
-	b.line = b.sender.config.appendLine(b.line[:0], name, delta)
+func (b *batch) add(name string, value uint64, kind lineKind) {
+	b.line = b.sender.config.appendLine(b.line[:0], name, value, kind)
 	if len(b.bytes)+len(b.line) > b.most {
 		b.write()
 	}
@@ -169,15 +175,23 @@ func (s *Sender) close() error {
 	return err
 }
 
-// appendLine appends a line with a counter.
-func (c *Config) appendLine(dst []byte, name string, delta uint64) []byte {
+// lineKind ends the value of a line: what a counter has grown by, or the value of a gauge.
+type lineKind string
+
+const (
+	counterLine lineKind = "|c"
+	gaugeLine   lineKind = "|g"
+)
+
+// appendLine appends a line with a counter or a gauge.
+func (c *Config) appendLine(dst []byte, name string, value uint64, kind lineKind) []byte {
 	if c.Network == "udp" {
-		return c.appendDog(dst, name, delta)
+		return c.appendDog(dst, name, value, kind)
 	}
 	dst = append(dst, name...)
 	for _, t := range c.Tags {
 		dst = append(dst, ".__"...)
 		dst = append(append(append(dst, t.Name...), '='), t.Value...)
 	}
-	return append(strconv.AppendUint(append(dst, ':'), delta, 10), "|c\n"...)
+	return append(append(strconv.AppendUint(append(dst, ':'), value, 10), kind...), '\n')
 }

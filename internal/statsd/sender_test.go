@@ -74,6 +74,7 @@ func TestLinesOverUDP(t *testing.T) {
 	}
 	s := newSender(t, growing{"limits.a,b:c|d#e.hits": 2}, Config{
 		Network: "udp", Address: conn.LocalAddr().String(), Tags: []Tag{{"env", "test"}}, Mogrifiers: []Mogrifier{m},
+		Gauges: growing{"entries": 7},
 	})
 	s.flush(t.Context())
 	b := make([]byte, 1500)
@@ -81,7 +82,7 @@ func TestLinesOverUDP(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, _, err := conn.ReadFrom(b)
-	if got, want := string(b[:n]), "limit.hits:2|c|#domain:a_b_c_d_e,env:test\n"; err != nil || got != want {
+	if got, want := string(b[:n]), "limit.hits:2|c|#domain:a_b_c_d_e,env:test\nentries:7|g|#env:test\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
@@ -128,7 +129,7 @@ func TestReceiverDoesNotRead(t *testing.T) {
 	s := newSender(t, counters, Config{Network: "tcp", Address: "127.0.0.1:1"})
 	s.conn = ours
 	b := batch{sender: s, ctx: t.Context(), deadline: time.Now().Add(10 * time.Millisecond), most: tcpChunk}
-	s.source.Counters(func(name string, value uint64) { b.add(name, value) })
+	s.source.Counters(func(name string, value uint64) { b.add(name, value, counterLine) })
 	b.write()
 	if b.failed == nil || s.Dropped() != 5000 || len(b.bytes) > tcpChunk {
 		t.Errorf("got %v and %d dropped lines, want a passed deadline and 5000", b.failed, s.Dropped())

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // BenchmarkDecide decides requests of one and of a hundred descriptors of two entries, without the
@@ -22,6 +24,24 @@ func BenchmarkDecide(b *testing.B) {
 		})
 	}
 }
+
+// TestCallsAllocateLittle: the number of allocations does not depend on the number of descriptors.
+func TestCallsAllocateLittle(t *testing.T) {
+	if race.On {
+		return // The race detector makes pools drop memory.
+	}
+	s := withTree(t, false)
+	for _, n := range []int{1, 100} {
+		request := distinct(n)
+		if got := testing.AllocsPerRun(100, func() { answered(t, s, request) }); got > callAllocations {
+			t.Errorf("%d descriptors: %v allocations, want at most %d", n, got, callAllocations)
+		}
+	}
+}
+
+// callAllocations bounds the allocations of a call: the copy of the request, the answer, the context of
+// the store's deadline, and those of the test.
+const callAllocations = 8
 
 // distinct is a request with descriptors of two entries whose values differ.
 func distinct(n int) []byte {

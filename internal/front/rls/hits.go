@@ -12,8 +12,9 @@ import (
 type Hits struct {
 	// Total has all hits, Within those of requests within the limit, and Over those beyond the
 	// limit. Near has the hits within the limit, and above the near limit ratio of it. Shadow has
-	// the hits of Over that a limit in shadow let pass.
-	Total, Within, Near, Over, Shadow atomic.Uint64
+	// the hits of Over that a limit in shadow let pass, and Recalled those that the memory of
+	// refusals refused.
+	Total, Within, Near, Over, Shadow, Recalled atomic.Uint64
 }
 
 // observe counts a decision. ratio is the part of a limit above which hits are near it.
@@ -37,6 +38,9 @@ func (h *Hits) observe(a *guard.Answer, req *headgate.Request, ratio float32) {
 	}
 	over := max(0, hits-d.Remaining)
 	h.Over.Add(uint64(over))
+	if r.Recalled {
+		h.Recalled.Add(uint64(over))
+	}
 	if d.Remaining > 0 {
 		h.Near.Add(uint64(max(0, d.Limit-max(d.Limit-d.Remaining, near))))
 	}

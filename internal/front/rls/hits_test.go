@@ -131,3 +131,23 @@ ratelimit_server.ShouldRateLimit.total_requests 10`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestHitsFromMemory: hits that the memory of refusals refuses count under a name of their own, too.
+func TestHitsFromMemory(t *testing.T) {
+	c := domain(node("k", "v", counted(1, time.Hour)), node("s", "v", inShadow(counted(1, time.Hour))))
+	c.RefusalsMemory = 1 << 16
+	s := serve(t, rls.Options{}, c)
+	for range 3 {
+		s.ask("d", hits(2, asked("k", "v")), asked("s", "v"))
+	}
+	got := map[string]uint64{}
+	s.Service.Counters(func(name string, value uint64) { got[name] = value })
+	for name, want := range map[string]uint64{
+		"k_v.total_hits": 6, "k_v.over_limit": 5, "k_v.near_limit": 1, "k_v.within_limit": 0, "k_v.over_limit_with_local_cache": 4,
+		"s_v.total_hits": 3, "s_v.over_limit": 2, "s_v.shadow_mode": 2, "s_v.over_limit_with_local_cache": 1,
+	} {
+		if value := got["ratelimit.service.rate_limit.d."+name]; value != want {
+			t.Errorf("%s is %d, want %d", name, value, want)
+		}
+	}
+}

@@ -13,6 +13,9 @@ func (s *Service) Counters(yield func(name string, value uint64)) {
 		yield(name+".within_limit", h.Within.Load())
 		yield(name+".near_limit", h.Near.Load())
 		yield(name+".over_limit", h.Over.Load())
+		if recalled := h.Recalled.Load(); recalled > 0 { // Its name becomes a metric of its own in Prometheus.
+			yield(name+".over_limit_with_local_cache", recalled)
+		}
 		yield(name+".shadow_mode", h.Shadow.Load())
 	})
 	s.limits.eachUnknown(func(domain string, requests uint64) {

@@ -1,0 +1,71 @@
+package acceptance
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/redis"
+)
+
+// TestLocalCache floods one key over its limit: with LOCAL_CACHE_SIZE_IN_BYTES, Redis decides until it
+// refuses, and sees no more.
+func TestLocalCache(t *testing.T) {
+	t.Parallel()
+	server := redis.Start(t)
+	root, _ := envoyFolder(t, shopTwice)
+	command := exec.Command(binary, "server", "--envoy-env")
+	command.Env = append(os.Environ(), "REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+server.Addr, "LOCAL_CACHE_SIZE_IN_BYTES=1048576",
+		"RUNTIME_ROOT="+root, "RUNTIME_WATCH_ROOT=false", "HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0",
+		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "USE_STATSD=false", "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0",
+		"LOG_LEVEL=INFO", "LOG_FORMAT=json", "HEADGATE_ADMIN_LISTEN=127.0.0.1:0", "HEADGATE_ADMIN_HEALTH=127.0.0.1:0")
+	i := serve(t, "", command)
+	eventually(t, "the store", func() bool { got, _ := pageOf(t, "http://"+i.HTTP+"/healthcheck"); return got == http.StatusOK })
+	for n, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
+		if got := i.asked("b"); got != want {
+			t.Fatalf("hit %d of 2 gets %d, want %d", n+1, got, want)
+		}
+	}
+	before := scriptCalls(t, server)
+	for range 100 {
+		if got := i.asked("b"); got != http.StatusTooManyRequests {
+			t.Fatalf("a hit over the limit gets %d", got)
+		}
+	}
+	if calls := scriptCalls(t, server) - before; calls != 0 {
+		t.Errorf("Redis ran %d scripts for 100 hits of a key over its limit, want none", calls)
+	}
+	if got := i.asked("c"); got != http.StatusOK {
+		t.Errorf("another key gets %d", got)
+	}
+	_, metrics := pageOf(t, "http://"+i.listener("prometheus")+"/metrics")
+	for _, line := range []string{
+		`ratelimit_service_rate_limit_over_limit{domain="shop",key1="client"} 101`,
+		`ratelimit_service_rate_limit_shop_client_over_limit_with_local_cache 100`,
+		`ratelimit_localcache_hitCount 100`, `ratelimit_localcache_missCount 4`, `ratelimit_localcache_entryCount 1`,
+	} {
+		if !strings.Contains(metrics, line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+}
+
+// scriptCalls gives the number of scripts that a server has run.
+func scriptCalls(t *testing.T, s *redis.Server) int {
+	t.Helper()
+	total := 0
+	for line := range strings.Lines(s.CLI("INFO", "commandstats")) {
+		if _, rest, found := strings.Cut(line, "cmdstat_evalsha:calls="); found {
+			calls, _, _ := strings.Cut(rest, ",")
+			n, err := strconv.Atoi(calls)
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			total += n
+		}
+	}
+	return total
+}
