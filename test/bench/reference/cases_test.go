@@ -28,8 +28,7 @@ func startPair(t *testing.T, p programs, s scenario, text string) pair {
 		t.Fatal(err)
 	}
 	save(t, filepath.Join(folder, "d.yaml"), text)
-	reference, _ := startReference(t, p.reference, root, s.environment...)
-	return pair{reference, startHeadgate(t, p.headgate, folder, s.settings)}
+	return pair{startReference(t, p.reference, root, s.environment...).client, startHeadgate(t, p.headgate, folder, s.settings)}
 }
 
 // one is a request with a descriptor of one entry, twice if twice is set.
@@ -48,6 +47,15 @@ func one(hits uint64, key, value string, twice bool) *ratelimitv3.RateLimitReque
 func withLimit(req *ratelimitv3.RateLimitRequest, unit typev3.RateLimitUnit) *ratelimitv3.RateLimitRequest {
 	for _, d := range req.GetDescriptors() {
 		d.Limit = &commonv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 9, Unit: unit}
+	}
+	return req
+}
+
+// multiplied sends a limit of one request in twelve months.
+func multiplied() *ratelimitv3.RateLimitRequest {
+	req := one(1, "k", "v", false)
+	req.Descriptors[0].Limit = &commonv3.RateLimitDescriptor_RateLimitOverride{
+		RequestsPerUnit: 1, Unit: typev3.RateLimitUnit_MONTH, UnitMultiplier: wrapperspb.UInt32(12),
 	}
 	return req
 }
@@ -88,7 +96,7 @@ func (p pair) run(t *testing.T, all []exchange) {
 	}
 }
 
-// TestDifferences shows the four differences that the random requests avoid. The limits last a year, so
+// TestDifferences shows the differences that the random requests avoid. The limits last a year, so
 // that no window ends between two requests.
 func TestDifferences(t *testing.T) {
 	p, s := buildAll(t), scenarios()
@@ -103,6 +111,7 @@ descriptors:
 			{keyCollision, one(1, "a", "b_c", false), `OK 5/YEAR "", 3 remain`, `OK 5/YEAR "", 4 remain`},
 			{"", one(1, "k", "xy", false), `OK 5/YEAR "", 4 remain`, `OK 5/YEAR "", 4 remain`},
 			{keyCollision, withLimit(one(1, "k", "x*", false), typev3.RateLimitUnit_YEAR), `OK 9/YEAR "", 7 remain`, `OK 9/YEAR "", 8 remain`},
+			{multiplier, multiplied(), `OK 1/MONTH "", 0 remain`, `OK 1/UNKNOWN "1/360d", 0 remain`},
 			{
 				errorCodes, &ratelimitv3.RateLimitRequest{Descriptors: one(1, "a", "b", false).GetDescriptors()},
 				"Unknown: rate limit domain must not be empty", "InvalidArgument: rate limit domain must not be empty",

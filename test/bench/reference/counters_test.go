@@ -11,27 +11,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/headgate/headgate/internal/front/rls"
 )
 
 // counters are the counters of all rules that are not 0, by name: the rule, a space and the counter.
 type counters map[string]uint64
 
-// ourCounters reads the counters of a Service.
-func ourCounters(s *rls.Service) counters {
-	all := counters{}
-	s.Counters(func(name string, value uint64) {
-		rule, found := strings.CutPrefix(name, "ratelimit.service.rate_limit.")
-		if at := strings.LastIndexByte(rule, '.'); found && value > 0 {
-			all[rule[:at]+" "+rule[at+1:]] = value
-		}
-	})
-	return all
-}
-
-// referenceCounters reads the metrics of the reference.
-func referenceCounters(t *testing.T, url string) counters {
+// readCounters reads the metrics of a server.
+func readCounters(t *testing.T, url string) counters {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -75,21 +61,22 @@ func parseCounters(r io.Reader) (counters, error) {
 	return all, lines.Err()
 }
 
-// flushTimeout bounds the wait until the counters of the reference have reached its metrics.
+// flushTimeout bounds the wait until the counters have reached the metrics of the reference.
 const flushTimeout = 20 * time.Second
 
-// compareCounters returns the counters that differ once the reference has written its counters.
-func compareCounters(t *testing.T, ours counters, url string, without string) (differences []string, compared int) {
+// compareCounters returns the counters that differ between two servers, once the reference has written its
+// counters.
+func compareCounters(t *testing.T, ours, reference string, without string) (differences []string, compared int) {
 	t.Helper()
 	drop := func(name string, _ uint64) bool { return without != "" && strings.HasSuffix(name, without) }
-	maps.DeleteFunc(ours, drop)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for began := time.Now(); ; <-tick.C {
-		theirs := referenceCounters(t, url)
-		maps.DeleteFunc(theirs, drop)
-		if maps.Equal(ours, theirs) || time.Since(began) > flushTimeout {
-			return counterDifferences(ours, theirs), len(theirs)
+		got, want := readCounters(t, ours), readCounters(t, reference)
+		maps.DeleteFunc(got, drop)
+		maps.DeleteFunc(want, drop)
+		if maps.Equal(got, want) || time.Since(began) > flushTimeout {
+			return counterDifferences(got, want), len(want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ const (
 	stopNearLimit   = "stop-near-limit"
 	keyCollision    = "key-collision"
 	unitUnknown     = "sent-unit-unknown"
+	multiplier      = "sent-unit-multiplier"
 	errorCodes      = "error-codes"
 )
 
@@ -34,7 +35,7 @@ func TestListedDifferences(t *testing.T) {
 			listed = append(listed, name)
 		}
 	}
-	want := []string{quotaOverall, quotaReset, stopSameCounter, stopNearLimit, keyCollision, unitUnknown, errorCodes}
+	want := []string{quotaOverall, quotaReset, stopSameCounter, stopNearLimit, keyCollision, unitUnknown, multiplier, errorCodes}
 	if !slices.Equal(listed, want) {
 		t.Errorf("docs/envoy.md lists %q, want %q", listed, want)
 	}

@@ -23,8 +23,8 @@ import (
 // startTimeout bounds the start of a process.
 const startTimeout = 30 * time.Second
 
-// programs has the paths of the two servers.
-type programs struct{ headgate, reference string }
+// programs has the paths of the two servers, and of the client of the reference.
+type programs struct{ headgate, reference, client string }
 
 // programFolder contains the built programs. TestMain removes the folder after the tests.
 var programFolder string
@@ -42,16 +42,17 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// built compiles both servers once.
+// built compiles the programs once.
 var built = sync.OnceValues(func() (programs, error) {
-	p := programs{filepath.Join(programFolder, "headgate"), filepath.Join(programFolder, "ratelimit")}
-	for path, dir := range map[string]string{
-		p.headgate: filepath.Join("..", "..", "..", "cmd", "headgate"), p.reference: filepath.Join("..", "cmd", "ratelimit"),
+	p := programs{filepath.Join(programFolder, "headgate"), filepath.Join(programFolder, "ratelimit"), filepath.Join(programFolder, "client")}
+	ours, theirs := filepath.Join("..", "..", "..", "cmd", "headgate"), filepath.Join("..", "cmd", "ratelimit")
+	for _, one := range [...]struct{ path, dir, name string }{
+		{p.headgate, ours, "."}, {p.reference, theirs, "."}, {p.client, theirs, "github.com/envoyproxy/ratelimit/src/client_cmd"},
 	} {
-		command := exec.Command("go", "build", "-o", path, ".")
-		command.Dir = dir
+		command := exec.Command("go", "build", "-o", one.path, one.name)
+		command.Dir = one.dir
 		if text, err := command.CombinedOutput(); err != nil {
-			return p, fmt.Errorf("go build in %s: %w\n%s", dir, err, text)
+			return p, fmt.Errorf("go build %s in %s: %w\n%s", one.name, one.dir, err, text)
 		}
 	}
 	return p, nil
@@ -114,21 +115,40 @@ const mapping = `mappings:
     labels: {rule: "$1"}
 `
 
-// startReference runs the reference with the files in root/config and a Redis server of its own. The
-// result has the address of its metrics.
-func startReference(t *testing.T, program, root string, settings ...string) (client ratelimitv3.RateLimitServiceClient, metrics string) {
+// server is a running server: its client, and the addresses of its gRPC port and its metrics.
+type server struct {
+	client        ratelimitv3.RateLimitServiceClient
+	grpc, metrics string
+}
+
+// startReference runs the reference with the files in root/config and a Redis server of its own.
+func startReference(t *testing.T, program, root string, settings ...string) server {
+	t.Helper()
+	return startAsReference(t, root, settings, program)
+}
+
+// startReplacement runs `headgate server` with the environment of startReference. The store_timeout is that
+// of the reference, so that a busy machine changes no answer.
+func startReplacement(t *testing.T, program, root string, settings ...string) server {
+	t.Helper()
+	own := []string{"HEADGATE_STORE_TIMEOUT=10s", "HEADGATE_ADMIN_LISTEN=off", "HEADGATE_ADMIN_HEALTH=off"}
+	return startAsReference(t, root, append(own, settings...), program, "server", "--envoy-env")
+}
+
+func startAsReference(t *testing.T, root string, settings []string, words ...string) server {
 	t.Helper()
 	ports := freePorts(t, 4)
 	mapper := filepath.Join(t.TempDir(), "mapping.yaml")
 	save(t, mapper, mapping)
-	words := append([]string{
+	environment := append([]string{
 		"HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "DEBUG_HOST=127.0.0.1", "LOG_LEVEL=ERROR",
 		"PORT=" + ports[0], "GRPC_PORT=" + ports[1], "DEBUG_PORT=" + ports[2], "PROMETHEUS_ADDR=127.0.0.1:" + ports[3],
 		"USE_STATSD=false", "USE_PROMETHEUS=true", "STATS_FLUSH_INTERVAL=1s", "PROMETHEUS_MAPPER_YAML=" + mapper,
 		"RUNTIME_ROOT=" + root, "RUNTIME_SUBDIRECTORY=.", "RUNTIME_APPDIRECTORY=config", "RUNTIME_WATCH_ROOT=false",
 		"BACKEND_TYPE=redis", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + redis.Start(t).Addr,
 	}, settings...)
-	return start(t, ports[1], append(words, program)...), "http://127.0.0.1:" + ports[3] + "/metrics"
+	client := start(t, ports[1], append(environment, words...)...)
+	return server{client, "127.0.0.1:" + ports[1], "http://127.0.0.1:" + ports[3] + "/metrics"}
 }
 
 // startHeadgate runs `headgate server` with the converted files of folder and a Redis server of its own.

@@ -12,11 +12,6 @@ import (
 	"time"
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-
-	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/front/rls"
-	"github.com/headgate/headgate/store/memory"
 )
 
 // scenario is a setting of both servers.
@@ -24,7 +19,7 @@ type scenario struct {
 	name        string
 	environment []string // of the reference
 	settings    string   // server.rate_limit_service of Headgate
-	options     rls.Options
+	quota, stop bool
 }
 
 func scenarios() []scenario {
@@ -32,23 +27,22 @@ func scenarios() []scenario {
 		{name: "usual", settings: "{}"},
 		{
 			name: "stop increment", environment: []string{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true"},
-			settings: "{stop_increment: true}", options: rls.Options{StopIncrement: true},
+			settings: "{stop_increment: true}", stop: true,
 		},
 		{
 			name: "quota mode", environment: []string{"QUOTA_MODE=true"},
-			settings: "{quota_mode: true}", options: rls.Options{QuotaMode: true},
+			settings: "{quota_mode: true}", quota: true,
 		},
 	}
 }
 
-// peers are the servers of one scenario. All have the same limits. The third one runs in the process
-// of the test with a store in memory, because its counters can be read.
+// peers are the servers of one scenario. All have the same limits: headgate has them converted, and
+// replacement has the environment and the files of the reference.
 type peers struct {
 	scenario
 
-	reference, headgate ratelimitv3.RateLimitServiceClient
-	inProcess           *rls.Service
-	metrics             string // of the reference
+	reference, replacement server
+	headgate               ratelimitv3.RateLimitServiceClient
 }
 
 func startPeers(t *testing.T, p programs, s scenario, d domains) *peers {
@@ -61,27 +55,11 @@ func startPeers(t *testing.T, p programs, s scenario, d domains) *peers {
 	for _, name := range d.names {
 		save(t, filepath.Join(folder, name+".yaml"), file(name, d.trees[name]))
 	}
-	of := &peers{scenario: s, inProcess: newService(t, folder, s.options)}
-	of.reference, of.metrics = startReference(t, p.reference, root, s.environment...)
+	of := &peers{scenario: s}
+	of.reference = startReference(t, p.reference, root, s.environment...)
+	of.replacement = startReplacement(t, p.headgate, root, s.environment...)
 	of.headgate = startHeadgate(t, p.headgate, folder, s.settings)
 	return of
-}
-
-func newService(t *testing.T, folder string, o rls.Options) *rls.Service {
-	t.Helper()
-	trees, err := config.LoadEnvoy(folder, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := memory.New(memory.Config{MaxMemory: 256 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := guard.New(guard.Config{Store: store, Domains: trees})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rls.New(g, o, 0)
 }
 
 // result is the outcome of one scenario.
@@ -115,7 +93,7 @@ func (p *peers) run(t *testing.T, n int, seed uint64, d domains) *result {
 		for i := w; i < len(d.names); i += workers {
 			own.names = append(own.names, d.names[i])
 		}
-		q := &requests{random: rand.New(rand.NewPCG(seed, uint64(w+1))), domains: own, twice: !p.options.StopIncrement}
+		q := &requests{random: rand.New(rand.NewPCG(seed, uint64(w+1))), domains: own, twice: !p.stop}
 		all.Go(func() {
 			one := p.work(t.Context(), q, n/workers)
 			mu.Lock()
@@ -130,10 +108,10 @@ func (p *peers) run(t *testing.T, n int, seed uint64, d domains) *result {
 	}
 	all.Wait()
 	without := ""
-	if p.options.StopIncrement {
+	if p.stop {
 		without = " near_limit" // Listed as stopNearLimit.
 	}
-	differing, compared := compareCounters(t, ourCounters(p.inProcess), p.metrics, without)
+	differing, compared := compareCounters(t, p.replacement.metrics, p.reference.metrics, without)
 	sum.counters = compared
 	for _, text := range differing {
 		sum.add(text)
@@ -155,17 +133,17 @@ func (p *peers) work(ctx context.Context, q *requests, n int) *result {
 // decide compares the answers to one request.
 func (p *peers) decide(ctx context.Context, req *ratelimitv3.RateLimitRequest, excused map[string]int) string {
 	began := time.Now()
-	want, failed := p.reference.ShouldRateLimit(ctx, req)
+	want, failed := p.reference.client.ShouldRateLimit(ctx, req)
 	ours, err := p.headgate.ShouldRateLimit(ctx, req)
-	inProcess, errInProcess := p.inProcess.ShouldRateLimit(ctx, req)
-	if err := errors.Join(failed, err, errInProcess); err != nil {
+	replacement, errReplacement := p.replacement.client.ShouldRateLimit(ctx, req)
+	if err := errors.Join(failed, err, errReplacement); err != nil {
 		return fmt.Sprintf("%v\n%s", err, req)
 	}
-	c := comparison{quota: p.options.QuotaMode, elapsed: time.Since(began), excused: excused}
+	c := comparison{quota: p.quota, elapsed: time.Since(began), excused: excused}
 	text := c.difference(want, ours)
 	c.excused = map[string]int{} // Each answer counts once.
-	if other := c.difference(want, inProcess); text == "" && other != "" {
-		text = "in process only:\n" + other
+	if other := c.difference(want, replacement); text == "" && other != "" {
+		text = "with the environment of the reference only:\n" + other
 	}
 	if text == "" {
 		return ""
