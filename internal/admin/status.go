@@ -16,6 +16,8 @@ type Status struct {
 	Requests RequestStatus `json:"requests"`
 	Rules    []RuleStatus  `json:"rules"`
 	Store    StoreStatus   `json:"store"`
+	// Domains are the trees of limits of headgate server.
+	Domains []DomainStatus `json:"domains,omitempty"`
 
 	FairShare *FairShareStatus `json:"fair_share,omitempty"`
 	Throttle  *ThrottleStatus  `json:"throttle,omitempty"`
@@ -55,6 +57,14 @@ type RuleStatus struct {
 	Refused   uint64   `json:"refused"`
 	// Reasons counts decisions by reason.
 	Reasons map[string]uint64 `json:"reasons"`
+}
+
+// DomainStatus describes the tree of one domain.
+type DomainStatus struct {
+	Name string `json:"name"`
+	// Limits is the number of descriptors with a limit, and Fallback what decides without the store.
+	Limits   int    `json:"limits"`
+	Fallback string `json:"fallback"`
 }
 
 // StoreStatus is the state of the store. Beside a shared store, the places and blocks

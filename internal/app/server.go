@@ -322,4 +322,21 @@ func (d *decisionServer) Status(s *admin.Status) {
 		s.Listen.GRPC = d.socket.Addr().String()
 	}
 	s.Listen.HTTP = d.http.address()
+	domains := d.instance.config.Load().Domains
+	for i := range domains {
+		of := &domains[i]
+		s.Domains = append(s.Domains, admin.DomainStatus{Name: of.Name, Limits: limitsOf(of.Descriptors), Fallback: of.Fallback.String()})
+	}
+}
+
+// limitsOf counts the descriptors with a limit.
+func limitsOf(level []guard.Descriptor) int {
+	n := 0
+	for i := range level {
+		if level[i].Leaf != nil {
+			n++
+		}
+		n += limitsOf(level[i].Descriptors)
+	}
+	return n
 }

@@ -37,6 +37,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 		rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Mode, r.Algorithm, strings.Join(r.Limits, ", "),
 			r.Allowed, r.Waited, r.Refused, listCounts(r.Reasons))
 	}
+	writeDomains(w, s.Domains)
 	writeFairShare(w, s.FairShare)
 	if s.Throttle != nil {
 		rowf(w, "\n")
@@ -44,6 +45,17 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 	}
 	writeStore(w, &s.Store)
 	return w.Flush()
+}
+
+// writeDomains prints the trees of a decision server, if there are any.
+func writeDomains(w io.Writer, all []admin.DomainStatus) {
+	if len(all) == 0 {
+		return
+	}
+	rowf(w, "\nDOMAIN\tLIMITS\tFALLBACK\n")
+	for _, d := range all {
+		rowf(w, "%s\t%d\t%s\n", printable(d.Name), d.Limits, d.Fallback)
+	}
 }
 
 func writeRequests(w io.Writer, r *admin.RequestStatus) {

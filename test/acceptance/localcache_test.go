@@ -41,6 +41,9 @@ func TestLocalCache(t *testing.T) {
 	if got := i.asked("c"); got != http.StatusOK {
 		t.Errorf("another key gets %d", got)
 	}
+	if status, table, _ := call(t, "ctl", "status", "--admin", i.Admin); status != 0 || !strings.Contains(table, "\nDOMAIN  LIMITS  FALLBACK\nshop    1       error\n") {
+		t.Errorf("ctl status has status %d and prints\n%s", status, table)
+	}
 	_, metrics := pageOf(t, "http://"+i.listener("prometheus")+"/metrics")
 	for _, line := range []string{
 		`ratelimit_service_rate_limit_over_limit{domain="shop",key1="client"} 101`,

@@ -14,7 +14,8 @@ import (
 	apps "k8s.io/api/apps/v1"
 )
 
-// instructions returns the Dockerfile's instructions with their arguments.
+// instructions returns the Dockerfile's instructions with their arguments. Those of several lines of COPY are
+// one text with a semicolon between them.
 func instructions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -24,7 +25,11 @@ func instructions(t *testing.T) map[string]string {
 			continue
 		}
 		name, rest, _ := strings.Cut(line, " ")
-		if _, twice := found[name]; twice {
+		former, twice := found[name]
+		switch {
+		case twice && name == "COPY":
+			rest = former + "; " + rest
+		case twice:
 			t.Errorf("the Dockerfile has the instruction %s twice", name)
 		}
 		found[name] = rest
@@ -43,14 +48,14 @@ func TestImage(t *testing.T) {
 	if of["USER"] != "65532:65532" || *sidecar.SecurityContext.RunAsUser != 65532 || *sidecar.SecurityContext.RunAsGroup != 65532 {
 		t.Errorf("got user %s in the image and %+v in the chart, want 65532:65532 in both", of["USER"], sidecar.SecurityContext)
 	}
-	if of["COPY"] != "headgate /headgate" || !slices.Equal(words(t, of["ENTRYPOINT"]), []string{"/headgate"}) {
-		t.Errorf("got COPY %s and ENTRYPOINT %s, want headgate /headgate and /headgate", of["COPY"], of["ENTRYPOINT"])
+	if of["COPY"] != "headgate /headgate; headgate /bin/ratelimit" || !slices.Equal(words(t, of["ENTRYPOINT"]), []string{"/headgate"}) {
+		t.Errorf("got COPY %s and ENTRYPOINT %s, want headgate /headgate; headgate /bin/ratelimit, and /headgate", of["COPY"], of["ENTRYPOINT"])
 	}
 	if !slices.Equal(words(t, of["CMD"]), sidecar.Args) {
 		t.Errorf("got the arguments %s in the image and %q in the chart, want equal arguments", of["CMD"], sidecar.Args)
 	}
-	if of["EXPOSE"] != "8080 9903" {
-		t.Errorf("got EXPOSE %s, want 8080 9903", of["EXPOSE"])
+	if of["EXPOSE"] != "8080 8081 9903 6070 9090" {
+		t.Errorf("got EXPOSE %s, want 8080 8081 9903 6070 9090", of["EXPOSE"])
 	}
 }
 
