@@ -213,6 +213,10 @@ func sharedVariables() []variableRow {
 		{"HEADGATE_STORE_TLS_SERVER_NAME", "other.example", func(c *Config) any { return c.Shared.Files.ServerName }, redis},
 		{"HEADGATE_REDIS_SLOTS", "9", func(c *Config) any { return fmt.Sprint(c.Shared.Slots) }, cluster},
 		{"HEADGATE_MEMCACHED_COUNTERS", "true", func(c *Config) any { return fmt.Sprint(c.Shared.Counters) }, counters},
+		{
+			"HEADGATE_MEMCACHED_SRV_REFRESH", "9s", func(c *Config) any { return c.Shared.Refresh.String() },
+			"store: memcached+srv://h\nmemcached_srv_refresh: 5s\n",
+		},
 		{"HEADGATE_DENY_CACHE", "9s", func(c *Config) any { return c.Shared.DenyCache.String() }, redis},
 		{"HEADGATE_BREAKER_FAILURES", "9", func(c *Config) any { return fmt.Sprint(c.Shared.Breaker.Failures) }, cluster},
 		{"HEADGATE_BREAKER_PROBE", "9ms", func(c *Config) any { return c.Shared.Breaker.Probe.String() }, cluster},

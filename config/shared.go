@@ -54,6 +54,9 @@ type SharedStore struct {
 	// Counters makes Memcached use an atomic counter for each fixed_window that does not count
 	// refused attempts. Default false.
 	Counters bool
+	// Refresh is the interval in which SRV records of Memcached are resolved again; 0 is never.
+	// Default 0.
+	Refresh time.Duration
 	// DenyCache is how long a key over its limit is refused without a query to the store. With 0,
 	// every request queries the store. Default 1s.
 	DenyCache time.Duration

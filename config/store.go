@@ -24,6 +24,9 @@ const (
 	// mostDenyCache bounds the delay until an instance notices that another instance has raised
 	// a limit or lifted a ban.
 	mostDenyCache = time.Minute
+	// mostRefresh bounds the interval in which SRV records are resolved.
+	mostRefresh = 24 * time.Hour
+	refreshName = "memcached_srv_refresh"
 	// Bounds of the breaker. With higher ones, the breaker would practically never open, or
 	// never close again.
 	mostFailures = 1000

@@ -22,6 +22,8 @@ func (s *section) sharedFields(shared, second *SharedStore) {
 	into.Slots = int(slots)
 	s.boolean(s.declare("memcached_counters", field.Refused, "true lets Memcached count a fixed_window in one atomic step. It then "+
 		"loses more counts when limits change."), &into.Counters)
+	s.duration(s.declare(refreshName, field.Restart, "Interval in which the SRV records of memcached+srv:// are resolved again. 0 "+
+		"resolves them once."), &into.Refresh, 0, mostRefresh)
 	s.duration(s.declare("deny_cache", field.Restart, "How long a key over its limit is refused without a query to "+
 		"the shared store. With 0, every request queries the store."), &into.DenyCache, 0, mostDenyCache)
 	breaker := s.breaker(&into.Breaker)
@@ -30,7 +32,7 @@ func (s *section) sharedFields(shared, second *SharedStore) {
 	}
 	if shared == nil {
 		s.unusedFields(memoryWord, "", perSecondName, perSecondPasswordName, "store_password_file", sentinelUserName,
-			sentinelPasswordName, sentinelPasswordFileName, "redis_slots", "memcached_counters", "deny_cache")
+			sentinelPasswordName, sentinelPasswordFileName, "redis_slots", "memcached_counters", refreshName, "deny_cache")
 		s.unusedSection(tls, memoryWord, "")
 		s.unusedSection(breaker, memoryWord, "")
 		return
@@ -108,7 +110,9 @@ func (s *section) checkShared(into, second *SharedStore, tls *section) {
 		s.unusedFields(scheme, "", "store_password_file")
 	}
 	if into.Kind != KindMemcached {
-		s.unusedFields(scheme, string(KindMemcached), "memcached_counters")
+		s.unusedFields(scheme, string(KindMemcached), "memcached_counters", refreshName)
+	} else if into.SRV() == "" {
+		s.unusedFields(scheme, "memcached+srv", refreshName)
 	}
 	if !is(KindRedisSentinel) {
 		s.unusedFields(scheme, "redis+sentinel", sentinelUserName, sentinelPasswordName, sentinelPasswordFileName)

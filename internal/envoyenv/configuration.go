@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"strconv"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -15,6 +16,9 @@ import (
 
 // storeTimeout bounds a decision. Envoy waits 20 ms, and its own failure mode must decide before.
 const storeTimeout = "15ms"
+
+// mostRefresh is the longest interval of memcached_srv_refresh.
+const mostRefresh = 24 * time.Hour
 
 // fields is a mapping of the configuration.
 type fields map[string]any
@@ -38,7 +42,7 @@ func (s *Settings) Configuration() ([]byte, error) {
 			err = errors.Join(err, fmt.Errorf("CACHE_KEY_PREFIX %s: %w", quote(prefix), bad))
 		}
 	}
-	if err := errors.Join(err, s.unsupported()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return yaml.Marshal(all)
@@ -50,21 +54,6 @@ func (s *Settings) server() fields {
 		"grpc": s.grpc(), "http": fields{"address": s.HTTP.String(), "max_body": "4MiB"}, "rate_limit_service": s.decisions(),
 		"unhealthy_without_store": s.HealthByRedis && s.Backend == "redis",
 	}
-}
-
-// unsupported names variables that would have an effect, and have none here.
-func (s *Settings) unsupported() error {
-	var faults []error
-	refuse := func(set bool, name, advice string) {
-		if set {
-			faults = append(faults, fmt.Errorf("%s is not supported: %s", name, advice))
-		}
-	}
-	if s.Backend == "memcache" {
-		refuse(s.Memcache.SRV != "" && s.Memcache.SRVRefresh != 0, "MEMCACHE_SRV_REFRESH",
-			"remove it, and restart after the servers have changed")
-	}
-	return errors.Join(faults...)
 }
 
 func set(f fields, name, value string) {

@@ -61,6 +61,7 @@ func TestConfiguration(t *testing.T) {
 			"store_sentinel_password: word\n",
 		},
 		{"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b", "store: memcached+srv://_a._tcp.b\n"},
+		{"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b MEMCACHE_SRV_REFRESH=90s", "memcached_srv_refresh: 1m30s\n"},
 		{"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b MEMCACHE_TLS=true", "store: memcacheds+srv://_a._tcp.b\n"},
 		{"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1 MEMCACHE_TLS=true", "store: memcacheds://a:1\n"},
 		{
@@ -116,7 +117,6 @@ func TestUnsupportedVariables(t *testing.T) {
 		"REDIS_URL=a:1": "REDIS_URL: with REDIS_SOCKET_TYPE=unix, the default, use the path of a socket, or set REDIS_SOCKET_TYPE=tcp",
 		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 REDIS_PERSECOND=true REDIS_PERSECOND_URL=b:1":                                                         "REDIS_PERSECOND_URL: with REDIS_PERSECOND_SOCKET_TYPE=unix",
 		"REDIS_SOCKET_TYPE=tcp REDIS_URL=redis://:secret@a:1":                                                                                      "REDIS_URL: leave out \"redis://\" and a password",
-		"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b MEMCACHE_SRV_REFRESH=5s":                                                                     "MEMCACHE_SRV_REFRESH is not supported",
 		"REDIS_TYPE=sentinel REDIS_URL=m,a:1 REDIS_SENTINEL_AUTH=secret REDIS_PERSECOND=1 REDIS_PERSECOND_TYPE=sentinel REDIS_PERSECOND_URL=m,b:1": "REDIS_SENTINEL_AUTH and REDIS_PERSECOND_SENTINEL_AUTH differ",
 		"REDIS_SOCKET_TYPE=tcp REDIS_URL=a:1 CACHE_KEY_PREFIX=a:b REDIS_SENTINEL_AUTH=secret":                                                      "CACHE_KEY_PREFIX \"a:b\": namespace",
 	} {

@@ -15,7 +15,8 @@ func (s *Settings) stores() (fields, error) {
 			scheme = "memcacheds"
 		}
 		if s.Memcache.SRV != "" {
-			return fields{"store": scheme + "+srv://" + s.Memcache.SRV}, nil
+			refresh := min(s.Memcache.SRVRefresh, mostRefresh)
+			return fields{"store": scheme + "+srv://" + s.Memcache.SRV, "memcached_srv_refresh": refresh.String()}, nil
 		}
 		return fields{"store": scheme + "://" + strings.Join(s.Memcache.Servers, ",")}, nil
 	}

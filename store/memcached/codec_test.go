@@ -230,10 +230,11 @@ func TestCounterNumbers(t *testing.T) {
 func TestServersOfKeys(t *testing.T) {
 	addrs := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "127.0.0.1:4", "127.0.0.1:5"}
 	open := func(addrs []string) *Store {
-		s := &Store{}
+		s, nodes := &Store{}, []*node(nil)
 		for _, a := range addrs {
-			s.nodes = append(s.nodes, &node{addr: a, seed: seedOf(a)})
+			nodes = append(nodes, &node{addr: a, seed: seedOf(a)})
 		}
+		s.nodes.Store(&nodes)
 		return s
 	}
 	reversed := slices.Clone(addrs)

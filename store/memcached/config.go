@@ -19,8 +19,12 @@ type Config struct {
 	// the same servers.
 	Servers []string
 	// Lookup gives Servers after New has returned, if Servers is empty. It is called until it gives
-	// valid servers, and then no more. Until then, decisions fail with headgate.ErrUnavailable.
+	// valid servers. Until then, decisions fail with headgate.ErrUnavailable.
 	Lookup func(ctx context.Context) ([]string, error)
+	// LookupEvery is the interval of further calls of Lookup; 0 makes none. When a server is added
+	// or removed, its keys move and begin with empty counts. While processes know different servers,
+	// they count these keys apart. A failed Lookup changes nothing.
+	LookupEvery time.Duration
 	// Retries is how often a write is repeated after another process has written first; 16. Each
 	// takes one or two round trips, within the caller's context.
 	Retries int
@@ -70,6 +74,8 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	switch {
+	case c.LookupEvery < 0:
+		return c, fmt.Errorf("memcached: LookupEvery is %v: use a time above 0, or 0 for one Lookup", c.LookupEvery)
 	case c.Retries < 0 || c.Retries > maxRetries:
 		return c, fmt.Errorf("memcached: Retries is %d: use 1 to %d", c.Retries, maxRetries)
 	case c.Timeout < time.Millisecond:

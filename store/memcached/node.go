@@ -22,6 +22,7 @@ type node struct {
 	names   func() string // of the fallbacks; may be nil
 	slack   time.Duration
 	clock   clock
+	end     context.CancelFunc // of follow
 
 	decisions, faults, conflicts, exhausted atomic.Uint64
 	// told is the last answer with the server's statistics.

@@ -98,7 +98,7 @@ func (s *Store) decidePart(ctx context.Context, p *part, h *held, refuses bool) 
 
 // readParts reads the items of parts: one request for each server, to all servers at the same time.
 func (s *Store) readParts(ctx context.Context, parts []*part, seen []held) error {
-	of := make(map[*node][]int, len(s.nodes))
+	of := make(map[*node][]int)
 	for i, p := range parts {
 		n := s.serverOf(&p.key)
 		of[n] = append(of[n], i)

@@ -10,8 +10,9 @@ import (
 // When a server is added or removed, only its own keys move (rendezvous hashing: Thaler and
 // Ravishankar, 1998).
 func (s *Store) serverOf(d *digest) *node {
-	best, highest := s.nodes[0], uint64(0)
-	for _, n := range s.nodes {
+	all := s.servers()
+	best, highest := all[0], uint64(0)
+	for _, n := range all {
 		if score := mix(d.weight() ^ n.seed); score >= highest {
 			best, highest = n, score
 		}

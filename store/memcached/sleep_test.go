@@ -36,8 +36,8 @@ func TestAfterSleep(t *testing.T) {
 			before := take(10)
 			for range 5 {
 				// The follower could correct the offset before the take does; it is rarely so fast.
-				asleep := *s.nodes[0].clock.offset.Load() - time.Hour
-				s.nodes[0].clock.offset.Store(&asleep)
+				asleep := *s.servers()[0].clock.offset.Load() - time.Hour
+				s.servers()[0].clock.offset.Store(&asleep)
 				if d := take(1); d.Verdict != headgate.Deny || d.At < before.At || d.At.Sub(before.At) > 10*time.Second {
 					t.Errorf("after an hour's sleep: %v at %v, after %v", d.Verdict, d.At.Time(), before.At.Time())
 				}

@@ -39,12 +39,12 @@ type Stats struct {
 // Stats gives the counters of each server, in the order of Config.Servers or of Config.Lookup. It is
 // empty before the servers are found. It does no I/O.
 func (s *Store) Stats() []Stats {
-	if s == nil || !s.found.Load() {
+	if s == nil {
 		return nil
 	}
-	all := make([]Stats, len(s.nodes))
-	for i, n := range s.nodes {
-		all[i] = n.stats()
+	var all []Stats
+	for _, n := range s.servers() {
+		all = append(all, n.stats())
 	}
 	return all
 }

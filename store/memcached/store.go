@@ -16,10 +16,8 @@ import (
 
 // Store is a headgate.Store on Memcached servers, safe for concurrent use.
 type Store struct {
-	config Config
-	// nodes is set once, before found is true.
-	nodes   []*node
-	found   atomic.Bool
+	config  Config
+	nodes   atomic.Pointer[[]*node] // nil until the servers are known
 	looking sync.WaitGroup
 	flights flights
 
@@ -77,7 +75,7 @@ func (s *Store) Close() error {
 	s.closed.Store(true)
 	s.close()
 	s.looking.Wait()
-	for _, n := range s.nodes {
+	for _, n := range s.servers() {
 		_ = n.client.Close() // Its error is always nil.
 	}
 	s.flights.wait()
@@ -92,11 +90,19 @@ func (s *Store) usable() error {
 		return headgate.ErrNotMade
 	case s.closed.Load():
 		return ErrClosed
-	case !s.found.Load():
+	case s.nodes.Load() == nil:
 		return errNotFound
 	default:
 		return nil
 	}
+}
+
+// servers gives the servers; none before they are known.
+func (s *Store) servers() []*node {
+	if all := s.nodes.Load(); all != nil {
+		return *all
+	}
+	return nil
 }
 
 // Prepare implements headgate.Store.

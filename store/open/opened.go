@@ -116,7 +116,7 @@ func (s *Opened) openSource(o Options, budget time.Duration) (prefetch.Source, e
 		Counters: s.shared.Counters, Fallbacks: s.fallbackNames,
 	}
 	if name := s.shared.SRV(); name != "" {
-		settings.Servers, settings.Lookup = nil, lookupServers(name, o.LookupSRV)
+		settings.Servers, settings.Lookup, settings.LookupEvery = nil, lookupServers(name, o.LookupSRV), s.shared.Refresh
 	}
 	s.memcached, err = memcached.New(settings)
 	return prefetch.ByTake(s.memcached), err
