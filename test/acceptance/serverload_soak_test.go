@@ -1,0 +1,11 @@
+//go:build soak
+
+package acceptance
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSoakServerHandOver restarts the server thirty times in about a minute.
+func TestSoakServerHandOver(t *testing.T) { handOver(t, 30, time.Second) }

@@ -1,0 +1,134 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// uncounted is a limit that no test reaches. Its window is long, so that no test meets its end.
+const uncounted = 1_000_000_000
+
+// serverLoad is a load of calls on headgate server. Each worker makes one call after another, on the
+// connections in turns. A failed call is repeated at once on the next connection, up to retries times.
+type serverLoad struct {
+	connections, workers, retries int
+	pause                         time.Duration
+	// request is call n of a worker.
+	request func(worker, n int) *ratelimitv3.RateLimitRequest
+}
+
+// serverCall is a finished call.
+type serverCall struct {
+	worker   int
+	began    time.Time
+	took     time.Duration
+	code     codes.Code // of the last attempt
+	attempts int
+}
+
+// user is a request with one hit of a key in the domain shop.
+func user(value string) *ratelimitv3.RateLimitRequest {
+	return &ratelimitv3.RateLimitRequest{Domain: "shop", Descriptors: []*commonv3.RateLimitDescriptor{
+		{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "user", Value: value}}},
+	}}
+}
+
+// userOf is a request of serverLoad with a key for each worker.
+func userOf(worker, _ int) *ratelimitv3.RateLimitRequest { return user(fmt.Sprint("worker-", worker)) }
+
+// run calls until during returns, and gives all calls in the order of their start.
+func (l serverLoad) run(t *testing.T, at string, during func()) []serverCall {
+	t.Helper()
+	clients := make([]ratelimitv3.RateLimitServiceClient, l.connections)
+	for n := range clients {
+		clients[n] = rateLimitClient(t, at)
+	}
+	calls := make([][]serverCall, l.workers)
+	stop := make(chan struct{})
+	var workers sync.WaitGroup
+	for w := range l.workers {
+		workers.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(l.pause):
+				}
+				calls[w] = append(calls[w], l.call(t.Context(), clients, w, n))
+			}
+		})
+	}
+	func() {
+		defer workers.Wait()
+		defer close(stop)
+		during()
+	}()
+	all := slices.Concat(calls...)
+	slices.SortFunc(all, func(a, b serverCall) int { return a.began.Compare(b.began) })
+	return all
+}
+
+func (l serverLoad) call(ctx context.Context, clients []ratelimitv3.RateLimitServiceClient, worker, n int) serverCall {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request := l.request(worker, n)
+	c := serverCall{worker: worker, began: time.Now()}
+	for {
+		_, err := clients[(worker+n+c.attempts)%len(clients)].ShouldRateLimit(ctx, request)
+		c.attempts++
+		c.code, c.took = status.Code(err), time.Since(c.began)
+		if err == nil || c.attempts > l.retries {
+			return c
+		}
+	}
+}
+
+// succeed checks that no call failed. It gives the number of calls that needed a second attempt.
+func succeed(t *testing.T, all []serverCall) (repeated int) {
+	t.Helper()
+	failed := map[codes.Code]int{}
+	for _, c := range all {
+		if c.code != codes.OK {
+			failed[c.code]++
+		}
+		if c.attempts > 1 {
+			repeated++
+		}
+	}
+	if len(failed) > 0 || len(all) == 0 {
+		t.Errorf("of %d calls, these failed: %v", len(all), failed)
+	}
+	return repeated
+}
+
+// slowest gives the time within which p percent of the calls ended.
+func slowest(all []serverCall, p float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	took := make([]time.Duration, 0, len(all))
+	for _, c := range all {
+		took = append(took, c.took)
+	}
+	slices.Sort(took)
+	return took[min(len(took)-1, int(float64(len(took))*p/100))].Round(10 * time.Microsecond)
+}
+
+// hitsOf gives the hits of a key that the store has.
+func hitsOf(t *testing.T, client ratelimitv3.RateLimitServiceClient, key string) int {
+	t.Helper()
+	answer, err := client.ShouldRateLimit(t.Context(), user(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uncounted - int(answer.GetStatuses()[0].GetLimitRemaining()) - 1 // The query itself is a hit.
+}
