@@ -112,12 +112,18 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 // peak gives the largest resident memory of a process so far, in bytes.
 func peak(t *testing.T, pid int) int64 {
 	t.Helper()
+	return residentMemory(t, pid, "VmHWM:")
+}
+
+// residentMemory gives one number of /proc/PID/status, in bytes.
+func residentMemory(t *testing.T, pid int, name string) int64 {
+	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 			if err != nil {
 				t.Fatal(err)
@@ -125,6 +131,6 @@ func peak(t *testing.T, pid int) int64 {
 			return kib << 10
 		}
 	}
-	t.Fatal("the system does not tell the peak of resident memory")
+	t.Fatalf("the system does not tell %s", name)
 	return 0
 }

@@ -3,6 +3,7 @@ package acceptance
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -131,4 +132,39 @@ func hitsOf(t *testing.T, client ratelimitv3.RateLimitServiceClient, key string)
 		t.Fatal(err)
 	}
 	return uncounted - int(answer.GetStatuses()[0].GetLimitRemaining()) - 1 // The query itself is a hit.
+}
+
+// usage is what a process uses at most in some time.
+type usage struct {
+	goroutines, files int
+	resident          int64 // bytes
+}
+
+func (u usage) String() string {
+	return fmt.Sprintf("%d goroutines, %d files, %d MiB", u.goroutines, u.files, u.resident>>20)
+}
+
+// usage looks at the process for a time, and gives the largest values.
+func (i *instance) usage(t *testing.T, lasts time.Duration) usage {
+	t.Helper()
+	var most usage
+	for end := time.Now().Add(lasts); ; <-time.After(20 * time.Millisecond) {
+		now := i.uses(t)
+		most.goroutines, most.files = max(most.goroutines, now.goroutines), max(most.files, now.files)
+		most.resident = max(most.resident, now.resident)
+		if time.Now().After(end) {
+			return most
+		}
+	}
+}
+
+// uses gives what the process uses now.
+func (i *instance) uses(t *testing.T) usage {
+	t.Helper()
+	pid := i.command.Process.Pid
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return usage{int(metric(t, i, "go_goroutines")), len(files), residentMemory(t, pid, "VmRSS:")}
 }
