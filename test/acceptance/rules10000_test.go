@@ -178,10 +178,16 @@ type times map[float64]float64
 
 func decisionTimes(t *testing.T, i *instance) times {
 	t.Helper()
+	return histogram(t, i, `headgate_decision_seconds_bucket{le="`)
+}
+
+// histogram gives a histogram of the metrics. name ends before the value of the label le.
+func histogram(t *testing.T, i *instance, name string) times {
+	t.Helper()
 	_, text := get(t, "http://"+i.Health+"/metrics")
 	all := times{}
 	for line := range strings.Lines(text) {
-		rest, found := strings.CutPrefix(line, `headgate_decision_seconds_bucket{le="`)
+		rest, found := strings.CutPrefix(line, name)
 		if !found {
 			continue
 		}

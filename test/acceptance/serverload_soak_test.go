@@ -12,3 +12,9 @@ func TestSoakServerHandOver(t *testing.T) { handOver(t, 30, time.Second) }
 
 // TestSoakServerWithoutRedis takes Redis away for a minute, in each way.
 func TestSoakServerWithoutRedis(t *testing.T) { withoutRedis(t, time.Minute) }
+
+// TestSoakServerReloadsManyLeaves reloads a tree with 10,000 leaves thirty times.
+func TestSoakServerReloadsManyLeaves(t *testing.T) { reloadLeaves(t, 30) }
+
+// TestSoakServerMergesManyFiles changes 10,000 files of one domain.
+func TestSoakServerMergesManyFiles(t *testing.T) { mergeFiles(t, 10_000) }
