@@ -51,16 +51,17 @@ func late(ctx context.Context, p *place, e contest.Effort) (contest.Result, erro
 	}
 	// A collection of this process would delay calls. It collects between the turns.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
-	shares := make([][]float64, len(sides))
+	shares, slowest := make([][]float64, len(sides)), float64(lateRate)
 	order := rand.New(rand.NewPCG(1, 2))
 	for round := -1; round < rounds; round++ {
 		for _, i := range order.Perm(len(sides)) {
-			share, latency, err := sides[i].lateCalls(ctx, during)
+			turn, err := sides[i].lateCalls(ctx, during)
 			if err != nil {
 				return contest.Result{}, err
 			}
 			if round >= 0 { // The round before warms up.
-				shares[i], rows[i].Rounds = append(shares[i], share*million), append(rows[i].Rounds, float64(latency))
+				shares[i], rows[i].Rounds = append(shares[i], turn.late*million), append(rows[i].Rounds, float64(turn.p99))
+				slowest = min(slowest, turn.rate)
 			}
 		}
 	}
@@ -72,14 +73,22 @@ func late(ctx context.Context, p *place, e contest.Effort) (contest.Result, erro
 	return contest.Result{
 		Name: "server, late calls", Workers: connections, Rows: rows,
 		About: fmt.Sprintf("p99 latency in the rows, and the calls that miss their deadline of %v in the difference; "+
-			"%d calls a second for %v in each of %d rounds, measured from their due times", lateDeadline, lateRate, during, rounds),
+			"%d calls a second for %v in each of %d rounds, measured from their due times; %.0f a second ended in the slowest turn",
+			lateDeadline, lateRate, during, rounds, slowest),
 		Ratios: []contest.Ratio{difference},
 	}, nil
 }
 
-// lateCalls begins calls at the rate, and gives the share that was late and the p99 latency. The deadline
-// counts from the time at which a call was due.
-func (c *callers) lateCalls(ctx context.Context, during time.Duration) (share float64, p99 time.Duration, err error) {
+// turn is what one turn of calls has measured: the share that was late, the p99 latency, and the calls that
+// ended in a second.
+type turn struct {
+	late float64
+	p99  time.Duration
+	rate float64
+}
+
+// lateCalls begins calls at the rate. The deadline counts from the time at which a call was due.
+func (c *callers) lateCalls(ctx context.Context, during time.Duration) (turn, error) {
 	n := int(during.Seconds() * lateRate)
 	latencies := make([]time.Duration, n)
 	var missed atomic.Int64
@@ -107,11 +116,12 @@ func (c *callers) lateCalls(ctx context.Context, during time.Duration) (share fl
 		<-tick.C
 	}
 	calls.Wait()
+	took := time.Since(began)
 	if failed := failure.Load(); failed != nil {
-		return 0, 0, *failed
+		return turn{}, *failed
 	}
 	slices.Sort(latencies)
-	return float64(missed.Load()) / float64(n), latencies[n*99/100], nil
+	return turn{late: float64(missed.Load()) / float64(n), p99: latencies[n*99/100], rate: float64(n) / took.Seconds()}, nil
 }
 
 // call makes call number i.
