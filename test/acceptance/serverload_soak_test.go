@@ -18,3 +18,9 @@ func TestSoakServerReloadsManyLeaves(t *testing.T) { reloadLeaves(t, 30) }
 
 // TestSoakServerMergesManyFiles changes 10,000 files of one domain.
 func TestSoakServerMergesManyFiles(t *testing.T) { mergeFiles(t, 10_000) }
+
+// TestSoakServerManyConnections has 10,000 clients at the same time.
+func TestSoakServerManyConnections(t *testing.T) { manyConnections(t, 10_000) }
+
+// TestSoakServerCutsClients has 20 clients with 250 calls each, or with calls without an end.
+func TestSoakServerCutsClients(t *testing.T) { cutClients(t, 20, 250) }

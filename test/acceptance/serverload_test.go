@@ -147,14 +147,21 @@ func (u usage) String() string {
 // usage looks at the process for a time, and gives the largest values.
 func (i *instance) usage(t *testing.T, lasts time.Duration) usage {
 	t.Helper()
-	var most usage
-	for end := time.Now().Add(lasts); ; <-time.After(20 * time.Millisecond) {
+	return usageUntil(t, i, time.After(lasts))
+}
+
+// usageUntil looks at the process until a channel has a value or is closed.
+func usageUntil[T any](t *testing.T, i *instance, end <-chan T) usage {
+	t.Helper()
+	for most := i.uses(t); ; {
+		select {
+		case <-end:
+			return most
+		case <-time.After(20 * time.Millisecond):
+		}
 		now := i.uses(t)
 		most.goroutines, most.files = max(most.goroutines, now.goroutines), max(most.files, now.files)
 		most.resident = max(most.resident, now.resident)
-		if time.Now().After(end) {
-			return most
-		}
 	}
 }
 
