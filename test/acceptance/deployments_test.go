@@ -1,9 +1,7 @@
 package acceptance
 
 import (
-	"context"
 	"crypto/tls"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,13 +10,7 @@ import (
 	"testing"
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
-	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
-	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	"github.com/envoyproxy/go-control-plane/pkg/server/v3"
-	configv3 "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -49,38 +41,13 @@ func newDeployed(t *testing.T) *deployed {
 	if err := os.WriteFile(filepath.Join(folder, "shop.yaml"), []byte(shopTwice), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.xds = manage(t, p.certificates)
+	m := manage(t, p.certificates, "envoy-ratelimit")
+	m.publish(t, "1", limitsOf(2))
+	p.xds = m.address
 	p.sentinel, p.single = redis.StartSentinel(t, 1, 1), redis.Start(t)
 	p.secured, p.securedFiles = redis.StartTLS(t, "--tls-auth-clients", "yes")
 	p.secured.CLI("CONFIG", "SET", "requirepass", redisPassword)
 	return p
-}
-
-// manage serves the limits of shopTwice by a management server that demands client certificates.
-func manage(t *testing.T, c *redis.Certificates) (address string) {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits := &configv3.RateLimitConfig{Name: "shop", Domain: "shop", Descriptors: []*configv3.RateLimitDescriptor{{
-		Key: "client", RateLimit: &configv3.RateLimitPolicy{Unit: configv3.RateLimitUnit_YEAR, RequestsPerUnit: 2},
-	}}}
-	snapshot, err := cache.NewSnapshot("1", map[resource.Type][]types.Resource{resource.RateLimitConfigType: {limits}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := cache.NewSnapshotCache(false, cache.IDHash{}, nil)
-	if err := all.SetSnapshot(t.Context(), "envoy-ratelimit", snapshot); err != nil {
-		t.Fatal(err)
-	}
-	s := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: c.Client.Certificates, ClientCAs: c.Client.RootCAs, ClientAuth: tls.RequireAndVerifyClientCert,
-	})))
-	discoveryv3.RegisterAggregatedDiscoveryServiceServer(s, server.NewServer(context.WithoutCancel(t.Context()), all, nil))
-	go func() { _ = s.Serve(l) }()
-	t.Cleanup(s.Stop)
-	return l.Addr().String()
 }
 
 // environment is that of a deployment, with the addresses, the files and the name of the master of the test.

@@ -43,8 +43,12 @@ func callFrames(t *testing.T, stream uint32, request *ratelimitv3.RateLimitReque
 	var block, all bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, f := range [...][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", ratelimitv3.RateLimitService_ShouldRateLimit_FullMethodName}, {":authority", "a"},
-		{"content-type", "application/grpc"}, {"te", "trailers"},
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":path", ratelimitv3.RateLimitService_ShouldRateLimit_FullMethodName},
+		{":authority", "a"},
+		{"content-type", "application/grpc"},
+		{"te", "trailers"},
 	} {
 		_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1], Sensitive: true}) // Each header block is independent.
 	}

@@ -158,6 +158,7 @@ type attackOfCalls struct {
 // attacksOfCalls keep calls in flight, in three ways. Each server has the setting that ends the way.
 var attacksOfCalls = []attackOfCalls{
 	{"calls without an end", "max_connection_age: 1s, max_connection_age_grace: 1s", nil, func(t *testing.T, c *plainClient, calls int) {
+		t.Helper()
 		c.sendCalls(t, calls, nil)
 		for err := error(nil); err == nil; {
 			var frame http2.Frame
@@ -167,8 +168,10 @@ var attacksOfCalls = []attackOfCalls{
 		}
 	}},
 	{
-		"no window for answers", "keepalive: 1s, keepalive_timeout: 1s", []http2.Setting{{ID: http2.SettingInitialWindowSize}},
+		"no window for answers", "keepalive: 1s, keepalive_timeout: 1s",
+		[]http2.Setting{{ID: http2.SettingInitialWindowSize}},
 		func(t *testing.T, c *plainClient, calls int) {
+			t.Helper()
 			c.sendCalls(t, calls, user("a"))
 			_, _ = io.Copy(io.Discard, c) // It answers no ping.
 		},
@@ -177,6 +180,7 @@ var attacksOfCalls = []attackOfCalls{
 		"answers left in the socket", "write_timeout: 1s, keepalive: 1h, max_streams: 500",
 		[]http2.Setting{{ID: http2.SettingInitialWindowSize, Val: math.MaxInt32}},
 		func(t *testing.T, c *plainClient, _ int) {
+			t.Helper()
 			_ = c.Conn.(*net.TCPConn).SetReadBuffer(4 << 10) // The socket is full soon.
 			_ = c.framer.WriteWindowUpdate(0, math.MaxInt32-65_535)
 			large := user("a")
@@ -201,7 +205,10 @@ func (c *plainClient) sendCalls(t *testing.T, calls int, request *ratelimitv3.Ra
 
 // TestServerCutsClients: clients keep their calls in flight. The server cuts them, and then has no goroutine
 // and no file of them. Another client is served meanwhile.
-func TestServerCutsClients(t *testing.T) { cutClients(t, 4, 100) }
+func TestServerCutsClients(t *testing.T) {
+	t.Parallel()
+	cutClients(t, 4, 100)
+}
 
 func cutClients(t *testing.T, connections, calls int) {
 	t.Helper()

@@ -23,4 +23,7 @@ func TestSoakServerMergesManyFiles(t *testing.T) { mergeFiles(t, 10_000) }
 func TestSoakServerManyConnections(t *testing.T) { manyConnections(t, 10_000) }
 
 // TestSoakServerCutsClients has 20 clients with 250 calls each, or with calls without an end.
-func TestSoakServerCutsClients(t *testing.T) { cutClients(t, 20, 250) }
+func TestSoakServerCutsClients(t *testing.T) {
+	t.Parallel()
+	cutClients(t, 20, 250)
+}
