@@ -56,18 +56,13 @@ func countParts(b []byte) (descriptors, entries int, fault error) {
 // message: decoding them fails there too.
 func eachMessage(b []byte, field protowire.Number, visit func(message []byte)) {
 	for len(b) > 0 {
-		number, kind, n := protowire.ConsumeTag(b)
+		f, n := readField(b)
 		if n < 0 {
 			return
 		}
-		length := protowire.ConsumeFieldValue(number, kind, b[n:])
-		if length < 0 {
-			return
+		if f.id == bytesField(field) {
+			visit(f.bytes)
 		}
-		if number == field && kind == protowire.BytesType {
-			message, _ := protowire.ConsumeBytes(b[n:])
-			visit(message)
-		}
-		b = b[n+length:]
+		b = b[n:]
 	}
 }

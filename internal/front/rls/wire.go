@@ -183,8 +183,24 @@ func varintField(number protowire.Number) fieldID {
 }
 
 // readField reads the first field of an encoded message, and returns its length. The length is below 0
-// if the bytes are no field.
+// if the bytes are no field. Most fields have one byte for their tag and one for their length.
 func readField(b []byte) (wireField, int) {
+	const more, kinds = 1 << 7, 1<<3 - 1
+	if len(b) < 2 || b[0]|b[1] >= more || b[0] <= kinds {
+		return readLongField(b)
+	}
+	kind, end := protowire.Type(b[0]&kinds), 2+int(b[1])
+	if kind == protowire.BytesType && end <= len(b) {
+		return wireField{id: fieldID(b[0]), bytes: b[2:end:end]}, end
+	}
+	if kind == protowire.VarintType {
+		return wireField{id: fieldID(b[0]), number: uint64(b[1])}, 2
+	}
+	return readLongField(b)
+}
+
+// readLongField is readField for all fields.
+func readLongField(b []byte) (wireField, int) {
 	id, n := protowire.ConsumeVarint(b)
 	if n < 0 {
 		return wireField{}, n
