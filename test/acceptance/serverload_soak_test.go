@@ -10,14 +10,21 @@ import (
 // TestSoakServerHandOver restarts the server thirty times in about a minute.
 func TestSoakServerHandOver(t *testing.T) { handOver(t, 30, time.Second) }
 
-// TestSoakServerWithoutRedis takes Redis away for a minute, in each way.
-func TestSoakServerWithoutRedis(t *testing.T) { withoutRedis(t, time.Minute) }
+// TestSoakServerWithoutRedis takes Redis away for a minute, in each way. The store_timeout is 100 ms, and the
+// store is probed every 2 s or more often.
+func TestSoakServerWithoutRedis(t *testing.T) {
+	withoutRedis(t, time.Minute, outageBounds{calls: 250 * time.Millisecond, recovery: 3 * time.Second})
+}
+
+// slowestReload bounds the time that the server takes for 99% of the calls while it reloads. It catches calls
+// that wait for a reload.
+const slowestReload = 25 * time.Millisecond
 
 // TestSoakServerReloadsManyLeaves reloads a tree with 10,000 leaves thirty times.
-func TestSoakServerReloadsManyLeaves(t *testing.T) { reloadLeaves(t, 30) }
+func TestSoakServerReloadsManyLeaves(t *testing.T) { reloadLeaves(t, 30, slowestReload) }
 
 // TestSoakServerMergesManyFiles changes 10,000 files of one domain.
-func TestSoakServerMergesManyFiles(t *testing.T) { mergeFiles(t, 10_000) }
+func TestSoakServerMergesManyFiles(t *testing.T) { mergeFiles(t, 10_000, slowestReload) }
 
 // TestSoakServerManyConnections has 10,000 clients at the same time.
 func TestSoakServerManyConnections(t *testing.T) { manyConnections(t, 10_000) }
