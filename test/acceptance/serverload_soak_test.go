@@ -29,7 +29,7 @@ func TestSoakServerMergesManyFiles(t *testing.T) { mergeFiles(t, 10_000, slowest
 // TestSoakServerManyConnections has 10,000 clients at the same time.
 func TestSoakServerManyConnections(t *testing.T) { manyConnections(t, 10_000) }
 
-// TestSoakServerCutsClients has 20 clients with 250 calls each, or with calls without an end.
+// TestSoakServerCutsClients has up to 20 clients with 250 calls each.
 func TestSoakServerCutsClients(t *testing.T) {
 	t.Parallel()
 	cutClients(t, 20, 250)
