@@ -212,6 +212,7 @@ func sharedVariables() []variableRow {
 		},
 		{"HEADGATE_STORE_TLS_SERVER_NAME", "other.example", func(c *Config) any { return c.Shared.Files.ServerName }, redis},
 		{"HEADGATE_REDIS_SLOTS", "9", func(c *Config) any { return fmt.Sprint(c.Shared.Slots) }, cluster},
+		{"HEADGATE_REDIS_DIAL_TIMEOUT", "9s", func(c *Config) any { return c.Shared.DialTimeout.String() }, redis},
 		{"HEADGATE_MEMCACHED_COUNTERS", "true", func(c *Config) any { return fmt.Sprint(c.Shared.Counters) }, counters},
 		{
 			"HEADGATE_MEMCACHED_SRV_REFRESH", "9s", func(c *Config) any { return c.Shared.Refresh.String() },

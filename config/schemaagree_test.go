@@ -98,7 +98,7 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case path == "memcached_counters":
 			base += "store: memcached://h\n"
 			set = base + line + "\n"
-		case path == "redis_slots" || path == "deny_cache" || within == "breaker":
+		case path == "redis_slots" || path == "redis_dial_timeout" || path == "deny_cache" || within == "breaker":
 			base += "store: redis+cluster://h\n"
 			if set = base + line + "\n"; within != "" {
 				set = base + within + ": {" + line + "}\n"

@@ -8,7 +8,7 @@ var beyondSchemaNames = map[string]string{
 		identity-trusted-proxies-prefix-too-long limit-burst-takes-centuries limit-count-too-great
 		limit-period-too-long limit-period-zero max-memory-too-little max-memory-too-much
 		proxy-listen-port-too-great proxy-timeout-too-long proxy-upstream-port-too-great shutdown-timeout-too-long
-		soft-hundred-percent soft-zero-percent store-timeout-too-long store-timeout-zero
+		soft-hundred-percent soft-zero-percent store-timeout-too-long store-timeout-zero redis-dial-timeout-zero memcached-refresh-too-short
 		breaker-probe-zero deny-cache-too-long local-share-too-great local-share-zero prefetch-hold-too-long
 		prefetch-hold-too-short fair-share-cycle-too-long fair-share-cycle-too-short fair-share-cycle-zero
 		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much
@@ -61,7 +61,7 @@ var beyondSchemaNames = map[string]string{
 		fallback-local-of-memory local-share-beyond-memory local-share-missing local-share-missing-of-a-rule
 		local-share-of-a-ban-too-little local-share-of-a-burst-too-little local-share-of-a-limit-too-little
 		local-share-of-an-override-too-little local-share-of-memory local-share-without-local
-		memcached-counters-of-memory memcached-counters-of-redis prefetch-mapping-of-memory prefetch-of-memory redis-slots-of-memory redis-slots-of-redis
+		memcached-counters-of-memory memcached-counters-of-redis prefetch-mapping-of-memory prefetch-of-memory redis-slots-of-memory redis-slots-of-redis redis-dial-timeout-of-memcached
 		rule-fallback-local-of-memory rule-prefetch-ban rule-prefetch-bucket-of-one rule-prefetch-count-rejected
 		rule-prefetch-delay rule-prefetch-hard rule-prefetch-hold-above-half rule-prefetch-hold-refills-the-burst
 		rule-prefetch-leaky-bucket rule-prefetch-of-memory rule-prefetch-override

@@ -57,13 +57,15 @@ type SharedStore struct {
 	// Refresh is the interval in which SRV records of Memcached are resolved again; 0 is never.
 	// Default 0.
 	Refresh time.Duration
+	// DialTimeout bounds the opening of a connection to Redis, with its TLS and its greeting. Default 1s.
+	DialTimeout time.Duration
 	// DenyCache is how long a key over its limit is refused without a query to the store. With 0,
 	// every request queries the store. Default 1s.
 	DenyCache time.Duration
 	// Breaker says when a server counts as unreachable.
 	Breaker Breaker
 	// PerSecond is the store for all limits with a period of one second, or nil. Both stores are then
-	// in Redis. PerSecond has the Slots, the DenyCache, the Breaker, the Files and the
+	// in Redis. PerSecond has the Slots, the DialTimeout, the DenyCache, the Breaker, the Files and the
 	// credentials for sentinels of this store, and no PerSecond.
 	PerSecond *SharedStore
 }
@@ -92,7 +94,7 @@ type Breaker struct {
 // defaultShared returns the defaults of a shared store.
 func defaultShared() SharedStore {
 	return SharedStore{
-		Slots: redisSlots, DenyCache: time.Second,
+		Slots: redisSlots, DialTimeout: time.Second, DenyCache: time.Second,
 		Breaker: Breaker{Failures: 5, Probe: 100 * time.Millisecond, MaxProbe: 2 * time.Second},
 	}
 }

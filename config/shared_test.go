@@ -52,7 +52,7 @@ func TestStoreAddresses(t *testing.T) {
 		"memcached://a,b:1": {SharedStore{Kind: KindMemcached, Addresses: []string{"a:11211", "b:1"}}, "memcached://a:11211,b:1"},
 	} {
 		c := parsed(t, fmt.Sprintf("version: 1\nrules: []\nstore: %q\n", text))
-		want.store.Slots, want.store.DenyCache = 16384, time.Second
+		want.store.Slots, want.store.DialTimeout, want.store.DenyCache = 16384, time.Second, time.Second
 		want.store.Breaker = Breaker{Failures: 5, Probe: 100 * time.Millisecond, MaxProbe: 2 * time.Second}
 		if !reflect.DeepEqual(*c.Shared, want.store) {
 			t.Errorf("%s: got %+v, want %+v", text, *c.Shared, want.store)

@@ -23,10 +23,12 @@ const (
 	redisSlots = 16_384
 	// mostDenyCache bounds the delay until an instance notices that another instance has raised
 	// a limit or lifted a ban.
-	mostDenyCache = time.Minute
-	// mostRefresh bounds the interval in which SRV records are resolved.
-	mostRefresh = 24 * time.Hour
-	refreshName = "memcached_srv_refresh"
+	mostDenyCache   = time.Minute
+	dialTimeoutName = "redis_dial_timeout"
+	// leastRefresh and mostRefresh bound the interval in which SRV records are resolved.
+	leastRefresh = time.Second
+	mostRefresh  = 24 * time.Hour
+	refreshName  = "memcached_srv_refresh"
 	// Bounds of the breaker. With higher ones, the breaker would practically never open, or
 	// never close again.
 	mostFailures = 1000

@@ -20,10 +20,11 @@ func (s *section) sharedFields(shared, second *SharedStore) {
 	s.number(s.declare("redis_slots", field.Refused, "Number of hash slots of a Redis Cluster over which keys are spread."),
 		&slots, 1, redisSlots)
 	into.Slots = int(slots)
+	s.duration(s.declare(dialTimeoutName, field.Restart, "Time limit for opening a connection to Redis."), &into.DialTimeout,
+		leastTimeout, mostTimeout)
 	s.boolean(s.declare("memcached_counters", field.Refused, "true lets Memcached count a fixed_window in one atomic step. It then "+
 		"loses more counts when limits change."), &into.Counters)
-	s.duration(s.declare(refreshName, field.Restart, "Interval in which the SRV records of memcached+srv:// are resolved again. 0 "+
-		"resolves them once."), &into.Refresh, 0, mostRefresh)
+	s.refresh(into)
 	s.duration(s.declare("deny_cache", field.Restart, "How long a key over its limit is refused without a query to "+
 		"the shared store. With 0, every request queries the store."), &into.DenyCache, 0, mostDenyCache)
 	breaker := s.breaker(&into.Breaker)
@@ -32,7 +33,7 @@ func (s *section) sharedFields(shared, second *SharedStore) {
 	}
 	if shared == nil {
 		s.unusedFields(memoryWord, "", perSecondName, perSecondPasswordName, "store_password_file", sentinelUserName,
-			sentinelPasswordName, sentinelPasswordFileName, "redis_slots", "memcached_counters", refreshName, "deny_cache")
+			sentinelPasswordName, sentinelPasswordFileName, "redis_slots", dialTimeoutName, "memcached_counters", refreshName, "deny_cache")
 		s.unusedSection(tls, memoryWord, "")
 		s.unusedSection(breaker, memoryWord, "")
 		return
@@ -45,6 +46,16 @@ func (s *section) sharedFields(shared, second *SharedStore) {
 		if v, ok := s.given(perSecondPasswordName); ok {
 			s.fault(v, "has no effect without "+perSecondName, "remove it, or set "+perSecondName)
 		}
+	}
+}
+
+// refresh reads the interval in which SRV records are resolved. A very short one would query DNS without
+// a break.
+func (s *section) refresh(into *SharedStore) {
+	s.duration(s.declare(refreshName, field.Restart, "Interval in which the SRV records of memcached+srv:// are resolved again: at "+
+		"least 1s. 0 resolves them once."), &into.Refresh, 0, mostRefresh)
+	if v, ok := s.given(refreshName); ok && !s.blamed(v.path) && into.Refresh > 0 && into.Refresh < leastRefresh {
+		s.fault(v, field.FormatDuration(into.Refresh)+" is too short", "use 0, or 1s to 1d")
 	}
 }
 
@@ -107,7 +118,7 @@ func (s *section) checkShared(into, second *SharedStore, tls *section) {
 	scheme := into.scheme()
 	is := func(kind StoreKind) bool { return into.Kind == kind || second != nil && second.Kind == kind }
 	if into.Kind == KindMemcached {
-		s.unusedFields(scheme, "", "store_password_file")
+		s.unusedFields(scheme, "", "store_password_file", dialTimeoutName)
 	}
 	if into.Kind != KindMemcached {
 		s.unusedFields(scheme, string(KindMemcached), "memcached_counters", refreshName)

@@ -50,7 +50,7 @@ func (s *section) perSecond(into, second *SharedStore) {
 	s.credentials(perSecondName, perSecondPasswordName, second)
 	second.SentinelUser, second.SentinelPassword = into.SentinelUser, into.SentinelPassword
 	second.SentinelPasswordFile, second.Files, second.Slots = into.SentinelPasswordFile, into.Files, into.Slots
-	second.DenyCache, second.Breaker = into.DenyCache, into.Breaker
+	second.DialTimeout, second.DenyCache, second.Breaker = into.DialTimeout, into.DenyCache, into.Breaker
 	if second.SamePlace(into) {
 		s.fault(v, "is the same as store", "remove it, or use another server or database")
 		return

@@ -28,11 +28,12 @@ func envoyServing() (serving, error) {
 	if err != nil {
 		return serving{}, configError{err}
 	}
-	s := serving{server: true, notes: notes, healthyWithDomains: settings.Limits.HealthyWithOne}
+	l := &settings.Limits
+	s := serving{server: true, notes: notes, healthyWithDomains: l.HealthyWithOne, healthyAfterDomains: l.UseXDS && !l.StartWithout}
 	s.Config = standardInput // There is no file to watch.
 	s.load = func() (*config.Config, error) { return loaded(config.LoadText("environment", text)) }
 	s.reload = s.load
-	if s.domains, err = envoySource(&settings.Limits); err == nil {
+	if s.domains, err = envoySource(l); err == nil {
 		s.outlets, err = envoyOutlets(settings)
 	}
 	if err != nil {

@@ -35,10 +35,10 @@ type serving struct {
 	server bool                           // The command is server.
 
 	// The rest is of headgate server.
-	domains            app.DomainSource
-	outlets            *app.Outlets
-	healthyWithDomains bool
-	notes              []envoyenv.Note
+	domains                                 app.DomainSource
+	outlets                                 *app.Outlets
+	healthyWithDomains, healthyAfterDomains bool
+	notes                                   []envoyenv.Note
 }
 
 func (s serving) run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
@@ -60,7 +60,8 @@ func (s serving) run(ctx context.Context, stdout io.Writer, stderr errorWriter, 
 	}
 	logNotes(log, s.notes)
 	return app.Run(ctx, app.Options{
-		Config: c, Server: s.server, Domains: s.domains, Outlets: s.outlets, HealthyWithDomains: s.healthyWithDomains,
+		Config: c, Server: s.server, Domains: s.domains, Outlets: s.outlets,
+		HealthyWithDomains: s.healthyWithDomains, HealthyAfterDomains: s.healthyAfterDomains,
 		Load: s.reloader(), Path: s.path(), Hangup: hangup, AccessOutput: stdout,
 		Log: log, Level: level, Version: version, Commit: commit,
 	})

@@ -29,6 +29,7 @@ type Instance struct {
 	base    *config.Config
 	sourced []guard.Domain
 	loaded  atomic.Bool // The source has given domains.
+	heard   atomic.Bool // The source has given domains, good or refused.
 
 	components []Component // The order is the order of the start.
 	rules      *rules      // rules is also one of the components.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/source/xds"
 	"github.com/headgate/headgate/guard"
 )
 
@@ -61,12 +62,16 @@ func (f *domainFollower) Start(ctx context.Context) (func(), error) {
 // apply puts domains in force.
 func (f *domainFollower) apply(domains []guard.Domain) error {
 	defer f.answer()
+	defer f.instance.heard.Store(true)
 	return f.instance.applyDomains(domains)
 }
 
 // fault reports domains that could not be had. The former ones stay in force.
 func (f *domainFollower) fault(err error) {
 	defer f.answer()
+	if _, refused := errors.AsType[*xds.RefusedError](err); refused {
+		f.instance.heard.Store(true)
+	}
 	f.instance.domainsFailed(err)
 }
 

@@ -17,8 +17,9 @@ type Options struct {
 	Server bool
 	// Domains is a source of domains for Server, beside those of Config; it may be nil.
 	Domains DomainSource
-	// HealthyWithDomains makes Server unhealthy until Domains has given some.
-	HealthyWithDomains bool
+	// HealthyWithDomains makes Server unhealthy until Domains has given some. HealthyAfterDomains
+	// makes it unhealthy until Domains has given some or they were refused.
+	HealthyWithDomains, HealthyAfterDomains bool
 	// Outlets are further places that show counters and limits, for Server; nil opens none.
 	Outlets *Outlets
 	// Load reads the configuration again for Reload. With nil, every reload fails.

@@ -117,7 +117,9 @@ func (d *decisionServer) handler() http.Handler {
 // must be, and no drain has begun.
 func (d *decisionServer) healthy() bool {
 	i := d.instance
-	return d.reached.Load() && !d.away.Load() && !i.draining.Load() && (!i.options.HealthyWithDomains || i.hasDomains(i.config.Load()))
+	o := &i.options
+	return d.reached.Load() && !d.away.Load() && !i.draining.Load() &&
+		(!o.HealthyWithDomains || i.hasDomains(i.config.Load())) && (!o.HealthyAfterDomains || i.heard.Load())
 }
 
 // healthcheck answers in the form of envoyproxy/ratelimit.

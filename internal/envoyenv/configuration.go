@@ -17,8 +17,11 @@ import (
 // storeTimeout bounds a decision. Envoy waits 20 ms, and its own failure mode must decide before.
 const storeTimeout = "15ms"
 
-// mostRefresh is the longest interval of memcached_srv_refresh.
-const mostRefresh = 24 * time.Hour
+// Bounds of settings. Values outside are not refused, but moved to the bound.
+const (
+	leastRefresh, mostRefresh = time.Second, 24 * time.Hour   // of memcached_srv_refresh, unless it is 0
+	leastDial, mostDial       = time.Millisecond, time.Minute // of redis_dial_timeout
+)
 
 // fields is a mapping of the configuration.
 type fields map[string]any

@@ -32,6 +32,17 @@ func TestConfigurationOfDeployments(t *testing.T) {
 	}
 }
 
+// TestReplacedStore: HEADGATE_STORE may name any store, so the configuration has no setting of one kind.
+func TestReplacedStore(t *testing.T) {
+	s, _, err := read("REDIS_SOCKET_TYPE=tcp", "REDIS_URL=redis:6379", "HEADGATE_STORE=memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := s.Configuration(); err != nil || strings.Contains(string(text), "redis_dial_timeout") {
+		t.Errorf("got %s, %v", text, err)
+	}
+}
+
 // TestConfiguration checks how single variables show in the configuration.
 func TestConfiguration(t *testing.T) {
 	base := []string{"REDIS_SOCKET_TYPE=tcp", "REDIS_URL=redis:6379"}
@@ -62,6 +73,15 @@ func TestConfiguration(t *testing.T) {
 		},
 		{"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b", "store: memcached+srv://_a._tcp.b\n"},
 		{"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b MEMCACHE_SRV_REFRESH=90s", "memcached_srv_refresh: 1m30s\n"},
+		{"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b MEMCACHE_SRV_REFRESH=1ns", "memcached_srv_refresh: 1s\n"},
+		{"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b MEMCACHE_SRV_REFRESH=100h", "memcached_srv_refresh: 24h0m0s\n"},
+		{"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b", "memcached_srv_refresh: 0s\n"},
+		{"", "redis_dial_timeout: 10s\n"},
+		{"REDIS_TIMEOUT=300ms", "redis_dial_timeout: 300ms\n"},
+		{"REDIS_TIMEOUT=0", "redis_dial_timeout: 1ms\n"},
+		{"REDIS_TIMEOUT=2h", "redis_dial_timeout: 1m0s\n"},
+		{"REDIS_TIMEOUT=2s REDIS_PERSECOND_TIMEOUT=30s", "redis_dial_timeout: 2s\n"},
+		{"REDIS_TIMEOUT=2s REDIS_PERSECOND=true REDIS_PERSECOND_TIMEOUT=3s", "redis_dial_timeout: 3s\n"},
 		{"BACKEND_TYPE=memcache MEMCACHE_SRV=_a._tcp.b MEMCACHE_TLS=true", "store: memcacheds+srv://_a._tcp.b\n"},
 		{"BACKEND_TYPE=memcache MEMCACHE_HOST_PORT=a:1 MEMCACHE_TLS=true", "store: memcacheds://a:1\n"},
 		{

@@ -13,6 +13,9 @@ import (
 // maxShown is the part of a value that faults show, in bytes.
 const maxShown = 80
 
+// storeVariable is the variable of ours that replaces the store.
+const storeVariable = "HEADGATE_STORE"
+
 // backoffNames are the variables of XDS.Backoff.
 var backoffNames = [...]string{
 	"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "XDS_CLIENT_BACKOFF_MAX_INTERVAL",
@@ -79,6 +82,7 @@ func (s *Settings) complete(values map[string]string) {
 		}
 	}
 	s.Limits.XDS.Backoff.complete()
+	_, s.StoreReplaced = values[storeVariable]
 	if s.Log.Level == "warning" {
 		s.Log.Level = "warn"
 	}

@@ -16,7 +16,9 @@ type Settings struct {
 	Stats       Stats
 	// Backend is "redis" or "memcache".
 	Backend string
-	Redis   Redis
+	// StoreReplaced is true if HEADGATE_STORE replaces the store.
+	StoreReplaced bool
+	Redis         Redis
 	// PerSecond is the store for limits with the unit SECOND, if UsePerSecond is true.
 	UsePerSecond bool
 	PerSecond    Redis

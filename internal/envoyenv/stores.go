@@ -5,23 +5,19 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // stores gives the addresses of the stores.
 func (s *Settings) stores() (fields, error) {
 	if s.Backend == "memcache" {
-		scheme := "memcached"
-		if s.Memcache.UseTLS {
-			scheme = "memcacheds"
-		}
-		if s.Memcache.SRV != "" {
-			refresh := min(s.Memcache.SRVRefresh, mostRefresh)
-			return fields{"store": scheme + "+srv://" + s.Memcache.SRV, "memcached_srv_refresh": refresh.String()}, nil
-		}
-		return fields{"store": scheme + "://" + strings.Join(s.Memcache.Servers, ",")}, nil
+		return s.Memcache.store(), nil
 	}
 	address, err := s.Redis.address("REDIS_")
-	stores := fields{"store": address}
+	stores := fields{"store": address, "redis_dial_timeout": s.dialTimeout().String()}
+	if s.StoreReplaced { // It may be of another kind.
+		delete(stores, "redis_dial_timeout")
+	}
 	err = errors.Join(err, s.sentinels(stores))
 	if !s.UsePerSecond {
 		return stores, err
@@ -31,6 +27,31 @@ func (s *Settings) stores() (fields, error) {
 		stores["store_per_second"] = second
 	}
 	return stores, errors.Join(err, err2)
+}
+
+// store gives the address of the servers.
+func (m *Memcache) store() fields {
+	scheme := "memcached"
+	if m.UseTLS {
+		scheme = "memcacheds"
+	}
+	if m.SRV == "" {
+		return fields{"store": scheme + "://" + strings.Join(m.Servers, ",")}
+	}
+	refresh := min(m.SRVRefresh, mostRefresh)
+	if refresh > 0 {
+		refresh = max(refresh, leastRefresh)
+	}
+	return fields{"store": scheme + "+srv://" + m.SRV, "memcached_srv_refresh": refresh.String()}
+}
+
+// dialTimeout gives the setting for both stores in Redis: the longer one.
+func (s *Settings) dialTimeout() time.Duration {
+	longest := s.Redis.Timeout
+	if s.UsePerSecond {
+		longest = max(longest, s.PerSecond.Timeout)
+	}
+	return max(leastDial, min(longest, mostDial))
 }
 
 // address gives the address of a store in Redis. As in envoyproxy/ratelimit, the kind of socket matters

@@ -35,7 +35,7 @@ func redisServer(prefix, url string, of func(*Settings) *Redis) []variable {
 		secret(prefix+"SENTINEL_AUTH", "password, or user:password, of the sentinels",
 			func(s *Settings) *config.Secret { return &of(s).SentinelAuth }),
 		flag(prefix+"TLS", "false", "encrypt the connections", func(s *Settings) *bool { return &of(s).UseTLS }),
-		duration(prefix+"TIMEOUT", "10s", "timeout of a connection, of a write and of a read",
+		duration(prefix+"TIMEOUT", "10s", "timeout of opening a connection",
 			func(s *Settings) *time.Duration { return &of(s).Timeout }),
 		without(prefix+"POOL_SIZE", "10", "whole number", "number of connections"),
 		without(prefix+"PIPELINE_WINDOW", "0", "duration", "time for which commands are collected"),

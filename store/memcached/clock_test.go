@@ -175,7 +175,7 @@ func TestEveryItemDies(t *testing.T) {
 		}
 	}
 	now := time.Now().Unix()
-	lines := say(t, server.Addr, "lru_crawler metadump all")
+	lines := say(t, server.Addr, "lru_crawler metadump hash")
 	if len(lines) < 10 {
 		t.Errorf("the server holds %d items", len(lines)-1)
 	}

@@ -20,6 +20,7 @@ func redisConfig(s *config.SharedStore, o Options, fallbacks func() string) (red
 		Client:  rueidis.ClientOption{InitAddress: s.Addresses, SelectDB: s.Database, Username: s.User},
 		Breaker: breakerOf(s.Breaker), Changed: tellChanges(o.Log, fallbacks),
 	}
+	c.Client.Dialer.Timeout, c.Client.Sentinel.Dialer.Timeout = s.DialTimeout, s.DialTimeout
 	if err := credentials(s, &c.Client); err != nil {
 		return redis.Config{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
@@ -101,6 +102,35 @@ func TestRedisOnASocket(t *testing.T) {
 	until(t, func() bool { return reached(s) })
 	if got := dialled.Load(); got != "unix "+path {
 		t.Errorf("dialled %v, want %s", got, path)
+	}
+}
+
+// TestDialTimeout: a server that never completes a connection costs redis_dial_timeout for each attempt, and
+// other attempts follow.
+func TestDialTimeout(t *testing.T) {
+	for _, row := range []struct {
+		settings string
+		within   time.Duration
+	}{{"", time.Second}, {"redis_dial_timeout: 50ms\n", 50 * time.Millisecond}} {
+		c, err := config.Parse("f", []byte("version: 1\nstore: redis://127.0.0.1:1\n"+row.settings+"rules: []\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bounds := make(chan time.Duration, 100)
+		opened(t, c, Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			end, _ := ctx.Deadline()
+			select {
+			case bounds <- time.Until(end):
+			default:
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		for range 2 {
+			if bound := <-bounds; bound > row.within || bound < row.within/2 {
+				t.Errorf("%q: an attempt to connect may take %s, want at most %s", row.settings, bound, row.within)
+			}
+		}
 	}
 }
 

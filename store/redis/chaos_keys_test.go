@@ -138,15 +138,16 @@ func TestHostileKeys(t *testing.T) {
 		if reply := exchange(t, server.Addr, "get canary", "END\r\n"); reply != "VALUE canary 0 5\r\nalive\r\nEND\r\n" {
 			t.Errorf("the canary has changed: got reply %.100q", reply)
 		}
-		dump := exchange(t, server.Addr, "lru_crawler metadump all", "END\r\n")
+		// Not "all": its walk of the recently used lists misses items that move between them meanwhile.
+		dump := exchange(t, server.Addr, "lru_crawler metadump hash", "END\r\n")
 		names := regexp.MustCompile(`(?m)^key=(\S+)`).FindAllStringSubmatch(dump, -1)
 		for _, name := range names {
 			if name[1] != "canary" && !regexp.MustCompile(`^hg3(:|%3A)[A-Za-z0-9_-]+(:|%3A|[A-Za-z0-9_-])*$`).MatchString(name[1]) {
 				t.Errorf("the server has an item that the store does not use: %.80q", name[1])
 			}
 		}
-		if len(names) <= len(hostileKeys()) {
-			t.Errorf("the server has %d items, want more than %d", len(names), len(hostileKeys()))
+		if want := len(hostileKeys()) + 1; len(names) != want {
+			t.Errorf("the server has %d items, want %d: the canary, and one for each key with both of its windows", len(names), want)
 		}
 	})
 }

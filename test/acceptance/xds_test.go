@@ -43,7 +43,8 @@ func (i *instance) limits() string {
 // server may take.
 type xdsTimes struct{ refused, gone, repaired, returned time.Duration }
 
-// TestManagement is short, and its machine may be busy: TestSoakManagement has the bounds in time. It follows a management server: a faulty first configuration, a good one, a faulty one that is
+// TestManagement is short, and its machine may be busy: TestSoakManagement has the bounds in time. It follows a
+// management server: a faulty first configuration, a good one, a faulty one that is
 // repeated, and a server that goes and comes back with other limits under the same version.
 func TestManagement(t *testing.T) {
 	t.Parallel()
@@ -103,5 +104,28 @@ func TestManagementOfAnotherName(t *testing.T) {
 	eventually(t, "the fault in the log", func() bool { return strings.Contains(i.text(), "other.example") })
 	if got := i.asked("a"); got != http.StatusServiceUnavailable || m.messages.Load() != 0 {
 		t.Errorf("a call gets %d, and the server %d messages, want 503 and none", got, m.messages.Load())
+	}
+}
+
+// TestHealthOfManagement: the server is unhealthy until the management server has sent limits, good or refused, but
+// not with FORCE_START_WITHOUT_INITIAL_CONFIG.
+func TestHealthOfManagement(t *testing.T) {
+	t.Parallel()
+	m := manage(t, redis.NewCertificates(t), "headgate")
+	waiting, forced := managed(t, m), managed(t, m, "FORCE_START_WITHOUT_INITIAL_CONFIG=true")
+	healthy := func(i *instance) func() bool {
+		return func() bool {
+			status, _ := pageOf(t, "http://"+i.HTTP+"/healthcheck")
+			return status == http.StatusOK
+		}
+	}
+	eventually(t, "the health with FORCE_START_WITHOUT_INITIAL_CONFIG", healthy(forced))
+	if healthy(waiting)() {
+		t.Error("the server is healthy before the management server sent anything")
+	}
+	m.publish(t, "1", faultyLimits())
+	eventually(t, "the health after refused limits", healthy(waiting))
+	if got := waiting.asked("a"); got != http.StatusServiceUnavailable {
+		t.Errorf("with refused limits, a call gets %d, want 503", got)
 	}
 }

@@ -1,7 +1,6 @@
 package rls
 
 import (
-	"math"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/limit"
 )
 
 // Bounds of a request. The server bounds the size of a message.
@@ -132,7 +132,7 @@ func (d *wireDescriptor) readLimit(i int, one *headgate.Request) error {
 			"descriptor %d: the unit of its limit is %s: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR", i, unit)
 	}
 	if d.limit.hasMultiplier {
-		longest := math.MaxInt64 / per
+		longest := limit.MaxPer / per
 		if n := time.Duration(d.limit.multiplier); n == 0 || n > longest {
 			return status.Errorf(codes.InvalidArgument, "descriptor %d: the unit_multiplier of its limit is %d: send 1 to %d for %s",
 				i, n, longest, unit)

@@ -150,8 +150,8 @@ func TestRefusals(t *testing.T) {
 		{"the most hits of the protocol", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(hits(math.MaxUint64, asked("key1", "v")))}, "descriptor 0: 18446744073709551615 hits cannot be counted: send at most 9007199254740991"},
 		{"a limit without a unit", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(sent)}, "descriptor 0: the unit of its limit is UNKNOWN: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR"},
 		{"a limit with an unknown unit", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(week)}, "descriptor 0: the unit of its limit is 7: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR"},
-		{"a multiplier of 0", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(none)}, "descriptor 0: the unit_multiplier of its limit is 0: send 1 to 9223372036 for SECOND"},
-		{"a multiplier beyond time", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(years)}, "descriptor 0: the unit_multiplier of its limit is 2147483648: send 1 to 292 for YEAR"},
+		{"a multiplier of 0", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(none)}, "descriptor 0: the unit_multiplier of its limit is 0: send 1 to 31708800 for SECOND"},
+		{"a multiplier beyond time", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(years)}, "descriptor 0: the unit_multiplier of its limit is 2147483648: send 1 to 1 for YEAR"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			got, err := s.ShouldRateLimit(t.Context(), c.req)
