@@ -1,6 +1,6 @@
 package rls
 
-import "google.golang.org/protobuf/encoding/protowire"
+import "github.com/headgate/headgate/internal/wire"
 
 // The memory of a request and its answer, in bytes. TestMemoryOfRequests measures it.
 const (
@@ -37,9 +37,9 @@ func memoryOf(length, descriptors, entries int, metadata bool) int64 {
 // countParts counts the descriptors and the entries of an encoded request. It reports the first
 // number above its bound.
 func countParts(b []byte) (descriptors, entries int, fault error) {
-	eachMessage(b, fieldDescriptors, func(descriptor []byte) {
+	wire.EachMessage(b, fieldDescriptors, func(descriptor []byte) {
 		own := 0
-		eachMessage(descriptor, fieldEntries, func([]byte) { own++ })
+		wire.EachMessage(descriptor, fieldEntries, func([]byte) { own++ })
 		if own > maxEntries && fault == nil {
 			fault = wrongEntries(descriptors, own)
 		}
@@ -50,19 +50,4 @@ func countParts(b []byte) (descriptors, entries int, fault error) {
 		fault = tooManyDescriptors(descriptors)
 	}
 	return descriptors, entries, fault
-}
-
-// eachMessage visits the messages in one field of an encoded message. It stops at bytes that are no
-// message: decoding them fails there too.
-func eachMessage(b []byte, field protowire.Number, visit func(message []byte)) {
-	for len(b) > 0 {
-		f, n := readField(b)
-		if n < 0 {
-			return
-		}
-		if f.id == bytesField(field) {
-			visit(f.bytes)
-		}
-		b = b[n:]
-	}
 }

@@ -1,11 +1,11 @@
 package rls
 
 import (
-	"encoding/binary"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/headgate/headgate/internal/wire"
 )
 
 // encode encodes the answer of a call. over says that the call is over its limits. The bytes are valid
@@ -15,9 +15,9 @@ func (s *Service) encode(c *call, over bool) (answer []byte, err error) {
 		s.shadowed.Add(1)
 		over = false
 	}
-	b := appendNumber(c.encoded[:0], 1, uint64(codeOf(over)))
+	b := wire.AppendNumber(c.encoded[:0], 1, uint64(codeOf(over)))
 	for i := range c.statuses {
-		b = appendMessage(b, 2, &c.statuses[i], appendStatus)
+		b = appendStatus(b, &c.statuses[i])
 	}
 	c.encoded = b
 	if rest := c.rest(); rest != nil {
@@ -28,63 +28,32 @@ func (s *Service) encode(c *call, over bool) (answer []byte, err error) {
 
 // appendStatus appends a DescriptorStatus.
 func appendStatus(b []byte, s *descriptorStatus) []byte {
-	b = appendNumber(b, 1, uint64(codeOf(s.over)))
+	b, from := wire.BeginMessage(b, 2)
+	b = wire.AppendNumber(b, 1, uint64(codeOf(s.over)))
 	if s.limit.Per > 0 {
-		b = appendMessage(b, 2, s, appendLimit)
+		b = appendLimit(b, s)
 	}
-	b = appendNumber(b, 3, uint64(clamp(s.remaining)))
+	b = wire.AppendNumber(b, 3, uint64(clamp(s.remaining)))
 	if s.reset > 0 {
-		b = appendMessage(b, 4, s, appendReset)
+		var reset int
+		b, reset = wire.BeginMessage(b, 4)
+		b = wire.EndMessage(wire.AppendNumber(b, 1, uint64(s.reset/time.Second)), reset)
 	}
-	return b
+	return wire.EndMessage(b, from)
 }
 
 // appendLimit appends the RateLimit of a status. A period without a unit shows in the name, unless
 // the limit has one.
 func appendLimit(b []byte, s *descriptorStatus) []byte {
+	b, from := wire.BeginMessage(b, 2)
 	unit := unitOf(s.limit.Per)
-	b = appendNumber(b, 1, uint64(clamp(s.limit.Count)))
-	b = appendNumber(b, 2, uint64(unit))
+	b = wire.AppendNumber(b, 1, uint64(clamp(s.limit.Count)))
+	b = wire.AppendNumber(b, 2, uint64(unit))
 	name := s.name
 	if name == "" && unit == unknownUnit {
 		name = s.limit.String()
 	}
-	if name != "" {
-		b = protowire.AppendString(protowire.AppendTag(b, 3, protowire.BytesType), name)
-	}
-	return b
-}
-
-// appendReset appends the time until the reset as a Duration.
-func appendReset(b []byte, s *descriptorStatus) []byte {
-	return appendNumber(b, 1, uint64(s.reset/time.Second))
-}
-
-// appendNumber appends a varint. A number of 0 is left out.
-func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
-	if n == 0 {
-		return b
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
-}
-
-// appendMessage appends a message that content appends. Its length takes one byte, or more bytes if it
-// is above 127: then the content moves.
-func appendMessage(b []byte, field protowire.Number, s *descriptorStatus, content func([]byte, *descriptorStatus) []byte) []byte {
-	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0)
-	from := len(b)
-	b = content(b, s)
-	length := len(b) - from
-	if length < 1<<7 {
-		b[from-1] = byte(length)
-		return b
-	}
-	var prefix [binary.MaxVarintLen64]byte
-	n := binary.PutUvarint(prefix[:], uint64(length))
-	b = append(b, prefix[1:n]...) // Room for the longer length.
-	copy(b[from-1+n:], b[from:from+length])
-	copy(b[from-1:], prefix[:n])
-	return b
+	return wire.EndMessage(wire.AppendText(b, 3, name), from)
 }
 
 // clamp fits a number into 32 bits.

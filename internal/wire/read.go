@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"errors"
+	"unicode/utf8"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// ErrUTF8 says that a text contains invalid UTF-8.
+var ErrUTF8 = errors.New("the request contains invalid UTF-8: send all texts in UTF-8")
+
+// Field is a field of an encoded message.
+type Field struct {
+	ID     ID
+	Bytes  []byte // of a field of bytes; a part of the message
+	Number uint64 // of a varint
+}
+
+// ID is the number and the type of a field.
+type ID uint64
+
+// Bytes is the ID of a field of bytes: a text, or a message.
+func Bytes(number protowire.Number) ID { return ID(protowire.EncodeTag(number, protowire.BytesType)) }
+
+// Varint is the ID of a whole number, a boolean or an enum.
+func Varint(number protowire.Number) ID { return ID(protowire.EncodeTag(number, protowire.VarintType)) }
+
+// ReadField reads the first field of an encoded message, and returns its length. The length is below 0
+// if the bytes are no field. Most fields have one byte for their tag and one for their length.
+func ReadField(b []byte) (Field, int) {
+	const more, kinds = 1 << 7, 1<<3 - 1
+	if len(b) < 2 || b[0]|b[1] >= more || b[0] <= kinds {
+		return readLongField(b)
+	}
+	kind, end := protowire.Type(b[0]&kinds), 2+int(b[1])
+	if kind == protowire.BytesType && end <= len(b) {
+		return Field{ID: ID(b[0]), Bytes: b[2:end:end]}, end
+	}
+	if kind == protowire.VarintType {
+		return Field{ID: ID(b[0]), Number: uint64(b[1])}, 2
+	}
+	return readLongField(b)
+}
+
+// readLongField is ReadField for all fields.
+func readLongField(b []byte) (Field, int) {
+	id, n := protowire.ConsumeVarint(b)
+	if n < 0 {
+		return Field{}, n
+	}
+	number, kind := protowire.DecodeTag(id)
+	if number < protowire.MinValidNumber || number > protowire.MaxValidNumber {
+		return Field{}, -1
+	}
+	var length int
+	f := Field{ID: ID(id)}
+	switch kind {
+	case protowire.BytesType:
+		f.Bytes, length = protowire.ConsumeBytes(b[n:])
+	case protowire.VarintType:
+		f.Number, length = protowire.ConsumeVarint(b[n:])
+	default:
+		length = protowire.ConsumeFieldValue(number, kind, b[n:])
+	}
+	if length < 0 {
+		return Field{}, length
+	}
+	return f, n + length
+}
+
+// Text is a part of a message as a string. Nothing may write to the message afterwards. The error is
+// ErrUTF8.
+func Text(b []byte) (string, error) {
+	if !utf8.Valid(b) {
+		return "", ErrUTF8
+	}
+	return unsafe.String(unsafe.SliceData(b), len(b)), nil //nolint:gosec // A copy would be an allocation for each text.
+}
+
+// EachMessage visits the messages in one field of an encoded message. It stops at bytes that are no
+// message: decoding them fails there too.
+func EachMessage(b []byte, field protowire.Number, visit func(message []byte)) {
+	for len(b) > 0 {
+		f, n := ReadField(b)
+		if n < 0 {
+			return
+		}
+		if f.ID == Bytes(field) {
+			visit(f.Bytes)
+		}
+		b = b[n:]
+	}
+}
