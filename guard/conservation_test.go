@@ -291,9 +291,15 @@ func (s *story) cancel(t *testing.T, n int, req *headgate.Request, a *Answer, be
 	if err := s.guard.Cancel(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
+	s.returned(t, n, req, a.Results, before)
+}
+
+// returned checks that the windows of a request that is not made have the units that they had before it.
+func (s *story) returned(t *testing.T, n int, req *headgate.Request, results []Result, before map[*window]headgate.Decision) {
+	t.Helper()
 	after := s.left(t, req, s.store.down)
-	for i := range a.Results {
-		r := &a.Results[i]
+	for i := range results {
+		r := &results[i]
 		if was, is := before[r.window], after[r.window]; r.window.kind != kindBan && !r.window.countsRejected && was.Remaining != is.Remaining {
 			if s.guard.current.Load().independent && is.Remaining > was.Remaining {
 				continue // When another rule refuses, a booking of the request is returned too.

@@ -32,7 +32,7 @@ func (g *Guard) DecideDescriptors(ctx context.Context, requests []headgate.Reque
 	if s == nil || len(requests) == 0 || s.trees[requests[0].Domain] == nil {
 		g.DecideAll(ctx, requests, answers)
 		for i := range requests {
-			g.refuseWait(ctx, &answers[i])
+			g.RefuseWait(ctx, &answers[i])
 		}
 		return
 	}
@@ -46,8 +46,9 @@ func (g *Guard) HasDomain(name string) bool {
 	return s != nil && s.trees[name] != nil
 }
 
-// refuseWait turns a wait into a refusal: a decision server answers at once.
-func (g *Guard) refuseWait(ctx context.Context, a *Answer) {
+// RefuseWait turns the verdict Wait of Decide or DecideAll into a refusal, and gives back what the
+// request booked, for clients that cannot wait. If that fails, the reason is the StoreError.
+func (g *Guard) RefuseWait(ctx context.Context, a *Answer) {
 	if a.Error != nil || a.Verdict != headgate.Wait {
 		return
 	}

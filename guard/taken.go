@@ -1,0 +1,87 @@
+package guard
+
+import (
+	"context"
+	"slices"
+
+	"github.com/headgate/headgate"
+)
+
+// Taken is what the request of an Answer took, so that it can be given back after the Answer was used
+// again. While it is kept, the limits of the Answer stay prepared in the store. The zero Taken is
+// empty.
+type Taken struct {
+	from  *set
+	local headgate.Store // the store of the receipts after a local fallback; nil means the guard's store
+	one   headgate.Receipt
+	more  []headgate.Receipt
+	// rest is a request that also has a booked departure, or units of fair share.
+	rest *Answer
+}
+
+// Empty reports whether there is nothing to give back.
+func (t *Taken) Empty() bool { return t.one.Empty() && t.rest == nil }
+
+// Taken gives what the request took. Call it after Decide or DecideAll, and before the next decision of
+// the Answer. It allocates if the request took units of several limits, waits, or used fair share.
+func (a *Answer) Taken() Taken {
+	t := Taken{from: a.from, local: a.local}
+	if a.Verdict == headgate.Deny {
+		return Taken{} // A refusal has given back what it took.
+	}
+	if a.waiter != nil || len(a.shadows) > 0 || a.sharer != nil {
+		t.rest = &Answer{
+			Results: slices.Clone(a.Results), from: a.from, local: a.local,
+			waiter: a.waiter, shadows: slices.Clone(a.shadows), share: a.share, sharer: a.sharer,
+		}
+		return t
+	}
+	for i := range a.Results {
+		switch receipt := a.Results[i].Decision.Receipt; {
+		case receipt.Empty():
+		case t.one.Empty():
+			t.one = receipt
+		default:
+			t.more = append(t.more, receipt)
+		}
+	}
+	if t.one.Empty() {
+		return Taken{}
+	}
+	return t
+}
+
+// GiveBack returns what requests took that are not made, with one call of the store for most of them.
+// A second return of one Taken does nothing. After an error, units stay counted.
+func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
+	s := g.now()
+	if s == nil {
+		return headgate.ErrNotMade
+	}
+	b := g.state.batch()
+	defer g.state.batches.Put(b)
+	var first error
+	note := func(err error) {
+		if first == nil {
+			first = notGivenBack(err)
+		}
+	}
+	for i := range all {
+		switch t := &all[i]; {
+		case t.rest != nil:
+			note(g.Cancel(ctx, t.rest))
+			t.rest.Results = t.rest.Results[:0]
+		case t.one.Empty():
+		case t.local != nil:
+			note(t.local.Return(ctx, append([]headgate.Receipt{t.one}, t.more...)))
+		default:
+			b.receipts = append(append(b.receipts, t.one), t.more...)
+		}
+	}
+	if len(b.receipts) > 0 {
+		bounded, _, end := s.bound(ctx)
+		defer end()
+		note(g.store.Return(bounded, b.receipts))
+	}
+	return first
+}

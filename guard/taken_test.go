@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// TestTaken uses the random rules of TestConservation. What a request took can be given back after its
+// Answer was used again, once, from the store or from Local.
+func TestTaken(t *testing.T) {
+	for seed := range stories(400) {
+		synctest.Test(t, func(t *testing.T) {
+			story := newStory(t, seed, Fallbacks())
+			for n := range 40 {
+				story.store.down = story.rnd.IntN(3) == 0
+				story.giveBack(t, n)
+			}
+			story.end()
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// giveBack decides a request and gives back what it took.
+func (s *story) giveBack(t *testing.T, n int) {
+	t.Helper()
+	s.pass(1500)
+	req := &headgate.Request{Method: "GET", Path: "/", Header: sender([]string{"a", "b"}[s.rnd.IntN(2)])}
+	before := s.left(t, req, s.store.down)
+	a := &s.answer
+	if err := s.guard.Decide(t.Context(), req, a); err != nil {
+		t.Fatal(err)
+	}
+	taken := []Taken{a.Taken()}
+	if a.Verdict == headgate.Deny {
+		if !taken[0].Empty() {
+			t.Errorf("seed %d, request %d: a refusal took %+v", s.seed, n, taken)
+		}
+		return
+	}
+	results := slices.Clone(a.Results)
+	clear(a.Results[:cap(a.Results)]) // As a later decision may.
+	a.reset()
+	for range 2 {
+		if err := s.guard.GiveBack(t.Context(), taken); err != nil {
+			t.Fatal(err)
+		}
+		s.returned(t, n, req, results, before)
+	}
+}
+
+// returning counts the calls of Return.
+type returning struct {
+	headgate.Store
+
+	returns int
+}
+
+// Return implements headgate.Store.
+func (r *returning) Return(ctx context.Context, receipts []headgate.Receipt) error {
+	r.returns++
+	return r.Store.Return(ctx, receipts)
+}
+
+// TestTakenBatch gives back a part of a batch, in one call of the store, after a reload that removed the rule.
+func TestTakenBatch(t *testing.T) {
+	kept, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := rule.ParsePart("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &returning{Store: kept}
+	c := Config{Store: store, StoreTimeout: time.Second, Rules: []Rule{{
+		Rule: rule.Rule{Name: "all", Key: []rule.Part{all}},
+		Policies: []headgate.Policy{
+			{Limit: headgate.Limit{Count: 10, Per: limit.MaxPer}}, {Limit: headgate.Limit{Count: 100, Per: limit.MaxPer}},
+		},
+	}}}
+	g, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, answers := make([]headgate.Request, 10), make([]Answer, 10)
+	taken := make([]Taken, 0, 10)
+	g.DecideAll(t.Context(), requests, answers)
+	for i := range answers {
+		taken = append(taken, answers[i].Taken())
+	}
+	g.DecideAll(t.Context(), requests[:1], answers[:1])
+	if answers[0].Verdict != headgate.Deny {
+		t.Fatalf("the eleventh of ten units: %v", answers[0].Verdict)
+	}
+	clear(answers) // Only the Taken keep the limits prepared now.
+	rules := c.Rules
+	if c.Rules = nil; g.Reload(c) != nil {
+		t.Fatal("the reload failed")
+	}
+	runtime.GC()
+	if err := g.GiveBack(t.Context(), taken[3:7]); err != nil || store.returns != 1 {
+		t.Errorf("got %v, with %d returns, want 1", err, store.returns)
+	}
+	if c.Rules = rules; g.Reload(c) != nil {
+		t.Fatal("the reload failed")
+	}
+	g.DecideAll(t.Context(), requests, answers)
+	allowed := 0
+	for i := range answers {
+		if answers[i].Verdict == headgate.Allow {
+			allowed++
+		}
+	}
+	if allowed != 4 {
+		t.Errorf("after the return of 4 units %d requests pass", allowed)
+	}
+}
