@@ -3,12 +3,12 @@ package httplimit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/rule"
 )
 
 // Exchange handles one request before a guard. Its methods are the steps of New's
@@ -52,10 +52,7 @@ type Exchange struct {
 
 // ErrPath means that services would read the path of a request in different ways, so that
 // rules cannot match it. The HTTP status is 400.
-var ErrPath = errors.New("httplimit: the request's path is ambiguous")
-
-// errUnresolved is the ErrPath for a path that Options.ResolvePath would resolve.
-var errUnresolved = fmt.Errorf("%w: it has empty segments or dot segments", ErrPath)
+var ErrPath = rule.ErrPath
 
 // ErrHost means that the host of a request has no canonical form, and a rule reads the
 // host. The HTTP status is 400.
@@ -132,7 +129,7 @@ func (x *Exchange) Reset() {
 func (x *Exchange) Fail(w http.ResponseWriter, err error) (internal bool) {
 	var cost *guard.CostError
 	switch {
-	case errors.Is(err, errUnresolved):
+	case errors.Is(err, rule.ErrUnresolved):
 		x.reject(w, "The request's path has empty segments or dot segments: send the path without them.")
 	case errors.Is(err, ErrPath):
 		x.reject(w, "The request's path is ambiguous: services read it in different ways.")

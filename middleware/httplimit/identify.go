@@ -11,7 +11,7 @@ import (
 )
 
 // identify fills a zero req from r for the rules, without copying values that can be
-// shared. The error is ErrHost, ErrPath or an error of cleanPath.
+// shared. The error is ErrHost, ErrPath or an error of rule.CleanPath.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves bool) error {
 	// Fail reads these fields even after an error.
 	req.Method, req.Header, req.Cookie = r.Method, headers(r.Header), cookies(r.Header)
@@ -47,7 +47,14 @@ func cleanTarget(r *http.Request, resolves bool) (clean string, err error) {
 	if r.Method == http.MethodOptions && r.URL.Path == "*" {
 		return r.URL.Path, nil
 	}
-	return cleanPath(r.URL.Path, r.URL.RawPath, resolves)
+	return rule.CleanPath(r.URL.Path, r.URL.RawPath, resolves)
+}
+
+// hasEscapedSemicolon reports whether the path has an escaped semicolon. After decoding it
+// looks like the start of a parameter, but for services that read parameters it belongs
+// to the segment.
+func hasEscapedSemicolon(raw string) bool {
+	return strings.Contains(raw, "%3b") || strings.Contains(raw, "%3B")
 }
 
 // peer returns the address of the connection's other end. remote has a port, except when an

@@ -1,6 +1,8 @@
-package httplimit
+package rule
 
 import (
+	"errors"
+	"fmt"
 	"path"
 	"strings"
 )
@@ -14,14 +16,21 @@ const (
 	pathRefused                     // is ambiguous
 )
 
-// cleanPath returns the path that rules match and the next handler receives. raw is the
-// path as sent, if it differs from the default encoding. The error is ErrPath, or
-// errUnresolved for a path that needs resolving when resolves is false.
-func cleanPath(decoded, raw string, resolves bool) (clean string, err error) {
+// ErrPath means that services would read the path of a request in different ways, so that rules
+// cannot match it.
+var ErrPath = errors.New("the request's path is ambiguous")
+
+// ErrUnresolved is the ErrPath for a path that CleanPath would resolve if it may.
+var ErrUnresolved = fmt.Errorf("%w: it has empty segments or dot segments", ErrPath)
+
+// CleanPath returns the path that rules match and the service receives, without empty and dot segments
+// if it may resolve them. raw is the path as sent, if it differs from the default encoding. The error
+// is ErrPath or ErrUnresolved. A path of CleanPath is its own clean path.
+func CleanPath(decoded, raw string, resolves bool) (clean string, err error) {
 	if decoded == "" {
 		return "/", nil // RFC 9110, section 4.2.3: both mean the same.
 	}
-	switch inspect(decoded) {
+	switch inspectPath(decoded) {
 	case pathPlain:
 		return decoded, nil
 	case pathUnresolved:
@@ -29,16 +38,16 @@ func cleanPath(decoded, raw string, resolves bool) (clean string, err error) {
 		case hasEscapedSlash(raw):
 			return "", ErrPath
 		case !resolves:
-			return "", errUnresolved
+			return "", ErrUnresolved
 		}
-		return resolve(decoded), nil
+		return resolvePath(decoded), nil
 	default:
 		return "", ErrPath
 	}
 }
 
-// inspect classifies a decoded path in one pass. Nearly all paths are plain.
-func inspect(p string) pathState {
+// inspectPath classifies a decoded path in one pass. Nearly all paths are plain.
+func inspectPath(p string) pathState {
 	if p[0] != '/' {
 		return pathRefused
 	}
@@ -81,15 +90,8 @@ func hasEscapedSlash(raw string) bool {
 	return strings.Contains(raw, "%2f") || strings.Contains(raw, "%2F")
 }
 
-// hasEscapedSemicolon reports whether the path has an escaped semicolon. After decoding it
-// looks like the start of a parameter, but for services that read parameters it belongs
-// to the segment.
-func hasEscapedSemicolon(raw string) bool {
-	return strings.Contains(raw, "%3b") || strings.Contains(raw, "%3B")
-}
-
-// resolve removes empty and dot segments, and keeps a trailing slash.
-func resolve(p string) string {
+// resolvePath removes empty and dot segments, and keeps a trailing slash.
+func resolvePath(p string) string {
 	clean := path.Clean(p)
 	folder := strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..")
 	if folder && clean != "/" {
