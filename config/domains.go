@@ -57,9 +57,7 @@ func (s *section) domains(c *Config) {
 func (s *section) domain(name string) guard.Domain {
 	d := guard.Domain{Name: name, Fallback: guard.FallbackError}
 	s.declare("fallback", field.Taken, "Answer of the domain when the store fails: error tells the caller that nothing was decided.")
-	oneOf(s, "fallback", &d.Fallback, choicesOf([]guard.Fallback{
-		guard.FallbackError, guard.FallbackAllow, guard.FallbackDeny, guard.FallbackLocal,
-	}))
+	oneOf(s, "fallback", &d.Fallback, choicesOf(guard.Fallbacks()))
 	s.required("descriptors", "write at least one, or descriptors: [] to limit nothing")
 	d.Descriptors = s.descriptors(ownForm(), d.Fallback, 0)
 	s.end()

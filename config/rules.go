@@ -91,7 +91,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 		&r.Mode, []choice[guard.Mode]{
 			{word: "enforce", value: guard.Enforce}, {word: "shadow", value: guard.Shadow}, {word: "off", value: guard.Off},
 		})
-	oneOf(s, "fallback", &r.Fallback, fallbackWords())
+	oneOf(s, "fallback", &r.Fallback, choicesOf(guard.Fallbacks()))
 	s.declare("fallback", field.Taken, "Answer of the rule when the store fails. Default: fallback of the top level.")
 	s.outline.field("fallback").dependent()
 	s.checkLocal(r, all)

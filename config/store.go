@@ -65,7 +65,7 @@ func (s *section) store(c *Config) {
 	s.sharedFields(shared, second)
 	s.prefetchDefault()
 	oneOf(s, s.declare("fallback", field.Taken, "Answer of rules when the store fails; local counts in this instance's memory, "+
-		"against local_share of each limit."), &c.Fallback, fallbackWords())
+		"against local_share of each limit; error tells the client of headgate server that nothing was decided, and is deny elsewhere."), &c.Fallback, choicesOf(guard.Fallbacks()))
 	s.percent(s.declare("local_share", field.Taken, "This instance's part of each limit for fallback local, 1% to 100%."),
 		&c.LocalShare, 1, 100)
 	s.counting.localShare = c.LocalShare
@@ -86,14 +86,6 @@ func (s *section) namespace(into *string) {
 	if v, ok := s.textOf("namespace", into); ok && guard.CheckNamespace(*into) != nil {
 		s.fault(v, quote(*into)+" is not a valid namespace", "use up to 64 letters, digits, - _ and .")
 	}
-}
-
-func fallbackWords() []choice[guard.Fallback] {
-	var choices []choice[guard.Fallback]
-	for _, f := range guard.Fallbacks() {
-		choices = append(choices, choice[guard.Fallback]{word: f.String(), value: f})
-	}
-	return choices
 }
 
 // storeAddress reads the store. It returns nil for memory. The address may have a password, so

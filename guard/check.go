@@ -24,7 +24,7 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 		return errors.New("its name is that of fair share: choose another")
 	case len(r.Key) == 0:
 		return errors.New("it has no key: write who is counted")
-	case r.Mode > Off || r.Fallback > FallbackLocal:
+	case r.Mode > Off || r.Fallback > FallbackError:
 		return fmt.Errorf("mode %d or fallback %d is not known: use the constants", r.Mode, r.Fallback)
 	case r.Cost < 0 || r.Cost > headgate.MaxUnits || r.MaxCost < 0 || r.MaxCost > headgate.MaxUnits:
 		return headgate.ErrBadCost

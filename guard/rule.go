@@ -42,8 +42,8 @@ const (
 	// FallbackLocal counts in Config.Local, against this instance's part of each limit. See
 	// LocalPolicy and Config.LocalShare.
 	FallbackLocal
-	// FallbackError leaves the decision to the caller: the verdict is Deny, and the caller answers
-	// that the request could not be decided. Only a Domain uses it.
+	// FallbackError leaves the decision to the client of a decision server, which answers that the
+	// request could not be decided. The verdict is Deny, and elsewhere it is the same as FallbackDeny.
 	FallbackError
 )
 
@@ -53,9 +53,10 @@ var fallbackNames = [...]string{"deny", "allow", "local", "error"}
 // String gives the word that configurations use.
 func (f Fallback) String() string { return fallbackNames[min(int(f), len(fallbackNames)-1)] }
 
-// Fallbacks lists the fallbacks of a rule, in the order of the constants. A Domain also has
-// FallbackError.
-func Fallbacks() []Fallback { return []Fallback{FallbackDeny, FallbackAllow, FallbackLocal} }
+// Fallbacks lists the fallbacks, in the order of the constants.
+func Fallbacks() []Fallback {
+	return []Fallback{FallbackDeny, FallbackAllow, FallbackLocal, FallbackError}
+}
 
 // Rule is a rule of a guard: its key, its limits, and the action on a request over the limit.
 type Rule struct {

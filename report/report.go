@@ -79,7 +79,7 @@ type block struct {
 
 const (
 	verdictCount  = int(headgate.Deny) + 1
-	fallbackCount = int(guard.FallbackLocal) + 1
+	fallbackCount = int(guard.FallbackError) + 1
 	lineBytes     = 64
 )
 
@@ -246,7 +246,7 @@ func (v *view) count(result *guard.Result) {
 		return // The guard has a rule that this view does not know, so no counter exists.
 	}
 	b.counter(d.Verdict, d.Reason).Add(1)
-	if result.Fallback && int(result.Rule.Fallback) < fallbackCount {
+	if result.Fallback {
 		b.fallbacks[result.Rule.Fallback].Add(1)
 	}
 }

@@ -54,7 +54,7 @@ func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 	if closest == nil {
 		return
 	}
-	if !uncounted(closest) {
+	if Counted(closest) {
 		n.announce(s, h, closest)
 	}
 	if warning := Warning(a); warning != "" {
@@ -62,18 +62,15 @@ func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 	}
 }
 
-// uncounted reports whether there are no units to announce. A fallback allowed the request, or a stage
-// without a limit refused it: the remaining units are then unknown, and 0 would be wrong. Requests in
+// Counted reports whether there are units to announce. If a fallback allowed the request, or a stage
+// without a limit refused it, the remaining units are unknown, and 0 would be wrong. Requests in
 // flight have no period, which the fields need.
-func uncounted(r *guard.Result) bool {
+func Counted(r *guard.Result) bool {
 	d := &r.Decision
-	if r.Stage == "" && r.Limit.Per == 0 {
-		return true
+	if r.Stage == "" && r.Limit.Per == 0 || r.Stage != "" && r.Stage != guard.FairShareName && d.Limit == 0 {
+		return false
 	}
-	if r.Stage != "" && r.Stage != guard.FairShareName && d.Limit == 0 {
-		return true
-	}
-	return r.Fallback && d.Verdict == headgate.Allow && d.Reason == headgate.StoreUnavailable && d.At == 0
+	return !r.Fallback || d.Verdict != headgate.Allow || d.Reason != headgate.StoreUnavailable || d.At != 0
 }
 
 func (n *Announcer) announce(s Style, h http.Header, r *guard.Result) {

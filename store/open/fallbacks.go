@@ -22,7 +22,7 @@ func (s *Opened) fallbackNames() string { return *s.fallbacks.Load() }
 // "none" without rules and domains.
 func fallbackNames(c *config.Config) string {
 	var used []string
-	for _, f := range append(guard.Fallbacks(), guard.FallbackError) {
+	for _, f := range guard.Fallbacks() {
 		if slices.ContainsFunc(c.Rules, func(r guard.Rule) bool { return r.Fallback == f }) ||
 			slices.ContainsFunc(c.Domains, func(d guard.Domain) bool { return d.Fallback == f }) {
 			used = append(used, f.String())

@@ -86,8 +86,9 @@ type DecideRequest struct {
 	// earlier requests took.
 	Requests []*Request `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
 	// returns give back what requests of earlier messages of the same stream took, because these
-	// requests are not made. They work for one second after the answer; later ones do nothing. A
-	// message with returns alone gets no response. Only Stream reads them.
+	// requests are not made, before the requests of this message are decided. They work for one second
+	// after the answer; later ones do nothing. A message with returns alone gets no response. Only
+	// Stream reads them.
 	Returns       []*Return `protobuf:"bytes,2,rep,name=returns,proto3" json:"returns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,100 @@
+package decisions
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/remote"
+	"github.com/headgate/headgate/internal/rpc"
+)
+
+const maxRequests = remote.MaxRequests
+
+// call is one message, with memory that later messages use again.
+type call struct {
+	service  *Service
+	ctx      context.Context //nolint:containedctx // A call ends with its context.
+	account  *rpc.Account
+	acquired int64 // bytes of the account
+	fault    error // The message is invalid, or its call has ended.
+
+	batch   remote.Batch
+	returns []place
+	headers, cookies,
+	descriptors []headgate.DescriptorEntry // of all requests
+	encoded []byte // the response
+
+	number uint64        // of the message on its stream
+	taken  []guard.Taken // what the message gives back
+}
+
+// place names a request of an earlier message.
+type place struct {
+	message uint64
+	index   uint32
+}
+
+// Bounds of the memory that a call keeps for later ones.
+const (
+	maxKept      = 128 // requests
+	maxKeptBytes = 16 << 10
+)
+
+// The memory of a message, in bytes. TestMemoryOfMessages measures it.
+const (
+	// requestBytes is one request: its place in the working memory, its entries and its answer.
+	requestBytes = 8 << 10
+	// free is what the server counts for every call anyway.
+	free = 16 << 10
+)
+
+// call begins a message.
+func (s *Service) call(ctx context.Context, account *rpc.Account) *call {
+	c, ok := s.calls.Get().(*call)
+	if !ok {
+		c = &call{service: s}
+	}
+	c.ctx, c.account = ctx, account
+	return c
+}
+
+// release ends a message.
+func (s *Service) release(c *call) {
+	c.account.Release(c.acquired)
+	if c.batch.Len() > maxKept || cap(c.encoded) > maxKeptBytes || cap(c.headers)+cap(c.cookies)+cap(c.descriptors) > maxKept*maxKept {
+		return
+	}
+	c.batch.Release()
+	clear(c.headers)
+	clear(c.cookies)
+	clear(c.descriptors)
+	clear(c.taken)
+	c.taken = c.taken[:0]
+	c.ctx, c.account, c.acquired, c.fault = nil, nil, 0, nil
+	s.calls.Put(c)
+}
+
+// Decode implements rpc.Request. Before it decodes a message, it counts its requests, because a short
+// message may have many, and waits for their memory.
+func (c *call) Decode(b []byte) error {
+	requests := countRequests(b)
+	switch bytes := int64(len(b))*2 + int64(requests)*requestBytes; {
+	case requests > maxRequests:
+		c.fault = status.Errorf(codes.InvalidArgument, "the message has %d requests: send at most %d", requests, maxRequests)
+	case bytes > free:
+		var err error
+		if c.acquired, err = c.account.Acquire(c.ctx, bytes); err != nil {
+			c.fault = status.FromContextError(err).Err()
+		}
+	}
+	if c.fault == nil {
+		if err := c.decode(b); err != nil {
+			c.fault = status.Error(codes.InvalidArgument, err.Error())
+		}
+	}
+	return nil // An error from here would have the code INTERNAL.
+}

@@ -1,0 +1,139 @@
+package decisions
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/rpc"
+	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+	"github.com/headgate/headgate/store/open"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is longer than any event that these tests wait for, on a busy machine.
+const patience = 30 * time.Second
+
+// guardOf makes a guard with the rules of a configuration.
+func guardOf(tb testing.TB, text string) *guard.Guard {
+	tb.Helper()
+	c, err := config.Parse("headgate.yaml", []byte("version: 1\n"+text))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	store, err := open.Store(c, open.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = store.Close() })
+	described, err := open.GuardConfig(c, store.Store)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g, err := guard.New(described)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
+
+// running is a service on a real socket, with a client.
+type running struct {
+	*Service
+
+	server *rpc.Server
+	client *grpc.ClientConn
+}
+
+// serve serves g on a free port until the end of the test.
+func serve(tb testing.TB, g *guard.Guard, o Options) *running {
+	tb.Helper()
+	s := New(g, o)
+	server := rpc.New(rpc.Config{
+		MaxStreams: 1000, MaxCallMemory: 256 << 20, HandshakeTimeout: patience, Idle: time.Hour, WriteTimeout: time.Hour,
+		Keepalive: time.Hour, KeepaliveTimeout: time.Hour, MaxAge: time.Hour, MaxAgeGrace: time.Hour,
+		Services: []func(grpc.ServiceRegistrar){s.Register},
+	})
+	socket, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(socket) }()
+	client, err := grpc.NewClient(socket.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = client.Close()
+		at, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = server.Drain(at)
+		if err := <-ended; err != nil {
+			tb.Errorf("Serve returns %v", err)
+		}
+	})
+	return &running{s, server, client}
+}
+
+// decide makes a unary call.
+func (r *running) decide(tb testing.TB, requests ...*headgatev1.Request) ([]*headgatev1.Answer, error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	out := new(headgatev1.DecideResponse)
+	err := r.client.Invoke(ctx, "/"+Name+"/Decide", &headgatev1.DecideRequest{Requests: requests}, out)
+	return out.GetAnswers(), err
+}
+
+// open opens a stream.
+func (r *running) open(tb testing.TB) *client {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(tb.Context())
+	of, err := r.client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+Name+"/Stream")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(cancel)
+	return &client{tb, of, cancel}
+}
+
+// client is the client's end of a stream.
+type client struct {
+	tb     testing.TB
+	of     grpc.ClientStream
+	cancel func()
+}
+
+func (c *client) send(m *headgatev1.DecideRequest) {
+	c.tb.Helper()
+	if err := c.of.SendMsg(m); err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+func (c *client) receive() *headgatev1.DecideResponse {
+	c.tb.Helper()
+	out := new(headgatev1.DecideResponse)
+	if err := c.of.RecvMsg(out); err != nil {
+		c.tb.Fatal(err)
+	}
+	return out
+}
+
+// of makes requests for paths.
+func of(paths ...string) []*headgatev1.Request {
+	var all []*headgatev1.Request
+	for _, path := range paths {
+		all = append(all, &headgatev1.Request{Method: "GET", Path: path})
+	}
+	return all
+}

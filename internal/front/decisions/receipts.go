@@ -1,0 +1,116 @@
+package decisions
+
+import (
+	"time"
+
+	"github.com/headgate/headgate/guard"
+)
+
+// receipts are what the requests of the last messages of one stream took. They never leave the process,
+// so no client can give back what another one took. The stream guards them.
+type receipts struct {
+	ring  []segment // by the number of the message; the length is 0, or a power of 2
+	first uint64    // the message of the oldest segment
+	next  uint64    // the message of the next segment
+	count int
+	spare []guard.Taken // the memory of a dropped segment
+}
+
+// segment has the receipts of one message.
+type segment struct {
+	taken []guard.Taken // by request; nil before the decision, and when nothing was taken
+	count int
+	until time.Time // zero before the decision
+}
+
+func (r *receipts) at(message uint64) *segment { return &r.ring[message%uint64(len(r.ring))] }
+
+// begin makes a segment for the next message, and gives its number.
+func (r *receipts) begin() uint64 {
+	if r.next-r.first == uint64(len(r.ring)) {
+		const least = 16
+		larger := receipts{ring: make([]segment, max(least, 2*len(r.ring)))}
+		for n := r.first; n < r.next; n++ {
+			*larger.at(n) = *r.at(n)
+		}
+		r.ring = larger.ring
+	}
+	*r.at(r.next) = segment{}
+	r.next++
+	return r.next - 1
+}
+
+// fill keeps what the requests of a message took. take gives it for each of n requests.
+func (r *receipts) fill(message uint64, n int, until time.Time, take func(i int) guard.Taken) (kept int) {
+	if message < r.first {
+		return 0 // Newer messages have displaced it.
+	}
+	of := r.at(message)
+	var taken []guard.Taken
+	if cap(r.spare) <= 2*n { // A small message must not hold the memory of a large one.
+		taken, r.spare = r.spare[:0], nil
+	}
+	for i := range n {
+		one := take(i)
+		if taken = append(taken, one); !one.Empty() {
+			of.count++
+		}
+	}
+	if of.until = until; of.count == 0 {
+		r.spare = taken
+		return 0
+	}
+	of.taken = taken
+	r.count += of.count
+	return of.count
+}
+
+// drop drops the oldest segment, and gives the number of its receipts.
+func (r *receipts) drop() (dropped int) {
+	of := r.at(r.first)
+	dropped = of.count
+	if of.taken != nil {
+		clear(of.taken)
+		r.spare = of.taken
+	}
+	*of = segment{}
+	r.first++
+	r.count -= dropped
+	return dropped
+}
+
+// trim drops the oldest segments until at most most receipts, and as many segments, are left.
+func (r *receipts) trim(most int) (dropped int) {
+	for r.count > most || r.next-r.first > uint64(most) {
+		dropped += r.drop()
+	}
+	return dropped
+}
+
+// expire drops the segments whose time has passed.
+func (r *receipts) expire(now time.Time) (dropped int) {
+	for r.first < r.next {
+		if of := r.at(r.first); of.until.IsZero() || of.until.After(now) {
+			return dropped
+		}
+		dropped += r.drop()
+	}
+	r.ring, r.spare = nil, nil
+	return dropped
+}
+
+// take removes the receipt of a request, and gives what it took.
+func (r *receipts) take(message uint64, index uint32) (guard.Taken, bool) {
+	if message < r.first || message >= r.next {
+		return guard.Taken{}, false
+	}
+	of := r.at(message)
+	if uint64(index) >= uint64(len(of.taken)) || of.taken[index].Empty() {
+		return guard.Taken{}, false
+	}
+	taken := of.taken[index]
+	of.taken[index] = guard.Taken{}
+	of.count--
+	r.count--
+	return taken, true
+}

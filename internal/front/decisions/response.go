@@ -1,0 +1,99 @@
+package decisions
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/remote"
+	"github.com/headgate/headgate/internal/wire"
+)
+
+// draining is a DecideResponse that asks the client to end the stream.
+var draining = wire.AppendNumber(nil, 2, 1)
+
+// encode encodes the answers of a decided message, and counts them. The bytes are valid until the call
+// is released.
+func (c *call) encode() []byte {
+	b, faults := c.encoded[:0], uint64(0)
+	for i := range c.batch.Len() {
+		var from int
+		b, from = wire.BeginMessage(b, 1)
+		if a, err := c.batch.Answer(i); err == nil {
+			b = appendAnswer(b, &a)
+		} else {
+			b = appendError(b, err)
+			faults++
+		}
+		b = wire.EndMessage(b, from)
+	}
+	c.encoded = b
+	stats := &c.service.stats
+	stats.messages.Add(1)
+	stats.requests.Add(uint64(c.batch.Len()))
+	if faults > 0 {
+		stats.faults.Add(faults)
+	}
+	return b
+}
+
+// verdictOf gives the number of a verdict in the protocol, where 0 is no verdict.
+func verdictOf(v headgate.Verdict) uint64 { return uint64(v) + 1 }
+
+// appendAnswer appends the fields of an Answer.
+func appendAnswer(b []byte, a *remote.Answer) []byte {
+	b = wire.AppendNumber(b, 1, verdictOf(a.Verdict))
+	b = wire.AppendText(b, 2, a.Policy)
+	b = wire.AppendText(b, 3, a.Reason.String())
+	b = wire.AppendNumber(b, 4, uint64(a.Limit))
+	b = wire.AppendNumber(b, 5, uint64(a.Remaining))
+	b = appendDuration(b, 6, a.RetryAfter)
+	b = appendDuration(b, 7, a.ResetAfter)
+	b = appendDuration(b, 8, a.Delay)
+	b = wire.AppendNumber(b, 10, uint64(a.Quota.Count))
+	b = appendDuration(b, 11, a.Quota.Per)
+	b = wire.AppendNumber(b, 12, uint64(a.Status))
+	b = wire.AppendText(b, 13, a.Location)
+	a.Marks(func(name, value string) {
+		var from int
+		b, from = wire.BeginMessage(b, 14)
+		b = wire.EndMessage(wire.AppendText(wire.AppendText(b, 1, name), 2, value), from)
+	})
+	a.Violated(func(policy string) { b = wire.AppendText(b, 15, policy) })
+	if a.Fallback {
+		b = wire.AppendNumber(b, 16, 1)
+	}
+	return b
+}
+
+// appendDuration appends a google.protobuf.Duration. One of 0 is left out.
+func appendDuration(b []byte, field protowire.Number, d time.Duration) []byte {
+	if d <= 0 {
+		return b
+	}
+	b, from := wire.BeginMessage(b, field)
+	b = wire.AppendNumber(b, 1, uint64(d/time.Second))
+	return wire.EndMessage(wire.AppendNumber(b, 2, uint64(d%time.Second)), from)
+}
+
+// appendError appends an Answer with an error.
+func appendError(b []byte, err error) []byte {
+	b, from := wire.BeginMessage(b, 9)
+	b = wire.AppendNumber(b, 1, uint64(codeOf(err)))
+	return wire.EndMessage(wire.AppendText(b, 2, err.Error()), from)
+}
+
+// codeOf gives the code of a request that could not be decided.
+func codeOf(err error) codes.Code {
+	switch {
+	case errors.Is(err, remote.ErrUnavailable):
+		return codes.Unavailable
+	case errors.Is(err, headgate.ErrTooManyPolicies):
+		return codes.ResourceExhausted
+	default:
+		return codes.InvalidArgument
+	}
+}

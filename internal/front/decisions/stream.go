@@ -1,0 +1,253 @@
+package decisions
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/rpc"
+)
+
+// stream is one open stream. One goroutine reads its messages. Without a shared store it also decides
+// them and sends the responses: a goroutine would cost more than the decision. With a shared store,
+// each message has a goroutine, and another one sends the responses in order.
+type stream struct {
+	service *Service
+	of      grpc.ServerStream
+	account *rpc.Account
+
+	asked   atomic.Bool // The client shall end the stream.
+	sending sync.Mutex  // Held during a send; guards told.
+	told    bool        // The client knows.
+
+	mu     sync.Mutex // Guards the fields below.
+	kept   receipts
+	expiry *time.Timer
+	closed bool
+}
+
+// serve serves a stream until its client ends it.
+func (s *Service) serve(of grpc.ServerStream) error {
+	x := &stream{service: s, of: of, account: rpc.AccountOf(of.Context())}
+	if s.add(x) {
+		x.askToEnd()
+	}
+	defer x.close()
+	if s.options.MaxAge > 0 {
+		defer time.AfterFunc(s.options.MaxAge, x.askToEnd).Stop()
+	}
+	var err error
+	if s.options.Shared {
+		err = x.serveTogether()
+	} else {
+		err = x.serveInTurn()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// serveInTurn answers one message after the other.
+func (x *stream) serveInTurn() error {
+	for {
+		c, err := x.receive()
+		if err != nil {
+			return err
+		}
+		response := x.decide(c)
+		if response == nil {
+			continue
+		}
+		if err := x.send(response); err != nil {
+			return err
+		}
+	}
+}
+
+// reply is the response to a message that is being decided.
+type reply struct {
+	done     chan struct{}
+	response *rpc.Response
+}
+
+// serveTogether decides several messages at a time. It stops to read while maxUnanswered messages are not
+// answered: those in the queue, one that is sent, and one that is read.
+func (x *stream) serveTogether() error {
+	queue := make(chan *reply, maxUnanswered-2)
+	var working sync.WaitGroup
+	working.Go(func() { x.sendInOrder(queue) })
+	defer working.Wait()
+	defer close(queue)
+	for {
+		c, err := x.receive()
+		if err != nil {
+			return err
+		}
+		r := &reply{done: make(chan struct{})}
+		queue <- r
+		working.Go(func() {
+			r.response = x.decide(c)
+			close(r.done)
+		})
+	}
+}
+
+// sendInOrder sends responses in the order of their messages. After an error, nothing more is sent: the
+// stream has ended, and its reader gets the error too.
+func (x *stream) sendInOrder(queue <-chan *reply) {
+	var failed error
+	for r := range queue {
+		<-r.done
+		if failed == nil && r.response != nil {
+			failed = x.send(r.response)
+		}
+	}
+}
+
+// receive reads the next message, and waits until it may be decided.
+func (x *stream) receive() (*call, error) {
+	s := x.service
+	c := s.call(x.of.Context(), x.account)
+	err := x.of.RecvMsg(c)
+	if err == nil {
+		err = c.fault
+	}
+	if n := c.batch.Len(); err == nil && n == 0 && len(c.returns) == 0 {
+		err = status.Error(codes.InvalidArgument, "the message has no request and gives nothing back")
+	} else if err == nil && n > 0 {
+		err = s.pending.Acquire(c.ctx, int64(n))
+	}
+	if err != nil {
+		s.release(c)
+		return nil, err
+	}
+	x.takeReceipts(c)
+	return c, nil
+}
+
+// takeReceipts takes what the message gives back, and begins the receipts of its own requests.
+func (x *stream) takeReceipts(c *call) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, p := range c.returns {
+		if taken, found := x.kept.take(p.message, p.index); found {
+			c.taken = append(c.taken, taken)
+		} else {
+			x.service.stats.unknown.Add(1)
+		}
+	}
+	x.service.receipts.Add(-int64(len(c.taken)))
+	if c.batch.Len() > 0 {
+		c.number = x.kept.begin()
+	}
+}
+
+// decide gives back what the message returns, decides its requests, keeps their receipts, and ends the
+// message. The response is nil for a message without requests.
+func (x *stream) decide(c *call) *rpc.Response {
+	s, n := x.service, c.batch.Len()
+	defer s.release(c)
+	if len(c.taken) > 0 {
+		// The units stay counted if this fails, and the client is gone when ctx ends.
+		_ = s.guard.GiveBack(context.WithoutCancel(c.ctx), c.taken)
+		s.stats.returned.Add(uint64(len(c.taken)))
+	}
+	if n == 0 {
+		return nil
+	}
+	defer s.pending.Release(int64(n))
+	c.batch.Decide(c.ctx)
+	x.keep(c)
+	return rpc.NewResponse(c.account, c.encode())
+}
+
+// keep keeps the receipts of a decided message.
+func (x *stream) keep(c *call) {
+	s := x.service
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	take := c.batch.Taken
+	if x.closed {
+		return
+	}
+	if s.receipts.Load() >= maxReceipts {
+		s.stats.dropped.Add(uint64(c.batch.Len()))
+		take = func(int) guard.Taken { return guard.Taken{} }
+	}
+	kept := x.kept.fill(c.number, c.batch.Len(), time.Now().Add(receiptTime), take)
+	dropped := x.kept.trim(maxStreamReceipts)
+	s.receipts.Add(int64(kept - dropped))
+	s.stats.dropped.Add(uint64(dropped))
+	if x.expiry == nil {
+		x.expiry = time.AfterFunc(receiptTime, x.expire)
+	}
+}
+
+// expire drops old receipts, and calls itself again while there are others.
+func (x *stream) expire() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return
+	}
+	x.service.receipts.Add(-int64(x.kept.expire(time.Now())))
+	if x.kept.first == x.kept.next {
+		x.expiry = nil
+		return
+	}
+	x.expiry.Reset(receiptTime / 4)
+}
+
+// send sends a response.
+func (x *stream) send(r any) error {
+	x.sending.Lock()
+	err := x.of.SendMsg(r)
+	if err == nil {
+		err = x.tell()
+	}
+	x.sending.Unlock()
+	if x.asked.Load() && err == nil { // askToEnd did not wait for this send.
+		x.askToEnd()
+	}
+	return err
+}
+
+// tell tells the client to end the stream, once, if it shall. The caller holds sending.
+func (x *stream) tell() error {
+	if !x.asked.Load() || x.told {
+		return nil
+	}
+	x.told = true
+	return x.of.SendMsg(rpc.NewResponse(x.account, draining))
+}
+
+// askToEnd asks the client to end the stream. It does not wait for a client that does not read.
+func (x *stream) askToEnd() {
+	x.asked.Store(true)
+	if x.sending.TryLock() {
+		defer x.sending.Unlock()
+		_ = x.tell() // The reader gets the error too.
+	}
+}
+
+// close drops what the stream kept.
+func (x *stream) close() {
+	x.service.remove(x)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = true
+	if x.expiry != nil {
+		x.expiry.Stop()
+	}
+	x.service.receipts.Add(-int64(x.kept.count))
+	x.kept = receipts{}
+}

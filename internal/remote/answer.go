@@ -1,0 +1,99 @@
+package remote
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+)
+
+// Answer is the decision on a request, for a message.
+type Answer struct {
+	Verdict headgate.Verdict
+	// Policy names the limit that decided, and Quota is that limit. Both are zero if no rule matches.
+	Policy string
+	Quota  headgate.Limit
+	Reason headgate.Reason
+	// Limit and Remaining are those of the decision, and 0 if they are not known.
+	Limit, Remaining int64
+	// RetryAfter is 0 for a refusal that waiting does not help. Delay is the time until the departure
+	// of a request with the verdict Wait.
+	RetryAfter, ResetAfter, Delay time.Duration
+	// Status is the HTTP status of a refusal; otherwise 0.
+	Status int
+	// Location is the target of a rule that redirects.
+	Location string
+	// Fallback says that the store did not answer.
+	Fallback bool
+
+	from *guard.Answer
+}
+
+// answerOf reads an answer of a guard. path is that of the request.
+func answerOf(a *guard.Answer, path string) Answer {
+	out := Answer{Verdict: a.Verdict, from: a}
+	closest := a.Closest()
+	if closest == nil {
+		return out
+	}
+	d := &closest.Decision
+	out.Policy, out.Reason, out.Fallback = closest.Policy, d.Reason, closest.Fallback
+	if fields.Counted(closest) {
+		out.Quota, out.Limit, out.Remaining, out.ResetAfter = closest.Limit, d.Limit, d.Remaining, d.ResetAfter
+	}
+	switch {
+	case a.Verdict == headgate.Wait:
+		out.Delay = d.RetryAfter
+	case a.Verdict == headgate.Deny:
+		out.Status = fields.Status(a)
+		if !closest.Final() {
+			out.RetryAfter = d.RetryAfter
+		}
+		if closest.Rule.Exceed.Action == guard.Redirect && !d.Reason.Overloaded() {
+			out.Location = fields.Location(closest.Rule.Exceed.Location, path)
+		}
+	}
+	return out
+}
+
+// Closest gives the result that decided, for fronts that write the fields of package fields; nil if no
+// rule matches.
+func (a *Answer) Closest() *guard.Result { return a.from.Closest() }
+
+// Guard gives the answer of the guard.
+func (a *Answer) Guard() *guard.Answer { return a.from }
+
+// Marks calls yield with each header for the service: of rules that degrade, and the warning of soft
+// limits.
+func (a *Answer) Marks(yield func(name, value string)) {
+	if a.Verdict == headgate.Deny {
+		return
+	}
+	soft := false
+	for i := range a.from.Results {
+		r := &a.from.Results[i]
+		if !r.Enforced() {
+			continue
+		}
+		soft = soft || r.Decision.Reason == headgate.SoftLimit
+		if r.Decision.Reason == headgate.Degraded {
+			yield(r.Rule.Exceed.Header, r.Rule.Exceed.Value)
+		}
+	}
+	if soft {
+		yield(guard.FieldMark, fields.Warning(a.from))
+	}
+}
+
+// Violated calls yield with the name of each limit that refuses.
+func (a *Answer) Violated(yield func(policy string)) {
+	if a.Verdict != headgate.Deny {
+		return
+	}
+	for i := range a.from.Results {
+		if r := &a.from.Results[i]; r.Enforced() && r.Decision.Verdict == headgate.Deny {
+			yield(r.Policy)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+// ErrUnavailable says that the store did not answer, and the fallback of a rule is error.
+var ErrUnavailable = errors.New("the store could not decide")
+
+// Batch is the requests of one message and the decisions on them. Its memory can be used for many
+// messages. A Batch is not safe for concurrent use. The zero Batch is ready.
+type Batch struct {
+	guard    *guard.Guard
+	needs    rule.Needs
+	reads    *rule.Reads
+	stated   []request
+	requests []headgate.Request // those without a fault
+	answers  []guard.Answer
+	headers  []values
+	cookies  []values
+}
+
+// request is one request of a message.
+type request struct {
+	fault error
+	place int // in the requests without a fault
+}
+
+// Begin begins a message, to be decided by g.
+func (b *Batch) Begin(g *guard.Guard) {
+	b.guard, b.needs, b.reads = g, g.Needs(), g.Reads()
+	b.stated, b.requests, b.headers, b.cookies = b.stated[:0], b.requests[:0], b.headers[:0], b.cookies[:0]
+}
+
+// Add adds a request. It keeps the texts and the entries of r until the next Begin.
+func (b *Batch) Add(r *Request) {
+	var one headgate.Request
+	err := r.fill(&one, b.needs)
+	if err == nil && r.Domain != "" && b.guard.HasDomain(r.Domain) {
+		err = &Fault{"domain", quote(r.Domain) + " is decided by its tree", "ask the rate limit service of Envoy, or POST /json"}
+	}
+	if err == nil && len(r.Headers)+len(r.Cookies) > 0 {
+		b.headers, b.cookies = append(b.headers, values{entries: r.Headers}), append(b.cookies, values{entries: r.Cookies})
+		headers, cookies := &b.headers[len(b.headers)-1], &b.cookies[len(b.cookies)-1]
+		one.Header, one.Cookie = headers, cookies
+		err = once(headers, cookies, b.reads)
+	}
+	b.stated = append(b.stated, request{err, len(b.requests)})
+	if err == nil {
+		b.requests = append(b.requests, one)
+	}
+}
+
+// Len is the number of added requests.
+func (b *Batch) Len() int { return len(b.stated) }
+
+// Decide decides the requests that have no fault, with one query to the store.
+func (b *Batch) Decide(ctx context.Context) {
+	for len(b.answers) < len(b.requests) {
+		b.answers = append(b.answers, guard.Answer{})
+	}
+	b.guard.DecideAll(ctx, b.requests, b.answers)
+}
+
+// RefuseWaits turns the waits of a decided batch into refusals, for clients that cannot wait.
+func (b *Batch) RefuseWaits(ctx context.Context) {
+	for i := range b.requests {
+		if a := &b.answers[i]; a.Error == nil && a.Verdict == headgate.Wait {
+			b.guard.RefuseWait(ctx, a)
+		}
+	}
+}
+
+// Answer gives the decision on request i, or why there is none: a *Fault, an error of guard.Decide, or
+// one that wraps ErrUnavailable. It is valid until the next Begin.
+func (b *Batch) Answer(i int) (Answer, error) {
+	of := &b.stated[i]
+	if of.fault != nil {
+		return Answer{}, of.fault
+	}
+	a := &b.answers[of.place]
+	if a.Error != nil {
+		return Answer{}, a.Error
+	}
+	for j := range a.Results {
+		if r := &a.Results[j]; r.Fallback && r.Rule.Fallback == guard.FallbackError {
+			return Answer{}, fmt.Errorf("%w: %w", ErrUnavailable, a.StoreError)
+		}
+	}
+	return answerOf(a, b.requests[of.place].Path), nil
+}
+
+// Taken gives what request i took. It is empty for a request without a decision.
+func (b *Batch) Taken(i int) guard.Taken {
+	of := &b.stated[i]
+	if of.fault != nil || b.answers[of.place].Error != nil {
+		return guard.Taken{}
+	}
+	return b.answers[of.place].Taken()
+}
+
+// Release drops the texts of the requests, and the memory of a message that was larger than most.
+func (b *Batch) Release() {
+	const most = 128
+	if len(b.stated) > most {
+		*b = Batch{}
+		return
+	}
+	clear(b.stated)
+	clear(b.requests)
+	clear(b.headers)
+	clear(b.cookies)
+}

@@ -1,0 +1,79 @@
+package remote
+
+import (
+	"strings"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
+)
+
+// values are the headers or the cookies of a request. Names are compared without regard to case.
+type values struct {
+	entries []headgate.DescriptorEntry
+	line    [1]string
+}
+
+// Lookup implements headgate.Values. It trims blanks, as the fronts of HTTP do.
+func (v *values) Lookup(name string) (string, bool) {
+	if i := v.find(name, 0); i >= 0 {
+		return strings.Trim(v.entries[i].Value, " \t"), true
+	}
+	return "", false
+}
+
+// Lines implements headgate.Lines: a message has all lines of a header in one value.
+func (v *values) Lines(name string) []string {
+	value, found := v.Lookup(name)
+	if !found {
+		return nil
+	}
+	v.line[0] = value
+	return v.line[:]
+}
+
+// find gives the position of a name, from a position on, or -1.
+func (v *values) find(name string, from int) int {
+	for i := from; i < len(v.entries); i++ {
+		if sameName(v.entries[i].Name, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// sameName compares names of ASCII letters without regard to case. Unicode has letters that fold to
+// ASCII ones, and no service reads them so.
+func sameName(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if a[i] != b[i] && (lower(a[i]) != lower(b[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}
+
+// once checks that every header and cookie that a rule reads has one value: services may read another
+// one of several.
+func once(headers, cookies *values, reads *rule.Reads) error {
+	for _, name := range reads.Headers {
+		if i := headers.find(name, 0); i >= 0 && headers.find(name, i+1) >= 0 {
+			return &Fault{"headers", "has " + quote(name) + " twice", "send one value, with the lines of the header separated by commas"}
+		}
+	}
+	for _, name := range reads.Cookies {
+		if i := cookies.find(name, 0); i >= 0 && cookies.find(name, i+1) >= 0 {
+			return &Fault{"cookies", "has " + quote(name) + " twice", "send one value"}
+		}
+	}
+	return nil
+}
