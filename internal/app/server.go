@@ -17,6 +17,8 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
+	"github.com/headgate/headgate/internal/front/decisions"
+	"github.com/headgate/headgate/internal/front/httpdecide"
 	"github.com/headgate/headgate/internal/front/rls"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/internal/rpc"
@@ -37,14 +39,16 @@ const (
 
 // decisionServer is the component that serves headgate server: a gRPC and an HTTP listener.
 type decisionServer struct {
-	instance *Instance
-	limits   *rls.Service
-	mapping  *statsd.Mapping
-	times    *statsd.Timer // of calls of limits
-	grpc     *rpc.Server
-	secured  *certs.Server    // The certificates of the gRPC listener; nil without TLS.
-	socket   *listen.Listener // The gRPC listener; nil when it is off or not open yet.
-	http     *side
+	instance  *Instance
+	limits    *rls.Service
+	decisions *decisions.Service
+	decide    *httpdecide.Service
+	mapping   *statsd.Mapping
+	times     *statsd.Timer // of calls of limits
+	grpc      *rpc.Server
+	secured   *certs.Server    // The certificates of the gRPC listener; nil without TLS.
+	socket    *listen.Listener // The gRPC listener; nil when it is off or not open yet.
+	http      *side
 
 	serves  atomic.Bool
 	reached atomic.Bool // The store was reached once.
@@ -70,6 +74,8 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 	}
 	if i.rules != nil {
 		d.limits = rls.New(i.rules.guard, d.rateLimitOptions(i.options.Config), c.RateLimitService.MaxMetricValues)
+		d.decisions = decisions.New(i.rules.guard, decisions.Options{Shared: i.rules.store.Shared(), MaxAge: c.GRPC.MaxConnectionAge})
+		d.decide = httpdecide.New(i.rules.guard, i.options.Log)
 	}
 	files, err := i.listenerCertificates(c.GRPC.TLS, "server.grpc.tls", partGRPCCerts)
 	httpFiles, fault := i.listenerCertificates(c.HTTP.TLS, "server.http.tls", partHTTPCerts)
@@ -233,6 +239,7 @@ func (d *decisionServer) Drain(ctx context.Context) error {
 		defer cancel()
 		d.http.close(ctx)
 	})
+	d.decisions.Drain()
 	err := d.grpc.Drain(ctx)
 	closing.Wait()
 	if d.socket != nil {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"google.golang.org/grpc"
+
+	"github.com/headgate/headgate/internal/front/httpdecide"
 )
 
 // makeComponents creates the list of components and reports all faults at once. Start and
@@ -67,7 +69,9 @@ func (i *Instance) makeServer() error {
 type grpcService func(grpc.ServiceRegistrar)
 
 // grpcServices lists the services of the gRPC listener, beside the health service.
-func (d *decisionServer) grpcServices() []grpcService { return []grpcService{d.limits.Register} }
+func (d *decisionServer) grpcServices() []grpcService {
+	return []grpcService{d.limits.Register, d.decisions.Register}
+}
 
 // httpService handles the requests of one pattern of http.ServeMux on the HTTP listener of
 // headgate server.
@@ -78,5 +82,5 @@ type httpService struct {
 
 // httpServices lists the services of the HTTP listener, beside /healthcheck.
 func (d *decisionServer) httpServices() []httpService {
-	return []httpService{{"/json", d.limits}}
+	return []httpService{{"/json", d.limits}, {httpdecide.Pattern, d.decide}}
 }

@@ -30,8 +30,18 @@ type Answer struct {
 	from *guard.Answer
 }
 
-// answerOf reads an answer of a guard. path is that of the request.
-func answerOf(a *guard.Answer, path string) Answer {
+// Undecided reports whether the store did not answer, and the fallback of a rule is error.
+func Undecided(a *guard.Answer) bool {
+	for i := range a.Results {
+		if r := &a.Results[i]; r.Enforced() && r.Fallback && r.Rule.Fallback == guard.FallbackError {
+			return true
+		}
+	}
+	return false
+}
+
+// Read reads an answer of a guard. path is that of the request. The result is valid as long as the answer.
+func Read(a *guard.Answer, path string) Answer {
 	out := Answer{Verdict: a.Verdict, from: a}
 	closest := a.Closest()
 	if closest == nil {
@@ -56,13 +66,6 @@ func answerOf(a *guard.Answer, path string) Answer {
 	}
 	return out
 }
-
-// Closest gives the result that decided, for fronts that write the fields of package fields; nil if no
-// rule matches.
-func (a *Answer) Closest() *guard.Result { return a.from.Closest() }
-
-// Guard gives the answer of the guard.
-func (a *Answer) Guard() *guard.Answer { return a.from }
 
 // Marks calls yield with each header for the service: of rules that degrade, and the warning of soft
 // limits.

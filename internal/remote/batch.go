@@ -88,12 +88,10 @@ func (b *Batch) Answer(i int) (Answer, error) {
 	if a.Error != nil {
 		return Answer{}, a.Error
 	}
-	for j := range a.Results {
-		if r := &a.Results[j]; r.Fallback && r.Rule.Fallback == guard.FallbackError {
-			return Answer{}, fmt.Errorf("%w: %w", ErrUnavailable, a.StoreError)
-		}
+	if Undecided(a) {
+		return Answer{}, fmt.Errorf("%w: %w", ErrUnavailable, a.StoreError)
 	}
-	return answerOf(a, b.requests[of.place].Path), nil
+	return Read(a, b.requests[of.place].Path), nil
 }
 
 // Taken gives what request i took. It is empty for a request without a decision.

@@ -69,6 +69,9 @@ func (x *Exchange) refuseConnect(w http.ResponseWriter, p *problem, location str
 
 // connects reports whether the request is a Connect call.
 func (x *Exchange) connects() bool {
+	if x.Plain {
+		return false
+	}
 	_, stream := x.connectStream()
 	return stream || x.connectUnary()
 }

@@ -40,6 +40,10 @@ type Exchange struct {
 	// http.Request's own methods. Services in other languages read the last value, or all
 	// of them. Reset keeps OneValue.
 	OneValue bool
+	// Plain makes Refuse, Reject and Fail answer in HTTP, also to a request with the headers of
+	// gRPC or Connect. A gateway that asks about a request of its client reads only the status.
+	// Reset keeps Plain.
+	Plain bool
 
 	ticket   *guard.Ticket
 	query    string
@@ -66,6 +70,23 @@ var ErrField = errors.New("httplimit: a header or cookie that a rule reads has m
 // ErrHost, ErrField or an error of guard.Admit; Fail answers it. After an Admit without
 // error the caller must call Detach or Done.
 func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
+	if err := x.Identify(g, r); err != nil {
+		return err
+	}
+	if x.ticket == nil {
+		x.ticket = new(guard.Ticket)
+	}
+	x.ticket.Answer = &x.Answer
+	if err := g.Admit(r.Context(), &x.Request, x.ticket); err != nil {
+		return err
+	}
+	x.decided = true
+	return nil
+}
+
+// Identify is the first part of Admit, for a front end that calls guard.Decide with Request and Answer
+// itself: it sets Request from r. The error is ErrPath, ErrHost or ErrField.
+func (x *Exchange) Identify(g *guard.Guard, r *http.Request) error {
 	if x.used {
 		x.Reset() // Values of another request must not remain.
 	}
@@ -77,14 +98,6 @@ func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
 	if x.OneValue && !unambiguous(r.Header, x.Answer.Reads()) {
 		return ErrField
 	}
-	if x.ticket == nil {
-		x.ticket = new(guard.Ticket)
-	}
-	x.ticket.Answer = &x.Answer
-	if err := g.Admit(r.Context(), &x.Request, x.ticket); err != nil {
-		return err
-	}
-	x.decided = true
 	return nil
 }
 

@@ -24,7 +24,7 @@ var grpcKindNames = [...]string{"application/grpc-web-text", "application/grpc-w
 // response. All gRPC calls are POST. For other methods a cache could store a refusal with
 // status 200 as the page.
 func (x *Exchange) grpcKind() (kind string, ok bool) {
-	if x.Request.Method != http.MethodPost {
+	if x.Plain || x.Request.Method != http.MethodPost {
 		return "", false
 	}
 	sent, _ := x.Request.Header.Lookup("Content-Type")

@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate/internal/remote"
 )
 
 // MaxMessage bounds a request in bytes, over gRPC and as JSON.
@@ -22,7 +24,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "send the request with POST", http.StatusMethodNotAllowed)
 		return
 	}
-	if ofWebPage(r.Header) {
+	if remote.OfWebPage(r.Header) {
 		http.Error(w, "web pages may not send requests here: send the request from a program, without Origin and Sec-Fetch-Site",
 			http.StatusForbidden)
 		return
@@ -49,11 +51,6 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = w.Write(answer) // The client has gone if this fails.
 }
-
-// ofWebPage reports whether a browser sent a request on behalf of a web page. The listener serves no
-// page. A page of the same origin therefore got there by DNS rebinding, which a comparison of Origin
-// and Host would let pass. Browsers send Origin with every POST, and Sec-Fetch-Site since 2023.
-func ofWebPage(h http.Header) bool { return len(h["Origin"]) > 0 || len(h["Sec-Fetch-Site"]) > 0 }
 
 // refuseBody answers a request whose body could not be read.
 func refuseBody(w http.ResponseWriter, err error) {

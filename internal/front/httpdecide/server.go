@@ -1,0 +1,153 @@
+package httpdecide
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/remote"
+)
+
+// Pattern is the pattern of http.ServeMux that the Service handles.
+const Pattern = "/v1/decide"
+
+// MaxBody bounds a message in JSON, in bytes.
+const MaxBody = 4 << 20
+
+// The memory of messages, in bytes. TestMemoryOfMessages measures it.
+const (
+	// bodyFactor is the memory of a body for each of its bytes, and requestBytes that of a request,
+	// its entries and its answer. The shortest request has shortest bytes.
+	bodyFactor, requestBytes, shortest = 3, 12 << 10, 3
+	// bodyMemory bounds the memory of all messages at one time. The longest message gets all of it.
+	bodyMemory = 64 << 20
+)
+
+// Service answers requests of HTTP clients. It is safe for concurrent use.
+type Service struct {
+	guard     *guard.Guard
+	log       *slog.Logger
+	bodies    *semaphore.Weighted
+	messages  sync.Pool // of *message
+	exchanges sync.Pool // of *exchange
+	stats     struct{ posts, gets, requests, faults, untrusted atomic.Uint64 }
+}
+
+// Stats are the counters of a Service.
+type Stats struct {
+	// Posts and Gets were answered, with so many Requests, of which Faults could not be decided.
+	Posts, Gets, Requests, Faults uint64
+	// Untrusted counts subrequests of peers outside trusted_proxies.
+	Untrusted uint64
+}
+
+// New makes a Service that decides by g. log gets faults of our own.
+func New(g *guard.Guard, log *slog.Logger) *Service {
+	return &Service{guard: g, log: log, bodies: semaphore.NewWeighted(bodyMemory)}
+}
+
+// Stats reads the counters.
+func (s *Service) Stats() Stats {
+	c := &s.stats
+	return Stats{
+		Posts: c.posts.Load(), Gets: c.gets.Load(), Requests: c.requests.Load(), Faults: c.faults.Load(), Untrusted: c.untrusted.Load(),
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodPost:
+		s.post(w, r)
+	case http.MethodGet, http.MethodHead: // Gateways may ask with the method of their client's request.
+		s.get(w, r)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		refuse(w, http.StatusMethodNotAllowed, "send requests to decide with POST, or a subrequest of a gateway with GET")
+	}
+}
+
+// post decides the requests of a message in JSON.
+func (s *Service) post(w http.ResponseWriter, r *http.Request) {
+	s.stats.posts.Add(1)
+	if remote.OfWebPage(r.Header) {
+		refuse(w, http.StatusForbidden, "web pages may not send requests here: send the request from a program, without Origin and Sec-Fetch-Site")
+		return
+	}
+	m, ok := s.messages.Get().(*message)
+	if !ok {
+		m = new(message)
+	}
+	if !s.read(w, r, m) {
+		return
+	}
+	memory := min(int64(len(m.body))*bodyFactor+min(int64(len(m.body))/shortest, remote.MaxRequests)*requestBytes, bodyMemory)
+	if s.bodies.Acquire(r.Context(), memory) != nil {
+		return // The client has gone.
+	}
+	defer s.bodies.Release(memory)
+	if fault := m.decode(s.guard); fault != nil {
+		s.stats.faults.Add(1)
+		refuse(w, http.StatusBadRequest, fault.Error())
+		return
+	}
+	m.batch.Decide(r.Context())
+	m.batch.RefuseWaits(r.Context())
+	status := m.encode(s)
+	h, values := w.Header(), [...]string{"application/json", "nosniff", "no-store"}
+	h["Content-Type"], h["X-Content-Type-Options"], h["Cache-Control"] = values[0:1:1], values[1:2:2], values[2:3:3]
+	w.WriteHeader(status)
+	_, _ = w.Write(m.encoded) // The client has gone if this fails.
+	if len(m.body) <= maxKeptBytes && cap(m.encoded) <= maxKeptBytes {
+		m.batch.Release()
+		s.messages.Put(m)
+	}
+}
+
+// maxKeptBytes bounds the bodies and answers whose memory is kept for others.
+const maxKeptBytes = 64 << 10
+
+// read reads the body of a request into m. If it cannot, it answers.
+func (s *Service) read(w http.ResponseWriter, r *http.Request, m *message) bool {
+	var err error
+	m.body, err = readAll(m.body[:0], http.MaxBytesReader(w, r.Body, MaxBody))
+	if err == nil {
+		return true
+	}
+	s.stats.faults.Add(1)
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		refuse(w, http.StatusRequestEntityTooLarge, "the message is too long: send fewer requests, or raise server.http.max_body, up to 4MiB")
+		return false
+	}
+	refuse(w, http.StatusBadRequest, "the message has ended too early")
+	return false
+}
+
+// readAll appends everything to b.
+func readAll(b []byte, from io.Reader) ([]byte, error) {
+	const least = 512
+	for {
+		if cap(b)-len(b) < least/2 {
+			grown := make([]byte, len(b), max(least, 2*cap(b)))
+			copy(grown, b)
+			b = grown
+		}
+		n, err := from.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+}
+
+// refuse answers with a status and a text.
+func refuse(w http.ResponseWriter, status int, text string) { http.Error(w, text, status) }

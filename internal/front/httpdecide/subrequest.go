@@ -1,0 +1,221 @@
+package httpdecide
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/remote"
+	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/middleware/httplimit"
+	"github.com/headgate/headgate/rule"
+)
+
+// family names the fields in which a gateway states the request of its client. Only the family of the
+// URL is read: the other one may come from the client.
+type family struct{ method, host, uri string }
+
+var families = map[string]family{
+	"original":  {"X-Original-Method", "X-Original-Host", "X-Original-Uri"},
+	"forwarded": {"X-Forwarded-Method", "X-Forwarded-Host", "X-Forwarded-Uri"},
+}
+
+// question is the query of a subrequest.
+type question struct {
+	family
+
+	refuse int // the status for every refusal; 0 for that of the rule
+}
+
+const howToAsk = "write /v1/decide?from=original for X-Original-Method, -Host and -URI, or ?from=forwarded for X-Forwarded-Method, " +
+	"-Host and -Uri; &refuse=403 answers every refusal with 403"
+
+// usual are the queries that gateways send, so that no map is made for them.
+var usual = map[string]question{
+	"from=original":             {families["original"], 0},
+	"from=forwarded":            {families["forwarded"], 0},
+	"from=original&refuse=403":  {families["original"], http.StatusForbidden},
+	"from=forwarded&refuse=403": {families["forwarded"], http.StatusForbidden},
+}
+
+// ask reads the query of a subrequest.
+func ask(raw string) (question, bool) {
+	if q, known := usual[raw]; known {
+		return q, true
+	}
+	values, err := url.ParseQuery(raw)
+	named, known := families[values.Get("from")]
+	if err != nil || !known || len(values["from"]) > 1 || len(values["refuse"]) > 1 {
+		return question{}, false
+	}
+	q := question{family: named}
+	if values.Has("refuse") {
+		if values.Get("refuse") != "403" {
+			return question{}, false
+		}
+		q.refuse = http.StatusForbidden
+	}
+	for name := range values {
+		if name != "from" && name != "refuse" {
+			return question{}, false
+		}
+	}
+	return q, true
+}
+
+// exchange is one subrequest, with memory that later ones use again.
+type exchange struct {
+	httplimit.Exchange
+
+	announcer fields.Announcer
+	request   http.Request
+	target    url.URL
+}
+
+// get decides the request that a subrequest describes.
+func (s *Service) get(w http.ResponseWriter, r *http.Request) {
+	s.stats.gets.Add(1)
+	q, known := ask(r.URL.RawQuery)
+	if !known {
+		refuse(w, http.StatusBadRequest, howToAsk)
+		return
+	}
+	peer := peerOf(r.RemoteAddr)
+	if !s.guard.Identity().Trusts(peer) {
+		s.stats.untrusted.Add(1)
+		refuse(w, http.StatusForbidden, "the peer is not trusted to describe requests: add its address to identity.trusted_proxies")
+		return
+	}
+	x, ok := s.exchanges.Get().(*exchange)
+	if !ok {
+		x = &exchange{Exchange: httplimit.Exchange{ResolvePath: true, OneValue: true, Plain: true}}
+	}
+	if err := x.describe(s.guard, r, q.family); err != nil {
+		s.stats.faults.Add(1)
+		refuse(w, http.StatusBadRequest, err.Error())
+	} else {
+		s.answer(w, r, x, q.refuse)
+	}
+	x.Reset()
+	x.request, x.target = http.Request{}, url.URL{}
+	s.exchanges.Put(x)
+}
+
+// answer decides the described request, and answers. refusal is the status for every refusal, or 0.
+func (s *Service) answer(w http.ResponseWriter, r *http.Request, x *exchange, refusal int) {
+	s.stats.requests.Add(1)
+	refused := w
+	if refusal != 0 {
+		refused = &restated{w, refusal}
+	}
+	err := x.Identify(s.guard, &x.request)
+	if err == nil {
+		x.findClient(s.guard, peerOf(r.RemoteAddr))
+		err = s.guard.Decide(r.Context(), &x.Request, &x.Answer)
+	}
+	if err != nil {
+		s.stats.faults.Add(1)
+		if x.Fail(refused, err) {
+			s.log.Error("could not decide a subrequest", "error", err)
+		}
+		return
+	}
+	s.guard.RefuseWait(r.Context(), &x.Answer)
+	if remote.Undecided(&x.Answer) {
+		s.stats.faults.Add(1)
+		refuse(w, http.StatusServiceUnavailable, remote.ErrUnavailable.Error())
+		return
+	}
+	a := remote.Read(&x.Answer, x.Request.Path)
+	x.announcer.Announce(fields.Draft, w.Header(), &x.Answer)
+	if a.Verdict == headgate.Deny {
+		x.Refuse(refused)
+		return
+	}
+	a.Marks(func(name, value string) {
+		if name != guard.FieldMark { // Announce has set it.
+			w.Header().Add(name, value)
+		}
+	})
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// describe makes the request of the gateway's client.
+func (x *exchange) describe(g *guard.Guard, r *http.Request, f family) error {
+	method, err := only(r.Header, f.method, true)
+	if err != nil {
+		return err
+	}
+	uri, err := only(r.Header, f.uri, true)
+	if err != nil {
+		return err
+	}
+	host, err := only(r.Header, f.host, false)
+	if err != nil {
+		return err
+	}
+	target, err := url.ParseRequestURI(uri)
+	if err != nil {
+		return errors.New(f.uri + " is not the target of a request: send it as the client did, like /search?q=a")
+	}
+	if g.Needs()&byAddress != 0 && len(r.Header["X-Forwarded-For"]) == 0 {
+		return errors.New("X-Forwarded-For is missing, and rules count by addresses: the gateway must set it")
+	}
+	x.target = *target
+	x.request = http.Request{Method: method, Host: host, URL: &x.target, Header: r.Header, Body: http.NoBody}
+	return nil
+}
+
+// byAddress are the needs of rules that count by addresses.
+const byAddress = rule.NeedIP | rule.NeedXFFIP | rule.NeedUserIP | rule.NeedRegion
+
+// findClient sets the address of the gateway's client, by the rules of identity. peer is the gateway.
+func (x *exchange) findClient(g *guard.Guard, peer netip.Addr) {
+	if needs := g.Needs() & byAddress; needs != 0 {
+		x.Request.IP = peer
+		g.Identity().Resolve(&x.Request, needs|rule.NeedXFFIP)
+		x.Request.IP = x.Request.XFFIP
+	}
+}
+
+// only gives the value of a field that may come only once.
+func only(h http.Header, name string, required bool) (string, error) {
+	switch values := h[name]; {
+	case len(values) == 1 && (values[0] != "" || !required):
+		return values[0], nil
+	case len(values) > 1:
+		return "", errors.New(name + " came twice: the gateway must overwrite it")
+	case required:
+		return "", errors.New(name + " is missing: the gateway must set it")
+	default:
+		return "", nil
+	}
+}
+
+// peerOf gives the address of the other end of a connection; the zero Addr for a unix socket.
+func peerOf(remote string) netip.Addr {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap().WithZone("")
+}
+
+// restated gives every refusal one status: some gateways take only 401 and 403 for one. A fault of our own
+// is no refusal.
+type restated struct {
+	http.ResponseWriter
+
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *restated) WriteHeader(status int) {
+	if status >= http.StatusMultipleChoices && status != http.StatusInternalServerError {
+		status = r.status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
