@@ -122,6 +122,10 @@ fmt: tool-golangci-lint ## format the Go files as .golangci.yml requires
 generate: ## update the generated files; commit them
 	go generate ./...
 
+.PHONY: proto
+proto: ## write the Go code of proto/ again; commit it. Needs protoc
+	scripts/generate-proto
+
 .PHONY: fuzz
 fuzz: ## run every Fuzz function for FUZZTIME (10s, or a number of inputs: 20000x)
 	@scripts/fuzz $(FUZZTIME)

@@ -65,7 +65,8 @@ func (s *section) store(c *Config) {
 	s.sharedFields(shared, second)
 	s.prefetchDefault()
 	oneOf(s, s.declare("fallback", field.Taken, "Answer of rules when the store fails; local counts in this instance's memory, "+
-		"against local_share of each limit; error tells the client of headgate server that nothing was decided, and is deny elsewhere."), &c.Fallback, choicesOf(guard.Fallbacks()))
+		"against local_share of each limit; error tells the client of headgate server that nothing was decided, and is deny "+
+		"elsewhere."), &c.Fallback, choicesOf(guard.Fallbacks()))
 	s.percent(s.declare("local_share", field.Taken, "This instance's part of each limit for fallback local, 1% to 100%."),
 		&c.LocalShare, 1, 100)
 	s.counting.localShare = c.LocalShare

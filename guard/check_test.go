@@ -21,7 +21,7 @@ func TestRulesThatCannotBeActedOn(t *testing.T) {
 		"0 limits":                func(r *guard.Rule) { r.Policies = nil },
 		"33 limits":               func(r *guard.Rule) { r.Policies = make([]headgate.Policy, 33) },
 		"mode 3":                  func(r *guard.Rule) { r.Mode = 3 },
-		"fallback 3":              func(r *guard.Rule) { r.Fallback = 3 },
+		"fallback 4":              func(r *guard.Rule) { r.Fallback = 4 },
 		"action 4":                func(r *guard.Rule) { r.Exceed.Action = 4 },
 		"101 percent":             func(r *guard.Rule) { r.Soft = 101 },
 		"status 42":               func(r *guard.Rule) { r.Exceed.Status = 42 }, // net/http panics.

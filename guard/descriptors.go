@@ -57,8 +57,10 @@ func (g *Guard) RefuseWait(ctx context.Context, a *Answer) {
 	}
 	a.Verdict = headgate.Deny
 	for i := range a.Results {
-		if d := &a.Results[i].Decision; d.Verdict == headgate.Wait {
+		r := &a.Results[i]
+		if d := &r.Decision; d.Verdict == headgate.Wait {
 			d.Verdict, d.Reason = headgate.Deny, headgate.OverLimit
+			d.Remaining = min(d.Limit, d.Remaining+max(r.cost, 0))
 		}
 	}
 }

@@ -26,8 +26,8 @@ type charge struct {
 	from, to int
 }
 
-// needsEnd gives the setting of a rule that needs the end of requests; "" for none.
-func (r *Rule) needsEnd() string {
+// NeedsEnd gives the setting of a rule that needs the end of requests; "" for none.
+func (r *Rule) NeedsEnd() string {
 	switch {
 	case r.InFlight > 0:
 		return "in_flight"

@@ -301,7 +301,7 @@ func (g *Guard) question(s *set, req *headgate.Request, a *Answer, ends bool) er
 		err = s.addRules(req, a)
 	}
 	if err == nil && a.ends != nil && !ends {
-		err = &EndError{a.ends.Name, a.ends.needsEnd()}
+		err = &EndError{a.ends.Name, a.ends.NeedsEnd()}
 	}
 	req.Path = sent // The service gets the path as it was sent.
 	if err != nil {

@@ -112,7 +112,7 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	if p.slots != nil {
 		a.addSlot(p, key, shared)
 	}
-	if a.ends == nil && p.needsEnd() != "" {
+	if a.ends == nil && p.NeedsEnd() != "" {
 		a.ends = p
 	}
 }

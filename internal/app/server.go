@@ -210,6 +210,9 @@ func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 	if next.Server == nil {
 		return Change{}, errors.New("app: the new configuration has no server: write server: {grpc: \"127.0.0.1:8081\"}")
 	}
+	if err := undecidable(next); err != nil {
+		return Change{}, err
+	}
 	return Change{Commit: func() {
 		d.limits.SetOptions(d.rateLimitOptions(next))
 		d.showHealth()
@@ -302,7 +305,7 @@ func (l loads) Counters(yield func(name string, value uint64)) {
 
 func (d *decisionServer) state() prom.Server {
 	calls := d.grpc.Stats()
-	s := prom.Server{CallMemory: calls.CallMemory, Evicted: calls.Evicted}
+	s := prom.Server{CallMemory: calls.CallMemory, Evicted: calls.Evicted, Decisions: d.asked()}
 	for _, l := range [...]struct {
 		name   string
 		socket *listen.Listener
@@ -313,6 +316,16 @@ func (d *decisionServer) state() prom.Server {
 		}
 	}
 	return s
+}
+
+// asked gives the counters of headgate.v1 and of HTTP.
+func (d *decisionServer) asked() prom.ServerDecisions {
+	g, h := d.decisions.Stats(), d.decide.Stats()
+	return prom.ServerDecisions{
+		Streams: g.Streams, Receipts: g.Receipts, GRPC: g.Messages, Posts: h.Posts, Gets: h.Gets,
+		GRPCRequests: g.Requests, HTTPRequests: h.Requests, GRPCFaults: g.Faults, HTTPFaults: h.Faults,
+		Returned: g.Returned, Unknown: g.Unknown, Dropped: g.Dropped, Untrusted: h.Untrusted,
+	}
 }
 
 func listenerState(name string, s listen.Stats, files *certs.Server) prom.Listener {

@@ -334,3 +334,34 @@ func TestHealthOfBothStores(t *testing.T) {
 		eventually(t, "the health again", func() bool { return serving(t, at.GRPC, "ratelimit") })
 	}
 }
+
+// TestServerRefusesWhatItCannotDecide: rules that need the end of requests are named at the start, in a reload
+// and by a check.
+func TestServerRefusesWhatItCannotDecide(t *testing.T) {
+	const good = "rules: [{name: a, key: [all], limits: [5/s]}]"
+	for settings, want := range map[string]string{
+		"rules: [{name: slow, key: [all], in_flight: 3}]":                           `rule "slow" has in_flight`,
+		"rules: [{name: late, key: [all], limits: [5/s], count: {status: [404]}}]":  `rule "late" has count`,
+		"rules: [{name: big, key: [all], limits: [5/s], settle: 'header:X-Units'}]": `rule "big" has settle`,
+		good + "\nthrottle: {concurrency: 5}":                                       "throttle needs the end of requests",
+	} {
+		bad := serverConfig(t, settings)
+		if err := Probe(bad); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: a check says %v", settings, err)
+		}
+		o := serverOptions(t, settings)
+		if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the start says %v", settings, err)
+		}
+		o = serverOptions(t, good)
+		o.Load = func() (*config.Config, error) { return bad, nil }
+		i := startServer(t, o)
+		if err := i.Reload(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: a reload says %v", settings, err)
+		}
+	}
+	off := serverConfig(t, "rules: [{name: slow, key: [all], in_flight: 3, mode: off}]")
+	if err := Probe(off); err != nil {
+		t.Errorf("a rule that is off: %v", err)
+	}
+}

@@ -53,6 +53,7 @@ func (i *Instance) makeServer() error {
 		return nil
 	}
 	front, err := newDecisionServer(i)
+	err = errors.Join(err, undecidable(i.options.Config))
 	if err == nil && i.rules != nil {
 		i.components = append(i.components, front)
 		if i.options.Outlets != nil {

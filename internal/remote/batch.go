@@ -43,7 +43,7 @@ func (b *Batch) Add(r *Request) {
 	var one headgate.Request
 	err := r.fill(&one, b.needs)
 	if err == nil && r.Domain != "" && b.guard.HasDomain(r.Domain) {
-		err = &Fault{"domain", quote(r.Domain) + " is decided by its tree", "ask the rate limit service of Envoy, or POST /json"}
+		err = &FaultError{"domain", quote(r.Domain) + " is decided by its tree", "ask the rate limit service of Envoy, or POST /json"}
 	}
 	if err == nil && len(r.Headers)+len(r.Cookies) > 0 {
 		b.headers, b.cookies = append(b.headers, values{entries: r.Headers}), append(b.cookies, values{entries: r.Cookies})
@@ -77,7 +77,7 @@ func (b *Batch) RefuseWaits(ctx context.Context) {
 	}
 }
 
-// Answer gives the decision on request i, or why there is none: a *Fault, an error of guard.Decide, or
+// Answer gives the decision on request i, or why there is none: a *FaultError, an error of guard.Decide, or
 // one that wraps ErrUnavailable. It is valid until the next Begin.
 func (b *Batch) Answer(i int) (Answer, error) {
 	of := &b.stated[i]

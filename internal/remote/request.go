@@ -2,6 +2,7 @@ package remote
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 
@@ -32,25 +33,27 @@ type Request struct {
 	Cost int64
 }
 
-// A Fault says which part of a request is wrong, and what to send.
-type Fault struct{ Part, Problem, Fix string }
+// FaultError says which part of a request is wrong, and what to send.
+type FaultError struct{ Part, Problem, Fix string }
 
 // Error gives all of it in one line.
-func (f *Fault) Error() string { return f.Part + " " + f.Problem + ": " + f.Fix }
+func (f *FaultError) Error() string { return f.Part + " " + f.Problem + ": " + f.Fix }
 
-// fill checks r and fills a zero Request of the guard. needs are those of the rules. The error is a *Fault.
+// fill checks r and fills a zero Request of the guard. needs are those of the rules. The error is a *FaultError.
 func (r *Request) fill(into *headgate.Request, needs rule.Needs) error {
 	if err := r.checkLengths(); err != nil {
 		return err
 	}
 	into.Method, into.Subject, into.Domain, into.Cost, into.Descriptors = r.Method, r.Subject, r.Domain, r.Cost, r.Descriptors
 	if r.Cost < 0 || r.Cost > headgate.MaxUnits {
-		return &Fault{"cost", fmt.Sprintf("is %d", r.Cost), fmt.Sprintf("send 0 to %d, or leave it out", int64(headgate.MaxUnits))}
+		return &FaultError{"cost", fmt.Sprintf("is %d", r.Cost), fmt.Sprintf("send 0 to %d, or leave it out", int64(headgate.MaxUnits))}
 	}
 	if needs&rule.NeedHost != 0 {
 		var ok bool
 		if into.Host, _, ok = rule.ParseHost(strings.Trim(r.Host, " \t")); !ok {
-			return &Fault{"host", quote(r.Host) + " is not a valid host name", "send it as the client did, with an international name as xn--..."}
+			return &FaultError{
+				"host", quote(r.Host) + " is not a valid host name", "send it as the client did, with an international name as xn--...",
+			}
 		}
 	}
 	if err := r.fillPath(into); err != nil {
@@ -59,7 +62,7 @@ func (r *Request) fill(into *headgate.Request, needs rule.Needs) error {
 	if r.IP != "" {
 		at, err := netip.ParseAddr(r.IP)
 		if err != nil {
-			return &Fault{"ip", quote(r.IP) + " is not an address", "send the client's address without a port, like 192.0.2.7"}
+			return &FaultError{"ip", quote(r.IP) + " is not an address", "send the client's address without a port, like 192.0.2.7"}
 		}
 		into.IP = at.Unmap().WithZone("")
 	}
@@ -68,13 +71,15 @@ func (r *Request) fill(into *headgate.Request, needs rule.Needs) error {
 
 // fillPath sets the path. Without a path, only rules that name none match.
 func (r *Request) fillPath(into *headgate.Request) error {
-	if r.Path == "" || r.Path == "*" && r.Method == "OPTIONS" {
+	if r.Path == "" || r.Path == "*" && r.Method == http.MethodOptions {
 		into.Path = r.Path
 		return nil
 	}
 	clean, err := rule.CleanPath(r.Path, "", true)
 	if err != nil {
-		return &Fault{"path", quote(r.Path) + " is ambiguous", "send a decoded path that begins with / and has no backslash or control character"}
+		return &FaultError{
+			"path", quote(r.Path) + " is ambiguous", "send a decoded path that begins with / and has no backslash or control character",
+		}
 	}
 	into.Path = clean
 	return nil
@@ -86,8 +91,12 @@ func (r *Request) checkLengths() error {
 		name, text string
 		most       int
 	}{
-		{"method", r.Method, maxMethod}, {"host", r.Host, maxHost}, {"path", r.Path, maxPath}, {"ip", r.IP, maxText},
-		{"subject", r.Subject, maxText}, {"domain", r.Domain, maxText},
+		{"method", r.Method, maxMethod},
+		{"host", r.Host, maxHost},
+		{"path", r.Path, maxPath},
+		{"ip", r.IP, maxText},
+		{"subject", r.Subject, maxText},
+		{"domain", r.Domain, maxText},
 	} {
 		if len(part.text) > part.most {
 			return tooLong(part.name, len(part.text), part.most)
@@ -98,15 +107,19 @@ func (r *Request) checkLengths() error {
 		entries []headgate.DescriptorEntry
 		most    int
 		value   int
-	}{{"headers", r.Headers, MaxHeaders, maxValue}, {"cookies", r.Cookies, MaxCookies, maxValue}, {"descriptors", r.Descriptors, MaxDescriptors, maxText}} {
+	}{
+		{"headers", r.Headers, MaxHeaders, maxValue},
+		{"cookies", r.Cookies, MaxCookies, maxValue},
+		{"descriptors", r.Descriptors, MaxDescriptors, maxText},
+	} {
 		if len(list.entries) > list.most {
-			return &Fault{list.name, fmt.Sprintf("has %d entries", len(list.entries)), fmt.Sprintf("send at most %d", list.most)}
+			return &FaultError{list.name, fmt.Sprintf("has %d entries", len(list.entries)), fmt.Sprintf("send at most %d", list.most)}
 		}
 		for i := range list.entries {
 			e := &list.entries[i]
 			switch {
 			case e.Name == "":
-				return &Fault{fmt.Sprintf("%s[%d]", list.name, i), "has no name", "send one"}
+				return &FaultError{fmt.Sprintf("%s[%d]", list.name, i), "has no name", "send one"}
 			case len(e.Name) > maxText:
 				return tooLong(fmt.Sprintf("%s[%d]", list.name, i), len(e.Name), maxText)
 			case len(e.Value) > list.value:
@@ -118,7 +131,7 @@ func (r *Request) checkLengths() error {
 }
 
 func tooLong(part string, length, most int) error {
-	return &Fault{part, fmt.Sprintf("has %d bytes", length), fmt.Sprintf("send at most %d", most)}
+	return &FaultError{part, fmt.Sprintf("has %d bytes", length), fmt.Sprintf("send at most %d", most)}
 }
 
 // maxShown is the part of a text that a fault repeats, in bytes.

@@ -67,12 +67,14 @@ func lower(c byte) byte {
 func once(headers, cookies *values, reads *rule.Reads) error {
 	for _, name := range reads.Headers {
 		if i := headers.find(name, 0); i >= 0 && headers.find(name, i+1) >= 0 {
-			return &Fault{"headers", "has " + quote(name) + " twice", "send one value, with the lines of the header separated by commas"}
+			return &FaultError{
+				"headers", "has " + quote(name) + " twice", "send one value, with the lines of the header separated by commas",
+			}
 		}
 	}
 	for _, name := range reads.Cookies {
 		if i := cookies.find(name, 0); i >= 0 && cookies.find(name, i+1) >= 0 {
-			return &Fault{"cookies", "has " + quote(name) + " twice", "send one value"}
+			return &FaultError{"cookies", "has " + quote(name) + " twice", "send one value"}
 		}
 	}
 	return nil

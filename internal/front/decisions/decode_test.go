@@ -1,7 +1,6 @@
 package decisions
 
 import (
-	"context"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -66,15 +65,15 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(encoded)
 	}
-	f.Add([]byte{0x12, 0x04, 0x10, 0x01, 0x10, 0x02}) // returns that are not packed
-	f.Add([]byte{0x0a, 0x03, 0x0a, 0x01, 0xff})       // invalid UTF-8
+	f.Add([]byte{0x12, 0x04, 0x10, 0x01, 0x10, 0x02})                              // returns that are not packed
+	f.Add([]byte{0x0a, 0x03, 0x0a, 0x01, 0xff})                                    // invalid UTF-8
+	ours, theirs := New(guardOf(f, everyField), Options{}), guardOf(f, everyField) // Both count the same.
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m := new(headgatev1.DecideRequest)
 		want := proto.Unmarshal(b, m)
 		if len(m.GetRequests()) > maxRequests || want == nil && repeats(b, m) {
 			return
 		}
-		ours, theirs := New(guardOf(t, everyField), Options{}), guardOf(t, everyField)
 		c := ours.call(t.Context(), nil)
 		if err := c.Decode(b); err != nil || (c.fault != nil) != (want != nil) && len(c.returns) < maxStreamReceipts {
 			t.Fatalf("%x: got %v, %v, generated types %v", b, err, c.fault, want)
@@ -126,7 +125,7 @@ func TestAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := testing.AllocsPerRun(100, func() {
-		c := s.call(context.Background(), nil)
+		c := s.call(t.Context(), nil)
 		if err := c.Decode(encoded); err != nil || c.fault != nil {
 			t.Fatal(err, c.fault)
 		}
@@ -153,7 +152,7 @@ func BenchmarkMessage(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				c := s.call(context.Background(), nil)
+				c := s.call(b.Context(), nil)
 				_ = c.Decode(encoded)
 				c.batch.Decide(c.ctx)
 				c.encode()

@@ -74,7 +74,7 @@ func serve(tb testing.TB, g *guard.Guard, o Options) *running {
 	}
 	tb.Cleanup(func() {
 		_ = client.Close()
-		at, cancel := context.WithCancel(context.Background())
+		at, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 		cancel()
 		_ = server.Drain(at)
 		if err := <-ended; err != nil {

@@ -79,7 +79,7 @@ func (r *receipts) drop() (dropped int) {
 	return dropped
 }
 
-// trim drops the oldest segments until at most most receipts, and as many segments, are left.
+// trim drops the oldest segments until a number of receipts, and as many segments, are left.
 func (r *receipts) trim(most int) (dropped int) {
 	for r.count > most || r.next-r.first > uint64(most) {
 		dropped += r.drop()

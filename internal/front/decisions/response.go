@@ -13,7 +13,7 @@ import (
 )
 
 // draining is a DecideResponse that asks the client to end the stream.
-var draining = wire.AppendNumber(nil, 2, 1)
+func draining() []byte { return wire.AppendNumber(nil, 2, 1) }
 
 // encode encodes the answers of a decided message, and counts them. The bytes are valid until the call
 // is released.

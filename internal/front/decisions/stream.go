@@ -227,7 +227,7 @@ func (x *stream) tell() error {
 		return nil
 	}
 	x.told = true
-	return x.of.SendMsg(rpc.NewResponse(x.account, draining))
+	return x.of.SendMsg(rpc.NewResponse(x.account, draining()))
 }
 
 // askToEnd asks the client to end the stream. It does not wait for a client that does not read.

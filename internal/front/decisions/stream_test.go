@@ -20,6 +20,7 @@ const fivePerDay = "rules: [{name: five, match: {path: /five}, key: [all], limit
 
 // onStores runs a test with a store in memory, and with Redis, where messages are decided together.
 func onStores(t *testing.T, rules string, test func(*testing.T, *running)) {
+	t.Helper()
 	t.Run("memory", func(t *testing.T) { test(t, serve(t, guardOf(t, rules), Options{})) })
 	t.Run("Redis", func(t *testing.T) {
 		server := redis.Start(t)
@@ -39,6 +40,7 @@ func verdicts(m *headgatev1.DecideResponse) string {
 // TestStream: messages are answered in order, and what they took can be given back, once.
 func TestStream(t *testing.T) {
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
+		t.Helper()
 		c := r.open(t)
 		ask := func(returns []*headgatev1.Return, paths ...string) string {
 			c.send(&headgatev1.DecideRequest{Requests: of(paths...), Returns: returns})
@@ -93,6 +95,7 @@ func TestStream(t *testing.T) {
 // TestForeignReturns: another stream cannot give back what the requests of this one took.
 func TestForeignReturns(t *testing.T) {
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
+		t.Helper()
 		one, other := r.open(t), r.open(t)
 		one.send(&headgatev1.DecideRequest{Requests: of("/five", "/five", "/five", "/five", "/five")})
 		one.receive()
@@ -143,6 +146,7 @@ func TestManyReceipts(t *testing.T) {
 // TestStreamFaults: an invalid message ends its stream, and says why.
 func TestStreamFaults(t *testing.T) {
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
+		t.Helper()
 		for want, message := range map[string]*headgatev1.DecideRequest{
 			"no request and gives nothing back": {},
 			"1001 requests: send at most 1000":  {Requests: make([]*headgatev1.Request, 1001)},
@@ -161,6 +165,7 @@ func TestStreamFaults(t *testing.T) {
 func TestPipeline(t *testing.T) {
 	onStores(t, "rules: [{name: a, match: {path: /a}, key: [all], limits: [1500/1d]}, {name: b, match: {path: /b/*}, key: [path], limits: [1/1d]}]",
 		func(t *testing.T, r *running) {
+			t.Helper()
 			c, allowed := r.open(t), 0
 			var reading sync.WaitGroup
 			reading.Go(func() {
@@ -190,6 +195,7 @@ func TestPipeline(t *testing.T) {
 // TestDrain: a drain asks the client to end the stream, and answers messages that are on their way.
 func TestDrain(t *testing.T) {
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
+		t.Helper()
 		idle, busy := r.open(t), r.open(t)
 		for _, c := range []*client{idle, busy} {
 			c.send(&headgatev1.DecideRequest{Requests: of("/many")})
@@ -229,6 +235,7 @@ func TestMaxAge(t *testing.T) {
 // TestClientThatDoesNotRead: the server stops to read, and holds little. Other streams are served.
 func TestClientThatDoesNotRead(t *testing.T) {
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
+		t.Helper()
 		deaf := r.open(t)
 		full := &headgatev1.DecideRequest{Requests: of(make([]string, 1000)...)}
 		sent := make(chan int, 1)

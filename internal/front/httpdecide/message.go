@@ -98,7 +98,7 @@ func (m *message) add(r *request) {
 func (m *message) faultOf(err error) error {
 	var offset int64
 	var pointer jsontext.Pointer
-	cause := err
+	var cause error
 	if syntactic, found := errors.AsType[*jsontext.SyntacticError](err); found {
 		offset, pointer, cause = syntactic.ByteOffset, syntactic.JSONPointer, syntactic.Err
 	} else if semantic, found := errors.AsType[*json.SemanticError](err); found {

@@ -36,7 +36,8 @@ func (m *message) encode(s *Service) (status int) {
 	if !m.alone {
 		b = append(b, ']')
 	}
-	m.encoded = append(b, '\n')
+	b = append(b, '\n')
+	m.encoded = b
 	s.stats.requests.Add(uint64(n))
 	s.stats.faults.Add(uint64(faults))
 	switch {

@@ -77,7 +77,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Service) post(w http.ResponseWriter, r *http.Request) {
 	s.stats.posts.Add(1)
 	if remote.OfWebPage(r.Header) {
-		refuse(w, http.StatusForbidden, "web pages may not send requests here: send the request from a program, without Origin and Sec-Fetch-Site")
+		refuse(w, http.StatusForbidden, "web pages may not send requests here: send the request from a program, without Origin and "+
+			"Sec-Fetch-Site")
 		return
 	}
 	m, ok := s.messages.Get().(*message)
@@ -122,7 +123,8 @@ func (s *Service) read(w http.ResponseWriter, r *http.Request, m *message) bool 
 	}
 	s.stats.faults.Add(1)
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
-		refuse(w, http.StatusRequestEntityTooLarge, "the message is too long: send fewer requests, or raise server.http.max_body, up to 4MiB")
+		refuse(w, http.StatusRequestEntityTooLarge,
+			"the message is too long: send fewer requests, or raise server.http.max_body, up to 4MiB")
 		return false
 	}
 	refuse(w, http.StatusBadRequest, "the message has ended too early")

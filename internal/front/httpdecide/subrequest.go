@@ -18,9 +18,10 @@ import (
 // URL is read: the other one may come from the client.
 type family struct{ method, host, uri string }
 
-var families = map[string]family{
-	"original":  {"X-Original-Method", "X-Original-Host", "X-Original-Uri"},
-	"forwarded": {"X-Forwarded-Method", "X-Forwarded-Host", "X-Forwarded-Uri"},
+func original() family { return family{"X-Original-Method", "X-Original-Host", "X-Original-Uri"} }
+
+func forwarded() family {
+	return family{"X-Forwarded-Method", "X-Forwarded-Host", "X-Forwarded-Uri"}
 }
 
 // question is the query of a subrequest.
@@ -33,35 +34,31 @@ type question struct {
 const howToAsk = "write /v1/decide?from=original for X-Original-Method, -Host and -URI, or ?from=forwarded for X-Forwarded-Method, " +
 	"-Host and -Uri; &refuse=403 answers every refusal with 403"
 
-// usual are the queries that gateways send, so that no map is made for them.
-var usual = map[string]question{
-	"from=original":             {families["original"], 0},
-	"from=forwarded":            {families["forwarded"], 0},
-	"from=original&refuse=403":  {families["original"], http.StatusForbidden},
-	"from=forwarded&refuse=403": {families["forwarded"], http.StatusForbidden},
-}
-
-// ask reads the query of a subrequest.
+// ask reads the query of a subrequest. The usual ones make no map.
 func ask(raw string) (question, bool) {
-	if q, known := usual[raw]; known {
-		return q, true
+	switch raw {
+	case "from=original":
+		return question{original(), 0}, true
+	case "from=forwarded":
+		return question{forwarded(), 0}, true
+	case "from=original&refuse=403":
+		return question{original(), http.StatusForbidden}, true
+	case "from=forwarded&refuse=403":
+		return question{forwarded(), http.StatusForbidden}, true
 	}
 	values, err := url.ParseQuery(raw)
-	named, known := families[values.Get("from")]
-	if err != nil || !known || len(values["from"]) > 1 || len(values["refuse"]) > 1 {
+	if err != nil || len(values["from"]) != 1 || len(values["refuse"]) > 1 || len(values) > 1+len(values["refuse"]) {
 		return question{}, false
 	}
-	q := question{family: named}
-	if values.Has("refuse") {
-		if values.Get("refuse") != "403" {
-			return question{}, false
-		}
-		q.refuse = http.StatusForbidden
+	q := question{family: original()}
+	if from := values.Get("from"); from == "forwarded" {
+		q.family = forwarded()
+	} else if from != "original" {
+		return question{}, false
 	}
-	for name := range values {
-		if name != "from" && name != "refuse" {
-			return question{}, false
-		}
+	if values.Has("refuse") {
+		q.refuse = http.StatusForbidden
+		return q, values.Get("refuse") == "403"
 	}
 	return q, true
 }

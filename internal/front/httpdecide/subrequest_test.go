@@ -1,0 +1,175 @@
+package httpdecide
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const subrequestRules = `
+identity: {trusted_proxies: [10.0.0.0/8], user_ip_headers: [X-Real-Ip]}
+rules:
+- {name: path, match: {path: /a/*}, key: [path, ip], limits: [1/365d]}
+- {name: host, match: {hosts: [api.example.com]}, key: [method], limits: [1/365d]}
+- {name: header, match: {path: /header}, key: ["header:X-Client-Id"], limits: [1/365d]}
+- {name: cookie, match: {path: /cookie}, key: ["cookie:id"], limits: [1/365d]}
+- {name: user, match: {path: /user}, key: [user_ip], limits: [1/365d]}
+- {name: moved, match: {path: /moved}, key: [all], limits: [1/365d], on_exceed: {action: redirect, location: "https://b.example/x"}}
+- {name: less, match: {path: /less}, key: [all], limits: [1/365d], on_exceed: {action: degrade, header: X-Degraded, value: "1"}}
+- {name: late, match: {path: /late}, key: [all], algorithm: leaky_bucket, limits: [1/1h], burst: 5}
+- {name: post, match: {methods: [POST], path: /post}, key: [all], limits: [1/365d]}
+`
+
+// described gives the fields of a gateway for a request, with the names of a family.
+func described(family, method, uri string, more ...string) []string {
+	return append([]string{"X-" + family + "-Method: " + method, "X-" + family + "-Uri: " + uri, "X-Forwarded-For: 192.0.2.1"}, more...)
+}
+
+// TestSubrequests: the fields of the family decide what a request counts under.
+func TestSubrequests(t *testing.T) {
+	s := serviceOf(t, subrequestRules)
+	for i, row := range []struct {
+		query  string
+		fields []string
+		status int
+	}{
+		{"from=original", described("Original", "GET", "/a/b?q=1"), 204},
+		{"from=original", described("Original", "GET", "/a/b"), 429},
+		{"from=forwarded", described("Forwarded", "GET", "//x/../a/./%62"), 429},
+		{"from=forwarded&refuse=403", described("Forwarded", "GET", "/a/b"), 403},
+		{"refuse=403&from=forwarded", described("Forwarded", "GET", "/a/b"), 403},
+		{"from=original", described("Original", "GET", "/a/c"), 204},
+		// The other family is the client's.
+		{"from=original", described("Original", "GET", "/a/c", "X-Forwarded-Uri: /a/new", "X-Forwarded-Method: PUT", "X-Forwarded-Host: b"), 429},
+		{"from=forwarded", described("Forwarded", "GET", "/a/c", "X-Original-Uri: /a/new", "X-Original-Method: PUT"), 429},
+		// The last address that is no trusted proxy is the client's.
+		{"from=original", []string{"X-Original-Method: GET", "X-Original-Uri: /a/c", "X-Forwarded-For: 203.0.113.9, 192.0.2.1, 10.9.9.9"}, 429},
+		{"from=original", []string{"X-Original-Method: GET", "X-Original-Uri: /a/c", "X-Forwarded-For: 203.0.113.9"}, 204},
+		{"from=original", described("Original", "GET", "/", "X-Original-Host: API.example.com.:443"), 204},
+		{"from=original", described("Original", "GET", "/?x", "X-Original-Host: api.example.com"), 429},
+		{"from=original", described("Original", "GET", "http://other.example/a/c", "X-Original-Host: b"), 429}, // An absolute target.
+		{"from=original", described("Original", "GET", "/header", "X-Client-Id: a"), 204},
+		{"from=original", described("Original", "GET", "/header", "X-Client-Id: a"), 429},
+		{"from=original", described("Original", "GET", "/header", "X-Client-Id: a", "X-Client-Id: b"), 400},
+		{"from=original&refuse=403", described("Original", "GET", "/header", "X-Client-Id: a", "X-Client-Id: b"), 403},
+		{"from=original", described("Original", "GET", "/cookie", "Cookie: id=a"), 204},
+		{"from=original", described("Original", "GET", "/cookie", "Cookie: b=c; id=a"), 429},
+		{"from=original", described("Original", "GET", "/user", "X-Real-Ip: 198.51.100.1"), 204},
+		{"from=original", described("Original", "GET", "/user", "X-Real-Ip: 198.51.100.1"), 429},
+		{"from=original", described("Original", "GET", "/moved"), 204},
+		{"from=original", described("Original", "GET", "/moved"), 302},
+		{"from=original", described("Original", "GET", "/late"), 204},
+		{"from=original", described("Original", "GET", "/late"), 429},
+		{"from=original", described("Original", "GET", "/late"), 429},
+		// No call of gRPC gets the status 200, and a gateway the body with the refusal.
+		{"from=original", described("Original", "POST", "/post", "Content-Type: application/grpc"), 204},
+		{"from=original", described("Original", "POST", "/post", "Content-Type: application/grpc"), 429},
+		{"from=original", described("Original", "POST", "/post", "Connect-Protocol-Version: 1", "Content-Type: application/json"), 429},
+		{"from=original", described("Original", "GET", "/a%5cb"), 400},
+		{"from=original&refuse=403", described("Original", "GET", "/a%5cb"), 403},
+		{"from=original", described("Original", "GET", "a/b"), 400},
+		{"from=original", described("Original", "GET", ""), 400},
+		{"from=original", described("Original", "", "/a"), 400},
+		{"from=original", described("Original", "GET", "/a", "X-Original-Method: PUT"), 400},
+		{"from=original", described("Original", "GET", "/a", "X-Original-Uri: /b"), 400},
+		{"from=original", described("Original", "GET", "/", "X-Original-Host: a", "X-Original-Host: b"), 400},
+		{"from=original", described("Forwarded", "GET", "/a"), 400},
+		{"from=original", []string{"X-Original-Method: GET", "X-Original-Uri: /a"}, 400}, // No address.
+		{"", described("Original", "GET", "/a"), 400},
+		{"from=both", described("Original", "GET", "/a"), 400},
+		{"from=original&from=forwarded", described("Original", "GET", "/a"), 400},
+		{"from=original&refuse=404", described("Original", "GET", "/a"), 400},
+		{"from=original&limit=5", described("Original", "GET", "/a"), 400},
+		{"from=original&refuse=403&refuse=403", described("Original", "GET", "/a"), 400},
+	} {
+		if w := s.subrequest(t, row.query, row.fields...); w.Code != row.status {
+			t.Errorf("row %d, %s, %v: got %d %s, want %d", i, row.query, row.fields, w.Code, w.Body, row.status)
+		}
+	}
+}
+
+// TestSubrequestAnswers: answers have the rate limit fields, the time to wait and the marks.
+func TestSubrequestAnswers(t *testing.T) {
+	s := serviceOf(t, subrequestRules)
+	w := s.subrequest(t, "from=original", described("Original", "GET", "/a/b")...)
+	if got := w.Header().Get("Ratelimit-Policy"); got != `"path";q=1;w=31536000` || w.Header().Get("Ratelimit") == "" || w.Body.Len() > 0 {
+		t.Errorf("allowed: %v", w.Header())
+	}
+	w = s.subrequest(t, "from=original&refuse=403", described("Original", "GET", "/a/b")...)
+	if w.Header().Get("Retry-After") == "" || w.Header().Get("Ratelimit") == "" || !strings.Contains(w.Body.String(), "quota-exceeded") {
+		t.Errorf("refused: %v %s", w.Header(), w.Body)
+	}
+	s.subrequest(t, "from=original", described("Original", "GET", "/less")...)
+	if w = s.subrequest(t, "from=original", described("Original", "GET", "/less")...); w.Code != 204 || w.Header().Get("X-Degraded") != "1" {
+		t.Errorf("degraded: %d %v", w.Code, w.Header())
+	}
+	s.subrequest(t, "from=original", described("Original", "GET", "/moved")...)
+	if w = s.subrequest(t, "from=original", described("Original", "GET", "/moved")...); w.Header().Get("Location") != "https://b.example/x" {
+		t.Errorf("redirected: %v", w.Header())
+	}
+}
+
+// TestUntrustedPeer: only trusted peers may describe requests.
+func TestUntrustedPeer(t *testing.T) {
+	s := serviceOf(t, subrequestRules)
+	for _, peer := range []string{"192.0.2.1:5", "[2001:db8::1]:5", "@", ""} {
+		w := s.subrequestOf(t, peer, "from=original", described("Original", "GET", "/a/b")...)
+		if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "identity.trusted_proxies") {
+			t.Errorf("%q: got %d %s", peer, w.Code, w.Body)
+		}
+	}
+	if got := s.Stats(); got.Untrusted != 4 || got.Requests != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestSubrequestUndecided: 503 with the fallback error, whatever refuse says; the other fallbacks decide.
+func TestSubrequestUndecided(t *testing.T) {
+	s := serviceOf(t, "store: redis://127.0.0.1:1\nstore_timeout: 1ms\nidentity: {trusted_proxies: [10.0.0.0/8]}\nrules:\n"+
+		"- {name: e, match: {path: /error}, key: [all], limits: [1/1d], fallback: error}\n"+
+		"- {name: d, match: {path: /deny}, key: [all], limits: [1/1d], fallback: deny}\n"+
+		"- {name: a, match: {path: /allow}, key: [all], limits: [1/1d], fallback: allow}\n"+
+		"- {name: s, match: {path: /shadow}, key: [all], limits: [1/1d], fallback: error, mode: shadow}\n")
+	for uri, want := range map[string][2]int{"/error": {503, 503}, "/deny": {503, 403}, "/allow": {204, 204}, "/shadow": {204, 204}} {
+		plain := s.subrequest(t, "from=original", described("Original", "GET", uri)...).Code
+		restated := s.subrequest(t, "from=original&refuse=403", described("Original", "GET", uri)...).Code
+		if plain != want[0] || restated != want[1] {
+			t.Errorf("%s: got %d, and %d with refuse=403, want %v", uri, plain, restated, want)
+		}
+	}
+}
+
+// FuzzSubrequest: no field harms the service, and only a decision has the status 204.
+func FuzzSubrequest(f *testing.F) {
+	f.Add("GET", "/a/b?c", "host", "192.0.2.1", "a=b")
+	f.Add("OPTIONS", "*", "", "", "")
+	f.Add("G T", "/%2e%2e/", "[::1", "1,2,,", "\x00")
+	s := serviceOf(f, subrequestRules)
+	f.Fuzz(func(t *testing.T, method, uri, host, addresses, cookie string) {
+		fields := http.Header{
+			"X-Original-Method": {method}, "X-Original-Uri": {uri}, "X-Original-Host": {host}, "X-Forwarded-For": {addresses}, "Cookie": {cookie},
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, Pattern+"?from=original", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header, r.RemoteAddr = fields, "10.0.0.1:5"
+		w := &recorder{header: http.Header{}}
+		s.ServeHTTP(w, r)
+		switch w.status {
+		case 204, 302, 400, 429:
+		default:
+			t.Errorf("%v: got %d", fields, w.status)
+		}
+	})
+}
+
+// recorder keeps the status of an answer.
+type recorder struct {
+	header http.Header
+	status int
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) Write(b []byte) (int, error) { return len(b), nil }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
