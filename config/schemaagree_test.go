@@ -363,7 +363,7 @@ func TestBoundsOfTheSchema(t *testing.T) {
 		"rules[].sub_windows":           `default:4 maximum:256 minimum:1 type:integer`,
 		"rules[].burst":                 fmt.Sprintf(`maximum:%d minimum:1 type:integer`, int64(headgate.MaxUnits)),
 		"rules[].mode":                  `default:enforce enum:[enforce shadow off]`,
-		"rules[].fallback":              `enum:[deny allow local]`,
+		"rules[].fallback":              `enum:[deny allow local error]`,
 		"fair_share.capacity":           `maximum:1099511627776 minimum:0 type:integer`,
 		"fair_share.reservation":        `default:10% pattern:^[0-9]+%$ type:string`,
 		"fair_share.weights":            `additionalProperties:map[maximum:1000000 minimum:1 type:integer] maxProperties:10000 type:object`,

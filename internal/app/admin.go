@@ -49,7 +49,7 @@ func (a *adminServers) Start(ctx context.Context) (func(), error) {
 		{setting: "admin.listen", at: c.Listen, handler: a.adminHandler(metrics)},
 		{setting: "admin.health", at: c.Health, handler: a.healthHandler(metrics)},
 	} {
-		s.connections, s.body, s.idle = config.AdminConnections, adminBody, adminIdle
+		s.connections, s.body, s.idle, s.longest = config.AdminConnections, adminBody, adminIdle, adminLongest
 		if err := s.open(ctx, &i.inherited, i.options.Log); err != nil {
 			return nil, err
 		}

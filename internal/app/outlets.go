@@ -69,7 +69,7 @@ func (o *outlets) Start(ctx context.Context) (func(), error) {
 		{setting: "prometheus", at: settings.Prometheus, handler: metrics},
 		{setting: "debug", at: settings.Debug, handler: o.debug()},
 	} {
-		s.connections, s.body, s.idle = outletConnections, adminBody, adminIdle
+		s.connections, s.body, s.idle, s.longest = outletConnections, adminBody, adminIdle, adminLongest
 		if err := s.open(ctx, nil, i.options.Log); err != nil {
 			return nil, err
 		}

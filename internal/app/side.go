@@ -23,7 +23,8 @@ type side struct {
 
 	connections, perAddress int // Bounds of the connections; a perAddress of 0 means no bound.
 	exempt                  func(netip.Addr) bool
-	body                    int64 // The bound of a request's body.
+	body                    int64         // The bound of a request's body.
+	longest                 time.Duration // The bound of a request's duration; 0 means that handlers end by themselves.
 	idle                    time.Duration
 	files                   *certs.Server // Nil without TLS.
 
@@ -44,7 +45,7 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 	}
 	s.socket = socket
 	s.server = &http.Server{
-		Handler: bounded(s.handler, s.body), ReadHeaderTimeout: adminReadHeader, IdleTimeout: s.idle, MaxHeaderBytes: adminHeader,
+		Handler: bounded(s.handler, s.body, s.longest), ReadHeaderTimeout: adminReadHeader, IdleTimeout: s.idle, MaxHeaderBytes: adminHeader,
 		ConnState: tellIdle, Protocols: new(http.Protocols),
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}

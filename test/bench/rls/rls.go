@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/headgate/headgate/test/bench/contest"
 	"github.com/headgate/headgate/test/bench/servers"
@@ -50,6 +49,9 @@ func All() []Scene {
 		{"server, 100 descriptors", messages, false},
 		{"server, reference", reference, true},
 		{"server, late calls", late, false},
+		{"server, stream", streams, false},
+		{"server, 100 requests", requests, false},
+		{"server, HTTP", web, false},
 	}
 }
 
@@ -131,14 +133,7 @@ func messages(ctx context.Context, p *place, e contest.Effort) (contest.Result, 
 		About: "processor time of the server for a descriptor, 100 in a message; memory store, metrics on, 64 callers",
 		Sides: []contest.Side{
 			{Name: sideOurs, Kind: contest.Ours, Run: callers.runMessages, Meters: meter(s)},
-			{
-				Name: sideZero, Kind: contest.Floor,
-				Run: func(_, n int) contest.Tally {
-					<-time.After(time.Duration(n) * time.Microsecond)
-					return contest.Tally{Allowed: n}
-				},
-				Meters: []contest.Meter{{Name: serverCPU, Read: func() (time.Duration, error) { return 0, nil }}},
-			},
+			nothing(),
 		},
 		Questions: []contest.Question{{Of: sideOurs, Against: sideZero, Meter: serverCPU, Difference: true, Bar: barDescriptor}},
 	}
