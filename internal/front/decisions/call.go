@@ -46,8 +46,10 @@ const (
 
 // The memory of a message, in bytes. TestMemoryOfMessages measures it.
 const (
-	// requestBytes is one request: its place in the working memory, its entries and its answer.
+	// requestBytes is one request: its place in the working memory, and its answer. entryBytes is one
+	// of its headers, cookies or descriptors.
 	requestBytes = 8 << 10
+	entryBytes   = 192
 	// free is what the server counts for every call anyway.
 	free = 16 << 10
 )
@@ -78,11 +80,16 @@ func (s *Service) release(c *call) {
 	s.calls.Put(c)
 }
 
-// Decode implements rpc.Request. Before it decodes a message, it counts its requests, because a short
-// message may have many, and waits for their memory.
+// memoryOf is the memory of a message and its response.
+func memoryOf(length, requests, entries int) int64 {
+	return int64(length)*2 + int64(requests)*requestBytes + int64(entries)*entryBytes
+}
+
+// Decode implements rpc.Request. Before it decodes a message, it counts its requests and their entries,
+// because a short message may have many, and waits for their memory.
 func (c *call) Decode(b []byte) error {
-	requests := countRequests(b)
-	switch bytes := int64(len(b))*2 + int64(requests)*requestBytes; {
+	requests, entries := countParts(b)
+	switch bytes := memoryOf(len(b), requests, entries); {
 	case requests > maxRequests:
 		c.fault = status.Errorf(codes.InvalidArgument, "the message has %d requests: send at most %d", requests, maxRequests)
 	case bytes > free:

@@ -15,10 +15,23 @@ import (
 // errWire says that bytes are no DecideRequest.
 var errWire = errors.New("the message is no DecideRequest: its wire form is broken")
 
-// countRequests counts the requests of an encoded message.
-func countRequests(b []byte) (n int) {
-	wire.EachMessage(b, 1, func([]byte) { n++ })
-	return n
+// countParts counts the requests of an encoded message, and their headers, cookies and descriptors.
+func countParts(b []byte) (requests, entries int) {
+	wire.EachMessage(b, 1, func(request []byte) {
+		requests++
+		for len(request) > 0 {
+			f, n := wire.ReadField(request)
+			if n < 0 {
+				return // decode fails there too.
+			}
+			request = request[n:]
+			switch f.ID {
+			case wire.Bytes(5), wire.Bytes(6), wire.Bytes(9):
+				entries++
+			}
+		}
+	})
+	return requests, entries
 }
 
 // decode reads the wire form of a message. It copies the bytes once; all texts are parts of the copy.

@@ -22,9 +22,9 @@ const MaxBody = 4 << 20
 
 // The memory of messages, in bytes. TestMemoryOfMessages measures it.
 const (
-	// bodyFactor is the memory of a body for each of its bytes, and requestBytes that of a request,
+	// bodyFactor is the memory of a body for each of its bytes: a long name shows in an error. requestBytes is that of a request,
 	// its entries and its answer. The shortest request has shortest bytes.
-	bodyFactor, requestBytes, shortest = 3, 12 << 10, 3
+	bodyFactor, requestBytes, shortest = 15, 12 << 10, 3
 	// bodyMemory bounds the memory of all messages at one time. The longest message gets all of it.
 	bodyMemory = 64 << 20
 )
