@@ -45,7 +45,8 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 	}
 	s.socket = socket
 	s.server = &http.Server{
-		Handler: bounded(s.handler, s.body, s.longest), ReadHeaderTimeout: adminReadHeader, IdleTimeout: s.idle, MaxHeaderBytes: adminHeader,
+		Handler:           bounded(s.handler, s.body, s.longest),
+		ReadHeaderTimeout: adminReadHeader, IdleTimeout: s.idle, MaxHeaderBytes: adminHeader,
 		ConnState: tellIdle, Protocols: new(http.Protocols),
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}

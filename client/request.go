@@ -1,0 +1,110 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/headgate/headgate"
+	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+)
+
+// Request is a request to a service, as the rules of the server see it. Set what they read.
+type Request struct {
+	// Method, Host and Path are those of the request; Path is decoded.
+	Method, Host, Path string
+	// IP is the address of the client's connection.
+	IP netip.Addr
+	// Headers and Cookies have the values that rules read. Names of headers are not case-sensitive.
+	Headers, Cookies map[string]string
+	// Subject is that of the verified certificate of the client.
+	Subject string
+	// Domain and Descriptors are for rules that name them.
+	Domain      string
+	Descriptors headgate.Descriptors
+	// Cost is in units. 0 means that the rules set it.
+	Cost int64
+}
+
+// Header is a header for the service.
+type Header struct{ Name, Value string }
+
+// Answer is the decision on a Request.
+type Answer struct {
+	// Verdict is Allow or Deny: Decide has waited for a request that had to wait.
+	Verdict headgate.Verdict
+	// Policy names the limit that decided, and Quota is that limit. Both are zero if no rule matches.
+	Policy string
+	Quota  headgate.Limit
+	// Reason says why, such as "within_limit".
+	Reason string
+	// Limit is the number of units that the limit admits at once, and Remaining what is left of them.
+	Limit, Remaining int64
+	// RetryAfter is the time until a refused request can pass; 0 if waiting does not help. ResetAfter
+	// is the time until the limit is whole again.
+	RetryAfter, ResetAfter time.Duration
+	// Status is the HTTP status of a refusal, and Location the target of a rule that redirects.
+	Status   int
+	Location string
+	// Marks are headers for the service: of rules that degrade, and the warning of soft limits.
+	Marks []Header
+	// Violated names the limits that refuse.
+	Violated []string
+	// Fallback says that the server's store did not answer. Local says that no server did, and the
+	// fallback of the Config decided.
+	Fallback, Local bool
+}
+
+// ErrUnavailable says that a request could not be decided: no server answered in time, or its store did
+// not.
+var ErrUnavailable = errors.New("client: the request could not be decided")
+
+// RequestError says what is wrong with a Request.
+type RequestError struct{ Problem string }
+
+// Error gives the problem and the fix in one line.
+func (e *RequestError) Error() string { return "client: " + e.Problem }
+
+// message converts a request for the wire.
+func (r *Request) message() *headgatev1.Request {
+	m := &headgatev1.Request{
+		Method: r.Method, Host: r.Host, Path: r.Path, Headers: r.Headers, Cookies: r.Cookies,
+		Subject: r.Subject, Domain: r.Domain, Cost: r.Cost,
+	}
+	if r.IP.IsValid() {
+		m.Ip = r.IP.String()
+	}
+	for _, d := range r.Descriptors {
+		m.Descriptors = append(m.Descriptors, &headgatev1.Descriptor{Key: d.Name, Value: d.Value})
+	}
+	return m
+}
+
+// answerOf converts an answer from the wire, and gives the delay of a request that must wait.
+func answerOf(m *headgatev1.Answer) (a Answer, delay time.Duration, err error) {
+	if fault := m.GetError(); fault != nil {
+		const unavailable = 14
+		if fault.GetCode() == unavailable {
+			return a, 0, fmt.Errorf("%w: %s", ErrUnavailable, fault.GetMessage())
+		}
+		return a, 0, &RequestError{fault.GetMessage()}
+	}
+	a = Answer{
+		Policy: m.GetPolicy(), Reason: m.GetReason(), Limit: m.GetLimit(), Remaining: m.GetRemaining(),
+		Quota:      headgate.Limit{Count: m.GetCount(), Per: m.GetPeriod().AsDuration()},
+		RetryAfter: m.GetRetryAfter().AsDuration(), ResetAfter: m.GetResetAfter().AsDuration(),
+		Status: int(m.GetStatus()), Location: m.GetLocation(), Violated: m.GetViolated(), Fallback: m.GetFallback(),
+	}
+	for _, h := range m.GetMarks() {
+		a.Marks = append(a.Marks, Header{h.GetName(), h.GetValue()})
+	}
+	switch m.GetVerdict() {
+	case headgatev1.Verdict_VERDICT_ALLOW:
+	case headgatev1.Verdict_VERDICT_WAIT:
+		delay = m.GetDelay().AsDuration()
+	default: // Also a verdict that this client does not know.
+		a.Verdict = headgate.Deny
+	}
+	return a, delay, nil
+}

@@ -1,0 +1,296 @@
+package client
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+)
+
+const (
+	// method is the full name of the stream.
+	method = "/headgate.v1.Decisions/Stream"
+	// maxRequests bounds the requests of a message, and maxInFlight the messages that are not answered.
+	maxRequests, maxInFlight = 1000, 2
+	// maxReturns bounds the requests that wait to be given back; the server keeps so many receipts.
+	maxReturns = 4096
+	// leastBackoff and mostBackoff bound the pause before another attempt to open a stream.
+	leastBackoff, mostBackoff = 10 * time.Millisecond, time.Second
+	// leastPatience is the shortest time without an answer after which another server is asked.
+	leastPatience = 100 * time.Millisecond
+	// lastPatience bounds a stream that the server drains.
+	lastPatience = 5 * time.Second
+	// retryShare is the part of all calls that may be sent on another stream, and leastRetries and
+	// mostRetries bound what has been saved for it.
+	retryShare, leastRetries, mostRetries = 0.1, 10.0, 1000.0
+)
+
+// stream is one stream to a server. Its sender and its receiver are goroutines of their own.
+type stream struct {
+	client *Client
+	of     grpc.ClientStream
+	cancel context.CancelFunc
+	alarm  chan struct{} // wakes the sender; has room for one
+
+	ending   atomic.Bool // No further message is sent.
+	answered atomic.Bool
+
+	mu       sync.Mutex // Guards the fields below.
+	inFlight []message
+	next     uint64 // the number of the next message
+	returns  []place
+	broken   bool
+	watch    *time.Timer // calls check
+}
+
+// message is a message that is not answered yet.
+type message struct {
+	number uint64
+	calls  []*call
+	sent   time.Time
+}
+
+// run keeps a stream open until the client is closed.
+func (k *Client) run() {
+	pause, failed := leastBackoff, 0
+	for turn := 0; k.life.Err() == nil; turn++ {
+		s := k.open(k.conns[turn%len(k.conns)])
+		if s != nil && s.serve() {
+			pause, failed = leastBackoff, 0
+			k.stats.switches.Add(1)
+			continue
+		}
+		if failed++; failed < len(k.conns) {
+			continue // Another server may answer.
+		}
+		k.setDown(true)
+		jittered := time.Duration((0.5 + rand.Float64()) * float64(pause))
+		select {
+		case <-time.After(jittered):
+		case <-k.life.Done():
+		}
+		pause = min(2*pause, mostBackoff)
+	}
+}
+
+// open opens a stream. It is nil if the server cannot be reached.
+func (k *Client) open(conn *grpc.ClientConn) *stream {
+	ctx, cancel := context.WithCancel(k.life)
+	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+	if err != nil {
+		cancel()
+		return nil
+	}
+	return &stream{client: k, of: of, cancel: cancel, alarm: make(chan struct{}, 1)}
+}
+
+// serve sends the calls of the client until the stream ends. It reports whether the server has answered
+// anything, or asked to end the stream.
+func (s *stream) serve() bool {
+	k := s.client
+	k.ended.Go(s.receive)
+	k.setStream(s)
+	defer s.startWatch().Stop()
+	for !s.ending.Load() && s.of.Context().Err() == nil {
+		s.send()
+		select {
+		case <-s.alarm:
+		case <-s.of.Context().Done():
+		}
+	}
+	k.dropStream(s)
+	if s.ending.Load() {
+		k.ended.Go(s.finish)
+		return true
+	}
+	s.cancel()
+	return s.answered.Load()
+}
+
+// startWatch starts the timer that calls check.
+func (s *stream) startWatch() *time.Timer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch = time.AfterFunc(s.client.config.Timeout, s.check)
+	return s.watch
+}
+
+// wake makes the sender look for work.
+func (s *stream) wake() {
+	select {
+	case s.alarm <- struct{}{}:
+	default:
+	}
+}
+
+// send sends messages while there are calls, and room for a message.
+func (s *stream) send() {
+	for !s.ending.Load() {
+		s.mu.Lock()
+		full, returns := s.broken || len(s.inFlight) >= maxInFlight, len(s.returns) > 0
+		s.mu.Unlock()
+		if full && !returns {
+			return
+		}
+		var calls []*call
+		if !full {
+			runtime.Gosched() // Callers that are ready now join the message.
+			calls = s.client.collect(s)
+		}
+		if len(calls) == 0 && !returns {
+			return
+		}
+		if s.sendMessage(calls) != nil {
+			s.cancel() // The receiver ends what is in flight.
+			return
+		}
+	}
+}
+
+// sendMessage sends calls, and what is given back.
+func (s *stream) sendMessage(calls []*call) error {
+	m := &headgatev1.DecideRequest{Requests: make([]*headgatev1.Request, len(calls))}
+	for i, c := range calls {
+		m.Requests[i] = c.request
+	}
+	s.mu.Lock()
+	if s.broken {
+		s.mu.Unlock()
+		failAll(calls)
+		return io.ErrClosedPipe
+	}
+	for _, at := range s.returns {
+		m.Returns = append(m.Returns, &headgatev1.Return{Message: at.message, Indexes: []uint32{at.index}})
+	}
+	s.client.stats.returned.Add(uint64(len(s.returns)))
+	s.returns = s.returns[:0]
+	if len(calls) > 0 {
+		s.inFlight = append(s.inFlight, message{s.next, calls, time.Now()})
+		s.next++
+		s.client.stats.messages.Add(1)
+	}
+	s.mu.Unlock()
+	return s.of.SendMsg(m)
+}
+
+// receive delivers answers until the stream ends.
+func (s *stream) receive() {
+	defer s.fail()
+	for {
+		out := new(headgatev1.DecideResponse)
+		if err := s.of.RecvMsg(out); err != nil {
+			return
+		}
+		if out.GetDraining() {
+			s.ending.Store(true)
+			s.wake()
+			continue
+		}
+		s.mu.Lock()
+		if len(s.inFlight) == 0 {
+			s.mu.Unlock()
+			return // The server answers what it was not asked.
+		}
+		m := s.inFlight[0]
+		s.inFlight = append(s.inFlight[:0], s.inFlight[1:]...)
+		s.mu.Unlock()
+		if len(out.GetAnswers()) != len(m.calls) {
+			failAll(m.calls)
+			return
+		}
+		s.answered.Store(true)
+		s.deliver(&m, out.GetAnswers())
+		s.wake()
+	}
+}
+
+// deliver gives answers to their callers, and gives back what callers do not need who have left.
+func (s *stream) deliver(m *message, answers []*headgatev1.Answer) {
+	for i, c := range m.calls {
+		c.stream, c.at = s, place{m.number, uint32(i)}
+		if !c.left.Swap(true) {
+			c.answer <- answers[i]
+			continue
+		}
+		if v := answers[i].GetVerdict(); v == headgatev1.Verdict_VERDICT_ALLOW || v == headgatev1.Verdict_VERDICT_WAIT {
+			s.giveBack(c.at)
+		}
+	}
+	s.client.earn(len(m.calls))
+}
+
+// giveBack gives back what a request took. After the end of the stream its units stay counted.
+func (s *stream) giveBack(at place) {
+	s.mu.Lock()
+	if !s.broken && len(s.returns) < maxReturns {
+		s.returns = append(s.returns, at)
+	}
+	s.mu.Unlock()
+	s.wake()
+}
+
+// check ends a stream whose server has not answered a message in time.
+func (s *stream) check() {
+	patience := max(2*s.client.config.Timeout, leastPatience)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.broken || s.ending.Load():
+	case len(s.inFlight) > 0 && time.Since(s.inFlight[0].sent) > patience:
+		s.cancel()
+	default:
+		s.watch.Reset(patience / 2)
+	}
+}
+
+// finish ends a stream that the server drains: it waits for the last answers, and closes our side.
+func (s *stream) finish() {
+	time.AfterFunc(lastPatience, s.cancel) // A server that drains may hang.
+	for {
+		s.mu.Lock()
+		done, returns := len(s.inFlight) == 0 || s.broken, len(s.returns) > 0
+		s.mu.Unlock()
+		if done {
+			if returns {
+				_ = s.sendMessage(nil)
+			}
+			_ = s.of.CloseSend()
+			return // The receiver ends with the stream.
+		}
+		select {
+		case <-s.alarm:
+		case <-s.of.Context().Done():
+			return
+		}
+	}
+}
+
+// fail ends the stream. What the server may have read is not sent again: the fallback decides.
+func (s *stream) fail() {
+	s.cancel()
+	s.mu.Lock()
+	s.broken = true
+	lost := s.inFlight
+	s.inFlight, s.returns = nil, nil
+	s.mu.Unlock()
+	for _, m := range lost {
+		failAll(m.calls)
+	}
+	s.wake()
+}
+
+// failAll ends calls without an answer.
+func failAll(calls []*call) {
+	for _, c := range calls {
+		if !c.left.Swap(true) {
+			c.answer <- nil
+		}
+	}
+}
