@@ -54,30 +54,30 @@ func (g *gateway) tell(t *testing.T) {
 	limited, other := r.client(t, "127.0.0.11"), r.client(t, "127.0.0.12")
 	for i, want := range []int{200, 200, 429} {
 		a := limited.ask(t, "GET", "/search/x?q=1", "")
-		if a.StatusCode != want || (a.Header.Get("Retry-After") != "") != (want == 429) {
-			t.Errorf("request %d gets %d, %v, want %d", i, a.StatusCode, a.Header, want)
+		if a.status != want || (a.header.Get("Retry-After") != "") != (want == 429) {
+			t.Errorf("request %d gets %d, %v, want %d", i, a.status, a.header, want)
 		}
-		if got := a.Header.Get("Ratelimit"); g.announces && (i < 2 || want == 429) && !strings.HasPrefix(got, `"search";r=`) {
+		if got := a.header.Get("Ratelimit"); g.announces && (i < 2 || want == 429) && !strings.HasPrefix(got, `"search";r=`) {
 			t.Errorf("request %d announces %q", i, got)
 		}
 	}
 	r.forge(t, limited)
-	if a := other.ask(t, "GET", "/search/x", ""); a.StatusCode != 200 {
-		t.Errorf("another client gets %d", a.StatusCode)
+	if a := other.ask(t, "GET", "/search/x", ""); a.status != 200 {
+		t.Errorf("another client gets %d", a.status)
 	}
 	body := strings.Repeat("b", 100_000)
-	if a := limited.ask(t, "POST", "/upload", body, "Content-Type: text/plain"); a.StatusCode != 200 || r.body.Load() != int64(len(body)) {
-		t.Errorf("an upload gets %d, and %d bytes arrive", a.StatusCode, r.body.Load())
+	if a := limited.ask(t, "POST", "/upload", body, "Content-Type: text/plain"); a.status != 200 || r.body.Load() != int64(len(body)) {
+		t.Errorf("an upload gets %d, and %d bytes arrive", a.status, r.body.Load())
 	}
-	if a := limited.ask(t, "GET", "/forbidden", ""); a.StatusCode != 403 {
-		t.Errorf("a refusal of the service itself becomes %d", a.StatusCode)
+	if a := limited.ask(t, "GET", "/forbidden", ""); a.status != 403 {
+		t.Errorf("a refusal of the service itself becomes %d", a.status)
 	}
 	if err := r.headgate.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	<-r.headgate.ended
-	if a := limited.ask(t, "GET", "/search/x", ""); a.StatusCode != g.unreachable {
-		t.Errorf("without headgate server the status is %d, want %d", a.StatusCode, g.unreachable)
+	if a := limited.ask(t, "GET", "/search/x", ""); a.status != g.unreachable {
+		t.Errorf("without headgate server the status is %d, want %d", a.status, g.unreachable)
 	}
 }
 
@@ -99,8 +99,8 @@ func (r *guarded) forge(t *testing.T, limited *gatewayClient) {
 		{"Expect: 100-continue"},
 	} {
 		for _, method := range []string{"GET", "POST"} {
-			if a := limited.ask(t, method, "/search/x", "", fields...); a.StatusCode != 429 {
-				t.Errorf("%s with %v gets %d", method, fields, a.StatusCode)
+			if a := limited.ask(t, method, "/search/x", "", fields...); a.status != 429 {
+				t.Errorf("%s with %v gets %d", method, fields, a.status)
 			}
 		}
 	}
@@ -112,13 +112,13 @@ func (r *guarded) forge(t *testing.T, limited *gatewayClient) {
 		r.seen.Store("")
 		a := limited.ask(t, "GET", target, "")
 		seen := r.seen.Load().(string)
-		if clean := path.Clean("/" + seen); a.StatusCode == 200 && (seen == "" || strings.HasPrefix(clean, "/search")) {
-			t.Errorf("%s gets %d, and the service sees %q", target, a.StatusCode, seen)
+		if clean := path.Clean("/" + seen); a.status == http.StatusOK && (seen == "" || strings.HasPrefix(clean, "/search")) {
+			t.Errorf("%s gets %d, and the service sees %q", target, a.status, seen)
 		}
 	}
 	for _, host := range []string{"A.example", "a.example.", "a.example:80", "xn--bcher-kva.example", "127.0.0.1"} {
-		if a := limited.ask(t, "GET", "/search/x", "", "Host: "+host); a.StatusCode != 429 {
-			t.Errorf("the host %s gets %d", host, a.StatusCode)
+		if a := limited.ask(t, "GET", "/search/x", "", "Host: "+host); a.status != 429 {
+			t.Errorf("the host %s gets %d", host, a.status)
 		}
 	}
 }
@@ -212,8 +212,14 @@ func (r *guarded) client(t *testing.T, from string) *gatewayClient {
 	return &gatewayClient{net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}, r.at}
 }
 
+// gatewayAnswer is what a client of a gateway sees.
+type gatewayAnswer struct {
+	status int
+	header http.Header
+}
+
 // ask sends a request on a connection of its own. A field Host replaces the usual one.
-func (c *gatewayClient) ask(t *testing.T, method, target, body string, fields ...string) *http.Response {
+func (c *gatewayClient) ask(t *testing.T, method, target, body string, fields ...string) gatewayAnswer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -241,8 +247,8 @@ func (c *gatewayClient) ask(t *testing.T, method, target, body string, fields ..
 		}
 		_, _ = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
-		if answer.StatusCode >= 200 { // An answer 100 comes before.
-			return answer
+		if answer.StatusCode >= http.StatusOK { // An answer 100 comes before.
+			return gatewayAnswer{answer.StatusCode, answer.Header}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -41,8 +42,9 @@ func (p *place) decides(ctx context.Context) (s *servers.Server, web string, err
 	config := filepath.Join(p.dir, "decides.yaml")
 	s, err = p.serve(ctx, func(addr, port string) []string {
 		web = second(port)
-		text := fmt.Sprintf("version: 1\nserver: {grpc: %q, http: {address: %q, max_connections: 1024}}\nadmin: {listen: \"127.0.0.1:0\", health: \"off\"}\n"+
-			"identity: {trusted_proxies: [127.0.0.1]}\nrules: [{name: user, match: {path: /a}, key: [\"header:X-User\"], limits: [%d/1d]}]\n"+
+		text := fmt.Sprintf("version: 1\nserver: {grpc: %q, http: {address: %q, max_connections: 1024}}\n"+
+			"admin: {listen: \"127.0.0.1:0\", health: \"off\"}\nidentity: {trusted_proxies: [127.0.0.1]}\n"+
+			"rules: [{name: user, match: {path: /a}, key: [\"header:X-User\"], limits: [%d/1d]}]\n"+
 			"domains: {bench: {descriptors: [{key: user, limits: %d/1d}]}}\n", addr, web, limit, limit)
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return []string{"false"} // The server then ends at once, and its log says why.
@@ -71,7 +73,8 @@ func (p *place) ask(ctx context.Context, addr string, workers, n int) (*asker, e
 		a.clients = append(a.clients, conn)
 	}
 	for w := range workers {
-		of, err := a.clients[w%connections].NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/headgate.v1.Decisions/Stream")
+		both := &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}
+		of, err := a.clients[w%connections].NewStream(ctx, both, "/headgate.v1.Decisions/Stream")
 		if err != nil {
 			return nil, fmt.Errorf("rls: %w", err)
 		}
@@ -80,7 +83,8 @@ func (p *place) ask(ctx context.Context, addr string, workers, n int) (*asker, e
 	for first := range users / n {
 		m := new(headgatev1.DecideRequest)
 		for i := range n {
-			m.Requests = append(m.Requests, &headgatev1.Request{Method: "GET", Path: "/a", Headers: map[string]string{"x-user": customer(first*n + i)}})
+			headers := map[string]string{"x-user": customer(first*n + i)}
+			m.Requests = append(m.Requests, &headgatev1.Request{Method: "GET", Path: "/a", Headers: headers})
 		}
 		a.messages = append(a.messages, m)
 	}
@@ -137,10 +141,12 @@ func streams(ctx context.Context, p *place, e contest.Effort) (contest.Result, e
 	}
 	c := contest.Contest{
 		Name: "server, stream", Workers: 64, Least: contest.Batch,
-		About: "processor time of the server for a message with one request on a stream, beside a unary call of Envoy's service; memory store, metrics on, " +
-			"64 callers with a stream each, 8 connections",
-		Sides:     []contest.Side{{Name: sideStream, Kind: contest.Ours, Run: a.run, Meters: meter(s)}, unary},
-		Questions: []contest.Question{{Of: sideStream, Against: sideOurs, Meter: serverCPU, Bar: barStream}, {Of: sideStream, Against: sideOurs}},
+		About: "processor time of the server for a message with one request on a stream, beside a unary call of Envoy's " +
+			"service; memory store, metrics on, 64 callers with a stream each, 8 connections",
+		Sides: []contest.Side{{Name: sideStream, Kind: contest.Ours, Run: a.run, Meters: meter(s)}, unary},
+		Questions: []contest.Question{
+			{Of: sideStream, Against: sideOurs, Meter: serverCPU, Bar: barStream}, {Of: sideStream, Against: sideOurs},
+		},
 	}
 	return c.Measure(ctx, e)
 }
@@ -174,7 +180,8 @@ func web(ctx context.Context, p *place, e contest.Effort) (contest.Result, error
 		{sideGet, func(at string, n int) (*http.Request, error) {
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/v1/decide?from=original", http.NoBody)
 			if err == nil {
-				r.Header["X-Original-Method"], r.Header["X-Original-Uri"], r.Header["X-User"] = []string{"GET"}, []string{"/a"}, []string{customer(n)}
+				r.Header["X-Original-Method"], r.Header["X-Original-Uri"] = []string{http.MethodGet}, []string{"/a"}
+				r.Header["X-User"] = []string{customer(n)}
 			}
 			return r, err
 		}},
@@ -208,7 +215,8 @@ func web(ctx context.Context, p *place, e contest.Effort) (contest.Result, error
 	})
 	c := contest.Contest{
 		Name: "server, HTTP", Workers: 64, Least: contest.Batch, Sides: sides,
-		About: "processor time of the server for a request over HTTP/1.1, beside a 204 of net/http with the same listener settings; memory store, metrics on, 64 connections",
+		About: "processor time of the server for a request over HTTP/1.1, beside a 204 of net/http with the same timeouts; memory " +
+			"store, metrics on, 64 connections",
 		Questions: []contest.Question{
 			{Of: sideGet, Against: sideBare, Meter: serverCPU, Bar: barGet},
 			{Of: sidePost, Against: sideBare, Meter: serverCPU, Bar: barPost},
@@ -239,7 +247,7 @@ func callHTTP(request func(n int) (*http.Request, error), text string) func(work
 			}
 			body, err := io.ReadAll(answer.Body)
 			_ = answer.Body.Close()
-			told := text == "" || bytes.Contains(body, []byte(text)) || bytes.Contains([]byte(answer.Header.Get("Ratelimit")), []byte(text))
+			told := text == "" || bytes.Contains(body, []byte(text)) || strings.Contains(answer.Header.Get("Ratelimit"), text)
 			switch {
 			case err != nil || answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusBadRequest || !told:
 				return t.Add(contest.Failure(fmt.Errorf("rls: status %d: %s, %w", answer.StatusCode, body, err)))

@@ -36,7 +36,9 @@ func (p *place) build(ctx context.Context, withReference bool) error {
 		return fmt.Errorf("rls: go list: %w", err)
 	}
 	bench := strings.TrimSpace(string(here))
-	programs := []struct{ in, what string }{{filepath.Join(bench, "..", ".."), "./cmd/headgate"}, {bench, "./cmd/emptycall"}, {bench, "./cmd/bare204"}}
+	programs := []struct{ in, what string }{
+		{filepath.Join(bench, "..", ".."), "./cmd/headgate"}, {bench, "./cmd/emptycall"}, {bench, "./cmd/bare204"},
+	}
 	if withReference {
 		programs = append(programs, struct{ in, what string }{filepath.Join(bench, "cmd", "ratelimit"), "."})
 	}
