@@ -13,6 +13,7 @@ import (
 type Server struct {
 	GRPC ServerGRPC
 	HTTP ServerHTTP
+	RESP ServerRESP
 	// UnhealthyWithoutStore makes the server unhealthy while no server of a store in Redis answers.
 	// Default false: it stays healthy after the store was reached once.
 	UnhealthyWithoutStore bool
@@ -70,6 +71,21 @@ type ServerHTTP struct {
 	IdleTimeout time.Duration
 }
 
+// ServerRESP has the settings of the listener of the Redis protocol.
+type ServerRESP struct {
+	// Address is as in ServerGRPC. Default "": the listener is off.
+	Address string
+	// TLS has the certificates for clients. The zero value means no TLS.
+	TLS TLS
+	// MaxConnections bounds the connections of clients. Default 4096.
+	MaxConnections int
+	// MaxConnectionsPerAddress bounds the connections of one IPv4 address or IPv6 /64.
+	// Default 0: no bound.
+	MaxConnectionsPerAddress int
+	// IdleTimeout closes a connection that has had no complete command for so long. Default 5m.
+	IdleTimeout time.Duration
+}
+
 // Bounds of the server's settings.
 const (
 	mostStreams     = 10_000
@@ -90,6 +106,7 @@ func serverDefaults() *Server {
 			MaxConnectionAge: 24 * time.Hour, MaxConnectionAgeGrace: time.Hour,
 		},
 		HTTP:             ServerHTTP{Address: "127.0.0.1:8080", MaxConnections: 1024, MaxBody: 64 << 10, IdleTimeout: time.Minute},
+		RESP:             ServerRESP{MaxConnections: 4096, IdleTimeout: 5 * time.Minute},
 		RateLimitService: rateLimitDefaults(),
 	}
 }
@@ -100,6 +117,7 @@ func (s *section) server(c *Config) {
 	server := s.sub(s.declare("server", field.Taken, "Settings of headgate server."), serverExample)
 	server.grpcListener(&settings.GRPC)
 	server.httpListener(&settings.HTTP)
+	server.respListener(&settings.RESP)
 	server.boolean(server.declare("unhealthy_without_store", field.Restart, "true makes /healthcheck and the gRPC health of ratelimit "+
 		"unhealthy while no server of a store in Redis answers."), &settings.UnhealthyWithoutStore)
 	server.rateLimitService(&settings.RateLimitService)
@@ -115,14 +133,15 @@ func (s *section) server(c *Config) {
 	}
 	// A reload can change the server, but cannot add or remove it.
 	s.fixed.Add("server", "server", c.Server == nil)
-	if c.Server != nil && settings.GRPC.Address == "" && settings.HTTP.Address == "" && !server.blamedAny("grpc", "http") {
+	if c.Server != nil && settings.GRPC.Address == "" && settings.HTTP.Address == "" && settings.RESP.Address == "" &&
+		!server.blamedAny("grpc", "http", "resp") {
 		server.withoutListener()
 	}
 }
 
-// withoutListener notes that both listeners are off. The fault is at the section, or at a variable.
+// withoutListener notes that all listeners are off. The fault is at the section, or at a variable.
 func (s *section) withoutListener() {
-	const problem, fix = "has no listener", "write an address for grpc or http, like " + serverExample
+	const problem, fix = "has no listener", "write an address for grpc, http or resp, like " + serverExample
 	if s.self.node == nil {
 		s.note(Fault{File: variableOf(s.pathOf("grpc")), Path: s.self.path, Problem: problem, Fix: fix})
 		return
@@ -171,6 +190,16 @@ func (s *section) httpListener(h *ServerHTTP) {
 	http.duration(http.declare("idle_timeout", field.Restart, "Longest time of a connection without a request; 1ms to 1d."),
 		&h.IdleTimeout, leastTimeout, mostProxyTimeout)
 	http.end()
+}
+
+// respListener reads the section resp, or its address alone.
+func (s *section) respListener(r *ServerRESP) {
+	resp := s.listener(s.declare("resp", field.Restart, "Listener of the Redis protocol: an address, off, or fields."), &r.Address)
+	resp.tls(&r.TLS)
+	resp.connections(&r.MaxConnections, &r.MaxConnectionsPerAddress)
+	resp.duration(resp.declare("idle_timeout", field.Restart, "Longest time of a connection without a complete command; 1s to 365d."),
+		&r.IdleTimeout, time.Second, 365*24*time.Hour)
+	resp.end()
 }
 
 // connections reads the bounds of a listener's connections.
@@ -225,9 +254,9 @@ func (s *section) listener(name string, into *string) *section {
 func (s *section) listenerAddress(name string, v value, ok bool, into *string) {
 	if ok && v.text() == "off" {
 		*into = ""
-		return
+	} else if ok || *into != "" {
+		s.frontAddress(name, v, ok, into)
 	}
-	s.frontAddress(name, v, ok, into)
 }
 
 // ofOneCommand reports whether two listeners can belong to one process: the proxy and the server

@@ -11,6 +11,10 @@ import (
 // buffers and TLS. It is measured, and rounded up. Calls count under max_call_memory.
 const grpcConnectionBytes = 256 << 10
 
+// respConnectionBytes is the most memory of one connection of the Redis protocol, in bytes: 64 KiB for
+// each direction, and the commands that are decided together.
+const respConnectionBytes = 384 << 10
+
 // jsonBytes is the most memory of the bodies of POST /json that are decided at one time.
 const jsonBytes = 64 << 20
 
@@ -29,6 +33,9 @@ func (c *Config) ServerMemoryBound() int64 {
 	if s.HTTP.Address != "" {
 		used += int64(s.HTTP.MaxConnections)*s.HTTP.connectionBound() + jsonBytes
 	}
+	if s.RESP.Address != "" {
+		used += int64(s.RESP.MaxConnections) * respConnectionBytes
+	}
 	return processBytes + used + used/100*boundGarbage
 }
 
@@ -40,7 +47,7 @@ func (c *Config) writeServer(b *strings.Builder) {
 	if s == nil {
 		return
 	}
-	fmt.Fprintf(b, "server grpc %s, http %s\n", orOff(s.GRPC.Address), orOff(s.HTTP.Address))
+	fmt.Fprintf(b, "server grpc %s, http %s, resp %s\n", orOff(s.GRPC.Address), orOff(s.HTTP.Address), orOff(s.RESP.Address))
 	fmt.Fprintf(b, "memory of the server at most %s: store %s", formatRounded(c.ServerMemoryBound()), field.FormatSize(c.MaxMemory))
 	if n := s.RateLimitService.LocalCache; n > 0 {
 		fmt.Fprintf(b, ", local cache %s", field.FormatSize(n))
@@ -52,6 +59,9 @@ func (c *Config) writeServer(b *strings.Builder) {
 	if s.HTTP.Address != "" {
 		fmt.Fprintf(b, ", %d HTTP connections of %s, requests in JSON %s",
 			s.HTTP.MaxConnections, formatRounded(s.HTTP.connectionBound()), field.FormatSize(jsonBytes))
+	}
+	if s.RESP.Address != "" {
+		fmt.Fprintf(b, ", %d Redis connections of %s", s.RESP.MaxConnections, formatRounded(respConnectionBytes))
 	}
 	fmt.Fprintf(b, ", %d of admin and health of %s%s, garbage %d%%\n",
 		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), c.logText(), boundGarbage)

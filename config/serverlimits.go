@@ -21,8 +21,8 @@ type RateLimitService struct {
 	DynamicMetadata bool
 	// NearLimit is the part of a limit, in percent, above which hits count as near it. Default 80.
 	NearLimit int
-	// MaxSentLimits bounds the different limits that clients send to one domain, and
-	// MaxMetricValues the names of metrics that values give to one limit. Defaults 1000.
+	// MaxSentLimits bounds the different limits that clients send to one domain, and those sent with
+	// the Redis protocol. MaxMetricValues bounds the names of metrics that values give to one limit. Defaults 1000.
 	MaxSentLimits, MaxMetricValues int
 	// LocalCache is the memory, in bytes, for counters over their limits: guard.Config.RefusalsMemory.
 	// Default 0.
@@ -61,8 +61,8 @@ func (s *section) rateLimitService(r *RateLimitService) {
 		&r.DynamicMetadata)
 	own.percent(own.declare("near_limit", field.Taken, "Part of a limit above which hits count as near it, 1% to 100%."),
 		&r.NearLimit, 1, 100)
-	own.count(own.declare("max_sent_limits", field.Taken, "Bound of the different limits that clients send to one domain. The least "+
-		"recently used one leaves; its counts stay."), &r.MaxSentLimits, 1, mostSentLimits)
+	own.count(own.declare("max_sent_limits", field.Taken, "Bound of the different limits that clients send to one domain, and of "+
+		"those sent with the Redis protocol. The least recently used one leaves; its counts stay."), &r.MaxSentLimits, 1, mostSentLimits)
 	own.count(own.declare("max_metric_values", field.Restart, "Bound of the names of metrics that values of requests give to one limit. "+
 		"Further values count as other."), &r.MaxMetricValues, 1, mostMetricValues)
 	own.size(own.declare("local_cache", field.Taken, "Memory for counters of fixed windows that are over their limits. They are "+

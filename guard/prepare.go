@@ -22,6 +22,7 @@ type set struct {
 	needs       rule.Needs
 	marks       []string
 	stages      stages
+	sent        *sentLimits     // the buckets that clients sent; nil without a store
 	refusals    *refusals.Table // nil without one
 	reads       rule.Reads      // of the enforced rules: a rule in shadow refuses nothing
 }
@@ -91,7 +92,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.trees = trees
+	s.trees, s.sent = trees, g.newSentBuckets(&c)
 	var matching []rule.Rule
 	for i := range c.Rules {
 		r := &c.Rules[i]

@@ -2,25 +2,31 @@ package guard
 
 import (
 	"container/list"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/rule"
 )
 
-// DefaultMaxSentLimits bounds the different limits that clients send to one domain. Each is a
-// policy of the store while it is kept.
+// DefaultMaxSentLimits bounds the different limits that clients send to one domain, and those of all
+// SentBatches. Each is a policy of the store while it is kept.
 const DefaultMaxSentLimits = 1000
 
-// sentLimits are the limits that clients sent with descriptors of one domain, each prepared in the
-// store. The least recently used limit leaves when there are too many. Its counts stay in the
-// store until their window ends.
+// sentIdle is the time after which a new limit makes unused ones leave.
+const sentIdle = 10 * time.Minute
+
+// sentLimits are the limits that clients sent with descriptors of one domain, or to buckets, each
+// prepared in the store. The least recently used limit leaves when there are too many. Its counts
+// stay in the store until they expire.
 type sentLimits struct {
 	guard  *Guard
 	config *Config
 	rule   prepared // the rule that all sent limits belong to
+	policy func(headgate.Limit) (headgate.Policy, error)
 	most   int
 	table  *sentTable
 }
@@ -31,6 +37,7 @@ type sentTable struct {
 	mu      sync.Mutex
 	entries map[headgate.Limit]*list.Element // of *sentLimit; guarded by mu
 	used    list.List                        // the most recently used first; guarded by mu
+	swept   time.Time                        // when unused limits left last; guarded by mu
 }
 
 // sentLimit is a limit that clients sent. Guarded by the table's mu, except windows.
@@ -40,18 +47,35 @@ type sentLimit struct {
 	claims  claims
 	users   int
 	dropped bool
+	recent  bool // used since the last sweep
 }
 
+// newSentLimits makes the table of a domain.
 func (g *Guard) newSentLimits(c *Config, t *tree) *sentLimits {
+	return g.sentLimitsOf(c, &Rule{Rule: rule.Rule{Name: t.Name}, Fallback: t.Fallback}, func(l headgate.Limit) (headgate.Policy, error) {
+		policy := LeafPolicy(headgate.FixedWindow, l)
+		policy.Named = true
+		return policy, nil
+	})
+}
+
+// newSentBuckets makes the table of sent buckets. Without a store there is none.
+func (g *Guard) newSentBuckets(c *Config) *sentLimits {
+	if g.store == nil {
+		return nil
+	}
+	return g.sentLimitsOf(c, &Rule{}, bucketPolicy)
+}
+
+func (g *Guard) sentLimitsOf(c *Config, r *Rule, policy func(headgate.Limit) (headgate.Policy, error)) *sentLimits {
 	most := c.MaxSentLimits
 	if most <= 0 {
 		most = DefaultMaxSentLimits
 	}
-	r := &Rule{Rule: rule.Rule{Name: t.Name}, Fallback: t.Fallback}
 	config := *c
 	s := &sentLimits{
-		guard: g, config: &config, most: most, rule: prepared{Rule: r, state: g.state, space: t.space, number: -1},
-		table: &sentTable{entries: map[headgate.Limit]*list.Element{}},
+		guard: g, config: &config, most: most, rule: prepared{Rule: r, state: g.state, space: namespaced(c.Namespace), number: -1},
+		policy: policy, table: &sentTable{entries: map[headgate.Limit]*list.Element{}, swept: machineTime()},
 	}
 	runtime.AddCleanup(s, (*sentTable).releaseAll, s.table)
 	return s
@@ -67,9 +91,17 @@ func (s *sentLimits) acquire(limit headgate.Limit) (*sentLimit, error) {
 		t.used.MoveToFront(e)
 		kept := of(e)
 		kept.users++
+		kept.recent = true
 		return kept, nil
 	}
+	if now := machineTime(); now.Sub(t.swept) >= sentIdle {
+		t.swept = now
+		t.sweep()
+	}
 	kept, err := s.prepare(limit)
+	if errors.Is(err, headgate.ErrTooManyPolicies) && t.used.Len() > 0 {
+		t.drop(t.used.Back()) // So that the store can free it, for a later attempt.
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,17 +114,40 @@ func (s *sentLimits) acquire(limit headgate.Limit) (*sentLimit, error) {
 
 // prepare prepares a limit in the store, and in Local if the domain falls back to it.
 func (s *sentLimits) prepare(limit headgate.Limit) (*sentLimit, error) {
-	kept := &sentLimit{limit: limit, users: 1}
+	policy, err := s.policy(limit)
+	if err != nil {
+		return nil, err
+	}
+	kept := &sentLimit{limit: limit, users: 1, recent: true}
 	c := counters{guard: s.guard, config: s.config, rule: s.rule.Rule, claims: &kept.claims}
-	policy := LeafPolicy(headgate.FixedWindow, limit)
-	policy.Named = true
 	numbers := windowsByPeriod([]headgate.Policy{policy})
 	if err := c.add(window{policy: s.rule.Name, number: numbers[0]}, policy); err != nil {
 		release(kept.claims.all)
-		return nil, fmt.Errorf("guard: the limit %s that was sent to domain %q: %w", limit, s.rule.Name, err)
+		return nil, fmt.Errorf("guard: the limit %s that was sent%s: %w", limit, toDomain(s.rule.Name), err)
 	}
 	kept.windows = c.all
 	return kept, nil
+}
+
+// toDomain names the domain that a limit was sent to, if there is one.
+func toDomain(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" to domain %q", name)
+}
+
+// sweep drops the limits that nothing has used since the last sweep. mu is locked.
+func (t *sentTable) sweep() {
+	for e := t.used.Back(); e != nil; {
+		before := e.Prev()
+		if kept := of(e); kept.recent || kept.users > 0 {
+			kept.recent = false
+		} else {
+			t.drop(e)
+		}
+		e = before
+	}
 }
 
 // of gives the limit of an element of used.

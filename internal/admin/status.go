@@ -27,9 +27,10 @@ type Status struct {
 // Addresses are the addresses that an instance listens on. "" means that a listener is off.
 type Addresses struct {
 	Proxy string `json:"proxy"`
-	// GRPC and HTTP are the listeners of headgate server.
+	// GRPC, HTTP and RESP are the listeners of headgate server.
 	GRPC   string `json:"grpc,omitempty"`
 	HTTP   string `json:"http,omitempty"`
+	RESP   string `json:"resp,omitempty"`
 	Admin  string `json:"admin,omitempty"`
 	Health string `json:"health,omitempty"`
 }

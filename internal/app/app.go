@@ -88,7 +88,7 @@ func (i *Instance) logServing() {
 	o := &i.options
 	var terms []any
 	if o.Server {
-		terms = []any{"grpc", i.addresses.GRPC, "http", i.addresses.HTTP}
+		terms = []any{"grpc", i.addresses.GRPC, "http", i.addresses.HTTP, "resp", i.addresses.RESP}
 	} else {
 		terms = []any{"proxy", i.addresses.Proxy, "tls", o.Config.Proxy.TLS.Cert != "", "upstream", i.Status().Upstream}
 		terms = append(terms, dataPlaneTerms(&o.Config.Proxy, fastAvailable())...)

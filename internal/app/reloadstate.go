@@ -20,6 +20,7 @@ const (
 	partUpstreamCerts = "upstream certificates"
 	partGRPCCerts     = "gRPC certificates"
 	partHTTPCerts     = "HTTP certificates"
+	partRESPCerts     = "RESP certificates"
 	partAccessLog     = "access log"
 )
 

@@ -37,7 +37,8 @@ const (
 	httpDrain = 2 * time.Second
 )
 
-// decisionServer is the component that serves headgate server: a gRPC and an HTTP listener.
+// decisionServer is the component that serves headgate server: a gRPC and an HTTP listener, and one of the
+// Redis protocol.
 type decisionServer struct {
 	instance  *Instance
 	limits    *rls.Service
@@ -49,6 +50,7 @@ type decisionServer struct {
 	secured   *certs.Server    // The certificates of the gRPC listener; nil without TLS.
 	socket    *listen.Listener // The gRPC listener; nil when it is off or not open yet.
 	http      *side
+	resp      *respListener
 
 	serves  atomic.Bool
 	reached atomic.Bool // The store was reached once.
@@ -79,9 +81,11 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 	}
 	files, err := i.listenerCertificates(c.GRPC.TLS, "server.grpc.tls", partGRPCCerts)
 	httpFiles, fault := i.listenerCertificates(c.HTTP.TLS, "server.http.tls", partHTTPCerts)
-	if err != nil || fault != nil {
-		return nil, errors.Join(err, fault)
+	redis, wrong := newRESPListener(i)
+	if err != nil || fault != nil || wrong != nil {
+		return nil, errors.Join(err, fault, wrong)
 	}
+	d.resp = redis
 	d.secured, d.grpc = files, rpc.New(d.describe(&c.GRPC, files))
 	d.grpc.SetServing(rateLimitName, false)
 	d.http = &side{
@@ -138,7 +142,7 @@ func (d *decisionServer) healthcheck(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "OK")
 }
 
-// Start opens both listeners.
+// Start opens the listeners.
 func (d *decisionServer) Start(ctx context.Context) (func(), error) {
 	i := d.instance
 	c := &i.options.Config.Server.GRPC
@@ -155,6 +159,9 @@ func (d *decisionServer) Start(ctx context.Context) (func(), error) {
 	if err := d.http.open(ctx, &i.inherited, i.options.Log); err != nil {
 		return nil, err
 	}
+	if err := d.resp.open(ctx); err != nil {
+		return nil, err
+	}
 	return d.begin, nil
 }
 
@@ -164,6 +171,9 @@ func (d *decisionServer) begin() {
 	}
 	if d.http.socket != nil {
 		d.instance.serve(d.http.serve)
+	}
+	if d.resp.socket != nil {
+		d.instance.serve(d.resp.serve)
 	}
 	d.waiting.Go(d.awaitStore)
 	d.serves.Store(true)
@@ -222,7 +232,7 @@ func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 // files implements reopener.
 func (d *decisionServer) files() []file {
 	var all []file
-	for part, files := range map[string]*certs.Server{partGRPCCerts: d.secured, partHTTPCerts: d.http.files} {
+	for part, files := range map[string]*certs.Server{partGRPCCerts: d.secured, partHTTPCerts: d.http.files, partRESPCerts: d.resp.files} {
 		if files != nil {
 			all = append(all, file{part, files.Reload, func(err error) {
 				d.instance.options.Log.Error("certificates not reloaded: the previous certificates stay in use", "part", part, "error", err)
@@ -242,6 +252,7 @@ func (d *decisionServer) Drain(ctx context.Context) error {
 		defer cancel()
 		d.http.close(ctx)
 	})
+	closing.Go(func() { d.resp.drain(ctx) })
 	d.decisions.Drain()
 	err := d.grpc.Drain(ctx)
 	closing.Wait()
@@ -310,7 +321,7 @@ func (d *decisionServer) state() prom.Server {
 		name   string
 		socket *listen.Listener
 		files  *certs.Server
-	}{{"grpc", d.socket, d.secured}, {"http", d.http.socket, d.http.files}} {
+	}{{"grpc", d.socket, d.secured}, {"http", d.http.socket, d.http.files}, {"resp", d.resp.socket, d.resp.files}} {
 		if l.socket != nil {
 			s.Listeners = append(s.Listeners, listenerState(l.name, l.socket.Stats(), l.files))
 		}
@@ -343,7 +354,7 @@ func (d *decisionServer) Status(s *admin.Status) {
 	if d.socket != nil {
 		s.Listen.GRPC = d.socket.Addr().String()
 	}
-	s.Listen.HTTP = d.http.address()
+	s.Listen.HTTP, s.Listen.RESP = d.http.address(), d.resp.address()
 	domains := d.instance.config.Load().Domains
 	for i := range domains {
 		of := &domains[i]

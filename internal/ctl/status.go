@@ -22,7 +22,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 	if s.Listen.Proxy != "" {
 		rowf(w, "%s -> %s\n", s.Listen.Proxy, s.Upstream)
 	}
-	for _, l := range [...]struct{ name, at string }{{"gRPC", s.Listen.GRPC}, {"HTTP", s.Listen.HTTP}} {
+	for _, l := range [...]struct{ name, at string }{{"gRPC", s.Listen.GRPC}, {"HTTP", s.Listen.HTTP}, {"RESP", s.Listen.RESP}} {
 		if l.at != "" {
 			rowf(w, "%s on %s\n", l.name, l.at)
 		}

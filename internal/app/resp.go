@@ -1,0 +1,77 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/certs"
+	"github.com/headgate/headgate/internal/front/resp"
+	"github.com/headgate/headgate/internal/listen"
+)
+
+// respListener is the listener of the Redis protocol.
+type respListener struct {
+	instance *Instance
+	settings config.ServerRESP
+	files    *certs.Server    // Nil without TLS.
+	server   *resp.Server     // Nil without rules.
+	socket   *listen.Listener // Nil when the listener is off or not open yet.
+}
+
+func newRESPListener(i *Instance) (*respListener, error) {
+	r := &respListener{instance: i, settings: i.options.Config.Server.RESP}
+	files, err := i.listenerCertificates(r.settings.TLS, "server.resp.tls", partRESPCerts)
+	if err != nil || i.rules == nil {
+		return r, err
+	}
+	r.files = files
+	described := resp.Config{
+		Guard: i.rules.guard, Idle: r.settings.IdleTimeout, Version: i.options.Version, Log: i.options.Log,
+	}
+	if files != nil {
+		described.TLS = files.Config()
+	}
+	r.server = resp.New(described)
+	return r, nil
+}
+
+// open opens the socket.
+func (r *respListener) open(ctx context.Context) error {
+	if r.settings.Address == "" {
+		return nil
+	}
+	socket, err := listen.Open(ctx, listen.Config{
+		Address: r.settings.Address, Inherited: &r.instance.inherited, WriteTimeout: resp.WriteTimeout,
+		MaxConnections: r.settings.MaxConnections, PerAddress: r.settings.MaxConnectionsPerAddress, Exempt: r.instance.trusts,
+	})
+	if err != nil {
+		return fmt.Errorf("app: server.resp: %w", err)
+	}
+	r.socket = socket
+	return nil
+}
+
+func (r *respListener) serve() error {
+	if err := r.server.Serve(r.socket); err != nil {
+		return errors.Join(fmt.Errorf("app: serving on %s", r.socket.Addr()), err)
+	}
+	return nil
+}
+
+// drain refuses connections and answers the commands in progress.
+func (r *respListener) drain(ctx context.Context) {
+	if r.socket == nil {
+		return
+	}
+	_ = r.socket.Close()
+	r.server.Drain(ctx)
+}
+
+func (r *respListener) address() string {
+	if r.socket == nil {
+		return ""
+	}
+	return r.socket.Addr().String()
+}

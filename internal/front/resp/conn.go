@@ -1,0 +1,253 @@
+package resp
+
+import (
+	"errors"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/http1"
+)
+
+// buffer has the bytes of a connection that are not answered yet.
+type buffer [bufferSize]byte
+
+// conn is the connection of a client. Its goroutine alone uses it, but for wake and net.
+type conn struct {
+	server *Server
+	net    net.Conn // with TLS, if there is TLS
+	id     int64
+	name   string
+	three  bool // RESP3
+	busy   activity
+
+	in    *buffer // nil while there are no bytes
+	end   int
+	since time.Time // of the last complete command
+	idle  http1.Deadline
+	one   [1]byte
+
+	raw rawSocket
+}
+
+// activity is a connection of package listen: at the bound of connections, a new one replaces an idle
+// one.
+type activity interface {
+	Idle()
+	Busy()
+}
+
+// serve answers commands until the connection ends.
+func (c *conn) serve() {
+	defer c.leave()
+	if !c.handshake() {
+		return
+	}
+	c.since = time.Now()
+	for c.read() == nil {
+		if !c.answer() {
+			return
+		}
+	}
+}
+
+// leave closes the connection. A panic ends only its connection.
+func (c *conn) leave() {
+	if fault := recover(); fault != nil {
+		c.server.log.Error("panic while serving a Redis client", "panic", fault, "stack", string(debug.Stack()))
+	}
+	c.drop()
+	_ = c.net.Close()
+	c.server.remove(c)
+}
+
+// read waits for bytes, until the idle timeout has passed since the last complete command.
+func (c *conn) read() error {
+	due := c.since.Add(c.server.idle)
+	for now := time.Now(); ; now = time.Now() {
+		if set, at := c.idle.Arm(now, max(due.Sub(now), 1)); set {
+			_ = c.net.SetReadDeadline(at)
+		}
+		if c.server.closing.Load() { // Drain sets closing before it ends the reads.
+			return net.ErrClosed
+		}
+		err := c.fill()
+		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || c.server.closing.Load() || c.idle.Fired(time.Now(), due) {
+			return err
+		}
+		_ = c.net.SetReadDeadline(due)
+	}
+}
+
+// fill reads what has arrived, at least one byte.
+func (c *conn) fill() error {
+	if c.raw.conn != nil {
+		return c.fillRaw()
+	}
+	if c.in == nil { // A buffer is taken when there is something to read.
+		n, err := c.net.Read(c.one[:])
+		if n == 0 {
+			return ended(err)
+		}
+		c.take()
+		c.in[0], c.end = c.one[0], 1
+		return nil
+	}
+	n, err := c.net.Read(c.in[c.end:])
+	if c.end += n; n == 0 {
+		return ended(err)
+	}
+	return nil
+}
+
+func ended(err error) error {
+	if err == nil {
+		return net.ErrClosed
+	}
+	return err
+}
+
+// take takes a buffer.
+func (c *conn) take() {
+	if c.in == nil {
+		b, ok := c.server.buffers.Get().(*buffer)
+		if !ok {
+			b = new(buffer)
+		}
+		c.in, c.end = b, 0
+	}
+}
+
+// drop gives the buffer back.
+func (c *conn) drop() {
+	if c.in != nil {
+		c.server.buffers.Put(c.in)
+		c.in, c.end = nil, 0
+	}
+}
+
+// answer answers all complete commands. It reports false when the connection ends.
+func (c *conn) answer() (goesOn bool) {
+	if c.busy != nil {
+		c.busy.Busy()
+	}
+	w, ok := c.server.works.Get().(*work)
+	if !ok {
+		w = &work{guard: c.server.guard}
+	}
+	w.out.three = c.three
+	at, last := 0, false
+	for !last {
+		n, ok := 0, false
+		if n, last, ok = c.answerSome(w, c.in[at:c.end]); !ok {
+			return false // The memory of w is not used again.
+		}
+		if n == 0 {
+			break
+		}
+		at += n
+	}
+	if !c.flush(w) {
+		return false
+	}
+	w.release()
+	c.server.works.Put(w)
+	if last {
+		c.finish()
+		return false
+	}
+	return c.keep(at)
+}
+
+// Bounds of finish.
+const (
+	mostDiscarded = 256 << 10
+	longestFinish = time.Second
+)
+
+// finish ends the sending side, and discards what the client still sends: to close the connection
+// before would discard the last answers.
+func (c *conn) finish() {
+	half, ok := c.net.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = c.net.SetReadDeadline(time.Now().Add(longestFinish))
+	c.take()
+	for total := 0; total < mostDiscarded; {
+		n, err := c.net.Read(c.in[:])
+		if total += n; err != nil {
+			return
+		}
+	}
+}
+
+// keep keeps the bytes after at, which begin a command.
+func (c *conn) keep(at int) bool {
+	if at > 0 {
+		c.since = time.Now()
+	}
+	if c.end = copy(c.in[:], c.in[at:c.end]); c.end == 0 {
+		c.drop()
+	}
+	if c.busy != nil {
+		c.busy.Idle()
+	}
+	return true
+}
+
+// answerSome answers the first commands of b, and gives their length. ok is false when the client cannot
+// be written to.
+func (c *conn) answerSome(w *work, b []byte) (n int, last, ok bool) {
+	w.begin()
+	n, last, err := w.read(b)
+	if n == 0 && err == nil && len(b) == bufferSize {
+		err = faultf("the command is longer than %d bytes", bufferSize)
+		last = true
+	}
+	w.decideAll(c.server.ctx)
+	faults := 0
+	for i := range w.commands {
+		if len(w.out.b) > outputSize-answerSize && !c.flush(w) {
+			return n, last, false
+		}
+		if !c.reply(w, &w.commands[i]) {
+			faults++
+		}
+	}
+	if err != nil {
+		w.out.failure("ERR", err.Error())
+	}
+	c.server.stats.count(len(w.commands), faults)
+	return n, last, true
+}
+
+// flush writes the answers.
+func (c *conn) flush(w *work) bool {
+	if len(w.out.b) == 0 {
+		return true
+	}
+	err := c.write(w.out.b)
+	w.out.b = w.out.b[:0]
+	return err == nil
+}
+
+// rawSocket is the descriptor of a connection without TLS, on systems where the connection can wait
+// without a buffer.
+type rawSocket struct {
+	conn     syscall.RawConn // nil otherwise
+	received func()
+	try, put func(fd uintptr) bool
+	n        int
+	err      error
+	unsent   []byte
+}
+
+// pools are the memory of connections at work.
+type pools struct {
+	buffers sync.Pool // of *buffer
+	works   sync.Pool // of *work
+}

@@ -1,0 +1,127 @@
+package resp
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/limit"
+)
+
+// maxKey bounds the keys of limits that clients send, in bytes.
+const maxKey = 1 << 10
+
+// sent is a request to a limit that the client sends.
+type sent struct {
+	key      []byte
+	limit    headgate.Limit
+	quantity int64
+}
+
+// maxSeconds bounds periods.
+const maxSeconds = int64(limit.MaxPer / time.Second)
+
+// fault is an error of a command.
+type fault string
+
+// Error implements error.
+func (f fault) Error() string { return string(f) }
+
+// readSent reads the arguments of CL.THROTTLE and THROTTLE. least is the least max_burst, and more is
+// what the limit has above it.
+func readSent(args [][]byte, least, more int64) (s sent, err error) {
+	s.key, s.quantity = args[1], 1
+	if len(s.key) > maxKey {
+		return s, fault(fmt.Sprintf("the key has %d bytes: send at most %d", len(s.key), maxKey))
+	}
+	burst, seconds := int64(0), int64(0)
+	for i, number := range [...]struct {
+		into        *int64
+		name        string
+		least, most int64
+	}{
+		{&burst, "max_burst", least, headgate.MaxUnits - 1},
+		{&s.limit.Count, "count", 1, headgate.MaxUnits},
+		{&seconds, "period", 1, maxSeconds},
+		{&s.quantity, "quantity", 0, headgate.MaxUnits},
+	} {
+		if i+2 == len(args) {
+			break
+		}
+		n, ok := parseInt(args[i+2])
+		if !ok || n < number.least || n > number.most {
+			return s, fault(fmt.Sprintf("%s is invalid: send a whole number from %d to %d", number.name, number.least, number.most))
+		}
+		*number.into = n
+	}
+	s.limit.Burst, s.limit.Per = burst+more, time.Duration(seconds)*time.Second
+	return s, nil
+}
+
+// throttled answers CL.THROTTLE and THROTTLE.
+func (w *writer) throttled(k kind, d *headgate.Decision, err error) {
+	if err != nil {
+		w.notThrottled(err)
+		return
+	}
+	if d.Reason == headgate.StoreFull && d.Verdict == headgate.Deny {
+		w.failure("UNAVAILABLE", "the store has no capacity for another key: raise max_memory")
+		return
+	}
+	denied := d.Verdict == headgate.Deny
+	w.array(5) //nolint:mnd // The answers below.
+	if k == kindCell {
+		retry := int64(-1)
+		if denied && d.Reason != headgate.Never {
+			retry = wholeUp(d.RetryAfter)
+		}
+		w.integer(flag(denied))
+		w.integer(d.Limit)
+		w.integer(d.Remaining)
+		w.integer(retry)
+		w.integer(wholeUp(d.ResetAfter))
+		return
+	}
+	retry := int64(0)
+	switch {
+	case denied && d.Reason == headgate.Never:
+		retry = -1
+	case denied:
+		retry = wholeDown(d.RetryAfter)
+	}
+	w.integer(flag(!denied))
+	w.integer(d.Limit)
+	w.integer(d.Remaining)
+	w.integer(wholeDown(d.ResetAfter))
+	w.integer(retry)
+}
+
+func flag(v bool) int64 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// notThrottled answers a limit that was not decided.
+func (w *writer) notThrottled(err error) {
+	if failed, ok := errors.AsType[*guard.StoreError](err); ok {
+		w.failure("UNAVAILABLE", failed.Error())
+		return
+	}
+	if invalid, ok := errors.AsType[*limit.PolicyError](err); ok {
+		w.failure("ERR", "the limit is invalid: "+invalid.Field+" "+invalid.Problem+": "+invalid.Fix)
+		return
+	}
+	w.failure("ERR", err.Error())
+}
+
+// parts gives the least max_burst of a command, and what the limit has above it.
+func (k kind) parts() (least, more int64) {
+	if k == kindCell {
+		return 0, 1
+	}
+	return 1, 0
+}
