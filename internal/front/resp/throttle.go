@@ -36,28 +36,33 @@ func readSent(args [][]byte, least, more int64) (s sent, err error) {
 	if len(s.key) > maxKey {
 		return s, fault(fmt.Sprintf("the key has %d bytes: send at most %d", len(s.key), maxKey))
 	}
-	burst, seconds := int64(0), int64(0)
-	for i, number := range [...]struct {
-		into        *int64
-		name        string
-		least, most int64
-	}{
-		{&burst, "max_burst", least, headgate.MaxUnits - 1},
-		{&s.limit.Count, "count", 1, headgate.MaxUnits},
-		{&seconds, "period", 1, maxSeconds},
-		{&s.quantity, "quantity", 0, headgate.MaxUnits},
-	} {
-		if i+2 == len(args) {
-			break
+	burst, err := number(args[2], "max_burst", least, headgate.MaxUnits-1)
+	if err != nil {
+		return s, err
+	}
+	if s.limit.Count, err = number(args[3], "count", 1, headgate.MaxUnits); err != nil {
+		return s, err
+	}
+	seconds, err := number(args[4], "period", 1, maxSeconds)
+	if err != nil {
+		return s, err
+	}
+	if len(args) > 5 { //nolint:mnd // The quantity is the last argument.
+		if s.quantity, err = number(args[5], "quantity", 0, headgate.MaxUnits); err != nil {
+			return s, err
 		}
-		n, ok := parseInt(args[i+2])
-		if !ok || n < number.least || n > number.most {
-			return s, fault(fmt.Sprintf("%s is invalid: send a whole number from %d to %d", number.name, number.least, number.most))
-		}
-		*number.into = n
 	}
 	s.limit.Burst, s.limit.Per = burst+more, time.Duration(seconds)*time.Second
 	return s, nil
+}
+
+// number reads a number of a client.
+func number(text []byte, name string, least, most int64) (int64, error) {
+	n, ok := parseInt(text)
+	if !ok || n < least || n > most {
+		return 0, fault(fmt.Sprintf("%s is invalid: send a whole number from %d to %d", name, least, most))
+	}
+	return n, nil
 }
 
 // throttled answers CL.THROTTLE and THROTTLE.
