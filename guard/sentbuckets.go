@@ -56,7 +56,7 @@ func (b *SentBatch) Add(key []byte, l headgate.Limit, cost int64) {
 	// The store reads the key only during Apply, and nothing writes to it until then.
 	text := unsafe.String(unsafe.SliceData(b.keys[from:]), len(b.keys)-from) //nolint:gosec // A copy would be an allocation.
 	w := &b.used[len(b.used)-1].windows[0]
-	op := headgate.Op{Key: text, Policy: w.id, Window: w.number, Group: uint8(len(b.ops) & 1), Cost: cost} //nolint:gosec // It is 0 or 1.
+	op := headgate.Op{Key: text, Policy: w.id, Window: w.number, Group: uint8(len(b.ops) & 1), Cost: cost}
 	if cost == 0 {
 		op.Kind = headgate.Peek
 	}

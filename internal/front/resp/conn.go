@@ -42,7 +42,7 @@ type activity interface {
 
 // serve answers commands until the connection ends.
 func (c *conn) serve() {
-	defer c.leave()
+	defer func() { c.leave(recover()) }()
 	if !c.handshake() {
 		return
 	}
@@ -54,9 +54,9 @@ func (c *conn) serve() {
 	}
 }
 
-// leave closes the connection. A panic ends only its connection.
-func (c *conn) leave() {
-	if fault := recover(); fault != nil {
+// leave closes the connection. A panic, whose value is fault, ends only its connection.
+func (c *conn) leave(fault any) {
+	if fault != nil {
 		c.server.log.Error("panic while serving a Redis client", "panic", fault, "stack", string(debug.Stack()))
 	}
 	c.drop()
@@ -141,10 +141,11 @@ func (c *conn) answer() (goesOn bool) {
 	w.out.three = c.three
 	at, last := 0, false
 	for !last {
-		n, ok := 0, false
-		if n, last, ok = c.answerSome(w, c.in[at:c.end]); !ok {
+		n, ends, ok := c.answerSome(w, c.in[at:c.end])
+		if !ok {
 			return false // The memory of w is not used again.
 		}
+		last = ends
 		if n == 0 {
 			break
 		}

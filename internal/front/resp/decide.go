@@ -61,8 +61,8 @@ func addEntry(r *remote.Request, name, value string) error {
 			return nil
 		}
 	}
-	return fault(fmt.Sprintf("%q is not a name, or is sent twice: use method, host, path, ip, subject, domain, header:NAME, cookie:NAME and "+
-		"descriptor:NAME", shorten(name)))
+	return fault(fmt.Sprintf("%q is not a name, or is sent twice: use method, host, path, ip, subject, domain, header:NAME, "+
+		"cookie:NAME and descriptor:NAME", shorten(name)))
 }
 
 // shorten bounds a text of a client in an answer.

@@ -3,6 +3,7 @@ package resp
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // Bounds of a command.
@@ -162,7 +163,7 @@ func (r *reader) parseWord(line []byte) (rest []byte, err error) {
 	from := len(r.scratch)
 	r.scratch = append(r.scratch, line[:plain]...)
 	line = line[plain:]
-	for len(line) > 0 && bytes.IndexByte([]byte(spaces), line[0]) < 0 {
+	for len(line) > 0 && strings.IndexByte(spaces, line[0]) < 0 {
 		if c := line[0]; c != '"' && c != '\'' {
 			r.scratch, line = append(r.scratch, c), line[1:]
 			continue
@@ -181,7 +182,7 @@ func appendQuoted(dst, line []byte) (out, rest []byte, err error) {
 	for i := 1; i < len(line); i++ {
 		switch c := line[i]; {
 		case c == quote:
-			if i+1 < len(line) && bytes.IndexByte([]byte(spaces), line[i+1]) < 0 {
+			if i+1 < len(line) && strings.IndexByte(spaces, line[i+1]) < 0 {
 				return nil, nil, faultf("unbalanced quotes in request")
 			}
 			return dst, line[i+1:], nil
@@ -208,7 +209,7 @@ func appendEscaped(dst, b []byte) (out []byte, used int) {
 		}
 	}
 	c := b[0]
-	if i := bytes.IndexByte([]byte("nrtba"), c); i >= 0 {
+	if i := strings.IndexByte("nrtba", c); i >= 0 {
 		c = "\n\r\t\b\a"[i]
 	}
 	return append(dst, c), 1

@@ -105,7 +105,7 @@ func (s *Server) Serve(l net.Listener) error {
 		case s.closing.Load() || errors.Is(err, net.ErrClosed):
 			return nil
 		case isTemporary(err):
-			time.Sleep(acceptPause)
+			s.pause()
 		default:
 			return fmt.Errorf("resp: accepting connections: %w", err)
 		}
@@ -114,6 +114,16 @@ func (s *Server) Serve(l net.Listener) error {
 
 // acceptPause is the pause after a failed Accept, for example without free descriptors.
 const acceptPause = 50 * time.Millisecond
+
+// pause waits for acceptPause, or until Drain.
+func (s *Server) pause() {
+	timer := time.NewTimer(acceptPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.ctx.Done():
+	}
+}
 
 func isTemporary(err error) bool {
 	failed, ok := errors.AsType[net.Error](err)

@@ -29,7 +29,7 @@ func (c *clock) now() headgate.Instant {
 	return epoch + headgate.Instant(time.Duration(c.ms.Load())*time.Millisecond)
 }
 
-func ruleOf(t testing.TB) guard.Rule {
+func ruleOf(t *testing.T) guard.Rule {
 	t.Helper()
 	key, err := rule.ParsePart("ip")
 	if err != nil {
@@ -42,7 +42,7 @@ func ruleOf(t testing.TB) guard.Rule {
 }
 
 // startServer serves until the test ends. The rules allow 2 a minute for each ip.
-func startServer(t testing.TB, c *clock, idle time.Duration) (*Server, string) {
+func startServer(t *testing.T, c *clock, idle time.Duration) (*Server, string) {
 	t.Helper()
 	store, err := memory.New(memory.Config{Clock: c.now})
 	if err != nil {
@@ -61,7 +61,7 @@ func startServer(t testing.TB, c *clock, idle time.Duration) (*Server, string) {
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
 		_ = l.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
 		defer cancel()
 		s.Drain(ctx)
 		if err := <-served; err != nil {
@@ -71,7 +71,7 @@ func startServer(t testing.TB, c *clock, idle time.Duration) (*Server, string) {
 	return s, l.Addr().String()
 }
 
-func dial(t testing.TB, at string) net.Conn {
+func dial(t *testing.T, at string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", at)
 	if err != nil {
@@ -83,7 +83,7 @@ func dial(t testing.TB, at string) net.Conn {
 }
 
 // exchange sends a text, and expects an answer.
-func exchange(t testing.TB, c net.Conn, send, want string) {
+func exchange(t *testing.T, c net.Conn, send, want string) {
 	t.Helper()
 	if _, err := io.WriteString(c, send); err != nil {
 		t.Fatal(err)
