@@ -18,6 +18,8 @@ server:
     keepalive: 1s, keepalive_timeout: 1s, max_connection_age: 1s, max_connection_age_grace: 1s}
   http: {address: "127.0.0.1:2", tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
     max_connections_per_address: 1, max_body: 1KiB, idle_timeout: 1s}
+  resp: {address: "127.0.0.1:3", tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
+    max_connections_per_address: 1, idle_timeout: 1s}
   unhealthy_without_store: false
   rate_limit_service: {mode: enforce, quota_mode: false, stop_increment: false, response_headers: false, limit_header: A,
     remaining_header: B, reset_header: C, dynamic_metadata: false, near_limit: 70%, max_sent_limits: 5, max_metric_values: 5,
@@ -34,6 +36,7 @@ server:
 	}
 	for prefix, tls := range map[string]func(s *Server) *TLS{
 		"GRPC": func(s *Server) *TLS { return &s.GRPC.TLS }, "HTTP": func(s *Server) *TLS { return &s.HTTP.TLS },
+		"RESP": func(s *Server) *TLS { return &s.RESP.TLS },
 	} {
 		add(prefix+"_TLS_CERT", "other.crt", func(s *Server) any { return tls(s).Cert })
 		add(prefix+"_TLS_KEY", "other.key", func(s *Server) any { return tls(s).Key })
@@ -47,6 +50,12 @@ server:
 	for _, name := range []string{"HTTP", "HTTP_ADDRESS"} {
 		add(name, "127.0.0.1:9", func(s *Server) any { return s.HTTP.Address })
 	}
+	for _, name := range []string{"RESP", "RESP_ADDRESS"} {
+		add(name, "127.0.0.1:9", func(s *Server) any { return s.RESP.Address })
+	}
+	add("RESP_MAX_CONNECTIONS", "9", func(s *Server) any { return fmt.Sprint(s.RESP.MaxConnections) })
+	add("RESP_MAX_CONNECTIONS_PER_ADDRESS", "9", func(s *Server) any { return fmt.Sprint(s.RESP.MaxConnectionsPerAddress) })
+	add("RESP_IDLE_TIMEOUT", "9s", func(s *Server) any { return s.RESP.IdleTimeout.String() })
 	add("GRPC_MAX_CONNECTIONS", "9", func(s *Server) any { return fmt.Sprint(s.GRPC.MaxConnections) })
 	add("GRPC_MAX_CONNECTIONS_PER_ADDRESS", "9", func(s *Server) any { return fmt.Sprint(s.GRPC.MaxConnectionsPerAddress) })
 	add("GRPC_MAX_STREAMS", "9", func(s *Server) any { return fmt.Sprint(s.GRPC.MaxStreams) })
