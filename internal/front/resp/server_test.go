@@ -48,15 +48,24 @@ func startServer(t *testing.T, c *clock, idle time.Duration) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := guard.New(guard.Config{Store: store, Rules: []guard.Rule{ruleOf(t)}})
+	return startOn(t, store, Config{Idle: idle}, WriteTimeout)
+}
+
+// startOn serves with a store until the test ends.
+func startOn(t *testing.T, store headgate.Store, c Config, unread time.Duration) (*Server, string) {
+	t.Helper()
+	of := ruleOf(t)
+	of.Fallback = guard.FallbackError
+	g, err := guard.New(guard.Config{Store: store, StoreTimeout: 5 * time.Second, MaxSentLimits: 100, Rules: []guard.Rule{of}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := listen.Open(t.Context(), listen.Config{Address: "127.0.0.1:0", WriteTimeout: WriteTimeout})
+	l, err := listen.Open(t.Context(), listen.Config{Address: "127.0.0.1:0", WriteTimeout: unread})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(Config{Guard: g, Idle: idle, Version: "1.2.3", Log: slog.New(slog.DiscardHandler)})
+	c.Guard, c.Version, c.Log = g, "1.2.3", slog.New(slog.DiscardHandler)
+	s := New(c)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -260,4 +269,13 @@ func TestIdle(t *testing.T) {
 	if rest, err := io.ReadAll(conn); err != nil || len(rest) > 0 {
 		t.Errorf("the end is %q, %v", rest, err)
 	}
+}
+
+func memoryStore(t *testing.T) headgate.Store {
+	t.Helper()
+	store, err := memory.New(memory.Config{MaxMemory: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
 }
