@@ -61,6 +61,7 @@ type instance struct {
 	Health string `json:"health"`
 	GRPC   string `json:"grpc"` // of headgate server
 	HTTP   string `json:"http"` // of headgate server
+	RESP   string `json:"resp"` // of headgate server
 
 	mu  sync.Mutex
 	log []logLine
