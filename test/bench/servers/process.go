@@ -124,5 +124,8 @@ func (s *Server) said() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
+// errForeign means that another program listens on the port of the server.
+var errForeign = errors.New("another program listens on its port")
+
 // errEnded means that the server ended before its first response.
 var errEnded = errors.New("the server ended before it responded")

@@ -40,6 +40,28 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// TestForeignServer: the answer of another server on the port is not taken for that of ours.
+func TestForeignServer(t *testing.T) {
+	other, err := Redis(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Stop()
+	_, port, _ := strings.Cut(other.Addr, ":")
+	dir := t.TempDir()
+	ours, err := launch(dir, other.Addr, "redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Stop()
+	if err := ours.await(t.Context(), "PING\r\n", "+PONG"); !errors.Is(err, errEnded) {
+		t.Errorf("got %v, want %v", err, errEnded)
+	}
+	if !other.owns() || ours.owns() {
+		t.Errorf("the first server owns its port: %v, and the second: %v", other.owns(), ours.owns())
+	}
+}
+
 // TestOrphan checks that a server is killed when its benchmark ends without Stop.
 func TestOrphan(t *testing.T) {
 	s, err := Redis(t.Context(), t.TempDir())

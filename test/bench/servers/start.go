@@ -77,7 +77,10 @@ func (s *Server) await(ctx context.Context, query, answer string) error {
 		default:
 		}
 		if err == nil {
-			return nil
+			if s.owns() {
+				return nil
+			}
+			err = errForeign
 		}
 		select {
 		case <-s.ended:
