@@ -18,7 +18,7 @@ const (
 
 // ErrPath means that services would read the path of a request in different ways, so that rules
 // cannot match it.
-var ErrPath = errors.New("the request's path is ambiguous")
+var ErrPath = errors.New("rule: the request's path is ambiguous")
 
 // ErrUnresolved is the ErrPath for a path that CleanPath would resolve if it may.
 var ErrUnresolved = fmt.Errorf("%w: it has empty segments or dot segments", ErrPath)
