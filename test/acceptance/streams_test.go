@@ -68,8 +68,8 @@ func (s *decisionStream) ask(path string, n int) (string, error) {
 	return b.String(), err
 }
 
-// TestStreams tells the life of a stream: it sees a reload, and a drain asks its client to end it.
-func TestStreams(t *testing.T) {
+// TestServerStreams tells the life of a stream: it sees a reload, and a drain asks its client to end it.
+func TestServerStreams(t *testing.T) {
 	t.Parallel()
 	settings := "version: 1\nserver: {grpc: '127.0.0.1:0', http: off}\n" + adminAnywhere + "rules: [{name: a, match: {path: /a}, key: [all], limits: [%d/1d]}]\n"
 	path := file(t, fmt.Sprintf(settings, 3))
@@ -107,9 +107,9 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsHandOver restarts the server while streams decide, with the socket handed over. Clients follow the
+// TestServerStreamsHandOver restarts the server while streams decide, with the socket handed over. Clients follow the
 // request to drain. No message is lost, and the store has counted each request once.
-func TestStreamsHandOver(t *testing.T) {
+func TestServerStreamsHandOver(t *testing.T) {
 	t.Parallel()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
