@@ -148,14 +148,17 @@ func run(t *testing.T, seconds int64, fleets ...*fleet) {
 	}
 }
 
+// patience is the number of seconds that runUntilUsed waits for a busy machine to keep time.
+const patience = 60
+
 // runUntilUsed is run in real time, on a machine that may be busy and delay a fleet by a
 // second. runUntilUsed waits until each fleet has used enough of its limit in this number of
-// consecutive seconds. It gives up after five times as long.
+// consecutive seconds. It gives up after patience.
 func runUntilUsed(t *testing.T, seconds int64, fleets ...*fleet) {
 	t.Helper()
 	first := time.Now().Unix() + 1
 	behind := slices.Clone(fleets)
-	for last := first + seconds; len(behind) > 0 && last <= first+5*seconds; last++ {
+	for last := first + seconds; len(behind) > 0 && last <= first+patience; last++ {
 		sleepUntil(time.Unix(last, int64(settle)))
 		behind = slices.DeleteFunc(behind, func(f *fleet) bool {
 			f.first, f.seconds = last-seconds, seconds
