@@ -35,6 +35,14 @@ func (s *Store) Ping(ctx context.Context) error {
 	return err
 }
 
-func ping(ctx context.Context, client rueidis.Client) error {
-	return client.Do(ctx, client.B().Ping().Build()).Error()
+// ping pings one node. The client connects once for all callers that wait, with the context of the first one. If
+// that one ends, the others get its error, and ping tries again.
+func ping(ctx context.Context, client rueidis.Client) (err error) {
+	const most = 3
+	for range most {
+		if err = client.Do(ctx, client.B().Ping().Build()).Error(); !errors.Is(err, context.Canceled) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
 }
