@@ -19,6 +19,7 @@ func (s *section) admin(a *Admin) {
 		"listener."), &a.Health)
 	admin.adminHosts(admin.declare("hosts", field.Taken, "Host names, without port, by which scrapers may request /metrics; IP addresses "+
 		"and localhost are always accepted."), a)
+	admin.auth(&a.Auth, nil)
 	admin.end()
 }
 

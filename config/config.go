@@ -281,6 +281,8 @@ type Admin struct {
 	// Hosts are the host names by which scrapers may request /metrics, in lower case and without
 	// port. IP addresses and localhost are always accepted.
 	Hosts []string
+	// Auth is how clients of Listen prove who they are, as callers of Server: AuthToken or 0.
+	Auth Auth
 }
 
 // defaults returns the Config of a file that sets no field.

@@ -114,7 +114,9 @@ func (s *section) leafAlgorithm() (headgate.Algorithm, int64) {
 // oneOrMore reads a single value, or a list of them.
 func (s *section) oneOrMore(name, example string, most int) []value {
 	f, found := s.fields[name]
-	if found && (f.value.Kind == yaml.ScalarNode || f.value.Kind == yaml.AliasNode && f.value.Alias.Kind == yaml.ScalarNode) {
+	_, overridden := s.fromEnvironment(name)
+	single := found && (f.value.Kind == yaml.ScalarNode || f.value.Kind == yaml.AliasNode && f.value.Alias.Kind == yaml.ScalarNode)
+	if single && !overridden {
 		v, ok := s.scalar(name, "one value")
 		if !ok {
 			return nil

@@ -26,6 +26,8 @@ type reader struct {
 	// full is set when there are more than maxFaults faults. Further faults are dropped.
 	full      bool
 	listeners []listener
+	// authenticated are the fields auth of listeners whose clients must prove who they are.
+	authenticated []value
 	// files are the fields that name files.
 	files []file
 	// proxyOnly are the settings of the file that only headgate proxy uses.

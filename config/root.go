@@ -39,6 +39,7 @@ func (r *reader) config(c *Config) {
 	root.server(c)
 	root.admin(&c.Admin)
 	root.checkListeners()
+	root.checkAuth(c)
 	r.proxyOnly = root.unusedByPrograms()
 	root.end()
 }

@@ -61,6 +61,7 @@ func schemaSample() string {
 		fmt.Fprintf(&b, "- {ban: {}, count: {}, overrides: {a: {}}, on_exceed: {action: %s}}\n", action)
 	}
 	b.WriteString("throttle: {classes: [{}]}\n")
+	b.WriteString("server: {callers: [{}]}\n")
 	b.WriteString("domains: {a: {descriptors: [{}]}}\n")
 	return b.String()
 }

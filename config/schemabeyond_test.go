@@ -16,7 +16,11 @@ var beyondSchemaNames = map[string]string{
 	"the server: addresses that must differ, and fields that need each other": `
 		server-client-auth-without-ca server-client-name-without-ca server-unhealthy-without-a-store
 		server-unhealthy-without-memcached server-listeners-on-one-port server-listens-on-the-admin-port server-tls-without-key
-		server-without-listener`,
+		server-without-listener server-auth-mtls-without-ca`,
+	"callers: what listeners need, and what two callers or two entries must not share": `
+		admin-auth-without-callers server-auth-without-callers server-auth-twice server-caller-scope-twice
+		server-caller-rule-misspelled server-callers-with-one-name server-callers-with-one-token
+		server-callers-with-one-certificate server-caller-without-proof`,
 	"the throttle: fields that need or exclude each other, and names that the throttle uses": `
 		throttle-deadlines throttle-header-of-a-rule throttle-max-deadline-below-the-default throttle-missing-limit throttle-rule-of-this-name
 		throttle-search-below throttle-search-bounds throttle-search-enforce throttle-search-of-cpu

@@ -17,7 +17,7 @@ var docsSectionNames = map[string]string{
 	"`throttle.classes`": "throttle.classes[]", "`fair_share`": "fair_share", "`fair_share.match`": "fair_share.match", "`fair_share.exempt`": "fair_share.exempt",
 	"`throttle`": "throttle", "`throttle.queue`": "throttle.queue", "`throttle.auto_concurrency`": "throttle.auto_concurrency",
 	"`server`": "server", "`server.grpc`": "server.grpc", "`server.grpc.tls`": "server.grpc.tls", "`server.http`": "server.http",
-	"`server.http.tls`": "server.http.tls", "`server.resp`": "server.resp", "`server.resp.tls`": "server.resp.tls", "`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
+	"`server.http.tls`": "server.http.tls", "`server.resp`": "server.resp", "`server.callers[]`": "server.callers[]", "`server.limits`": "server.limits", "`server.resp.tls`": "server.resp.tls", "`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
 	"`server.rate_limit_service`": "server.rate_limit_service", "`domains`": "domains.*", "`descriptors` of a domain": "domains.*.descriptors[]",
 }
 

@@ -138,6 +138,9 @@ const (
 	storePattern     = `^(memory|rediss?(\+(cluster|sentinel))?://.+|redis\+unix:///.+|redis\+unix://.+@/.+|memcacheds?(\+srv)?://.+)$`
 	perSecondPattern = `^(rediss?(\+(cluster|sentinel))?://.+|redis\+unix:///.+|redis\+unix://.+@/.+)$`
 	upstreamPattern  = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
+	callerPattern    = `^[A-Za-z0-9._-]{1,64}$`
+	digestPattern    = `^sha256:[0-9A-Fa-f]{64}$`
+	untilPattern     = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`
 	namePattern      = `^[A-Za-z0-9._:-]+$`
 	pathPattern      = `^(/|$)`
 	locationPattern  = `^(/|https?://)`

@@ -19,6 +19,11 @@ type Server struct {
 	UnhealthyWithoutStore bool
 	// RateLimitService has the settings of Envoy's rate limit service.
 	RateLimitService RateLimitService
+	// Callers are the clients that prove who they are. CallersFile has further ones: see AllCallers.
+	Callers     []Caller
+	CallersFile string
+	// Limits are those of the server itself.
+	Limits ServerLimits
 }
 
 // ServerGRPC has the settings of the gRPC listener.
@@ -28,6 +33,8 @@ type ServerGRPC struct {
 	Address string
 	// TLS has the certificates for clients. The zero value means no TLS.
 	TLS TLS
+	// Auth is how clients prove who they are. Default 0: not at all.
+	Auth Auth
 	// MaxConnections bounds the connections of clients. Default 4096.
 	MaxConnections int
 	// MaxConnectionsPerAddress bounds the connections of one IPv4 address or IPv6 /64.
@@ -60,6 +67,8 @@ type ServerHTTP struct {
 	Address string
 	// TLS has the certificates for clients. The zero value means no TLS.
 	TLS TLS
+	// Auth is how clients prove who they are. Default 0: not at all.
+	Auth Auth
 	// MaxConnections bounds the connections of clients. Default 1024.
 	MaxConnections int
 	// MaxConnectionsPerAddress bounds the connections of one IPv4 address or IPv6 /64.
@@ -77,6 +86,8 @@ type ServerRESP struct {
 	Address string
 	// TLS has the certificates for clients. The zero value means no TLS.
 	TLS TLS
+	// Auth is how clients prove who they are. Default 0: not at all.
+	Auth Auth
 	// MaxConnections bounds the connections of clients. Default 4096.
 	MaxConnections int
 	// MaxConnectionsPerAddress bounds the connections of one IPv4 address or IPv6 /64.
@@ -121,6 +132,7 @@ func (s *section) server(c *Config) {
 	server.boolean(server.declare("unhealthy_without_store", field.Restart, "true makes /healthcheck and the gRPC health of ratelimit "+
 		"unhealthy while no server of a store in Redis answers."), &settings.UnhealthyWithoutStore)
 	server.rateLimitService(&settings.RateLimitService)
+	server.access(c, settings)
 	server.end()
 	if v, ok := server.given("unhealthy_without_store"); ok && settings.UnhealthyWithoutStore && !s.blamed("store") &&
 		(c.Shared == nil || c.Shared.Kind == KindMemcached) {
@@ -153,6 +165,7 @@ func (s *section) withoutListener() {
 func (s *section) grpcListener(g *ServerGRPC) {
 	grpc := s.listener(s.declare("grpc", field.Restart, "Listener of the gRPC services: an address, off, or fields."), &g.Address)
 	grpc.tls(&g.TLS)
+	grpc.auth(&g.Auth, &g.TLS)
 	grpc.connections(&g.MaxConnections, &g.MaxConnectionsPerAddress)
 	grpc.count(grpc.declare("max_streams", field.Restart, "Bound of the calls in flight on one connection. Further calls wait at the "+
 		"client."), &g.MaxStreams, 1, mostStreams)
@@ -185,6 +198,7 @@ func (s *section) httpListener(h *ServerHTTP) {
 	http := s.listener(s.declare("http", field.Restart, "Listener of /healthcheck and of services over HTTP: an address, off, or "+
 		"fields."), &h.Address)
 	http.tls(&h.TLS)
+	http.auth(&h.Auth, &h.TLS)
 	http.connections(&h.MaxConnections, &h.MaxConnectionsPerAddress)
 	http.size(http.declare("max_body", field.Restart, "Bound of the body of a request; 1KiB to 4MiB."), &h.MaxBody, leastHeader, mostBody)
 	http.duration(http.declare("idle_timeout", field.Restart, "Longest time of a connection without a request; 1ms to 1d."),
@@ -196,6 +210,7 @@ func (s *section) httpListener(h *ServerHTTP) {
 func (s *section) respListener(r *ServerRESP) {
 	resp := s.listener(s.declare("resp", field.Restart, "Listener of the Redis protocol: an address, off, or fields."), &r.Address)
 	resp.tls(&r.TLS)
+	resp.auth(&r.Auth, &r.TLS)
 	resp.connections(&r.MaxConnections, &r.MaxConnectionsPerAddress)
 	resp.duration(resp.declare("idle_timeout", field.Restart, "Longest time of a connection without a complete command; 1s to 365d."),
 		&r.IdleTimeout, time.Second, 365*24*time.Hour)

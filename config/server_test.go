@@ -13,12 +13,15 @@ import (
 func serverVariables() []variableRow {
 	const file = `store: "redis://127.0.0.1:1"
 server:
-  grpc: {address: "127.0.0.1:1", tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
+  callers: [{name: a, certificate: a, scopes: [decide]}]
+  callers_file: callers.yaml
+  limits: {caller: 1/s, address: 1/s, connections: 1/s}
+  grpc: {address: "127.0.0.1:1", auth: mtls, tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
     max_connections_per_address: 1, max_streams: 1, max_call_memory: 64MiB, handshake_timeout: 1s, idle_timeout: 1s, write_timeout: 1s,
     keepalive: 1s, keepalive_timeout: 1s, max_connection_age: 1s, max_connection_age_grace: 1s}
-  http: {address: "127.0.0.1:2", tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
+  http: {address: "127.0.0.1:2", auth: mtls, tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
     max_connections_per_address: 1, max_body: 1KiB, idle_timeout: 1s}
-  resp: {address: "127.0.0.1:3", tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
+  resp: {address: "127.0.0.1:3", auth: mtls, tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
     max_connections_per_address: 1, idle_timeout: 1s}
   unhealthy_without_store: false
   rate_limit_service: {mode: enforce, quota_mode: false, stop_increment: false, response_headers: false, limit_header: A,
@@ -53,6 +56,16 @@ server:
 	for _, name := range []string{"RESP", "RESP_ADDRESS"} {
 		add(name, "127.0.0.1:9", func(s *Server) any { return s.RESP.Address })
 	}
+	rows = append(rows, variableRow{"HEADGATE_ADMIN_AUTH", "token", func(c *Config) any { return c.Admin.Auth.String() }, file})
+	add("GRPC_AUTH", "token,mtls", func(s *Server) any {
+		return fmt.Sprint(map[Auth]string{AuthToken | AuthMTLS: "token,mtls"}[s.GRPC.Auth])
+	})
+	add("HTTP_AUTH", "token", func(s *Server) any { return s.HTTP.Auth.String() })
+	add("RESP_AUTH", "none", func(s *Server) any { return s.RESP.Auth.String() })
+	add("CALLERS_FILE", "other.yaml", func(s *Server) any { return s.CallersFile })
+	add("LIMITS_CALLER", "9/s", func(s *Server) any { return fmt.Sprintf("%d/s", s.Limits.Caller.Count) })
+	add("LIMITS_ADDRESS", "9/s", func(s *Server) any { return fmt.Sprintf("%d/s", s.Limits.Address.Count) })
+	add("LIMITS_CONNECTIONS", "9/s", func(s *Server) any { return fmt.Sprintf("%d/s", s.Limits.Connections.Count) })
 	add("RESP_MAX_CONNECTIONS", "9", func(s *Server) any { return fmt.Sprint(s.RESP.MaxConnections) })
 	add("RESP_MAX_CONNECTIONS_PER_ADDRESS", "9", func(s *Server) any { return fmt.Sprint(s.RESP.MaxConnectionsPerAddress) })
 	add("RESP_IDLE_TIMEOUT", "9s", func(s *Server) any { return s.RESP.IdleTimeout.String() })

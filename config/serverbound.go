@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/field"
 )
 
@@ -14,6 +15,9 @@ const grpcConnectionBytes = 256 << 10
 // respConnectionBytes is the most memory of one connection of the Redis protocol, in bytes: 64 KiB for
 // each direction, and the commands that are decided together.
 const respConnectionBytes = 384 << 10
+
+// limitBytes is the memory of a limit of server.limits by address.
+const limitBytes = 4 << 20
 
 // jsonBytes is the most memory of the bodies of POST /json that are decided at one time.
 const jsonBytes = 64 << 20
@@ -33,6 +37,11 @@ func (c *Config) ServerMemoryBound() int64 {
 	if s.HTTP.Address != "" {
 		used += int64(s.HTTP.MaxConnections)*s.HTTP.connectionBound() + jsonBytes
 	}
+	for _, l := range []headgate.Limit{s.Limits.Address, s.Limits.Connections} {
+		if l.Per > 0 {
+			used += limitBytes
+		}
+	}
 	if s.RESP.Address != "" {
 		used += int64(s.RESP.MaxConnections) * respConnectionBytes
 	}
@@ -48,6 +57,11 @@ func (c *Config) writeServer(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "server grpc %s, http %s, resp %s\n", orOff(s.GRPC.Address), orOff(s.HTTP.Address), orOff(s.RESP.Address))
+	fmt.Fprintf(b, "auth grpc %v, http %v, resp %v; %d callers", s.GRPC.Auth, s.HTTP.Auth, s.RESP.Auth, len(s.Callers))
+	if s.CallersFile != "" {
+		fmt.Fprintf(b, ", and those of %s", s.CallersFile)
+	}
+	b.WriteByte('\n')
 	fmt.Fprintf(b, "memory of the server at most %s: store %s", formatRounded(c.ServerMemoryBound()), field.FormatSize(c.MaxMemory))
 	if n := s.RateLimitService.LocalCache; n > 0 {
 		fmt.Fprintf(b, ", local cache %s", field.FormatSize(n))

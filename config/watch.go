@@ -18,7 +18,11 @@ const lookEvery = 5 * time.Second
 // the access log and the certificates.
 func (c *Config) Files() []string {
 	var files []string
-	for _, file := range []string{c.Identity.RegionDB, c.Identity.JWT.Keys} {
+	all := []string{c.Identity.RegionDB, c.Identity.JWT.Keys}
+	if c.Server != nil {
+		all = append(all, c.Server.CallersFile)
+	}
+	for _, file := range all {
 		if file != "" {
 			files = append(files, file)
 		}
@@ -26,7 +30,7 @@ func (c *Config) Files() []string {
 	return files
 }
 
-// Watch calls changed each time the configuration at path, or a file of its section identity,
+// Watch calls changed each time the configuration at path, or a file that Files lists,
 // has changed since Load returned c. It returns when ctx ends. The result of changed
 // lists the files to watch from then on. Watch always watches the files that the text at path
 // names too, so that it notices a file that appears after the text.

@@ -80,8 +80,7 @@ func (w *watch) lookAt(file string) bool {
 	return now.digest != before.digest || now.problem != before.problem
 }
 
-// filesNamedBy returns the files that the section identity of a text names, even if the
-// configuration is invalid.
+// filesNamedBy returns the files that Files would list, even if the configuration is invalid.
 func filesNamedBy(path string) []string {
 	text, err := readBounded(path)
 	if err != nil {
@@ -93,7 +92,7 @@ func filesNamedBy(path string) []string {
 	}
 	var named []string
 	for _, f := range r.files {
-		if strings.HasPrefix(f.value.path, "identity.") {
+		if strings.HasPrefix(f.value.path, "identity.") || f.value.path == "server.callers_file" {
 			named = append(named, *f.into)
 		}
 	}
