@@ -32,6 +32,9 @@ type Request struct {
 	// guard.DecideDescriptors.
 	Kind OpKind
 	Sent Limit
+	// Permitted reports whether the request may match a rule of a name; nil permits all. A decision
+	// server sets it for a caller that may use some rules only: see guard.PermitError.
+	Permitted func(rule string) bool
 
 	// A rule.Identity derives the following fields from the fields above, if a rule
 	// reads them.

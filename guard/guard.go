@@ -246,7 +246,8 @@ func (g *Guard) Identity() *rule.Identity {
 // Config is Independent. When a rule refuses, the units of fair share are returned.
 //
 // Decide fails only for an invalid cost: with a *CostError when the request states the cost, and
-// otherwise with headgate.ErrBadCost. When the store does not answer, each rule uses its fallback,
+// otherwise with headgate.ErrBadCost; and with a *PermitError for a request that matches a rule outside its
+// Permitted. When the store does not answer, each rule uses its fallback,
 // and Answer.StoreError gives the reason. Decide enters no stage. A request that matches a rule with
 // InFlight, Count or Settle gives an *EndError: these need Admit and Done. After an error, the answer
 // has no results and the verdict Deny. A Guard that New did not make gives headgate.ErrNotMade.
@@ -329,6 +330,11 @@ func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *
 // between the enforced rules and those in shadow.
 func (s *set) addRules(req *headgate.Request, a *Answer) error {
 	a.matched = s.exemptProbe(req, s.index.Match(req, a.matched[:0]))
+	if req.Permitted != nil {
+		if err := s.permit(req, a.matched); err != nil {
+			return err
+		}
+	}
 	s.identify(req, a)
 	if err := s.addOps(req, a, Enforce); err != nil {
 		return err
