@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/report/prom"
 	"github.com/headgate/headgate/rule"
@@ -24,12 +25,14 @@ type adminServers struct {
 	defaults
 
 	instance *Instance
+	gate     *access.Gate
 	hosts    atomic.Pointer[[]string] // The current value of admin.hosts.
 	sides    []*side
 }
 
 func newAdmin(i *Instance) *adminServers {
-	a := &adminServers{instance: i}
+	c := &i.options.Config.Admin
+	a := &adminServers{instance: i, gate: i.access.gate("admin.listen", c.Auth, c.Listen)}
 	a.hosts.Store(&i.options.Config.Admin.Hosts)
 	return a
 }
@@ -112,23 +115,43 @@ func (a *adminServers) healthHandler(metrics http.Handler) *http.ServeMux {
 
 // adminHandler is for the operator. It adds state, commands and profiles to healthHandler.
 func (a *adminServers) adminHandler(metrics http.Handler) *http.ServeMux {
-	i, deciding, mux := a.instance, a.instance.rules, http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { writeJSON(i.options.Log, w, i.Status()) })
-	// A web page can send a POST to an address whose answers it cannot read.
-	mux.Handle("POST /api/v1/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(i.reloadNow)))
-	mux.HandleFunc("GET /api/v1/shares", deciding.listShares)
-	mux.HandleFunc("GET /api/v1/top", deciding.listTop)
-	mux.HandleFunc("GET /api/v1/bans", deciding.listBans)
-	mux.HandleFunc("DELETE /api/v1/bans/{id}", deciding.liftBan)
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux := http.NewServeMux()
+	for _, r := range a.routes() {
+		mux.Handle(r.pattern, a.gate.Handler(r.scope, authorization, r.handler))
+	}
 	all := a.healthHandler(metrics)
 	all.Handle("/api/", byAddress(mux))
 	all.Handle("/debug/", byAddress(mux))
 	return all
+}
+
+// routes lists what needs a scope. docs/security.md lists it too.
+func (a *adminServers) routes() []adminRoute {
+	i, deciding := a.instance, a.instance.rules
+	return []adminRoute{
+		{"GET /api/v1/status", config.ScopeRead, func(w http.ResponseWriter, _ *http.Request) { writeJSON(i.options.Log, w, i.Status()) }},
+		// A web page can send a POST to an address whose answers it cannot read.
+		{
+			"POST /api/v1/reload", config.ScopeAdminister,
+			http.NewCrossOriginProtection().Handler(http.HandlerFunc(i.reloadNow)).ServeHTTP,
+		},
+		{"GET /api/v1/shares", config.ScopeRead, deciding.listShares},
+		{"GET /api/v1/top", config.ScopeRead, deciding.listTop},
+		{"GET /api/v1/bans", config.ScopeRead, deciding.listBans},
+		{"DELETE /api/v1/bans/{id}", config.ScopeAdminister, deciding.liftBan},
+		{"/debug/pprof/", config.ScopeAdminister, pprof.Index},
+		{"/debug/pprof/cmdline", config.ScopeAdminister, pprof.Cmdline},
+		{"/debug/pprof/profile", config.ScopeAdminister, pprof.Profile},
+		{"/debug/pprof/symbol", config.ScopeAdminister, pprof.Symbol},
+		{"/debug/pprof/trace", config.ScopeAdminister, pprof.Trace},
+	}
+}
+
+// adminRoute is a pattern of http.ServeMux with the scope that its clients need.
+type adminRoute struct {
+	pattern string
+	scope   config.Scope
+	handler http.HandlerFunc
 }
 
 // byAddress refuses host names other than localhost. It prevents a web page in the operator's

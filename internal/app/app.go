@@ -33,6 +33,7 @@ type Instance struct {
 
 	components []Component // The order is the order of the start.
 	rules      *rules      // rules is also one of the components.
+	access     *accessControl
 	// inherited are the sockets that the process got from its parent.
 	inherited listen.Inherited
 

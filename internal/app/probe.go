@@ -34,7 +34,7 @@ func listeners(c *config.Config) map[string]string {
 		all["proxy.listen"] = c.Proxy.Listen
 	}
 	if s := c.Server; s != nil {
-		all["server.grpc"], all["server.http"] = s.GRPC.Address, s.HTTP.Address
+		all["server.grpc"], all["server.http"], all["server.resp"] = s.GRPC.Address, s.HTTP.Address, s.RESP.Address
 	}
 	return all
 }

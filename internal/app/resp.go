@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/front/resp"
 	"github.com/headgate/headgate/internal/listen"
@@ -15,20 +16,21 @@ import (
 type respListener struct {
 	instance *Instance
 	settings config.ServerRESP
+	gate     *access.Gate
 	files    *certs.Server    // Nil without TLS.
 	server   *resp.Server     // Nil without rules.
 	socket   *listen.Listener // Nil when the listener is off or not open yet.
 }
 
-func newRESPListener(i *Instance) (*respListener, error) {
-	r := &respListener{instance: i, settings: i.options.Config.Server.RESP}
+func newRESPListener(i *Instance, gate *access.Gate) (*respListener, error) {
+	r := &respListener{instance: i, settings: i.options.Config.Server.RESP, gate: gate}
 	files, err := i.listenerCertificates(r.settings.TLS, "server.resp.tls", partRESPCerts)
 	if err != nil || i.rules == nil {
 		return r, err
 	}
 	r.files = files
 	described := resp.Config{
-		Guard: i.rules.guard, Idle: r.settings.IdleTimeout, Version: i.options.Version, Log: i.options.Log,
+		Guard: i.rules.guard, Gate: gate, Idle: r.settings.IdleTimeout, Version: i.options.Version, Log: i.options.Log,
 	}
 	if files != nil {
 		described.TLS = files.Config()
@@ -45,6 +47,7 @@ func (r *respListener) open(ctx context.Context) error {
 	socket, err := listen.Open(ctx, listen.Config{
 		Address: r.settings.Address, Inherited: &r.instance.inherited, WriteTimeout: resp.WriteTimeout,
 		MaxConnections: r.settings.MaxConnections, PerAddress: r.settings.MaxConnectionsPerAddress, Exempt: r.instance.trusts,
+		Admit: r.gate.Connect,
 	})
 	if err != nil {
 		return fmt.Errorf("app: server.resp: %w", err)

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/front/decisions"
@@ -37,6 +37,9 @@ const (
 	httpDrain = 2 * time.Second
 )
 
+// gates let the clients of the listeners in.
+type gates struct{ grpc, http, resp *access.Gate }
+
 // decisionServer is the component that serves headgate server: a gRPC and an HTTP listener, and one of the
 // Redis protocol.
 type decisionServer struct {
@@ -51,6 +54,7 @@ type decisionServer struct {
 	socket    *listen.Listener // The gRPC listener; nil when it is off or not open yet.
 	http      *side
 	resp      *respListener
+	gates     gates
 
 	serves  atomic.Bool
 	reached atomic.Bool // The store was reached once.
@@ -63,6 +67,10 @@ type decisionServer struct {
 func newDecisionServer(i *Instance) (*decisionServer, error) {
 	c := i.options.Config.Server
 	d := &decisionServer{instance: i, stop: make(chan struct{})}
+	d.gates = gates{
+		i.access.gate("server.grpc", c.GRPC.Auth, c.GRPC.Address), i.access.gate("server.http", c.HTTP.Auth, c.HTTP.Address),
+		i.access.gate("server.resp", c.RESP.Auth, c.RESP.Address),
+	}
 	mapping, err := statsd.NewMapping("")
 	if err != nil {
 		return nil, err
@@ -81,7 +89,7 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 	}
 	files, err := i.listenerCertificates(c.GRPC.TLS, "server.grpc.tls", partGRPCCerts)
 	httpFiles, fault := i.listenerCertificates(c.HTTP.TLS, "server.http.tls", partHTTPCerts)
-	redis, wrong := newRESPListener(i)
+	redis, wrong := newRESPListener(i, d.gates.resp)
 	if err != nil || fault != nil || wrong != nil {
 		return nil, errors.Join(err, fault, wrong)
 	}
@@ -91,7 +99,8 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 	d.http = &side{
 		setting: "server.http", at: c.HTTP.Address, handler: d.handler(),
 		connections: c.HTTP.MaxConnections, perAddress: c.HTTP.MaxConnectionsPerAddress, exempt: i.trusts,
-		body: c.HTTP.MaxBody, idle: c.HTTP.IdleTimeout, files: httpFiles,
+		admit: d.gates.http.Connect,
+		body:  c.HTTP.MaxBody, idle: c.HTTP.IdleTimeout, files: httpFiles,
 	}
 	return d, nil
 }
@@ -108,7 +117,7 @@ func (d *decisionServer) describe(c *config.ServerGRPC, files *certs.Server) rpc
 		described.TLS = files.Config()
 	}
 	for _, register := range d.grpcServices() {
-		described.Services = append(described.Services, func(r grpc.ServiceRegistrar) { register(r) })
+		described.Services = append(described.Services, guarded(d.gates.grpc, register))
 	}
 	return described
 }
@@ -150,6 +159,7 @@ func (d *decisionServer) Start(ctx context.Context) (func(), error) {
 		socket, err := listen.Open(ctx, listen.Config{
 			Address: c.Address, Inherited: &i.inherited,
 			MaxConnections: c.MaxConnections, PerAddress: c.MaxConnectionsPerAddress, Exempt: i.trusts,
+			Admit: d.gates.grpc.Connect,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("app: server.grpc: %w", err)

@@ -22,7 +22,7 @@ type side struct {
 	handler http.Handler
 
 	connections, perAddress int // Bounds of the connections; a perAddress of 0 means no bound.
-	exempt                  func(netip.Addr) bool
+	exempt, admit           func(netip.Addr) bool
 	body                    int64         // The bound of a request's body.
 	longest                 time.Duration // The bound of a request's duration; 0 means that handlers end by themselves.
 	idle                    time.Duration
@@ -38,7 +38,7 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 	}
 	socket, err := listen.Open(ctx, listen.Config{
 		Address: s.at, Inherited: inherited, WriteTimeout: adminWrite,
-		MaxConnections: s.connections, PerAddress: s.perAddress, Exempt: s.exempt,
+		MaxConnections: s.connections, PerAddress: s.perAddress, Exempt: s.exempt, Admit: s.admit,
 	})
 	if err != nil {
 		return fmt.Errorf("app: %s: %w", s.setting, err)

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/front/httpdecide"
 )
 
@@ -25,7 +26,12 @@ func (i *Instance) makeComponents() error {
 	if access != nil {
 		i.components = append(i.components, access)
 	}
-	i.components = append(i.components, newAdmin(i))
+	callers, callersFault := newAccessControl(i)
+	if callersFault != nil {
+		return errors.Join(err, accessFault, i.options.Config.Located(callersFault), i.makeProxy(access))
+	}
+	i.access = callers
+	i.components = append(i.components, callers, newAdmin(i))
 	return errors.Join(err, accessFault, i.makeProxy(access), i.makeServer())
 }
 
@@ -78,10 +84,13 @@ func (d *decisionServer) grpcServices() []grpcService {
 // headgate server.
 type httpService struct {
 	pattern string
-	handler http.Handler
+	handler http.Handler // with its gate
 }
 
 // httpServices lists the services of the HTTP listener, beside /healthcheck.
 func (d *decisionServer) httpServices() []httpService {
-	return []httpService{{"/json", d.limits}, {httpdecide.Pattern, d.decide}}
+	return []httpService{
+		{"/json", d.gates.http.Handler(config.ScopeDecide, authorization, d.limits)},
+		{httpdecide.Pattern, guardedDecide(d.gates.http, d.decide)},
+	}
 }

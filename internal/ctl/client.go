@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/readfile"
 )
 
 // Instance is a client of one running instance's admin listener.
@@ -22,6 +23,8 @@ type Instance struct {
 	Admin string
 	// JSON prints the instance's answers unchanged.
 	JSON bool
+	// TokenFile has the token of a caller; "" means none.
+	TokenFile string
 }
 
 // ConfigError marks an error of usage or configuration, which has its own exit status.
@@ -36,6 +39,7 @@ const (
 	// reloadTimeout is long enough for an instance whose file system does not respond.
 	reloadTimeout = 2 * time.Minute
 	maxStatus     = 16 << 20
+	maxToken      = 4096
 )
 
 const statusPage = "/api/v1/status"
@@ -76,6 +80,8 @@ func (c *Instance) query(ctx context.Context, method, page string) ([]byte, erro
 	switch {
 	case err != nil:
 		return nil, err
+	case a.code == http.StatusUnauthorized || a.code == http.StatusForbidden:
+		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(a.text)))
 	case a.code == http.StatusNotFound && method == http.MethodDelete:
 		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(a.text)))
 	case a.code == http.StatusBadRequest,
@@ -107,6 +113,13 @@ func (c *Instance) exchange(ctx context.Context, method, page string, patience t
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+page, http.NoBody)
 	if err != nil {
 		return reply{}, fmt.Errorf("ctl: %q is not an address: write host:port with --admin", c.Admin)
+	}
+	if c.TokenFile != "" {
+		token, err := readfile.Line(c.TokenFile, maxToken, "token")
+		if err != nil {
+			return reply{}, ConfigError{fmt.Errorf("ctl: --token-file: %w", err)}
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	req.Host = "localhost" // The admin listener refuses unknown host names, to prevent DNS rebinding.
 	resp, err := client.Do(req)

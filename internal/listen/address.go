@@ -12,7 +12,7 @@ const sharedPrefix = 64
 // register counts a connection under its peer's address. It returns false if the address
 // already has the maximum. Peers on unix sockets have no address and are not counted.
 func (l *Listener) register(c *counted, peer net.Addr) bool {
-	if l.perAddress <= 0 {
+	if l.perAddress <= 0 && l.admitted == nil {
 		return true
 	}
 	tcp, ok := peer.(*net.TCPAddr)
@@ -20,7 +20,11 @@ func (l *Listener) register(c *counted, peer net.Addr) bool {
 		return true
 	}
 	at := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if l.exempt != nil && l.exempt(at) {
+	if l.admitted != nil && !l.admitted(at) {
+		l.tooMany.Add(1)
+		return false
+	}
+	if l.perAddress <= 0 || l.exempt != nil && l.exempt(at) {
 		return true
 	}
 	if at.Is6() {

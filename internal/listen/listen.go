@@ -38,6 +38,9 @@ type Config struct {
 	PerAddress int
 	// Exempt reports whether PerAddress does not apply to an address; nil exempts none.
 	Exempt func(netip.Addr) bool
+	// Admit reports whether a connection of an address is accepted; nil accepts all. With the PROXY protocol, the
+	// address is that in the header. It must not block.
+	Admit func(netip.Addr) bool
 	// ProxyProtocol are the networks of balancers. A balancer must begin each connection
 	// with a PROXY header. From other peers, no PROXY header is read.
 	ProxyProtocol []netip.Prefix
@@ -68,6 +71,7 @@ type Listener struct {
 
 	perAddress int
 	exempt     func(netip.Addr) bool
+	admitted   func(netip.Addr) bool
 
 	mu        sync.Mutex // guards conns, idle, addresses, and the marked fields of counted
 	conns     map[*counted]struct{}
@@ -97,7 +101,7 @@ func Open(ctx context.Context, c Config) (*Listener, error) {
 	l := &Listener{
 		inner: inner, limit: c.MaxConnections, timeout: c.ProxyHeaderTimeout, writing: c.WriteTimeout, closed: make(chan struct{}),
 		balancers:  balancers{networks: c.ProxyProtocol, unix: c.ProxyProtocolUnix},
-		perAddress: c.PerAddress, exempt: c.Exempt,
+		perAddress: c.PerAddress, exempt: c.Exempt, admitted: c.Admit,
 		conns: make(map[*counted]struct{}), addresses: make(map[netip.Addr]int),
 	}
 	if l.limit > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -17,6 +18,9 @@ var ErrUnavailable = errors.New("the store could not decide")
 // messages. A Batch is not safe for concurrent use. The zero Batch is ready.
 type Batch struct {
 	guard    *guard.Guard
+	client   *access.Client
+	busy     error // The client is above its limit: requests from granted on are not decided.
+	granted  int
 	needs    rule.Needs
 	reads    *rule.Reads
 	stated   []request
@@ -32,9 +36,10 @@ type request struct {
 	place int // in the requests without a fault
 }
 
-// Begin begins a message, to be decided by g.
-func (b *Batch) Begin(g *guard.Guard) {
-	b.guard, b.needs, b.reads = g, g.Needs(), g.Reads()
+// Begin begins a message of a client, to be decided by g. A nil client may do what clients of a listener
+// without auth may.
+func (b *Batch) Begin(g *guard.Guard, client *access.Client) {
+	b.guard, b.client, b.busy, b.needs, b.reads = g, client, nil, g.Needs(), g.Reads()
 	b.stated, b.requests, b.headers, b.cookies = b.stated[:0], b.requests[:0], b.headers[:0], b.cookies[:0]
 }
 
@@ -42,6 +47,9 @@ func (b *Batch) Begin(g *guard.Guard) {
 func (b *Batch) Add(r *Request) {
 	var one headgate.Request
 	err := r.fill(&one, b.needs)
+	if err == nil && r.Domain != "" {
+		err = b.client.PermitDomain(r.Domain)
+	}
 	if err == nil && r.Domain != "" && b.guard.HasDomain(r.Domain) {
 		err = &FaultError{"domain", quote(r.Domain) + " is decided by its tree", "ask the rate limit service of Envoy, or POST /json"}
 	}
@@ -53,6 +61,7 @@ func (b *Batch) Add(r *Request) {
 	}
 	b.stated = append(b.stated, request{err, len(b.requests)})
 	if err == nil {
+		one.Permitted = b.client.Rules()
 		b.requests = append(b.requests, one)
 	}
 }
@@ -60,12 +69,29 @@ func (b *Batch) Add(r *Request) {
 // Len is the number of added requests.
 func (b *Batch) Len() int { return len(b.stated) }
 
-// Decide decides the requests that have no fault, with one query to the store.
-func (b *Batch) Decide(ctx context.Context) {
+// Decide decides the requests that have no fault, with one query to the store. Requests above the limit of the
+// client are not decided: the error, a *access.BusyError, says that no request is within it.
+func (b *Batch) Decide(ctx context.Context) error {
+	b.granted, b.busy = b.client.TakeSome(len(b.stated))
+	if b.busy != nil {
+		b.requests = b.requests[:b.placesWithin()]
+	}
 	for len(b.answers) < len(b.requests) {
 		b.answers = append(b.answers, guard.Answer{})
 	}
 	b.guard.DecideAll(ctx, b.requests, b.answers)
+	if b.granted == 0 {
+		return b.busy
+	}
+	return nil
+}
+
+// placesWithin is the number of requests without a fault within the limit of the client.
+func (b *Batch) placesWithin() int {
+	if b.granted < len(b.stated) {
+		return b.stated[b.granted].place
+	}
+	return len(b.requests)
 }
 
 // RefuseWaits turns the waits of a decided batch into refusals, for clients that cannot wait.
@@ -77,14 +103,20 @@ func (b *Batch) RefuseWaits(ctx context.Context) {
 	}
 }
 
-// Answer gives the decision on request i, or why there is none: a *FaultError, an error of guard.Decide, or
-// one that wraps ErrUnavailable. It is valid until the next Begin.
+// Answer gives the decision on request i, or why there is none: a *FaultError, an error of guard.Decide or of
+// package access, or one that wraps ErrUnavailable. It is valid until the next Begin.
 func (b *Batch) Answer(i int) (Answer, error) {
 	of := &b.stated[i]
-	if of.fault != nil {
+	switch {
+	case b.busy != nil && i >= b.granted:
+		return Answer{}, b.busy
+	case of.fault != nil:
 		return Answer{}, of.fault
 	}
 	a := &b.answers[of.place]
+	if outside, found := errors.AsType[*guard.PermitError](a.Error); found {
+		return Answer{}, b.client.OutsideRules(outside.Rule)
+	}
 	if a.Error != nil {
 		return Answer{}, a.Error
 	}
@@ -97,7 +129,7 @@ func (b *Batch) Answer(i int) (Answer, error) {
 // Taken gives what request i took. It is empty for a request without a decision.
 func (b *Batch) Taken(i int) guard.Taken {
 	of := &b.stated[i]
-	if of.fault != nil || b.answers[of.place].Error != nil {
+	if of.fault != nil || b.busy != nil && i >= b.granted || b.answers[of.place].Error != nil {
 		return guard.Taken{}
 	}
 	return b.answers[of.place].Taken()
@@ -110,6 +142,7 @@ func (b *Batch) Release() {
 		*b = Batch{}
 		return
 	}
+	b.client = nil
 	clear(b.stated)
 	clear(b.requests)
 	clear(b.headers)

@@ -33,6 +33,9 @@ type accounted struct {
 	account *Account
 }
 
+// Unwrap gives the AuthInfo of the credentials below, such as that of TLS.
+func (a accounted) Unwrap() credentials.AuthInfo { return a.AuthInfo }
+
 // entriesPerStream allows a client to begin calls that the server has not refused yet.
 const entriesPerStream = 4
 

@@ -28,6 +28,7 @@ type collector struct {
 	throttle                                 *throttleMetrics
 	outcomes                                 *outcomeMetrics
 	server                                   *serverMetrics
+	refused                                  *prometheus.Desc
 }
 
 func newCollector(c Config) *collector {
@@ -39,7 +40,10 @@ func newCollector(c Config) *collector {
 		shared: newSharedMetrics(desc),
 		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc), outcomes: newOutcomeMetrics(desc),
 		server: newServerMetrics(desc),
-		build:  desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
+		refused: desc("refused_clients_total",
+			"Calls, requests and commands of clients without valid credentials, without the right, or above server.limits.",
+			"listener", "reason"),
+		build: desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
 		decisions: desc("decisions_total",
 			"Decisions. A request counts once for each rule that matches it.", "rule", "mode", "verdict", "reason"),
 		fallbacks: desc("fallbacks_total",
@@ -108,6 +112,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	if c.config.Server != nil {
 		c.server.describe(ch)
 	}
+	if c.config.Refused != nil {
+		ch <- c.refused
+	}
 	if c.config.Store != nil {
 		for _, d := range []*prometheus.Desc{
 			c.places, c.placesUsed, c.blocks, c.blocksUsed, c.storeEvicted, c.storeRefused,
@@ -136,6 +143,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.config.Front != nil {
 		c.collectFront(ch, c.config.Front())
+	}
+	if c.config.Refused != nil {
+		c.config.Refused(func(listener, reason string, n uint64) { ch <- counter(c.refused, n, listener, reason) })
 	}
 	if c.config.Server != nil {
 		s := c.config.Server()

@@ -34,6 +34,8 @@ type Config struct {
 	Front func() Front
 	// Server returns the state of the listeners of headgate server. nil omits it.
 	Server func() Server
+	// Refused calls yield with the refused clients of each listener and reason. nil omits them.
+	Refused func(yield func(listener, reason string, n uint64))
 	// Collectors are registered beside the metrics of this Config.
 	Collectors []prometheus.Collector
 	// Version, Commit and Go identify the running build.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/internal/rpc"
 )
@@ -19,6 +20,8 @@ type call struct {
 	service  *Service
 	ctx      context.Context //nolint:containedctx // A call ends with its context.
 	account  *rpc.Account
+	access   *access.Call
+	client   *access.Client
 	acquired int64 // bytes of the account
 	fault    error // The message is invalid, or its call has ended.
 
@@ -54,13 +57,13 @@ const (
 	free = 16 << 10
 )
 
-// call begins a message.
-func (s *Service) call(ctx context.Context, account *rpc.Account) *call {
+// call begins a message of a client.
+func (s *Service) call(ctx context.Context, account *rpc.Account, of *access.Call, client *access.Client) *call {
 	c, ok := s.calls.Get().(*call)
 	if !ok {
 		c = &call{service: s}
 	}
-	c.ctx, c.account = ctx, account
+	c.ctx, c.account, c.access, c.client = ctx, account, of, client
 	return c
 }
 
@@ -76,7 +79,7 @@ func (s *Service) release(c *call) {
 	clear(c.descriptors)
 	clear(c.taken)
 	c.taken = c.taken[:0]
-	c.ctx, c.account, c.acquired, c.fault = nil, nil, 0, nil
+	c.ctx, c.account, c.access, c.client, c.acquired, c.fault = nil, nil, nil, nil, 0, nil
 	s.calls.Put(c)
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/internal/wire"
 )
@@ -27,6 +28,7 @@ func (c *call) encode() []byte {
 		} else {
 			b = appendError(b, err)
 			faults++
+			c.access.Refused(err)
 		}
 		b = wire.EndMessage(b, from)
 	}
@@ -88,7 +90,10 @@ func appendError(b []byte, err error) []byte {
 
 // codeOf gives the code of a request that could not be decided.
 func codeOf(err error) codes.Code {
+	_, refused := access.ReasonOf(err)
 	switch {
+	case refused:
+		return access.Code(err)
 	case errors.Is(err, remote.ErrUnavailable):
 		return codes.Unavailable
 	case errors.Is(err, headgate.ErrTooManyPolicies):

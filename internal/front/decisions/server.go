@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/rpc"
 )
 
@@ -102,7 +103,8 @@ func (s *Service) Register(to grpc.ServiceRegistrar) {
 //
 //nolint:revive // grpc.MethodDesc orders the arguments.
 func (s *Service) decide(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-	c := s.call(ctx, rpc.AccountOf(ctx))
+	of := access.CallOf(ctx)
+	c := s.call(ctx, rpc.AccountOf(ctx), of, of.Client())
 	defer s.release(c)
 	if err := decode(c); err != nil {
 		return nil, err
@@ -114,7 +116,10 @@ func (s *Service) decide(_ any, ctx context.Context, decode func(any) error, _ g
 		s.stats.faults.Add(1)
 		return nil, c.fault
 	}
-	c.batch.Decide(ctx)
+	if err := c.batch.Decide(ctx); err != nil {
+		of.Refused(err)
+		return nil, access.Status(err)
+	}
 	return rpc.NewResponse(c.account, c.encode()), nil
 }
 

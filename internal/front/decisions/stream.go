@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/rpc"
 )
 
@@ -23,6 +25,8 @@ type stream struct {
 	service *Service
 	of      grpc.ServerStream
 	account *rpc.Account
+	access  *access.Call
+	session *access.Session // nil without auth
 
 	asked   atomic.Bool // The client shall end the stream.
 	sending sync.Mutex  // Held during a send; guards told.
@@ -34,15 +38,48 @@ type stream struct {
 	closed bool
 }
 
-// serve serves a stream until its client ends it.
+// endGrace is the time of a client to end its stream, and to open another one with another token, after its token has
+// ended.
+const endGrace = time.Second
+
+// serve serves a stream until its client ends it, or its token has ended.
 func (s *Service) serve(of grpc.ServerStream) error {
-	x := &stream{service: s, of: of, account: rpc.AccountOf(of.Context())}
+	x := &stream{service: s, of: of, account: rpc.AccountOf(of.Context()), access: access.CallOf(of.Context())}
+	ended := make(chan struct{})
+	var err error
+	if x.session, err = x.access.Open(func() {
+		x.askToEnd()
+		time.AfterFunc(endGrace, func() { close(ended) })
+	}); err != nil {
+		return access.Status(err)
+	}
+	if err := of.SendHeader(nil); err != nil { // So that a client knows that the stream is accepted.
+		return err
+	}
+	if x.session == nil {
+		return x.serve()
+	}
+	served := make(chan error, 1)
+	go func() { served <- x.serve() }()
+	select {
+	case err := <-served:
+		return err
+	case <-ended: // When this returns, gRPC ends the stream, and serve returns too.
+		x.access.Refused(access.ErrWrongCredentials)
+		return access.Status(access.ErrWrongCredentials)
+	}
+}
+
+// serve answers messages until the client ends the stream.
+func (x *stream) serve() error {
+	s := x.service
+	defer x.session.Close()
 	if s.add(x) {
 		x.askToEnd()
 	}
 	defer x.close()
 	if s.options.MaxAge > 0 {
-		defer time.AfterFunc(s.options.MaxAge, x.askToEnd).Stop()
+		defer time.AfterFunc(jitter(s.options.MaxAge), x.askToEnd).Stop()
 	}
 	var err error
 	if s.options.Shared {
@@ -54,6 +91,21 @@ func (s *Service) serve(of grpc.ServerStream) error {
 		return nil
 	}
 	return err
+}
+
+// jitter adds or subtracts up to a tenth at random: the clients of one restart would open their streams again
+// at one moment.
+func jitter(age time.Duration) time.Duration {
+	const part = 10
+	return age - age/part + rand.N(2*age/part+1)
+}
+
+// client is the client with its present rights.
+func (x *stream) client() *access.Client {
+	if x.session != nil {
+		return x.session.Client()
+	}
+	return x.access.Client()
 }
 
 // serveInTurn answers one message after the other.
@@ -116,7 +168,7 @@ func (x *stream) sendInOrder(queue <-chan *reply) {
 // receive reads the next message, and waits until it may be decided.
 func (x *stream) receive() (*call, error) {
 	s := x.service
-	c := s.call(x.of.Context(), x.account)
+	c := s.call(x.of.Context(), x.account, x.access, x.client())
 	err := x.of.RecvMsg(c)
 	if err == nil {
 		err = c.fault
@@ -165,7 +217,7 @@ func (x *stream) decide(c *call) *rpc.Response {
 		return nil
 	}
 	defer s.pending.Release(int64(n))
-	c.batch.Decide(c.ctx)
+	_ = c.batch.Decide(c.ctx) // Each answer has the error.
 	x.keep(c)
 	return rpc.NewResponse(c.account, c.encode())
 }

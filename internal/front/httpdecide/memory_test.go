@@ -42,9 +42,9 @@ func TestMemoryOfMessages(t *testing.T) {
 			runtime.GC()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if m.decode(s.guard) == nil {
+			if m.decode(s.guard, nil) == nil {
 				m.batch.Decide(t.Context())
-				m.encode(s)
+				m.encode(s, nil)
 			}
 			runtime.ReadMemStats(&after)
 			least = min(least, after.TotalAlloc-before.TotalAlloc)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 )
 
@@ -42,8 +43,8 @@ type (
 )
 
 // decode decodes the body, and adds its requests to the batch. The error says where the fault is.
-func (m *message) decode(g *guard.Guard) error {
-	m.batch.Begin(g)
+func (m *message) decode(g *guard.Guard, client *access.Client) error {
+	m.batch.Begin(g, client)
 	start := bytes.TrimLeft(m.body, " \t\r\n")
 	if m.alone = len(start) == 0 || start[0] != '['; m.alone {
 		var one request

@@ -141,11 +141,11 @@ func TestPostAllocations(t *testing.T) {
 	m := new(message)
 	if got := testing.AllocsPerRun(100, func() {
 		m.body = append(m.body[:0], body...)
-		if err := m.decode(s.guard); err != nil {
+		if err := m.decode(s.guard, nil); err != nil {
 			t.Fatal(err)
 		}
 		m.batch.Decide(t.Context())
-		m.encode(s)
+		m.encode(s, nil)
 		m.batch.Release()
 	}); got > 12 {
 		t.Errorf("a request takes %v allocations, want at most 12", got)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 )
 
 // encode encodes the answers of a decided message, counts them, and gives the status: 503 when nothing
-// could be decided, and 400 for a lone request that is invalid.
-func (m *message) encode(s *Service) (status int) {
-	n, faults, unavailable := m.batch.Len(), 0, 0
+// could be decided, and 400 or 403 for a lone request that is invalid or not permitted.
+func (m *message) encode(s *Service, of *access.Call) (status int) {
+	n, faults, unavailable, forbidden := m.batch.Len(), 0, 0, false
 	b := m.encoded[:0]
 	if !m.alone {
 		b = append(b, '[')
@@ -30,6 +31,8 @@ func (m *message) encode(s *Service) (status int) {
 			if errors.Is(err, remote.ErrUnavailable) {
 				unavailable++
 			}
+			of.Refused(err)
+			_, forbidden = access.ReasonOf(err)
 			b = appendError(b, err)
 		}
 	}
@@ -43,6 +46,8 @@ func (m *message) encode(s *Service) (status int) {
 	switch {
 	case unavailable == n:
 		return http.StatusServiceUnavailable
+	case m.alone && forbidden:
+		return http.StatusForbidden
 	case m.alone && faults == 1:
 		return http.StatusBadRequest
 	default:
@@ -111,7 +116,10 @@ func appendLists(b []byte, a *remote.Answer) []byte {
 
 func appendError(b []byte, err error) []byte {
 	code := "invalid"
-	if errors.Is(err, remote.ErrUnavailable) {
+	switch reason, refused := access.ReasonOf(err); {
+	case refused:
+		code = reason.String()
+	case errors.Is(err, remote.ErrUnavailable):
 		code = "unavailable"
 	}
 	b = append(append(append(b, `{"error":{"code":"`...), code...), `","message":`...)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 )
 
@@ -81,6 +82,7 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) {
 			"Sec-Fetch-Site")
 		return
 	}
+	of := access.CallOf(r.Context())
 	m, ok := s.messages.Get().(*message)
 	if !ok {
 		m = new(message)
@@ -93,14 +95,18 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) {
 		return // The client has gone.
 	}
 	defer s.bodies.Release(memory)
-	if fault := m.decode(s.guard); fault != nil {
+	if fault := m.decode(s.guard, of.Client()); fault != nil {
 		s.stats.faults.Add(1)
 		refuse(w, http.StatusBadRequest, fault.Error())
 		return
 	}
-	m.batch.Decide(r.Context())
+	if err := m.batch.Decide(r.Context()); err != nil {
+		of.Refused(err)
+		access.RefuseHTTP(w, err)
+		return
+	}
 	m.batch.RefuseWaits(r.Context())
-	status := m.encode(s)
+	status := m.encode(s, of)
 	h, values := w.Header(), [...]string{"application/json", "nosniff", "no-store"}
 	h["Content-Type"], h["X-Content-Type-Options"], h["Cache-Control"] = values[0:1:1], values[1:2:2], values[2:3:3]
 	w.WriteHeader(status)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
@@ -108,10 +109,12 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, x *exchange, re
 	if refusal != 0 {
 		refused = &restated{w, refusal}
 	}
-	err := x.Identify(s.guard, &x.request)
-	if err == nil {
-		x.findClient(s.guard, peerOf(r.RemoteAddr))
-		err = s.guard.Decide(r.Context(), &x.Request, &x.Answer)
+	of := access.CallOf(r.Context())
+	err := s.decide(r, x, of.Client())
+	if _, denied := access.ReasonOf(err); denied {
+		of.Refused(err)
+		access.RefuseHTTP(w, err)
+		return
 	}
 	if err != nil {
 		s.stats.faults.Add(1)
@@ -138,6 +141,23 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, x *exchange, re
 		}
 	})
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// decide decides the described request. The error is of package access, of Identify or of guard.Decide.
+func (s *Service) decide(r *http.Request, x *exchange, client *access.Client) error {
+	if err := client.TakeAll(1); err != nil {
+		return err
+	}
+	if err := x.Identify(s.guard, &x.request); err != nil {
+		return err
+	}
+	x.findClient(s.guard, peerOf(r.RemoteAddr))
+	x.Request.Permitted = client.Rules()
+	err := s.guard.Decide(r.Context(), &x.Request, &x.Answer)
+	if outside, found := errors.AsType[*guard.PermitError](err); found {
+		return client.OutsideRules(outside.Rule)
+	}
+	return err
 }
 
 // describe makes the request of the gateway's client.

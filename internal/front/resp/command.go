@@ -44,13 +44,13 @@ var descriptions = [...]description{
 	{kindDecide, "hg.decide", 2, maxArguments, false, "NAME=VALUE ... [COST n]", "Decides a request by the rules."},
 	{kindPing, "ping", 1, 2, false, "[message]", "Answers PONG, or the message."},
 	{kindEcho, "echo", 2, 2, false, "message", "Answers the message."},
-	{kindAuth, "auth", 2, 3, false, "[username] password", "Fails, because no password is set."},
-	{kindHello, "hello", 1, maxArguments, false, "[2|3 [SETNAME name]]", "Selects the version of the protocol."},
+	{kindAuth, "auth", 2, 3, false, "[caller] token", "Authenticates the connection with the token of a caller."},
+	{kindHello, "hello", 1, maxArguments, false, "[2|3 [AUTH caller token] [SETNAME name]]", "Selects the version of the protocol."},
 	{kindSelect, "select", 2, 2, false, "0", "Accepts database 0."},
 	{kindClient, "client", 2, 4, false, "ID | GETNAME | SETNAME name | SETINFO LIB-NAME|LIB-VER value", "Describes the connection."},
 	{kindCommand, "command", 1, maxArguments, false, "[COUNT | DOCS [name ...] | INFO [name ...]]", "Describes the commands."},
 	{kindInfo, "info", 1, maxArguments, false, "[section ...]", "Describes the server."},
-	{kindReset, "reset", 1, 1, false, "", "Forgets the name of the connection and selects RESP2."},
+	{kindReset, "reset", 1, 1, false, "", "Forgets the name and the caller of the connection and selects RESP2."},
 	{kindQuit, "quit", 1, maxArguments, false, "", "Closes the connection."},
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,6 +24,8 @@ type conn struct {
 	name   string
 	three  bool // RESP3
 	busy   activity
+	access caller
+	ending atomic.Bool // The connection ends after the commands that have arrived.
 
 	in    *buffer // nil while there are no bytes
 	end   int
@@ -46,6 +49,7 @@ func (c *conn) serve() {
 	if !c.handshake() {
 		return
 	}
+	c.identify()
 	c.since = time.Now()
 	for c.read() == nil {
 		if !c.answer() {
@@ -60,6 +64,7 @@ func (c *conn) leave(fault any) {
 		c.server.log.Error("panic while serving a Redis client", "panic", fault, "stack", string(debug.Stack()))
 	}
 	c.drop()
+	c.access.session.Close()
 	_ = c.net.Close()
 	c.server.remove(c)
 }
@@ -71,16 +76,19 @@ func (c *conn) read() error {
 		if set, at := c.idle.Arm(now, max(due.Sub(now), 1)); set {
 			_ = c.net.SetReadDeadline(at)
 		}
-		if c.server.closing.Load() { // Drain sets closing before it ends the reads.
+		if c.ends() { // Drain and revoke set what it reads before they end the reads.
 			return net.ErrClosed
 		}
 		err := c.fill()
-		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || c.server.closing.Load() || c.idle.Fired(time.Now(), due) {
+		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || c.ends() || c.idle.Fired(time.Now(), due) {
 			return err
 		}
 		_ = c.net.SetReadDeadline(due)
 	}
 }
+
+// ends reports whether no further command is read.
+func (c *conn) ends() bool { return c.server.closing.Load() || c.ending.Load() }
 
 // fill reads what has arrived, at least one byte.
 func (c *conn) fill() error {
@@ -203,7 +211,7 @@ func (c *conn) keep(at int) bool {
 // answerSome answers the first commands of b, and gives their length. ok is false when the client cannot
 // be written to.
 func (c *conn) answerSome(w *work, b []byte) (n int, last, ok bool) {
-	w.begin()
+	w.begin(&c.access)
 	n, last, err := w.read(b)
 	if n == 0 && err == nil && len(b) == bufferSize {
 		err = faultf("the command is longer than %d bytes", bufferSize)

@@ -5,17 +5,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/internal/access"
 )
 
 // reply appends the answer to a command. It reports whether the command succeeded.
 func (c *conn) reply(w *work, of *command) bool {
 	out, args := &w.out, w.args[of.from:of.to]
 	switch {
+	case of.fault != nil:
+		c.access.refuse(out, of.fault)
+		return false
 	case of.of == nil:
 		out.failure("ERR", unknownText(args[0]))
-		return false
-	case of.fault != nil:
-		out.failure("ERR", of.fault.Error())
 		return false
 	}
 	switch k := of.of.kind; k {
@@ -25,6 +27,10 @@ func (c *conn) reply(w *work, of *command) bool {
 		return err == nil
 	case kindDecide:
 		a, err := w.decide.Answer(of.place)
+		if _, refused := access.ReasonOf(err); refused {
+			c.access.refuse(out, err)
+			return false
+		}
 		out.decided(&a, err)
 		return err == nil
 	case kindEcho:
@@ -45,7 +51,7 @@ func (c *conn) manage(w *work, k kind, args [][]byte) bool {
 	case kindPing:
 		return c.ping(w, args)
 	case kindAuth:
-		return out.refuse("AUTH was called, but no password is set: leave it out")
+		return c.authenticate(out, args[1:])
 	case kindHello:
 		return c.hello(out, args[1:])
 	case kindSelect:
@@ -61,6 +67,7 @@ func (c *conn) manage(w *work, k kind, args [][]byte) bool {
 		out.text(c.server.info())
 	case kindReset:
 		c.three, c.name, out.three = false, "", false
+		c.forget()
 		out.status("RESET")
 	default:
 		out.status("OK") // QUIT
@@ -86,29 +93,61 @@ func (c *conn) ping(w *work, args [][]byte) bool {
 	return true
 }
 
-// hello answers HELLO [2|3 [SETNAME name]].
-func (c *conn) hello(out *writer, args [][]byte) bool {
-	three, name := c.three, c.name
-	if len(args) > 0 {
-		version, ok := parseInt(args[0])
-		if !ok || version < 2 || version > 3 {
-			out.failure("NOPROTO", "unsupported protocol version: use 2 or 3")
-			return false
-		}
-		three = version == 3
-		for args = args[1:]; len(args) > 0; args = args[2:] {
-			switch {
-			case is(args[0], "auth"):
-				return out.refuse("AUTH was called, but no password is set: leave it out")
-			case !is(args[0], "setname") || len(args) < 2:
-				return out.refuse("syntax error in HELLO: write HELLO 3 SETNAME name")
-			case !validName(args[1]):
-				return out.refuse(badName)
-			}
-			name = string(args[1])
+// greeting is what HELLO asks for.
+type greeting struct {
+	three bool
+	name  string
+	auth  [][]byte // the name of a caller and its token
+}
+
+// readHello reads the arguments of HELLO [2|3 [AUTH caller token] [SETNAME name]]. problem is "" or the error.
+func (c *conn) readHello(args [][]byte) (g greeting, problem string) {
+	g = greeting{three: c.three, name: c.name}
+	if len(args) == 0 {
+		return g, ""
+	}
+	version, ok := parseInt(args[0])
+	if !ok || version < 2 || version > 3 {
+		return g, noProtocol
+	}
+	g.three = version == 3
+	for args = args[1:]; len(args) > 0; {
+		switch {
+		case is(args[0], "auth") && len(args) > 2: //nolint:mnd // AUTH caller token.
+			g.auth, args = args[1:3], args[3:]
+		case !is(args[0], "setname") || len(args) < 2:
+			return g, "syntax error in HELLO: write HELLO 3 AUTH caller token SETNAME name"
+		case !validName(args[1]):
+			return g, badName
+		default:
+			g.name, args = string(args[1]), args[2:]
 		}
 	}
-	c.three, c.name, out.three = three, name, three
+	return g, ""
+}
+
+const noProtocol = "unsupported protocol version: use 2 or 3"
+
+// hello answers HELLO.
+func (c *conn) hello(out *writer, args [][]byte) bool {
+	g, problem := c.readHello(args)
+	switch {
+	case problem == noProtocol:
+		out.failure("NOPROTO", problem)
+		return false
+	case problem != "":
+		return out.refuse(problem)
+	case g.auth != nil:
+		if err := c.admit(g.auth); err != nil {
+			c.access.refuse(out, err)
+			return false
+		}
+	case c.access.locked():
+		c.access.refuse(out, access.ErrNoCredentials)
+		return false
+	}
+	three := g.three
+	c.three, c.name, out.three = three, g.name, three
 	out.fields(7) //nolint:mnd // The fields below.
 	out.named("server", "headgate")
 	out.named("version", c.server.version)

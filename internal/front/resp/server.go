@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 )
 
 // WriteTimeout is how long a client may leave answers unread. The listener must apply it.
@@ -24,6 +25,8 @@ const handshakeTimeout = 10 * time.Second
 type Config struct {
 	// Guard decides.
 	Guard *guard.Guard
+	// Gate lets clients in; nil lets everyone in.
+	Gate *access.Gate
 	// TLS is the configuration of TLS; nil means none.
 	TLS *tls.Config
 	// Idle closes a connection that has had no complete command for so long.
@@ -39,6 +42,7 @@ type Server struct {
 	pools
 
 	guard   *guard.Guard
+	gate    *access.Gate
 	tls     *tls.Config
 	idle    time.Duration
 	version string
@@ -81,7 +85,8 @@ func New(c Config) *Server {
 		c.Idle = 5 * time.Minute
 	}
 	s := &Server{
-		guard: c.Guard, tls: c.TLS, idle: c.Idle, version: c.Version, log: c.Log, conns: map[*conn]struct{}{}, began: time.Now(),
+		guard: c.Guard, gate: c.Gate, tls: c.TLS, idle: c.Idle, version: c.Version, log: c.Log,
+		conns: map[*conn]struct{}{}, began: time.Now(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s

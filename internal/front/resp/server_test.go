@@ -178,7 +178,7 @@ func TestFaults(t *testing.T) {
 		"CL.THROTTLE " + strings.Repeat("k", 1025) + " 1 1 1": "-ERR the key has 1025 bytes",
 		"GET a":            "-ERR unknown command 'GET': use one of CL.THROTTLE",
 		"SELECT 1":         "-ERR DB index",
-		"AUTH a":           "-ERR AUTH was called, but no password is set",
+		"AUTH a":           "-ERR AUTH was called, but this listener takes no tokens",
 		"HELLO 4":          "-NOPROTO",
 		"HG.DECIDE a=b":    "-ERR \"a\" is not a name",
 		"HG.DECIDE ip=x":   "-ERR ip",

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 )
 
@@ -28,6 +29,8 @@ type work struct {
 	decide   remote.Batch
 	out      writer
 	guard    *guard.Guard
+	caller   *caller
+	client   *access.Client
 }
 
 // command is a parsed command.
@@ -38,11 +41,13 @@ type command struct {
 	fault    error
 }
 
-func (w *work) begin() {
+// begin begins commands of a caller.
+func (w *work) begin(of *caller) {
 	w.reset()
 	w.commands = w.commands[:0]
+	w.caller, w.client = of, of.client()
 	w.sent.Begin(w.guard)
-	w.decide.Begin(w.guard)
+	w.decide.Begin(w.guard, w.client)
 }
 
 // read parses commands of b until a bound, and gives their length. last reports that the connection ends
@@ -61,6 +66,9 @@ func (w *work) read(b []byte) (n int, last bool, err error) {
 		if w.add(from) {
 			return n, true, nil
 		}
+		if w.commands[len(w.commands)-1].changesCaller() {
+			return n, false, nil // The next commands are those of another caller.
+		}
 	}
 	return n, false, nil
 }
@@ -72,7 +80,7 @@ func (w *work) add(from int) (last bool) {
 	switch {
 	case c.of == nil && forbidden(args[0]):
 		return true
-	case c.of == nil:
+	case w.refused(&c), c.of == nil:
 	case len(args) < c.of.least || len(args) > c.of.most:
 		c.fault = fault("wrong number of arguments for '" + c.of.name + "' command")
 	case c.of.kind == kindCell || c.of.kind == kindCrab:
@@ -97,7 +105,7 @@ func (w *work) add(from int) (last bool) {
 func (w *work) decideAll(ctx context.Context) {
 	w.sent.Decide(ctx)
 	if w.decide.Len() > 0 {
-		w.decide.Decide(ctx)
+		_ = w.decide.Decide(ctx) // Each answer has the error.
 		w.decide.RefuseWaits(ctx)
 	}
 }
@@ -106,7 +114,7 @@ func (w *work) decideAll(ctx context.Context) {
 func (w *work) release() {
 	w.reset()
 	clear(w.commands)
-	w.commands = w.commands[:0]
+	w.commands, w.caller, w.client = w.commands[:0], nil, nil
 	if w.decide.Len() > 0 {
 		w.decide.Release()
 	}

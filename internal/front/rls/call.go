@@ -5,6 +5,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/rpc"
 )
 
@@ -13,6 +14,7 @@ type call struct {
 	ctx      context.Context //nolint:containedctx // A call ends with its context.
 	options  *Options
 	account  *rpc.Account
+	access   *access.Call
 	acquired int64 // bytes of the account
 	fault    error // The request has too many descriptors or entries, or its call ended.
 
@@ -37,6 +39,7 @@ func (s *Service) call(ctx context.Context) *call {
 		c = new(call)
 	}
 	c.ctx, c.options, c.account = ctx, s.options.Load(), rpc.AccountOf(ctx)
+	c.access = access.CallOf(ctx)
 	return c
 }
 
@@ -49,6 +52,6 @@ func (s *Service) release(c *call) {
 	clear(c.requests)
 	clear(c.wire.entries)
 	clear(c.statuses)
-	c.ctx, c.options, c.account, c.acquired, c.fault, c.wire.domain = nil, nil, nil, 0, nil, ""
+	c.ctx, c.options, c.account, c.access, c.acquired, c.fault, c.wire.domain = nil, nil, nil, nil, 0, nil, ""
 	s.calls.Put(c)
 }

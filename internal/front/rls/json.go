@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 )
 
@@ -40,6 +41,10 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.bodies.Release(memory)
 	answer, over, err := s.decideJSON(r.Context(), body)
+	if _, refused := access.ReasonOf(err); refused {
+		access.RefuseHTTP(w, err)
+		return
+	}
 	if err != nil {
 		http.Error(w, status.Convert(err).Message(), statusOfError(err))
 		return

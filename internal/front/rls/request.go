@@ -54,10 +54,11 @@ func (c *call) read() error {
 		return status.Errorf(codes.InvalidArgument, "the domain has %d bytes: send at most %d", len(w.domain), maxDomain)
 	}
 	c.requests = c.requests[:0]
+	permitted := c.access.Client().Rules()
 	entries := w.entries
 	for i := range w.descriptors {
 		d := &w.descriptors[i]
-		one := headgate.Request{Domain: w.domain, Descriptors: entries[:d.entries:d.entries]}
+		one := headgate.Request{Domain: w.domain, Descriptors: entries[:d.entries:d.entries], Permitted: permitted}
 		entries = entries[d.entries:]
 		if err := checkEntries(i, one.Descriptors); err != nil {
 			return err

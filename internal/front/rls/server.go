@@ -147,6 +147,9 @@ func (s *Service) decide(c *call) (answer []byte, err error) {
 	if err = c.fault; err == nil {
 		err = c.read()
 	}
+	if err == nil {
+		err = c.permit()
+	}
 	if err == nil && o.NotLoaded {
 		err = status.Error(codes.FailedPrecondition, "no rate limit configuration loaded")
 	}
@@ -197,7 +200,7 @@ func (c *call) undecided() error {
 	for i := range c.requests {
 		a := &c.answers[i]
 		if a.Error != nil {
-			return refused(i, a.Error)
+			return c.refused(i, a.Error)
 		}
 		for j := range a.Results {
 			if r := &a.Results[j]; r.Fallback && r.Rule.Fallback == guard.FallbackError {
@@ -209,7 +212,10 @@ func (c *call) undecided() error {
 }
 
 // refused gives the error of a descriptor that cannot be decided.
-func refused(i int, err error) error {
+func (c *call) refused(i int, err error) error {
+	if outside, found := errors.AsType[*guard.PermitError](err); found {
+		return c.forbidden(c.access.Client().OutsideRules(outside.Rule))
+	}
 	code := codes.InvalidArgument
 	if errors.Is(err, headgate.ErrTooManyPolicies) {
 		code = codes.ResourceExhausted

@@ -1,0 +1,82 @@
+package access
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/config"
+)
+
+// TokenField has the token of a gateway that asks about a request of its client: Authorization there belongs to
+// the client.
+const TokenField = "Headgate-Token"
+
+// Handler lets only the clients of the gate in that have a scope. field has the token: Authorization, with
+// Bearer, or TokenField.
+func (g *Gate) Handler(scope config.Scope, field string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.auth == 0 && g.everyone.scopes&scope == scope && g.control.addresses.policy.Load() == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		c := &Call{gate: g, from: peerOf(r.RemoteAddr)}
+		err := g.Arrive(c.from)
+		if err == nil {
+			c.by = Credentials{Token: tokenIn(r.Header, field), TLS: r.TLS}
+			c.client, err = g.Authenticate(&c.by)
+		}
+		if err == nil {
+			err = c.client.Permit(scope)
+		}
+		if err != nil {
+			c.Refused(err)
+			RefuseHTTP(w, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(with(r.Context(), c)))
+	})
+}
+
+// tokenIn gives the token in a field. Two of them give none.
+func tokenIn(h http.Header, field string) string {
+	values := h[field]
+	if field == "Authorization" {
+		return tokenOf(values)
+	}
+	if len(values) != 1 {
+		return ""
+	}
+	return strings.TrimSpace(values[0])
+}
+
+// RefuseHTTP answers a request with an error of this package: 401, 403, or 429 with Retry-After.
+func RefuseHTTP(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	switch reason, ok := ReasonOf(err); {
+	case !ok:
+	case reason == Unauthenticated:
+		status = http.StatusUnauthorized
+		w.Header().Set("WWW-Authenticate", `Bearer realm="headgate"`)
+	case reason == Forbidden:
+		status = http.StatusForbidden
+	default:
+		status = http.StatusTooManyRequests
+		if busy, found := errors.AsType[*BusyError](err); found {
+			w.Header().Set("Retry-After", strconv.FormatInt(max(1, int64((busy.RetryAfter+time.Second-1)/time.Second)), 10))
+		}
+	}
+	http.Error(w, err.Error(), status)
+}
+
+// peerOf gives the address of the other end of a connection; the zero Addr for a unix socket.
+func peerOf(remote string) netip.Addr {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap().WithZone("")
+}

@@ -1,0 +1,34 @@
+package rls
+
+import (
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/access"
+)
+
+// permit checks what the caller of a read call may do, and takes the units of its limit. The error is of
+// gRPC.
+func (c *call) permit() error {
+	if c.access == nil {
+		return nil
+	}
+	of := c.access.Client()
+	err := of.PermitDomain(c.wire.domain)
+	for i := range c.requests {
+		if err == nil && c.requests[i].Sent.Per > 0 {
+			err = of.Permit(config.ScopeSendLimits)
+		}
+	}
+	if err == nil {
+		err = of.TakeAll(len(c.requests))
+	}
+	if err != nil {
+		return c.forbidden(err)
+	}
+	return nil
+}
+
+// forbidden counts a refusal, and gives its error of gRPC.
+func (c *call) forbidden(err error) error {
+	c.access.Refused(err)
+	return access.Status(err)
+}
