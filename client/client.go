@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -146,8 +147,11 @@ func (k *Client) conclude(ctx context.Context, r *Request, c *call, m *headgatev
 	if m == nil {
 		return k.fallBack(ctx, r)
 	}
-	k.stats.decided.Add(1)
 	a, delay, err := answerOf(m)
+	if errors.Is(err, errBusy) {
+		return k.fallBack(ctx, r)
+	}
+	k.stats.decided.Add(1)
 	if err != nil {
 		return denied(), err
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/guard"
@@ -23,10 +24,15 @@ type Config struct {
 	// TLS encrypts the connections; nil does not. Without a ServerName, the host of each address is
 	// the name in its certificate.
 	TLS *tls.Config
+	// Token is the token of a caller, as headgate token prints it, for servers with auth. TokenFile has it in a file,
+	// which is read each time that a stream is opened, so that tokens can rotate. Without TLS, the network sees
+	// the token.
+	Token, TokenFile string
 	// Timeout bounds the wait for an answer. A caller's deadline that comes first bounds it too. 0 is
 	// DefaultTimeout. The delay of a request that must wait comes on top.
 	Timeout time.Duration
-	// Fallback decides when no server answers in time: FallbackDeny, FallbackAllow, FallbackLocal, which
+	// Fallback decides when no server answers in time, or the client is above the limit that the server gives
+	// to callers: FallbackDeny, FallbackAllow, FallbackLocal, which
 	// asks Local, or FallbackError, which gives ErrUnavailable.
 	Fallback guard.Fallback
 	// Local decides with FallbackLocal. It counts in the memory of this program, so its limits are
@@ -44,6 +50,10 @@ func (c *Config) check() error {
 	switch {
 	case len(c.Servers) == 0:
 		return errors.New("client: Servers is empty: name the gRPC listener of headgate server, like 127.0.0.1:8081")
+	case c.Token != "" && c.TokenFile != "":
+		return errors.New("client: Token and TokenFile are both set: leave one of them out")
+	case strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("client: Token has a character that no token has: use the text that headgate token prints")
 	case c.Timeout < 0:
 		return errors.New("client: Timeout is negative: use a positive one, or 0 for the default")
 	case c.MaxQueue < 0:

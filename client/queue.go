@@ -2,7 +2,7 @@ package client
 
 // setStream makes a stream the one that takes new calls.
 func (k *Client) setStream(s *stream) {
-	k.setDown(false)
+	k.setDown(false, nil)
 	k.mu.Lock()
 	k.stream = s
 	k.mu.Unlock()
@@ -42,8 +42,9 @@ func (k *Client) earn(calls int) {
 	k.retries = min(k.retries+retryShare*float64(calls), mostRetries)
 }
 
-// setDown notes whether a server can be reached. While none can, the fallback decides at once.
-func (k *Client) setDown(down bool) {
+// setDown notes whether a server can be reached. While none can, the fallback decides at once. err says why none
+// can, if it is known.
+func (k *Client) setDown(down bool, err error) {
 	k.mu.Lock()
 	changed := k.down != down
 	k.down = down
@@ -56,7 +57,7 @@ func (k *Client) setDown(down bool) {
 	}
 	if down {
 		k.config.Log.Warn("no headgate server answers: the fallback decides until one does", "servers", k.config.Servers,
-			"fallback", k.config.Fallback.String())
+			"fallback", k.config.Fallback.String(), "error", err)
 		return
 	}
 	k.config.Log.Info("a headgate server answers again")

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/headgate/headgate"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
@@ -60,7 +62,10 @@ type Answer struct {
 // not.
 var ErrUnavailable = errors.New("client: the request could not be decided")
 
-// RequestError says what is wrong with a Request.
+// errBusy says that the server did not decide, because it has no capacity for the caller.
+var errBusy = errors.New("client: the server has no capacity for this caller")
+
+// RequestError says what is wrong with a Request, or that the caller may not make it.
 type RequestError struct{ Problem string }
 
 // Error gives the problem and the fix in one line.
@@ -84,9 +89,11 @@ func (r *Request) message() *headgatev1.Request {
 // answerOf converts an answer from the wire, and gives the delay of a request that must wait.
 func answerOf(m *headgatev1.Answer) (a Answer, delay time.Duration, err error) {
 	if fault := m.GetError(); fault != nil {
-		const unavailable = 14
-		if fault.GetCode() == unavailable {
+		switch code := codes.Code(fault.GetCode()); {
+		case code == codes.Unavailable:
 			return a, 0, fmt.Errorf("%w: %s", ErrUnavailable, fault.GetMessage())
+		case code == codes.ResourceExhausted:
+			return a, 0, errBusy
 		}
 		return a, 0, &RequestError{fault.GetMessage()}
 	}

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+	"github.com/headgate/headgate/readfile"
 )
 
 const (
@@ -25,6 +27,10 @@ const (
 	leastBackoff, mostBackoff = 10 * time.Millisecond, time.Second
 	// leastPatience is the shortest time without an answer after which another server is asked.
 	leastPatience = 100 * time.Millisecond
+	// openPatience is the least time for a server to accept a stream.
+	openPatience = time.Second
+	// mostToken bounds the file of a token, in bytes.
+	mostToken = 4096
 	// lastPatience bounds a stream that the server drains.
 	lastPatience = 5 * time.Second
 	// retryShare is the part of all calls that may be sent on another stream, and leastRetries and
@@ -61,8 +67,8 @@ type message struct {
 func (k *Client) run() {
 	pause, failed := leastBackoff, 0
 	for turn := 0; k.life.Err() == nil; turn++ {
-		s := k.open(k.conns[turn%len(k.conns)])
-		if s != nil && s.serve() {
+		s, err := k.open(k.conns[turn%len(k.conns)])
+		if err == nil && s.serve() {
 			pause, failed = leastBackoff, 0
 			k.stats.switches.Add(1)
 			continue
@@ -70,7 +76,7 @@ func (k *Client) run() {
 		if failed++; failed < len(k.conns) {
 			continue // Another server may answer.
 		}
-		k.setDown(true)
+		k.setDown(true, err)
 		jittered := time.Duration((0.5 + rand.Float64()) * float64(pause))
 		select {
 		case <-time.After(jittered):
@@ -80,15 +86,42 @@ func (k *Client) run() {
 	}
 }
 
-// open opens a stream. It is nil if the server cannot be reached.
-func (k *Client) open(conn *grpc.ClientConn) *stream {
+// open opens a stream, and waits until its server accepts it.
+func (k *Client) open(conn *grpc.ClientConn) (*stream, error) {
 	ctx, cancel := context.WithCancel(k.life)
+	ctx, err := k.authorize(ctx)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
 	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
 	if err != nil {
 		cancel()
-		return nil
+		return nil, err
 	}
-	return &stream{client: k, of: of, cancel: cancel, alarm: make(chan struct{}, 1)}
+	late := time.AfterFunc(max(k.config.Timeout, openPatience), cancel)
+	defer late.Stop()
+	if header, err := of.Header(); err == nil && header != nil {
+		return &stream{client: k, of: of, cancel: cancel, alarm: make(chan struct{}, 1)}, nil
+	}
+	err = of.RecvMsg(new(headgatev1.DecideResponse)) // It has the reason.
+	cancel()
+	return nil, err
+}
+
+// authorize adds the token to a stream.
+func (k *Client) authorize(ctx context.Context) (context.Context, error) {
+	token := k.config.Token
+	if k.config.TokenFile != "" {
+		var err error
+		if token, err = readfile.Line(k.config.TokenFile, mostToken, "token"); err != nil {
+			return ctx, err
+		}
+	}
+	if token == "" {
+		return ctx, nil
+	}
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), nil
 }
 
 // serve sends the calls of the client until the stream ends. It reports whether the server has answered
