@@ -10,7 +10,10 @@ import (
 
 type ctlCommand struct {
 	Admin string `help:"The instance's admin.listen." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"`
-	JSON  bool   `help:"Print JSON for programs." name:"json"`
+	// The flag has no token itself, because other users of the machine see the command line.
+	TokenFile string `help:"File with the token of a caller, if admin.auth is token." env:"HEADGATE_TOKEN_FILE" placeholder:"FILE"`
+
+	JSON bool `help:"Print JSON for programs." name:"json"`
 
 	Status   statusCommand   `cmd:"" help:"Print the addresses, the rules, the store and the last reload of the instance."`
 	Reload   reloadCommand   `cmd:"" help:"Reload the configuration, certificates and log files, and print the faults."`
@@ -30,7 +33,9 @@ func (c *ctlCommand) Validate() error {
 }
 
 // instance returns a client of the instance that the flags name.
-func (c *ctlCommand) instance() *ctl.Instance { return &ctl.Instance{Admin: c.Admin, JSON: c.JSON} }
+func (c *ctlCommand) instance() *ctl.Instance {
+	return &ctl.Instance{Admin: c.Admin, JSON: c.JSON, TokenFile: c.TokenFile}
+}
 
 type statusCommand struct{}
 

@@ -32,6 +32,7 @@ type commands struct {
 	Check   checkCommand   `cmd:"" help:"Check the configuration, and print each fault with its place and its correction."`
 	Convert convertCommand `cmd:"" help:"Print files of envoyproxy/ratelimit as the section domains of a configuration."`
 	Ctl     ctlCommand     `cmd:"" help:"Query and control a running instance; set the limits that pacers keep to."`
+	Token   tokenCommand   `cmd:"" help:"Make a token for a client of the decision service, and print it once."`
 	Version versionCommand `cmd:"" help:"Print version, commit and Go version."`
 }
 
