@@ -122,10 +122,9 @@ func (d *decisionServer) describe(c *config.ServerGRPC, files *certs.Server) rpc
 	return described
 }
 
-// handler serves /healthcheck, and the services over HTTP.
-func (d *decisionServer) handler() http.Handler {
+// handler serves the services over HTTP.
+func (d *decisionServer) handler() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthcheck", d.healthcheck)
 	for _, s := range d.httpServices() {
 		mux.Handle(s.pattern, s.handler)
 	}

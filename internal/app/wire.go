@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/front/httpdecide"
+	"github.com/headgate/headgate/internal/front/openapi"
 )
 
 // makeComponents creates the list of components and reports all faults at once. Start and
@@ -87,9 +88,11 @@ type httpService struct {
 	handler http.Handler // with its gate
 }
 
-// httpServices lists the services of the HTTP listener, beside /healthcheck.
+// httpServices lists all that the HTTP listener serves. The document of package openapi describes it.
 func (d *decisionServer) httpServices() []httpService {
 	return []httpService{
+		{"GET /healthcheck", http.HandlerFunc(d.healthcheck)},
+		{openapi.Pattern, openapi.Handler()},
 		{"/json", d.gates.http.Handler(config.ScopeDecide, authorization, d.limits)},
 		{httpdecide.Pattern, guardedDecide(d.gates.http, d.decide)},
 	}

@@ -39,8 +39,8 @@ func TestServerDocument(t *testing.T) {
 			ran++
 		}
 	}
-	if ran != 5 {
-		t.Errorf("%d commands were found, want 5", ran)
+	if ran != 6 {
+		t.Errorf("%d commands were found, want 6", ran)
 	}
 }
 
