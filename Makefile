@@ -23,10 +23,10 @@ export TOOLS_BIN
 # tested with the main module.
 MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path './tools/*' -not -path '*/.*/*' -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
 TESTED_MODULES := $(filter-out .,$(MODULES))
-# The tests of the chart and of the routers use one goroutine. Without the race detector they
-# reuse the packages that vet and lint have built. Helm, Kubernetes and gin take minutes to
-# build again.
-UNRACED_MODULES := ./test/deploy ./test/routers ./test/connect
+# The tests of the chart, of the routers and of the OpenAPI document use one goroutine. Without the
+# race detector they reuse the packages that vet and lint have built. Helm, Kubernetes, gin and
+# libopenapi take minutes to build again.
+UNRACED_MODULES := ./test/deploy ./test/routers ./test/connect ./test/openapi
 
 .PHONY: help
 help: ## list these commands
