@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -75,6 +76,25 @@ domains:
 `
 )
 
+// guarded wants the token of a caller. %[1]s and %[2]s stand for the digests of tokens of a program and of an operator.
+const guarded = `
+version: 1
+server:
+  grpc: off
+  http: {address: "127.0.0.1:0", auth: token}
+  callers:
+  - {name: program, tokens: ["%[1]s"], scopes: [decide], domains: [shop], rules: [free]}
+  - {name: operator, tokens: ["%[2]s"], scopes: [read]}
+  limits: {caller: 8/1h}
+identity: {trusted_proxies: [127.0.0.1]}
+rules:
+- {name: free, match: {path: /free}, key: [all], limits: [9/365d]}
+- {name: other, match: {path: /other}, key: [all], limits: [9/365d]}
+domains:
+  shop: {descriptors: [{key: client, limits: 9/365d}]}
+  other: {descriptors: [{key: client, limits: 9/365d}]}
+`
+
 // row is a request, and the status of its answer.
 type row struct {
 	to      string // the configuration of the server
@@ -93,11 +113,14 @@ func exchanges(t *testing.T) (text []byte, all []*exchange) {
 	for _, configuration := range []string{usual, talkative, away} {
 		servers[configuration] = launch(t, configuration)
 	}
+	program, operator := newToken(t), newToken(t)
+	servers[guarded] = launch(t, fmt.Sprintf(guarded, program.digest, operator.digest))
+	tokens := strings.NewReplacer("PROGRAM", program.text, "OPERATOR", operator.text)
 	send := func(r row) *exchange {
 		e := &exchange{method: r.method, target: r.target, header: http.Header{}, body: r.body, follows: r.follows}
 		for _, field := range r.fields {
 			name, value, _ := strings.Cut(field, ": ")
-			e.header.Add(name, value)
+			e.header.Add(name, tokens.Replace(value))
 		}
 		if r.body != "" {
 			e.header.Set("Content-Type", "application/json")
@@ -109,7 +132,7 @@ func exchanges(t *testing.T) (text []byte, all []*exchange) {
 		return e
 	}
 	text = send(row{usual, "GET", "/openapi.json", nil, "", 200, true}).answer
-	for _, rows := range [][]row{posts(), subrequests(), rateLimits(), healthchecks(), examplesOf(t, read(t, text))} {
+	for _, rows := range [][]row{posts(), subrequests(), rateLimits(), healthchecks(), callers(), examplesOf(t, read(t, text))} {
 		for _, r := range rows {
 			send(r)
 		}
@@ -275,5 +298,31 @@ func healthchecks() []row {
 	return []row{
 		{usual, "GET", "/healthcheck", nil, "", 200, true},
 		{away, "GET", "/healthcheck", nil, "", 500, true},
+	}
+}
+
+// callers are requests to a server that wants tokens.
+func callers() []row {
+	const at, program, operator = "/v1/decide", "Authorization: Bearer PROGRAM", "Authorization: Bearer OPERATOR"
+	const gateway, descriptors = "Headgate-Token: PROGRAM", `"descriptors": [{"entries": [{"key": "client", "value": "a"}]}]}`
+	asked := []string{"X-Original-Method: GET", "X-Original-URI: /free"}
+	return []row{
+		{guarded, "GET", "/openapi.json", nil, "", 200, true},
+		{guarded, "GET", "/healthcheck", nil, "", 200, true},
+		{guarded, "POST", at, nil, `{"path": "/free"}`, 401, true},
+		{guarded, "POST", at, []string{program + "x"}, `{"path": "/free"}`, 401, true},
+		{guarded, "POST", at, []string{operator}, `{"path": "/free"}`, 403, true},
+		{guarded, "POST", at, []string{program}, `{"path": "/free"}`, 200, true},
+		{guarded, "POST", at, []string{program}, `{"path": "/other"}`, 403, true},
+		{guarded, "POST", "/json", nil, `{"domain": "shop", ` + descriptors, 401, true},
+		{guarded, "POST", "/json", []string{program}, `{"domain": "shop", ` + descriptors, 200, true},
+		{guarded, "POST", "/json", []string{program}, `{"domain": "other", ` + descriptors, 403, true},
+		{guarded, "GET", at + "?from=original", asked, "", 401, true},
+		{guarded, "GET", at + "?from=original", append([]string{gateway}, asked...), "", 204, true},
+		{guarded, "GET", at + "?from=original", append([]string{gateway}, "X-Original-Method: GET", "X-Original-URI: /other"), "", 403, true},
+		{guarded, "POST", at, []string{program}, `[{"path": "/other"}` + strings.Repeat(`, {"path": "/free"}`, 7) + "]", 200, true},
+		{guarded, "POST", at, []string{program}, `{"path": "/free"}`, 429, true},
+		{guarded, "POST", "/json", []string{program}, `{"domain": "shop", ` + descriptors, 429, true},
+		{guarded, "GET", at + "?from=original", append([]string{gateway}, asked...), "", 429, true},
 	}
 }

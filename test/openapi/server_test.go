@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,23 @@ func launch(t *testing.T, configuration string) (address string) {
 		t.Fatalf("headgate server does not serve after %v", patience)
 	}
 	return ""
+}
+
+// token is a token of a caller.
+type token struct{ text, digest string }
+
+// newToken makes a token as an operator does. The digest is in the lines that the operator pastes.
+func newToken(t *testing.T) token {
+	t.Helper()
+	var lines bytes.Buffer
+	command := exec.CommandContext(t.Context(), binary, "token", "caller")
+	command.Stderr = &lines
+	text, err := command.Output()
+	digest := regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(lines.String())
+	if err != nil || digest == "" {
+		t.Fatalf("headgate token: %v\n%s", err, lines.String())
+	}
+	return token{strings.TrimSpace(string(text)), digest}
 }
 
 // exchange is a request with its answer.
