@@ -52,6 +52,12 @@ func All() []Scene {
 		{"server, stream", streams, false},
 		{"server, 100 requests", requests, false},
 		{"server, HTTP", web, false},
+		{"server, token", tokens, false},
+		{"client, 64 callers", clients("client, 64 callers", 64, barClientTime64, barClientCPU64), false},
+		{"client, 512 callers", clients("client, 512 callers", 512, barClientTime512, barClientCPU512), false},
+		{"client, constant rate", paced, false},
+		{"redis protocol, one command", throttles("redis protocol, one command", 1, barThrottle1), false},
+		{"redis protocol, pipelines of 32", throttles("redis protocol, pipelines of 32", 32, barThrottle32), false},
 	}
 }
 
