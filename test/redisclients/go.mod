@@ -1,0 +1,20 @@
+// The clients of Redis that the Redis protocol of headgate server is tested with are a module of their own,
+// so that they never reach the users of Headgate.
+module github.com/headgate/headgate/test/redisclients
+
+go 1.26.0
+
+require (
+	github.com/headgate/headgate v0.0.0
+	github.com/redis/go-redis/v9 v9.23.0
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
+	github.com/pires/go-proxyproto v0.15.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
+replace github.com/headgate/headgate => ../..
