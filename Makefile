@@ -126,7 +126,7 @@ generate: ## update the generated files; commit them
 	go generate ./...
 
 .PHONY: proto
-proto: ## write the Go code of proto/ again; commit it. Needs protoc
+proto: ## write the Go and Python code of proto/ again; commit it. Needs protoc and its Python plugin for gRPC
 	scripts/generate-proto
 
 .PHONY: fuzz
@@ -148,8 +148,9 @@ stress: deps ## run tests of real time, sockets and processes ten times on busy 
 	@scripts/stress
 
 .PHONY: deps
-deps: ## install the missing programs that the tests need
+deps: ## install the missing programs and npm packages that the tests need
 	@scripts/install-deps
+	@scripts/install-node-modules
 
 .PHONY: tools
 tools: tool-golangci-lint tool-gotestsum ## build the pinned tools into .tools/bin
