@@ -130,7 +130,7 @@ func TestThrottle(t *testing.T) {
 func do(t *testing.T, client *redis.Client, command string) *redis.Cmd {
 	t.Helper()
 	var words []any
-	for _, word := range strings.Fields(command) {
+	for word := range strings.FieldsSeq(command) {
 		words = append(words, word)
 	}
 	return client.Do(t.Context(), words...)
