@@ -94,13 +94,13 @@ func (k *Client) open(conn *grpc.ClientConn) (*stream, error) {
 		cancel()
 		return nil, err
 	}
+	late := time.AfterFunc(max(k.config.Timeout, openPatience), cancel)
+	defer late.Stop()
 	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	late := time.AfterFunc(max(k.config.Timeout, openPatience), cancel)
-	defer late.Stop()
 	if header, err := of.Header(); err == nil && header != nil {
 		return &stream{client: k, of: of, cancel: cancel, alarm: make(chan struct{}, 1)}, nil
 	}

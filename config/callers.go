@@ -273,7 +273,8 @@ func (s *section) access(c *Config, settings *Server) {
 // checkAuth finds listeners whose clients must prove who they are, and no caller can. The reader has the values of
 // their fields.
 func (r *reader) checkAuth(c *Config) {
-	if c.Server != nil && (len(c.Server.Callers) > 0 || c.Server.CallersFile != "") || r.blamedAt("server") {
+	known := c.Server != nil && (len(c.Server.Callers) > 0 || c.Server.CallersFile != "")
+	if known || r.blamedAt("server") || r.blamedAt("server.callers") {
 		return
 	}
 	for _, v := range r.authenticated {

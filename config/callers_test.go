@@ -86,3 +86,19 @@ func TestOnlyLocal(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultsHideTokens: a token in any place of a file is in no fault.
+func TestFaultsHideTokens(t *testing.T) {
+	t.Parallel()
+	const secret = "SECRETsecret-_0123456789"
+	for _, text := range []string{
+		"tokens: hg_" + secret, "tokens: [hg_" + secret + "]", "tokens: [[hg_" + secret + "]]", "tokens: {a: hg_" + secret + "}",
+		"token: hg_" + secret, "name: [hg_" + secret + "]", "tokens: [hg_" + secret + ": x]", "scopes: [hg_" + secret + "]",
+		"tokens: [hg_" + secret, "tokens: *hg_" + secret, "certificate: [hg_" + secret + "]",
+	} {
+		_, err := Parse("f", []byte("version: 1\nrules: []\nserver: {callers: [{name: a, scopes: [decide], "+text+"}]}\n"))
+		if err == nil || strings.Contains(err.Error(), secret[:6]) {
+			t.Errorf("%s: the fault is %v", text, err)
+		}
+	}
+}

@@ -62,7 +62,7 @@ func (r *reader) fault(v value, problem, fix string) { r.faultAt(v, 0, problem, 
 // faultAt notes a fault at offset, in bytes, within the text of v.
 func (r *reader) faultAt(v value, offset int, problem, fix string) {
 	if v.variable != "" {
-		r.note(Fault{File: v.variable, Path: v.path, Problem: problem, Fix: fix})
+		r.note(Fault{File: v.variable, Path: v.path, Problem: withoutTokens(problem), Fix: fix})
 		return
 	}
 	r.note(r.source.fault(r.place(v.node, offset), v.path, problem, fix))

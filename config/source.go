@@ -89,10 +89,34 @@ func unreadable(text string) (at int, problem string) {
 // fault makes a Fault with its excerpt.
 func (s *source) fault(at place, path, problem, fix string) Fault {
 	return Fault{
-		File: s.name, Line: at.line, Column: at.column, Path: path, Problem: problem, Fix: fix,
-		Excerpt: s.excerpt(at),
+		File: s.name, Line: at.line, Column: at.column, Path: path, Problem: withoutTokens(problem), Fix: withoutTokens(fix),
+		Excerpt: withoutTokens(s.excerpt(at)),
 	}
 }
+
+// callerToken begins each token of a caller.
+const callerToken = "hg_"
+
+// withoutTokens replaces each text that can be the token of a caller by as many stars, because faults are logged: a
+// file has digests of tokens, and the token itself is a likely mistake.
+func withoutTokens(text string) string {
+	if !strings.Contains(text, callerToken) {
+		return text
+	}
+	b := []byte(text)
+	for at := 0; ; {
+		i := strings.Index(text[at:], callerToken)
+		if i < 0 {
+			return string(b)
+		}
+		at += i + len(callerToken)
+		for ; at < len(b) && strings.IndexByte(tokenCharacters, b[at]) >= 0; at++ {
+			b[at] = '*'
+		}
+	}
+}
+
+const tokenCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // excerptWidth bounds the part of a line in an excerpt. With the line number, it fits a terminal.
 const excerptWidth = 100

@@ -311,6 +311,31 @@ func TestAddressLimit(t *testing.T) {
 	}
 }
 
+// TestManyAddresses: addresses above their limit never lock others out, however many they are.
+func TestManyAddresses(t *testing.T) {
+	t.Parallel()
+	c := control(t, config.ServerLimits{Address: headgate.Limit{Count: 1, Per: time.Hour}})
+	g := c.Gate("server.grpc", 0, true)
+	var b [16]byte
+	refused := 0
+	for n := range 300_000 {
+		b[3], b[4], b[5] = byte(n>>16), byte(n>>8), byte(n)
+		for range 2 {
+			if g.Arrive(netip.AddrFrom16(b)) != nil {
+				refused++
+			}
+		}
+	}
+	if refused < 100_000 {
+		t.Errorf("%d arrivals are refused: the places are not in use", refused)
+	}
+	for n := range 1000 {
+		if err := g.Arrive(netip.AddrFrom4([4]byte{192, 0, byte(n >> 8), byte(n)})); err != nil {
+			t.Fatalf("a new address is refused: %v", err)
+		}
+	}
+}
+
 // TestRefusedLog: refusals are counted, and some are logged, without the token.
 func TestRefusedLog(t *testing.T) {
 	t.Parallel()

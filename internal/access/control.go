@@ -158,6 +158,13 @@ func NameOf(cert *x509.Certificate) string {
 	}
 }
 
+// Sessions is the number of streams and connections of callers.
+func (c *Control) Sessions() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.sessions)
+}
+
 // Close ends the timer.
 func (c *Control) Close() {
 	c.mu.Lock()

@@ -67,7 +67,9 @@ func (a *accessControl) gate(setting string, auth config.Auth, address string) *
 }
 
 // Metrics implements Component.
-func (a *accessControl) Metrics(c *prom.Config) { c.Refused = a.refused }
+func (a *accessControl) Metrics(c *prom.Config) {
+	c.Refused, c.Sessions = a.refused, func() int64 { return int64(a.control.Sessions()) }
+}
 
 // refused yields the refusals of all gates.
 func (a *accessControl) refused(yield func(listener, reason string, n uint64)) {

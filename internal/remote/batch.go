@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/rule"
@@ -46,7 +47,10 @@ func (b *Batch) Begin(g *guard.Guard, client *access.Client) {
 // Add adds a request. It keeps the texts and the entries of r until the next Begin.
 func (b *Batch) Add(r *Request) {
 	var one headgate.Request
-	err := r.fill(&one, b.needs)
+	err := b.client.Permit(config.ScopeDecide)
+	if err == nil {
+		err = r.fill(&one, b.needs)
+	}
 	if err == nil && r.Domain != "" {
 		err = b.client.PermitDomain(r.Domain)
 	}

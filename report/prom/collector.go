@@ -28,7 +28,7 @@ type collector struct {
 	throttle                                 *throttleMetrics
 	outcomes                                 *outcomeMetrics
 	server                                   *serverMetrics
-	refused                                  *prometheus.Desc
+	refused, sessions                        *prometheus.Desc
 }
 
 func newCollector(c Config) *collector {
@@ -43,7 +43,8 @@ func newCollector(c Config) *collector {
 		refused: desc("refused_clients_total",
 			"Calls, requests and commands of clients without valid credentials, without the right, or above server.limits.",
 			"listener", "reason"),
-		build: desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
+		sessions: desc("caller_sessions", "Open streams and connections of callers with credentials."),
+		build:    desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
 		decisions: desc("decisions_total",
 			"Decisions. A request counts once for each rule that matches it.", "rule", "mode", "verdict", "reason"),
 		fallbacks: desc("fallbacks_total",
@@ -115,6 +116,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	if c.config.Refused != nil {
 		ch <- c.refused
 	}
+	if c.config.Sessions != nil {
+		ch <- c.sessions
+	}
 	if c.config.Store != nil {
 		for _, d := range []*prometheus.Desc{
 			c.places, c.placesUsed, c.blocks, c.blocksUsed, c.storeEvicted, c.storeRefused,
@@ -146,6 +150,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.config.Refused != nil {
 		c.config.Refused(func(listener, reason string, n uint64) { ch <- counter(c.refused, n, listener, reason) })
+	}
+	if c.config.Sessions != nil {
+		ch <- gauge(c.sessions, c.config.Sessions())
 	}
 	if c.config.Server != nil {
 		s := c.config.Server()

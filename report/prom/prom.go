@@ -36,6 +36,8 @@ type Config struct {
 	Server func() Server
 	// Refused calls yield with the refused clients of each listener and reason. nil omits them.
 	Refused func(yield func(listener, reason string, n uint64))
+	// Sessions is the number of open streams and connections of callers with credentials. nil omits it.
+	Sessions func() int64
 	// Collectors are registered beside the metrics of this Config.
 	Collectors []prometheus.Collector
 	// Version, Commit and Go identify the running build.

@@ -21,9 +21,9 @@ type call struct {
 	ctx      context.Context //nolint:containedctx // A call ends with its context.
 	account  *rpc.Account
 	access   *access.Call
-	client   *access.Client
-	acquired int64 // bytes of the account
-	fault    error // The message is invalid, or its call has ended.
+	session  *access.Session // of a stream; nil without auth, and for a unary call
+	acquired int64           // bytes of the account
+	fault    error           // The message is invalid, or its call has ended.
 
 	batch   remote.Batch
 	returns []place
@@ -58,12 +58,12 @@ const (
 )
 
 // call begins a message of a client.
-func (s *Service) call(ctx context.Context, account *rpc.Account, of *access.Call, client *access.Client) *call {
+func (s *Service) call(ctx context.Context, account *rpc.Account, of *access.Call) *call {
 	c, ok := s.calls.Get().(*call)
 	if !ok {
 		c = &call{service: s}
 	}
-	c.ctx, c.account, c.access, c.client = ctx, account, of, client
+	c.ctx, c.account, c.access = ctx, account, of
 	return c
 }
 
@@ -79,8 +79,16 @@ func (s *Service) release(c *call) {
 	clear(c.descriptors)
 	clear(c.taken)
 	c.taken = c.taken[:0]
-	c.ctx, c.account, c.access, c.client, c.acquired, c.fault = nil, nil, nil, nil, 0, nil
+	c.ctx, c.account, c.access, c.session, c.acquired, c.fault = nil, nil, nil, nil, 0, nil
 	s.calls.Put(c)
+}
+
+// client is the client with its present rights: a stream may have been open for long.
+func (c *call) client() *access.Client {
+	if c.session != nil {
+		return c.session.Client()
+	}
+	return c.access.Client()
 }
 
 // memoryOf is the memory of a message and its response.

@@ -74,7 +74,7 @@ func FuzzDecode(f *testing.F) {
 		if len(m.GetRequests()) > maxRequests || want == nil && repeats(b, m) {
 			return
 		}
-		c := ours.call(t.Context(), nil, nil, nil)
+		c := ours.call(t.Context(), nil, nil)
 		if err := c.Decode(b); err != nil || (c.fault != nil) != (want != nil) && len(c.returns) < maxStreamReceipts {
 			t.Fatalf("%x: got %v, %v, generated types %v", b, err, c.fault, want)
 		}
@@ -125,7 +125,7 @@ func TestAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := testing.AllocsPerRun(100, func() {
-		c := s.call(t.Context(), nil, nil, nil)
+		c := s.call(t.Context(), nil, nil)
 		if err := c.Decode(encoded); err != nil || c.fault != nil {
 			t.Fatal(err, c.fault)
 		}
@@ -152,7 +152,7 @@ func BenchmarkMessage(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				c := s.call(b.Context(), nil, nil, nil)
+				c := s.call(b.Context(), nil, nil)
 				_ = c.Decode(encoded)
 				c.batch.Decide(c.ctx)
 				c.encode()

@@ -59,7 +59,7 @@ func TestMemoryOfMessages(t *testing.T) {
 		}
 		s := New(guardOf(t, everyField), Options{})
 		got := allocated(func() {
-			c := s.call(context.WithoutCancel(t.Context()), nil, nil, nil)
+			c := s.call(context.WithoutCancel(t.Context()), nil, nil)
 			if err := c.Decode(encoded); err != nil || c.fault != nil {
 				t.Fatal(err, c.fault)
 			}

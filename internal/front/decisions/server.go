@@ -104,7 +104,7 @@ func (s *Service) Register(to grpc.ServiceRegistrar) {
 //nolint:revive // grpc.MethodDesc orders the arguments.
 func (s *Service) decide(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	of := access.CallOf(ctx)
-	c := s.call(ctx, rpc.AccountOf(ctx), of, of.Client())
+	c := s.call(ctx, rpc.AccountOf(ctx), of)
 	defer s.release(c)
 	if err := decode(c); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (s *Service) Drain() {
 	}
 	s.mu.Unlock()
 	for _, x := range all {
-		x.askToEnd()
+		go x.askToEnd() // One of them may wait for its client.
 	}
 }
 

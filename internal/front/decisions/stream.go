@@ -48,11 +48,12 @@ func (s *Service) serve(of grpc.ServerStream) error {
 	ended := make(chan struct{})
 	var err error
 	if x.session, err = x.access.Open(func() {
+		time.AfterFunc(endGrace, func() { close(ended) }) // Before askToEnd, which may wait for the client.
 		x.askToEnd()
-		time.AfterFunc(endGrace, func() { close(ended) })
 	}); err != nil {
 		return access.Status(err)
 	}
+	defer x.session.Close()
 	if err := of.SendHeader(nil); err != nil { // So that a client knows that the stream is accepted.
 		return err
 	}
@@ -73,7 +74,6 @@ func (s *Service) serve(of grpc.ServerStream) error {
 // serve answers messages until the client ends the stream.
 func (x *stream) serve() error {
 	s := x.service
-	defer x.session.Close()
 	if s.add(x) {
 		x.askToEnd()
 	}
@@ -98,14 +98,6 @@ func (x *stream) serve() error {
 func jitter(age time.Duration) time.Duration {
 	const part = 10
 	return age - age/part + rand.N(2*age/part+1)
-}
-
-// client is the client with its present rights.
-func (x *stream) client() *access.Client {
-	if x.session != nil {
-		return x.session.Client()
-	}
-	return x.access.Client()
 }
 
 // serveInTurn answers one message after the other.
@@ -168,7 +160,8 @@ func (x *stream) sendInOrder(queue <-chan *reply) {
 // receive reads the next message, and waits until it may be decided.
 func (x *stream) receive() (*call, error) {
 	s := x.service
-	c := s.call(x.of.Context(), x.account, x.access, x.client())
+	c := s.call(x.of.Context(), x.account, x.access)
+	c.session = x.session
 	err := x.of.RecvMsg(c)
 	if err == nil {
 		err = c.fault

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -16,6 +17,7 @@ type caller struct {
 	gate    *access.Gate
 	from    netip.Addr
 	session *access.Session // nil before authentication, and without auth
+	fault   error           // why the certificate gives no session
 }
 
 // locked reports whether the connection must authenticate first.
@@ -37,7 +39,7 @@ func (c *conn) identify() {
 	}
 	if secured, ok := c.net.(*tls.Conn); ok && c.access.gate.Auth()&config.AuthMTLS != 0 {
 		state := secured.ConnectionState()
-		_ = c.begin(&access.Credentials{TLS: &state}) // Commands get the error.
+		c.access.fault = c.begin(&access.Credentials{TLS: &state}) // Commands get the error.
 	}
 }
 
@@ -52,7 +54,7 @@ func (w *work) refused(of *command) bool {
 	case of.fault != nil:
 	case a.locked():
 		if k != kindAuth && k != kindHello && k != kindQuit && k != kindReset {
-			of.fault = access.ErrNoCredentials
+			of.fault = cmp.Or(a.fault, access.ErrNoCredentials)
 		}
 	case k == kindCell || k == kindCrab:
 		if of.fault = w.client.Permit(config.ScopeSendLimits); of.fault == nil {

@@ -1,7 +1,10 @@
 package rls
 
 import (
+	"context"
+
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
 )
 
@@ -31,4 +34,16 @@ func (c *call) permit() error {
 func (c *call) forbidden(err error) error {
 	c.access.Refused(err)
 	return access.Status(err)
+}
+
+// giveBack gives back what the descriptors of a call took, because the caller may not use the rule of another one. The
+// units stay counted if the store does not answer.
+func (c *call) giveBack(g *guard.Guard) {
+	var all []guard.Taken
+	for i := range c.requests {
+		if a := &c.answers[i]; a.Error == nil {
+			all = append(all, a.Taken())
+		}
+	}
+	_ = g.GiveBack(context.WithoutCancel(c.ctx), all)
 }

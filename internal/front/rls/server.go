@@ -158,7 +158,7 @@ func (s *Service) decide(c *call) (answer []byte, err error) {
 		return nil, err
 	}
 	s.guard.DecideDescriptors(c.ctx, c.requests, c.answers, o.StopIncrement)
-	if err := c.undecided(); err != nil {
+	if err := s.undecided(c); err != nil {
 		s.count(err)
 		c.reportFault(o.Report, status.Code(err))
 		return nil, err
@@ -196,11 +196,11 @@ func (s *Service) count(err error) {
 }
 
 // undecided gives the error of a call that could not be decided.
-func (c *call) undecided() error {
+func (s *Service) undecided(c *call) error {
 	for i := range c.requests {
 		a := &c.answers[i]
 		if a.Error != nil {
-			return c.refused(i, a.Error)
+			return s.refused(c, i, a.Error)
 		}
 		for j := range a.Results {
 			if r := &a.Results[j]; r.Fallback && r.Rule.Fallback == guard.FallbackError {
@@ -212,8 +212,9 @@ func (c *call) undecided() error {
 }
 
 // refused gives the error of a descriptor that cannot be decided.
-func (c *call) refused(i int, err error) error {
+func (s *Service) refused(c *call, i int, err error) error {
 	if outside, found := errors.AsType[*guard.PermitError](err); found {
+		c.giveBack(s.guard)
 		return c.forbidden(c.access.Client().OutsideRules(outside.Rule))
 	}
 	code := codes.InvalidArgument
