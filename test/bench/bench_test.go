@@ -76,7 +76,7 @@ func allocationsOf(name string) float64 {
 	switch {
 	case strings.HasPrefix(name, "server"):
 		return 120
-	case strings.HasPrefix(name, "memcached"), strings.HasPrefix(name, "redis cluster"):
+	case strings.HasPrefix(name, "memcached"), strings.HasPrefix(name, "redis cluster"), strings.HasPrefix(name, "client"):
 		return 30
 	case strings.HasPrefix(name, "redis"):
 		return 15
