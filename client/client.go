@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/headgate/headgate/guard"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
 
@@ -24,6 +25,11 @@ type Client struct {
 	end    context.CancelFunc
 	ended  sync.WaitGroup
 	stats  struct{ decided, fallbacks, messages, returned, retried, switches atomic.Uint64 }
+
+	guard *guard.Guard // decides through this client
+	reads atomic.Pointer[headgatev1.Reads]
+	told  chan struct{} // closed with the first reads
+	known sync.Once     // closes told
 
 	mu      sync.Mutex // Guards the fields below.
 	queue   []*call    // calls that wait to be sent
@@ -62,7 +68,11 @@ func New(c Config) (*Client, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	k := &Client{config: c, retries: leastRetries}
+	k := &Client{config: c, retries: leastRetries, told: make(chan struct{})}
+	var err error
+	if k.guard, err = guard.New(guard.Config{Decider: decider{k}}); err != nil {
+		return nil, err
+	}
 	secured := insecure.NewCredentials()
 	if c.TLS != nil {
 		secured = credentials.NewTLS(c.TLS)
@@ -122,41 +132,50 @@ func (k *Client) Decide(ctx context.Context, r *Request) (Answer, error) {
 		return denied(), err
 	}
 	c := &call{request: r.message(), answer: make(chan *headgatev1.Answer, 1)}
-	if !k.enqueue(c) {
+	m, err := k.ask(ctx, c)
+	switch {
+	case err != nil:
+		return denied(), err
+	case m == nil:
 		return k.fallBack(ctx, r)
+	}
+	a, err := k.wait(ctx, c, m)
+	switch {
+	case errors.Is(err, errBusy):
+		return k.fallBack(ctx, r)
+	case err != nil:
+		return denied(), err
+	}
+	return a, nil
+}
+
+// ask sends a call and waits for its answer. It is nil if no server answers in time. The error is that of ctx.
+func (k *Client) ask(ctx context.Context, c *call) (*headgatev1.Answer, error) {
+	if !k.enqueue(c) {
+		return nil, ctx.Err()
 	}
 	late := time.NewTimer(k.config.Timeout)
 	defer late.Stop()
 	select {
 	case m := <-c.answer:
-		return k.conclude(ctx, r, c, m)
+		return m, nil
 	case <-ctx.Done():
 	case <-late.C:
 	}
 	if c.left.Swap(true) { // The answer came first.
-		return k.conclude(ctx, r, c, <-c.answer)
+		return <-c.answer, nil
 	}
-	if err := ctx.Err(); err != nil {
-		return denied(), err
-	}
-	return k.fallBack(ctx, r)
+	return nil, ctx.Err()
 }
 
-// conclude reads an answer, and waits if it says so. A nil message is that of a broken stream.
-func (k *Client) conclude(ctx context.Context, r *Request, c *call, m *headgatev1.Answer) (Answer, error) {
-	if m == nil {
-		return k.fallBack(ctx, r)
-	}
+// wait reads an answer, and waits until the departure of the request if it says so.
+func (k *Client) wait(ctx context.Context, c *call, m *headgatev1.Answer) (Answer, error) {
 	a, delay, err := answerOf(m)
-	if errors.Is(err, errBusy) {
-		return k.fallBack(ctx, r)
+	if !errors.Is(err, errBusy) {
+		k.stats.decided.Add(1)
 	}
-	k.stats.decided.Add(1)
-	if err != nil {
-		return denied(), err
-	}
-	if delay <= 0 {
-		return a, nil
+	if err != nil || delay <= 0 {
+		return a, err
 	}
 	departure := time.NewTimer(delay)
 	defer departure.Stop()
@@ -165,7 +184,7 @@ func (k *Client) conclude(ctx context.Context, r *Request, c *call, m *headgatev
 		return a, nil
 	case <-ctx.Done():
 		c.stream.giveBack(c.at)
-		return denied(), ctx.Err()
+		return a, ctx.Err()
 	}
 }
 

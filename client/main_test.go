@@ -21,6 +21,16 @@ const patience = 30 * time.Second
 // guardOf makes a guard with the rules of a configuration.
 func guardOf(tb testing.TB, text string) *guard.Guard {
 	tb.Helper()
+	g, err := guard.New(guardConfigOf(tb, text, nil))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
+
+// guardConfigOf reads the configuration of a guard. With a guard, it has the guard's store, for a reload.
+func guardConfigOf(tb testing.TB, text string, of *guard.Guard) guard.Config {
+	tb.Helper()
 	c, err := config.Parse("headgate.yaml", []byte("version: 1\n"+text))
 	if err != nil {
 		tb.Fatal(err)
@@ -34,11 +44,10 @@ func guardOf(tb testing.TB, text string) *guard.Guard {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g, err := guard.New(described)
-	if err != nil {
-		tb.Fatal(err)
+	if of != nil {
+		described.Store = of.Store()
 	}
-	return g
+	return described
 }
 
 // connect makes a client of some servers.

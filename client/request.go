@@ -66,7 +66,13 @@ var ErrUnavailable = errors.New("client: the request could not be decided")
 var errBusy = errors.New("client: the server has no capacity for this caller")
 
 // RequestError says what is wrong with a Request, or that the caller may not make it.
-type RequestError struct{ Problem string }
+type RequestError struct {
+	Problem string
+	// Forbidden says that the caller may not make the request. Otherwise the request is invalid.
+	Forbidden bool
+
+	header string // in which the request states an invalid cost
+}
 
 // Error gives the problem and the fix in one line.
 func (e *RequestError) Error() string { return "client: " + e.Problem }
@@ -95,7 +101,9 @@ func answerOf(m *headgatev1.Answer) (a Answer, delay time.Duration, err error) {
 		case code == codes.ResourceExhausted:
 			return a, 0, errBusy
 		}
-		return a, 0, &RequestError{fault.GetMessage()}
+		return a, 0, &RequestError{
+			Problem: fault.GetMessage(), Forbidden: codes.Code(fault.GetCode()) == codes.PermissionDenied, header: fault.GetHeader(),
+		}
 	}
 	a = Answer{
 		Policy: m.GetPolicy(), Reason: m.GetReason(), Limit: m.GetLimit(), Remaining: m.GetRemaining(),

@@ -101,6 +101,11 @@ func (k *Client) open(conn *grpc.ClientConn) (*stream, error) {
 		cancel()
 		return nil, err
 	}
+	if err := of.SendMsg(&headgatev1.DecideRequest{Watch: true}); err != nil { // RecvMsg has the reason.
+		err = of.RecvMsg(new(headgatev1.DecideResponse))
+		cancel()
+		return nil, err
+	}
 	if header, err := of.Header(); err == nil && header != nil {
 		return &stream{client: k, of: of, cancel: cancel, alarm: make(chan struct{}, 1)}, nil
 	}
@@ -224,6 +229,10 @@ func (s *stream) receive() {
 		if out.GetDraining() {
 			s.ending.Store(true)
 			s.wake()
+			continue
+		}
+		if r := out.GetReads(); r != nil {
+			s.client.setReads(r)
 			continue
 		}
 		s.mu.Lock()

@@ -34,6 +34,10 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 		}
 		return
 	}
+	if s.config.Decider != nil {
+		g.decideAllElsewhere(ctx, s, requests, answers)
+		return
+	}
 	b := g.state.batch()
 	defer g.state.batches.Put(b)
 	for i := range requests {

@@ -61,6 +61,8 @@ type Config struct {
 	// the signs - _ and . in it. "" adds nothing to keys. A Reload with another namespace starts
 	// with empty counters.
 	Namespace string
+	// Decider decides in place of FairShare and Rules, which are then empty; nil means that these decide.
+	Decider Decider
 	// Stages are entered in this order, by requests that fair share and the rules allow. Only
 	// Admit enters stages.
 	Stages []Stage
@@ -274,6 +276,10 @@ func (g *Guard) decide(ctx context.Context, req *headgate.Request, a *Answer, en
 	s := a.begun
 	if s == nil || s.guard != g {
 		s = g.now()
+	}
+	if s != nil && s.config.Decider != nil {
+		err := s.decideElsewhere(ctx, req, a)
+		return s, err
 	}
 	if err := g.question(s, req, a, ends); err != nil {
 		return nil, err

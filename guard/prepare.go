@@ -71,6 +71,9 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	s := &set{
 		guard: g, claims: claimed, independent: c.Independent, config: c, marks: spellings(FieldMark), needs: c.Folds.Needs(),
 	}
+	if err := s.decider(&c); err != nil {
+		return nil, err
+	}
 	if c.FairShare != nil {
 		share, err := g.prepareShare(*c.FairShare, c.Folds)
 		if err != nil {

@@ -155,6 +155,9 @@ func (l *limit) undecided(err error) error {
 	if cost, ok := errors.AsType[*guard.CostError](err); ok {
 		return badCost(cost)
 	}
+	if invalid, ok := errors.AsType[*guard.RequestError](err); ok {
+		return status.Error(codes.InvalidArgument, "The call cannot be checked against its limits: "+invalid.Problem+".")
+	}
 	l.options.Log.Error("could not decide a call", "error", err)
 	return status.Error(codes.Internal, "The call could not be checked against its limits.")
 }

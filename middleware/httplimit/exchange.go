@@ -141,6 +141,7 @@ func (x *Exchange) Reset() {
 // error.
 func (x *Exchange) Fail(w http.ResponseWriter, err error) (internal bool) {
 	var cost *guard.CostError
+	var invalid *guard.RequestError
 	switch {
 	case errors.Is(err, rule.ErrUnresolved):
 		x.reject(w, "The request's path has empty segments or dot segments: send the path without them.")
@@ -152,6 +153,8 @@ func (x *Exchange) Fail(w http.ResponseWriter, err error) (internal bool) {
 		x.reject(w, "A header or cookie that a limit is counted by has more than one value.")
 	case errors.As(err, &cost):
 		x.reject(w, "The cost in "+cost.Header+" "+cost.Problem+".", badCost(cost))
+	case errors.As(err, &invalid):
+		x.reject(w, "The request cannot be checked against its limits: "+invalid.Problem+".")
 	default:
 		x.Problem(w, http.StatusInternalServerError, "Internal Server Error", "The request could not be checked against its limits.")
 		return true

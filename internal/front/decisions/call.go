@@ -27,6 +27,7 @@ type call struct {
 
 	batch   remote.Batch
 	returns []place
+	watch   bool // The client wants to know what the rules read.
 	headers, cookies,
 	descriptors []headgate.DescriptorEntry // of all requests
 	encoded []byte // the response

@@ -37,6 +37,7 @@ func countParts(b []byte) (requests, entries int) {
 // decode reads the wire form of a message. It copies the bytes once; all texts are parts of the copy.
 func (c *call) decode(b []byte) error {
 	c.batch.Begin(c.service.guard, c.client())
+	c.watch = false
 	c.returns, c.headers, c.cookies, c.descriptors = c.returns[:0], c.headers[:0], c.cookies[:0], c.descriptors[:0]
 	own := bytes.Clone(b)
 	for len(own) > 0 {
@@ -51,6 +52,8 @@ func (c *call) decode(b []byte) error {
 			err = c.decodeRequest(f.Bytes)
 		case wire.Bytes(2):
 			err = c.decodeReturn(f.Bytes)
+		case wire.Varint(3):
+			c.watch = f.Number != 0
 		}
 		if err != nil {
 			return err

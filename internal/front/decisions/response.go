@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/internal/wire"
@@ -15,6 +16,22 @@ import (
 
 // draining is a DecideResponse that asks the client to end the stream.
 func draining() []byte { return wire.AppendNumber(nil, 2, 1) }
+
+// encodeReads encodes a DecideResponse that says what the rules read.
+func encodeReads(r *remote.Reads) []byte {
+	b, from := wire.BeginMessage(nil, 3)
+	for field, names := range map[protowire.Number][]string{1: r.Headers, 2: r.Cookies, 3: r.Lines, 4: r.Marks} {
+		for _, name := range names {
+			b = wire.AppendText(b, field, name)
+		}
+	}
+	for field, set := range map[protowire.Number]bool{5: r.Host, 6: r.Subject, 7: r.PlainParameters} {
+		if set {
+			b = wire.AppendNumber(b, field, 1)
+		}
+	}
+	return wire.EndMessage(b, from)
+}
 
 // encode encodes the answers of a decided message, and counts them. The bytes are valid until the call
 // is released.
@@ -85,7 +102,11 @@ func appendDuration(b []byte, field protowire.Number, d time.Duration) []byte {
 func appendError(b []byte, err error) []byte {
 	b, from := wire.BeginMessage(b, 9)
 	b = wire.AppendNumber(b, 1, uint64(codeOf(err)))
-	return wire.EndMessage(wire.AppendText(b, 2, err.Error()), from)
+	b = wire.AppendText(b, 2, err.Error())
+	if cost, found := errors.AsType[*guard.CostError](err); found {
+		b = wire.AppendText(b, 3, cost.Header)
+	}
+	return wire.EndMessage(b, from)
 }
 
 // codeOf gives the code of a request that could not be decided.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/internal/rpc"
 )
 
@@ -31,6 +32,9 @@ type stream struct {
 	asked   atomic.Bool // The client shall end the stream.
 	sending sync.Mutex  // Held during a send; guards told.
 	told    bool        // The client knows.
+
+	watching atomic.Bool   // The client wants to know what the rules read.
+	reads    *remote.Reads // that it knows; guarded by sending
 
 	mu     sync.Mutex // Guards the fields below.
 	kept   receipts
@@ -166,7 +170,11 @@ func (x *stream) receive() (*call, error) {
 	if err == nil {
 		err = c.fault
 	}
-	if n := c.batch.Len(); err == nil && n == 0 && len(c.returns) == 0 {
+	if err == nil && c.watch {
+		x.watching.Store(true)
+		err = x.send(nil)
+	}
+	if n := c.batch.Len(); err == nil && n == 0 && len(c.returns) == 0 && !c.watch {
 		err = status.Error(codes.InvalidArgument, "the message has no request and gives nothing back")
 	} else if err == nil && n > 0 {
 		err = s.pending.Acquire(c.ctx, int64(n))
@@ -252,10 +260,26 @@ func (x *stream) expire() {
 	x.expiry.Reset(receiptTime / 4)
 }
 
-// send sends a response.
-func (x *stream) send(r any) error {
+// sendReads tells a client that wants to know what the rules read, if it does not know. The caller holds sending.
+func (x *stream) sendReads() error {
+	if !x.watching.Load() {
+		return nil
+	}
+	now := remote.ReadsOf(x.service.guard)
+	if x.reads != nil && x.reads.Same(now) {
+		return nil
+	}
+	x.reads = now
+	return x.of.SendMsg(rpc.NewResponse(x.account, encodeReads(now)))
+}
+
+// send sends a response, or nothing but what the rules read.
+func (x *stream) send(r *rpc.Response) error {
 	x.sending.Lock()
-	err := x.of.SendMsg(r)
+	err := x.sendReads()
+	if err == nil && r != nil {
+		err = x.of.SendMsg(r)
+	}
 	if err == nil {
 		err = x.tell()
 	}

@@ -89,7 +89,10 @@ type DecideRequest struct {
 	// requests are not made, before the requests of this message are decided. They work for one second
 	// after the answer; later ones do nothing. A message with returns alone gets no response. Only
 	// Stream reads them.
-	Returns       []*Return `protobuf:"bytes,2,rep,name=returns,proto3" json:"returns,omitempty"`
+	Returns []*Return `protobuf:"bytes,2,rep,name=returns,proto3" json:"returns,omitempty"`
+	// watch asks the server to send Reads now, and again when its rules have changed, before the next
+	// response. A message may have watch alone. Only Stream reads it.
+	Watch         bool `protobuf:"varint,3,opt,name=watch,proto3" json:"watch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -136,6 +139,13 @@ func (x *DecideRequest) GetReturns() []*Return {
 		return x.Returns
 	}
 	return nil
+}
+
+func (x *DecideRequest) GetWatch() bool {
+	if x != nil {
+		return x.Watch
+	}
+	return false
 }
 
 // Request is a request to a service, as the rules see it.
@@ -384,7 +394,10 @@ type DecideResponse struct {
 	// draining asks the client to send no further message on this stream, to close its side, and to
 	// open another stream. Messages that are on their way are answered. A response with draining has
 	// no answers and belongs to no message.
-	Draining      bool `protobuf:"varint,2,opt,name=draining,proto3" json:"draining,omitempty"`
+	Draining bool `protobuf:"varint,2,opt,name=draining,proto3" json:"draining,omitempty"`
+	// reads says what the rules read, for a client that has sent watch. A response with reads has no
+	// answers and belongs to no message.
+	Reads         *Reads `protobuf:"bytes,3,opt,name=reads,proto3" json:"reads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -433,6 +446,112 @@ func (x *DecideResponse) GetDraining() bool {
 	return false
 }
 
+func (x *DecideResponse) GetReads() *Reads {
+	if x != nil {
+		return x.Reads
+	}
+	return nil
+}
+
+// Reads says which parts of requests the rules of the server read, so that a client can leave out others.
+type Reads struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// headers are those whose first value counts, and cookies the cookies.
+	Headers []string `protobuf:"bytes,1,rep,name=headers,proto3" json:"headers,omitempty"`
+	Cookies []string `protobuf:"bytes,2,rep,name=cookies,proto3" json:"cookies,omitempty"`
+	// lines are headers of which every line counts, such as X-Forwarded-For.
+	Lines []string `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
+	// marks are headers that the server sets for services. A client that forwards requests removes those
+	// that came with them.
+	Marks []string `protobuf:"bytes,4,rep,name=marks,proto3" json:"marks,omitempty"`
+	// host, subject and plain_parameters say whether rules read the host, the subject, or a path whose
+	// parameters are not escaped.
+	Host            bool `protobuf:"varint,5,opt,name=host,proto3" json:"host,omitempty"`
+	Subject         bool `protobuf:"varint,6,opt,name=subject,proto3" json:"subject,omitempty"`
+	PlainParameters bool `protobuf:"varint,7,opt,name=plain_parameters,json=plainParameters,proto3" json:"plain_parameters,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Reads) Reset() {
+	*x = Reads{}
+	mi := &file_headgate_v1_decisions_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reads) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reads) ProtoMessage() {}
+
+func (x *Reads) ProtoReflect() protoreflect.Message {
+	mi := &file_headgate_v1_decisions_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reads.ProtoReflect.Descriptor instead.
+func (*Reads) Descriptor() ([]byte, []int) {
+	return file_headgate_v1_decisions_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Reads) GetHeaders() []string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *Reads) GetCookies() []string {
+	if x != nil {
+		return x.Cookies
+	}
+	return nil
+}
+
+func (x *Reads) GetLines() []string {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *Reads) GetMarks() []string {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
+func (x *Reads) GetHost() bool {
+	if x != nil {
+		return x.Host
+	}
+	return false
+}
+
+func (x *Reads) GetSubject() bool {
+	if x != nil {
+		return x.Subject
+	}
+	return false
+}
+
+func (x *Reads) GetPlainParameters() bool {
+	if x != nil {
+		return x.PlainParameters
+	}
+	return false
+}
+
 // Answer is the decision on one request, or an error.
 type Answer struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -473,7 +592,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_headgate_v1_decisions_proto_msgTypes[5]
+	mi := &file_headgate_v1_decisions_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +604,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_headgate_v1_decisions_proto_msgTypes[5]
+	mi := &file_headgate_v1_decisions_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +617,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_headgate_v1_decisions_proto_rawDescGZIP(), []int{5}
+	return file_headgate_v1_decisions_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Answer) GetVerdict() Verdict {
@@ -624,7 +743,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_headgate_v1_decisions_proto_msgTypes[6]
+	mi := &file_headgate_v1_decisions_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +755,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_headgate_v1_decisions_proto_msgTypes[6]
+	mi := &file_headgate_v1_decisions_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +768,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_headgate_v1_decisions_proto_rawDescGZIP(), []int{6}
+	return file_headgate_v1_decisions_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Header) GetName() string {
@@ -670,15 +789,17 @@ func (x *Header) GetValue() string {
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// code is a code of gRPC: INVALID_ARGUMENT (3), UNAVAILABLE (14), RESOURCE_EXHAUSTED (8).
-	Code          int32  `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
-	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Code    int32  `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// header is the header in which a request states an invalid cost.
+	Header        string `protobuf:"bytes,3,opt,name=header,proto3" json:"header,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_headgate_v1_decisions_proto_msgTypes[7]
+	mi := &file_headgate_v1_decisions_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +811,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_headgate_v1_decisions_proto_msgTypes[7]
+	mi := &file_headgate_v1_decisions_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +824,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_headgate_v1_decisions_proto_rawDescGZIP(), []int{7}
+	return file_headgate_v1_decisions_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Error) GetCode() int32 {
@@ -720,14 +841,22 @@ func (x *Error) GetMessage() string {
 	return ""
 }
 
+func (x *Error) GetHeader() string {
+	if x != nil {
+		return x.Header
+	}
+	return ""
+}
+
 var File_headgate_v1_decisions_proto protoreflect.FileDescriptor
 
 const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\n" +
-	"\x1bheadgate/v1/decisions.proto\x12\vheadgate.v1\x1a\x1egoogle/protobuf/duration.proto\"p\n" +
+	"\x1bheadgate/v1/decisions.proto\x12\vheadgate.v1\x1a\x1egoogle/protobuf/duration.proto\"\x86\x01\n" +
 	"\rDecideRequest\x120\n" +
 	"\brequests\x18\x01 \x03(\v2\x14.headgate.v1.RequestR\brequests\x12-\n" +
-	"\areturns\x18\x02 \x03(\v2\x13.headgate.v1.ReturnR\areturns\"\xcc\x03\n" +
+	"\areturns\x18\x02 \x03(\v2\x13.headgate.v1.ReturnR\areturns\x12\x14\n" +
+	"\x05watch\x18\x03 \x01(\bR\x05watch\"\xcc\x03\n" +
 	"\aRequest\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\tR\x06method\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x12\n" +
@@ -752,10 +881,19 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"<\n" +
 	"\x06Return\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\x04R\amessage\x12\x18\n" +
-	"\aindexes\x18\x02 \x03(\rR\aindexes\"[\n" +
+	"\aindexes\x18\x02 \x03(\rR\aindexes\"\x85\x01\n" +
 	"\x0eDecideResponse\x12-\n" +
 	"\aanswers\x18\x01 \x03(\v2\x13.headgate.v1.AnswerR\aanswers\x12\x1a\n" +
-	"\bdraining\x18\x02 \x01(\bR\bdraining\"\xcf\x04\n" +
+	"\bdraining\x18\x02 \x01(\bR\bdraining\x12(\n" +
+	"\x05reads\x18\x03 \x01(\v2\x12.headgate.v1.ReadsR\x05reads\"\xc0\x01\n" +
+	"\x05Reads\x12\x18\n" +
+	"\aheaders\x18\x01 \x03(\tR\aheaders\x12\x18\n" +
+	"\acookies\x18\x02 \x03(\tR\acookies\x12\x14\n" +
+	"\x05lines\x18\x03 \x03(\tR\x05lines\x12\x14\n" +
+	"\x05marks\x18\x04 \x03(\tR\x05marks\x12\x12\n" +
+	"\x04host\x18\x05 \x01(\bR\x04host\x12\x18\n" +
+	"\asubject\x18\x06 \x01(\bR\asubject\x12)\n" +
+	"\x10plain_parameters\x18\a \x01(\bR\x0fplainParameters\"\xcf\x04\n" +
 	"\x06Answer\x12.\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x14.headgate.v1.VerdictR\averdict\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x16\n" +
@@ -778,10 +916,11 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\bfallback\x18\x10 \x01(\bR\bfallback\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"5\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"M\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage*Y\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
+	"\x06header\x18\x03 \x01(\tR\x06header*Y\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rVERDICT_ALLOW\x10\x01\x12\x10\n" +
@@ -804,7 +943,7 @@ func file_headgate_v1_decisions_proto_rawDescGZIP() []byte {
 }
 
 var file_headgate_v1_decisions_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_headgate_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_headgate_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_headgate_v1_decisions_proto_goTypes = []any{
 	(Verdict)(0),                // 0: headgate.v1.Verdict
 	(*DecideRequest)(nil),       // 1: headgate.v1.DecideRequest
@@ -812,36 +951,38 @@ var file_headgate_v1_decisions_proto_goTypes = []any{
 	(*Descriptor)(nil),          // 3: headgate.v1.Descriptor
 	(*Return)(nil),              // 4: headgate.v1.Return
 	(*DecideResponse)(nil),      // 5: headgate.v1.DecideResponse
-	(*Answer)(nil),              // 6: headgate.v1.Answer
-	(*Header)(nil),              // 7: headgate.v1.Header
-	(*Error)(nil),               // 8: headgate.v1.Error
-	nil,                         // 9: headgate.v1.Request.HeadersEntry
-	nil,                         // 10: headgate.v1.Request.CookiesEntry
-	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
+	(*Reads)(nil),               // 6: headgate.v1.Reads
+	(*Answer)(nil),              // 7: headgate.v1.Answer
+	(*Header)(nil),              // 8: headgate.v1.Header
+	(*Error)(nil),               // 9: headgate.v1.Error
+	nil,                         // 10: headgate.v1.Request.HeadersEntry
+	nil,                         // 11: headgate.v1.Request.CookiesEntry
+	(*durationpb.Duration)(nil), // 12: google.protobuf.Duration
 }
 var file_headgate_v1_decisions_proto_depIdxs = []int32{
 	2,  // 0: headgate.v1.DecideRequest.requests:type_name -> headgate.v1.Request
 	4,  // 1: headgate.v1.DecideRequest.returns:type_name -> headgate.v1.Return
-	9,  // 2: headgate.v1.Request.headers:type_name -> headgate.v1.Request.HeadersEntry
-	10, // 3: headgate.v1.Request.cookies:type_name -> headgate.v1.Request.CookiesEntry
+	10, // 2: headgate.v1.Request.headers:type_name -> headgate.v1.Request.HeadersEntry
+	11, // 3: headgate.v1.Request.cookies:type_name -> headgate.v1.Request.CookiesEntry
 	3,  // 4: headgate.v1.Request.descriptors:type_name -> headgate.v1.Descriptor
-	6,  // 5: headgate.v1.DecideResponse.answers:type_name -> headgate.v1.Answer
-	0,  // 6: headgate.v1.Answer.verdict:type_name -> headgate.v1.Verdict
-	11, // 7: headgate.v1.Answer.retry_after:type_name -> google.protobuf.Duration
-	11, // 8: headgate.v1.Answer.reset_after:type_name -> google.protobuf.Duration
-	11, // 9: headgate.v1.Answer.delay:type_name -> google.protobuf.Duration
-	8,  // 10: headgate.v1.Answer.error:type_name -> headgate.v1.Error
-	11, // 11: headgate.v1.Answer.period:type_name -> google.protobuf.Duration
-	7,  // 12: headgate.v1.Answer.marks:type_name -> headgate.v1.Header
-	1,  // 13: headgate.v1.Decisions.Decide:input_type -> headgate.v1.DecideRequest
-	1,  // 14: headgate.v1.Decisions.Stream:input_type -> headgate.v1.DecideRequest
-	5,  // 15: headgate.v1.Decisions.Decide:output_type -> headgate.v1.DecideResponse
-	5,  // 16: headgate.v1.Decisions.Stream:output_type -> headgate.v1.DecideResponse
-	15, // [15:17] is the sub-list for method output_type
-	13, // [13:15] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	7,  // 5: headgate.v1.DecideResponse.answers:type_name -> headgate.v1.Answer
+	6,  // 6: headgate.v1.DecideResponse.reads:type_name -> headgate.v1.Reads
+	0,  // 7: headgate.v1.Answer.verdict:type_name -> headgate.v1.Verdict
+	12, // 8: headgate.v1.Answer.retry_after:type_name -> google.protobuf.Duration
+	12, // 9: headgate.v1.Answer.reset_after:type_name -> google.protobuf.Duration
+	12, // 10: headgate.v1.Answer.delay:type_name -> google.protobuf.Duration
+	9,  // 11: headgate.v1.Answer.error:type_name -> headgate.v1.Error
+	12, // 12: headgate.v1.Answer.period:type_name -> google.protobuf.Duration
+	8,  // 13: headgate.v1.Answer.marks:type_name -> headgate.v1.Header
+	1,  // 14: headgate.v1.Decisions.Decide:input_type -> headgate.v1.DecideRequest
+	1,  // 15: headgate.v1.Decisions.Stream:input_type -> headgate.v1.DecideRequest
+	5,  // 16: headgate.v1.Decisions.Decide:output_type -> headgate.v1.DecideResponse
+	5,  // 17: headgate.v1.Decisions.Stream:output_type -> headgate.v1.DecideResponse
+	16, // [16:18] is the sub-list for method output_type
+	14, // [14:16] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_headgate_v1_decisions_proto_init() }
@@ -855,7 +996,7 @@ func file_headgate_v1_decisions_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_headgate_v1_decisions_proto_rawDesc), len(file_headgate_v1_decisions_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

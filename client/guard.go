@@ -1,0 +1,254 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+	"github.com/headgate/headgate/rule"
+)
+
+// Guard gives a guard whose requests the servers decide, for package httplimit and package grpclimit. It sends only
+// the headers and cookies that the rules of the server read, which the server tells. Each Client has one Guard.
+//
+// When no server answers, the fallback of the Config decides: a refusal has the reason StoreUnavailable. The first
+// requests wait up to Config.Timeout for a server.
+func (k *Client) Guard() *guard.Guard { return k.guard }
+
+// decider is the guard.Decider of a Client.
+type decider struct{ client *Client }
+
+// Reads implements guard.Decider.
+func (d decider) Reads() guard.Reading {
+	r := d.client.reads.Load()
+	if r == nil {
+		return guard.Reading{}
+	}
+	f := guard.Reading{Needs: rule.NeedIP, Reads: rule.Reads{Headers: r.GetHeaders(), Cookies: r.GetCookies()}, Marks: r.GetMarks()}
+	if r.GetHost() {
+		f.Needs |= rule.NeedHost
+	}
+	if r.GetSubject() {
+		f.Needs |= rule.NeedSubject
+	}
+	if r.GetPlainParameters() {
+		f.Needs |= rule.NeedPlainParameters
+	}
+	return f
+}
+
+// setReads notes what the rules read. The guard has it from the next request on.
+func (k *Client) setReads(r *headgatev1.Reads) {
+	k.reads.Store(r)
+	if err := k.guard.Reload(guard.Config{Decider: decider{k}}); err != nil {
+		k.config.Log.Error("what the rules of the server read has no effect", "error", err)
+	}
+	k.known.Do(func() { close(k.told) })
+}
+
+// Decide implements guard.Decider.
+func (d decider) Decide(ctx context.Context, req *headgate.Request, a *guard.Answer) error {
+	k := d.client
+	told := k.awaitReads(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !told {
+		return k.fallBackTo(ctx, req, a)
+	}
+	c := &call{request: k.messageOf(req), answer: make(chan *headgatev1.Answer, 1)}
+	m, err := k.ask(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case m == nil:
+		return k.fallBackTo(ctx, req, a)
+	}
+	answer, err := k.wait(ctx, c, m)
+	switch {
+	case errors.Is(err, errBusy), errors.Is(err, ErrUnavailable):
+		return k.fallBackTo(ctx, req, a)
+	case err != nil:
+		return guardError(err)
+	}
+	answer.fill(a)
+	return nil
+}
+
+// guardError converts the error of a server for a guard.
+func guardError(err error) error {
+	fault, found := errors.AsType[*RequestError](err)
+	switch {
+	case !found || fault.Forbidden:
+		return err
+	case fault.header != "":
+		return &guard.CostError{Header: fault.header, Problem: strings.TrimPrefix(fault.Problem, "guard: the cost in "+fault.header+" ")}
+	default:
+		return &guard.RequestError{Problem: fault.Problem}
+	}
+}
+
+// awaitReads waits for what the rules read. It reports false if no server has told it in time.
+func (k *Client) awaitReads(ctx context.Context) bool {
+	select {
+	case <-k.told:
+		return true
+	default:
+	}
+	late := time.NewTimer(k.config.Timeout)
+	defer late.Stop()
+	select {
+	case <-k.told:
+		return true
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// messageOf converts a request of a guard for the wire, with what the rules read.
+func (k *Client) messageOf(req *headgate.Request) *headgatev1.Request {
+	m := &headgatev1.Request{
+		Method: req.Method, Host: req.Host, Path: req.Path, Subject: req.Subject, Domain: req.Domain, Cost: req.Cost,
+	}
+	if req.IP.IsValid() {
+		m.Ip = req.IP.String()
+	}
+	for _, d := range req.Descriptors {
+		m.Descriptors = append(m.Descriptors, &headgatev1.Descriptor{Key: d.Name, Value: d.Value})
+	}
+	r := k.reads.Load()
+	m.Headers, m.Cookies = lookedUp(req.Header, r.GetHeaders()), lookedUp(req.Cookie, r.GetCookies())
+	lines, ok := req.Header.(headgate.Lines)
+	for _, name := range r.GetLines() {
+		if !ok {
+			break
+		}
+		if all := lines.Lines(name); len(all) > 0 {
+			if m.Headers == nil {
+				m.Headers = map[string]string{}
+			}
+			m.Headers[name] = strings.Join(all, ", ")
+		}
+	}
+	return m
+}
+
+func lookedUp(from headgate.Values, names []string) map[string]string {
+	if from == nil || len(names) == 0 {
+		return nil
+	}
+	found := make(map[string]string, len(names))
+	for _, name := range names {
+		if value, ok := from.Lookup(name); ok {
+			found[name] = strings.ToValidUTF8(value, "\uFFFD")
+		}
+	}
+	return found
+}
+
+// fill writes an answer as results of a guard.
+func (a *Answer) fill(into *guard.Answer) {
+	into.Verdict = a.Verdict
+	if a.Policy == "" && a.Verdict == headgate.Allow {
+		return
+	}
+	reason := reasonOf(a.Reason)
+	of := a.rule()
+	into.Results = append(into.Results, guard.Result{
+		Rule: of, Policy: a.Policy, Limit: a.Quota, Fallback: a.Fallback || a.Local,
+		Decision: headgate.Decision{
+			Verdict: a.Verdict, Reason: reason, Limit: a.Limit, Remaining: a.Remaining, RetryAfter: a.RetryAfter, ResetAfter: a.ResetAfter,
+		},
+	})
+	for _, policy := range a.Violated {
+		if policy != a.Policy {
+			other := into.Results[0]
+			other.Policy = policy
+			into.Results = append(into.Results, other)
+		}
+	}
+	a.fillMarks(into, reason)
+}
+
+// rule gives the rule of an answer, as far as the answer tells it.
+func (a *Answer) rule() *guard.Rule {
+	of := &guard.Rule{Rule: rule.Rule{Name: a.Policy}, Mode: guard.Enforce, Exceed: guard.Exceed{Action: guard.Reject, Status: a.Status}}
+	if a.Location != "" {
+		of.Exceed.Action, of.Exceed.Location = guard.Redirect, a.Location
+	}
+	return of
+}
+
+// fillMarks adds the headers for the service. The first result has one of them if it degrades, and gives the warning of
+// soft limits.
+func (a *Answer) fillMarks(into *guard.Answer, reason headgate.Reason) {
+	first := reason == headgate.Degraded
+	for _, m := range a.Marks {
+		degrades := guard.Exceed{Action: guard.Degrade, Header: m.Name, Value: m.Value}
+		switch {
+		case m.Name == guard.FieldMark && reason == headgate.SoftLimit:
+		case first:
+			into.Results[0].Rule.Exceed, first = degrades, false
+		default:
+			of := &guard.Rule{Rule: rule.Rule{Name: a.Policy}, Mode: guard.Enforce, Exceed: degrades}
+			into.Results = append(into.Results, guard.Result{
+				Rule: of, Policy: a.Policy, Decision: headgate.Decision{Verdict: headgate.Allow, Reason: headgate.Degraded},
+			})
+		}
+	}
+}
+
+// reasonOf gives the reason of a name.
+func reasonOf(name string) headgate.Reason {
+	for _, r := range headgate.Reasons() {
+		if r.String() == name {
+			return r
+		}
+	}
+	return headgate.OverLimit // Of a newer server.
+}
+
+// fallBackTo decides without a server.
+func (k *Client) fallBackTo(ctx context.Context, req *headgate.Request, a *guard.Answer) error {
+	k.stats.fallbacks.Add(1)
+	switch k.config.Fallback {
+	case guard.FallbackAllow:
+		return nil
+	case guard.FallbackLocal:
+		return k.askLocal(ctx, req, a)
+	default:
+		denied := Answer{Verdict: headgate.Deny, Reason: headgate.StoreUnavailable.String(), Local: true}
+		denied.fill(a)
+		return nil
+	}
+}
+
+// askLocal decides by Config.Local, and waits there.
+func (k *Client) askLocal(ctx context.Context, req *headgate.Request, a *guard.Answer) error {
+	var of guard.Answer
+	if err := k.config.Local.Decide(ctx, req, &of); err != nil {
+		return err
+	}
+	if of.Verdict == headgate.Wait {
+		if err := k.config.Local.Wait(ctx, &of); err != nil {
+			return err
+		}
+		of.Verdict = headgate.Allow
+	}
+	a.Verdict = of.Verdict
+	closest := of.Closest()
+	if closest != nil {
+		a.Results = append(a.Results, *closest)
+	}
+	for i := range of.Results {
+		if r := &of.Results[i]; r != closest {
+			a.Results = append(a.Results, *r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
+)
+
+// Decider decides requests elsewhere, in place of fair share and rules: package client asks a decision server. A Decider
+// is safe for concurrent use.
+type Decider interface {
+	// Decide decides a request, and waits for one that must wait. It appends the results to those of a, the one that
+	// determines the verdict first, and sets the verdict, which is Allow or Deny. The error is that of ctx, a *CostError or a
+	// *RequestError, or says why the request cannot be decided.
+	Decide(ctx context.Context, req *headgate.Request, a *Answer) error
+	// Reads gives what the rules read. A Guard asks when it is made and reloaded.
+	Reads() Reading
+}
+
+// Reading says what the rules of a Decider read.
+type Reading struct {
+	Needs rule.Needs
+	Reads rule.Reads
+	// Marks are the headers that its answers set for services, in canonical spelling.
+	Marks []string
+}
+
+// RequestError says that a Decider cannot decide a request because of what its sender sent: HTTP answers 400.
+type RequestError struct {
+	// Problem gives the problem and the fix.
+	Problem string
+}
+
+// Error gives the problem and the fix.
+func (e *RequestError) Error() string { return "guard: " + e.Problem }
+
+// errDeciderAlone says which parts of a Config have no effect with a Decider.
+var errDeciderAlone = errors.New("guard: Config.Decider decides in place of FairShare, Rules and Domains: leave these out")
+
+// decider adds the facts of the Decider to the set.
+func (s *set) decider(c *Config) error {
+	switch {
+	case c.Decider == nil:
+		return nil
+	case c.FairShare != nil || len(c.Rules) > 0 || len(c.Domains) > 0:
+		return errDeciderAlone
+	}
+	f := c.Decider.Reads()
+	s.needs |= f.Needs
+	s.reads = f.Reads
+	for _, name := range f.Marks {
+		s.marks = append(s.marks, spellings(name)...)
+	}
+	return nil
+}
+
+// decideElsewhere asks the Decider.
+func (s *set) decideElsewhere(ctx context.Context, req *headgate.Request, a *Answer) error {
+	a.reset()
+	a.from = s
+	err := headgate.ErrBadCost
+	if req.Cost >= 0 && req.Cost <= headgate.MaxUnits {
+		err = s.config.Decider.Decide(ctx, req, a)
+	}
+	if err == nil && a.Verdict == headgate.Wait {
+		err = fmt.Errorf("guard: the Decider gave the verdict %v: it must wait itself", a.Verdict)
+	}
+	if err != nil {
+		a.reset()
+		a.Verdict = headgate.Deny
+		return err
+	}
+	for i := range a.Results {
+		a.Results[i].op = opDecided
+	}
+	if len(a.Results) > 0 {
+		a.closest = 0
+	}
+	return nil
+}
+
+// decideAllElsewhere is DecideAll with a Decider, which decides one request after the other.
+func (g *Guard) decideAllElsewhere(ctx context.Context, s *set, requests []headgate.Request, answers []Answer) {
+	for i := range requests {
+		a := &answers[i]
+		if err := s.decideElsewhere(ctx, &requests[i], a); err != nil {
+			a.Error = err
+			continue
+		}
+		s.observe(&requests[i], a)
+	}
+}

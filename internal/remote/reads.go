@@ -1,0 +1,43 @@
+package remote
+
+import (
+	"slices"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+// Reads says which parts of requests the rules of a guard read.
+type Reads struct {
+	Headers, Cookies []string
+	Lines            []string // headers of which every line counts
+	Marks            []string // headers that answers set for services
+
+	Host, Subject, PlainParameters bool
+}
+
+// ReadsOf gives what the present rules of g read.
+func ReadsOf(g *guard.Guard) *Reads {
+	needs, reads := g.Needs(), g.Reads()
+	r := &Reads{
+		Headers: slices.Concat(reads.Headers, reads.Stated), Cookies: reads.Cookies, Marks: g.Marks(),
+		Host: needs&rule.NeedHost != 0, Subject: needs&rule.NeedSubject != 0, PlainParameters: needs&rule.NeedPlainParameters != 0,
+	}
+	if needs&(rule.NeedXFFIP|rule.NeedUserIP|rule.NeedRegion) != 0 {
+		r.Lines = append(r.Lines, "X-Forwarded-For")
+		if id := g.Identity(); id != nil {
+			r.Headers = append(r.Headers, id.UserIPHeaders...)
+		}
+	}
+	if needs&rule.NeedClaims != 0 {
+		r.Headers = append(r.Headers, "Authorization")
+	}
+	return r
+}
+
+// Same reports whether both say the same.
+func (r *Reads) Same(other *Reads) bool {
+	return slices.Equal(r.Headers, other.Headers) && slices.Equal(r.Cookies, other.Cookies) && slices.Equal(r.Lines, other.Lines) &&
+		slices.Equal(r.Marks, other.Marks) && r.Host == other.Host && r.Subject == other.Subject &&
+		r.PlainParameters == other.PlainParameters
+}
