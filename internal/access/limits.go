@@ -121,8 +121,8 @@ func (a *addresses) take(from netip.Addr) error {
 	var d headgate.Decision
 	op := headgate.Op{Key: keyOf(from), Policy: headgate.PolicyID(policy - 1), Cost: 1}
 	if a.store.Take(&op, &d) != nil || d.Verdict == headgate.Allow || d.Reason == headgate.StoreFull {
-		// The error is that of a policy that a reload has just released. When so many addresses are above their
-		// limit that there is no place for another one, to refuse it would refuse everyone who comes.
+		// The error is that of a policy that a reload has just released. StoreFull means that all places have
+		// addresses above their limit. A refusal would then refuse every new address.
 		return nil //nolint:nilerr // As above.
 	}
 	return &BusyError{a.setting, d.RetryAfter}
