@@ -81,7 +81,7 @@ func (c *Instance) query(ctx context.Context, method, page string) ([]byte, erro
 	case err != nil:
 		return nil, err
 	case a.code == http.StatusUnauthorized || a.code == http.StatusForbidden:
-		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(a.text)))
+		return nil, c.refused(a)
 	case a.code == http.StatusNotFound && method == http.MethodDelete:
 		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(a.text)))
 	case a.code == http.StatusBadRequest,
@@ -91,6 +91,15 @@ func (c *Instance) query(ctx context.Context, method, page string) ([]byte, erro
 		return nil, fmt.Errorf("ctl: %s answers %s to %s: check that it is an admin.listen of the same version", c.Admin, a.status, page)
 	}
 	return a.text, nil
+}
+
+// refused gives the error of a 401 or 403.
+func (c *Instance) refused(a reply) error {
+	err := fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(a.text)))
+	if a.code == http.StatusUnauthorized {
+		err = fmt.Errorf("%w: name the file of a token with --token-file", err)
+	}
+	return err
 }
 
 // reply is the instance's answer.

@@ -19,7 +19,9 @@ func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case err != nil:
 		return err
-	case a.code == http.StatusServiceUnavailable, a.code == http.StatusUnauthorized, a.code == http.StatusForbidden:
+	case a.code == http.StatusUnauthorized || a.code == http.StatusForbidden:
+		return c.refused(a)
+	case a.code == http.StatusServiceUnavailable:
 		return fmt.Errorf("ctl: %s", strings.TrimSpace(string(a.text)))
 	case a.code != http.StatusOK && a.code != http.StatusConflict:
 		return fmt.Errorf("ctl: %s answers %s to a reload: check that it is an admin.listen of the same version", c.Admin, a.status)
