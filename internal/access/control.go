@@ -48,8 +48,8 @@ type credential struct {
 // nil exempts none.
 func New(log *slog.Logger, exempt func(netip.Addr) bool) *Control {
 	c := &Control{log: log, clock: wall(time.Now().Add(-time.Hour)), sessions: map[*Session]struct{}{}, buckets: map[string]*bucket{}}
-	c.addresses.setting, c.addresses.exempt = "address", exempt
-	c.connections.setting, c.connections.exempt = "connections", exempt
+	c.addresses = addresses{setting: "address", memory: addressMemory, exempt: exempt}
+	c.connections = addresses{setting: "connections", memory: addressMemory, exempt: exempt}
 	c.callers.Store(&callers{})
 	return c
 }

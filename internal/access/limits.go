@@ -84,6 +84,7 @@ func compile(l headgate.Limit) (*limit.Plan, error) {
 // addresses limits what comes from one address.
 type addresses struct {
 	setting string
+	memory  int64         // addressMemory, but in tests
 	store   *memory.Store // nil before the first limit
 	exempt  func(netip.Addr) bool
 	policy  atomic.Uint64 // the policy and 1; 0 without a limit
@@ -93,7 +94,7 @@ type addresses struct {
 func (a *addresses) change(l headgate.Limit) error {
 	next := uint64(0)
 	if l.Per > 0 && a.store == nil {
-		store, err := memory.New(memory.Config{MaxMemory: addressMemory, BlockShare: -1})
+		store, err := memory.New(memory.Config{MaxMemory: a.memory, BlockShare: -1})
 		if err != nil {
 			return err
 		}
