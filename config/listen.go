@@ -183,11 +183,11 @@ func parseAddress(text string) (a address, offset int, problem string) {
 	return address{host, uint16(number)}, 0, ""
 }
 
-// isHostName reports whether a name has only characters of host names. A name with only
-// digits and dots is an invalid IP address.
+// isHostName reports whether a name has only characters of host names, and no empty label. A dot
+// may end it. A name with only digits and dots is an invalid IP address.
 func isHostName(host string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	return len(host) <= 253 && strings.ContainsAny(host, letters) &&
+	return len(host) <= 253 && strings.ContainsAny(host, letters) && !strings.Contains("."+host, "..") &&
 		strings.IndexFunc(host, func(c rune) bool { return !strings.ContainsRune(letters+"0123456789-._", c) }) < 0
 }
 

@@ -159,6 +159,8 @@ func FuzzStoreAddress(f *testing.F) {
 		f.Add(form.example)
 		f.Add(form.scheme + "://app:s%40t@h1:1,[::1]:2,10.0.0.1/a/1?b#c")
 	}
+	f.Add("memcached+srv://a..")
+	f.Add("redis://.a")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, bad := parseStore(text)
 		if bad != nil {

@@ -4,13 +4,14 @@ import "strings"
 
 // records reads the name of SRV records from begin to end.
 func (t *storeText) records(begin, end int) *addressFault {
-	name := strings.ToLower(strings.TrimSuffix(t.text[begin:end], "."))
+	written := t.text[begin:end]
+	name := strings.ToLower(strings.TrimSuffix(written, "."))
 	switch {
 	case name == "":
 		return t.fault(begin, "has no name of SRV records")
 	case strings.ContainsAny(name, ":,"):
 		return t.fault(begin, "has a port or several names, and SRV records have both")
-	case !isHostName(name):
+	case !isHostName(written):
 		return t.fault(begin, "has an invalid name of SRV records")
 	}
 	t.store.Addresses = []string{name}
