@@ -91,6 +91,11 @@ type sharedOut struct {
 // then come together, and the cycle does not show the possible use.
 const stall = 20 * time.Millisecond
 
+// late is the time from its due time to its decision after which a request was late. Some
+// requests then come together, and they take the last units of a cycle earlier than by their due
+// times. The requests of a quiet machine are late by less, most of the time.
+const late = 5 * time.Millisecond
+
 // judgement is the result for a load.
 type judgement struct {
 	most int // the largest number of units in a cycle
@@ -101,10 +106,10 @@ type judgement struct {
 	// within counts the owners' requests within their default shares in all cycles. refused counts
 	// the refused ones among them.
 	within, refused int
-	// bunched counts the refusals after a burst that only the machine caused: by the due times,
-	// there was no burst.
+	// bunched counts the refusals after a burst that the machine caused: by the due times there
+	// was none or a smaller one, or some request shortly before was late.
 	bunched int
-	// unexcused counts the refusals without a burst.
+	// unexcused counts the refusals that no burst explains.
 	unexcused int
 }
 
@@ -150,14 +155,21 @@ func (o sharedOut) judgeCycle(j *judgement, cycle []decided, start int64, counts
 	j.could += min(len(cycle), o.capacity)
 }
 
-// asked has the times of an owner's requests in a cycle, from its start.
-type asked struct{ at, due []int64 }
+// asked has the times of an owner's requests in a cycle, from its start, and the number of the
+// refused ones.
+type asked struct {
+	at, due []int64
+	refused int
+}
 
 // owners counts the owners' requests within their default shares, and the refused ones among
 // them with their reasons.
 func (o sharedOut) owners(j *judgement, cycle []decided, start int64) {
-	all := map[string]*asked{}
+	all, lastLate := map[string]*asked{}, start-stall.Microseconds()
 	for _, d := range cycle {
+		if d.at-d.due > late.Microseconds() {
+			lastLate = d.at
+		}
 		if !strings.HasPrefix(d.client, "owner") {
 			continue
 		}
@@ -175,10 +187,11 @@ func (o sharedOut) owners(j *judgement, cycle []decided, start int64) {
 			continue
 		}
 		j.refused++
+		of.refused++
 		switch {
-		case !o.excused(of.at):
+		case of.refused > o.excess(of.at):
 			j.unexcused++
-		case !o.excused(slices.Sorted(slices.Values(of.due))):
+		case d.at-lastLate < stall.Microseconds(), of.refused > o.excess(slices.Sorted(slices.Values(of.due))):
 			j.bunched++
 		}
 	}
@@ -196,16 +209,16 @@ func (o sharedOut) stalled(cycle []decided, start int64) bool {
 	return start+o.cycle.Microseconds()-last > stall.Microseconds()
 }
 
-// excused reports whether an owner sent more than its entitlement for the rest of the cycle,
-// between some time and the last of the times. Only then may the owner be refused.
-func (o sharedOut) excused(times []int64) bool {
+// excess gives the largest number of requests that an owner sent beyond its entitlement for the
+// rest of the cycle, between some time and the last of the times. At most that many of them may be
+// refused: an entitlement only falls within a cycle, and each request takes a unit of it.
+func (o sharedOut) excess(times []int64) (most int) {
 	width := o.cycle.Microseconds()
 	for i, from := range times {
-		if owed := (width - from) * int64(o.fair) / width; int64(len(times)-i) > owed {
-			return true
-		}
+		owed := (width - from) * int64(o.fair) / width
+		most = max(most, len(times)-i-int(owed))
 	}
-	return false
+	return most
 }
 
 // TestSharedOutCatches: the judge finds each kind of fault.
@@ -260,6 +273,52 @@ func TestSharedOutCatches(t *testing.T) {
 				}
 			})...),
 			judgement{most: 10, cycles: 1, could: 10, used: 9, within: 3, refused: 1, bunched: 1},
+		},
+		"an owner is refused more often than its burst explains": {
+			append(evenly(7, owner), evenly(8, func(n int, d *decided) {
+				if n == 0 || n == 9 {
+					d.client, d.passed = "owner", false
+				}
+			})...),
+			judgement{most: 10, cycles: 1, could: 10, used: 8, within: 2, refused: 2, unexcused: 2},
+		},
+		"an owner that is late at the end of a cycle": {
+			append(evenly(7, owner), evenly(8, func(n int, d *decided) {
+				if n == 9 {
+					d.client, d.passed, d.due = "owner", false, d.at-5_001
+				}
+			})...),
+			judgement{most: 10, cycles: 1, could: 10, used: 9, within: 1, refused: 1, bunched: 1},
+		},
+		"an owner is refused after a late flood": {
+			append(evenly(7, owner), evenly(8, func(n int, d *decided) {
+				switch n {
+				case 8:
+					d.due = d.at - 5_001
+				case 9:
+					d.client, d.passed = "owner", false
+				}
+			})...),
+			judgement{most: 10, cycles: 1, could: 10, used: 9, within: 1, refused: 1, bunched: 1},
+		},
+		"an owner is refused long after a late flood": {
+			append(evenly(7, owner), evenly(8, func(n int, d *decided) {
+				switch n {
+				case 7:
+					d.due = d.at - 5_001
+				case 9:
+					d.client, d.passed = "owner", false
+				}
+			})...),
+			judgement{most: 10, cycles: 1, could: 10, used: 9, within: 1, refused: 1},
+		},
+		"an owner that is in time at the end of a cycle": {
+			append(evenly(7, owner), evenly(8, func(n int, d *decided) {
+				if n == 9 {
+					d.client, d.passed, d.due = "owner", false, d.at-5_000
+				}
+			})...),
+			judgement{most: 10, cycles: 1, could: 10, used: 9, within: 1, refused: 1},
 		},
 		"a machine that stalls": {
 			append(evenly(7, owner), slices.Delete(evenly(8, owner), 3, 6)...), judgement{most: 10, cycles: 1, stalled: 1, within: 4},
