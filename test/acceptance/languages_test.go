@@ -224,6 +224,7 @@ func (l language) restart(t *testing.T) {
 	})
 	c.comesBack("late", func(url string) {
 		_ = first.command.Process.Signal(process.Pause)
+		process.AwaitStop(first.command.Process.Pid)
 		c.say("within 20 " + url)
 		c.expect(url + ": deny, fallback (DEADLINE_EXCEEDED)")
 		_ = first.command.Process.Signal(process.Resume)

@@ -217,11 +217,12 @@ func (s *Server) Kill(tb testing.TB) {
 	<-s.ended
 }
 
-// Pause stops the server's process. Connections stay open, the kernel accepts new ones, and
-// requests wait until Resume.
+// Pause stops the server's process, and waits until it has stopped. Connections stay open, the
+// kernel accepts new ones, and requests wait until Resume.
 func (s *Server) Pause(tb testing.TB) {
 	tb.Helper()
 	s.signal(tb, process.Pause)
+	process.AwaitStop(s.pid)
 }
 
 // Resume continues a paused server.

@@ -84,11 +84,14 @@ func (p *Process) Signal(s syscall.Signal) error {
 // stopTimeout bounds AwaitStop.
 const stopTimeout = 10 * time.Second
 
+// AwaitStop waits until all threads of the server have stopped after a stop signal.
+func (p *Process) AwaitStop() { AwaitStop(p.PID()) }
+
 // AwaitStop waits until all threads of a process have stopped after a stop signal, or until a
 // timeout. On a busy machine the threads stop some time after the signal.
-func (p *Process) AwaitStop() {
-	for deadline := time.Now().Add(stopTimeout); p.Running() && time.Now().Before(deadline); {
-		states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
+func AwaitStop(pid int) {
+	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); {
+		states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		if err != nil || !slices.ContainsFunc(states, runs) {
 			return
 		}
