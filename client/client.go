@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
@@ -27,7 +28,9 @@ type Client struct {
 	stats  struct{ decided, fallbacks, messages, returned, retried, switches atomic.Uint64 }
 
 	guard *guard.Guard // decides through this client
-	reads atomic.Pointer[headgatev1.Reads]
+	reads atomic.Pointer[reading]
+	names names
+	calls sync.Pool     // of *call
 	told  chan struct{} // closed with the first reads
 	known sync.Once     // closes told
 
@@ -50,11 +53,33 @@ type Stats struct {
 
 // call is one Decide. One of the caller and the stream ends it.
 type call struct {
-	request *headgatev1.Request
-	answer  chan *headgatev1.Answer // has room for the answer
-	left    atomic.Bool             // set by the caller that leaves, or by the stream that answers
-	stream  *stream                 // that answered; at is the place of the request
-	at      place
+	data   []byte      // the message of the request, and after an answer that of the answer
+	answer chan bool   // whether there is an answer; has room for it
+	late   *time.Timer // the Timeout of the caller
+	left   atomic.Bool // set by the caller that leaves, or by the stream that answers
+	stream *stream     // that answered; at is the place of the request
+	at     place
+}
+
+// call makes a call.
+func (k *Client) call() *call {
+	c, ok := k.calls.Get().(*call)
+	if !ok {
+		c = &call{answer: make(chan bool, 1)}
+	}
+	return c
+}
+
+// release keeps a call for another request. Nothing else may use it: a call that its caller has left does not come
+// here.
+func (k *Client) release(c *call) {
+	const most = 4 << 10
+	if cap(c.data) > most {
+		c.data = nil
+	}
+	c.stream = nil
+	c.left.Store(false)
+	k.calls.Put(c)
 }
 
 // place is the place of a request on its stream.
@@ -131,17 +156,11 @@ func (k *Client) Decide(ctx context.Context, r *Request) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return denied(), err
 	}
-	c := &call{request: r.message(), answer: make(chan *headgatev1.Answer, 1)}
-	m, err := k.ask(ctx, c)
+	c := k.call()
+	c.data = r.appendTo(c.data[:0])
+	a, answered, err := k.decide(ctx, c)
 	switch {
-	case err != nil:
-		return denied(), err
-	case m == nil:
-		return k.fallBack(ctx, r)
-	}
-	a, err := k.wait(ctx, c, m)
-	switch {
-	case errors.Is(err, errBusy):
+	case errors.Is(err, errBusy), err == nil && !answered:
 		return k.fallBack(ctx, r)
 	case err != nil:
 		return denied(), err
@@ -149,42 +168,71 @@ func (k *Client) Decide(ctx context.Context, r *Request) (Answer, error) {
 	return a, nil
 }
 
-// ask sends a call and waits for its answer. It is nil if no server answers in time. The error is that of ctx.
-func (k *Client) ask(ctx context.Context, c *call) (*headgatev1.Answer, error) {
-	if !k.enqueue(c) {
-		return nil, ctx.Err()
+// decide sends a call, waits for its answer, and then until the departure of the request if the answer says so. It
+// ends the call. Without an answer, answered is false. The error is that of ctx, or of the answer.
+func (k *Client) decide(ctx context.Context, c *call) (a Answer, answered bool, err error) {
+	if answered, left := k.ask(ctx, c); !answered {
+		if !left {
+			k.release(c)
+		}
+		return a, false, ctx.Err()
 	}
-	late := time.NewTimer(k.config.Timeout)
-	defer late.Stop()
-	select {
-	case m := <-c.answer:
-		return m, nil
-	case <-ctx.Done():
-	case <-late.C:
+	defer k.release(c)
+	var r reply
+	if r.decode(c.data, &k.names) != nil {
+		return a, false, nil
 	}
-	if c.left.Swap(true) { // The answer came first.
-		return <-c.answer, nil
-	}
-	return nil, ctx.Err()
-}
-
-// wait reads an answer, and waits until the departure of the request if it says so.
-func (k *Client) wait(ctx context.Context, c *call, m *headgatev1.Answer) (Answer, error) {
-	a, delay, err := answerOf(m)
-	if !errors.Is(err, errBusy) {
+	if err = r.err(); !errors.Is(err, errBusy) {
 		k.stats.decided.Add(1)
 	}
-	if err != nil || delay <= 0 {
-		return a, err
+	switch {
+	case err != nil:
+		return a, true, err
+	case r.verdict == headgatev1.Verdict_VERDICT_WAIT:
+		err = k.wait(ctx, c, r.delay)
+	case r.verdict != headgatev1.Verdict_VERDICT_ALLOW: // Also a verdict that this client does not know.
+		r.Verdict = headgate.Deny
+	}
+	return r.Answer, true, err
+}
+
+// ask sends a call and waits for its answer. answered is false if no server answers in time. left says that the
+// stream may still use the call.
+func (k *Client) ask(ctx context.Context, c *call) (answered, left bool) {
+	if !k.enqueue(c) {
+		return false, false
+	}
+	if c.late == nil {
+		c.late = time.NewTimer(k.config.Timeout)
+	} else {
+		c.late.Reset(k.config.Timeout)
+	}
+	defer c.late.Stop()
+	select {
+	case answered = <-c.answer:
+		return answered, false
+	case <-ctx.Done():
+	case <-c.late.C:
+	}
+	if c.left.Swap(true) { // The answer came first.
+		return <-c.answer, false
+	}
+	return false, true
+}
+
+// wait waits until the departure of a request, or gives it back.
+func (k *Client) wait(ctx context.Context, c *call, delay time.Duration) error {
+	if delay <= 0 {
+		return nil
 	}
 	departure := time.NewTimer(delay)
 	defer departure.Stop()
 	select {
 	case <-departure.C:
-		return a, nil
+		return nil
 	case <-ctx.Done():
 		c.stream.giveBack(c.at)
-		return a, ctx.Err()
+		return ctx.Err()
 	}
 }
 

@@ -64,6 +64,31 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestInvalidText: end users choose some texts. One that is no UTF-8 harms neither its own call nor others, which travel
+// in the same message.
+func TestInvalidText(t *testing.T) {
+	k := connect(t, client.Config{}, decisions.Start(t, guardOf(t, rules), ""))
+	var callers sync.WaitGroup
+	for n := range 8 {
+		callers.Go(func() {
+			for range 50 {
+				if n%2 == 0 {
+					decide(t, k, "/many")
+					continue
+				}
+				r := &client.Request{Method: "G\xff", Host: "a\xff", Path: "/many/\xff", Headers: map[string]string{"x-client-id": "\xff"}, Subject: "\xff"}
+				if a, err := k.Decide(t.Context(), r); err != nil || a.Local {
+					t.Errorf("got %+v, %v", a, err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	if got := k.Stats(); got.Fallbacks != 0 || got.Decided != 400 || got.Switches != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestWait: Decide returns when the request may go. A caller that leaves gives its departure back.
 func TestWait(t *testing.T) {
 	s := decisions.Start(t, guardOf(t, rules), "")

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -41,9 +42,28 @@ func (d decider) Reads() guard.Reading {
 	return f
 }
 
+// reading is what the rules of the server read. headers are those that a request is sent with, each once and without
+// those of which all lines are sent: a server refuses a request with a header twice.
+type reading struct {
+	*headgatev1.Reads
+
+	headers []string
+}
+
 // setReads notes what the rules read. The guard has it from the next request on.
 func (k *Client) setReads(r *headgatev1.Reads) {
-	k.reads.Store(r)
+	sent := &reading{Reads: r}
+	seen := map[string]bool{}
+	for _, name := range r.GetLines() {
+		seen[http.CanonicalHeaderKey(name)] = true
+	}
+	for _, name := range r.GetHeaders() {
+		if key := http.CanonicalHeaderKey(name); !seen[key] {
+			seen[key] = true
+			sent.headers = append(sent.headers, name)
+		}
+	}
+	k.reads.Store(sent)
 	if err := k.guard.Reload(guard.Config{Decider: decider{k}}); err != nil {
 		k.config.Log.Error("what the rules of the server read has no effect", "error", err)
 	}
@@ -60,16 +80,12 @@ func (d decider) Decide(ctx context.Context, req *headgate.Request, a *guard.Ans
 	if !told {
 		return k.fallBackTo(ctx, req, a)
 	}
-	c := &call{request: k.messageOf(req), answer: make(chan *headgatev1.Answer, 1)}
-	m, err := k.ask(ctx, c)
+	c := k.call()
+	c.data = appendRequest(c.data[:0], req, k.reads.Load())
+	answer, answered, err := k.decide(ctx, c)
 	switch {
-	case err != nil:
-		return err
-	case m == nil:
+	case err == nil && !answered:
 		return k.fallBackTo(ctx, req, a)
-	}
-	answer, err := k.wait(ctx, c, m)
-	switch {
 	case errors.Is(err, errBusy), errors.Is(err, ErrUnavailable):
 		return k.fallBackTo(ctx, req, a)
 	case err != nil:
@@ -108,47 +124,6 @@ func (k *Client) awaitReads(ctx context.Context) bool {
 	case <-ctx.Done():
 	}
 	return false
-}
-
-// messageOf converts a request of a guard for the wire, with what the rules read.
-func (k *Client) messageOf(req *headgate.Request) *headgatev1.Request {
-	m := &headgatev1.Request{
-		Method: req.Method, Host: req.Host, Path: req.Path, Subject: req.Subject, Domain: req.Domain, Cost: req.Cost,
-	}
-	if req.IP.IsValid() {
-		m.Ip = req.IP.String()
-	}
-	for _, d := range req.Descriptors {
-		m.Descriptors = append(m.Descriptors, &headgatev1.Descriptor{Key: d.Name, Value: d.Value})
-	}
-	r := k.reads.Load()
-	m.Headers, m.Cookies = lookedUp(req.Header, r.GetHeaders()), lookedUp(req.Cookie, r.GetCookies())
-	lines, ok := req.Header.(headgate.Lines)
-	for _, name := range r.GetLines() {
-		if !ok {
-			break
-		}
-		if all := lines.Lines(name); len(all) > 0 {
-			if m.Headers == nil {
-				m.Headers = map[string]string{}
-			}
-			m.Headers[name] = strings.Join(all, ", ")
-		}
-	}
-	return m
-}
-
-func lookedUp(from headgate.Values, names []string) map[string]string {
-	if from == nil || len(names) == 0 {
-		return nil
-	}
-	found := make(map[string]string, len(names))
-	for _, name := range names {
-		if value, ok := from.Lookup(name); ok {
-			found[name] = strings.ToValidUTF8(value, "\uFFFD")
-		}
-	}
-	return found
 }
 
 // fill writes an answer as results of a guard.

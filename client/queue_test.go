@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
@@ -29,7 +30,7 @@ func TestRetries(t *testing.T) {
 		k.earn(row.answered)
 		var calls []*call
 		for range row.wait {
-			c := &call{answer: make(chan *headgatev1.Answer, 1)}
+			c := &call{answer: make(chan bool, 1)}
 			if calls = append(calls, c); !k.enqueue(c) {
 				t.Fatal("the queue is full")
 			}
@@ -72,11 +73,11 @@ func TestGarbage(t *testing.T) {
 	for answers := range 4 {
 		k := &Client{}
 		ctx, cancel := context.WithCancel(t.Context())
-		c := &call{answer: make(chan *headgatev1.Answer, 1)}
+		c := &call{answer: make(chan bool, 1)}
 		s := &stream{client: k, alarm: make(chan struct{}, 1), cancel: cancel, inFlight: []message{{calls: []*call{c}}}}
 		s.of = &scripted{ctx: ctx, answers: answers}
 		s.receive()
-		if m := <-c.answer; (m != nil) != (answers == 1) {
+		if m := <-c.answer; m != (answers == 1) {
 			t.Errorf("%d answers to one call: the caller gets %v", answers, m)
 		}
 		if ctx.Err() == nil {
@@ -95,10 +96,11 @@ type scripted struct {
 
 // RecvMsg implements grpc.ClientStream.
 func (s *scripted) RecvMsg(m any) error {
-	out := m.(*headgatev1.DecideResponse)
-	out.Answers = make([]*headgatev1.Answer, s.answers)
+	out := headgatev1.DecideResponse{Answers: make([]*headgatev1.Answer, s.answers)}
 	for i := range out.GetAnswers() {
 		out.Answers[i] = &headgatev1.Answer{Verdict: headgatev1.Verdict_VERDICT_DENY}
 	}
-	return nil
+	encoded, err := proto.Marshal(&out)
+	*m.(*[]byte) = encoded
+	return err
 }

@@ -2,14 +2,10 @@ package client
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/headgate/headgate"
-	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
 
 // Request is a request to a service, as the rules of the server see it. Set what they read.
@@ -76,50 +72,3 @@ type RequestError struct {
 
 // Error gives the problem and the fix in one line.
 func (e *RequestError) Error() string { return "client: " + e.Problem }
-
-// message converts a request for the wire.
-func (r *Request) message() *headgatev1.Request {
-	m := &headgatev1.Request{
-		Method: r.Method, Host: r.Host, Path: r.Path, Headers: r.Headers, Cookies: r.Cookies,
-		Subject: r.Subject, Domain: r.Domain, Cost: r.Cost,
-	}
-	if r.IP.IsValid() {
-		m.Ip = r.IP.String()
-	}
-	for _, d := range r.Descriptors {
-		m.Descriptors = append(m.Descriptors, &headgatev1.Descriptor{Key: d.Name, Value: d.Value})
-	}
-	return m
-}
-
-// answerOf converts an answer from the wire, and gives the delay of a request that must wait.
-func answerOf(m *headgatev1.Answer) (a Answer, delay time.Duration, err error) {
-	if fault := m.GetError(); fault != nil {
-		switch code := codes.Code(fault.GetCode()); {
-		case code == codes.Unavailable:
-			return a, 0, fmt.Errorf("%w: %s", ErrUnavailable, fault.GetMessage())
-		case code == codes.ResourceExhausted:
-			return a, 0, errBusy
-		}
-		return a, 0, &RequestError{
-			Problem: fault.GetMessage(), Forbidden: codes.Code(fault.GetCode()) == codes.PermissionDenied, header: fault.GetHeader(),
-		}
-	}
-	a = Answer{
-		Policy: m.GetPolicy(), Reason: m.GetReason(), Limit: m.GetLimit(), Remaining: m.GetRemaining(),
-		Quota:      headgate.Limit{Count: m.GetCount(), Per: m.GetPeriod().AsDuration()},
-		RetryAfter: m.GetRetryAfter().AsDuration(), ResetAfter: m.GetResetAfter().AsDuration(),
-		Status: int(m.GetStatus()), Location: m.GetLocation(), Violated: m.GetViolated(), Fallback: m.GetFallback(),
-	}
-	for _, h := range m.GetMarks() {
-		a.Marks = append(a.Marks, Header{h.GetName(), h.GetValue()})
-	}
-	switch m.GetVerdict() {
-	case headgatev1.Verdict_VERDICT_ALLOW:
-	case headgatev1.Verdict_VERDICT_WAIT:
-		delay = m.GetDelay().AsDuration()
-	default: // Also a verdict that this client does not know.
-		a.Verdict = headgate.Deny
-	}
-	return a, delay, nil
-}

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/headgate/headgate/internal/wire"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 	"github.com/headgate/headgate/readfile"
 )
@@ -96,20 +99,20 @@ func (k *Client) open(conn *grpc.ClientConn) (*stream, error) {
 	}
 	late := time.AfterFunc(max(k.config.Timeout, openPatience), cancel)
 	defer late.Stop()
-	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(codec{}))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	if err := of.SendMsg(&headgatev1.DecideRequest{Watch: true}); err != nil { // RecvMsg has the reason.
-		err = of.RecvMsg(new(headgatev1.DecideResponse))
+	if err := of.SendMsg(mem.SliceBuffer(wire.AppendNumber(nil, 3, 1))); err != nil { // RecvMsg has the reason.
+		err = of.RecvMsg(new([]byte))
 		cancel()
 		return nil, err
 	}
 	if header, err := of.Header(); err == nil && header != nil {
 		return &stream{client: k, of: of, cancel: cancel, alarm: make(chan struct{}, 1)}, nil
 	}
-	err = of.RecvMsg(new(headgatev1.DecideResponse)) // It has the reason.
+	err = of.RecvMsg(new([]byte)) // It has the reason.
 	cancel()
 	return nil, err
 }
@@ -194,78 +197,111 @@ func (s *stream) send() {
 
 // sendMessage sends calls, and what is given back.
 func (s *stream) sendMessage(calls []*call) error {
-	m := &headgatev1.DecideRequest{Requests: make([]*headgatev1.Request, len(calls))}
-	for i, c := range calls {
-		m.Requests[i] = c.request
-	}
 	s.mu.Lock()
 	if s.broken {
 		s.mu.Unlock()
 		failAll(calls)
 		return io.ErrClosedPipe
 	}
-	for _, at := range s.returns {
-		m.Returns = append(m.Returns, &headgatev1.Return{Message: at.message, Indexes: []uint32{at.index}})
-	}
-	s.client.stats.returned.Add(uint64(len(s.returns)))
-	s.returns = s.returns[:0]
+	returns := s.returns
+	s.returns = nil
 	if len(calls) > 0 {
 		s.inFlight = append(s.inFlight, message{s.next, calls, time.Now()})
 		s.next++
 		s.client.stats.messages.Add(1)
 	}
 	s.mu.Unlock()
-	return s.of.SendMsg(m)
+	s.client.stats.returned.Add(uint64(len(returns)))
+	return s.of.SendMsg(encode(calls, returns))
 }
 
 // receive delivers answers until the stream ends.
 func (s *stream) receive() {
 	defer s.fail()
-	for {
-		out := new(headgatev1.DecideResponse)
-		if err := s.of.RecvMsg(out); err != nil {
-			return
-		}
-		if out.GetDraining() {
-			s.ending.Store(true)
-			s.wake()
-			continue
-		}
-		if r := out.GetReads(); r != nil {
-			s.client.setReads(r)
-			continue
-		}
-		s.mu.Lock()
-		if len(s.inFlight) == 0 {
-			s.mu.Unlock()
-			return // The server answers what it was not asked.
-		}
-		m := s.inFlight[0]
-		s.inFlight = append(s.inFlight[:0], s.inFlight[1:]...)
-		s.mu.Unlock()
-		if len(out.GetAnswers()) != len(m.calls) {
-			failAll(m.calls)
-			return
-		}
-		s.answered.Store(true)
-		s.deliver(&m, out.GetAnswers())
-		s.wake()
+	var in []byte
+	for s.of.RecvMsg(&in) == nil && s.read(in) {
 	}
 }
 
-// deliver gives answers to their callers, and gives back what callers do not need who have left.
-func (s *stream) deliver(m *message, answers []*headgatev1.Answer) {
-	for i, c := range m.calls {
-		c.stream, c.at = s, place{m.number, uint32(i)}
-		if !c.left.Swap(true) {
-			c.answer <- answers[i]
-			continue
+// read reads a response. It reports false if the server does not keep to the protocol.
+func (s *stream) read(in []byte) bool {
+	answers := 0
+	for rest := in; len(rest) > 0; {
+		f, n := wire.ReadField(rest)
+		if n < 0 {
+			return false
 		}
-		if v := answers[i].GetVerdict(); v == headgatev1.Verdict_VERDICT_ALLOW || v == headgatev1.Verdict_VERDICT_WAIT {
-			s.giveBack(c.at)
+		rest = rest[n:]
+		switch f.ID {
+		case wire.Bytes(1):
+			answers++
+		case wire.Varint(2):
+			if f.Number != 0 {
+				s.ending.Store(true)
+				s.wake()
+				return true
+			}
+		case wire.Bytes(3):
+			var r headgatev1.Reads
+			if proto.Unmarshal(f.Bytes, &r) != nil {
+				return false
+			}
+			s.client.setReads(&r)
+			return true
 		}
 	}
+	s.mu.Lock()
+	if len(s.inFlight) == 0 {
+		s.mu.Unlock()
+		return false // The server answers what it was not asked.
+	}
+	m := s.inFlight[0]
+	s.inFlight = append(s.inFlight[:0], s.inFlight[1:]...)
+	s.mu.Unlock()
+	if answers != len(m.calls) {
+		failAll(m.calls)
+		return false
+	}
+	s.answered.Store(true)
+	s.deliver(&m, in)
+	s.wake()
+	return true
+}
+
+// deliver gives answers to their callers, and gives back what callers do not need who have left.
+func (s *stream) deliver(m *message, in []byte) {
+	i := uint32(0)
+	wire.EachMessage(in, 1, func(answer []byte) {
+		c, at := m.calls[i], place{m.number, i}
+		i++
+		if !c.left.Load() {
+			c.stream, c.at, c.data = s, at, append(c.data[:0], answer...)
+			if !c.left.Swap(true) {
+				c.answer <- true
+				return
+			}
+		}
+		if takes(answer) {
+			s.giveBack(at)
+		}
+	})
 	s.client.earn(len(m.calls))
+}
+
+// takes reports whether an answer says that its request took units.
+func takes(answer []byte) bool {
+	for len(answer) > 0 {
+		f, n := wire.ReadField(answer)
+		if n < 0 {
+			return false
+		}
+		if f.ID == wire.Varint(1) {
+			v := headgatev1.Verdict(f.Number) //nolint:gosec // One that is not known refuses.
+			return v == headgatev1.Verdict_VERDICT_ALLOW || v == headgatev1.Verdict_VERDICT_WAIT
+		}
+		answer = answer[n:]
+	}
+	return false
 }
 
 // giveBack gives back what a request took. After the end of the stream its units stay counted.
@@ -332,7 +368,7 @@ func (s *stream) fail() {
 func failAll(calls []*call) {
 	for _, c := range calls {
 		if !c.left.Swap(true) {
-			c.answer <- nil
+			c.answer <- false
 		}
 	}
 }
