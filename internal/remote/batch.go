@@ -46,28 +46,39 @@ func (b *Batch) Begin(g *guard.Guard, client *access.Client) {
 
 // Add adds a request. It keeps the texts and the entries of r until the next Begin.
 func (b *Batch) Add(r *Request) {
-	var one headgate.Request
-	err := b.client.Permit(config.ScopeDecide)
-	if err == nil {
-		err = r.fill(&one, b.needs)
+	place := len(b.requests)
+	b.requests = append(b.requests, headgate.Request{})
+	err := b.fill(&b.requests[place], r)
+	if err != nil {
+		b.requests = b.requests[:place]
 	}
-	if err == nil && r.Domain != "" {
-		err = b.client.PermitDomain(r.Domain)
+	b.stated = append(b.stated, request{err, place})
+}
+
+// fill fills a request that is to be decided.
+func (b *Batch) fill(into *headgate.Request, r *Request) error {
+	if err := b.client.Permit(config.ScopeDecide); err != nil {
+		return err
 	}
-	if err == nil && r.Domain != "" && b.guard.HasDomain(r.Domain) {
-		err = &FaultError{"domain", quote(r.Domain) + " is decided by its tree", "ask the rate limit service of Envoy, or POST /json"}
+	if err := r.fill(into, b.needs); err != nil {
+		return err
 	}
-	if err == nil && len(r.Headers)+len(r.Cookies) > 0 {
-		b.headers, b.cookies = append(b.headers, values{entries: r.Headers}), append(b.cookies, values{entries: r.Cookies})
-		headers, cookies := &b.headers[len(b.headers)-1], &b.cookies[len(b.cookies)-1]
-		one.Header, one.Cookie = headers, cookies
-		err = once(headers, cookies, b.reads)
+	into.Permitted = b.client.Rules()
+	if r.Domain != "" {
+		if err := b.client.PermitDomain(r.Domain); err != nil {
+			return err
+		}
+		if b.guard.HasDomain(r.Domain) {
+			return &FaultError{"domain", quote(r.Domain) + " is decided by its tree", "ask the rate limit service of Envoy, or POST /json"}
+		}
 	}
-	b.stated = append(b.stated, request{err, len(b.requests)})
-	if err == nil {
-		one.Permitted = b.client.Rules()
-		b.requests = append(b.requests, one)
+	if len(r.Headers)+len(r.Cookies) == 0 {
+		return nil
 	}
+	b.headers, b.cookies = append(b.headers, values{entries: r.Headers}), append(b.cookies, values{entries: r.Cookies})
+	headers, cookies := &b.headers[len(b.headers)-1], &b.cookies[len(b.cookies)-1]
+	into.Header, into.Cookie = headers, cookies
+	return once(headers, cookies, b.reads)
 }
 
 // Len is the number of added requests.
@@ -130,13 +141,17 @@ func (b *Batch) Answer(i int) (Answer, error) {
 	return Read(a, b.requests[of.place].Path), nil
 }
 
-// Taken gives what request i took. It is empty for a request without a decision.
-func (b *Batch) Taken(i int) guard.Taken {
-	of := &b.stated[i]
-	if of.fault != nil || b.busy != nil && i >= b.granted || b.answers[of.place].Error != nil {
-		return guard.Taken{}
+// Take adds what each request took to into, and gives the number of requests that took anything.
+func (b *Batch) Take(into *guard.TakenAll) (took int) {
+	for i := range b.stated {
+		of := &b.stated[i]
+		if of.fault != nil || b.busy != nil && i >= b.granted || b.answers[of.place].Error != nil {
+			into.AddNone()
+		} else if into.Add(&b.answers[of.place]) {
+			took++
+		}
 	}
-	return b.answers[of.place].Taken()
+	return took
 }
 
 // Release drops the texts of the requests, and the memory of a message that was larger than most.

@@ -41,8 +41,10 @@ func (f *FaultError) Error() string { return f.Part + " " + f.Problem + ": " + f
 
 // fill checks r and fills a zero Request of the guard. needs are those of the rules. The error is a *FaultError.
 func (r *Request) fill(into *headgate.Request, needs rule.Needs) error {
-	if err := r.checkLengths(); err != nil {
-		return err
+	if !r.isShort() {
+		if err := r.checkLengths(); err != nil {
+			return err
+		}
 	}
 	into.Method, into.Subject, into.Domain, into.Cost, into.Descriptors = r.Method, r.Subject, r.Domain, r.Cost, r.Descriptors
 	if r.Cost < 0 || r.Cost > headgate.MaxUnits {
@@ -83,6 +85,25 @@ func (r *Request) fillPath(into *headgate.Request) error {
 	}
 	into.Path = clean
 	return nil
+}
+
+// isShort reports that checkLengths would find no fault. It is the quick form for usual requests.
+func (r *Request) isShort() bool {
+	longest := max(len(r.Host), len(r.Path), len(r.IP), len(r.Subject), len(r.Domain))
+	if len(r.Method) > maxMethod || longest > maxHost || max(len(r.Headers), len(r.Cookies), len(r.Descriptors)) > MaxDescriptors {
+		return false
+	}
+	return areShort(r.Headers) && areShort(r.Cookies) && areShort(r.Descriptors)
+}
+
+// areShort reports that all entries have a name, and that all texts are as short as any may be.
+func areShort(entries []headgate.DescriptorEntry) bool {
+	for i := range entries {
+		if e := &entries[i]; e.Name == "" || max(len(e.Name), len(e.Value)) > maxText {
+			return false
+		}
+	}
+	return true
 }
 
 // checkLengths checks the bounds of all parts.

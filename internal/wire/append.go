@@ -11,7 +11,7 @@ func AppendNumber(b []byte, field protowire.Number, n uint64) []byte {
 	if n == 0 {
 		return b
 	}
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
+	return appendVarint(appendTag(b, field, protowire.VarintType), n)
 }
 
 // AppendText appends a text. An empty one is left out.
@@ -19,13 +19,13 @@ func AppendText(b []byte, field protowire.Number, text string) []byte {
 	if text == "" {
 		return b
 	}
-	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), text)
+	return append(appendVarint(appendTag(b, field, protowire.BytesType), uint64(len(text))), text...)
 }
 
 // BeginMessage begins a message in a field. The caller appends its content, and calls EndMessage with
 // from.
 func BeginMessage(b []byte, field protowire.Number) (begun []byte, from int) {
-	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0)
+	b = append(appendTag(b, field, protowire.BytesType), 0)
 	return b, len(b)
 }
 
@@ -43,4 +43,19 @@ func EndMessage(b []byte, from int) []byte {
 	copy(b[from-1+n:], b[from:from+length])
 	copy(b[from-1:], prefix[:n])
 	return b
+}
+
+// small bounds the numbers that one byte has. The compiler inlines what treats them, and not protowire.
+const small = 1 << 7
+
+func appendVarint(b []byte, n uint64) []byte {
+	if n < small {
+		return append(b, byte(n))
+	}
+	return protowire.AppendVarint(b, n)
+}
+
+// appendTag appends the tag of a field; fields below 16 have a tag of one byte.
+func appendTag(b []byte, field protowire.Number, kind protowire.Type) []byte {
+	return appendVarint(b, uint64(field)<<3|uint64(kind))
 }

@@ -73,10 +73,23 @@ func readLongField(b []byte) (Field, int) {
 // Text is a part of a message as a string. Nothing may write to the message afterwards. The error is
 // ErrUTF8.
 func Text(b []byte) (string, error) {
-	if !utf8.Valid(b) {
-		return "", ErrUTF8
+	if err := Check(b); err != nil {
+		return "", err
 	}
-	return unsafe.String(unsafe.SliceData(b), len(b)), nil //nolint:gosec // A copy would be an allocation for each text.
+	return Checked(b), nil
+}
+
+// Check reports ErrUTF8 for a part of a message that is no text.
+func Check(b []byte) error {
+	if !utf8.Valid(b) {
+		return ErrUTF8
+	}
+	return nil
+}
+
+// Checked is Text for a part that Check has accepted.
+func Checked(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // A copy would be an allocation for each text.
 }
 
 // EachMessage visits the messages in one field of an encoded message. It stops at bytes that are no

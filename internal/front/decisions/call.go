@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"bytes"
 	"context"
 
 	"google.golang.org/grpc/codes"
@@ -25,12 +26,16 @@ type call struct {
 	acquired int64           // bytes of the account
 	fault    error           // The message is invalid, or its call has ended.
 
-	batch   remote.Batch
+	n       int    // the requests of the message
+	rest    []byte // the part of the message that is not decided yet
 	returns []place
 	watch   bool // The client wants to know what the rules read.
+
+	batch remote.Batch // a part of the requests
 	headers, cookies,
-	descriptors []headgate.DescriptorEntry // of all requests
+	descriptors []headgate.DescriptorEntry // of the batch
 	encoded []byte // the response
+	faults  uint64 // in the response
 
 	number uint64        // of the message on its stream
 	taken  []guard.Taken // what the message gives back
@@ -71,6 +76,7 @@ func (s *Service) call(ctx context.Context, account *rpc.Account, of *access.Cal
 // release ends a message.
 func (s *Service) release(c *call) {
 	c.account.Release(c.acquired)
+	c.rest = nil
 	if c.batch.Len() > maxKept || cap(c.encoded) > maxKeptBytes || cap(c.headers)+cap(c.cookies)+cap(c.descriptors) > maxKept*maxKept {
 		return
 	}
@@ -93,27 +99,48 @@ func (c *call) client() *access.Client {
 }
 
 // memoryOf is the memory of a message and its response.
-func memoryOf(length, requests, entries int) int64 {
-	return int64(length)*2 + int64(requests)*requestBytes + int64(entries)*entryBytes
+func memoryOf(length int, of size) int64 {
+	return int64(length)*2 + int64(of.requests)*requestBytes + int64(of.entries)*entryBytes
 }
 
-// Decode implements rpc.Request. Before it decodes a message, it counts its requests and their entries,
+// Decode implements rpc.Request. Before it keeps a message, it counts its requests and their entries,
 // because a short message may have many, and waits for their memory.
 func (c *call) Decode(b []byte) error {
-	requests, entries := countParts(b)
-	switch bytes := memoryOf(len(b), requests, entries); {
-	case requests > maxRequests:
-		c.fault = status.Errorf(codes.InvalidArgument, "the message has %d requests: send at most %d", requests, maxRequests)
-	case bytes > free:
-		var err error
-		if c.acquired, err = c.account.Acquire(c.ctx, bytes); err != nil {
+	of, err := c.check(b)
+	c.n = of.requests
+	switch memory := memoryOf(len(b), of); {
+	case err != nil:
+		c.fault = status.Error(codes.InvalidArgument, err.Error())
+	case of.requests > maxRequests:
+		c.fault = status.Errorf(codes.InvalidArgument, "the message has %d requests: send at most %d", of.requests, maxRequests)
+	case memory > free:
+		if c.acquired, err = c.account.Acquire(c.ctx, memory); err != nil {
 			c.fault = status.FromContextError(err).Err()
 		}
 	}
 	if c.fault == nil {
-		if err := c.decode(b); err != nil {
-			c.fault = status.Error(codes.InvalidArgument, err.Error())
-		}
+		c.rest = bytes.Clone(b)
 	}
 	return nil // An error from here would have the code INTERNAL.
+}
+
+// decide decides the requests of the message, and encodes the answers. each sees every decided part. If the error is
+// not nil, the client is above its limit with all requests, and nothing was decided.
+func (c *call) decide(each func(*remote.Batch)) error {
+	c.encoded, c.faults = c.encoded[:0], 0
+	for done := 0; done < c.n; done += c.batch.Len() {
+		c.decodePart()
+		if err := c.batch.Decide(c.ctx); err != nil && done == 0 && each == nil {
+			return err
+		}
+		if each != nil {
+			each(&c.batch)
+		}
+		c.encodePart()
+	}
+	stats := &c.service.stats
+	stats.messages.Add(1)
+	stats.requests.Add(uint64(c.n))
+	stats.faults.Add(c.faults)
+	return nil
 }

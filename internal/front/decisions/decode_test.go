@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -52,6 +53,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})
 	for _, m := range []*headgatev1.DecideRequest{
 		{Requests: of("/a/b", "/header", "/a/../cost")},
+		{Requests: of(slices.Repeat([]string{"/a/b", "/header", "/a/../cost"}, maxPart)...)}, // It has several parts.
 		{Requests: []*headgatev1.Request{{
 			Method: "PUT", Host: "api.example.com", Path: "/xff", Ip: "10.0.0.1", Subject: "CN=a", Domain: "shop", Cost: 3,
 			Headers: map[string]string{"X-Forwarded-For": "1.2.3.4", "x-client-id": "a"}, Cookies: map[string]string{"id": "b"},
@@ -93,17 +95,24 @@ func FuzzDecode(f *testing.F) {
 		var batch remote.Batch
 		batch.Begin(theirs, nil)
 		twin(&batch, m)
-		if c.batch.Len() != batch.Len() || len(c.returns) != returns {
-			t.Fatalf("%x: %d requests and %d returns, want %d and %d", b, c.batch.Len(), len(c.returns), batch.Len(), returns)
+		if c.n != batch.Len() || len(c.returns) != returns {
+			t.Fatalf("%x: %d requests and %d returns, want %d and %d", b, c.n, len(c.returns), batch.Len(), returns)
 		}
-		c.batch.Decide(t.Context())
 		batch.Decide(t.Context())
-		for i := range batch.Len() {
-			got, err := c.batch.Answer(i)
-			same, twin := batch.Answer(i)
-			if (err != nil) != (twin != nil) || err == nil && (got.Verdict != same.Verdict || got.Policy != same.Policy || got.Remaining != same.Remaining) {
-				t.Errorf("%x: request %d gets %+v, %v, want %+v, %v", b, i, got, err, same, twin)
+		done := 0
+		c.decide(func(part *remote.Batch) {
+			for i := range part.Len() {
+				got, err := part.Answer(i)
+				same, twin := batch.Answer(done + i)
+				if (err != nil) != (twin != nil) || err == nil && (got.Verdict != same.Verdict || got.Policy != same.Policy || got.Remaining != same.Remaining) {
+					t.Errorf("%x: request %d gets %+v, %v, want %+v, %v", b, done+i, got, err, same, twin)
+				}
 			}
+			done += part.Len()
+		})
+		out := new(headgatev1.DecideResponse)
+		if err := proto.Unmarshal(c.encoded, out); err != nil || done != c.n || len(out.GetAnswers()) != c.n {
+			t.Errorf("%x: %d of %d requests are decided, with %d answers: %v", b, done, c.n, len(out.GetAnswers()), err)
 		}
 	})
 }
@@ -129,8 +138,7 @@ func TestAllocations(t *testing.T) {
 		if err := c.Decode(encoded); err != nil || c.fault != nil {
 			t.Fatal(err, c.fault)
 		}
-		c.batch.Decide(c.ctx)
-		c.encode()
+		c.decide(nil)
 		s.release(c)
 	}); got > 1 {
 		t.Errorf("a message of 100 requests takes %v allocations, want 1", got)
@@ -154,8 +162,7 @@ func BenchmarkMessage(b *testing.B) {
 			for b.Loop() {
 				c := s.call(b.Context(), nil, nil)
 				_ = c.Decode(encoded)
-				c.batch.Decide(c.ctx)
-				c.encode()
+				c.decide(nil)
 				s.release(c)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/decision")

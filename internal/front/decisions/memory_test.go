@@ -57,17 +57,19 @@ func TestMemoryOfMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := New(guardOf(t, everyField), Options{})
+		s := New(guardOf(t, everyField), Options{Shared: true}) // Then a message is one part.
 		got := allocated(func() {
 			c := s.call(context.WithoutCancel(t.Context()), nil, nil)
 			if err := c.Decode(encoded); err != nil || c.fault != nil {
 				t.Fatal(err, c.fault)
 			}
-			c.batch.Decide(c.ctx)
-			c.encode()
+			c.decide(nil)
 		})
-		requests, entries := countParts(encoded)
-		want := free + uint64(memoryOf(len(encoded), requests, entries))
+		parts, err := new(call).check(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := free + uint64(memoryOf(len(encoded), parts))
 		t.Logf("%s: %d of %d bytes", what, got, want)
 		if got > want {
 			t.Errorf("%s: %d bytes, want at most %d", what, got, want)

@@ -1,7 +1,6 @@
 package decisions
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -15,131 +14,129 @@ import (
 // errWire says that bytes are no DecideRequest.
 var errWire = errors.New("the message is no DecideRequest: its wire form is broken")
 
-// countParts counts the requests of an encoded message, and their headers, cookies and descriptors.
-func countParts(b []byte) (requests, entries int) {
-	wire.EachMessage(b, 1, func(request []byte) {
-		requests++
-		for len(request) > 0 {
-			f, n := wire.ReadField(request)
-			if n < 0 {
-				return // decode fails there too.
-			}
-			request = request[n:]
-			switch f.ID {
-			case wire.Bytes(5), wire.Bytes(6), wire.Bytes(9):
-				entries++
-			}
-		}
-	})
-	return requests, entries
-}
+// size is what a message has.
+type size struct{ requests, entries int } // headers, cookies and descriptors of all requests
 
-// decode reads the wire form of a message. It copies the bytes once; all texts are parts of the copy.
-func (c *call) decode(b []byte) error {
-	c.batch.Begin(c.service.guard, c.client())
-	c.watch = false
-	c.returns, c.headers, c.cookies, c.descriptors = c.returns[:0], c.headers[:0], c.cookies[:0], c.descriptors[:0]
-	own := bytes.Clone(b)
-	for len(own) > 0 {
-		f, n := wire.ReadField(own)
+// check reads a message as far as it can be wrong as a whole, so that none of its requests is decided if it is.
+func (c *call) check(b []byte) (of size, err error) {
+	c.watch, c.returns = false, c.returns[:0]
+	for len(b) > 0 && err == nil {
+		f, n := wire.ReadField(b)
 		if n < 0 {
-			return errWire
+			return of, errWire
 		}
-		own = own[n:]
-		var err error
+		b = b[n:]
 		switch f.ID {
 		case wire.Bytes(1):
-			err = c.decodeRequest(f.Bytes)
+			of.requests++
+			err = of.checkRequest(f.Bytes)
 		case wire.Bytes(2):
 			err = c.decodeReturn(f.Bytes)
 		case wire.Varint(3):
 			c.watch = f.Number != 0
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return of, err
 }
 
-// decodeRequest adds a request to the batch.
-func (c *call) decodeRequest(b []byte) (err error) {
-	r := remote.Request{}
-	headers, cookies, descriptors := len(c.headers), len(c.cookies), len(c.descriptors)
-	for len(b) > 0 {
+func (of *size) checkRequest(b []byte) (err error) {
+	for len(b) > 0 && err == nil {
 		f, n := wire.ReadField(b)
 		if n < 0 {
 			return errWire
 		}
 		b = b[n:]
 		switch f.ID {
+		case wire.Bytes(1), wire.Bytes(2), wire.Bytes(3), wire.Bytes(4), wire.Bytes(7), wire.Bytes(8):
+			err = wire.Check(f.Bytes)
+		case wire.Bytes(5), wire.Bytes(6), wire.Bytes(9):
+			of.entries++
+			err = checkEntry(f.Bytes)
+		}
+	}
+	return err
+}
+
+func checkEntry(b []byte) (err error) {
+	for len(b) > 0 && err == nil {
+		f, n := wire.ReadField(b)
+		if n < 0 {
+			return errWire
+		}
+		b = b[n:]
+		switch f.ID {
+		case wire.Bytes(1), wire.Bytes(2):
+			err = wire.Check(f.Bytes)
+		}
+	}
+	return err
+}
+
+// decodePart adds the next requests of the message to an empty batch, at most as many as a part has. All texts are
+// parts of the message.
+func (c *call) decodePart() {
+	c.batch.Begin(c.service.guard, c.client())
+	c.headers, c.cookies, c.descriptors = c.headers[:0], c.cookies[:0], c.descriptors[:0]
+	for len(c.rest) > 0 && c.batch.Len() < c.service.part {
+		f, n := wire.ReadField(c.rest)
+		if c.rest = c.rest[n:]; f.ID == wire.Bytes(1) {
+			c.decodeRequest(f.Bytes)
+		}
+	}
+}
+
+// decodeRequest adds a request to the batch.
+func (c *call) decodeRequest(b []byte) {
+	r := remote.Request{}
+	headers, cookies, descriptors := len(c.headers), len(c.cookies), len(c.descriptors)
+	for len(b) > 0 {
+		f, n := wire.ReadField(b)
+		b = b[n:]
+		switch f.ID {
+		case wire.Bytes(1):
+			r.Method = wire.Checked(f.Bytes)
+		case wire.Bytes(2):
+			r.Host = wire.Checked(f.Bytes)
+		case wire.Bytes(3):
+			r.Path = wire.Checked(f.Bytes)
+		case wire.Bytes(4):
+			r.IP = wire.Checked(f.Bytes)
 		case wire.Bytes(5):
-			c.headers, err = addEntry(c.headers, headers, remote.MaxHeaders, f.Bytes)
+			c.headers = addEntry(c.headers, headers, remote.MaxHeaders, f.Bytes)
 		case wire.Bytes(6):
-			c.cookies, err = addEntry(c.cookies, cookies, remote.MaxCookies, f.Bytes)
+			c.cookies = addEntry(c.cookies, cookies, remote.MaxCookies, f.Bytes)
+		case wire.Bytes(7):
+			r.Subject = wire.Checked(f.Bytes)
+		case wire.Bytes(8):
+			r.Domain = wire.Checked(f.Bytes)
 		case wire.Bytes(9):
-			c.descriptors, err = addEntry(c.descriptors, descriptors, remote.MaxDescriptors, f.Bytes)
+			c.descriptors = addEntry(c.descriptors, descriptors, remote.MaxDescriptors, f.Bytes)
 		case wire.Varint(10):
 			r.Cost = int64(f.Number)
-		default:
-			err = decodeText(&r, &f)
-		}
-		if err != nil {
-			return err
 		}
 	}
 	r.Headers, r.Cookies, r.Descriptors = c.headers[headers:], c.cookies[cookies:], c.descriptors[descriptors:]
 	c.batch.Add(&r)
-	return nil
-}
-
-// decodeText reads a text of a request. It ignores unknown fields.
-func decodeText(r *remote.Request, f *wire.Field) (err error) {
-	var into *string
-	switch f.ID {
-	case wire.Bytes(1):
-		into = &r.Method
-	case wire.Bytes(2):
-		into = &r.Host
-	case wire.Bytes(3):
-		into = &r.Path
-	case wire.Bytes(4):
-		into = &r.IP
-	case wire.Bytes(7):
-		into = &r.Subject
-	case wire.Bytes(8):
-		into = &r.Domain
-	default:
-		return nil
-	}
-	*into, err = wire.Text(f.Bytes)
-	return err
 }
 
 // addEntry adds an entry of the request whose entries begin at from. It keeps one entry more than the
 // most, so that the request is refused for it, and no further ones.
-func addEntry(all []headgate.DescriptorEntry, from, most int, b []byte) (_ []headgate.DescriptorEntry, err error) {
+func addEntry(all []headgate.DescriptorEntry, from, most int, b []byte) []headgate.DescriptorEntry {
+	if len(all)-from > most {
+		return all
+	}
 	var e headgate.DescriptorEntry
 	for len(b) > 0 {
 		f, n := wire.ReadField(b)
-		if n < 0 {
-			return all, errWire
-		}
 		b = b[n:]
 		switch f.ID {
 		case wire.Bytes(1):
-			e.Name, err = wire.Text(f.Bytes)
+			e.Name = wire.Checked(f.Bytes)
 		case wire.Bytes(2):
-			e.Value, err = wire.Text(f.Bytes)
-		}
-		if err != nil {
-			return all, err
+			e.Value = wire.Checked(f.Bytes)
 		}
 	}
-	if len(all)-from > most {
-		return all, nil
-	}
-	return append(all, e), nil
+	return append(all, e)
 }
 
 // decodeReturn reads which requests are given back.

@@ -13,12 +13,12 @@ type receipts struct {
 	first uint64    // the message of the oldest segment
 	next  uint64    // the message of the next segment
 	count int
-	spare []guard.Taken // the memory of a dropped segment
+	spare guard.TakenAll // the memory of a dropped segment
 }
 
 // segment has the receipts of one message.
 type segment struct {
-	taken []guard.Taken // by request; nil before the decision, and when nothing was taken
+	taken guard.TakenAll // empty before the decision, and when nothing was taken
 	count int
 	until time.Time // zero before the decision
 }
@@ -40,37 +40,36 @@ func (r *receipts) begin() uint64 {
 	return r.next - 1
 }
 
-// fill keeps what the requests of a message took. take gives it for each of n requests.
-func (r *receipts) fill(message uint64, n int, until time.Time, take func(i int) guard.Taken) (kept int) {
+// memory gives the memory for the receipts of a message with n requests.
+func (r *receipts) memory(n int) (taken guard.TakenAll) {
+	if r.spare.Cap() <= 2*n { // A small message must not hold the memory of a large one.
+		taken, r.spare = r.spare, guard.TakenAll{}
+	}
+	return taken
+}
+
+// fill keeps what a message took. took is the number of its requests that took anything.
+func (r *receipts) fill(message uint64, until time.Time, taken guard.TakenAll, took int) (kept int) {
 	if message < r.first {
 		return 0 // Newer messages have displaced it.
 	}
 	of := r.at(message)
-	var taken []guard.Taken
-	if cap(r.spare) <= 2*n { // A small message must not hold the memory of a large one.
-		taken, r.spare = r.spare[:0], nil
-	}
-	for i := range n {
-		one := take(i)
-		if taken = append(taken, one); !one.Empty() {
-			of.count++
-		}
-	}
-	if of.until = until; of.count == 0 {
+	if of.until = until; took == 0 {
+		taken.Reset()
 		r.spare = taken
 		return 0
 	}
-	of.taken = taken
-	r.count += of.count
-	return of.count
+	of.taken, of.count = taken, took
+	r.count += took
+	return took
 }
 
 // drop drops the oldest segment, and gives the number of its receipts.
 func (r *receipts) drop() (dropped int) {
 	of := r.at(r.first)
 	dropped = of.count
-	if of.taken != nil {
-		clear(of.taken)
+	if of.taken.Len() > 0 {
+		of.taken.Reset()
 		r.spare = of.taken
 	}
 	*of = segment{}
@@ -95,7 +94,7 @@ func (r *receipts) expire(now time.Time) (dropped int) {
 		}
 		dropped += r.drop()
 	}
-	r.ring, r.spare = nil, nil
+	r.ring, r.spare = nil, guard.TakenAll{}
 	return dropped
 }
 
@@ -105,11 +104,10 @@ func (r *receipts) take(message uint64, index uint32) (guard.Taken, bool) {
 		return guard.Taken{}, false
 	}
 	of := r.at(message)
-	if uint64(index) >= uint64(len(of.taken)) || of.taken[index].Empty() {
-		return guard.Taken{}, false
+	taken := of.taken.Take(int(index))
+	if taken.Empty() {
+		return taken, false
 	}
-	taken := of.taken[index]
-	of.taken[index] = guard.Taken{}
 	of.count--
 	r.count--
 	return taken, true

@@ -33,10 +33,9 @@ func encodeReads(r *remote.Reads) []byte {
 	return wire.EndMessage(b, from)
 }
 
-// encode encodes the answers of a decided message, and counts them. The bytes are valid until the call
-// is released.
-func (c *call) encode() []byte {
-	b, faults := c.encoded[:0], uint64(0)
+// encodePart appends the answers of the decided batch to the response.
+func (c *call) encodePart() {
+	b := c.encoded
 	for i := range c.batch.Len() {
 		var from int
 		b, from = wire.BeginMessage(b, 1)
@@ -44,19 +43,12 @@ func (c *call) encode() []byte {
 			b = appendAnswer(b, &a)
 		} else {
 			b = appendError(b, err)
-			faults++
+			c.faults++
 			c.access.Refused(err)
 		}
 		b = wire.EndMessage(b, from)
 	}
 	c.encoded = b
-	stats := &c.service.stats
-	stats.messages.Add(1)
-	stats.requests.Add(uint64(c.batch.Len()))
-	if faults > 0 {
-		stats.faults.Add(faults)
-	}
-	return b
 }
 
 // verdictOf gives the number of a verdict in the protocol, where 0 is no verdict.

@@ -29,6 +29,10 @@ const (
 	maxReceipts, maxStreamReceipts = 1_000_000, 4096
 	// receiptTime is how long after an answer its request can be given back.
 	receiptTime = time.Second
+	// maxPart bounds the requests that are decided together when the store is in this process. A message of many
+	// requests would otherwise need so much memory that each request waits for it: in parts of 16, the memory stays
+	// in the caches of the processor. A shared store gets the whole message as one query.
+	maxPart = 16
 )
 
 // Options are the settings of a Service.
@@ -45,6 +49,7 @@ type Options struct {
 type Service struct {
 	guard    *guard.Guard
 	options  Options
+	part     int                 // the most requests that are decided together
 	calls    sync.Pool           // of *call
 	pending  *semaphore.Weighted // requests of streams
 	receipts atomic.Int64        // of all streams
@@ -71,7 +76,11 @@ type Stats struct {
 
 // New makes a Service that decides by g.
 func New(g *guard.Guard, o Options) *Service {
-	return &Service{guard: g, options: o, pending: semaphore.NewWeighted(maxPending), streams: map[*stream]struct{}{}}
+	part := maxPart
+	if o.Shared {
+		part = maxRequests
+	}
+	return &Service{guard: g, options: o, part: part, pending: semaphore.NewWeighted(maxPending), streams: map[*stream]struct{}{}}
 }
 
 // Stats reads the counters.
@@ -109,18 +118,18 @@ func (s *Service) decide(_ any, ctx context.Context, decode func(any) error, _ g
 	if err := decode(c); err != nil {
 		return nil, err
 	}
-	if c.fault == nil && c.batch.Len() == 0 {
+	if c.fault == nil && c.n == 0 {
 		c.fault = status.Errorf(codes.InvalidArgument, "the message has no request: send 1 to %d", maxRequests)
 	}
 	if c.fault != nil {
 		s.stats.faults.Add(1)
 		return nil, c.fault
 	}
-	if err := c.batch.Decide(ctx); err != nil {
+	if err := c.decide(nil); err != nil {
 		of.Refused(err)
 		return nil, access.Status(err)
 	}
-	return rpc.NewResponse(c.account, c.encode()), nil
+	return rpc.NewResponse(c.account, c.encoded), nil
 }
 
 // Drain asks every client to end its streams and to open others, elsewhere. Messages that are on their

@@ -174,10 +174,10 @@ func (x *stream) receive() (*call, error) {
 		x.watching.Store(true)
 		err = x.send(nil)
 	}
-	if n := c.batch.Len(); err == nil && n == 0 && len(c.returns) == 0 && !c.watch {
+	if err == nil && c.n == 0 && len(c.returns) == 0 && !c.watch {
 		err = status.Error(codes.InvalidArgument, "the message has no request and gives nothing back")
-	} else if err == nil && n > 0 {
-		err = s.pending.Acquire(c.ctx, int64(n))
+	} else if err == nil && c.n > 0 {
+		err = s.pending.Acquire(c.ctx, int64(c.n))
 	}
 	if err != nil {
 		s.release(c)
@@ -199,7 +199,7 @@ func (x *stream) takeReceipts(c *call) {
 		}
 	}
 	x.service.receipts.Add(-int64(len(c.taken)))
-	if c.batch.Len() > 0 {
+	if c.n > 0 {
 		c.number = x.kept.begin()
 	}
 }
@@ -207,36 +207,43 @@ func (x *stream) takeReceipts(c *call) {
 // decide gives back what the message returns, decides its requests, keeps their receipts, and ends the
 // message. The response is nil for a message without requests.
 func (x *stream) decide(c *call) *rpc.Response {
-	s, n := x.service, c.batch.Len()
+	s := x.service
 	defer s.release(c)
 	if len(c.taken) > 0 {
 		// The units stay counted if this fails, and the client is gone when ctx ends.
 		_ = s.guard.GiveBack(context.WithoutCancel(c.ctx), c.taken)
 		s.stats.returned.Add(uint64(len(c.taken)))
 	}
-	if n == 0 {
+	if c.n == 0 {
 		return nil
 	}
-	defer s.pending.Release(int64(n))
-	_ = c.batch.Decide(c.ctx) // Each answer has the error.
-	x.keep(c)
-	return rpc.NewResponse(c.account, c.encode())
+	defer s.pending.Release(int64(c.n))
+	taken, took := x.memory(c.n), 0
+	_ = c.decide(func(b *remote.Batch) { took += b.Take(&taken) }) // Each answer has the error.
+	x.keep(c, taken, took)
+	return rpc.NewResponse(c.account, c.encoded)
 }
 
-// keep keeps the receipts of a decided message.
-func (x *stream) keep(c *call) {
+// memory gives the memory for the receipts of a message.
+func (x *stream) memory(n int) guard.TakenAll {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.kept.memory(n)
+}
+
+// keep keeps the receipts of a decided message. took is the number of its requests that took anything.
+func (x *stream) keep(c *call, taken guard.TakenAll, took int) {
 	s := x.service
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	take := c.batch.Taken
 	if x.closed {
 		return
 	}
 	if s.receipts.Load() >= maxReceipts {
-		s.stats.dropped.Add(uint64(c.batch.Len()))
-		take = func(int) guard.Taken { return guard.Taken{} }
+		s.stats.dropped.Add(uint64(took))
+		took = 0
 	}
-	kept := x.kept.fill(c.number, c.batch.Len(), time.Now().Add(receiptTime), take)
+	kept := x.kept.fill(c.number, time.Now().Add(receiptTime), taken, took)
 	dropped := x.kept.trim(maxStreamReceipts)
 	s.receipts.Add(int64(kept - dropped))
 	s.stats.dropped.Add(uint64(dropped))

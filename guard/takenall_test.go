@@ -1,0 +1,82 @@
+package guard
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/headgate/headgate"
+)
+
+// TestTakenAll compares a TakenAll with a list of Taken, for random answers.
+func TestTakenAll(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var all TakenAll
+	for range 300 {
+		sets := [...]*set{{}, {}}
+		var want []Taken
+		for range rnd.IntN(20) {
+			a := randomAnswer(rnd, sets[:])
+			taken := a.Taken()
+			want = append(want, taken)
+			if took := all.Add(a); took == taken.Empty() {
+				t.Fatalf("got took %v, want %+v", took, taken)
+			}
+			if rnd.IntN(8) == 0 {
+				all.AddNone()
+				want = append(want, Taken{})
+			}
+		}
+		if all.Len() != len(want) {
+			t.Fatalf("got %d requests, want %d", all.Len(), len(want))
+		}
+		for _, i := range rnd.Perm(len(want)) {
+			for _, one := range []Taken{want[i], {}} { // A second Take gives nothing.
+				if got := all.Take(i); !equalTaken(&got, &one) {
+					t.Fatalf("request %d: got %+v, want %+v", i, got, one)
+				}
+			}
+		}
+		for _, i := range []int{-1, len(want)} {
+			if got := all.Take(i); !got.Empty() {
+				t.Errorf("request %d of %d: got %+v", i, len(want), got)
+			}
+		}
+		all.Reset()
+	}
+}
+
+// randomAnswer is an answer that took something, or nothing, or is a refusal.
+func randomAnswer(rnd *rand.Rand, sets []*set) *Answer {
+	a := &Answer{from: sets[rnd.IntN(1+rnd.IntN(2))]}
+	for range rnd.IntN(1 + rnd.IntN(4)) {
+		r := Result{}
+		if rnd.IntN(4) > 0 {
+			r.Decision.Receipt = headgate.Receipt{Nonce: 1 + rnd.Uint64N(1000), Cost: rnd.Int64N(10)}
+		}
+		a.Results = append(a.Results, r)
+	}
+	switch rnd.IntN(12) {
+	case 0:
+		a.Verdict = headgate.Deny
+	case 1:
+		a.waiter = &waiter{}
+	case 2:
+		a.shadows = []*waiter{{}}
+	case 3:
+		a.local = &returning{}
+	}
+	return a
+}
+
+// equalTaken compares what two Taken give back.
+func equalTaken(a, b *Taken) bool {
+	if (a.rest == nil) != (b.rest == nil) || a.Empty() != b.Empty() {
+		return false
+	}
+	if a.rest != nil {
+		return a.rest.waiter == b.rest.waiter && reflect.DeepEqual(a.rest.Results, b.rest.Results)
+	}
+	return a.from == b.from && a.local == b.local && a.one == b.one && slices.Equal(a.more, b.more)
+}
