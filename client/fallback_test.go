@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/client"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/testkit/decisions"
+	"github.com/headgate/headgate/internal/testkit/guards"
 )
 
 // unused is an address where nothing listens.
@@ -31,7 +32,7 @@ func unused(t *testing.T) string {
 
 // TestFallbacks: without a server, the fallback decides at once.
 func TestFallbacks(t *testing.T) {
-	local := guardOf(t, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [2/1d]}]")
+	local := guards.Of(t, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [2/1d]}]")
 	for _, row := range []struct {
 		fallback guard.Fallback
 		local    *guard.Guard
@@ -80,7 +81,7 @@ func (b *lockedBuffer) text() string {
 // TestServerGoesAndComes: the fallback decides while the server is unreachable, and the log says so once.
 func TestServerGoesAndComes(t *testing.T) {
 	var log lockedBuffer
-	g := guardOf(t, rules)
+	g := guards.Of(t, rules)
 	s := decisions.Start(t, g, "127.0.0.2:0") // No connection takes the port meanwhile: they begin at 127.0.0.1.
 	k := connect(t, client.Config{Fallback: guard.FallbackAllow, Log: slog.New(slog.NewTextHandler(&log, nil))}, s)
 	if a := decide(t, k, "/many"); a.Local {
@@ -105,7 +106,7 @@ func TestServerGoesAndComes(t *testing.T) {
 // TestKilledServer: each caller gets exactly one answer. The store has counted at least what callers got, and
 // at most what was on its way more.
 func TestKilledServer(t *testing.T) {
-	g := guardOf(t, rules)
+	g := guards.Of(t, rules)
 	one, other := decisions.Start(t, g, ""), decisions.Start(t, g, "")
 	k := connect(t, client.Config{Fallback: guard.FallbackError, Timeout: 5 * time.Second}, one, other)
 	var allowed, failed atomic.Int64
@@ -154,7 +155,7 @@ func TestDeafServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
-	s := decisions.Start(t, guardOf(t, rules), "")
+	s := decisions.Start(t, guards.Of(t, rules), "")
 	for range 4 { // The client begins with either of them.
 		k := connect(t, client.Config{Servers: []string{deaf.Addr().String()}, Fallback: guard.FallbackError, Timeout: 20 * time.Millisecond}, s)
 		until(t, "an answer of the other server", func() bool {
@@ -210,7 +211,7 @@ func TestConfig(t *testing.T) {
 
 // TestClosed: a closed client gives the fallback.
 func TestClosed(t *testing.T) {
-	k := connect(t, client.Config{Fallback: guard.FallbackAllow}, decisions.Start(t, guardOf(t, rules), ""))
+	k := connect(t, client.Config{Fallback: guard.FallbackAllow}, decisions.Start(t, guards.Of(t, rules), ""))
 	decide(t, k, "/many")
 	if err := k.Close(); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/headgate/headgate/client"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/testkit/decisions"
+	"github.com/headgate/headgate/internal/testkit/guards"
 	"github.com/headgate/headgate/middleware/grpclimit"
 	"github.com/headgate/headgate/middleware/httplimit"
 )
@@ -62,9 +63,9 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 // TestGuardIsTheTwinOfRules: a program whose rules decide on a server behaves as one with the rules.
 func TestGuardIsTheTwinOfRules(t *testing.T) {
-	k := connect(t, client.Config{}, decisions.Start(t, guardOf(t, twinRules), ""))
+	k := connect(t, client.Config{}, decisions.Start(t, guards.Of(t, twinRules), ""))
 	ours := httplimit.New(k.Guard(), httplimit.Options{})(http.HandlerFunc(echo))
-	twin := httplimit.New(guardOf(t, twinRules), httplimit.Options{})(http.HandlerFunc(echo))
+	twin := httplimit.New(guards.Of(t, twinRules), httplimit.Options{})(http.HandlerFunc(echo))
 	for _, row := range []struct {
 		path    string
 		headers map[string]string
@@ -116,7 +117,7 @@ func TestGuardIsTheTwinOfRules(t *testing.T) {
 // TestGuardFollowsReloads: what changed rules read is sent from the next requests on.
 func TestGuardFollowsReloads(t *testing.T) {
 	const by = "rules: [{name: a, match: {path: /a}, key: [\"header:%s\"], algorithm: fixed_window, limits: [1/365d]}]"
-	g := guardOf(t, fmt.Sprintf(by, "X-Old"))
+	g := guards.Of(t, fmt.Sprintf(by, "X-Old"))
 	k := connect(t, client.Config{}, decisions.Start(t, g, ""))
 	h := httplimit.New(k.Guard(), httplimit.Options{})(http.HandlerFunc(echo))
 	ask := func(name, value string) int {
@@ -129,7 +130,7 @@ func TestGuardFollowsReloads(t *testing.T) {
 	if ask("X-Old", "1") != http.StatusOK || ask("X-Old", "2") != http.StatusOK || ask("X-Old", "1") != http.StatusTooManyRequests {
 		t.Fatal("the first rules do not count by X-Old")
 	}
-	next := guardConfigOf(t, fmt.Sprintf(by, "X-New"), g)
+	next := guards.Config(t, fmt.Sprintf(by, "X-New"), g.Store())
 	if err := g.Reload(next); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestGuardFollowsReloads(t *testing.T) {
 
 // TestGuardFallbacks: without a server, the fallback decides, and refusals are those of an unreachable store.
 func TestGuardFallbacks(t *testing.T) {
-	local := guardOf(t, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [1/1d]}]")
+	local := guards.Of(t, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [1/1d]}]")
 	for _, row := range []struct {
 		fallback guard.Fallback
 		local    *guard.Guard
@@ -168,7 +169,7 @@ func TestGuardFallbacks(t *testing.T) {
 // TestGuardOfGRPC: the interceptors of grpclimit ask the server too.
 func TestGuardOfGRPC(t *testing.T) {
 	const text = "rules: [{name: a, match: {path: /shop.Orders/Get}, key: [\"header:X-Client-Id\"], algorithm: fixed_window, limits: [2/365d]}]"
-	k := connect(t, client.Config{}, decisions.Start(t, guardOf(t, text), ""))
+	k := connect(t, client.Config{}, decisions.Start(t, guards.Of(t, text), ""))
 	intercept := grpclimit.Unary(k.Guard(), grpclimit.Options{})
 	call := func(id string) codes.Code {
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("x-client-id", id))
@@ -189,7 +190,7 @@ func TestGuardOfGRPC(t *testing.T) {
 
 // TestGuardOfCaller: a caller that leaves gets its own error, and what the server says about a request is no refusal.
 func TestGuardOfCaller(t *testing.T) {
-	k := connect(t, client.Config{}, decisions.Start(t, guardOf(t, rules), ""))
+	k := connect(t, client.Config{}, decisions.Start(t, guards.Of(t, rules), ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var a guard.Answer

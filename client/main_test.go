@@ -7,48 +7,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headgate/headgate/client"
-	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/testkit/decisions"
-	"github.com/headgate/headgate/store/open"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is longer than any event that these tests wait for, on a busy machine.
 const patience = 30 * time.Second
-
-// guardOf makes a guard with the rules of a configuration.
-func guardOf(tb testing.TB, text string) *guard.Guard {
-	tb.Helper()
-	g, err := guard.New(guardConfigOf(tb, text, nil))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return g
-}
-
-// guardConfigOf reads the configuration of a guard. With a guard, it has the guard's store, for a reload.
-func guardConfigOf(tb testing.TB, text string, of *guard.Guard) guard.Config {
-	tb.Helper()
-	c, err := config.Parse("headgate.yaml", []byte("version: 1\n"+text))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	store, err := open.Store(c, open.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = store.Close() })
-	described, err := open.GuardConfig(c, store)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if of != nil {
-		described.Store = of.Store()
-	}
-	return described
-}
 
 // connect makes a client of some servers.
 func connect(tb testing.TB, c client.Config, servers ...*decisions.Server) *client.Client {

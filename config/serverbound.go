@@ -57,7 +57,7 @@ func (c *Config) writeServer(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "server grpc %s, http %s, resp %s\n", orOff(s.GRPC.Address), orOff(s.HTTP.Address), orOff(s.RESP.Address))
-	fmt.Fprintf(b, "auth grpc %v, http %v, resp %v; %d callers", s.GRPC.Auth, s.HTTP.Auth, s.RESP.Auth, len(s.Callers))
+	fmt.Fprintf(b, "auth grpc %v, http %v, resp %v; callers: %d", s.GRPC.Auth, s.HTTP.Auth, s.RESP.Auth, len(s.Callers))
 	if s.CallersFile != "" {
 		fmt.Fprintf(b, ", and those of %s", s.CallersFile)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/remote"
+	"github.com/headgate/headgate/internal/testkit/guards"
 	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/internal/wire"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
@@ -67,9 +68,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(encoded)
 	}
-	f.Add([]byte{0x12, 0x04, 0x10, 0x01, 0x10, 0x02})                              // returns that are not packed
-	f.Add([]byte{0x0a, 0x03, 0x0a, 0x01, 0xff})                                    // invalid UTF-8
-	ours, theirs := New(guardOf(f, everyField), Options{}), guardOf(f, everyField) // Both count the same.
+	f.Add([]byte{0x12, 0x04, 0x10, 0x01, 0x10, 0x02})                                  // returns that are not packed
+	f.Add([]byte{0x0a, 0x03, 0x0a, 0x01, 0xff})                                        // invalid UTF-8
+	ours, theirs := New(guards.Of(f, everyField), Options{}), guards.Of(f, everyField) // Both count the same.
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m := new(headgatev1.DecideRequest)
 		want := proto.Unmarshal(b, m)
@@ -122,7 +123,7 @@ func TestAllocations(t *testing.T) {
 	if race.On {
 		return // The race detector makes sync.Pool drop entries.
 	}
-	s := New(guardOf(t, everyField), Options{})
+	s := New(guards.Of(t, everyField), Options{})
 	m := new(headgatev1.DecideRequest)
 	for range 100 {
 		m.Requests = append(m.Requests, &headgatev1.Request{
@@ -149,7 +150,7 @@ func TestAllocations(t *testing.T) {
 func BenchmarkMessage(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(map[int]string{1: "1", 100: "100"}[n], func(b *testing.B) {
-			s := New(guardOf(b, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [1000000/1s]}]"), Options{})
+			s := New(guards.Of(b, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [1000000/1s]}]"), Options{})
 			m := new(headgatev1.DecideRequest)
 			for range n {
 				m.Requests = append(m.Requests, &headgatev1.Request{Method: "GET", Path: "/a", Headers: map[string]string{"x-client-id": "a"}})

@@ -10,40 +10,15 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/rpc"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
-	"github.com/headgate/headgate/store/open"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is longer than any event that these tests wait for, on a busy machine.
 const patience = 30 * time.Second
-
-// guardOf makes a guard with the rules of a configuration.
-func guardOf(tb testing.TB, text string) *guard.Guard {
-	tb.Helper()
-	c, err := config.Parse("headgate.yaml", []byte("version: 1\n"+text))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	store, err := open.Store(c, open.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = store.Close() })
-	described, err := open.GuardConfig(c, store.Store)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	g, err := guard.New(described)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return g
-}
 
 // running is a service on a real socket, with a client.
 type running struct {

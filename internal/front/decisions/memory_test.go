@@ -3,30 +3,16 @@ package decisions
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/headgate/headgate/internal/testkit/allocs"
+	"github.com/headgate/headgate/internal/testkit/guards"
 	"github.com/headgate/headgate/internal/testkit/race"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
-
-// allocated gives the bytes that f allocates: the least of five tries, because other goroutines may allocate too.
-func allocated(f func()) uint64 {
-	least := ^uint64(0)
-	for range 5 {
-		runtime.GC() // A pool loses its content after two collections.
-		runtime.GC()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		least = min(least, after.TotalAlloc-before.TotalAlloc)
-	}
-	return least
-}
 
 // TestMemoryOfMessages: a message and its answers take at most what the server counts for it.
 func TestMemoryOfMessages(t *testing.T) {
@@ -57,8 +43,8 @@ func TestMemoryOfMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := New(guardOf(t, everyField), Options{Shared: true}) // Then a message is one part.
-		got := allocated(func() {
+		s := New(guards.Of(t, everyField), Options{Shared: true}) // Then a message is one part.
+		got := allocs.Bytes(func() {
 			c := s.call(context.WithoutCancel(t.Context()), nil, nil)
 			if err := c.Decode(encoded); err != nil || c.fault != nil {
 				t.Fatal(err, c.fault)

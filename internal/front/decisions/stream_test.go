@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/testkit/guards"
 	"github.com/headgate/headgate/internal/testkit/redis"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
@@ -21,10 +22,10 @@ const fivePerDay = "rules: [{name: five, match: {path: /five}, key: [all], limit
 // onStores runs a test with a store in memory, and with Redis, where messages are decided together.
 func onStores(t *testing.T, rules string, test func(*testing.T, *running)) {
 	t.Helper()
-	t.Run("memory", func(t *testing.T) { test(t, serve(t, guardOf(t, rules), Options{})) })
+	t.Run("memory", func(t *testing.T) { test(t, serve(t, guards.Of(t, rules), Options{})) })
 	t.Run("Redis", func(t *testing.T) {
 		server := redis.Start(t)
-		g := guardOf(t, "store: redis://"+server.Addr+"\nstore_timeout: 20s\ndeny_cache: 0s\n"+rules)
+		g := guards.Of(t, "store: redis://"+server.Addr+"\nstore_timeout: 20s\ndeny_cache: 0s\n"+rules)
 		test(t, serve(t, g, Options{Shared: true}))
 	})
 }
@@ -112,7 +113,7 @@ func TestForeignReturns(t *testing.T) {
 
 // TestReceiptsExpire: after a second nothing can be given back, and an idle stream keeps nothing.
 func TestReceiptsExpire(t *testing.T) {
-	r := serve(t, guardOf(t, fivePerDay), Options{})
+	r := serve(t, guards.Of(t, fivePerDay), Options{})
 	c := r.open(t)
 	c.send(&headgatev1.DecideRequest{Requests: of("/five")})
 	c.receive()
@@ -128,7 +129,7 @@ func TestReceiptsExpire(t *testing.T) {
 
 // TestManyReceipts: a stream keeps the receipts of its last 4,096 requests, and not more.
 func TestManyReceipts(t *testing.T) {
-	r := serve(t, guardOf(t, fivePerDay), Options{})
+	r := serve(t, guards.Of(t, fivePerDay), Options{})
 	c := r.open(t)
 	message := make([]string, 1000)
 	for i := range message {
@@ -226,7 +227,7 @@ func TestDrain(t *testing.T) {
 
 // TestMaxAge: an old stream is asked to end.
 func TestMaxAge(t *testing.T) {
-	r := serve(t, guardOf(t, fivePerDay), Options{MaxAge: 10 * time.Millisecond})
+	r := serve(t, guards.Of(t, fivePerDay), Options{MaxAge: 10 * time.Millisecond})
 	if m := r.open(t).receive(); !m.GetDraining() {
 		t.Errorf("got %v", m)
 	}

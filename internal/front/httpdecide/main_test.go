@@ -9,9 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/store/open"
+	"github.com/headgate/headgate/internal/testkit/guards"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,24 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serviceOf makes a service with the rules of a configuration.
 func serviceOf(tb testing.TB, text string) *Service {
 	tb.Helper()
-	c, err := config.Parse("headgate.yaml", []byte("version: 1\n"+text))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	store, err := open.Store(c, open.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = store.Close() })
-	described, err := open.GuardConfig(c, store)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	g, err := guard.New(described)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return New(g, slog.New(slog.DiscardHandler))
+	return New(guards.Of(tb, text), slog.New(slog.DiscardHandler))
 }
 
 // post sends a body, and gives the status and the answer.

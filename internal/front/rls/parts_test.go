@@ -2,7 +2,6 @@ package rls
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/rpc"
+	"github.com/headgate/headgate/internal/testkit/allocs"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -78,7 +78,7 @@ func TestMemoryOfRequests(t *testing.T) {
 			{200, 5, strings.Repeat("v", 4000), false},
 		} {
 			request := encoded(c.descriptors, c.entries, c.value, c.sent)
-			got := allocated(func() { answered(t, s, request) })
+			got := allocs.Bytes(func() { answered(t, s, request) })
 			want := uint64(free + memoryOf(len(request), c.descriptors, c.descriptors*c.entries, metadata))
 			t.Logf("%d descriptors of %d entries, sent %v, metadata %v: %d of %d bytes", c.descriptors, c.entries, c.sent, metadata, got, want)
 			if got > want {
@@ -118,22 +118,6 @@ func answered(tb testing.TB, s *Service, request []byte) {
 	}
 }
 
-// allocated is the least number of bytes that a function allocates, in five runs without the memory of
-// earlier calls.
-func allocated(f func()) uint64 {
-	least := ^uint64(0)
-	for range 5 {
-		runtime.GC() // A pool loses its content after two collections.
-		runtime.GC()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		least = min(least, after.TotalAlloc-before.TotalAlloc)
-	}
-	return least
-}
-
 // TestMemoryOfJSON: a body allocates no more than its charge, the answer included.
 func TestMemoryOfJSON(t *testing.T) {
 	s := withTree(t, true) // With dynamic metadata, an answer takes the most.
@@ -144,7 +128,7 @@ func TestMemoryOfJSON(t *testing.T) {
 		"decided": `{"domain":"d","descriptors":[` + strings.Repeat(`{"entries":[{"key":"k"}]},`, 999) +
 			`{"entries":[{"key":"k"}]}]}`,
 	} {
-		got := allocated(func() { _, _, _ = s.decideJSON(t.Context(), []byte(body)) })
+		got := allocs.Bytes(func() { _, _, _ = s.decideJSON(t.Context(), []byte(body)) })
 		if want := uint64(len(body) * jsonFactor); got > want {
 			t.Errorf("%s: a body of %d bytes allocates %d, %d for each, want at most %d", what, len(body), got, got/uint64(len(body)), jsonFactor)
 		} else {
