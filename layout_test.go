@@ -32,7 +32,7 @@ var (
 	// library imports a leaf, so a program links only the modules that it uses.
 	leaves = []string{
 		"client", "config", "config/source/xds", "middleware/grpclimit", "pace/dogma", "pace/etcd", "pace/grpcpace", "report/prom",
-		"rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis",
+		"rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
 	pure = []string{"limit", "rule/domain", "share", "fairshare", "throttle", "lease/state", "pace/schedule", "pace/feedback", "pace/adaptive"}

@@ -11,8 +11,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/headgate/headgate/internal/wire"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+	"github.com/headgate/headgate/wire"
 )
 
 // errWire says that a server answers in another protocol.
@@ -42,7 +42,7 @@ func (r *reply) decode(b []byte, names *names) error {
 	return nil
 }
 
-//nolint:gosec // The wire form of signed numbers, and of those of 32 bits, is a uint64.
+// decodeField reads a field. The wire form of signed numbers, and of those of 32 bits, is a uint64.
 func (r *reply) decodeField(f *wire.Field, names *names) (err error) {
 	switch f.ID {
 	case wire.Varint(1):
@@ -122,9 +122,9 @@ func durationOf(b []byte) (time.Duration, error) {
 		b = b[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			seconds = int64(f.Number) //nolint:gosec // The wire form of a negative number.
+			seconds = int64(f.Number)
 		case wire.Varint(2):
-			nanos = int64(int32(f.Number)) //nolint:gosec // As above, with 32 bits.
+			nanos = int64(int32(f.Number))
 		}
 	}
 	const longest = int64(math.MaxInt64/time.Second) - 2
@@ -152,7 +152,7 @@ func (r *reply) err() error {
 		rest = rest[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			code = codes.Code(f.Number) //nolint:gosec // It has 32 bits.
+			code = codes.Code(f.Number)
 		case wire.Bytes(2):
 			message = string(f.Bytes)
 		case wire.Bytes(3):

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/wire"
+	"github.com/headgate/headgate/wire"
 )
 
 // The messages of proto/headgate/v1 are written and read here without the generated code, which takes several
@@ -116,12 +116,19 @@ func (codec) Name() string { return "proto" }
 
 // Marshal implements encoding.CodecV2.
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
-	return mem.BufferSlice{v.(mem.Buffer)}, nil //nolint:forcetypeassert // The client sends nothing else.
+	buffer, ok := v.(mem.Buffer)
+	if !ok {
+		return nil, errWire
+	}
+	return mem.BufferSlice{buffer}, nil
 }
 
 // Unmarshal implements encoding.CodecV2. It uses the memory of an earlier message again.
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
-	into := v.(*[]byte) //nolint:forcetypeassert // The client receives nothing else.
+	into, ok := v.(*[]byte)
+	if !ok {
+		return errWire
+	}
 	const mostKept = 256 << 10
 	n := data.Len()
 	if cap(*into) < n || cap(*into) > max(mostKept, 2*n) {

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/headgate/headgate/internal/wire"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/wire"
 )
 
 const (
@@ -219,7 +219,8 @@ func (s *stream) sendMessage(calls []*call) error {
 func (s *stream) receive() {
 	defer s.fail()
 	var in []byte
-	for s.of.RecvMsg(&in) == nil && s.read(in) {
+	for goes := true; goes; {
+		goes = s.of.RecvMsg(&in) == nil && s.read(in)
 	}
 }
 
@@ -296,7 +297,7 @@ func takes(answer []byte) bool {
 			return false
 		}
 		if f.ID == wire.Varint(1) {
-			v := headgatev1.Verdict(f.Number) //nolint:gosec // One that is not known refuses.
+			v := headgatev1.Verdict(f.Number)
 			return v == headgatev1.Verdict_VERDICT_ALLOW || v == headgatev1.Verdict_VERDICT_WAIT
 		}
 		answer = answer[n:]

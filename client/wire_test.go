@@ -126,8 +126,12 @@ func randomAnswer(rnd *rand.Rand) *headgatev1.Answer {
 	numbers := []int64{0, 0, 1, 127, 128, 1 << 40, math.MaxInt64, -1, math.MinInt64}
 	number := func() int64 { return numbers[rnd.IntN(len(numbers))] }
 	times := []*durationpb.Duration{
-		nil, {}, durationpb.New(time.Second), durationpb.New(time.Nanosecond), durationpb.New(-1500 * time.Millisecond),
-		{Seconds: math.MaxInt64}, {Seconds: math.MinInt64}, durationpb.New(100 * time.Hour),
+		nil,
+		{},
+		durationpb.New(time.Second), durationpb.New(time.Nanosecond), durationpb.New(-1500 * time.Millisecond),
+		{Seconds: math.MaxInt64},
+		{Seconds: math.MinInt64},
+		durationpb.New(100 * time.Hour),
 	}
 	duration := func() *durationpb.Duration { return times[rnd.IntN(len(times))] }
 	text := func() string { _, sent := pick(rnd); return sent }
@@ -160,7 +164,7 @@ func TestErrors(t *testing.T) {
 		}
 		var r reply
 		var known names
-		if err := r.decode(encoded, &known); err != nil || !reflect.DeepEqual(r.err(), want) {
+		if err := r.decode(encoded, &known); err != nil || fmt.Sprintf("%#v", r.err()) != fmt.Sprintf("%#v", want) {
 			t.Errorf("%v: got %v, %v, want %v", code, err, r.err(), want)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/internal/testkit/guards"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/internal/wire"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+	"github.com/headgate/headgate/wire"
 )
 
 // twin adds the requests of a message that generated types have decoded.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/remote"
-	"github.com/headgate/headgate/internal/wire"
+	"github.com/headgate/headgate/wire"
 )
 
 // errWire says that bytes are no DecideRequest.

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
-	"github.com/headgate/headgate/internal/wire"
+	"github.com/headgate/headgate/wire"
 )
 
 // draining is a DecideResponse that asks the client to end the stream.

@@ -1,6 +1,6 @@
 package rls
 
-import "github.com/headgate/headgate/internal/wire"
+import "github.com/headgate/headgate/wire"
 
 // The memory of a request and its answer, in bytes. TestMemoryOfRequests measures it.
 const (

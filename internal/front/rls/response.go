@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/headgate/headgate/internal/wire"
+	"github.com/headgate/headgate/wire"
 )
 
 // encode encodes the answer of a call. over says that the call is over its limits. The bytes are valid

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/wire"
+	"github.com/headgate/headgate/wire"
 )
 
 // Generated types take 400 allocations to decode a request of 100 descriptors. This file reads the
