@@ -121,27 +121,29 @@ func (x *stream) serveInTurn() error {
 	}
 }
 
-// reply is the response to a message that is being decided.
+// reply is the response to a message. It is nil for a message without requests, and for one that did not come.
 type reply struct {
 	done     chan struct{}
 	response *rpc.Response
 }
 
-// serveTogether decides several messages at a time. It stops to read while maxUnanswered messages are not
-// answered: those in the queue, one that is sent, and one that is read.
+// serveTogether decides several messages at a time. It reads a message only when fewer than maxUnanswered are not
+// answered, those in the queue and one that is sent. A message that was read is decided at once: it has memory and
+// requests of all streams together, and a client that does not read its answers must not keep others waiting.
 func (x *stream) serveTogether() error {
-	queue := make(chan *reply, maxUnanswered-2)
+	queue := make(chan *reply, maxUnanswered-1)
 	var working sync.WaitGroup
 	working.Go(func() { x.sendInOrder(queue) })
 	defer working.Wait()
 	defer close(queue)
 	for {
-		c, err := x.receive()
-		if err != nil {
-			return err
-		}
 		r := &reply{done: make(chan struct{})}
 		queue <- r
+		c, err := x.receive()
+		if err != nil {
+			close(r.done)
+			return err
+		}
 		working.Go(func() {
 			r.response = x.decide(c)
 			close(r.done)
