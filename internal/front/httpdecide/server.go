@@ -36,6 +36,7 @@ type Service struct {
 	log       *slog.Logger
 	bodies    *semaphore.Weighted
 	messages  sync.Pool // of *message
+	answers   sync.Pool // of *encoded
 	exchanges sync.Pool // of *exchange
 	stats     struct{ posts, gets, requests, faults, untrusted atomic.Uint64 }
 }
@@ -94,7 +95,7 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) {
 	if s.bodies.Acquire(r.Context(), memory) != nil {
 		return // The client has gone.
 	}
-	defer s.bodies.Release(memory)
+	defer func() { s.bodies.Release(memory) }()
 	if fault := m.decode(s.guard, of.Client()); fault != nil {
 		s.stats.faults.Add(1)
 		refuse(w, http.StatusBadRequest, fault.Error())
@@ -106,19 +107,52 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.batch.RefuseWaits(r.Context())
-	status := m.encode(s, of)
-	h, values := w.Header(), [...]string{"application/json", "nosniff", "no-store"}
-	h["Content-Type"], h["X-Content-Type-Options"], h["Cache-Control"] = values[0:1:1], values[1:2:2], values[2:3:3]
-	w.WriteHeader(status)
-	_, _ = w.Write(m.encoded) // The client has gone if this fails.
-	if len(m.body) <= maxKeptBytes && cap(m.encoded) <= maxKeptBytes {
+	length := int64(len(m.body))
+	status, out := s.encode(m, of)
+	kept := min(memory, max(0, int64(cap(out.b))-length-freeAnswer))
+	s.bodies.Release(memory - kept) // A client that does not read its answer must not keep others waiting.
+	memory = kept
+	s.write(w, status, out)
+}
+
+// encoded is the answer to a message, with memory that later ones use again.
+type encoded struct{ b []byte }
+
+// encode encodes the answers of a message, and ends the message. A client may leave its answer unread, so the
+// message keeps nothing for it.
+func (s *Service) encode(m *message, of *access.Call) (status int, out *encoded) {
+	out, ok := s.answers.Get().(*encoded)
+	if !ok {
+		out = new(encoded)
+	}
+	m.encoded = out.b
+	status = m.encode(s, of)
+	out.b, m.encoded = m.encoded, nil
+	if len(m.body) <= maxKeptBytes {
 		m.batch.Release()
 		s.messages.Put(m)
 	}
+	return status, out
 }
 
-// maxKeptBytes bounds the bodies and answers whose memory is kept for others.
-const maxKeptBytes = 64 << 10
+// write writes an answer.
+func (s *Service) write(w http.ResponseWriter, status int, out *encoded) {
+	h, values := w.Header(), [...]string{"application/json", "nosniff", "no-store"}
+	h["Content-Type"], h["X-Content-Type-Options"], h["Cache-Control"] = values[0:1:1], values[1:2:2], values[2:3:3]
+	w.WriteHeader(status)
+	_, _ = w.Write(out.b) // The client has gone if this fails.
+	if cap(out.b) <= maxKeptBytes {
+		s.answers.Put(out)
+	}
+}
+
+const (
+	// maxKeptBytes bounds the bodies and answers whose memory is kept for others.
+	maxKeptBytes = 64 << 10
+	// freeAnswer is what an answer may have, beside the length of its body, without being counted: both are in the
+	// memory of a connection that headgate check prints.
+	freeAnswer = 256 << 10
+)
 
 // read reads the body of a request into m. If it cannot, it answers.
 func (s *Service) read(w http.ResponseWriter, r *http.Request, m *message) bool {
