@@ -39,7 +39,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.bodies.Acquire(r.Context(), memory) != nil {
 		return // The client has gone.
 	}
-	defer s.bodies.Release(memory)
+	defer func() { s.bodies.Release(memory) }()
 	answer, over, err := s.decideJSON(r.Context(), body)
 	if _, refused := access.ReasonOf(err); refused {
 		access.RefuseHTTP(w, err)
@@ -49,6 +49,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, status.Convert(err).Message(), statusOfError(err))
 		return
 	}
+	kept := min(memory, max(0, int64(cap(answer)-len(body))-freeAnswer))
+	s.bodies.Release(memory - kept) // A client that does not read its answer must not keep others waiting.
+	memory = kept
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if over {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,4 +42,50 @@ func TestWebPagesAreRefused(t *testing.T) {
 			t.Errorf("%s: got status %d, want %d: %s", row.story, w.Code, row.want, w.Body)
 		}
 	}
+}
+
+// unreadWriter writes to a client that reads nothing until read is closed.
+type unreadWriter struct {
+	*httptest.ResponseRecorder
+
+	writing, read chan struct{}
+	once          sync.Once
+}
+
+func (w *unreadWriter) Write(b []byte) (int, error) {
+	w.once.Do(func() { close(w.writing) })
+	<-w.read
+	return w.ResponseRecorder.Write(b)
+}
+
+// TestUnreadAnswer: an answer that waits for its client takes no memory from other requests.
+func TestUnreadAnswer(t *testing.T) {
+	s := serve(t, rls.Options{}, domain(node("k", "", counted(2, time.Minute))))
+	value := strings.Repeat("v", 3000)
+	one := `{"entries": [{"key": "k", "value": "` + value + `"}]}`
+	// The body gets all memory of bodies while it is decided.
+	body := `{"domain": "d", "descriptors": [` + strings.Repeat(one+",", 99) + one + "]}"
+	post := func(w http.ResponseWriter) {
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://example.com/json", strings.NewReader(body)))
+	}
+	unread := &unreadWriter{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), read: make(chan struct{})}
+	var serving sync.WaitGroup
+	serving.Go(func() { post(unread) })
+	<-unread.writing
+	others := make(chan int, 1)
+	serving.Go(func() {
+		w := httptest.NewRecorder()
+		post(w)
+		others <- w.Code
+	})
+	select {
+	case code := <-others:
+		if code != http.StatusTooManyRequests {
+			t.Errorf("another client gets status %d, want 429", code)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("another client waits for one that does not read its answer")
+	}
+	close(unread.read)
+	serving.Wait()
 }

@@ -15,6 +15,9 @@ const (
 	// jsonFactor is the memory of a body in JSON for each of its bytes: a descriptor may have 26.
 	// TestMemoryOfJSON measures it.
 	jsonFactor = 320
+	// freeAnswer is what an answer in JSON may have, beside the length of its body, without being counted: both are
+	// in the memory of a connection that headgate check prints.
+	freeAnswer = 256 << 10
 	// jsonMemory bounds the memory of all bodies in JSON at one time. The longest body gets all of it.
 	jsonMemory = 64 << 20
 )
