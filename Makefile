@@ -22,8 +22,9 @@ export TOOLS_BIN
 # Separate modules (benchmarks, tests of the chart, some examples) are vetted, linted and
 # tested with the main module.
 ALL_MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path './tools/*' -not -path '*/.*/*' -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
-# The first build of libopenapi takes three minutes, so its test is a part of make soak.
-SOAK_MODULES := ./test/openapi
+# The first build of libopenapi takes three minutes, and that of Traefik even longer, so their
+# tests are a part of make soak.
+SOAK_MODULES := ./test/openapi ./test/traefik
 MODULES := $(filter-out $(SOAK_MODULES),$(ALL_MODULES))
 TESTED_MODULES := $(filter-out .,$(MODULES))
 # The tests of the chart and of the routers use one goroutine. Without the race detector they
@@ -141,7 +142,7 @@ bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=reg
 soak: ## run the long and the statistical tests, up to three hours
 	go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./...
 	cd test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload ./reference
-	@for module in $(SOAK_MODULES); do (cd "$$module" && go vet ./... && go test -v $(TESTFLAGS) ./...); done
+	@for module in $(SOAK_MODULES); do (cd "$$module" && go vet ./... && go test -timeout 60m -v $(TESTFLAGS) ./...); done
 
 .PHONY: stress
 stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp selects

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/headgate/headgate/internal/testkit/gateway"
 	"github.com/headgate/headgate/internal/testkit/process"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
@@ -210,7 +211,7 @@ func TestLanguageRestarts(t *testing.T) {
 
 func (l language) restart(t *testing.T) {
 	t.Helper()
-	at := freeAddress(t)
+	at := gateway.FreeAddress(t)
 	socket := openSocket(t, at)
 	path := file(t, strings.Replace(l.settings(t, "systemd"), "rules:\n",
 		"rules:\n  - {name: once, match: {path: /once/*}, key: [path], limits: [1/1d]}\n", 1))

@@ -1,0 +1,56 @@
+package gateway
+
+import (
+	"net/http"
+	"path"
+	"strings"
+	"testing"
+)
+
+// forge sends requests with which a client could avoid its limit, or count as another client.
+func (s *service) forge(t *testing.T, limited *client) {
+	t.Helper()
+	for _, fields := range forgedFields() {
+		for _, method := range []string{"GET", "POST"} {
+			if a := limited.send(t, method, "/search/x", "", fields...); a.status != http.StatusTooManyRequests {
+				t.Errorf("%s with %v gets %d", method, fields, a.status)
+			}
+		}
+	}
+	for _, target := range []string{
+		"//search/x", "/search//x", "/x/../search/x", "/search/./x", "/./search/x", "/%73earch/x", "/search/x/../y", "/x/%2e%2e/search/x",
+		"/x/.%2E/search/x", "/search%2fx", "/x/..;/search/x", "/search/x;a=b", `/x\..\search/x`, "/search/x?/../../free", "/search/x#/free",
+		"http://free.example/search/x", "/%2e/search/x", "/free/..%2fsearch/x", "//free/../search/x",
+	} {
+		s.path.Store(new(string))
+		a := limited.send(t, "GET", target, "")
+		seen := *s.path.Load()
+		if clean := path.Clean("/" + seen); a.status == http.StatusOK && (seen == "" || strings.HasPrefix(clean, "/search")) {
+			t.Errorf("%s gets %d, and the service sees %q", target, a.status, seen)
+		}
+	}
+	for _, host := range []string{"A.example", "a.example.", "a.example:80", "xn--bcher-kva.example", "127.0.0.1"} {
+		if a := limited.send(t, "GET", "/search/x", "", "Host: "+host); a.status != http.StatusTooManyRequests {
+			t.Errorf("the host %s gets %d", host, a.status)
+		}
+	}
+}
+
+// forgedFields are fields that a gateway could take for its own.
+func forgedFields() [][]string {
+	return [][]string{
+		{"X-Forwarded-For: 198.51.100.1"},
+		{"x-forwarded-for: 198.51.100.1", "X-FORWARDED-FOR: 198.51.100.2"},
+		{"X-Original-URI: /free"},
+		{"x-original-uri: /free", "X-Original-Uri: /free"},
+		{"X-Forwarded-Uri: /free"},
+		{"X-Original-Method: OPTIONS", "X-Forwarded-Method: OPTIONS"},
+		{"X-Original-Host: free.example", "X-Forwarded-Host: free.example"},
+		{"Forwarded: for=198.51.100.1"},
+		{"X-Real-IP: 198.51.100.1"},
+		{"Headgate-Token: forged"},
+		{"Content-Type: application/grpc"},
+		{"Connection: X-Original-URI, X-Forwarded-For, X-Forwarded-Uri, X-Original-Method"},
+		{"Expect: 100-continue"},
+	}
+}

@@ -1,0 +1,89 @@
+// Package gateway tests the gateways that ask headgate server, with their files of examples/gateways. The module
+// test/traefik shares it with test/acceptance: the build of Traefik takes minutes.
+package gateway
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is longer than any event that these tests wait for.
+const patience = 15 * time.Second
+
+// Gateway is a program in front of a service that asks headgate server.
+type Gateway struct {
+	Name    string
+	Files   []string // in examples/gateways
+	Program string
+	Words   []string // its arguments
+
+	// Announces says that admitted requests get the rate limit fields.
+	Announces bool
+
+	// Unreachable is the status of a request when headgate server does not run.
+	Unreachable int
+}
+
+// Server is a running headgate server.
+type Server struct {
+	HTTP string // the address of its HTTP listener
+	Stop func() // waits until the server has ended
+}
+
+// Launch starts headgate server with a configuration.
+type Launch func(t *testing.T, settings string) Server
+
+// Settings returns examples/gateways/headgate.yaml, with addresses on free ports.
+func Settings(t *testing.T) string {
+	t.Helper()
+	const admin = "\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
+	return strings.Replace(example(t, "headgate.yaml"), "127.0.0.1:8080", "127.0.0.1:0", 1) + admin
+}
+
+// example reads a file of examples/gateways. A test runs in the folder of its package, two levels below the root.
+func example(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "gateways", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Test checks what clients of the gateway see.
+func (g *Gateway) Test(t *testing.T, launch Launch) {
+	t.Helper()
+	headgate := launch(t, Settings(t))
+	s := startService(t)
+	at := g.start(t, headgate.HTTP, s.at)
+	limited, other := newClient(at, "127.0.0.11"), newClient(at, "127.0.0.12")
+	for i, want := range []int{200, 200, 429} {
+		a := limited.send(t, "GET", "/search/x?q=1", "")
+		if a.status != want || (a.header.Get("Retry-After") != "") != (want == http.StatusTooManyRequests) {
+			t.Errorf("request %d gets %d, %v, want %d", i, a.status, a.header, want)
+		}
+		if got := a.header.Get("Ratelimit"); g.Announces && !strings.HasPrefix(got, `"search";r=`) {
+			t.Errorf("request %d announces %q", i, got)
+		}
+	}
+	s.forge(t, limited)
+	if a := other.send(t, "GET", "/search/x", ""); a.status != http.StatusOK {
+		t.Errorf("another client gets %d", a.status)
+	}
+	body := strings.Repeat("b", 100_000)
+	a := limited.send(t, "POST", "/upload", body, "Content-Type: text/plain")
+	if a.status != http.StatusOK || s.body.Load() != int64(len(body)) {
+		t.Errorf("an upload gets %d, and %d bytes arrive", a.status, s.body.Load())
+	}
+	if a := limited.send(t, "GET", "/forbidden", ""); a.status != http.StatusForbidden {
+		t.Errorf("a refusal of the service itself becomes %d", a.status)
+	}
+	headgate.Stop()
+	if a := limited.send(t, "GET", "/search/x", ""); a.status != g.Unreachable {
+		t.Errorf("without headgate server the status is %d, want %d", a.status, g.Unreachable)
+	}
+}

@@ -1,0 +1,39 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TraefikAsks is the subrequest that Traefik's forwardAuth sends for a request of 127.0.0.11 for /search/x?q=1, with
+// forged fields of both kinds. Traefik removes X-Forwarded-* of clients, and X-Original-* stay. The module test/traefik
+// compares it with the subrequest of a real Traefik.
+const TraefikAsks = "GET /v1/decide?from=forwarded HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: curl/8\r\nAccept: */*\r\n" +
+	"X-Forwarded-For: 127.0.0.11\r\nX-Forwarded-Host: a.example\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Port: 80\r\n" +
+	"X-Forwarded-Proto: http\r\nX-Forwarded-Uri: /search/x?q=1\r\nX-Original-Uri: /free\r\nAccept-Encoding: gzip\r\n\r\n"
+
+// Subrequest sends the request of TraefikAsks to the gateway, and returns the subrequest that headgate server gets.
+func (g *Gateway) Subrequest(t *testing.T) *http.Request {
+	t.Helper()
+	got := make(chan *http.Request, 1)
+	headgate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("User-Agent"), "curl") { // Not the requests of await.
+			got <- r
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(headgate.Close)
+	at := g.start(t, headgate.Listener.Addr().String(), startService(t).at)
+	newClient(at, "127.0.0.11").send(t, "GET", "/search/x?q=1", "", "Host: a.example", "User-Agent: curl/8", "Accept: */*",
+		"X-Original-Uri: /free", "X-Forwarded-Uri: /free", "X-Forwarded-Method: OPTIONS", "X-Forwarded-For: 198.51.100.1")
+	select {
+	case r := <-got:
+		return r
+	case <-time.After(patience):
+		t.Fatalf("%s sends no subrequest", g.Name)
+		return nil
+	}
+}
