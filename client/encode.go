@@ -86,26 +86,31 @@ func appendText(b []byte, field protowire.Number, text string) []byte {
 	return wire.AppendText(b, field, text)
 }
 
-// encode encodes the message of calls, and of what is given back.
-func encode(calls []*call, returns []place) mem.Buffer {
-	const around = 1 << 4 // bytes, at most, around a request; and those of a part of a return
+// encode encodes the requests of calls, in memory of the pool of gRPC.
+func encode(calls []*call) *[]byte {
+	const around = 1 << 4 // bytes, at most, around a request
 	size := 0
 	for _, c := range calls {
 		size += len(c.data) + around
 	}
-	kept := mem.DefaultBufferPool().Get(size + 2*around*len(returns))
-	b := (*kept)[:0]
+	message := mem.DefaultBufferPool().Get(size)
+	b := (*message)[:0]
 	for _, c := range calls {
 		b = protowire.AppendBytes(protowire.AppendTag(b, 1, protowire.BytesType), c.data)
 	}
+	*message = b
+	return message
+}
+
+// appendReturns appends what is given back.
+func appendReturns(b []byte, returns []place) []byte {
 	for _, at := range returns {
 		var from int
 		b, from = wire.BeginMessage(b, 2)
 		b = wire.AppendNumber(b, 1, at.message)
 		b = wire.EndMessage(protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.VarintType), uint64(at.index)), from)
 	}
-	*kept = b
-	return mem.NewBuffer(kept, mem.DefaultBufferPool())
+	return b
 }
 
 // codec passes encoded messages through gRPC: a mem.Buffer is sent, and a *[]byte receives.

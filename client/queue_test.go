@@ -2,11 +2,15 @@ package client
 
 import (
 	"context"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/headgate/headgate"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
 
@@ -103,4 +107,66 @@ func (s *scripted) RecvMsg(m any) error {
 	encoded, err := proto.Marshal(&out)
 	*m.(*[]byte) = encoded
 	return err
+}
+
+// TestEagerServer: a server that answers before it was asked harms nothing: answered calls are used for other requests
+// at once. The race detector sees a message that is encoded too late.
+func TestEagerServer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	k := &Client{config: Config{Timeout: time.Minute, MaxQueue: 100}, life: ctx}
+	s := &stream{client: k, alarm: make(chan struct{}, 1), cancel: cancel}
+	s.of = &eager{ctx: ctx, asked: s}
+	var serving, callers sync.WaitGroup
+	serving.Go(func() { s.serve() })
+	for range 8 {
+		callers.Go(func() {
+			for range 500 {
+				a, err := k.Decide(ctx, &Request{Path: "/a"})
+				if err != nil || a.Local != (a.Verdict == headgate.Deny) { // Before the stream serves, there is none.
+					t.Errorf("got %+v, %v", a, err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	cancel()
+	serving.Wait()
+	k.ended.Wait()
+}
+
+// eager is a stream whose server admits each message as soon as it is in flight, before it is sent.
+type eager struct {
+	grpc.ClientStream
+
+	ctx   context.Context
+	asked *stream
+}
+
+// Context implements grpc.ClientStream.
+func (e *eager) Context() context.Context { return e.ctx }
+
+// SendMsg implements grpc.ClientStream.
+func (*eager) SendMsg(any) error { return nil }
+
+// RecvMsg implements grpc.ClientStream.
+func (e *eager) RecvMsg(m any) error {
+	for e.ctx.Err() == nil {
+		e.asked.mu.Lock()
+		n := 0
+		if len(e.asked.inFlight) > 0 {
+			n = len(e.asked.inFlight[0].calls)
+		}
+		e.asked.mu.Unlock()
+		if n > 0 {
+			out := headgatev1.DecideResponse{}
+			for range n {
+				out.Answers = append(out.Answers, &headgatev1.Answer{Verdict: headgatev1.Verdict_VERDICT_ALLOW})
+			}
+			encoded, err := proto.Marshal(&out)
+			*m.(*[]byte) = encoded
+			return err
+		}
+		runtime.Gosched()
+	}
+	return e.ctx.Err()
 }

@@ -195,24 +195,26 @@ func (s *stream) send() {
 	}
 }
 
-// sendMessage sends calls, and what is given back.
+// sendMessage sends calls, and what is given back. From the moment that calls are in flight, an answer may end them
+// and other requests use them, so they are encoded before.
 func (s *stream) sendMessage(calls []*call) error {
+	encoded := encode(calls)
 	s.mu.Lock()
 	if s.broken {
 		s.mu.Unlock()
 		failAll(calls)
 		return io.ErrClosedPipe
 	}
-	returns := s.returns
-	s.returns = nil
+	*encoded = appendReturns(*encoded, s.returns)
+	s.client.stats.returned.Add(uint64(len(s.returns)))
+	s.returns = s.returns[:0]
 	if len(calls) > 0 {
 		s.inFlight = append(s.inFlight, message{s.next, calls, time.Now()})
 		s.next++
 		s.client.stats.messages.Add(1)
 	}
 	s.mu.Unlock()
-	s.client.stats.returned.Add(uint64(len(returns)))
-	return s.of.SendMsg(encode(calls, returns))
+	return s.of.SendMsg(mem.NewBuffer(encoded, mem.DefaultBufferPool()))
 }
 
 // receive delivers answers until the stream ends.
@@ -251,20 +253,24 @@ func (s *stream) read(in []byte) bool {
 			return true
 		}
 	}
+	return s.answer(in, answers)
+}
+
+// answer delivers a message of answers to the oldest message in flight. That one stays in flight meanwhile: a stream
+// that ends with none in flight gives nothing more back.
+func (s *stream) answer(in []byte, answers int) bool {
 	s.mu.Lock()
-	if len(s.inFlight) == 0 {
+	if len(s.inFlight) == 0 || len(s.inFlight[0].calls) != answers {
 		s.mu.Unlock()
-		return false // The server answers what it was not asked.
+		return false // The server answers what it was not asked; fail ends what is in flight.
 	}
 	m := s.inFlight[0]
-	s.inFlight = append(s.inFlight[:0], s.inFlight[1:]...)
 	s.mu.Unlock()
-	if answers != len(m.calls) {
-		failAll(m.calls)
-		return false
-	}
 	s.answered.Store(true)
 	s.deliver(&m, in)
+	s.mu.Lock()
+	s.inFlight = append(s.inFlight[:0], s.inFlight[1:]...)
+	s.mu.Unlock()
 	s.wake()
 	return true
 }

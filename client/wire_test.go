@@ -48,7 +48,7 @@ func TestRequests(t *testing.T) {
 			want.Returns = append(want.Returns, &headgatev1.Return{Message: at.message, Indexes: []uint32{at.index}})
 		}
 		var got headgatev1.DecideRequest
-		if err := proto.Unmarshal(encode(calls, returns).ReadOnlyData(), &got); err != nil || !proto.Equal(&got, want) {
+		if err := proto.Unmarshal(appendReturns(*encode(calls), returns), &got); err != nil || !proto.Equal(&got, want) {
 			t.Fatalf("%v: got\n%s\nwant\n%s", err, prototext.Format(&got), prototext.Format(want))
 		}
 	}
