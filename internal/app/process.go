@@ -10,17 +10,9 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-const (
-	// garbage is the target for the garbage between two collections, in bytes, beside a
-	// table on the heap.
-	garbage = 32 << 20
-	// minPercent bounds how often a table of many GiB is collected.
-	minPercent = 5
-)
-
 // boundProcess configures the garbage collector for a process with large tables of keys.
 // By default Go keeps as much garbage as the heap is large. A table on the heap would double
-// the memory of the process. The table has no pointers, so that frequent collections are cheap.
+// the memory of the process, and a small heap would be collected all the time.
 //
 // The memory limit is the bound that headgate check prints, or the container's limit if that
 // is lower. Go does not count a table outside the heap, so that its size is subtracted. The
@@ -30,7 +22,7 @@ const (
 func boundProcess(c *config.Config, bound int64) {
 	heap, outside := tables(c)
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent(heap))
+		paceCollector(heap)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		container, _ := containerMemory("/sys/fs/cgroup/memory.max")
@@ -48,10 +40,6 @@ func tables(c *config.Config) (heap, outside int64) {
 		return heap, own
 	}
 	return heap + own, 0
-}
-
-func gcPercent(table int64) int {
-	return int(min(100, max(minPercent, 100*garbage/max(table, 1))))
 }
 
 // memoryLimit returns Go's memory limit in bytes: the bound without the tables outside the

@@ -32,14 +32,6 @@ func TestTablesAndTheCollector(t *testing.T) {
 			t.Errorf("%s: %d on the heap and %d outside, want %d and %d", c.name, heap, outside, c.heap, c.outside)
 		}
 	}
-	for _, c := range []struct {
-		table   int64
-		percent int
-	}{{0, 100}, {1, 100}, {32 * mib, 100}, {256 * mib, 12}, {64 << 30, minPercent}} {
-		if got := gcPercent(c.table); got != c.percent {
-			t.Errorf("a table of %d bytes on the heap: %d percent, want %d", c.table, got, c.percent)
-		}
-	}
 	for _, c := range []struct{ bound, container, outside, want int64 }{
 		{5000, 0, 0, 5000},
 		{5000, 0, 256, 4744},

@@ -35,6 +35,7 @@ const (
 	sideGet    = "GET /v1/decide"
 	sidePost   = "POST /v1/decide"
 	sideBare   = "bare 204"
+	sideSame   = "204 with the fields of GET"
 )
 
 // decides is headgate server with one rule, and Envoy's domain. web is the address of its HTTP listener.
@@ -172,19 +173,20 @@ func requests(ctx context.Context, p *place, e contest.Effort) (contest.Result, 
 
 // web compares decisions over HTTP with a bare 204.
 func web(ctx context.Context, p *place, e contest.Effort) (contest.Result, error) {
+	subrequest := func(at string, n int) (*http.Request, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/v1/decide?from=original", http.NoBody)
+		if err == nil {
+			r.Header["X-Original-Method"], r.Header["X-Original-Uri"] = []string{http.MethodGet}, []string{"/a"}
+			r.Header["X-User"] = []string{customer(n)}
+		}
+		return r, err
+	}
 	sides := []contest.Side{}
 	for _, one := range []struct {
 		name string
 		make func(at string, n int) (*http.Request, error)
 	}{
-		{sideGet, func(at string, n int) (*http.Request, error) {
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/v1/decide?from=original", http.NoBody)
-			if err == nil {
-				r.Header["X-Original-Method"], r.Header["X-Original-Uri"] = []string{http.MethodGet}, []string{"/a"}
-				r.Header["X-User"] = []string{customer(n)}
-			}
-			return r, err
-		}},
+		{sideGet, subrequest},
 		{sidePost, func(at string, n int) (*http.Request, error) {
 			body := []byte(`{"method":"GET","path":"/a","headers":{"x-user":"` + customer(n) + `"}}`)
 			return http.NewRequestWithContext(ctx, http.MethodPost, "http://"+at+"/v1/decide", bytes.NewReader(body))
@@ -199,20 +201,24 @@ func web(ctx context.Context, p *place, e contest.Effort) (contest.Result, error
 			Run: callHTTP(func(n int) (*http.Request, error) { return one.make(at, n) }, `"user"`),
 		})
 	}
-	var bare string
-	s, err := p.serve(ctx, func(addr, port string) []string {
-		bare = second(port)
-		return []string{filepath.Join(p.dir, "bare204"), addr, bare}
-	})
-	if err != nil {
-		return contest.Result{}, err
+	for _, one := range []struct {
+		name, told string
+		make       func(at string, n int) (*http.Request, error)
+	}{
+		{sideBare, "", func(at string, _ int) (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/", http.NoBody)
+		}},
+		{sideSame, `"user"`, subrequest},
+	} {
+		s, at, err := p.bare(ctx)
+		if err != nil {
+			return contest.Result{}, err
+		}
+		sides = append(sides, contest.Side{
+			Name: one.name, Kind: contest.Floor, Meters: meter(s),
+			Run: callHTTP(func(n int) (*http.Request, error) { return one.make(at, n) }, one.told),
+		})
 	}
-	sides = append(sides, contest.Side{
-		Name: sideBare, Kind: contest.Floor, Meters: meter(s),
-		Run: callHTTP(func(int) (*http.Request, error) {
-			return http.NewRequestWithContext(ctx, http.MethodGet, "http://"+bare+"/", http.NoBody)
-		}, ""),
-	})
 	c := contest.Contest{
 		Name: "server, HTTP", Workers: 64, Least: contest.Batch, Sides: sides,
 		About: "processor time of the server for a request over HTTP/1.1, beside a 204 of net/http with the same timeouts; memory " +
@@ -220,9 +226,19 @@ func web(ctx context.Context, p *place, e contest.Effort) (contest.Result, error
 		Questions: []contest.Question{
 			{Of: sideGet, Against: sideBare, Meter: serverCPU, Bar: barGet},
 			{Of: sidePost, Against: sideBare, Meter: serverCPU, Bar: barPost},
+			{Of: sideSame, Against: sideBare, Meter: serverCPU}, // What the fields alone cost in net/http.
 		},
 	}
 	return c.Measure(ctx, e)
+}
+
+// bare is a 204 of net/http.
+func (p *place) bare(ctx context.Context) (s *servers.Server, at string, err error) {
+	s, err = p.serve(ctx, func(addr, port string) []string {
+		at = second(port)
+		return []string{filepath.Join(p.dir, "bare204"), addr, at}
+	})
+	return s, at, err
 }
 
 // second gives the other address that package servers keeps free for a program with a port.

@@ -1,4 +1,5 @@
 // Command bare204 answers every HTTP request with 204, with the settings of headgate server's HTTP listener.
+// A request with a query gets the fields of an answer of headgate server.
 // A gRPC server with the health service at the other address says that it serves. The benchmark compares
 // headgate server with it.
 package main
@@ -40,7 +41,7 @@ func serve(healthAt, at string) error {
 	}
 	failed := make(chan error, 2)
 	server := &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+		Handler:           http.HandlerFunc(answer),
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	go func() { failed <- server.Serve(web) }()
@@ -48,4 +49,13 @@ func serve(healthAt, at string) error {
 	healthpb.RegisterHealthServer(tells, health.NewServer())
 	go func() { failed <- tells.Serve(other) }()
 	return errors.Join(<-failed)
+}
+
+// answer answers a request with 204.
+func answer(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawQuery != "" {
+		w.Header()["Ratelimit-Policy"] = []string{`"user";q=4000000000;w=86400`}
+		w.Header()["Ratelimit"] = []string{`"user";r=3999999999`}
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
