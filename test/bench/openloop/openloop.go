@@ -1,6 +1,6 @@
-// Package openloop sends HTTP requests at a constant rate, also while answers are slow. It
-// measures the latency of a request from the time at which the request was due, so that a
-// delayed request counts with its delay.
+// Package openloop makes calls at a constant rate, also while answers are slow. Load sends HTTP
+// requests, and Each begins calls of any kind. The latency of a call is measured from the time at
+// which the call was due, so that a delayed call counts with its delay.
 package openloop
 
 import (
@@ -99,18 +99,26 @@ func (l *Load) Send(ctx context.Context, n int, interval time.Duration) (Times, 
 	return times, nil
 }
 
+// Each begins n calls, one each interval. begin gets the number of a call and the time at which the call is
+// due. begin must not wait for the answer, because all calls are begun by one goroutine. Each returns the
+// first error of begin, or the cause when ctx ends; it begins no further call then.
+func Each(ctx context.Context, n int, interval time.Duration, begin func(i int, due time.Time) error) error {
+	s := schedule{began: time.Now().Add(lead), interval: interval}
+	return s.each(n, func(i int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return begin(i, s.due(i))
+	})
+}
+
 // write sends each request when it is due.
 func (l *Load) write(s schedule, delays []time.Duration) error {
-	for i := range delays {
-		if err := s.await(i); err != nil {
-			return err
-		}
+	return s.each(len(delays), func(i int) error {
 		delays[i] = time.Since(s.due(i))
-		if _, err := l.connections[i%len(l.connections)].Write(l.request); err != nil {
-			return err
-		}
-	}
-	return nil
+		_, err := l.connections[i%len(l.connections)].Write(l.request)
+		return err
+	})
 }
 
 // read reads the answers to the requests of the connection: the first, and each further one
@@ -140,6 +148,19 @@ type schedule struct {
 }
 
 func (s schedule) due(i int) time.Time { return s.began.Add(time.Duration(i) * s.interval) }
+
+// each calls begin when each of n requests is due.
+func (s schedule) each(n int, begin func(i int) error) error {
+	for i := range n {
+		if err := s.await(i); err != nil {
+			return err
+		}
+		if err := begin(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // await waits until request i is due. The kernel's sleep ends within some 50 µs. A timer of the
 // Go runtime may be a millisecond late, which would hide the latency of the server.

@@ -1,10 +1,13 @@
 package openloop
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -77,5 +80,61 @@ func TestRefusal(t *testing.T) {
 	})
 	if _, err := l.Send(t.Context(), 100, 100*time.Microsecond); err == nil || !strings.Contains(err.Error(), "got status 503") {
 		t.Errorf("got the error %v, want that of status 503", err)
+	}
+}
+
+// TestEach checks that calls begin in order, when they are due, although no call is answered before the last
+// one has begun.
+func TestEach(t *testing.T) {
+	const calls, interval = 20, 500 * time.Microsecond
+	var unanswered sync.WaitGroup
+	release := make(chan struct{})
+	var dues []time.Time
+	err := Each(t.Context(), calls, interval, func(i int, due time.Time) error {
+		if early := time.Until(due); early > 0 {
+			t.Errorf("call %d began %v before its due time", i, early)
+		}
+		if i != len(dues) || i > 0 && due.Sub(dues[i-1]) != interval {
+			t.Errorf("call %d after %d calls is due at %v, want one each %v: %v", i, len(dues), due, interval, dues)
+		}
+		dues = append(dues, due)
+		unanswered.Go(func() { <-release })
+		return nil
+	})
+	close(release)
+	unanswered.Wait()
+	if err != nil || len(dues) != calls {
+		t.Errorf("got %d calls and the error %v, want %d calls", len(dues), err, calls)
+	}
+}
+
+func TestEachEndsEarly(t *testing.T) {
+	failed, stopped := errors.New("failed"), errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	for _, c := range []struct {
+		name  string
+		want  error
+		third func() error
+		calls int
+	}{
+		{"the context ends in the third call", stopped, func() error { cancel(stopped); return nil }, 3},
+		{"the context has ended", stopped, nil, 0},
+	} {
+		calls := 0
+		err := Each(ctx, 10, time.Microsecond, func(i int, _ time.Time) error {
+			calls++
+			if i == 2 {
+				return c.third()
+			}
+			return nil
+		})
+		if !errors.Is(err, c.want) || calls != c.calls {
+			t.Errorf("%s: got %d calls and the error %v, want %d and %v", c.name, calls, err, c.calls, c.want)
+		}
+	}
+	calls := 0
+	if err := Each(t.Context(), 10, time.Microsecond, func(int, time.Time) error { calls++; return failed }); calls != 1 || !errors.Is(err, failed) {
+		t.Errorf("the first call fails: got %d calls and the error %v, want 1 and %v", calls, err, failed)
 	}
 }

@@ -30,13 +30,20 @@ const perMessage = 100
 
 // dial connects callers with a server.
 func (p *place) dial(addr string) (*callers, error) {
-	c := &callers{}
+	c, closes, err := dial(addr)
+	p.closes = append(p.closes, closes...)
+	return c, err
+}
+
+// dial connects callers with a server. The functions close the connections, also after an error.
+func dial(addr string) (c *callers, closes []func(), err error) {
+	c = &callers{}
 	for range connections {
 		conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
-			return nil, fmt.Errorf("rls: %w", err)
+			return nil, closes, fmt.Errorf("rls: %w", err)
 		}
-		p.closes = append(p.closes, func() { _ = conn.Close() })
+		closes = append(closes, func() { _ = conn.Close() })
 		c.clients = append(c.clients, ratelimitv3.NewRateLimitServiceClient(conn))
 	}
 	for n := range users {
@@ -45,7 +52,7 @@ func (p *place) dial(addr string) (*callers, error) {
 	for n := range users / perMessage {
 		c.messages = append(c.messages, request(n*perMessage, perMessage))
 	}
-	return c, nil
+	return c, closes, nil
 }
 
 // request has descriptors of different users.

@@ -53,6 +53,7 @@ func All() []Scene {
 		{"server, 100 requests", requests, false},
 		{"server, HTTP", web, false},
 		{"server, token", tokens, false},
+		{"server, flood", floods, false},
 		{"client, 64 callers", clients("client, 64 callers", 64, barClientTime64, barClientCPU64), false},
 		{"client, 512 callers", clients("client, 512 callers", 512, barClientTime512, barClientCPU512), false},
 		{"client, constant rate", paced, false},

@@ -1,0 +1,109 @@
+package rls
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/servers"
+)
+
+// barFlood is the p99 latency of the other callers / that when the flood goes to a bare server.
+const barFlood = 1.5
+
+const (
+	// floodLimit is server.limits.caller, in a second: a tenth of the flood.
+	floodLimit = floodRate / 10
+	// floodBurst is the number of calls within the limit at once, and floodPer the time in which they return. The
+	// time is short, so that the flood has used it up when the other callers begin.
+	floodPer   = 100 * time.Millisecond
+	floodBurst = int(floodLimit * floodPer / time.Second)
+	// floodLead is the time between the begin of the flood and that of the other callers, and floodTail the
+	// time for which the flood continues after the last call of another caller was due.
+	floodLead, floodTail = 100 * time.Millisecond, 20 * time.Millisecond
+	// others is the number of the other callers, and othersRate the number of their calls in a second.
+	others, othersRate = 4, 1000
+	floodRounds        = 10
+)
+
+const (
+	sideFlooded   = "flood to headgate server"
+	sideFloodAway = "flood to a bare server"
+)
+
+// limited is headgate server with Envoy's domain, whose callers have a limit and need a token.
+func (p *place) limited(ctx context.Context) (*servers.Server, error) {
+	var callers []string
+	for i := range 1 + others {
+		callers = append(callers, fmt.Sprintf("{name: caller-%d, tokens: [\"sha256:%x\"], scopes: [decide]}", i, sha256.Sum256([]byte(tokenOf(i)))))
+	}
+	config := filepath.Join(p.dir, "limited.yaml")
+	return p.serve(ctx, func(addr, _ string) []string {
+		text := fmt.Sprintf("version: 1\nrules: []\nserver: {grpc: {address: %q, auth: token, max_streams: %d}, http: \"off\", "+
+			"limits: {caller: %d/%v}, callers: [%s]}\nadmin: {listen: \"127.0.0.1:0\", health: \"off\"}\n"+
+			"domains: {bench: {descriptors: [{key: user, limits: %d/1d}]}}\n",
+			addr, floodStreams, floodBurst, floodPer, strings.Join(callers, ", "), limit)
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			return []string{"false"} // The server then ends at once, and its log says why.
+		}
+		return []string{filepath.Join(p.dir, "headgate"), "server", "--config", config}
+	})
+}
+
+// floods compares the p99 latency of callers within their limits while one caller floods headgate server, and
+// while the same flood goes to a bare server on the same machine.
+func floods(ctx context.Context, p *place, e contest.Effort) (contest.Result, error) {
+	s, err := p.limited(ctx)
+	if err != nil {
+		return contest.Result{}, err
+	}
+	measured, err := p.dial(s.Addr)
+	if err != nil {
+		return contest.Result{}, err
+	}
+	bare, err := p.empty(ctx)
+	if err != nil {
+		return contest.Result{}, err
+	}
+	ours := &floodSide{row: contest.Row{Name: sideFlooded, Kind: contest.Ours, Exact: true}, check: (*flooded).limited}
+	away := &floodSide{row: contest.Row{Name: sideFloodAway, Kind: contest.Floor, Exact: true}, check: (*flooded).unlimited}
+	if ours.flooder, err = p.startFlood(ctx, s.Addr); err != nil {
+		return contest.Result{}, err
+	}
+	if away.flooder, err = p.startFlood(ctx, bare.Addr); err != nil {
+		return contest.Result{}, err
+	}
+	// A collection of this process would delay calls. It collects between the turns.
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
+	sides, order := []*floodSide{ours, away}, rand.New(rand.NewPCG(1, 2))
+	for round := -1; round < min(e.Rounds, floodRounds); round++ { // The round before warms up.
+		for _, i := range order.Perm(len(sides)) {
+			if err := sides[i].measure(ctx, measured, 8*e.Slice, round >= 0); err != nil {
+				return contest.Result{}, err
+			}
+		}
+	}
+	return floodResult(ours, away, 8*e.Slice), nil
+}
+
+func floodResult(ours, away *floodSide, during time.Duration) contest.Result {
+	ours.row.Median, away.row.Median = contest.Median(ours.row.Rounds), contest.Median(away.row.Rounds)
+	return contest.Result{
+		Name: "server, flood", Workers: others, Rows: []contest.Row{ours.row, away.row},
+		About: fmt.Sprintf("p99 latency of %d callers within their limits, with %d calls a second in all for %v in each round, measured "+
+			"from their due times, while another caller of headgate server makes %d calls a second, of which %d are within its limit, "+
+			"open loop, from a process of its own; beside the same flood to a server that decides nothing on the same machine. In the "+
+			"turns with the smallest figures, %.1f %% of the flood were refused, and %.0f and %.0f calls a second of the flood were answered. "+
+			"The p99 of the delay with which the measured calls began was at most %v and %v",
+			others, othersRate, during, floodRate, floodLimit, 100*ours.refused, ours.slowest, away.slowest,
+			ours.delay.Round(time.Microsecond), away.delay.Round(time.Microsecond)),
+		Ratios: []contest.Ratio{contest.Compare("p99, "+sideFlooded, "p99, "+sideFloodAway, ours.row.Rounds, away.row.Rounds, barFlood)},
+	}
+}
