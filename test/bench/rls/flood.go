@@ -19,15 +19,12 @@ import (
 const barFlood = 1.5
 
 const (
-	// floodLimit is server.limits.caller, in a second: a tenth of the flood.
+	// floodLimit is server.limits.caller, in a second and at once: a tenth of the flood. It is above the rate of each
+	// of the other callers.
 	floodLimit = floodRate / 10
-	// floodBurst is the number of calls within the limit at once, and floodPer the time in which they return. The
-	// time is short, so that the flood has used it up when the other callers begin.
-	floodPer   = 100 * time.Millisecond
-	floodBurst = int(floodLimit * floodPer / time.Second)
-	// floodLead is the time between the begin of the flood and that of the other callers, and floodTail the
-	// time for which the flood continues after the last call of another caller was due.
-	floodLead, floodTail = 100 * time.Millisecond, 20 * time.Millisecond
+	// floodLead is the time from the begin of the flood to that of the other callers. The flood uses up its limit in
+	// 111 ms. floodTail is the time of the flood after the due time of the last other call.
+	floodLead, floodTail = 200 * time.Millisecond, 20 * time.Millisecond
 	// others is the number of the other callers, and othersRate the number of their calls in a second.
 	others, othersRate = 4, 1000
 	floodRounds        = 10
@@ -47,9 +44,9 @@ func (p *place) limited(ctx context.Context) (*servers.Server, error) {
 	config := filepath.Join(p.dir, "limited.yaml")
 	return p.serve(ctx, func(addr, _ string) []string {
 		text := fmt.Sprintf("version: 1\nrules: []\nserver: {grpc: {address: %q, auth: token, max_streams: %d}, http: \"off\", "+
-			"limits: {caller: %d/%v}, callers: [%s]}\nadmin: {listen: \"127.0.0.1:0\", health: \"off\"}\n"+
+			"limits: {caller: %d/s}, callers: [%s]}\nadmin: {listen: \"127.0.0.1:0\", health: \"off\"}\n"+
 			"domains: {bench: {descriptors: [{key: user, limits: %d/1d}]}}\n",
-			addr, floodStreams, floodBurst, floodPer, strings.Join(callers, ", "), limit)
+			addr, floodStreams, floodLimit, strings.Join(callers, ", "), limit)
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return []string{"false"} // The server then ends at once, and its log says why.
 		}
