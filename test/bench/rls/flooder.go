@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// floodRate is the number of calls of the flooding caller in a second. The flood and a server then take less than
-	// half of the processor time of two cores. At 10,000 calls, they take more than three quarters, and the latencies
-	// say how long processes wait for a core.
+	// floodRate is the number of calls of the flooding caller in a second. All processes of the scene then take about
+	// two thirds of two cores. At 10,000 calls, they take more than three quarters, and the latencies show how long
+	// processes wait for a core.
 	floodRate = 5_000
 	// floodStreams is the most calls in flight on a connection of the flooding caller. It is also the bound of
 	// headgate server in this scene, so that no call waits at the client. All connections together then have
