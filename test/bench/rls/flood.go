@@ -39,7 +39,8 @@ const (
 func (p *place) limited(ctx context.Context) (*servers.Server, error) {
 	var callers []string
 	for i := range 1 + others {
-		callers = append(callers, fmt.Sprintf("{name: caller-%d, tokens: [\"sha256:%x\"], scopes: [decide]}", i, sha256.Sum256([]byte(tokenOf(i)))))
+		digest := sha256.Sum256([]byte(tokenOf(i)))
+		callers = append(callers, fmt.Sprintf("{name: caller-%d, tokens: [\"sha256:%x\"], scopes: [decide]}", i, digest))
 	}
 	config := filepath.Join(p.dir, "limited.yaml")
 	return p.serve(ctx, func(addr, _ string) []string {
@@ -94,10 +95,10 @@ func floodResult(ours, away *floodSide, during time.Duration) contest.Result {
 	ours.row.Median, away.row.Median = contest.Median(ours.row.Rounds), contest.Median(away.row.Rounds)
 	return contest.Result{
 		Name: "server, flood", Workers: others, Rows: []contest.Row{ours.row, away.row},
-		About: fmt.Sprintf("p99 latency of %d callers within their limits, with %d calls a second in all for %v in each round, measured "+
-			"from their due times, while another caller of headgate server makes %d calls a second, of which %d are within its limit, "+
-			"open loop, from a process of its own; beside the same flood to a server that decides nothing on the same machine. In the "+
-			"turns with the smallest figures, %.1f %% of the flood were refused, and %.0f and %.0f calls a second of the flood were answered. "+
+		About: fmt.Sprintf("p99 latency of %d callers within their limits, from the due times of their calls, with %d calls a second in "+
+			"all for %v in each round. Another process floods headgate server as one caller with %d calls a second, of which its limit "+
+			"permits %d, and does not wait for answers; beside the same flood to a server that decides nothing on the same machine. In "+
+			"the turns with the smallest figures, %.1f %% of the flood were refused, and %.0f and %.0f of its calls ended in a second. "+
 			"The p99 of the delay with which the measured calls began was at most %v and %v",
 			others, othersRate, during, floodRate, floodLimit, 100*ours.refused, ours.slowest, away.slowest,
 			ours.delay.Round(time.Microsecond), away.delay.Round(time.Microsecond)),

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -52,9 +53,11 @@ func (f *flooded) rate() float64 { return float64(f.Calls) / f.Took.Seconds() }
 // in has the number of calls in a turn. After a turn, Flood writes a line of JSON to out. Flood returns at the end of in.
 func Flood(ctx context.Context, addr string, in io.Reader, out io.Writer) error {
 	c, closes, err := dial(addr)
-	for _, f := range closes {
-		defer f()
-	}
+	defer func() {
+		for _, f := range closes {
+			f()
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -81,27 +84,18 @@ func (c *callers) flood(ctx context.Context, n int, interval time.Duration) (flo
 		errors.New("rls: the flood got no answers in time"))
 	defer cancel()
 	inFlight := make([]atomic.Int64, len(c.clients))
-	var allowed, refused atomic.Int64
-	var failure atomic.Pointer[error]
+	var got floodAnswers
 	var calls sync.WaitGroup
 	began := time.Now()
 	err := openloop.Each(ctx, n, interval, func(i int, _ time.Time) error {
 		of := i % len(c.clients)
 		if inFlight[of].Add(1) > floodStreams {
-			return fmt.Errorf("rls: the flood has %d calls in flight on one connection: the machine is too slow for this scene", floodStreams)
+			return fmt.Errorf("rls: the flood has %d calls in flight on one connection: run this scene on a faster machine", floodStreams)
 		}
 		calls.Go(func() {
 			response, err := c.clients[of].ShouldRateLimit(ctx, c.requests[i%len(c.requests)])
 			inFlight[of].Add(-1)
-			switch {
-			case status.Code(err) == codes.ResourceExhausted:
-				refused.Add(1)
-			case tally(response, err).Allowed == 1:
-				allowed.Add(1)
-			default:
-				wrong := fmt.Errorf("rls: call %d of the flood: got %v, %w", i, response, err)
-				failure.Store(&wrong)
-			}
+			got.count(i, response, err)
 		})
 		return nil
 	})
@@ -109,10 +103,29 @@ func (c *callers) flood(ctx context.Context, n int, interval time.Duration) (flo
 		cancel() // The calls in flight end.
 	}
 	calls.Wait()
-	if failed := failure.Load(); failed != nil && err == nil {
+	if failed := got.failure.Load(); failed != nil && err == nil {
 		err = *failed
 	}
-	return flooded{n, int(allowed.Load()), int(refused.Load()), time.Since(began)}, err
+	return flooded{n, int(got.allowed.Load()), int(got.refused.Load()), time.Since(began)}, err
+}
+
+// floodAnswers counts the answers to a flood. It is safe for concurrent use.
+type floodAnswers struct {
+	allowed, refused atomic.Int64
+	failure          atomic.Pointer[error] // one of the failures
+}
+
+// count counts the answer to call i.
+func (a *floodAnswers) count(i int, response *ratelimitv3.RateLimitResponse, err error) {
+	switch {
+	case status.Code(err) == codes.ResourceExhausted:
+		a.refused.Add(1)
+	case tally(response, err).Allowed == 1:
+		a.allowed.Add(1)
+	default:
+		wrong := fmt.Errorf("rls: call %d of the flood: got %v, %w", i, response, err)
+		a.failure.Store(&wrong)
+	}
 }
 
 // authorized adds the token of a caller.

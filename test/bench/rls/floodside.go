@@ -55,16 +55,12 @@ func (c *callers) others(ctx context.Context, during time.Duration) (took, delay
 	var failure atomic.Pointer[error]
 	ctx, cancel := context.WithTimeout(ctx, during+floodGrace)
 	defer cancel()
-	var authorizations [others]context.Context
-	for i := range authorizations {
-		authorizations[i] = authorized(ctx, 1+i)
-	}
 	var calls sync.WaitGroup
 	err = openloop.Each(ctx, n, time.Second/othersRate, func(i int, due time.Time) error {
 		delays[i] = time.Since(due)
 		calls.Go(func() {
 			of := c.clients[i%len(c.clients)]
-			response, err := of.ShouldRateLimit(authorizations[i%others], c.requests[i%len(c.requests)])
+			response, err := of.ShouldRateLimit(authorized(ctx, 1+i%others), c.requests[i%len(c.requests)])
 			took[i] = time.Since(due)
 			if tally(response, err).Allowed != 1 {
 				wrong := fmt.Errorf("got %v, %w", response, err)

@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", "", "folder for the results (default \"results\"; with --quick, no results are written)")
 	side := flags.String("flood-side", "", "flood only the named side and print its result as JSON; a full run uses this flag")
 	keys := flags.Int("flood-keys", 5_000_000, "number of keys in the flood")
-	server := flags.String("flood-server", "", "make the calls of the flooding caller to the server at `HOST:PORT`; the scene \"server, flood\" uses this flag")
+	server := flags.String("flood-server", "", "flood the server at `HOST:PORT` as one caller; the scene \"server, flood\" uses this flag")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
 	} else if err != nil {
