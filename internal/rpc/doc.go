@@ -9,8 +9,9 @@
 // A connection must finish its handshakes within HandshakeTimeout. Each connection has at most
 // MaxStreams calls. The calls in flight of all connections take at most MaxCallMemory bytes: the
 // frames of each connection say how many calls are in flight and what they have sent, and services
-// acquire what they need beside it from an Account. A call is in flight until its response is sent. A
-// client that leaves responses unread for WriteTimeout is disconnected. The listener bounds the
+// acquire what they need beside it from an Account. A call is in flight until its response is sent.
+// The short responses that a stream sends count by a Backlog until its client has read them.
+// A client that leaves responses unread for WriteTimeout is disconnected. The listener bounds the
 // connections. At its bound, a connection that has sent no byte for a second counts as idle.
 //
 // # End

@@ -24,6 +24,7 @@ const patience = 30 * time.Second
 
 // service is a test service. Call returns the length of its request, and waits for a value of
 // release if there is a channel. Large has a response of large bytes. Stream reads nothing, and ends with its context.
+// Short sends as many short responses as unread says.
 type service struct {
 	entered chan struct{}
 	release chan struct{}
@@ -33,7 +34,10 @@ func (s *service) register(r grpc.ServiceRegistrar) {
 	r.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "test.Service", HandlerType: (*any)(nil),
 		Methods: []grpc.MethodDesc{{MethodName: "Call", Handler: s.call}, {MethodName: "Large", Handler: s.large}},
-		Streams: []grpc.StreamDesc{{StreamName: "Stream", Handler: s.stream, ClientStreams: true, ServerStreams: true}},
+		Streams: []grpc.StreamDesc{
+			{StreamName: "Stream", Handler: s.stream, ClientStreams: true, ServerStreams: true},
+			{StreamName: "Short", Handler: s.short, ClientStreams: true, ServerStreams: true},
+		},
 	}, s)
 }
 
@@ -64,6 +68,18 @@ func (s *service) large(_ any, ctx context.Context, decode func(any) error, _ gr
 func (s *service) stream(_ any, stream grpc.ServerStream) error {
 	<-stream.Context().Done()
 	return stream.Context().Err()
+}
+
+func (s *service) short(_ any, stream grpc.ServerStream) error {
+	backlog := NewBacklog(AccountOf(stream.Context()))
+	for range unread {
+		r := NewResponse(nil, []byte{8, 0})
+		backlog.Add(r)
+		if err := stream.SendMsg(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settings has generous bounds.

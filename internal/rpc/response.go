@@ -8,9 +8,10 @@ import (
 
 // Response is an encoded message that a handler returns. Its bytes count for an account until they
 // are written to the connection, or their call has ended. One below 1 KiB counts as a part of its
-// call.
+// call, or of the Backlog of its stream.
 type Response struct {
 	account *Account
+	bytes   int64 // What counts for account.
 	encoded []byte
 	cleanup runtime.Cleanup
 }
@@ -19,14 +20,18 @@ type Response struct {
 func NewResponse(account *Account, encoded []byte) *Response {
 	r := &Response{encoded: make([]byte, len(encoded))}
 	copy(r.encoded, encoded)
-	if mem.IsBelowBufferPoolingThreshold(len(encoded)) {
-		return r
+	if !mem.IsBelowBufferPoolingThreshold(len(encoded)) {
+		r.count(account, int64(len(encoded)))
 	}
-	r.account = account
-	account.keep(int64(len(encoded)))
-	// grpc-go may drop a response of an ended call without Put: then it counts until it is collected.
-	r.cleanup = runtime.AddCleanup(r, func(bytes int64) { account.keep(-bytes) }, int64(len(encoded)))
 	return r
+}
+
+// count counts bytes until Put.
+func (r *Response) count(account *Account, bytes int64) {
+	r.account, r.bytes = account, bytes
+	account.keep(bytes)
+	// grpc-go may drop a response of an ended call without Put: then it counts until it is collected.
+	r.cleanup = runtime.AddCleanup(r, func(bytes int64) { account.keep(-bytes) }, bytes)
 }
 
 // Encoded gives the message. The caller must not change it.
@@ -38,5 +43,5 @@ func (r *Response) Get(int) *[]byte { return &r.encoded }
 // Put implements mem.BufferPool. It is called once, by the last user of a response that counts.
 func (r *Response) Put(*[]byte) {
 	r.cleanup.Stop()
-	r.account.keep(-int64(len(r.encoded)))
+	r.account.keep(-r.bytes)
 }

@@ -30,8 +30,9 @@ type stream struct {
 	session *access.Session // nil without auth
 
 	asked   atomic.Bool // The client shall end the stream.
-	sending sync.Mutex  // Held during a send; guards told.
+	sending sync.Mutex  // Held during a send; guards told and backlog.
 	told    bool        // The client knows.
+	backlog *rpc.Backlog
 
 	watching atomic.Bool   // The client wants to know what the rules read.
 	reads    *remote.Reads // that it knows; guarded by sending
@@ -48,7 +49,8 @@ const endGrace = time.Second
 
 // serve serves a stream until its client ends it, or its token has ended.
 func (s *Service) serve(of grpc.ServerStream) error {
-	x := &stream{service: s, of: of, account: rpc.AccountOf(of.Context()), access: access.CallOf(of.Context())}
+	account := rpc.AccountOf(of.Context())
+	x := &stream{service: s, of: of, account: account, access: access.CallOf(of.Context()), backlog: rpc.NewBacklog(account)}
 	ended := make(chan struct{})
 	var err error
 	if x.session, err = x.access.Open(func() {
@@ -279,7 +281,7 @@ func (x *stream) sendReads() error {
 		return nil
 	}
 	x.reads = now
-	return x.of.SendMsg(rpc.NewResponse(x.account, encodeReads(now)))
+	return x.write(rpc.NewResponse(x.account, encodeReads(now)))
 }
 
 // send sends a response, or nothing but what the rules read.
@@ -287,7 +289,7 @@ func (x *stream) send(r *rpc.Response) error {
 	x.sending.Lock()
 	err := x.sendReads()
 	if err == nil && r != nil {
-		err = x.of.SendMsg(r)
+		err = x.write(r)
 	}
 	if err == nil {
 		err = x.tell()
@@ -305,7 +307,13 @@ func (x *stream) tell() error {
 		return nil
 	}
 	x.told = true
-	return x.of.SendMsg(rpc.NewResponse(x.account, draining()))
+	return x.write(rpc.NewResponse(x.account, draining()))
+}
+
+// write sends a response, which counts until the client has read it. The caller holds sending.
+func (x *stream) write(r *rpc.Response) error {
+	x.backlog.Add(r)
+	return x.of.SendMsg(r)
 }
 
 // askToEnd asks the client to end the stream. It does not wait for a client that does not read.

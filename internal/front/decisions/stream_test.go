@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -273,6 +274,27 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			t.Errorf("the client has sent %d messages", n)
 		}
 		until(t, "the stream to end", func() bool { return r.Stats().Streams == 1 && r.Stats().Receipts <= 1 })
+	})
+}
+
+// TestUnreadShortAnswersCount: many short answers that a client does not read count, and nothing after the end.
+func TestUnreadShortAnswersCount(t *testing.T) {
+	onStores(t, fivePerDay, func(t *testing.T, r *running) {
+		t.Helper()
+		deaf := r.open(t)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			for deaf.of.SendMsg(&headgatev1.DecideRequest{Requests: of("/none")}) == nil {
+			}
+		}()
+		until(t, "the answers to count", func() bool { return r.server.Stats().CallMemory > 1000*256 })
+		deaf.cancel()
+		<-sent
+		until(t, "the return of all memory", func() bool {
+			runtime.GC()
+			return r.server.Stats().CallMemory == 0
+		})
 	})
 }
 
