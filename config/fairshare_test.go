@@ -2,8 +2,6 @@ package config
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"reflect"
 	"runtime"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/alone"
 	"github.com/headgate/headgate/share"
 )
 
@@ -92,13 +91,7 @@ func TestWeightsAreOfClientsAsTheyAreCounted(t *testing.T) {
 // TestMemoryOfFairShare compares the memory in the summary with the memory in use. It runs in a
 // process of its own, because the garbage of other tests may be freed at any time.
 func TestMemoryOfFairShare(t *testing.T) {
-	const alone = "HEADGATE_TEST_ALONE"
-	if os.Getenv(alone) == "" {
-		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryOfFairShare$", "-test.count=1")
-		again.Env = append(os.Environ(), alone+"=1")
-		if out, err := again.CombinedOutput(); err != nil {
-			t.Errorf("%v:\n%s", err, out)
-		}
+	if !alone.Here(t) {
 		return
 	}
 	f := fairShareOf(t, "client: path, capacity: 1000000, cycle: 10ms, max_clients: 10000, count_once: 'header:X-Id'")

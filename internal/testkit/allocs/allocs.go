@@ -18,3 +18,20 @@ func Bytes(f func()) uint64 {
 	}
 	return least
 }
+
+// Kept is the memory, in bytes, that is in use after a function and was not before it. The caller keeps what the
+// function makes alive, and makes so much that what other goroutines do does not count.
+func Kept(f func()) int64 {
+	before := inUse()
+	f()
+	return inUse() - before
+}
+
+// inUse is the heap after two collections: the first one only queues some objects for the second.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
