@@ -22,6 +22,10 @@ const limitBytes = 4 << 20
 // jsonBytes is the most memory of the bodies of POST /json that are decided at one time.
 const jsonBytes = 64 << 20
 
+// ReceiptBytes is the most memory, in bytes, of what clients of headgate.v1 can give back for a second: 1,000,000
+// requests with one limit each, in messages of one request. With more limits, fewer requests can be given back.
+const ReceiptBytes = 320 << 20
+
 // ServerMemoryBound returns the most memory, in bytes, that headgate server takes with this
 // configuration, however its clients behave. It covers the store, connections, calls in flight,
 // and garbage. It is 0 if the configuration has no server.
@@ -32,7 +36,7 @@ func (c *Config) ServerMemoryBound() int64 {
 	}
 	used := c.MaxMemory + s.RateLimitService.LocalCache + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound()
 	if s.GRPC.Address != "" {
-		used += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + s.GRPC.MaxCallMemory
+		used += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + s.GRPC.MaxCallMemory + ReceiptBytes
 	}
 	if s.HTTP.Address != "" {
 		used += int64(s.HTTP.MaxConnections)*s.HTTP.connectionBound() + jsonBytes
@@ -67,8 +71,9 @@ func (c *Config) writeServer(b *strings.Builder) {
 		fmt.Fprintf(b, ", local cache %s", field.FormatSize(n))
 	}
 	if s.GRPC.Address != "" {
-		fmt.Fprintf(b, ", %d gRPC connections of %s, calls in flight %s",
-			s.GRPC.MaxConnections, formatRounded(grpcConnectionBytes), field.FormatSize(s.GRPC.MaxCallMemory))
+		fmt.Fprintf(b, ", %d gRPC connections of %s, calls in flight %s, receipts %s",
+			s.GRPC.MaxConnections, formatRounded(grpcConnectionBytes), field.FormatSize(s.GRPC.MaxCallMemory),
+			field.FormatSize(ReceiptBytes))
 	}
 	if s.HTTP.Address != "" {
 		fmt.Fprintf(b, ", %d HTTP connections of %s, requests in JSON %s",

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"slices"
+	"unsafe"
 
 	"github.com/headgate/headgate"
 )
@@ -22,6 +23,16 @@ type Taken struct {
 // Empty reports whether there is nothing to give back.
 func (t *Taken) Empty() bool { return t.one.Empty() && t.rest == nil }
 
+// size is the memory that t points to, in bytes.
+func (t *Taken) size() int64 {
+	size := int64(cap(t.more)) * receiptBytes
+	if t.rest != nil {
+		size += int64(unsafe.Sizeof(Answer{})) + int64(cap(t.rest.Results))*(int64(unsafe.Sizeof(Result{}))+memberBytes) +
+			int64(1+cap(t.rest.shadows))*waiterBytes
+	}
+	return size
+}
+
 // Taken gives what the request took. Call it after Decide or DecideAll, and before the next decision of
 // the Answer. It allocates if the request took units of several limits, waits, or used fair share.
 func (a *Answer) Taken() Taken {
@@ -33,6 +44,9 @@ func (a *Answer) Taken() Taken {
 		t.rest = &Answer{
 			Results: slices.Clone(a.Results), from: a.from, local: a.local,
 			waiter: a.waiter, shadows: slices.Clone(a.shadows), share: a.share, sharer: a.sharer,
+		}
+		for i := range t.rest.Results {
+			t.rest.Results[i].key = "" // It would keep the memory of all keys of the Answer.
 		}
 		return t
 	}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/headgate/headgate"
 )
@@ -27,6 +28,31 @@ func (t *TakenAll) Reset() {
 
 // Cap is the number of requests with one limit for which memory is kept.
 func (t *TakenAll) Cap() int { return cap(t.receipts) }
+
+// The memory of what TakenAll keeps, in bytes. TestSizeOfTakenAll measures it.
+const (
+	receiptBytes = int64(unsafe.Sizeof(headgate.Receipt{}))
+	endBytes     = int64(unsafe.Sizeof(uint32(0)))
+	// restBytes is a request in the map: a map has room for more entries than it has.
+	restBytes = 3 * int64(unsafe.Sizeof(Taken{}))
+	mapBytes  = 1 << 10
+	// waiterBytes is a booked departure, and memberBytes its place in the queue of one limit.
+	waiterBytes = int64(unsafe.Sizeof(waiter{})) + 256 // And its channel.
+	memberBytes = int64(unsafe.Sizeof(member{})) + 2*int64(unsafe.Sizeof((*member)(nil)))
+)
+
+// Size is the most memory, in bytes, that the requests keep, and that a Reset keeps for others. The limits that
+// stay prepared are not a part of it.
+func (t *TakenAll) Size() int64 {
+	size := int64(cap(t.receipts))*receiptBytes + int64(cap(t.ends))*endBytes
+	if t.rest != nil {
+		size += mapBytes
+	}
+	for _, r := range t.rest {
+		size += restBytes + r.size()
+	}
+	return size
+}
 
 // AddNone adds a request that took nothing.
 func (t *TakenAll) AddNone() {

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/allocs"
+	"github.com/headgate/headgate/internal/testkit/alone"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // TestTakenAll compares a TakenAll with a list of Taken, for random answers.
@@ -43,6 +46,36 @@ func TestTakenAll(t *testing.T) {
 			}
 		}
 		all.Reset()
+	}
+}
+
+// TestSizeOfTakenAll: what random answers took is at most as large as Size says, and not much smaller.
+func TestSizeOfTakenAll(t *testing.T) {
+	if race.On { // The race detector takes memory of its own.
+		return
+	}
+	if !alone.Here(t) {
+		return
+	}
+	const requests = 30_000
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, perMessage := range []int{1, 2, 9, 100, 1000} {
+		all := make([]TakenAll, requests/perMessage)
+		got := allocs.Kept(func() {
+			for i := range all {
+				for range perMessage {
+					all[i].Add(randomAnswer(rnd, []*set{nil, {}}))
+				}
+			}
+		})
+		counted := int64(0)
+		for i := range all {
+			counted += all[i].Size()
+		}
+		t.Logf("a request of a message of %d: %d of %d bytes", perMessage, got/requests, counted/requests)
+		if got > counted || got < counted/4 {
+			t.Errorf("a request of a message of %d takes %d bytes, and counts %d", perMessage, got/requests, counted/requests)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/headgate/headgate/guard"
 )
@@ -9,35 +10,57 @@ import (
 // receipts are what the requests of the last messages of one stream took. They never leave the process,
 // so no client can give back what another one took. The stream guards them.
 type receipts struct {
-	ring  []segment // by the number of the message; the length is 0, or a power of 2
-	first uint64    // the message of the oldest segment
-	next  uint64    // the message of the next segment
-	count int
+	ring  []segment      // by the number of the message; the length is 0, or a power of 2
+	first uint64         // the message of the oldest segment
+	next  uint64         // the message of the next segment
+	count int            // requests that took anything
+	held  int64          // the bytes of all segments beside the ring
 	spare guard.TakenAll // the memory of a dropped segment
 }
 
 // segment has the receipts of one message.
 type segment struct {
 	taken guard.TakenAll // empty before the decision, and when nothing was taken
+	size  int64          // of taken when it was filled, in bytes
 	count int
 	until time.Time // zero before the decision
 }
 
+const (
+	segmentBytes = int64(unsafe.Sizeof(segment{}))
+	// leastRing is the length of a ring that does not count: it is a part of the call.
+	leastRing = 16
+)
+
 func (r *receipts) at(message uint64) *segment { return &r.ring[message%uint64(len(r.ring))] }
 
-// begin makes a segment for the next message, and gives its number.
+// size is the memory of the receipts, in bytes.
+func (r *receipts) size() int64 {
+	return r.held + r.spare.Size() + max(0, int64(len(r.ring))-leastRing)*segmentBytes
+}
+
+// full reports whether the next message needs a larger ring.
+func (r *receipts) full() bool {
+	return len(r.ring) >= leastRing && r.next-r.first == uint64(len(r.ring))
+}
+
+// begin makes a segment for the next message, and gives its number. Call resize before if the ring is full.
 func (r *receipts) begin() uint64 {
-	if r.next-r.first == uint64(len(r.ring)) {
-		const least = 16
-		larger := receipts{ring: make([]segment, max(least, 2*len(r.ring)))}
-		for n := r.first; n < r.next; n++ {
-			*larger.at(n) = *r.at(n)
-		}
-		r.ring = larger.ring
+	if len(r.ring) == 0 {
+		r.resize(leastRing)
 	}
 	*r.at(r.next) = segment{}
 	r.next++
 	return r.next - 1
+}
+
+// resize moves the segments to a ring of a length that has room for them.
+func (r *receipts) resize(length int) {
+	to := receipts{ring: make([]segment, length)}
+	for n := r.first; n < r.next; n++ {
+		*to.at(n) = *r.at(n)
+	}
+	r.ring = to.ring
 }
 
 // memory gives the memory for the receipts of a message with n requests.
@@ -48,20 +71,28 @@ func (r *receipts) memory(n int) (taken guard.TakenAll) {
 	return taken
 }
 
-// fill keeps what a message took. took is the number of its requests that took anything.
+// fill keeps what a message took, until a time. took is the number of its requests that took anything.
 func (r *receipts) fill(message uint64, until time.Time, taken guard.TakenAll, took int) (kept int) {
 	if message < r.first {
 		return 0 // Newer messages have displaced it.
 	}
 	of := r.at(message)
 	if of.until = until; took == 0 {
-		taken.Reset()
-		r.spare = taken
+		r.reuse(taken)
 		return 0
 	}
-	of.taken, of.count = taken, took
+	of.taken, of.count, of.size = taken, took, taken.Size()
+	r.held += of.size
 	r.count += took
 	return took
+}
+
+// reuse keeps the memory of a segment for the next message, unless it is much.
+func (r *receipts) reuse(taken guard.TakenAll) {
+	const most = 128 << 10 // A message of 1,000 requests with one limit has half of it.
+	if taken.Reset(); taken.Size() <= most {
+		r.spare = taken
+	}
 }
 
 // drop drops the oldest segment, and gives the number of its receipts.
@@ -69,9 +100,9 @@ func (r *receipts) drop() (dropped int) {
 	of := r.at(r.first)
 	dropped = of.count
 	if of.taken.Len() > 0 {
-		of.taken.Reset()
-		r.spare = of.taken
+		r.reuse(of.taken)
 	}
+	r.held -= of.size
 	*of = segment{}
 	r.first++
 	r.count -= dropped
@@ -86,16 +117,24 @@ func (r *receipts) trim(most int) (dropped int) {
 	return dropped
 }
 
-// expire drops the segments whose time has passed.
+// expire drops the segments whose time has passed, and memory that the others do not need.
 func (r *receipts) expire(now time.Time) (dropped int) {
 	for r.first < r.next {
 		if of := r.at(r.first); of.until.IsZero() || of.until.After(now) {
+			r.shrink()
 			return dropped
 		}
 		dropped += r.drop()
 	}
 	r.ring, r.spare = nil, guard.TakenAll{}
 	return dropped
+}
+
+// shrink halves a ring of which less than a quarter is used.
+func (r *receipts) shrink() {
+	if half := len(r.ring) / 2; half >= leastRing && r.next-r.first < uint64(half/2) {
+		r.resize(half)
+	}
 }
 
 // take removes the receipt of a request, and gives what it took.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/rpc"
@@ -25,7 +26,7 @@ const (
 	maxPending = 100_000
 	// maxUnanswered bounds the messages of one stream that are not answered yet.
 	maxUnanswered = 64
-	// maxReceipts bounds the receipts of all streams, and maxStreamReceipts those of one.
+	// maxReceipts bounds the requests of all streams that have receipts, and maxStreamReceipts those of one.
 	maxReceipts, maxStreamReceipts = 1_000_000, 4096
 	// receiptTime is how long after an answer its request can be given back.
 	receiptTime = time.Second
@@ -53,6 +54,8 @@ type Service struct {
 	calls    sync.Pool           // of *call
 	pending  *semaphore.Weighted // requests of streams
 	receipts atomic.Int64        // of all streams
+	bytes    atomic.Int64        // of the receipts of all streams
+	most     int64               // bytes of receipts
 	stats    counters
 
 	mu       sync.Mutex // Guards the fields below.
@@ -80,7 +83,10 @@ func New(g *guard.Guard, o Options) *Service {
 	if o.Shared {
 		part = maxRequests
 	}
-	return &Service{guard: g, options: o, part: part, pending: semaphore.NewWeighted(maxPending), streams: map[*stream]struct{}{}}
+	return &Service{
+		guard: g, options: o, part: part, most: config.ReceiptBytes,
+		pending: semaphore.NewWeighted(maxPending), streams: map[*stream]struct{}{},
+	}
 }
 
 // Stats reads the counters.

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/internal/rpc"
@@ -39,6 +38,7 @@ type stream struct {
 
 	mu     sync.Mutex // Guards the fields below.
 	kept   receipts
+	bytes  int64 // of kept, as far as the service counts them
 	expiry *time.Timer
 	closed bool
 }
@@ -191,23 +191,6 @@ func (x *stream) receive() (*call, error) {
 	return c, nil
 }
 
-// takeReceipts takes what the message gives back, and begins the receipts of its own requests.
-func (x *stream) takeReceipts(c *call) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, p := range c.returns {
-		if taken, found := x.kept.take(p.message, p.index); found {
-			c.taken = append(c.taken, taken)
-		} else {
-			x.service.stats.unknown.Add(1)
-		}
-	}
-	x.service.receipts.Add(-int64(len(c.taken)))
-	if c.n > 0 {
-		c.number = x.kept.begin()
-	}
-}
-
 // decide gives back what the message returns, decides its requests, keeps their receipts, and ends the
 // message. The response is nil for a message without requests.
 func (x *stream) decide(c *call) *rpc.Response {
@@ -226,49 +209,6 @@ func (x *stream) decide(c *call) *rpc.Response {
 	_ = c.decide(func(b *remote.Batch) { took += b.Take(&taken) }) // Each answer has the error.
 	x.keep(c, taken, took)
 	return rpc.NewResponse(c.account, c.encoded)
-}
-
-// memory gives the memory for the receipts of a message.
-func (x *stream) memory(n int) guard.TakenAll {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.kept.memory(n)
-}
-
-// keep keeps the receipts of a decided message. took is the number of its requests that took anything.
-func (x *stream) keep(c *call, taken guard.TakenAll, took int) {
-	s := x.service
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return
-	}
-	if s.receipts.Load() >= maxReceipts {
-		s.stats.dropped.Add(uint64(took))
-		took = 0
-	}
-	kept := x.kept.fill(c.number, time.Now().Add(receiptTime), taken, took)
-	dropped := x.kept.trim(maxStreamReceipts)
-	s.receipts.Add(int64(kept - dropped))
-	s.stats.dropped.Add(uint64(dropped))
-	if x.expiry == nil {
-		x.expiry = time.AfterFunc(receiptTime, x.expire)
-	}
-}
-
-// expire drops old receipts, and calls itself again while there are others.
-func (x *stream) expire() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return
-	}
-	x.service.receipts.Add(-int64(x.kept.expire(time.Now())))
-	if x.kept.first == x.kept.next {
-		x.expiry = nil
-		return
-	}
-	x.expiry.Reset(receiptTime / 4)
 }
 
 // sendReads tells a client that wants to know what the rules read, if it does not know. The caller holds sending.
@@ -336,4 +276,5 @@ func (x *stream) close() {
 	}
 	x.service.receipts.Add(-int64(x.kept.count))
 	x.kept = receipts{}
+	x.count()
 }

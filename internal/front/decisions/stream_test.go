@@ -285,7 +285,9 @@ func TestUnreadShortAnswersCount(t *testing.T) {
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
-			for deaf.of.SendMsg(&headgatev1.DecideRequest{Requests: of("/none")}) == nil {
+			var err error
+			for err == nil {
+				err = deaf.of.SendMsg(&headgatev1.DecideRequest{Requests: of("/none")})
 			}
 		}()
 		until(t, "the answers to count", func() bool { return r.server.Stats().CallMemory > 1000*256 })
