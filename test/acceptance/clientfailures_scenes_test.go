@@ -22,10 +22,11 @@ import (
 // pipelining is the number of goroutines that a connection to Redis gets when decisions first wait for it together.
 const pipelining = 2
 
-// failureFleet is three servers on one Redis.
+// failureFleet is three servers on one Redis, each through a link of its own.
 type failureFleet struct {
 	t          *testing.T
 	servers    []*instance
+	stores     []*network.Link
 	goroutines []float64        // of each server without a client
 	probes     map[string]int64 // units that counted has taken
 	dead       int              // the server that was killed; -1 is none
@@ -33,14 +34,13 @@ type failureFleet struct {
 
 func startFailureFleet(t *testing.T) *failureFleet {
 	t.Helper()
-	f := &failureFleet{t: t, probes: map[string]int64{}, dead: -1}
-	path := file(t, fmt.Sprintf(failureServer, testserver.Start(t).Addr)+failureRules(fewUnits)+adminAnywhere)
-	for range 3 {
-		f.servers = append(f.servers, launchServer(t, path))
-	}
-	for n, i := range f.servers {
-		f.countedBy(n, "/many") // It connects the server to Redis.
-		f.goroutines = append(f.goroutines, metric(t, i, "go_goroutines")+pipelining)
+	f, store := &failureFleet{t: t, probes: map[string]int64{}, dead: -1}, testserver.Start(t)
+	for n := range 3 {
+		link := network.New(t, store.Addr)
+		f.stores = append(f.stores, link)
+		f.servers = append(f.servers, launchServer(t, file(t, fmt.Sprintf(failureServer, link.Addr)+failureRules(fewUnits)+adminAnywhere)))
+		f.countedBy(n, manyPath(0)) // It connects the server to Redis.
+		f.goroutines = append(f.goroutines, metric(t, f.servers[n], "go_goroutines")+pipelining)
 	}
 	return f
 }
@@ -52,24 +52,30 @@ func (f *failureFleet) addresses() (all []string) {
 	return all
 }
 
-// counted is the number of units of a path in Redis, without those of this method.
-func (f *failureFleet) counted(path string) int64 {
+// counted is the number of units of each path in Redis, without those of this method.
+func (f *failureFleet) counted(paths ...string) []int64 {
 	f.t.Helper()
-	return f.countedBy((f.dead+1)%len(f.servers), path)
+	return f.countedBy((f.dead+1)%len(f.servers), paths...)
 }
 
-func (f *failureFleet) countedBy(server int, path string) int64 {
+func (f *failureFleet) countedBy(server int, paths ...string) (all []int64) {
 	f.t.Helper()
 	conn := dialServer(f.t, f.servers[server].GRPC)
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	in, out := &headgatev1.DecideRequest{Requests: []*headgatev1.Request{{Path: path}}}, new(headgatev1.DecideResponse)
+	in, out := new(headgatev1.DecideRequest), new(headgatev1.DecideResponse)
+	for _, path := range paths {
+		in.Requests = append(in.Requests, &headgatev1.Request{Path: path})
+	}
 	if err := conn.Invoke(ctx, "/headgate.v1.Decisions/Decide", in, out, grpc.WaitForReady(true)); err != nil {
 		f.t.Fatal(err)
 	}
-	f.probes[path]++
-	return uncounted - out.GetAnswers()[0].GetRemaining() - f.probes[path]
+	for n, path := range paths {
+		f.probes[path]++
+		all = append(all, uncounted-out.GetAnswers()[n].GetRemaining()-f.probes[path])
+	}
+	return all
 }
 
 // busy is a server with a stream of a client.
@@ -84,40 +90,90 @@ func (f *failureFleet) busy() int {
 	return 0
 }
 
-// judge ends a run. Redis may have up to inFlight more units than callers got.
-func (f *failureFleet) judge(r *failureRun, inFlight int64) {
+// judge ends a run. Redis may have up to inFlight more units than callers got, and up to each for one caller. It
+// gives the number of these units.
+func (f *failureFleet) judge(r *failureRun, inFlight, each int64) (more int64) {
 	f.t.Helper()
 	r.end()
-	ended := time.Now()
-	sum, counted := r.sum(), f.counted("/many")
-	for counted > sum.many+inFlight && time.Since(ended) < patience { // What leavers give back is on its way.
+	for ended := time.Now(); f.more(r) > inFlight && time.Since(ended) < patience; { // What leavers give back is on its way.
 		<-time.After(10 * time.Millisecond)
-		counted = f.counted("/many")
 	}
 	for _, k := range r.all {
 		k.close()
 	}
-	counted, sum = f.counted("/many"), r.sum()
+	more = f.more(r)
+	sum := r.sum()
 	f.t.Logf("%d calls: %d answers of servers, %d fallbacks, %d left; %d given back, %d streams ended; "+
 		"Redis has %d units more than callers got, want at most %d; the longest call took %v",
-		r.calls.Load(), sum.many+sum.few+sum.refused, sum.local+sum.localFew, sum.left, sum.returned, sum.switches,
-		counted-sum.many, inFlight, time.Duration(r.longest.Load()).Round(time.Millisecond))
-	answers := sum.many + sum.few + sum.refused
-	if ends := answers + sum.local + sum.localFew + sum.left; ends != r.calls.Load() || sum.decided != answers {
+		r.calls.Load(), sum.answers(), sum.local+sum.localFew, sum.left, sum.returned, sum.switches,
+		more, inFlight, time.Duration(r.longest.Load()).Round(time.Millisecond))
+	if ends := sum.answers() + sum.local + sum.localFew + sum.left; ends != r.calls.Load() || sum.decided != sum.answers() {
 		f.t.Errorf("%d calls have %d ends: %+v", r.calls.Load(), ends, sum)
 	}
-	if counted < sum.many || counted > sum.many+inFlight {
-		f.t.Errorf("callers got %d units, and Redis has %d, want at most %d more", sum.many, counted, inFlight)
+	if more > inFlight {
+		f.t.Errorf("Redis has %d units more than callers got, want at most %d", more, inFlight)
 	}
-	if sum.few > fewUnits {
-		f.t.Errorf("servers allow %d units of %d", sum.few, fewUnits)
-	}
-	for _, k := range r.all {
-		if n := k.localFew.Load(); n > localUnits {
-			f.t.Errorf("the fallback of a client allows %d units, want its part, %d", n, localUnits)
+	for caller, counted := range f.counted(r.paths()...) {
+		if got := r.got[caller].Load(); counted < got || counted > got+each {
+			f.t.Errorf("caller %d got %d units, and Redis has %d, want at most %d more", caller, got, counted, each)
 		}
 	}
+	f.judgeShares(r)
 	f.noneLeft()
+	return more
+}
+
+// more is the number of units that Redis has and callers did not get.
+func (f *failureFleet) more(r *failureRun) (more int64) {
+	f.t.Helper()
+	for _, counted := range f.counted(r.paths()...) {
+		more += counted
+	}
+	return more - r.sum().many
+}
+
+// judgeShares checks that nothing allows more than its part of the small limit.
+func (f *failureFleet) judgeShares(r *failureRun) {
+	f.t.Helper()
+	for key, n := range r.sum().few {
+		if n > fewUnits {
+			f.t.Errorf("servers allow %d units of %d under key %d", n, fewUnits, key)
+		}
+	}
+	for _, k := range r.all {
+		for key := range fewKeys {
+			if n := k.localFew[key].Load(); n > localUnits {
+				f.t.Errorf("the fallback of a client allows %d units under key %d, want its part, %d", n, key, localUnits)
+			}
+		}
+	}
+}
+
+// killInMessage kills the server dead in the middle of a message: Redis has counted its requests, and the server
+// waits for the answer, which does not come.
+func (f *failureFleet) killInMessage(r *failureRun) {
+	f.t.Helper()
+	store := f.stores[f.dead]
+	store.NoAnswers()
+	eventually(f.t, "an answer of Redis that does not come", func() bool { return store.Keeping() > 0 })
+	const often = 20
+	same, before := make([]int, len(r.got)), make([]int64, len(r.got))
+	eventually(f.t, "a caller whose units Redis has counted", func() bool {
+		for caller, counted := range f.counted(r.paths()...) {
+			got := r.got[caller].Load()
+			if got != before[caller] || counted <= got {
+				same[caller] = 0
+			}
+			before[caller] = got
+			if same[caller]++; same[caller] == often { // Its answer is not merely on its way from another server.
+				return true
+			}
+		}
+		return false
+	})
+	if err := f.servers[f.dead].command.Process.Kill(); err != nil {
+		f.t.Fatal(err)
+	}
 }
 
 // noneLeft waits until no goroutine of a client is left, and the servers have as many as before.
@@ -163,13 +219,14 @@ func clientsLeave(t *testing.T, decisions int64) {
 		t.Error(err)
 	}
 	// The client that leaves has two messages in flight, and what its callers give back.
-	f.judge(r, 4*int64(c.count/c.clients))
+	inFlight := 4 * int64(c.count/c.clients)
+	f.judge(r, inFlight, inFlight)
 	if sum := r.sum(); sum.left == 0 || sum.returned == 0 {
 		t.Errorf("no caller left before its answer: %+v", sum)
 	}
 }
 
-// serverDies kills a server while messages are on their way. Each caller has one call, so at most so many are lost.
+// serverDies kills a server in the middle of a message. Each caller has one call, so at most so many are lost.
 func serverDies(t *testing.T, decisions int64) {
 	t.Helper()
 	f := startFailureFleet(t)
@@ -178,21 +235,21 @@ func serverDies(t *testing.T, decisions int64) {
 	r.await(0.1)
 	f.dead = f.busy()
 	r.await(0.5)
-	if err := f.servers[f.dead].command.Process.Kill(); err != nil {
-		t.Fatal(err)
+	f.killInMessage(r)
+	if more := f.judge(r, int64(c.count), 1); more == 0 {
+		t.Error("no unit is lost: the server was not killed in the middle of a message")
 	}
-	f.judge(r, int64(c.count))
 	sum := r.sum()
 	if lost := sum.local + sum.localFew; lost > int64(c.count) {
 		t.Errorf("%d calls get the fallback, with %d on their way and two servers at hand", lost, c.count)
 	}
 	alone := newFailureClient(t, []string{f.servers[f.dead].GRPC}, c.timeout)
 	for range 3 * localUnits {
-		if answered, err := alone.ask(t.Context(), "/few"); answered || err != nil {
+		if answered, err := alone.ask(t.Context(), fewPath(0), 0); answered || err != nil {
 			t.Fatalf("the killed server answers: %t, %v", answered, err)
 		}
 	}
-	if n := alone.localFew.Load(); n != localUnits {
+	if n := alone.localFew[0].Load(); n != localUnits {
 		t.Errorf("the fallback of a client without a server allows %d units, want its part, %d", n, localUnits)
 	}
 }
@@ -228,8 +285,12 @@ func oneIsSlow(t *testing.T, decisions int64) {
 	r.end()
 	// A stream that is given up has two messages in flight, each with the callers of one client at most. One that
 	// has answered nothing is not among the switches.
-	f.judge(r, (r.sum().switches+int64(c.clients))*2*int64(c.count/c.clients+1))
+	inFlight := (r.sum().switches + int64(c.clients)) * 2 * int64(c.count/c.clients+1)
+	f.judge(r, inFlight, inFlight)
 }
+
+// unreadPath is the path of requests on streams that no client reads.
+const unreadPath = "/unread/a"
 
 // unreadEach is the number of requests in each message of a stream that no client reads, and unreadWindow how much of the
 // answers its client takes. gRPC keeps as much again in the server.
@@ -250,7 +311,7 @@ func sendUnread(ctx context.Context, t *testing.T, at string) chan int {
 	}
 	m, sent := new(headgatev1.DecideRequest), make(chan int, 1)
 	for range unreadEach {
-		m.Requests = append(m.Requests, &headgatev1.Request{Path: "/unread"})
+		m.Requests = append(m.Requests, &headgatev1.Request{Path: unreadPath})
 	}
 	go func() {
 		defer conn.Close()
@@ -280,9 +341,9 @@ func neverRead(t *testing.T, decisions int64) {
 	for _, i := range f.servers {
 		memory = max(memory, peak(t, i.command.Process.Pid))
 	}
-	first := f.counted("/unread")
+	first := f.counted(unreadPath)[0]
 	<-time.After(50 * time.Millisecond)
-	if second := f.counted("/unread"); second != first {
+	if second := f.counted(unreadPath)[0]; second != first {
 		t.Errorf("servers go on to read streams that no client reads: %d units, then %d", first, second)
 	}
 	cancel()
@@ -290,7 +351,7 @@ func neverRead(t *testing.T, decisions int64) {
 	for _, sent := range senders {
 		messages += <-sent
 	}
-	unread := f.counted("/unread")
+	unread := f.counted(unreadPath)[0]
 	answer := proto.Size(&headgatev1.Answer{
 		Verdict: 1, Policy: "unread", Reason: "within_limit", Limit: uncounted, Remaining: uncounted, Count: uncounted,
 		Period: durationpb.New(time.Hour), ResetAfter: durationpb.New(time.Hour),
@@ -304,7 +365,7 @@ func neverRead(t *testing.T, decisions int64) {
 	if unread > most*unreadEach || unread%unreadEach != 0 {
 		t.Errorf("%d units for answers that no client reads, want at most %d", unread, most*unreadEach)
 	}
-	f.judge(r, 0)
+	f.judge(r, 0, 0)
 	if sum := r.sum(); sum.local+sum.localFew != 0 {
 		t.Errorf("beside a stream that no client reads, %d callers get the fallback", sum.local+sum.localFew)
 	}

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// fewUnits is the small limit of all servers together, and localUnits the part of one client without a server.
-	fewUnits, localUnits = 100, 20
+	// fewUnits is the small limit of all servers together for each of fewKeys keys, and localUnits the part of one client
+	// without a server.
+	fewUnits, localUnits, fewKeys = 50, 20, 2
 	// fewEvery is how many calls of a caller have one with the small limit among them.
 	fewEvery = 8
 )
@@ -34,22 +35,29 @@ deny_cache: 0s
 server: {grpc: "127.0.0.1:0", http: off}
 `
 
-// failureRules counts each path under one key, so that one number in Redis is the number of units taken.
+// failureRules counts each path under a key of its own, so that one number in Redis is the number of units taken.
 func failureRules(few int) string {
 	var text strings.Builder
 	text.WriteString("rules:\n")
 	for path, count := range map[string]int{"many": uncounted, "unread": uncounted, "few": few} {
-		fmt.Fprintf(&text, "- {name: %s, match: {path: /%s}, key: [all], algorithm: fixed_window, limits: [%d/365d]}\n", path, path, count)
+		fmt.Fprintf(&text, "- {name: %s, match: {path: /%s/*}, key: [path], algorithm: fixed_window, limits: [%d/365d]}\n", path, path, count)
 	}
 	return text.String()
 }
+
+// manyPath is the path of a caller: each has a key of its own.
+func manyPath(caller int) string { return fmt.Sprint("/many/", caller) }
+
+// fewPath is a path with the small limit, which callers share.
+func fewPath(key int) string { return fmt.Sprint("/few/", key) }
 
 // failureClient is a client with a fallback in its memory, and what its callers got.
 type failureClient struct {
 	*client.Client
 
-	store                                     io.Closer // of the fallback
-	many, few, refused, local, localFew, left atomic.Int64
+	store                      io.Closer // of the fallback
+	many, refused, local, left atomic.Int64
+	few, localFew              [fewKeys]atomic.Int64 // by key
 }
 
 // newFailureClient connects to servers.
@@ -85,22 +93,23 @@ func (k *failureClient) close() {
 	_ = k.store.Close()
 }
 
-// ask makes a call, and counts what its caller gets. It reports whether that is an answer of a server.
-func (k *failureClient) ask(ctx context.Context, path string) (bool, error) {
+// ask makes a call for a path with a key of the small limit, or of another limit if few is negative. It counts what
+// its caller gets, and reports whether that is an answer of a server.
+func (k *failureClient) ask(ctx context.Context, path string, few int) (bool, error) {
 	a, err := k.Decide(ctx, &client.Request{Path: path})
 	count := &k.many
-	switch few := path == "/few"; {
+	switch {
 	case err != nil && ctx.Err() != nil:
 		count = &k.left
 	case err != nil:
 		return false, err
-	case a.Local && few && a.Verdict == headgate.Allow:
-		count = &k.localFew
+	case a.Local && few >= 0 && a.Verdict == headgate.Allow:
+		count = &k.localFew[few]
 	case a.Local:
 		count = &k.local
-	case few && a.Verdict == headgate.Allow:
-		count = &k.few
-	case few:
+	case few >= 0 && a.Verdict == headgate.Allow:
+		count = &k.few[few]
+	case few >= 0:
 		count = &k.refused
 	case a.Verdict != headgate.Allow:
 		return false, fmt.Errorf("a call within the limit gets %+v", a)
@@ -126,7 +135,8 @@ type failureRun struct {
 	now     []atomic.Pointer[failureClient]
 	all     []*failureClient // with those that were replaced
 	running sync.WaitGroup
-	failed  atomic.Bool // What shall fail has failed: callers may end.
+	failed  atomic.Bool    // What shall fail has failed: callers may end.
+	got     []atomic.Int64 // units that each caller got from servers under its own key
 
 	calls, answered, longest atomic.Int64 // longest is in nanoseconds
 }
@@ -134,14 +144,17 @@ type failureRun struct {
 // begin starts the callers.
 func (f failureCallers) begin(t *testing.T, servers []string) *failureRun {
 	t.Helper()
-	r := &failureRun{failureCallers: f, t: t, servers: servers, now: make([]atomic.Pointer[failureClient], f.clients)}
+	r := &failureRun{
+		failureCallers: f, t: t, servers: servers, now: make([]atomic.Pointer[failureClient], f.clients),
+		got: make([]atomic.Int64, f.count),
+	}
 	for i := range r.now {
 		r.replace(i)
 	}
 	for w := range f.count {
 		r.running.Go(func() {
 			for n := 0; (r.answered.Load() < f.decisions || !r.failed.Load()) && !t.Failed(); n++ {
-				r.call(r.now[w%f.clients].Load(), n)
+				r.call(r.now[w%f.clients].Load(), w, n)
 			}
 		})
 	}
@@ -157,10 +170,11 @@ func (r *failureRun) replace(i int) (former *failureClient) {
 }
 
 // call makes call n of a caller.
-func (r *failureRun) call(k *failureClient, n int) {
-	ctx, path := r.t.Context(), "/many"
+func (r *failureRun) call(k *failureClient, caller, n int) {
+	ctx, path, few := r.t.Context(), manyPath(caller), -1
 	if n%fewEvery == 0 {
-		path = "/few"
+		few = caller % fewKeys
+		path = fewPath(few)
 	}
 	if r.leaves > 0 && n%2 == 0 {
 		var cancel context.CancelFunc
@@ -168,7 +182,7 @@ func (r *failureRun) call(k *failureClient, n int) {
 		defer cancel()
 	}
 	began := time.Now()
-	answered, err := k.ask(ctx, path)
+	answered, err := k.ask(ctx, path, few)
 	took := int64(time.Since(began))
 	for longest := r.longest.Load(); took > longest && !r.longest.CompareAndSwap(longest, took); {
 		longest = r.longest.Load()
@@ -176,6 +190,9 @@ func (r *failureRun) call(k *failureClient, n int) {
 	r.calls.Add(1)
 	if answered {
 		r.answered.Add(1)
+	}
+	if answered && few < 0 {
+		r.got[caller].Add(1)
 	}
 	if err != nil {
 		r.t.Error(err)
@@ -196,15 +213,25 @@ func (r *failureRun) end() {
 	r.running.Wait()
 }
 
+// paths are those of the callers.
+func (r *failureRun) paths() (all []string) {
+	for caller := range r.got {
+		all = append(all, manyPath(caller))
+	}
+	return all
+}
+
 // sum adds up what the callers of all clients got.
 func (r *failureRun) sum() (all failureSum) {
 	for _, k := range r.all {
 		all.many += k.many.Load()
-		all.few += k.few.Load()
 		all.refused += k.refused.Load()
 		all.local += k.local.Load()
-		all.localFew += k.localFew.Load()
 		all.left += k.left.Load()
+		for key := range fewKeys {
+			all.few[key] += k.few[key].Load()
+			all.localFew += k.localFew[key].Load()
+		}
 		s := k.Stats()
 		all.decided += int64(s.Decided)
 		all.returned += int64(s.Returned)
@@ -216,6 +243,16 @@ func (r *failureRun) sum() (all failureSum) {
 // failureSum is what callers got from servers, for both limits, and from the fallback; how many left; and what
 // the clients counted.
 type failureSum struct {
-	many, few, refused, local, localFew, left int64
-	decided, returned, switches               int64
+	many, refused, local, localFew, left int64
+	few                                  [fewKeys]int64 // by key
+	decided, returned, switches          int64
+}
+
+// answers is the number of answers of servers.
+func (s *failureSum) answers() int64 {
+	all := s.many + s.refused
+	for _, n := range s.few {
+		all += n
+	}
+	return all
 }

@@ -27,6 +27,7 @@ type Link struct {
 	accepted int
 	faults   faults
 	changed  chan struct{} // Closed and replaced when faults changes.
+	keeping  [2]int        // Connections with bytes that are held.
 	free     [2]time.Time  // When each direction has bandwidth again.
 }
 
@@ -133,6 +134,13 @@ func (l *Link) Live() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.pairs)
+}
+
+// Keeping returns the number of connections with an answer that NoAnswers or HalfOpen keeps.
+func (l *Link) Keeping() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keeping[down]
 }
 
 // Accepted returns the number of all connections so far.

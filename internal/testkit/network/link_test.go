@@ -251,9 +251,10 @@ func TestNoAnswers(t *testing.T) {
 		t.Errorf("%q, %v: want silence", got, err)
 	}
 	until(t, "the server hears", func() bool { return heard() == "take" })
+	until(t, "the link keeps the answer", func() bool { return l.Keeping() == 1 })
 	l.Heal()
-	if got, err := hear(conn, 4, long); got != "take" {
-		t.Errorf("after Heal: %q, %v", got, err)
+	if got, err := hear(conn, 4, long); got != "take" || l.Keeping() != 0 {
+		t.Errorf("after Heal: %q, %v, %d answers are kept", got, err, l.Keeping())
 	}
 }
 

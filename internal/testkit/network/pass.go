@@ -37,23 +37,26 @@ func (l *Link) slot(d direction, n int) (int, time.Time) {
 
 // pass waits while the direction is held. It returns false when done is closed.
 func (l *Link) pass(d direction, done <-chan struct{}) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for {
-		l.mu.Lock()
-		held, changed := l.faults.held[d], l.changed
-		l.mu.Unlock()
 		select {
 		case <-done:
 			return false
 		default:
 		}
-		if !held {
+		if !l.faults.held[d] {
 			return true
 		}
+		changed := l.changed
+		l.keeping[d]++
+		l.mu.Unlock()
 		select {
 		case <-changed:
 		case <-done:
-			return false
 		}
+		l.mu.Lock()
+		l.keeping[d]--
 	}
 }
 
