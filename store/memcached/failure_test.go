@@ -37,14 +37,18 @@ func keysOn(t *testing.T, store *memcached.Store, id headgate.PolicyID) []string
 	return keys
 }
 
+// beyondDeadlines is so long that a decision that does not keep its own deadline is told from a busy machine.
+const beyondDeadlines = 20 * time.Second
+
 // TestKilledServer: when a server dies, its keys fail within their deadline, and then at once.
 // Keys of other servers are decided. When the server is back, its keys are decided again.
 func TestKilledServer(t *testing.T) {
 	dies, lives := testserver.Start(t), testserver.Start(t)
 	var lines bytes.Buffer
 	store := newStore(t, memcached.Config{
-		Servers: []string{dies.Addr, lives.Addr}, Breaker: breaker.Config{Failures: 3, Probe: 20 * time.Millisecond, MaxProbe: 100 * time.Millisecond},
-		Log: slog.New(slog.NewTextHandler(&lines, nil)),
+		Timeout: beyondDeadlines, DialTimeout: beyondDeadlines, Servers: []string{dies.Addr, lives.Addr},
+		Breaker: breaker.Config{Failures: 3, Probe: 20 * time.Millisecond, MaxProbe: 100 * time.Millisecond},
+		Log:     slog.New(slog.NewTextHandler(&lines, nil)),
 	})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 1 << 40, Per: time.Hour}})
 	keys := keysOn(t, store, id)
@@ -53,7 +57,7 @@ func TestKilledServer(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := store.Apply(ctx, []headgate.Op{{Key: key, Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > beyondDeadlines/4 { // The machine may be busy.
 			t.Errorf("a decision took %v of 200ms", took)
 		}
 		return err
@@ -81,7 +85,7 @@ func TestKilledServer(t *testing.T) {
 // deadline at most, and its units may have been counted.
 func TestSilentServer(t *testing.T) {
 	server := testserver.Start(t)
-	store := newStore(t, memcached.Config{Servers: []string{server.Addr}})
+	store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Timeout: beyondDeadlines})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Hour}})
 	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})
 	freeze(t, server)
@@ -90,7 +94,7 @@ func TestSilentServer(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := store.Apply(ctx, []headgate.Op{{Key: "k", Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
-		if took := time.Since(began); took > 500*time.Millisecond {
+		if took := time.Since(began); took > beyondDeadlines/4 { // The machine may be busy.
 			t.Errorf("a decision took %v of 20ms", took)
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, headgate.ErrUnavailable) {

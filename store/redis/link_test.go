@@ -40,6 +40,9 @@ func TestConnectsAgainOverALongWay(t *testing.T) {
 	t.Errorf("5 s after its only connection was lost, the store still fails: %v", err)
 }
 
+// lateOnBusyMachine is less than the time of a dial for which another caller waits.
+const lateOnBusyMachine = 800 * time.Millisecond
+
 // TestNobodyWaitsForAnothersDial: one caller with a late deadline connects to a silent server.
 // Another caller still keeps its own deadline.
 func TestNobodyWaitsForAnothersDial(t *testing.T) {
@@ -67,7 +70,7 @@ func TestNobodyWaitsForAnothersDial(t *testing.T) {
 	if _, err := take(store, id, "k", budget); err == nil {
 		t.Error("a decision succeeded with a silent server")
 	}
-	if took := time.Since(began); took > 4*budget {
+	if took := time.Since(began); took > lateOnBusyMachine {
 		t.Errorf("a decision with a timeout of %v took %v", budget, took)
 	}
 }
@@ -101,7 +104,7 @@ func TestNobodyWaitsForAnothersDialAfterACalm(t *testing.T) {
 	if _, err := take(store, id, "k", budget); err == nil {
 		t.Error("a decision succeeded with a silent server")
 	}
-	if took := time.Since(began); took > 4*budget {
+	if took := time.Since(began); took > lateOnBusyMachine {
 		t.Errorf("a decision with a timeout of %v took %v", budget, took)
 	}
 	all.Wait()
