@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Limit allows Count units per Per, and Burst units at once.
+// Limit allows Count units per period, and Burst units at once. The period is Per, or a
+// unit of the calendar if Per is 0.
 //
 // A Count of 0 admits no request. A Burst of 0 means Count. Only TokenBucket and
 // LeakyBucket use Burst; for LeakyBucket it is the length of the queue.
@@ -14,14 +15,21 @@ type Limit struct {
 	Count int64
 	Per   time.Duration
 	Burst int64
+	// Calendar is the unit of a window whose edges are in Op.Edges, such as Month. Only
+	// FixedWindow uses it, with a Per of 0.
+	Calendar CalendarUnit
 }
 
-// String returns the limit in the form of the configuration: "500/2s".
+// String returns the limit in the form of the configuration: "500/2s" or "200/month".
 func (l Limit) String() string { return strconv.FormatInt(l.Count, 10) + "/" + l.Period() }
 
-// Period returns Per in the form of the configuration, without the zero units of
-// Duration.String: 1m instead of 1m0s, and 1d instead of 24h0m0s.
+// Period returns the period in the form of the configuration, without the zero units of
+// Duration.String: 1m instead of 1m0s, and 1d instead of 24h0m0s. For a calendar window it
+// is the name of the unit.
 func (l Limit) Period() string {
+	if l.Calendar != NoCalendar {
+		return l.Calendar.String()
+	}
 	for _, unit := range [...]struct {
 		length time.Duration
 		sign   string
@@ -43,7 +51,8 @@ const (
 	// LeakyBucket lets requests depart one interval apart. Other requests wait in a queue
 	// of length Burst.
 	LeakyBucket
-	// FixedWindow counts in windows that are aligned to the Unix epoch.
+	// FixedWindow counts in windows that are aligned to the Unix epoch or, if the limit has a
+	// Calendar, to the edges of each Op.
 	FixedWindow
 	// SlidingLog stores every counted unit, so it is exact over any window.
 	SlidingLog

@@ -55,6 +55,9 @@ type Op struct {
 	Kind OpKind
 	// Cost is in units, at least 0.
 	Cost int64
+	// Edges are the edges of the calendar windows around the present time, for a policy whose
+	// limit has a Calendar. Other policies ignore Edges. The store only reads them.
+	Edges *Edges
 }
 
 // Store keeps the counters of many keys. Every store passes the tests of
@@ -94,6 +97,9 @@ type Store interface {
 	// A store that keeps the keys of a group on several servers decides a group of TakeIfAll in
 	// two rounds: it reads all keys, and then counts the Ops that must count. Units that other
 	// requests take in between can refuse the second round, which then takes nothing.
+	//
+	// A policy with a calendar period needs Op.Edges. The store's clock picks the window among
+	// them. A clock outside the edges is an *EdgeError, and nothing is counted.
 	//
 	// Policies with the same algorithm and period share one state of a key and window,
 	// in any order. Used units stay used. A refusal or a Peek changes nothing for the
@@ -202,6 +208,10 @@ var (
 	// of TakeIfAll and of another Kind.
 	ErrBadGroup = errors.New("headgate: a Refund is a group of its own, and TakeIfAll shares a group only with TakeIfAll: " +
 		"give the Op another Group")
+	// ErrNoEdges means that an Op of a policy with a calendar period has no Edges, or that its
+	// Edges are not in order.
+	ErrNoEdges = errors.New("headgate: a limit per day, week, month or year needs the edges of its windows, in order: " +
+		"set Op.Edges with package calendar")
 	// ErrUnknownKind means that an Op has a Kind that does not exist.
 	ErrUnknownKind = errors.New("headgate: the Kind of an Op is unknown: use Take, Peek, Book, Refund or TakeIfAll")
 )

@@ -104,7 +104,9 @@ func validate(p headgate.Policy) error {
 		return &PolicyError{"algorithm", fmt.Sprintf("%d is not known", p.Algorithm), "use one of " + fmt.Sprint(headgate.Algorithms())}
 	case l.Count < 0 || l.Count > headgate.MaxUnits:
 		return &PolicyError{"count", fmt.Sprintf("%d is out of range", l.Count), fmt.Sprintf("use 0 to %d", int64(headgate.MaxUnits))}
-	case l.Per < MinPer || l.Per > MaxPer:
+	case l.Calendar != headgate.NoCalendar && !countsCalendar(p):
+		return calendarError(p)
+	case l.Calendar == headgate.NoCalendar && (l.Per < MinPer || l.Per > MaxPer):
 		return &PolicyError{"period", fmt.Sprintf("%s is out of range", l.Per), fmt.Sprintf("use %s to %dd", MinPer, MaxPer/(24*time.Hour))}
 	case p.CountAll && p.Algorithm != headgate.FixedWindow:
 		return &PolicyError{"count_all", "is not used by " + p.Algorithm.String(), "leave it out, or use fixed_window"}

@@ -21,7 +21,8 @@ const limitFix = "limit must be like 500/2s, 100/m or 10000/1d"
 
 // ParseLimit parses a limit of the configuration: units, a slash and the period, as in
 // "500/2s", "100/m" (equal to 100/1m) and "1000/1h30m". The units of time are us, ms,
-// s, m, h and d. Limit.String is the inverse. The error is a *ParseError.
+// s, m, h and d. The words day, week, month and year are periods of the calendar, as in
+// "200/month". Limit.String is the inverse. The error is a *ParseError.
 func ParseLimit(text string) (headgate.Limit, error) {
 	count, period, ok := strings.Cut(text, "/")
 	if !ok {
@@ -32,6 +33,9 @@ func ParseLimit(text string) (headgate.Limit, error) {
 	units, err := parseCount(count)
 	if err != nil {
 		return headgate.Limit{}, err
+	}
+	if unit, ok := headgate.ParseCalendarUnit(period); ok {
+		return headgate.Limit{Count: units, Calendar: unit}, nil
 	}
 	per, err := parsePeriod(period, len(count)+1)
 	if bad, found := errors.AsType[*ParseError](err); found {
@@ -60,16 +64,29 @@ func shortPeriod(text string) string {
 		return number + "m"
 	case "hr", "hour":
 		return number + "h"
-	case "day":
-		return number + "d"
 	case "msec", "milli", "millisecond":
 		return number + "ms"
-	case "week", "wk", "w":
-		if number == "" || number == "1" {
-			return "7d"
-		}
 	}
-	return ""
+	return calendarPeriod(number, unit)
+}
+
+// calendarPeriod returns the valid form of a number of days, weeks, months or years. It
+// returns "" for a multiple whose length the calendar decides.
+func calendarPeriod(number, unit string) string {
+	words := map[string]headgate.CalendarUnit{
+		"day": headgate.Day, "week": headgate.Week, "wk": headgate.Week, "w": headgate.Week,
+		"month": headgate.Month, "mon": headgate.Month, "year": headgate.Year, "yr": headgate.Year, "y": headgate.Year,
+	}
+	switch of, known := words[unit]; {
+	case known && number == "":
+		return of.String()
+	case of == headgate.Day:
+		return number + "d"
+	case of == headgate.Week && number == "1":
+		return "7d"
+	default:
+		return ""
+	}
 }
 
 // parseCount parses the units of a limit. Only digits are valid, because a sign or a

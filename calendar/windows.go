@@ -1,0 +1,43 @@
+package calendar
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Windows gives the edges of the windows of one unit, and computes them once for each window.
+// Windows is safe for concurrent use.
+type Windows struct {
+	settings Settings
+	unit     Unit
+	edges    atomic.Pointer[headgate.Edges]
+}
+
+// New returns the windows of a unit. New panics if the settings do not pass Check, or if unit
+// is not a unit of this package.
+func New(s Settings, unit Unit) *Windows {
+	if err := s.Check(); err != nil {
+		panic(err)
+	}
+	gridOf(s, unit)
+	return &Windows{settings: s, unit: unit}
+}
+
+// Settings returns the settings of the windows.
+func (w *Windows) Settings() Settings { return w.settings }
+
+// Unit returns the unit of the windows.
+func (w *Windows) Unit() Unit { return w.unit }
+
+// Edges returns the edges around at. The caller must not change them. In the window of the
+// last call, Edges loads one pointer and allocates nothing.
+func (w *Windows) Edges(at headgate.Instant) *headgate.Edges {
+	if e := w.edges.Load(); e != nil && at >= e[1] && at < e[2] {
+		return e
+	}
+	e := w.settings.Edges(w.unit, time.Unix(0, int64(at)))
+	w.edges.Store(&e)
+	return &e
+}
