@@ -23,6 +23,28 @@ type Limit struct {
 // String returns the limit in the form of the configuration: "500/2s" or "200/month".
 func (l Limit) String() string { return strconv.FormatInt(l.Count, 10) + "/" + l.Period() }
 
+// HasPeriod reports whether the limit has a period, with a length or of the calendar. The zero
+// Limit has none.
+func (l Limit) HasPeriod() bool { return l.Per != 0 || l.Calendar != NoCalendar }
+
+// Length returns the length of the period. For a period of the calendar, it is the longest usual
+// length: 24 hours, 7 days, 31 days or 366 days.
+func (l Limit) Length() time.Duration {
+	const day = 24 * time.Hour
+	switch l.Calendar {
+	case Day:
+		return day
+	case Week:
+		return 7 * day
+	case Month:
+		return 31 * day
+	case Year:
+		return 366 * day
+	default:
+		return l.Per
+	}
+}
+
 // Period returns the period in the form of the configuration, without the zero units of
 // Duration.String: 1m instead of 1m0s, and 1d instead of 24h0m0s. For a calendar window it
 // is the name of the unit.

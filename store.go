@@ -99,7 +99,7 @@ type Store interface {
 	// requests take in between can refuse the second round, which then takes nothing.
 	//
 	// A policy with a calendar period needs Op.Edges. The store's clock picks the window among
-	// them. A clock outside the edges is an *EdgeError, and nothing is counted.
+	// them. A clock outside the edges is an *EdgeError, and the Op counts nothing.
 	//
 	// Policies with the same algorithm and period share one state of a key and window,
 	// in any order. Used units stay used. A refusal or a Peek changes nothing for the

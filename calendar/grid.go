@@ -1,9 +1,6 @@
 package calendar
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 const (
 	daySeconds   = 24 * 60 * 60
@@ -23,9 +20,6 @@ type grid struct {
 }
 
 func gridOf(s Settings, unit Unit) grid {
-	if unit < Day || unit > Year {
-		panic(fmt.Sprintf("calendar: %s is no unit of a window: use day, week, month or year", unit))
-	}
 	s.MonthStarts = max(1, s.MonthStarts)
 	return grid{Settings: s, unit: unit, in: s.zone()}
 }

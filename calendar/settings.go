@@ -64,9 +64,12 @@ func (s Settings) zone() *time.Location {
 // increase, because empty windows are left out. Edges costs a few microseconds: [Windows]
 // computes them once for each window.
 //
-// Settings must pass Check, and unit must be a unit of this package: Edges panics for another
-// unit. at must be from 1970 to the year 2100.
+// Settings must pass Check. at must be from 1970 to the year 2100. For a unit that is not of this
+// package, Edges returns the zero Edges, which no store accepts.
 func (s Settings) Edges(unit Unit, at time.Time) headgate.Edges {
+	if unit < Day || unit > Year {
+		return headgate.Edges{}
+	}
 	g := gridOf(s, unit)
 	t := at.Unix()
 	n := g.indexOf(t)

@@ -46,6 +46,9 @@ func (c *Cell) renew() {
 type Draw struct {
 	Verdict headgate.Verdict
 	Reason  headgate.Reason
+	// Edges are those of the Op. The caller sets them before JudgeCell, and a plan with a
+	// calendar period needs edges that pass CheckEdges.
+	Edges *headgate.Edges
 
 	returned uint32
 	epoch    uint16
@@ -204,6 +207,8 @@ func (p *Plan) CellFreeAt(c *Cell) headgate.Instant {
 		return headgate.Instant(span{int64(c.Time), c.Units}.ceil())
 	case c.Units == 0:
 		return 0
+	case p.Calendar():
+		return c.Time.Add(KeptFor(p.Policy.Limit.Calendar))
 	case p.Policy.Algorithm == headgate.FixedWindow:
 		return c.Time + headgate.Instant(p.per)
 	default:

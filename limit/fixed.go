@@ -5,11 +5,18 @@ import "github.com/headgate/headgate"
 // countCeiling is the maximum of the counters of windows. All stores count exactly up to it.
 const countCeiling = headgate.MaxUnits
 
-// judgeFixed counts in the window [kW, (k+1)W) that contains now.
+// judgeFixed counts in the window [kW, (k+1)W) that contains now, or in that of the calendar.
 func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
-	d.now, d.at, d.cost = now, p.rollFixed(c, now), cost
+	var end headgate.Instant
+	d.now, d.cost = now, cost
+	if p.Calendar() {
+		d.at = p.rollCalendar(c, d.Edges, now)
+		end = CountEnds(p.Policy.Limit.Calendar, d.Edges, c.Time, now)
+	} else {
+		d.at = p.rollFixed(c, now)
+		end = c.Time + headgate.Instant(p.per)
+	}
 	d.returned, d.epoch = c.Returned, c.Epoch
-	end := c.Time + headgate.Instant(p.per)
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
 	used := min(int64(c.Units), p.count) // Counted refusals can exceed Count.
 	switch {
@@ -62,7 +69,7 @@ func (p *Plan) rollFixed(c *Cell, now headgate.Instant) headgate.Instant {
 }
 
 func (p *Plan) returnFixed(c *Cell, r *headgate.Receipt) bool {
-	if r.Returned != c.Returned || r.From < c.Time || r.From >= c.Time+headgate.Instant(p.per) {
+	if r.Returned != c.Returned || r.From < c.Time || !p.Calendar() && r.From >= c.Time+headgate.Instant(p.per) {
 		return false
 	}
 	c.Units -= min(c.Units, uint64(r.Units()))

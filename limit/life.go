@@ -15,6 +15,8 @@ func Life(p headgate.Policy) time.Duration {
 		return 0
 	case p.Algorithm == headgate.Ban:
 		return l.Per + p.BanFor
+	case l.Calendar != headgate.NoCalendar:
+		return KeptFor(l.Calendar)
 	case !isBucket(p.Algorithm):
 		// After a small step back of the clock, a fixed window lasts up to one window longer. A
 		// sliding window counts one sub-window more.

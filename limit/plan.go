@@ -206,10 +206,11 @@ func validateBan(p headgate.Policy) error {
 
 // Family is the common property of policies that count in one state. Policies of one key
 // and window with different families count separately. All bans are one family, with a
-// Per of 0.
+// Per of 0. Windows of one unit of the calendar are one family, whatever their edges.
 type Family struct {
 	Algorithm headgate.Algorithm
 	Per       time.Duration
+	Calendar  headgate.CalendarUnit
 }
 
 // FamilyOf returns the family of a policy.
@@ -217,7 +218,7 @@ func FamilyOf(p headgate.Policy) Family {
 	if p.Algorithm == headgate.Ban {
 		return Family{Algorithm: headgate.Ban}
 	}
-	return Family{p.Algorithm, p.Limit.Per}
+	return Family{p.Algorithm, p.Limit.Per, p.Limit.Calendar}
 }
 
 // Family returns the family of the plan.

@@ -4,10 +4,19 @@ import "github.com/headgate/headgate"
 
 // RefundCell gives cost units back to the cell, whose policy of record belongs to the plan of.
 // It reports whether any units came back. Earlier receipts of the cell then return nothing. The
-// policy of record stays. The plan must accept a Refund. A Peek of cost 0 and SettleRefund give
-// the Decision.
-func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64) bool {
-	var d Draw
+// policy of record stays. The plan must accept a Refund. edges are those of the Op. A Peek of
+// cost 0 and SettleRefund give the Decision.
+func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64, edges *headgate.Edges) bool {
+	d := Draw{Edges: edges}
+	if p.Calendar() { // Without units to give back, a Refund must not begin a new count.
+		rolled := *c
+		p.judgeFixed(&rolled, now, 0, &d)
+		given := rolled.refundFixed(cost)
+		if given {
+			*c = rolled
+		}
+		return given
+	}
 	p.JudgeOf(c, of, now, 0, headgate.Peek, &d)
 	switch {
 	case p.Policy.Algorithm == headgate.FixedWindow:

@@ -126,7 +126,7 @@ func (s *subject) refund(now headgate.Instant, cost int64) headgate.Decision {
 		s.plan.JudgeWindows(s.ring(now), now, 0, &d)
 	default:
 		var draw Draw
-		s.plan.RefundCell(&s.cell, s.record, now, cost)
+		s.plan.RefundCell(&s.cell, s.record, now, cost, nil)
 		s.plan.JudgeOf(&s.cell, s.record, now, 0, headgate.Peek, &draw)
 		s.plan.Explain(&draw, &d)
 	}

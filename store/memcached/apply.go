@@ -112,7 +112,10 @@ func (s *Store) decideAlone(ctx context.Context, p *part) error {
 	case p.looks():
 		return s.readAndTry(ctx, p)
 	default:
-		return s.flights.do(ctx, p.key, &request{work: p})
+		if err := s.flights.do(ctx, p.key, &request{work: p}); err != nil {
+			return err
+		}
+		return p.fault
 	}
 }
 

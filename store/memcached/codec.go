@@ -20,7 +20,7 @@ import (
 //	  window     1 byte
 //	  policy     the policy that took last: algorithm, 1 byte; 1 byte, 1 if refused attempts
 //	             count, else 0 (a policy with CountAll has 1, because its state is the
-//	             same); count; period; burst; sub-windows; max wait; ban: times in
+//	             same), plus twice the unit of a calendar period; count; period; burst; sub-windows; max wait; ban: times in
 //	             nanoseconds
 //	  epoch      2 bytes, big-endian
 //	  until      nanoseconds since 1970
@@ -80,7 +80,7 @@ func appendPolicy(b []byte, p *headgate.Policy) []byte {
 	if p.CountRejected {
 		counts = 1
 	}
-	b = append(b, byte(p.Algorithm), counts)
+	b = append(b, byte(p.Algorithm), counts|byte(p.Limit.Calendar)<<1)
 	for _, n := range [...]int64{
 		p.Limit.Count, int64(p.Limit.Per), p.Limit.Burst, int64(p.SubWindows), int64(p.MaxWait), int64(p.BanFor),
 	} {
@@ -169,8 +169,7 @@ func (r *reader) state(plans func(headgate.Policy) (*limit.Plan, error)) *state 
 func (r *reader) policy() headgate.Policy {
 	p := headgate.Policy{Algorithm: headgate.Algorithm(r.byte())}
 	counts := r.byte()
-	r.bad = r.bad || counts > 1
-	p.CountRejected = counts == 1
+	p.CountRejected, p.Limit.Calendar = counts&1 == 1, headgate.CalendarUnit(counts>>1)
 	p.Limit.Count = int64(r.number(headgate.MaxUnits))
 	p.Limit.Per = time.Duration(r.number(maxTime))
 	p.Limit.Burst = int64(r.number(headgate.MaxUnits))

@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -33,7 +34,7 @@ func (s *Store) decideParts(ctx context.Context, g *group) error {
 	}
 	for i, p := range g.parts {
 		err := s.decidePart(ctx, p, &seen[i], refuses)
-		if err != nil {
+		if err = cmp.Or(err, p.fault); err != nil {
 			s.giveUp(ctx, g.parts[:i])
 			return err
 		}
@@ -73,7 +74,7 @@ func (s *Store) try(ctx context.Context, p *part, h *held) (bool, error) {
 		p.at = at
 	}
 	p.decide(it, at)
-	return it.changed, nil
+	return it.changed, p.fault
 }
 
 // decidePart decides a part with a write. refuses: another part is refused. A part that takes

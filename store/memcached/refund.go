@@ -26,7 +26,7 @@ func (p *part) refund(it *item, now headgate.Instant) {
 		s.until = max(s.until, was.until)
 		it.last = t.at
 	}
-	look := turn{plan: t.plan, at: t.at, state: s.clone()}
+	look := turn{plan: t.plan, at: t.at, draw: limit.Draw{Edges: t.draw.Edges}, state: s.clone()}
 	look.judge(0, headgate.Peek, d)
 	limit.SettleRefund(d)
 	d.ResetAfter = microsUp(d.ResetAfter, t.at.Sub(now))
@@ -35,7 +35,7 @@ func (p *part) refund(it *item, now headgate.Instant) {
 // giveUnits gives the cost of the turn back to s, and reports whether any units came back.
 func (t *turn) giveUnits(s *state) bool {
 	if !sliding(t.plan) {
-		return t.plan.RefundCell(&s.cell, s.plan, t.at, t.cost)
+		return t.plan.RefundCell(&s.cell, s.plan, t.at, t.cost, t.draw.Edges)
 	}
 	given := false
 	for i := range s.rings {

@@ -160,7 +160,8 @@ func (it *item) add(s *state) {
 // order compares two states by window, then by family.
 func order(a, b *state) int {
 	x, y := a.plan.Family(), b.plan.Family()
-	return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(x.Algorithm, y.Algorithm), cmp.Compare(x.Per, y.Per))
+	return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(x.Algorithm, y.Algorithm), cmp.Compare(x.Per, y.Per),
+		cmp.Compare(x.Calendar, y.Calendar))
 }
 
 // settled records a change of s. was is s before the change. A new and empty state is no change.

@@ -20,7 +20,7 @@ type turn struct {
 	// state is the state to count in, and was that state before. A Peek has a copy.
 	state *state
 	was   state
-	draw  limit.Draw
+	draw  limit.Draw // with the edges of the Op
 }
 
 // part is the Ops of one group with one key, or one Op with a counter.
@@ -42,6 +42,9 @@ type part struct {
 	// one time.
 	at    headgate.Instant
 	nonce func() uint64
+	// fault is the error of the last decide: the time is outside the edges of a turn. Nothing is
+	// counted.
+	fault error
 
 	// lone has memory for one turn, which is enough for most parts.
 	lone struct {
@@ -56,6 +59,9 @@ type part struct {
 func (p *part) decide(it *item, now headgate.Instant) {
 	if p.at != 0 && now.Sub(p.at) <= together { // A larger difference means that this machine has slept.
 		now = p.at
+	}
+	if p.fault = p.checkEdges(it.time(now)); p.fault != nil {
+		return
 	}
 	if p.refunds() {
 		p.refund(it, now)
@@ -87,6 +93,17 @@ func (p *part) decide(it *item, now headgate.Instant) {
 		d.RetryAfter, d.ResetAfter = microsUp(d.RetryAfter, t.at.Sub(now)), microsUp(d.ResetAfter, t.at.Sub(now))
 	}
 	it.last = it.time(now)
+}
+
+// checkEdges returns the error of the first turn whose windows do not contain the time.
+func (p *part) checkEdges(now headgate.Instant) error {
+	for i := range p.turns {
+		t := &p.turns[i]
+		if err := t.plan.CheckEdges(t.draw.Edges, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // microsUp converts a time after a decision into a time after the present. The decision is ahead of
@@ -213,7 +230,7 @@ func (t *turn) stayBehind(countable bool, d *headgate.Decision) {
 	if t.countsAnyway(false) && t.plan.CountsRefused(countable) {
 		t.take(d)
 	}
-	look := turn{plan: t.plan, at: t.at, state: t.state.clone()}
+	look := turn{plan: t.plan, at: t.at, draw: limit.Draw{Edges: t.draw.Edges}, state: t.state.clone()}
 	var without headgate.Decision
 	look.judge(0, headgate.Peek, &without)
 	d.Remaining, d.ResetAfter, d.Receipt = without.Remaining, without.ResetAfter, headgate.Receipt{}

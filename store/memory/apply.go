@@ -110,6 +110,12 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	}
 	// The clock is read under the lock, so the time is never before that of the state.
 	now := s.clock.Now()
+	if err := plan.CheckEdges(op.Edges, now); err != nil {
+		sh.unlock()
+		runtime.KeepAlive(s)
+		*d = headgate.Undecided()
+		return err
+	}
 	if p != nil && p.names(op.Policy) {
 		if op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 {
 			if step(of, p, sh, now, op.Cost, d) {
@@ -117,12 +123,12 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 				return nil
 			}
 		} else if takes(op.Kind) && plan.InCell() {
-			draw(of, p, sh, now, op.Cost, op.Kind, d)
+			draw(of, p, sh, now, op, d)
 			runtime.KeepAlive(s)
 			return nil
 		}
 	}
-	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind}, d)
+	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges}}, d)
 	sh.unlock()
 	runtime.KeepAlive(s)
 	return nil
@@ -163,10 +169,10 @@ func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *
 
 // draw is the fast path of a known key with a cell. The caller holds the lock of the
 // shard. draw releases the lock before it fills the Decision.
-func draw(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.OpKind, d *headgate.Decision) {
+func draw(of *policy, p *place, sh *shard, now headgate.Instant, op *headgate.Op, d *headgate.Decision) {
 	plan := &of.Plan
-	var draw limit.Draw
-	plan.JudgeCell(&p.cell, now, cost, mode, &draw)
+	draw := limit.Draw{Edges: op.Edges}
+	plan.JudgeCell(&p.cell, now, op.Cost, op.Kind, &draw)
 	taken := draw.Verdict != headgate.Deny
 	if taken || plan.CountsRefused(draw.Reason != headgate.Never) {
 		plan.TakeCell(&p.cell, &draw)
@@ -175,7 +181,7 @@ func draw(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, mod
 	nonce, tag := sh.nonce, p.tag
 	sh.unlock()
 	plan.Explain(&draw, d)
-	if taken && cost > 0 && plan.Returnable() {
+	if taken && op.Cost > 0 && plan.Returnable() {
 		plan.Receipt(&draw, &d.Receipt)
 		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = nonce, tag, of.ID()
 		d.Receipt.Place[1] = uint64(draw.Epoch())
@@ -297,7 +303,7 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 			}
 		}
 		w.policies = append(w.policies, of)
-		w.turns = append(w.turns, turn{plan: &of.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Kind})
+		w.turns = append(w.turns, turn{plan: &of.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges}})
 		w.shards = append(w.shards, at.shard)
 	}
 	// Every group locks shards in ascending order, so that groups cannot deadlock.
@@ -306,12 +312,11 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	for _, i := range w.shards {
 		s.table.shards[i].lock()
 	}
-	var err error
-	if w.named() {
-		s.locate(w.turns, s.clock.Now())
+	now := s.clock.Now()
+	err := w.check(now)
+	if err == nil {
+		s.locate(w.turns, now)
 		s.judgeGroup(w.turns, decisions)
-	} else {
-		err = headgate.ErrUnknownPolicy
 	}
 	for _, i := range w.shards {
 		s.table.shards[i].unlock()
@@ -320,15 +325,18 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	return err
 }
 
-// named reports whether all policies of the group are still in use. The caller holds the
-// locks of the shards.
-func (w *group) named() bool {
+// check returns an error if a policy of the group is not in use any more, or if the time is
+// outside the edges of an Op. The caller holds the locks of the shards.
+func (w *group) check(now headgate.Instant) error {
 	for i, of := range w.policies {
 		if !of.Names(w.turns[i].id) {
-			return false
+			return headgate.ErrUnknownPolicy
+		}
+		if err := of.Plan.CheckEdges(w.turns[i].draw.Edges, now); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
 // locate finds the places of the group's keys. Existing places come first, so that a new

@@ -4,14 +4,15 @@ import (
 	"runtime"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 )
 
 // batch is the number of keys that TakeMany works on at once. The cache misses of a batch
 // overlap, and its spots fit on the stack.
 const batch = 32
 
-// TakeMany takes cost under each key. Each key is a group of its own. TakeMany allocates
-// nothing. It fetches the cache lines of 32 keys before it takes the first lock.
+// TakeMany takes cost under each key, except for a policy with a calendar period, which needs
+// Edges. Each key is a group of its own. TakeMany allocates nothing. It fetches the cache lines of 32 keys before it takes the first lock.
 //
 // A token bucket with a whole interval, in nanoseconds, is decided at the time of its
 // batch: the clock is read once for 32 keys, and their Decisions have the same At.
@@ -34,10 +35,10 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 		now := s.clock.Now()
 		for i := range n {
 			op := headgate.Op{Policy: id, Cost: cost}
-			if !s.takeAt(of, &op, spots[i], &now, &decisions[i]) {
+			if err := s.takeAt(of, &op, spots[i], &now, &decisions[i]); err != nil {
 				runtime.KeepAlive(s)
 				undecided(all)
-				return headgate.ErrUnknownPolicy
+				return err
 			}
 		}
 		keys, decisions = keys[n:], decisions[n:]
@@ -62,8 +63,8 @@ func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error 
 	}
 	now := s.clock.Now()
 	for i := range ops {
-		if !s.takeAt(policies[i], &ops[i], spots[i], &now, &decisions[i]) {
-			return headgate.ErrUnknownPolicy
+		if err := s.takeAt(policies[i], &ops[i], spots[i], &now, &decisions[i]); err != nil {
+			return err
 		}
 	}
 	runtime.KeepAlive(s)
@@ -72,13 +73,14 @@ func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error 
 
 // takeAt decides an Op at its spot, at the time of its batch or at a time that is read under
 // the lock. The latter becomes the time of the batch: an Op never looks at a bucket from before an
-// earlier Op of its batch, which would find it emptier than it is. It reports false, and counts nothing, when the policy was released.
-func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched *headgate.Instant, d *headgate.Decision) bool {
+// earlier Op of its batch, which would find it emptier than it is. takeAt returns an error, and counts
+// nothing, when the policy was released or the time is outside the edges of the Op.
+func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched *headgate.Instant, d *headgate.Decision) error {
 	plan, sh := &of.Plan, &s.table.shards[at.shard]
 	sh.lock()
 	if !of.Names(op.Policy) {
 		sh.unlock()
-		return false
+		return headgate.ErrUnknownPolicy
 	}
 	p := s.table.home(at)
 	if !p.counts(at.tag, op.Policy) {
@@ -86,15 +88,19 @@ func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched *headgate.I
 	}
 	known := p != nil && p.names(op.Policy)
 	if known && op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 && step(of, p, sh, *batched, op.Cost, d) {
-		return true
+		return nil
 	}
 	now := s.clock.Now()
 	*batched = now
-	if known && takes(op.Kind) && plan.InCell() {
-		draw(of, p, sh, now, op.Cost, op.Kind, d)
-		return true
+	if err := plan.CheckEdges(op.Edges, now); err != nil {
+		sh.unlock()
+		return err
 	}
-	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind}, d)
+	if known && takes(op.Kind) && plan.InCell() {
+		draw(of, p, sh, now, op, d)
+		return nil
+	}
+	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges}}, d)
 	sh.unlock()
-	return true
+	return nil
 }

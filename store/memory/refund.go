@@ -53,6 +53,10 @@ func (s *Store) refund(t *turn, d *headgate.Decision) {
 		p.cell.Time = s.blockFreeAt(s.planOf(p), p)
 	}
 	alone.cost, alone.mode = 0, headgate.Peek
+	copied := *p
+	if t.plan.Calendar() {
+		alone.place = &copied // The look at the count must not begin a new one.
+	}
 	s.judge(&alone, d)
 	limit.SettleRefund(d)
 }
@@ -75,6 +79,6 @@ func (s *Store) giveUnits(t *turn) bool {
 		}
 		return given
 	default:
-		return t.plan.RefundCell(&p.cell, s.planOf(p), t.now, t.cost)
+		return t.plan.RefundCell(&p.cell, s.planOf(p), t.now, t.cost, t.draw.Edges)
 	}
 }

@@ -16,7 +16,7 @@ type turn struct {
 	now   headgate.Instant
 	cost  int64
 	mode  headgate.OpKind
-	// draw is the decision on a cell.
+	// draw is the decision on a cell, and has the edges of the Op.
 	draw limit.Draw
 }
 
@@ -108,7 +108,12 @@ func (s *Store) freeAt(p *place) headgate.Instant {
 // limited reports whether p would refuse a request of one unit at now.
 func (s *Store) limited(p *place, now headgate.Instant) bool {
 	var d headgate.Decision
-	s.judge(&turn{plan: s.planOf(p), place: p, now: now, cost: 1, mode: headgate.Peek}, &d)
+	t := turn{plan: s.planOf(p), place: p, now: now, cost: 1, mode: headgate.Peek}
+	if t.plan.Calendar() {
+		edges, copied := t.plan.EdgesOf(&p.cell), *p
+		t.draw.Edges, t.place = &edges, &copied // The count must not begin at these edges.
+	}
+	s.judge(&t, &d)
 	return d.Verdict == headgate.Deny
 }
 

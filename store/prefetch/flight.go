@@ -178,7 +178,7 @@ func (f *flight) add(ops []headgate.Op, p *keyOps, forgot uint16, least, keep, c
 	for i := range p.n {
 		op := headgate.Op{
 			Key: key, Policy: p.policies[i].source, Window: ops[p.from+i].Window,
-			Group: uint8(len(f.grants)), Cost: max(least, min(cost, p.most)),
+			Group: uint8(len(f.grants)), Cost: max(least, min(cost, p.most)), Edges: ops[p.from+i].Edges,
 		}
 		f.ops, f.least = append(f.ops, op), append(f.least, least)
 	}

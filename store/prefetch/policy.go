@@ -71,10 +71,11 @@ func describe(given, at headgate.Policy) *policy {
 	p.stashes = given.Hold > 0 && p.most > 0
 	p.sane = max(p.most/wholeParts, 1)
 	p.batch = min(p.batch, p.most)
-	switch given.Algorithm {
-	case headgate.FixedWindow:
+	switch {
+	case given.Limit.Calendar != headgate.NoCalendar: // Nothing is taken ahead, so no border matters.
+	case given.Algorithm == headgate.FixedWindow:
 		p.grid = grid{uint64(given.Limit.Per), 1}
-	case headgate.SlidingWindow:
+	case given.Algorithm == headgate.SlidingWindow:
 		p.grid = grid{uint64(given.Limit.Per), uint64(given.SubWindows)}
 	default: // The other algorithms have no borders.
 	}
@@ -94,6 +95,8 @@ func rewrite(p headgate.Policy) (headgate.Policy, error) {
 		return p, nil
 	case p.Algorithm == headgate.LeakyBucket || p.Algorithm >= headgate.Ban:
 		return p, fault("is not supported for "+p.Algorithm.String(), "leave it out, or use another algorithm")
+	case p.Limit.Calendar != headgate.NoCalendar:
+		return p, fault("takes no units ahead of a "+p.Limit.Period()+" of the calendar", "leave it out, or use a period with a length, such as 30d")
 	case p.CountRejected:
 		return p, fault("cannot count refused attempts", "leave out prefetch or count_rejected")
 	case hold > p.Limit.Per:

@@ -87,6 +87,9 @@ func (s *Store) add(a *query, op *headgate.Op) error {
 	if err := limit.CheckKind(of.Plan.Policy().Algorithm, op.Kind); err != nil {
 		return err
 	}
+	if err := of.Plan.CheckEdges(op.Edges); err != nil {
+		return err
+	}
 	return a.add(op, &of.Plan, script.PlaceOf(op.Key, op.Window))
 }
 

@@ -100,6 +100,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("TakeIfAllTogether", s.testTakeIfAllTogether)
 	t.Run("CountAll", s.testCountAll)
 	t.Run("CountAllVersions", s.testCountAllVersions)
+	t.Run("Calendar", s.testCalendar)
 	t.Run("Refund", s.testRefund)
 	t.Run("RefundClockBack", s.testRefundClockBack)
 	t.Run("RefundHolders", s.testRefundHolders)

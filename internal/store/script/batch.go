@@ -141,6 +141,9 @@ func checkOp(op *headgate.Op, p *Plan) error {
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	}
+	if err := p.CheckEdges(op.Edges); err != nil {
+		return err
+	}
 	return limit.CheckKind(p.policy.Algorithm, op.Kind)
 }
 
@@ -192,6 +195,11 @@ func (b *Batch) addGroup(ops []headgate.Op, plans []*Plan, places []Place, least
 		b.query = appendIndex(b.query, b.plans.number(plans[i])+1, key+1, list)
 		b.query = append(b.query, byte(ops[i].Kind))
 		b.query = appendNumber(b.query, ops[i].Cost)
+		if plans[i].calendar() {
+			for _, edge := range ops[i].Edges {
+				b.query = appendNumber(b.query, int64(edge)/int64(time.Microsecond))
+			}
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ type answer struct {
 	plan    *Plan
 	kind    headgate.OpKind
 	cost    int64
+	edges   *headgate.Edges
 	now     int64
 	numbers []int64
 
@@ -68,7 +69,7 @@ func (b *Batch) Explain(group int, ops []headgate.Op, plans []*Plan, places []Pl
 }
 
 func answerTo(now int64, op *headgate.Op, p *Plan, numbers []int64, granted int64) answer {
-	a := answer{plan: p, kind: op.Kind, cost: op.Cost, now: now, numbers: numbers[:p.width]}
+	a := answer{plan: p, kind: op.Kind, cost: op.Cost, edges: op.Edges, now: now, numbers: numbers[:p.width]}
 	if granted > 0 {
 		a.cost = granted
 	}
@@ -89,6 +90,9 @@ func (a *answer) explain(d *headgate.Decision) error {
 	case headgate.TokenBucket, headgate.LeakyBucket:
 		return a.explainBucket(d)
 	case headgate.FixedWindow:
+		if a.plan.calendar() {
+			return a.explainCalendar(d)
+		}
 		return a.explainFixed(d)
 	case headgate.SlidingLog, headgate.SlidingWindow:
 		return a.explainSliding(d)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -76,12 +77,16 @@ type state struct {
 	family limit.Family
 }
 
-// letters has the letter of each algorithm in names, in the order of headgate.Algorithm.
+// letters has the letter of each algorithm in names, in the order of headgate.Algorithm. Windows of
+// the calendar have the letter c, and that of their unit.
 const letters = "tlfgwb"
 
 // appendState appends the name of a state.
 func (n *Names) appendState(b []byte, s state) []byte {
 	b = strconv.AppendUint(n.appendPlace(b, s.place), uint64(s.place[digestBytes]), 10)
+	if unit := s.family.Calendar; unit != headgate.NoCalendar {
+		return append(b, 'c', unit.String()[0])
+	}
 	b = append(b, letters[s.family.Algorithm])
 	switch per := s.family.Per; {
 	case per == 0:

@@ -33,6 +33,7 @@ type Plan struct {
 	// ceiling is the largest value of a sliding window's counter.
 	ceiling int64
 	banFor  int64 // microseconds
+	kept    int64 // microseconds; see limit.KeptFor
 
 	// blocks marks a bucket with a limit of 0, which has no state.
 	blocks bool
@@ -67,8 +68,11 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	return p, nil
 }
 
-// kindZeroLimit is the scripts' code for a bucket with a limit of 0.
-const kindZeroLimit = 6
+// Codes of the scripts beside those of the algorithms.
+const (
+	kindZeroLimit = 6 // a bucket with a limit of 0
+	kindCalendar  = 7 // a fixed window of the calendar
+)
 
 // render sets width and packed. The policy functions of the scripts decode packed.
 func (p *Plan) render() {
@@ -86,9 +90,16 @@ func (p *Plan) render() {
 			p.horizon.us, p.horizon.part, p.maxWait, p.room, p.most)
 	case headgate.FixedWindow:
 		p.width = 3
-		p.packed = pack(kind, p.room, p.per) + flag(p.counts)
+		if p.calendar() {
+			p.kept = microsUp(limit.KeptFor(p.policy.Limit.Calendar))
+			p.packed = pack(kindCalendar, p.room, p.kept, microsUp(limit.Spread(p.policy.Limit.Calendar)))
+		} else {
+			p.packed = pack(kind, p.room, p.per)
+		}
 		if p.policy.CountAll {
-			p.packed = pack(kind, p.room, p.per) + "\x02"
+			p.packed += "\x02"
+		} else {
+			p.packed += flag(p.counts)
 		}
 	case headgate.SlidingLog:
 		p.width = 5
@@ -105,6 +116,9 @@ func (p *Plan) render() {
 // short reports whether groups of one Take of the policy can be runs. Runs need a bucket with an
 // interval of whole microseconds.
 func (p *Plan) short() bool { return p.isBucket() && p.interval.part == 0 && !p.blocks }
+
+// calendar reports whether Ops of the plan have edges.
+func (p *Plan) calendar() bool { return p.policy.Limit.Calendar != headgate.NoCalendar }
 
 func (p *Plan) isBucket() bool { return p.policy.Algorithm <= headgate.LeakyBucket }
 

@@ -23,6 +23,8 @@ var (
 	luaBucket string
 	//go:embed lua/fixed.lua
 	luaFixed string
+	//go:embed lua/calendar.lua
+	luaCalendar string
 	//go:embed lua/long.lua
 	luaLong string
 	//go:embed lua/log.lua
@@ -64,7 +66,7 @@ func decide(begin, read string) Script {
 
 // luaAlgorithms gives the source of all algorithms.
 func luaAlgorithms() string {
-	return strings.Join([]string{luaEnv, luaNumber, luaState, luaBucket, luaFixed, luaLong, luaLog, luaWindow, luaBan}, "\n")
+	return strings.Join([]string{luaEnv, luaNumber, luaState, luaBucket, luaFixed, luaCalendar, luaLong, luaLog, luaWindow, luaBan}, "\n")
 }
 
 // GiveBack gives the script for ReturnCall and ReturnLastCall. Call GiveBack once and keep the result.

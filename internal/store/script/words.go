@@ -102,19 +102,7 @@ func (a *answer) explainFixed(d *headgate.Decision) error {
 	}
 	at := a.now + held
 	end := at - at%a.plan.per + a.plan.per - a.now
-	counted := a.judgeUnits(d, min(used, a.plan.room))
-	if a.plan.policy.CountAll {
-		if d.Verdict == headgate.Allow && used > a.plan.room {
-			d.Verdict, d.Reason = headgate.Deny, headgate.OverLimit
-		}
-		counted = min(used, headgate.MaxUnits-a.cost) + a.cost // The attempt counts, whether it passes or not.
-	}
-	if d.Reason == headgate.OverLimit {
-		d.RetryAfter = micros(end)
-	}
-	if counted > 0 {
-		d.ResetAfter = micros(end)
-	}
+	a.explainCount(d, used, micros(end))
 	d.At, d.Receipt.From = instant(at), instant(at)
 	return nil
 }

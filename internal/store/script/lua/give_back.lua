@@ -89,6 +89,16 @@ local function return_to_fixed()
   return save(fixed.pack(w))
 end
 
+local function return_to_calendar()
+  local calendar = calendar_windows(env)
+  local p, w = calendar.policy(ARGV[3]), {}
+  if not calendar.load(w, raw) or w.version ~= version or from < w.start or w.start + p.kept <= now or not note(w.start + p.kept) then
+    return 0
+  end
+  w.units = w.units - min(w.units, cost)
+  return save(calendar.pack(w))
+end
+
 local function return_to_window()
   local window = sliding_windows(env)
   local p, w = window.policy(ARGV[3]), {}
@@ -217,5 +227,7 @@ elseif kind == 3 then
   return return_to_log()
 elseif kind == 4 then
   return return_to_window()
+elseif kind == 7 then
+  return return_to_calendar()
 end
 return 0

@@ -15,6 +15,7 @@ end
 
 local makers = {
   [0] = buckets, [1] = buckets, [2] = fixed_windows, [3] = logs, [4] = sliding_windows, [5] = bans, [6] = nothing,
+  [7] = calendar_windows,
 }
 local algorithms, policies = {}, {}
 local PASSES, NEVER, PEEK, REFUND, TAKE_IF_ALL = env.PASSES, env.NEVER, env.PEEK, env.REFUND, env.TAKE_IF_ALL
@@ -36,13 +37,14 @@ local function policy(i)
 end
 
 -- open makes an op and loads the state of its key. The constructor lists all fields that the
--- algorithms set later, because growing a table costs more.
-local function open(which, key, list, mode, cost)
+-- algorithms set later, because growing a table costs more. edges are those of the windows of
+-- a policy of the calendar, or false.
+local function open(which, key, list, mode, cost, edges)
   local p = policies[which] or policy(which)
   local op = {
     policy = p, key = key, mode = mode, cost = cost, list = list > 0 and KEYS[env.count + list] or nil,
     code = 0, version = 0, moved = false, per = 0, at = 0, used = 0, units = 0, newest = 0, trimmed = 0, base = 0, first = 0,
-    part = 0, rings = false, ring = false,
+    part = 0, rings = false, ring = false, edges = edges, start = 0, outside = false,
   }
   p.algorithm.open(op)
   return op
@@ -79,12 +81,17 @@ local function judge_all(ops, least)
   if ops[1].mode == REFUND then
     refund(ops[1])
   end
-  local all, possible = true, true
+  local all, possible, outside = true, true, false
   for i = 1, #ops do
     local op = ops[i]
     local code = op.policy.algorithm.judge(op)
     op.code = code
-    all, possible = all and code == PASSES, possible and code ~= NEVER
+    all, possible, outside = all and code == PASSES, possible and code ~= NEVER, outside or op.outside
+  end
+  if outside then -- An op has no window for this time. The group counts nothing.
+    for i = 1, #ops do
+      ops[i].mode = PEEK
+    end
   end
   for i = 1, #ops do
     local op = ops[i]
@@ -97,7 +104,7 @@ end
 
 -- decide_one decides one Take.
 local function decide_one(which, key, list, cost, least)
-  judge_all({ open(which, key, list, env.TAKE, cost) }, least)
+  judge_all({ open(which, key, list, env.TAKE, cost, false) }, least)
 end
 
 -- decide_group decodes and decides a group of the query, and gives the position of the next
@@ -108,7 +115,12 @@ local function decide_group(query, at)
   local ops = {}
   for i = 1, n do
     which, key, list, mode, cost, at = unpack_('<I2I2I2Bd', query, at)
-    ops[i] = open(which, key, list, mode, cost)
+    local edges = false
+    if (policies[which] or policy(which)).calendar then
+      edges = { unpack_('<dddd', query, at) }
+      at = edges[5]
+    end
+    ops[i] = open(which, key, list, mode, cost, edges)
   end
   judge_all(ops, least)
   return at

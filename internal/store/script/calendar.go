@@ -1,0 +1,55 @@
+package script
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// CheckEdges returns headgate.ErrNoEdges if an Op of the plan needs edges, and these are not the edges
+// of its windows.
+func (p *Plan) CheckEdges(e *headgate.Edges) error {
+	if !p.calendar() {
+		return nil
+	}
+	return limit.CheckEdges(p.policy.Limit.Calendar, e)
+}
+
+// outside is the number of used units in the reply for a time outside the edges of an Op.
+const outside = -1
+
+// explainCalendar decodes three numbers: the start of the window in which the count began, the units
+// used before, and the version.
+func (a *answer) explainCalendar(d *headgate.Decision) error {
+	from, used, now := a.numbers[0], a.numbers[1], instant(a.now)
+	if used == outside {
+		return &headgate.EdgeError{At: now, Edges: *a.edges}
+	}
+	last := int64(a.edges[len(a.edges)-1]) / int64(time.Microsecond)
+	if from > last || from < a.now-a.plan.kept || used < 0 || used > a.plan.mostUsed() || !isVersion(a.numbers[2]) {
+		return wrong("%v for a window of %s", a.numbers, a.plan.policy.Limit)
+	}
+	ends := limit.CountEnds(a.plan.policy.Limit.Calendar, a.edges, instant(from), now).Sub(now)
+	a.explainCount(d, used, ends)
+	d.At = max(now, instant(from))
+	d.Receipt.From = d.At
+	return nil
+}
+
+// explainCount explains the used units of a window that ends after a time, and are reset then.
+func (a *answer) explainCount(d *headgate.Decision, used int64, ends time.Duration) {
+	counted := a.judgeUnits(d, min(used, a.plan.room))
+	if a.plan.policy.CountAll {
+		if d.Verdict == headgate.Allow && used > a.plan.room {
+			d.Verdict, d.Reason = headgate.Deny, headgate.OverLimit
+		}
+		counted = min(used, headgate.MaxUnits-a.cost) + a.cost // The attempt counts, whether it passes or not.
+	}
+	if d.Reason == headgate.OverLimit {
+		d.RetryAfter = ends
+	}
+	if counted > 0 {
+		d.ResetAfter = ends
+	}
+}

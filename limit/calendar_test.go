@@ -1,0 +1,293 @@
+package limit
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+	_ "time/tzdata" // The tests use the tables of the binary.
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/limit/twin"
+)
+
+// calendarKey is one key that counts in windows of the calendar, with its twin.
+type calendarKey struct {
+	t    *testing.T
+	plan *Plan
+	cell Cell
+	twin *twin.Calendar
+}
+
+func newCalendarKey(t *testing.T, policy headgate.Policy) *calendarKey {
+	t.Helper()
+	return &calendarKey{t: t, plan: mustCompile(t, policy), twin: twin.NewCalendar(policy)}
+}
+
+// change sets another policy with the same unit.
+func (k *calendarKey) change(policy headgate.Policy) {
+	k.t.Helper()
+	k.plan, k.twin.Policy = mustCompile(k.t, policy), policy
+}
+
+// do decides a request on the cell, and compares the decision with the twin.
+func (k *calendarKey) do(e *headgate.Edges, now headgate.Instant, cost int64, mode headgate.OpKind) headgate.Decision {
+	k.t.Helper()
+	if err := k.plan.CheckEdges(e, now); err != nil {
+		k.t.Fatal(err)
+	}
+	if mode == headgate.Refund {
+		k.plan.RefundCell(&k.cell, k.plan, now, cost, e)
+	}
+	draw := Draw{Edges: e}
+	var d headgate.Decision
+	asked, at := cost, &k.cell
+	if mode == headgate.Refund {
+		looked := k.cell
+		asked, at = 0, &looked
+	}
+	k.plan.JudgeCell(at, now, asked, headgate.Take, &draw)
+	k.plan.Explain(&draw, &d)
+	if mode == headgate.Refund {
+		SettleRefund(&d)
+	} else if mode == headgate.Take && (d.Verdict == headgate.Allow || k.plan.CountsRefused(d.Reason != headgate.Never)) {
+		k.plan.TakeCell(&k.cell, &draw)
+		k.plan.Receipt(&draw, &d.Receipt)
+	}
+	want := k.twin.Do(e, now, cost, mode)
+	if d.Verdict != want.Verdict || d.Reason != want.Reason || d.Remaining != want.Remaining {
+		k.t.Fatalf("at %s: cost %d of kind %d gives %s %s with %d left, the twin %+v",
+			now.Time(), cost, mode, d.Verdict, d.Reason, d.Remaining, want)
+	}
+	return d
+}
+
+func perMonth(count int64) headgate.Policy {
+	return headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: count, Calendar: headgate.Month}}
+}
+
+func inZone(t *testing.T, name string, monthStarts int) calendar.Settings {
+	t.Helper()
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return calendar.Settings{Zone: zone, WeekStarts: time.Monday, MonthStarts: monthStarts}
+}
+
+func date(t *testing.T, text string) headgate.Instant {
+	t.Helper()
+	at, err := time.Parse("2006-01-02 15:04", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return headgate.Instant(at.UnixNano())
+}
+
+// line is one request of a story: its settings, and the expected decision.
+type line struct {
+	at       string // UTC
+	settings calendar.Settings
+	cost     int64
+	verdict  headgate.Verdict
+	left     int64
+	ends     string // At + RetryAfter or ResetAfter: when the count ends, in UTC
+}
+
+// TestMonthsAsStories tells what happens to the count of a month.
+func TestMonthsAsStories(t *testing.T) {
+	utc, tokyo, mid, late := inZone(t, "UTC", 1), inZone(t, "Asia/Tokyo", 1), inZone(t, "UTC", 10), inZone(t, "UTC", 20)
+	allow, deny := headgate.Allow, headgate.Deny
+	for name, story := range map[string][]line{
+		"a month is a month, whatever its length": {
+			{"2026-01-31 23:59", utc, 3, allow, 2, "2026-02-01 00:00"},
+			{"2026-02-01 00:00", utc, 5, allow, 0, "2026-03-01 00:00"},
+			{"2026-02-28 23:59", utc, 1, deny, 0, "2026-03-01 00:00"},
+			{"2026-03-01 00:00", utc, 5, allow, 0, "2026-04-01 00:00"},
+		},
+		"a change of the zone keeps the used units of the present month": {
+			{"2026-03-15 00:00", utc, 3, allow, 2, "2026-04-01 00:00"},
+			{"2026-03-16 00:00", tokyo, 2, allow, 0, "2026-03-31 15:00"},
+			{"2026-03-31 14:59", tokyo, 1, deny, 0, "2026-03-31 15:00"},
+			{"2026-03-31 15:00", tokyo, 1, allow, 4, "2026-04-30 15:00"},
+		},
+		"two zones in turns around an edge share one count of each month: the first month that begins ends the old count for both": {
+			{"2026-03-31 14:00", tokyo, 5, allow, 0, "2026-03-31 15:00"},
+			{"2026-03-31 14:30", utc, 1, deny, 0, "2026-04-01 00:00"},
+			{"2026-03-31 15:00", tokyo, 3, allow, 2, "2026-04-30 15:00"}, // April begins in Tokyo.
+			{"2026-03-31 15:01", utc, 2, allow, 0, "2026-05-01 00:00"},   // March in UTC, but the count is that of April.
+			{"2026-03-31 15:02", tokyo, 1, deny, 0, "2026-04-30 15:00"},
+			{"2026-04-01 00:00", utc, 1, deny, 0, "2026-05-01 00:00"}, // April begins in UTC, and is already used up.
+			{"2026-04-01 00:01", tokyo, 1, deny, 0, "2026-04-30 15:00"},
+			{"2026-04-30 15:00", utc, 1, deny, 0, "2026-05-01 00:00"},
+			{"2026-04-30 15:01", tokyo, 5, allow, 0, "2026-05-31 15:00"},
+			{"2026-05-01 00:00", utc, 1, deny, 0, "2026-06-01 00:00"},
+		},
+		"a first day up to half a month later belongs to the same count": {
+			{"2026-03-02 00:00", utc, 5, allow, 0, "2026-04-01 00:00"},
+			{"2026-03-03 00:00", mid, 1, deny, 0, "2026-04-10 00:00"},
+			{"2026-03-10 00:00", mid, 1, deny, 0, "2026-04-10 00:00"},
+			{"2026-04-10 00:00", mid, 1, allow, 4, "2026-05-10 00:00"},
+		},
+		"a first day more than half a month later begins a new count": {
+			{"2026-03-02 00:00", utc, 5, allow, 0, "2026-04-01 00:00"},
+			{"2026-03-03 00:00", late, 1, deny, 0, "2026-03-20 00:00"},
+			{"2026-03-20 00:00", late, 1, allow, 4, "2026-04-20 00:00"},
+		},
+		"a clock that steps back over an edge stays in the newer month; after a longer step, the count moves": {
+			{"2026-03-31 23:59", utc, 5, allow, 0, "2026-04-01 00:00"},
+			{"2026-04-01 00:00", utc, 4, allow, 1, "2026-05-01 00:00"},
+			{"2026-03-31 23:58", utc, 1, allow, 0, "2026-05-01 00:00"},
+			{"2026-02-10 00:00", utc, 1, deny, 0, "2026-03-01 00:00"},
+			{"2026-03-01 00:00", utc, 1, allow, 4, "2026-04-01 00:00"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newCalendarKey(t, perMonth(5))
+			for i, r := range story {
+				now := date(t, r.at)
+				e := r.settings.Edges(headgate.Month, now.Time())
+				d := k.do(&e, now, r.cost, headgate.Take)
+				ends := now.Add(max(d.RetryAfter, d.ResetAfter))
+				if d.Verdict != r.verdict || d.Remaining != r.left || ends != date(t, r.ends) {
+					t.Fatalf("line %d, at %s: %s with %d left until %s, want %s with %d left until %s",
+						i, r.at, d.Verdict, d.Remaining, ends.Time(), r.verdict, r.left, r.ends)
+				}
+			}
+		})
+	}
+}
+
+// TestCalendarVersionsInTurns runs two versions of a limit at once for ten years: with another
+// zone, another first day, and other counts. Together they admit one count of each month: at
+// most that of the more generous version and one more, and at least that of the stricter one
+// and one less.
+func TestCalendarVersionsInTurns(t *testing.T) {
+	const months = 120
+	from := date(t, "2026-01-01 00:00")
+	for starts := 1; starts <= calendar.LastMonthStart; starts += 3 {
+		for _, zone := range []string{"UTC", "Asia/Tokyo", "Pacific/Niue", "Pacific/Kiritimati"} {
+			t.Run(zone+" "+strconv.Itoa(starts), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(starts), uint64(len(zone)))) //nolint:gosec // because tests need repeatable numbers
+				windows := [2]*calendar.Windows{
+					calendar.New(inZone(t, "UTC", 1), headgate.Month), calendar.New(inZone(t, zone, starts), headgate.Month),
+				}
+				policies := [2]headgate.Policy{perMonth(20), perMonth(20 + r.Int64N(3)*5)}
+				k, admitted := newCalendarKey(t, policies[0]), int64(0)
+				for now := from; now < date(t, "2036-01-01 00:00"); now = now.Add(time.Duration(1+r.Int64N(20)) * time.Hour) {
+					v := r.IntN(2)
+					k.change(policies[v])
+					if k.do(windows[v].Edges(now), now, 1, headgate.Take).Verdict == headgate.Allow {
+						admitted++
+					}
+				}
+				least, most := (months-1)*policies[0].Limit.Count, (months+1)*policies[1].Limit.Count
+				if admitted < least || admitted > most {
+					t.Errorf("%d units in %d months, want %d to %d", admitted, months, least, most)
+				}
+			})
+		}
+	}
+}
+
+// TestCalendarAsTwin runs random requests, refunds, changes and steps of the clock against the
+// twin, in every unit.
+func TestCalendarAsTwin(t *testing.T) {
+	zones := []string{"UTC", "America/Santiago", "Pacific/Apia", "Asia/Gaza"}
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // because tests need repeatable numbers
+		unit := headgate.Day + headgate.CalendarUnit(r.IntN(4))
+		pick := func() headgate.Policy {
+			p := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: r.Int64N(12), Calendar: unit}}
+			p.CountRejected = r.IntN(3) == 0
+			p.CountAll = p.CountRejected && r.IntN(2) == 0
+			return p
+		}
+		settings := inZone(t, zones[r.IntN(len(zones))], 1+r.IntN(31))
+		k, now := newCalendarKey(t, pick()), date(t, "2011-01-01 00:00")
+		for range 400 {
+			switch r.IntN(12) {
+			case 0:
+				k.change(pick())
+			case 1:
+				settings = inZone(t, zones[r.IntN(len(zones))], 1+r.IntN(31))
+			case 2:
+				now = now.Add(-time.Duration(r.Int64N(int64(KeptFor(unit)))))
+			default:
+				now = now.Add(time.Duration(r.Int64N(int64(KeptFor(unit)) / 20)))
+			}
+			e := settings.Edges(unit, now.Time())
+			kind := []headgate.OpKind{headgate.Take, headgate.Take, headgate.Take, headgate.Refund}[r.IntN(4)]
+			k.do(&e, now, r.Int64N(4), kind)
+		}
+	}
+}
+
+// TestCalendarReceipts: a receipt returns its units to the count in which they were taken, also
+// under other settings, and to no other count.
+func TestCalendarReceipts(t *testing.T) {
+	utc, tokyo := inZone(t, "UTC", 1), inZone(t, "Asia/Tokyo", 1)
+	k, march, april := newCalendarKey(t, perMonth(5)), date(t, "2026-03-20 00:00"), date(t, "2026-04-02 00:00")
+	e := utc.Edges(headgate.Month, march.Time())
+	r := k.do(&e, march, 3, headgate.Take).Receipt
+	e = tokyo.Edges(headgate.Month, march.Time())
+	k.do(&e, march, 1, headgate.Take)
+	if !k.plan.ReturnCell(&k.cell, &r, march) || k.cell.Units != 1 {
+		t.Errorf("after the return, the count is %d, want 1", k.cell.Units)
+	}
+	k = newCalendarKey(t, perMonth(5))
+	r = k.do(&e, march, 3, headgate.Take).Receipt
+	e = tokyo.Edges(headgate.Month, april.Time())
+	k.do(&e, april, 2, headgate.Take)
+	if k.plan.ReturnCell(&k.cell, &r, april) || k.cell.Units != 2 {
+		t.Errorf("units of March came back to April: the count is %d, want 2", k.cell.Units)
+	}
+}
+
+// TestCheckEdges: a store clock outside the edges is an error that states the difference.
+func TestCheckEdges(t *testing.T) {
+	plan, now := mustCompile(t, perMonth(5)), date(t, "2026-03-20 00:00")
+	e := inZone(t, "UTC", 1).Edges(headgate.Month, now.Time())
+	for _, at := range []headgate.Instant{now, e[0], e[3] - 1} {
+		if err := plan.CheckEdges(&e, at); err != nil {
+			t.Errorf("at %s: %v", at.Time(), err)
+		}
+	}
+	for _, at := range []headgate.Instant{e[0] - 1, e[3]} {
+		if _, ok := errors.AsType[*headgate.EdgeError](plan.CheckEdges(&e, at)); !ok {
+			t.Errorf("at %s: no EdgeError", at.Time())
+		}
+	}
+	long := headgate.Edges{e[0], e[1], e[2], e[2].Add(33 * day)}
+	for _, bad := range []*headgate.Edges{nil, {}, {e[1], e[0], e[2], e[3]}, &long} {
+		if err := plan.CheckEdges(bad, now); !errors.Is(err, headgate.ErrNoEdges) {
+			t.Errorf("%v gives %v, want ErrNoEdges", bad, err)
+		}
+	}
+	seconds := mustCompile(t, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1, Per: time.Second}})
+	if err := seconds.CheckEdges(nil, now); err != nil {
+		t.Errorf("a window of one second needs no edges: %v", err)
+	}
+}
+
+// TestCalendarPolicies: only fixed_window has a calendar period, and without a length.
+func TestCalendarPolicies(t *testing.T) {
+	for want, p := range map[string]headgate.Policy{
+		"limit: period is a month of the calendar, which token_bucket does not count in: use fixed_window, or a period with a length, such as 30d": {
+			Limit: headgate.Limit{Count: 5, Calendar: headgate.Month},
+		},
+		"limit: period has the length 1s and is also a day: use only one of them": {
+			Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: time.Second, Calendar: headgate.Day},
+		},
+		"limit: period calendar(9) is not known: use day, week, month or year": {
+			Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Calendar: 9},
+		},
+		"limit: count -1 is out of range: use 0 to 9007199254740991": perMonth(-1),
+	} {
+		if _, err := Compile(p); err == nil || err.Error() != want {
+			t.Errorf("Compile gives %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package redis_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/redis"
+)
+
+// aMonth is a limit of 5 a month.
+func aMonth() headgate.Policy {
+	return headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Calendar: headgate.Month}}
+}
+
+// monthEnding gives edges around the present of a real server's clock. The present month ends at the
+// given time.
+func monthEnding(at time.Time) *headgate.Edges {
+	const month = 30 * 24 * time.Hour
+	end := headgate.Instant(at.Truncate(time.Second).UnixNano())
+	return &headgate.Edges{end.Add(-2 * month), end.Add(-month), end, end.Add(month)}
+}
+
+func takeMonth(
+	t *testing.T, store *redis.Store, id headgate.PolicyID, key string, cost int64, e *headgate.Edges,
+) headgate.Decision {
+	t.Helper()
+	var d [1]headgate.Decision
+	if err := store.Apply(t.Context(), []headgate.Op{{Key: key, Policy: id, Cost: cost, Edges: e}}, d[:]); err != nil {
+		t.Fatal(err)
+	}
+	return d[0]
+}
+
+// TestMonthByTheServersClock: the clock of a real server picks the month, and the month ends at its
+// edge. A caller with a wrong clock gets an error, and counts nothing.
+func TestMonthByTheServersClock(t *testing.T) {
+	store := newStore(t, testserver.Start(t).Addr, nil)
+	id := prepare(t, store, aMonth())
+	var e *headgate.Edges
+	key := "customer"
+	until(t, "a month that ends soon, and not before the first decision", func() bool {
+		key += "+"
+		e = monthEnding(time.Now().Add(3 * time.Second))
+		d := takeMonth(t, store, id, key, 5, e)
+		if d.Verdict != headgate.Allow {
+			t.Fatalf("the first 5 of a month: %+v", d)
+		}
+		return d.At < e[2]
+	})
+	until(t, "the end of the month", func() bool {
+		d := takeMonth(t, store, id, key, 1, e)
+		if d.At >= e[2] != (d.Verdict == headgate.Allow) {
+			t.Fatalf("at %s, and the month ends at %s: %s", d.At.Time(), e[2].Time(), d.Verdict)
+		}
+		return d.Verdict == headgate.Allow
+	})
+	late := monthEnding(time.Now().AddDate(0, 3, 0))
+	err := store.Apply(t.Context(), []headgate.Op{{Key: key, Policy: id, Cost: 1, Edges: late}}, make([]headgate.Decision, 1))
+	if _, found := errors.AsType[*headgate.EdgeError](err); !found {
+		t.Errorf("a caller whose clock is 3 months ahead: %v", err)
+	}
+	if d := takeMonth(t, store, id, key, 1, e); d.Remaining != 3 {
+		t.Errorf("%d are left of the new month, want 3", d.Remaining)
+	}
+}
+
+// TestMonthSurvivesRestarts: a month lasts longer than our process, and longer than the master of
+// the servers. The replica that takes over has every count that was replicated.
+func TestMonthSurvivesRestarts(t *testing.T) {
+	s := testserver.StartSentinel(t, 1, 1)
+	start := func() (*redis.Store, headgate.PolicyID) {
+		store := open(t, redis.Config{Kind: redis.Sentinel, Timeout: patience, Client: rueidis.ClientOption{
+			InitAddress: s.Addrs(), Sentinel: rueidis.SentinelOption{MasterSet: s.Name},
+		}})
+		return store, prepare(t, store, aMonth())
+	}
+	e := monthEnding(time.Now().AddDate(0, 0, 10))
+	store, id := start()
+	if d := takeMonth(t, store, id, "customer", 2, e); d.Remaining != 3 {
+		t.Fatalf("the first 2 of 5: %+v", d)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, id = start()
+	if d := takeMonth(t, store, id, "customer", 1, e); d.Remaining != 2 {
+		t.Errorf("after a restart of this process, %d are left, want 2", d.Remaining)
+	}
+	s.WaitReplicated()
+	s.WaitMaster(s.KillMaster().Addr, time.Minute)
+	var d [1]headgate.Decision
+	until(t, "a decision by the new master", func() bool {
+		return store.Apply(t.Context(), []headgate.Op{{Key: "customer", Policy: id, Kind: headgate.Peek, Edges: e}}, d[:]) == nil
+	})
+	if d[0].Remaining != 2 {
+		t.Errorf("after the failover, %d are left, want 2", d[0].Remaining)
+	}
+}
