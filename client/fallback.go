@@ -66,7 +66,7 @@ func (k *Client) decideLocally(ctx context.Context, r *Request) (Answer, error) 
 		return a, nil
 	}
 	d := &closest.Decision
-	a.Policy, a.Quota, a.Reason, a.Limit, a.Remaining = closest.Policy, closest.Limit, d.Reason.String(), d.Limit, d.Remaining
+	a.Policy, a.Quota, a.Reason, a.Limit, a.Remaining = closest.Policy, closest.Quota(), d.Reason.String(), d.Limit, d.Remaining
 	a.ResetAfter = d.ResetAfter
 	if of.Verdict == headgate.Deny {
 		a.Status, a.Violated = fields.Status(&of), []string{closest.Policy}

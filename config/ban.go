@@ -36,6 +36,9 @@ func (s *section) ban(r *guard.Rule, all []limits) {
 		}
 	case s.inFlightAlone() && !b.blamed(b.pathOf("after")):
 		s.fault(b.self, "counts by the rule's first limit, and there is none", "write after: 2500/20m in it, or give the rule limits")
+	case len(all[0].policies) > 0 && all[0].policies[0].Limit.Calendar != headgate.NoCalendar && !b.blamed(b.pathOf("after")):
+		s.fault(b.self, fmt.Sprintf("counts by %s, and a ban needs a period with a length", all[0].policies[0].Limit),
+			"write after: 2500/20m in it")
 	case len(all[0].policies) > 0 && all[0].policies[0].Limit.Count == 0 && !b.blamed(b.pathOf("after")):
 		s.fault(b.self, fmt.Sprintf("has no effect with %s, which allows no request", all[0].policies[0].Limit),
 			"remove it, or raise the limit")
@@ -51,7 +54,7 @@ func (s *section) checkAfter(v value, r *guard.Rule, all []limits) {
 	}
 	for _, l := range all {
 		for i, p := range l.policies {
-			if after.Per < p.Limit.Per {
+			if after.Per < p.Limit.Length() {
 				continue // Several bursts of a longer limit can be too many for a ban.
 			}
 			if most := max(limit.Room(p), p.Limit.Count) / max(r.Cost, 1); after.Count < most {

@@ -104,11 +104,11 @@ func admitted(all []limits) (units int64, by headgate.Policy) {
 	for _, l := range all {
 		var least headgate.Policy
 		for _, p := range l.policies {
-			if room := limit.Room(p); room > 0 && (least.Limit.Per == 0 || room < limit.Room(least)) {
+			if room := limit.Room(p); room > 0 && (!least.Limit.HasPeriod() || room < limit.Room(least)) {
 				least = p
 			}
 		}
-		if least.Limit.Per > 0 && limit.Room(least) > units {
+		if least.Limit.HasPeriod() && limit.Room(least) > units {
 			units, by = limit.Room(least), least
 		}
 	}

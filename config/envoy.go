@@ -20,6 +20,9 @@ type EnvoyFile struct {
 // ParseEnvoy reads files in the format of envoyproxy/ratelimit, each with the limits of one domain.
 // A domain of several files is a fault, unless merge is set. The domains are in the order of the
 // files. An error is of type Faults, with the faults of all files.
+//
+// A month has 30 days. In a file with `month: calendar`, it is a month of the calendar in UTC, for
+// limits with the algorithm fixed_window, which is the default.
 func ParseEnvoy(files []EnvoyFile, merge bool) ([]guard.Domain, error) {
 	set := envoySet{merge: merge, byName: map[string]*envoyDomain{}}
 	for _, f := range files {
@@ -107,6 +110,7 @@ func (set *envoySet) read(r *reader) {
 	if name == "" && root.has("domain") && !root.blamedAny("domain") {
 		root.fault(root.keyOf("domain"), "is empty", "write the domain that requests name")
 	}
+	oneOf(root, "month", &r.calendarMonths, []choice[bool]{{word: "30d", value: false}, {word: "calendar", value: true}})
 	descriptors := root.descriptors(envoyForm(), guard.FallbackError, 0)
 	root.end()
 	d := set.byName[name]

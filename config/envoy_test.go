@@ -87,6 +87,35 @@ func TestEnvoyUnits(t *testing.T) {
 	}
 }
 
+// TestEnvoyCalendarMonths: with month: calendar, a month of the file is one of the calendar. Other
+// units, other files and other algorithms keep their lengths.
+func TestEnvoyCalendarMonths(t *testing.T) {
+	limits := "descriptors:\n- {key: k, rate_limit: {unit: MONTH, requests_per_unit: 5}}\n" +
+		"- {key: l, rate_limit: {unit: year, requests_per_unit: 5}}\n" +
+		"- {key: m, rate_limit: {unit: month, requests_per_unit: 5, algorithm: token_bucket}}\n"
+	domains, err := envoyTexts(false, "domain: a\nmonth: calendar\n"+limits, "domain: b\nmonth: 30d\n"+limits, "domain: c\n"+limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []headgate.Limit{
+		{Count: 5, Calendar: headgate.Month}, {Count: 5, Per: 30 * day}, {Count: 5, Per: 30 * day},
+	} {
+		d := domains[i].Descriptors
+		if got := d[0].Leaf.Policies[0].Limit; got != want {
+			t.Errorf("domain %s: a month is %s, want %s", domains[i].Name, got, want)
+		}
+		if got := d[1].Leaf.Policies[0].Limit.Per; got != 365*day {
+			t.Errorf("domain %s: a year is %s", domains[i].Name, got)
+		}
+		if got := d[2].Leaf.Policies[0].Limit.Per; got != 30*day {
+			t.Errorf("domain %s: a month of a token bucket is %s", domains[i].Name, got)
+		}
+	}
+	if _, err := envoyTexts(false, "domain: a\nmonth: julian\n"+limits); err == nil || !strings.Contains(err.Error(), "calendar") {
+		t.Errorf("an unknown month: %v", err)
+	}
+}
+
 // TestEnvoyMerge checks a domain in several files.
 func TestEnvoyMerge(t *testing.T) {
 	one := "domain: a\ndescriptors:\n- {key: k, value: v}\n- {key: l}\n"

@@ -64,7 +64,7 @@ func (s *section) envoyLimit(l *guard.Leaf, f guard.Fallback) {
 		l.Policies = s.leafLimits(f)
 	case unit:
 		one := headgate.Limit{Count: count, Burst: burst}
-		if s.envoyUnit(v, &one.Per) && !s.blamedAny("requests_per_unit") {
+		if s.envoyUnit(v, algorithm, &one) && !s.blamedAny("requests_per_unit") {
 			l.Policies = s.checkedLeaf(limits{[]headgate.Policy{guard.LeafPolicy(algorithm, one)}, []value{v}}, f)
 		}
 	case !l.Unlimited && !s.blamedAny("unit", "unlimited"):
@@ -122,14 +122,18 @@ var envoyUnitsTable = map[string]time.Duration{
 const day = 24 * time.Hour
 
 // envoyUnit reads a unit: a word, or a period that begins with a number.
-func (s *section) envoyUnit(v value, into *time.Duration) bool {
+func (s *section) envoyUnit(v value, a headgate.Algorithm, into *headgate.Limit) bool {
 	const fix = "use second, minute, hour, day, week, month or year, or a period like 90s"
 	if v.node.Kind != yaml.ScalarNode {
 		s.fault(v, "must be a unit, not "+kindOf(v.node), fix)
 		return false
 	}
+	if word := strings.ToLower(v.text()); s.calendarMonths && word == headgate.Month.String() && a == headgate.FixedWindow {
+		into.Calendar = headgate.Month
+		return true
+	}
 	if per, found := envoyUnitsTable[strings.ToLower(v.text())]; found {
-		*into = per
+		into.Per = per
 		return true
 	}
 	if first := v.text(); first != "" && (first[0] < '0' || first[0] > '9') {
@@ -141,7 +145,7 @@ func (s *section) envoyUnit(v value, into *time.Duration) bool {
 		s.fault(v, quote(v.text())+" is not a period", fix)
 		return false
 	}
-	*into = parsed.Per
+	into.Per = parsed.Per
 	return true
 }
 

@@ -185,13 +185,13 @@ func (s *section) hard(x *guard.Exceed, sh shape, all []limits) {
 	x.Hard = l.policies[0]
 	hard := x.Hard.Limit
 	for _, l := range all {
-		i, most := strictest(l.policies, hard.Per)
+		i, most := strictest(l.policies, hard.Length())
 		if i < 0 || most < hard.Count {
 			continue
 		}
 		s.fault(v, fmt.Sprintf("%s refuses requests that keep to %s (%s), which lets %d pass in %s",
 			hard, l.policies[i].Limit, l.values[i].path, most, hard.Period()),
-			fmt.Sprintf("use at least %s", headgate.Limit{Count: min(most+1, headgate.MaxUnits), Per: hard.Per}))
+			fmt.Sprintf("use at least %s", headgate.Limit{Count: min(most+1, headgate.MaxUnits), Per: hard.Per, Calendar: hard.Calendar}))
 		return
 	}
 }
@@ -212,7 +212,7 @@ func strictest(policies []headgate.Policy, d time.Duration) (which int, most int
 // limit, at most MaxUnits. For buckets, this is the capacity, or the rate times d if that is more.
 // For windows, it is the count of each window that d touches.
 func mostWithin(p headgate.Policy, d time.Duration) int64 {
-	times, per := uint64(d), uint64(p.Limit.Per)
+	times, per := uint64(d), uint64(p.Limit.Length())
 	if p.Algorithm != headgate.TokenBucket && p.Algorithm != headgate.LeakyBucket {
 		times, per = (times+per-1)/per, 1
 	}

@@ -199,9 +199,9 @@ func (s *section) checkWindows(l limits) {
 	for i, p := range l.policies {
 		for j, other := range l.policies {
 			switch {
-			case i > j && p.Limit.Per == other.Limit.Per:
+			case i > j && p.Limit.Period() == other.Limit.Period():
 				s.fault(l.values[i], fmt.Sprintf("the period %s appears twice", p.Limit.Period()), "remove the higher limit")
-			case i != j && p.Limit.Per != other.Limit.Per && check.Covers(other, p):
+			case i != j && p.Limit.Period() != other.Limit.Period() && check.Covers(other, p):
 				s.fault(l.values[i],
 					fmt.Sprintf("%s is never reached: %s allows no more in a longer period", p.Limit, other.Limit), "remove it")
 			}

@@ -39,6 +39,8 @@ type reader struct {
 	outline *outline
 	// overridden counts the overrides of all rules.
 	overridden int
+	// calendarMonths makes a month of envoyproxy/ratelimit's files one of the calendar.
+	calendarMonths bool
 	// counting has the settings of the store that the rules depend on.
 	counting counting
 	// hidden are the lines, and secrets the texts, that must not appear in excerpts.

@@ -77,6 +77,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.match(&r.Match)
 	s.key(&r.Key)
 	sh := s.shape()
+	s.calendar(r)
 	excess := s.exceed(&r.Exceed, &sh)
 	s.outcome(r)
 	s.requiredUnless("limits", limitsFix, "in_flight")
@@ -84,6 +85,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	r.Policies = own.policies
 	all := append([]limits{own}, s.overrides(r, sh)...)
 	excess.hard(&r.Exceed, sh, all)
+	s.checkCalendar(r, all)
 	s.cost(r, all)
 	s.soft(r, own)
 	s.ban(r, all)

@@ -90,6 +90,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			base, set = "version: 1\nrules: ["+rules+", algorithm: sliding_window}]\n", "version: 1\nrules: ["+rules+", algorithm: sliding_window, "+line+"}]\n"
 		case path == "rules[].count_rejected":
 			base, set = "version: 1\nrules: ["+rules+", algorithm: sliding_log}]\n", "version: 1\nrules: ["+rules+", algorithm: sliding_log, "+line+"}]\n"
+		case path == "rules[].time_zone" || path == "rules[].week_starts" || path == "rules[].month_starts":
+			all := "rules: [{name: a, key: [ip], algorithm: fixed_window, limits: [5/week, 9/month]"
+			base, set = "version: 1\n"+all+"}]\n", "version: 1\n"+all+", "+line+"}]\n"
 		case path == "rules[].in_flight_ttl":
 			base, set = "version: 1\nrules: ["+rules+", in_flight: 5}]\n", "version: 1\nrules: ["+rules+", in_flight: 5, "+line+"}]\n"
 		case within == "store_tls":

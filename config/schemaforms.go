@@ -126,7 +126,7 @@ const (
 	durationPattern  = `^(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+$`
 	zeroPattern      = `^(0|(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+)$`
 	periodPattern    = `(us|µs|μs|ms|s|m|h|d)`
-	limitPattern     = `^[0-9]+/(` + periodPattern + `|(` + elementPattern + periodPattern + `)+)$`
+	limitPattern     = `^[0-9]+/(day|week|month|year|` + periodPattern + `|(` + elementPattern + periodPattern + `)+)$`
 	percentPattern   = `^[0-9]+%$`
 	keyPattern       = `^(all|ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`
 	clientPattern    = `^(ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`

@@ -163,7 +163,7 @@ func excessText(r *guard.Rule) string {
 		text += " " + field.FormatDuration(x.MaxWait)
 	case guard.Degrade:
 		text += " " + x.Header
-		if x.Hard.Limit.Per > 0 {
+		if x.Hard.Limit.HasPeriod() {
 			text += ", hard " + x.Hard.Limit.String()
 		}
 	default:

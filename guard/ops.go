@@ -159,6 +159,7 @@ func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 	r.op = len(a.asks.ops)
 	a.asks.ops = append(a.asks.ops, headgate.Op{
 		Key: r.key, Policy: policy, Window: r.window.number, Group: a.group, Kind: r.mode, Cost: r.cost,
+		Edges: r.window.edges(a.from.guard),
 	})
 }
 

@@ -45,7 +45,8 @@ func (c *treeCall) recallAll(b *batch, together bool) {
 // limits: a refusal by one of them shows how much the others have left.
 func (c *treeCall) recall(memory *refusals.Table, i int) (known recall) {
 	a := &c.answers[i]
-	if len(a.Results) != 1 || !a.Results[0].window.countsFirst || a.Results[0].mode == headgate.Refund {
+	if len(a.Results) != 1 || !a.Results[0].window.countsFirst || a.Results[0].mode == headgate.Refund ||
+		a.Results[0].window.calendar != nil { // The end of a window of the calendar can move.
 		return known
 	}
 	r := &a.Results[0]
@@ -85,7 +86,7 @@ func (c *treeCall) learn(i int) {
 		switch {
 		case r.mode == headgate.Refund:
 			c.set.refusals.Lift(r.key, r.Limit.Per)
-		case r.Recalled || r.Fallback || r.Decision.Verdict != headgate.Deny:
+		case r.Recalled || r.Fallback || r.Decision.Verdict != headgate.Deny || r.window.calendar != nil:
 		default:
 			end := r.Decision.At - r.Decision.At%headgate.Instant(r.Limit.Per) + headgate.Instant(r.Limit.Per)
 			c.recalled[i].place.Learn(refusals.Refusal{Count: r.Limit.Count + 1, End: end, Left: end.Sub(r.Decision.At)}, c.began)

@@ -1,9 +1,11 @@
 package guard
 
 import (
+	"slices"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -65,6 +67,9 @@ type Rule struct {
 	// Policies are the rule's limits. A request must pass all of them. No two have the same
 	// period.
 	Policies []headgate.Policy
+	// Calendar says where the windows of limits with a calendar period begin, such as 200/month.
+	// calendar.Default has the defaults of the configuration.
+	Calendar calendar.Settings
 	// Overrides are special limits for single values of the key's first part.
 	Overrides []Override
 	// Cost is the cost of a request that states none; 0 counts as 1.
@@ -95,6 +100,18 @@ type Rule struct {
 	Ban      Ban
 	Mode     Mode
 	Fallback Fallback
+}
+
+// AllPolicies lists the policies of the rule, its overrides and its hard limit.
+func (r *Rule) AllPolicies() []headgate.Policy {
+	all := slices.Clone(r.Policies)
+	for i := range r.Overrides {
+		all = append(all, r.Overrides[i].Policies...)
+	}
+	if r.Exceed.Hard.Limit.HasPeriod() {
+		all = append(all, r.Exceed.Hard)
+	}
+	return all
 }
 
 // Override gives one value of the first part of a rule's key its own limits.

@@ -55,7 +55,7 @@ func (r *Result) degrades() bool {
 	case headgate.OverLimit, headgate.Never, headgate.QueueFull, headgate.WaitTooLong:
 		return r.window.kind == kindLimit
 	case headgate.Banned:
-		return r.Rule.Exceed.Hard.Limit.Per == 0
+		return !r.Rule.Exceed.Hard.Limit.HasPeriod()
 	default:
 		return false
 	}

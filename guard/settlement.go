@@ -54,7 +54,7 @@ func (e *ending) settle(t *Ticket, o *Outcome) {
 	}
 	for i := range e.charges {
 		c := &e.charges[i]
-		w.add(c, e.keys[c.from:c.to], o, e.local != nil)
+		w.add(t.guard, c, e.keys[c.from:c.to], o, e.local != nil)
 	}
 	switch of := t.set; {
 	case len(w.receipts) == 0 && len(w.ops) == 0:
@@ -71,7 +71,7 @@ func (e *ending) settle(t *Ticket, o *Outcome) {
 }
 
 // add adds the change of one charge.
-func (w *settlement) add(c *charge, key []byte, o *Outcome, local bool) {
+func (w *settlement) add(g *Guard, c *charge, key []byte, o *Outcome, local bool) {
 	r, settled := c.receipt, &c.of.places.settled
 	status := httpStatus(o)
 	if len(c.of.Count) > 0 && status != 0 && !slices.Contains(c.of.Count, status) {
@@ -92,6 +92,7 @@ func (w *settlement) add(c *charge, key []byte, o *Outcome, local bool) {
 	case cost > r.Cost:
 		op := headgate.Op{
 			Key: string(key), Policy: c.window.wide, Window: c.window.number, Group: uint8(len(w.ops)), Cost: cost - r.Cost,
+			Edges: c.window.edges(g),
 		}
 		if local {
 			op.Policy = c.window.wideLocal

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/rule/domain"
 )
@@ -94,7 +95,7 @@ func (g *Guard) prepareLeaf(c *Config, t *tree, l *Leaf, name string, claimed *c
 	if err := checkLeaf(l); err != nil || l.Unlimited {
 		return leaf, err
 	}
-	r := &Rule{Rule: rule.Rule{Name: name}, Policies: l.Policies, Mode: l.Mode, Fallback: t.Fallback}
+	r := &Rule{Rule: rule.Rule{Name: name}, Policies: l.Policies, Mode: l.Mode, Fallback: t.Fallback, Calendar: calendar.Default()}
 	leaf.counts = prepared{Rule: r, state: g.state, space: t.space, number: -1}
 	limits, err := g.windows(c, r, r.Policies, claimed)
 	leaf.counts.limits = limits

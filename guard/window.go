@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -38,6 +39,8 @@ type window struct {
 	// algorithm is that of limit. maxWait is how far ahead an Op of kind Book may book.
 	algorithm headgate.Algorithm
 	maxWait   time.Duration
+	// calendar has the windows of a limit with a calendar period; nil for others.
+	calendar *calendar.Windows
 	// beside: exceeding this window refuses nothing, so its Op is in a group of its own.
 	beside bool
 	// countsRejected: units counted for a refused request stay counted.
@@ -115,20 +118,24 @@ func (s *counters) addBan(policies []headgate.Policy) error {
 	if ban.For <= 0 {
 		return nil
 	}
-	if ban.After.Per == 0 && len(policies) == 0 {
+	if !ban.After.HasPeriod() && len(policies) == 0 {
 		return errors.New("its ban counts by the rule's limit, and there is none: write ban.after")
 	}
-	if ban.After.Per == 0 {
+	if !ban.After.HasPeriod() && policies[0].Limit.Calendar != headgate.NoCalendar {
+		return fmt.Errorf("its ban counts by the rule's limit, which has a %s of the calendar: write ban.after, such as 100/1d",
+			policies[0].Limit.Period())
+	}
+	if !ban.After.HasPeriod() {
 		ban.After = headgate.Limit{Count: policies[0].Limit.Count, Per: policies[0].Limit.Per}
 	}
 	w := window{policy: s.rule.Name + "-ban", number: banWindow, kind: kindBan}
-	w.beside = s.rule.Exceed.Action == Degrade && s.rule.Exceed.Hard.Limit.Per == 0
+	w.beside = s.rule.Exceed.Action == Degrade && !s.rule.Exceed.Hard.Limit.HasPeriod()
 	return s.add(w, headgate.Policy{Algorithm: headgate.Ban, Limit: ban.After, BanFor: ban.For})
 }
 
 func (s *counters) addHard([]headgate.Policy) error {
 	hard := s.rule.Exceed.Hard
-	if s.rule.Exceed.Action != Degrade || hard.Limit.Per == 0 {
+	if s.rule.Exceed.Action != Degrade || !hard.Limit.HasPeriod() {
 		return nil
 	}
 	if hard.Algorithm == headgate.Ban {
@@ -147,6 +154,9 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 	w.id, w.limit, w.countsRejected = id, policy.Limit, policy.CountRejected
 	w.countsFirst = policy.Algorithm == headgate.FixedWindow && policy.CountAll
 	w.algorithm, w.maxWait = policy.Algorithm, policy.MaxWait
+	if w.calendar, err = windowsOf(s.rule.Calendar, policy.Limit); err != nil {
+		return err
+	}
 	if w.wide, err = s.addWide(s.guard.store, policy); err != nil {
 		return err
 	}
@@ -200,15 +210,24 @@ func windowsByPeriod(policies []headgate.Policy) []uint8 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(policies[a].Limit.Per, policies[b].Limit.Per) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(nominal(policies[a].Limit), nominal(policies[b].Limit)) })
 	numbers := make([]uint8, len(policies))
 	var taken [windowNumbers]bool
 	for _, i := range order {
-		n := uint64(policies[i].Limit.Per) % windowNumbers
+		n := uint64(nominal(policies[i].Limit)) % windowNumbers
 		for taken[n] {
 			n = (n + 1) % windowNumbers
 		}
 		taken[n], numbers[i] = true, uint8(n)
 	}
 	return numbers
+}
+
+// nominal gives the length of a period. For a calendar period it is a nanosecond more, so that it
+// has a number of its own beside a period of that length.
+func nominal(l headgate.Limit) time.Duration {
+	if l.Calendar != headgate.NoCalendar {
+		return l.Length() + 1
+	}
+	return l.Per
 }

@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"context"
+	"errors"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/store/memory"
@@ -28,6 +29,10 @@ type Config struct {
 	Clock func() headgate.Instant
 }
 
+// errCalendar refuses a calendar period, because a limiter has no time zone.
+var errCalendar = errors.New("limiter: the limit has a period of the calendar, which needs a time zone: use a period with a length, " +
+	"such as 30d, or a store with Op.Edges of package calendar")
+
 func (c Config) policy(l headgate.Limit) headgate.Policy {
 	return headgate.Policy{Algorithm: c.Algorithm, Limit: l, SubWindows: c.SubWindows, CountRejected: c.CountRejected}
 }
@@ -43,6 +48,9 @@ const defaultMaxMemory = 4 << 20
 
 // New returns a Keyed. The error names the invalid field and valid values.
 func New(l headgate.Limit, c Config) (*Keyed, error) {
+	if l.Calendar != headgate.NoCalendar {
+		return nil, errCalendar
+	}
 	blocks := -1
 	if c.Algorithm == headgate.SlidingLog || c.Algorithm == headgate.SlidingWindow {
 		blocks = 75

@@ -33,6 +33,9 @@ const locked = math.MinInt64
 
 // NewSingle returns a Single. The error names the invalid field and valid values.
 func NewSingle(l headgate.Limit, c Config) (*Single, error) {
+	if l.Calendar != headgate.NoCalendar {
+		return nil, errCalendar
+	}
 	plan, err := limit.Compile(c.policy(l))
 	if err != nil {
 		return nil, err

@@ -125,7 +125,11 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	if _, err := fmt.Fprintf(stdout, "%s is fine: ", c.Config); err != nil {
 		return err
 	}
-	return loaded.WriteSummary(stdout)
+	if err := loaded.WriteSummary(stdout); err != nil {
+		return err
+	}
+	_, err = io.WriteString(stdout, loaded.CalendarText(time.Now()))
+	return err
 }
 
 // explain prints how the configuration decides the request.

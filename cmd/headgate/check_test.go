@@ -40,6 +40,16 @@ func TestCheckOfAFineFile(t *testing.T) {
 	}
 }
 
+// TestCheckPrintsEdges: check prints when the next windows of a calendar period begin.
+func TestCheckPrintsEdges(t *testing.T) {
+	text := strings.Replace(fine, "500/2s]", "200/month], algorithm: fixed_window, time_zone: America/Asuncion", 1)
+	status, stdout, stderr := call(t, "check", "--config", write(t, text))
+	if want := "product: the next windows of a month begin at 20"; status != 0 || !strings.Contains(stdout, want) ||
+		!strings.Contains(stdout, "(America/Asuncion)") {
+		t.Errorf("status %d: %s\n%q is not in\n%s", status, stderr, want, stdout)
+	}
+}
+
 func TestCheckOfAFaultyFile(t *testing.T) {
 	path := write(t, strings.Replace(fine, "500/2s", "500/2x", 1))
 	status, stdout, stderr := call(t, "check", "--config", path)

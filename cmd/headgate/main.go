@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	_ "time/tzdata" // Containers often have no tables of time zones.
 
 	"github.com/alecthomas/kong"
 

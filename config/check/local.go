@@ -40,7 +40,7 @@ func EachLimit(r *guard.Rule, path string, sets [][]Limit, blamed Blamed) iter.S
 				return
 			}
 		}
-		if r.Exceed.Hard.Limit.Per > 0 && !blamed(path+".on_exceed") {
+		if r.Exceed.Hard.Limit.HasPeriod() && !blamed(path+".on_exceed") {
 			yield(Limit{r.Exceed.Hard, path + ".on_exceed.hard"})
 		}
 	}
@@ -48,7 +48,7 @@ func EachLimit(r *guard.Rule, path string, sets [][]Limit, blamed Blamed) iter.S
 
 // banOf returns the ban of a rule with a set of limits. Without a limit, only a ban with After counts.
 func banOf(r *guard.Rule, set []Limit) (ban headgate.Policy, found bool) {
-	if r.Ban.For == 0 || len(set) == 0 && r.Ban.After.Per == 0 {
+	if r.Ban.For == 0 || len(set) == 0 && !r.Ban.After.HasPeriod() {
 		return headgate.Policy{}, false
 	}
 	var first []headgate.Policy

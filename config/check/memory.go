@@ -121,7 +121,7 @@ func Counted(r *guard.Rule, limits []headgate.Policy) []headgate.Policy {
 	if r.Ban.For > 0 {
 		all = append(all, BanPolicy(r, limits))
 	}
-	if r.Exceed.Hard.Limit.Per > 0 {
+	if r.Exceed.Hard.Limit.HasPeriod() {
 		all = append(all, r.Exceed.Hard)
 	}
 	return all
@@ -232,7 +232,7 @@ func enough(n Need) int64 {
 // own, a ban uses the first of the limits.
 func BanPolicy(r *guard.Rule, limits []headgate.Policy) headgate.Policy {
 	after := r.Ban.After
-	if after.Per == 0 && len(limits) > 0 {
+	if !after.HasPeriod() && len(limits) > 0 {
 		after = headgate.Limit{Count: limits[0].Limit.Count, Per: limits[0].Limit.Per}
 	}
 	return headgate.Policy{Algorithm: headgate.Ban, Limit: after, BanFor: r.Ban.For}

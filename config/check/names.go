@@ -74,7 +74,7 @@ func PolicyNames(rules []guard.Rule) []Finding {
 		if one.Ban.For > 0 {
 			taken("ban", "ban")
 		}
-		if one.Exceed.Hard.Limit.Per > 0 {
+		if one.Exceed.Hard.Limit.HasPeriod() {
 			taken("hard", "hard limit")
 		}
 		if one.InFlight > 0 {

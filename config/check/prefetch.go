@@ -32,7 +32,7 @@ func Unprefetchable(r *guard.Rule, p headgate.Policy) (problem, fix string) {
 		return "count_rejected counts every refusal in the store", "write prefetch: off, or leave count_rejected out"
 	case r.Exceed.Action == guard.Delay:
 		return "delay schedules each request in the store", "write prefetch: off, or use another action"
-	case r.Exceed.Hard.Limit.Per > 0:
+	case r.Exceed.Hard.Limit.HasPeriod():
 		return "the hard limit counts every request in the store", "write prefetch: off, or leave hard out"
 	case r.Settle != "":
 		return "settle charges units in the store", "write prefetch: off, or leave settle out"
@@ -95,6 +95,9 @@ func holdOf(p headgate.Policy, wanted time.Duration) (held time.Duration, proble
 	}
 	text := field.FormatLimit(p)
 	switch {
+	case p.Limit.Calendar != headgate.NoCalendar:
+		return 0, fmt.Sprintf("no units of %s can be taken ahead, because the store picks the %s of each request", text, p.Limit.Period()),
+			"write prefetch: off, or use a period with a length"
 	case most < LeastHold && p.Algorithm == headgate.TokenBucket:
 		return 0, fmt.Sprintf("%s refills its whole burst within the shortest hold of %s",
 				text, field.FormatDuration(LeastHold)),

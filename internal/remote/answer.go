@@ -50,7 +50,7 @@ func Read(a *guard.Answer, path string) Answer {
 	d := &closest.Decision
 	out.Policy, out.Reason, out.Fallback = closest.Policy, d.Reason, closest.Fallback
 	if fields.Counted(closest) {
-		out.Quota, out.Limit, out.Remaining, out.ResetAfter = closest.Limit, d.Limit, d.Remaining, d.ResetAfter
+		out.Quota, out.Limit, out.Remaining, out.ResetAfter = closest.Quota(), d.Limit, d.Remaining, d.ResetAfter
 	}
 	switch {
 	case a.Verdict == headgate.Wait:

@@ -3,6 +3,7 @@ package fields
 import (
 	"net/http"
 	"strconv"
+	"time"
 	"unsafe"
 
 	"github.com/headgate/headgate"
@@ -45,6 +46,7 @@ const remembered = 8
 type item struct {
 	policy string
 	limit  headgate.Limit
+	period time.Duration // of the present window
 	text   string
 }
 
@@ -67,7 +69,7 @@ func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 // flight have no period, which the fields need.
 func Counted(r *guard.Result) bool {
 	d := &r.Decision
-	if r.Stage == "" && r.Limit.Per == 0 || r.Stage != "" && r.Stage != guard.FairShareName && d.Limit == 0 {
+	if r.Stage == "" && !r.Limit.HasPeriod() || r.Stage != "" && r.Stage != guard.FairShareName && d.Limit == 0 {
 		return false
 	}
 	return !r.Fallback || d.Verdict != headgate.Allow || d.Reason != headgate.StoreUnavailable || d.At != 0
@@ -114,9 +116,10 @@ func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
 // so the cache index depends on both.
 func (n *Announcer) policy(r *guard.Result) string {
 	known := &n.items[(uint64(r.Number+r.Window)+uint64(r.Limit.Count))%remembered]
-	if known.text == "" || known.limit != r.Limit || known.policy != r.Policy {
+	period := r.Period()
+	if known.text == "" || known.limit != r.Limit || known.policy != r.Policy || known.period != period {
 		var text [96]byte
-		*known = item{r.Policy, r.Limit, string(AppendPolicy(text[:0], r))}
+		*known = item{r.Policy, r.Limit, period, string(AppendPolicy(text[:0], r))}
 	}
 	return known.text
 }
@@ -161,7 +164,7 @@ func join(h http.Header, name string, values []string) {
 func AppendPolicy(b []byte, r *guard.Result) []byte {
 	b = append(appendString(b, r.Policy), ";q="...)
 	b = append(appendInteger(b, r.Limit.Count), ";w="...)
-	return strconv.AppendInt(b, max(1, seconds(r.Limit.Per)), 10)
+	return strconv.AppendInt(b, max(1, seconds(r.Period())), 10)
 }
 
 // AppendRateLimit appends the item of RateLimit for r: `"name";r=50;t=30`. t is left out

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/headgate/headgate"
 )
 
 func codeOf(over bool) ratelimitv3.RateLimitResponse_Code {
@@ -44,8 +46,19 @@ func (l *wireLimit) length() (per time.Duration, name string, known bool) {
 const unknownUnit = ratelimitv3.RateLimitResponse_RateLimit_UNKNOWN
 
 // unitOf gives the unit of a period, and UNKNOWN for a period without one.
-func unitOf(per time.Duration) ratelimitv3.RateLimitResponse_RateLimit_Unit {
-	switch per {
+func unitOf(l headgate.Limit) ratelimitv3.RateLimitResponse_RateLimit_Unit {
+	switch l.Calendar {
+	case headgate.Day:
+		return ratelimitv3.RateLimitResponse_RateLimit_DAY
+	case headgate.Week:
+		return ratelimitv3.RateLimitResponse_RateLimit_WEEK
+	case headgate.Month:
+		return ratelimitv3.RateLimitResponse_RateLimit_MONTH
+	case headgate.Year:
+		return ratelimitv3.RateLimitResponse_RateLimit_YEAR
+	default:
+	}
+	switch l.Per {
 	case time.Second:
 		return ratelimitv3.RateLimitResponse_RateLimit_SECOND
 	case time.Minute:

@@ -35,7 +35,7 @@ func appendListing(lines []string, above string, level []guard.Descriptor) []str
 			}
 			for _, p := range policies {
 				lines = append(lines, fmt.Sprintf("%s: unit=%s requests_per_unit=%d, shadow_mode: %t, quota_mode: %t\n",
-					oneLine(name), unitOf(p.Limit.Per), p.Limit.Count, d.Leaf.Mode == guard.Shadow, d.Leaf.QuotaMode))
+					oneLine(name), unitOf(p.Limit), p.Limit.Count, d.Leaf.Mode == guard.Shadow, d.Leaf.QuotaMode))
 			}
 		}
 		lines = appendListing(lines, name, d.Descriptors)

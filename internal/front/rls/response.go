@@ -30,7 +30,7 @@ func (s *Service) encode(c *call, over bool) (answer []byte, err error) {
 func appendStatus(b []byte, s *descriptorStatus) []byte {
 	b, from := wire.BeginMessage(b, 2)
 	b = wire.AppendNumber(b, 1, uint64(codeOf(s.over)))
-	if s.limit.Per > 0 {
+	if s.limit.HasPeriod() {
 		b = appendLimit(b, s)
 	}
 	b = wire.AppendNumber(b, 3, uint64(clamp(s.remaining)))
@@ -46,7 +46,7 @@ func appendStatus(b []byte, s *descriptorStatus) []byte {
 // the limit has one.
 func appendLimit(b []byte, s *descriptorStatus) []byte {
 	b, from := wire.BeginMessage(b, 2)
-	unit := unitOf(s.limit.Per)
+	unit := unitOf(s.limit)
 	b = wire.AppendNumber(b, 1, uint64(clamp(s.limit.Count)))
 	b = wire.AppendNumber(b, 2, uint64(unit))
 	name := s.name

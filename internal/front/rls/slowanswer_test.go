@@ -14,9 +14,9 @@ func slowAnswer(statuses []descriptorStatus, over bool) *ratelimitv3.RateLimitRe
 		m := &ratelimitv3.RateLimitResponse_DescriptorStatus{Code: codeOf(s.over), LimitRemaining: clamp(s.remaining)}
 		if s.limit.Per > 0 {
 			m.CurrentLimit = &ratelimitv3.RateLimitResponse_RateLimit{
-				RequestsPerUnit: clamp(s.limit.Count), Unit: unitOf(s.limit.Per), Name: s.name,
+				RequestsPerUnit: clamp(s.limit.Count), Unit: unitOf(s.limit), Name: s.name,
 			}
-			if s.name == "" && unitOf(s.limit.Per) == ratelimitv3.RateLimitResponse_RateLimit_UNKNOWN {
+			if s.name == "" && unitOf(s.limit) == ratelimitv3.RateLimitResponse_RateLimit_UNKNOWN {
 				m.CurrentLimit.Name = s.limit.String()
 			}
 		}

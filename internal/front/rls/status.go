@@ -80,7 +80,7 @@ func closest(a *guard.Answer) *guard.Result {
 // on multiples of their period, whether they have counted units or not.
 func resetOf(r *guard.Result) time.Duration {
 	left := r.Decision.ResetAfter
-	if r.Algorithm() == headgate.FixedWindow {
+	if r.Algorithm() == headgate.FixedWindow && r.Limit.Calendar == headgate.NoCalendar {
 		left = r.Limit.Per - time.Duration(int64(r.Decision.At)%int64(r.Limit.Per))
 	}
 	return max(time.Second, (left + time.Second - 1).Truncate(time.Second))
@@ -120,7 +120,7 @@ func shown(statuses []descriptorStatus) *descriptorStatus {
 	for i := range statuses {
 		s := &statuses[i]
 		switch {
-		case s.limit.Per == 0:
+		case !s.limit.HasPeriod():
 		case s.over, found == nil, !found.over && s.remaining < found.remaining:
 			found = s
 		}

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/guard"
+)
+
+// zoneFix is how a time zone is written.
+const zoneFix = "use an IANA name, like Europe/Berlin, America/New_York or UTC"
+
+// calendar reads where the calendar windows of a rule begin.
+func (s *section) calendar(r *guard.Rule) {
+	r.Calendar = calendar.Default()
+	zone := r.Calendar.Zone.String()
+	s.text(s.declare("time_zone", field.Taken, "IANA name of the time zone in which the days of calendar periods begin, like Europe/Berlin."),
+		&zone)
+	if v, given := s.given("time_zone"); given && !s.blamed(s.pathOf("time_zone")) {
+		s.zone(v, zone, &r.Calendar.Zone)
+	}
+	oneOf(s, s.declare("week_starts", field.Taken, "First day of the weeks of a limit like 50/week."), &r.Calendar.WeekStarts, weekdays())
+	first := int64(r.Calendar.MonthStarts)
+	s.number(s.declare("month_starts", field.Taken, "Day on which the months of a limit like 200/month begin, and its years. In a shorter "+
+		"month, the last day counts."), &first, 1, calendar.LastMonthStart)
+	r.Calendar.MonthStarts = int(first)
+}
+
+// zone reads the name of a time zone.
+func (s *section) zone(v value, name string, into **time.Location) {
+	if name == "" || strings.EqualFold(name, "local") {
+		s.fault(v, quote(name)+" is no time zone of its own", zoneFix)
+		return
+	}
+	in, err := time.LoadLocation(name)
+	if err != nil {
+		s.fault(v, quote(name)+" is no known time zone", zoneFix)
+		return
+	}
+	*into = in
+}
+
+func weekdays() []choice[time.Weekday] {
+	all := make([]choice[time.Weekday], 0, 7)
+	for _, day := range []time.Weekday{
+		time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday, time.Saturday, time.Sunday,
+	} {
+		all = append(all, choice[time.Weekday]{word: strings.ToLower(day.String()), value: day})
+	}
+	return all
+}
+
+// checkCalendar rejects settings that no limit of the rule uses.
+func (s *section) checkCalendar(r *guard.Rule, all []limits) {
+	used := map[headgate.CalendarUnit]bool{r.Exceed.Hard.Limit.Calendar: true}
+	for _, l := range all {
+		for _, p := range l.policies {
+			used[p.Limit.Calendar] = true
+		}
+	}
+	months := used[headgate.Month] || used[headgate.Year]
+	for _, f := range []struct {
+		name, example string
+		used          bool
+	}{
+		{"time_zone", "200/month", months || used[headgate.Week] || used[headgate.Day]},
+		{"week_starts", "50/week", used[headgate.Week]},
+		{"month_starts", "200/month", months},
+	} {
+		if _, given := s.given(f.name); given && !f.used && !s.blamedAny(f.name, "limits") {
+			s.fault(s.keyOf(f.name), "has no effect without a limit like "+f.example, "remove it, or write a limit like "+f.example)
+		}
+	}
+}
+
+// CalendarText says when the windows of each limit with a calendar period begin: the next three
+// edges after now, in the time zone of the rule. It is empty without calendar periods.
+func (c *Config) CalendarText(now time.Time) string {
+	var b strings.Builder
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		said := map[headgate.CalendarUnit]bool{headgate.NoCalendar: true}
+		for _, p := range r.AllPolicies() {
+			if unit := p.Limit.Calendar; !said[unit] {
+				said[unit] = true
+				edges := r.Calendar.Edges(unit, now)
+				fmt.Fprintf(&b, "%s: the next windows of a %s begin at", r.Name, unit)
+				sep := " "
+				for at := range nextEdges(r.Calendar, unit, edges) {
+					b.WriteString(sep + at.Format(time.RFC3339))
+					sep = ", "
+				}
+				fmt.Fprintf(&b, " (%s)\n", r.Calendar.Zone)
+			}
+		}
+	}
+	return b.String()
+}
+
+// nextEdges gives the next three edges after the present window.
+func nextEdges(s calendar.Settings, unit headgate.CalendarUnit, e headgate.Edges) func(func(time.Time) bool) {
+	last := s.Edges(unit, e[3].Time())
+	return func(yield func(time.Time) bool) {
+		for _, at := range []headgate.Instant{e[2], e[3], last[2]} {
+			if !yield(at.Time().In(s.Zone)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package guard
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// windowsOf gives the calendar windows of a limit; nil for a period with a length.
+func windowsOf(s calendar.Settings, l headgate.Limit) (*calendar.Windows, error) {
+	if l.Calendar == headgate.NoCalendar || l.Calendar > headgate.Year { // Prepare refuses an unknown unit.
+		return nil, nil
+	}
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return calendar.New(s, l.Calendar), nil
+}
+
+// calendarNow gives the time for the edges of Ops. A store in memory has the guard's kind of clock,
+// which does not follow steps of the machine's clock. Other stores have clocks of their own, so the
+// machine's time comes closest.
+func (g *Guard) calendarNow() headgate.Instant {
+	if _, inMemory := g.store.(*memory.Store); inMemory || g.clock.Given() {
+		return g.clock.Now()
+	}
+	return headgate.Instant(machineTime().UnixNano())
+}
+
+// edges gives the edges of an Op of the window; nil for a period with a length.
+func (w *window) edges(g *Guard) *headgate.Edges {
+	if w.calendar == nil {
+		return nil
+	}
+	return w.calendar.Edges(g.calendarNow())
+}
+
+// Period gives the length of the window that the decision is about: the period of the limit, or
+// the length of the store's present window of the calendar. A change of summer time makes a day an
+// hour longer or shorter.
+func (r *Result) Period() time.Duration {
+	if r.window == nil || r.window.calendar == nil {
+		return r.Limit.Per
+	}
+	return r.window.calendar.Length(r.Decision.At)
+}
+
+// Quota gives the limit as protocols state it: with the length of the window in Per, also for a
+// calendar period.
+func (r *Result) Quota() headgate.Limit {
+	l := r.Limit
+	l.Per, l.Calendar = r.Period(), headgate.NoCalendar
+	return l
+}
