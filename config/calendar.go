@@ -62,6 +62,9 @@ func (s *section) checkCalendar(r *guard.Rule, all []limits) {
 			used[p.Limit.Calendar] = true
 		}
 	}
+	if len(used) == 1 && used[headgate.NoCalendar] {
+		r.Calendar = calendar.Settings{} // A rule without calendar periods keeps no settings of them.
+	}
 	months := used[headgate.Month] || used[headgate.Year]
 	for _, f := range []struct {
 		name, example string

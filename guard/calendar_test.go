@@ -208,3 +208,29 @@ func BenchmarkCalendar(b *testing.B) {
 		})
 	}
 }
+
+// TestCalendarLeaf: a tree of a decision server counts by months in UTC. The memory of refusals leaves
+// these limits to the store, because their windows have no fixed length.
+func TestCalendarLeaf(t *testing.T) {
+	clock := storetest.NewClock()
+	leaf := &guard.Leaf{Policies: []headgate.Policy{guard.LeafPolicy(headgate.FixedWindow, of(2, headgate.Month))}}
+	g, err := guard.New(guard.Config{
+		Store: memoryAt(t, clock), Clock: clock.Now, RefusalsMemory: 1 << 20,
+		Domains: []guard.Domain{{Name: "shop", Descriptors: []guard.Descriptor{{Key: "user", Leaf: leaf}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, clock, "2024-01-31T23:59:59Z")
+	for i, want := range []headgate.Verdict{headgate.Allow, headgate.Allow, headgate.Deny, headgate.Deny, headgate.Allow} {
+		if i == 4 {
+			clock.Advance(time.Second)
+		}
+		requests := []headgate.Request{{Domain: "shop", Descriptors: headgate.Descriptors{{Name: "user", Value: "a"}}, Cost: 1}}
+		answers := make([]guard.Answer, 1)
+		g.DecideDescriptors(t.Context(), requests, answers, false)
+		if r := &answers[0].Results[0]; answers[0].Verdict != want || r.Recalled {
+			t.Errorf("request %d: %s, from the memory %v, want %s from the store", i, answers[0].Verdict, r.Recalled, want)
+		}
+	}
+}

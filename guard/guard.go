@@ -74,8 +74,8 @@ type Config struct {
 	Folds rule.Folds
 	// State is shared by consecutive guards; nil makes a new one.
 	State *State
-	// Clock is the clock of fair share, for tests; nil is the machine's clock. Rules use the
-	// clock of Store.
+	// Clock is the clock of fair share and of the edges of calendar windows, for tests; nil is the
+	// machine's clock. Rules use the clock of Store.
 	Clock func() headgate.Instant
 }
 

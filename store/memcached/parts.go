@@ -1,7 +1,6 @@
 package memcached
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -34,7 +33,10 @@ func (s *Store) decideParts(ctx context.Context, g *group) error {
 	}
 	for i, p := range g.parts {
 		err := s.decidePart(ctx, p, &seen[i], refuses)
-		if err = cmp.Or(err, p.fault); err != nil {
+		if err == nil {
+			err = p.fault
+		}
+		if err != nil {
 			s.giveUp(ctx, g.parts[:i])
 			return err
 		}

@@ -1,0 +1,37 @@
+package memcached_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/memcached"
+	"github.com/headgate/headgate/store/memcached"
+)
+
+// TestMonthOnARealServer: a state is kept for longer than the 30 days of the protocol, and outlives our
+// process. A caller whose clock is wrong by months counts nothing.
+func TestMonthOnARealServer(t *testing.T) {
+	server := testserver.Start(t)
+	policy := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Calendar: headgate.Month}}
+	around := func(now time.Time) *headgate.Edges {
+		const month = 30 * 24 * time.Hour
+		start := headgate.Instant(now.Truncate(time.Hour).UnixNano())
+		return &headgate.Edges{start.Add(-month), start, start.Add(month), start.Add(2 * month)}
+	}
+	e := around(time.Now())
+	for i, left := range []int64{3, 1} {
+		store := newStore(t, memcached.Config{Servers: []string{server.Addr}})
+		id := prepare(t, store, policy)
+		d := apply(t, store, headgate.Op{Key: "customer", Policy: id, Cost: 2, Edges: e})[0]
+		if ends := d.At.Add(d.ResetAfter); d.Verdict != headgate.Allow || d.Remaining != left || ends.Sub(e[2]).Abs() > time.Second {
+			t.Errorf("process %d: %s with %d left until %s, want %d left until %s", i, d.Verdict, d.Remaining, ends.Time(), left, e[2].Time())
+		}
+		wrong := []headgate.Op{{Key: "customer", Policy: id, Cost: 1, Edges: around(time.Now().AddDate(0, 4, 0))}}
+		err := store.Apply(t.Context(), wrong, make([]headgate.Decision, 1))
+		if _, found := errors.AsType[*headgate.EdgeError](err); !found {
+			t.Errorf("a clock that is 4 months ahead: %v", err)
+		}
+	}
+}
