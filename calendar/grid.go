@@ -66,26 +66,6 @@ func (g *grid) monthStart(year int, month time.Month) int64 {
 	return min(dayNumber(year, month, g.MonthStarts), last)
 }
 
-// after returns the next window with an instant, and its start.
-func (g *grid) after(n int64) (next, start int64) {
-	for next = n + 1; ; next++ {
-		if start = g.start(next); g.start(next+1) > start {
-			return next, start
-		}
-	}
-}
-
-// before returns the start of the last window with an instant before window n.
-func (g *grid) before(n int64) int64 {
-	end := g.start(n)
-	for {
-		n--
-		if start := g.start(n); start < end {
-			return start
-		}
-	}
-}
-
 // dayNumber returns the number of a date after the first of January 1970.
 func dayNumber(year int, month time.Month, day int) int64 {
 	return floorDiv(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix(), daySeconds)

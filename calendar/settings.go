@@ -43,7 +43,8 @@ func Default() Settings { return Settings{Zone: time.UTC, WeekStarts: time.Monda
 func (s Settings) Check() error {
 	switch {
 	case s.WeekStarts < time.Sunday || s.WeekStarts > time.Saturday:
-		return fmt.Errorf("calendar: week_starts %d is out of range: use a day from %s to %s", int(s.WeekStarts), time.Sunday, time.Saturday)
+		return fmt.Errorf("calendar: week_starts %d is out of range: use a day from %s to %s",
+			int(s.WeekStarts), time.Sunday, time.Saturday)
 	case s.MonthStarts < 0 || s.MonthStarts > LastMonthStart:
 		return fmt.Errorf("calendar: month_starts %d is out of range: use 1 to %d", s.MonthStarts, LastMonthStart)
 	default:
@@ -73,16 +74,24 @@ func (s Settings) Edges(unit Unit, at time.Time) headgate.Edges {
 	g := gridOf(s, unit)
 	t := at.Unix()
 	n := g.indexOf(t)
-	for g.start(n) > t {
-		n--
-	}
-	for g.start(n+1) <= t { // Near a change of the zone, a window can begin before its local date stays.
-		n++
-	}
 	start := g.start(n)
-	next, after := g.after(n)
-	_, last := g.after(next)
-	return headgate.Edges{instant(g.before(n)), instant(start), instant(after), instant(last)}
+	for start > t {
+		n--
+		start = g.start(n)
+	}
+	end := g.start(n + 1)
+	for end <= t { // Near a change of the zone, a window can begin before its local date stays.
+		n++
+		start, end = end, g.start(n+1)
+	}
+	before, after := n-1, n+2
+	for g.start(before) == start { // The window before is empty.
+		before--
+	}
+	for g.start(after) == end { // The next window is empty.
+		after++
+	}
+	return headgate.Edges{instant(g.start(before)), instant(start), instant(end), instant(g.start(after))}
 }
 
 // instant converts seconds after the Unix epoch.

@@ -25,17 +25,23 @@ func TestHardDays(t *testing.T) {
 		},
 		{
 			"in Santiago the clock skips from 00:00 to 01:00 on the 11th of August 2019, and from 24:00 back to 23:00 on the 6th of April",
-			"America/Santiago", Settings{}, Day, "2019-09-08T12:00:00Z",
+			"America/Santiago",
+			Settings{},
+			Day, "2019-09-08T12:00:00Z",
 			"2019-09-07T04:00:00Z 2019-09-08T04:00:00Z 2019-09-09T03:00:00Z 2019-09-10T03:00:00Z",
 		},
 		{
 			"in Havana the hour after midnight is repeated: the day begins with the first of them",
-			"America/Havana", Settings{}, Day, "2024-11-03T12:00:00Z",
+			"America/Havana",
+			Settings{},
+			Day, "2024-11-03T12:00:00Z",
 			"2024-11-02T04:00:00Z 2024-11-03T04:00:00Z 2024-11-04T05:00:00Z 2024-11-05T05:00:00Z",
 		},
 		{
 			"Apia skips the 30th of December 2011: the empty window is left out",
-			"Pacific/Apia", Settings{}, Day, "2011-12-30T05:00:00Z",
+			"Pacific/Apia",
+			Settings{},
+			Day, "2011-12-30T05:00:00Z",
 			"2011-12-28T10:00:00Z 2011-12-29T10:00:00Z 2011-12-30T10:00:00Z 2011-12-31T10:00:00Z",
 		},
 		{
@@ -53,11 +59,15 @@ func TestHardDays(t *testing.T) {
 			"2022-01-06T00:00:00Z 2023-01-06T00:00:00Z 2024-01-06T00:00:00Z 2025-01-06T00:00:00Z",
 		},
 		{
-			"weeks from Sunday", "Europe/Berlin", Settings{WeekStarts: time.Sunday}, Week, "2024-04-01T00:00:00Z",
+			"weeks from Sunday", "Europe/Berlin",
+			Settings{WeekStarts: time.Sunday},
+			Week, "2024-04-01T00:00:00Z",
 			"2024-03-23T23:00:00Z 2024-03-30T23:00:00Z 2024-04-06T22:00:00Z 2024-04-13T22:00:00Z",
 		},
 		{
-			"the zero settings mean UTC and the first day", "UTC", Settings{}, Month, "1970-01-01T00:00:00Z",
+			"the zero settings mean UTC and the first day", "UTC",
+			Settings{},
+			Month, "1970-01-01T00:00:00Z",
 			"1969-12-01T00:00:00Z 1970-01-01T00:00:00Z 1970-02-01T00:00:00Z 1970-03-01T00:00:00Z",
 		},
 	} {
@@ -80,7 +90,7 @@ func TestHardDays(t *testing.T) {
 func TestTimeDateMissesDays(t *testing.T) {
 	for name, want := range map[string]int{"America/Santiago": 129, "UTC": 0} {
 		in, missed := zone(t, name), 0
-		for day := int64(0); day < number(2100, time.January, 1); day++ {
+		for day := range number(2100, time.January, 1) {
 			date := time.Unix(day*daySeconds, 0).UTC()
 			if time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, in).Unix() != dayStart(in, day) {
 				missed++
@@ -126,7 +136,7 @@ func TestSettingsOutOfRange(t *testing.T) {
 	if err := Default().Check(); err != nil {
 		t.Error(err)
 	}
-	for name, make := range map[string]func(){
+	for name, construct := range map[string]func(){
 		"settings": func() { New(Settings{MonthStarts: 99}, Month) }, "no unit": func() { New(Settings{}, headgate.NoCalendar) },
 	} {
 		func() {
@@ -135,7 +145,7 @@ func TestSettingsOutOfRange(t *testing.T) {
 					t.Errorf("New with bad %s does not panic", name)
 				}
 			}()
-			make()
+			construct()
 		}()
 	}
 }

@@ -21,10 +21,10 @@ type Windows struct {
 // is not a unit of this package.
 func New(s Settings, unit Unit) *Windows {
 	if err := s.Check(); err != nil {
-		panic(err)
+		panic(err) //nolint:forbidigo // because only a programmer's fault at construction leads here
 	}
 	if unit < Day || unit > Year {
-		panic(fmt.Sprintf("calendar: %s is no unit of a window: use day, week, month or year", unit))
+		panic(fmt.Sprintf("calendar: %s is no unit of a window: use day, week, month or year", unit)) //nolint:forbidigo // as above
 	}
 	return &Windows{settings: s, unit: unit}
 }

@@ -18,7 +18,7 @@ const zoneFix = "use an IANA name, like Europe/Berlin, America/New_York or UTC"
 func (s *section) calendar(r *guard.Rule) {
 	r.Calendar = calendar.Default()
 	zone := r.Calendar.Zone.String()
-	s.text(s.declare("time_zone", field.Taken, "IANA name of the time zone in which the days of calendar periods begin, like Europe/Berlin."),
+	s.text(s.declare("time_zone", field.Taken, "IANA name of the time zone in which calendar periods begin, like Europe/Berlin."),
 		&zone)
 	if v, given := s.given("time_zone"); given && !s.blamed(s.pathOf("time_zone")) {
 		s.zone(v, zone, &r.Calendar.Zone)

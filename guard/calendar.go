@@ -8,15 +8,17 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// windowsOf gives the calendar windows of a limit; nil for a period with a length.
-func windowsOf(s calendar.Settings, l headgate.Limit) (*calendar.Windows, error) {
-	if l.Calendar == headgate.NoCalendar || l.Calendar > headgate.Year { // Prepare refuses an unknown unit.
-		return nil, nil
+// countIn sets the calendar windows of a limit with a calendar period.
+func (w *window) countIn(s calendar.Settings) error {
+	unit := w.limit.Calendar
+	if unit == headgate.NoCalendar || unit > headgate.Year { // Prepare refuses an unknown unit.
+		return nil
 	}
 	if err := s.Check(); err != nil {
-		return nil, err
+		return err
 	}
-	return calendar.New(s, l.Calendar), nil
+	w.calendar = calendar.New(s, unit)
+	return nil
 }
 
 // calendarNow gives the time for the edges of Ops. A store in memory has the guard's kind of clock,

@@ -154,7 +154,7 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 	w.id, w.limit, w.countsRejected = id, policy.Limit, policy.CountRejected
 	w.countsFirst = policy.Algorithm == headgate.FixedWindow && policy.CountAll
 	w.algorithm, w.maxWait = policy.Algorithm, policy.MaxWait
-	if w.calendar, err = windowsOf(s.rule.Calendar, policy.Limit); err != nil {
+	if err := w.countIn(s.rule.Calendar); err != nil {
 		return err
 	}
 	if w.wide, err = s.addWide(s.guard.store, policy); err != nil {

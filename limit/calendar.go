@@ -19,7 +19,10 @@ func calendarError(p headgate.Policy) error {
 	case p.Limit.Per != 0:
 		return &PolicyError{"period", "has the length " + p.Limit.Per.String() + " and is also a " + unit.String(), "use only one of them"}
 	case p.Algorithm == headgate.Ban:
-		return &PolicyError{"period", "is a " + unit.String() + " of the calendar, which a ban does not count in", "use a period with a length, such as 30d"}
+		return &PolicyError{
+			"period", "is a " + unit.String() + " of the calendar, which a ban does not count in",
+			"use a period with a length, such as 30d",
+		}
 	default:
 		return &PolicyError{
 			"period", "is a " + unit.String() + " of the calendar, which " + p.Algorithm.String() + " does not count in",
@@ -33,9 +36,9 @@ func (p *Plan) Calendar() bool { return p.Policy.Limit.Calendar != headgate.NoCa
 
 const day = 24 * time.Hour
 
-// longestWindows bound the windows of each unit. They are longer than the unit, because
+// longestWindowsTable bound the windows of each unit. They are longer than the unit, because
 // zones move their clocks back.
-var longestWindows = [...]time.Duration{
+var longestWindowsTable = [...]time.Duration{
 	headgate.Day: 36 * time.Hour, headgate.Week: 8 * day, headgate.Month: 32 * day, headgate.Year: 367 * day,
 }
 
@@ -43,15 +46,17 @@ var longestWindows = [...]time.Duration{
 // far apart are one window in two versions of a limit, with another time zone or another first
 // day. Two versions in turns cannot both begin a count, because the way from one window of a
 // version to its next is at most twice as long.
-func Spread(unit headgate.CalendarUnit) time.Duration { return spreads[unit] }
+func Spread(unit headgate.CalendarUnit) time.Duration { return spreadsTable[unit] }
 
-var spreads = [...]time.Duration{
+var spreadsTable = [...]time.Duration{
 	headgate.Day: 14 * time.Hour, headgate.Week: 7*day/2 + 2*time.Hour, headgate.Month: 16 * day, headgate.Year: 184 * day,
 }
 
 // KeptFor returns the longest time from the start of a count in windows of the calendar for
 // which any version can count in it: about one window and a half.
-func KeptFor(unit headgate.CalendarUnit) time.Duration { return spreads[unit] + longestWindows[unit] }
+func KeptFor(unit headgate.CalendarUnit) time.Duration {
+	return spreadsTable[unit] + longestWindowsTable[unit]
+}
 
 // CheckEdges returns the error of an Op with these edges at the time of the store, or nil:
 // ErrNoEdges of package headgate, or a *headgate.EdgeError. A plan without a calendar period
@@ -74,7 +79,7 @@ func CheckEdges(unit headgate.CalendarUnit, e *headgate.Edges) error {
 	if !e.Ordered() {
 		return headgate.ErrNoEdges
 	}
-	longest := longestWindows[unit]
+	longest := longestWindowsTable[unit]
 	for i := range len(e) - 1 {
 		if e[i+1].Sub(e[i]) > longest {
 			return headgate.ErrNoEdges
@@ -106,7 +111,7 @@ func CountEnds(unit headgate.CalendarUnit, e *headgate.Edges, from, now headgate
 // Begins reports whether the window from start has a count of its own, beside one that began at
 // from: they are more than a Spread apart.
 func Begins(unit headgate.CalendarUnit, from, start headgate.Instant) bool {
-	return start.Sub(from) > spreads[unit]
+	return start.Sub(from) > spreadsTable[unit]
 }
 
 // rollCalendar moves the cell to the window that contains now, and returns the time of the

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -27,7 +28,12 @@ func decided(tb testing.TB, ps *foreign, policies ...headgate.Policy) *item {
 			tb.Fatal(err)
 		}
 		ps.keep(plan)
-		p.turns = append(p.turns, turn{plan: plan, window: uint8(3 * i), cost: 2})
+		t := turn{plan: plan, window: uint8(3 * i), cost: 2}
+		if plan.Calendar() {
+			edges := calendar.Default().Edges(policy.Limit.Calendar, noon.Time())
+			t.draw.Edges = &edges
+		}
+		p.turns = append(p.turns, t)
 	}
 	p.decisions = make([]headgate.Decision, len(p.turns))
 	p.decide(it, noon)
@@ -44,6 +50,14 @@ func everyKind() []headgate.Policy {
 		{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 10, Per: time.Minute}, CountRejected: true},
 		{Algorithm: headgate.SlidingWindow, Limit: headgate.Limit{Count: 10, Per: time.Minute}, SubWindows: 4},
 		{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 10, Per: time.Minute}, BanFor: time.Hour},
+	}
+}
+
+// calendarKinds are windows of the calendar. The golden bytes do not have them.
+func calendarKinds() []headgate.Policy {
+	return []headgate.Policy{
+		{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 10, Calendar: headgate.Day}},
+		{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 10, Calendar: headgate.Year}, CountRejected: true},
 	}
 }
 
@@ -75,7 +89,7 @@ func TestItemForm(t *testing.T) {
 // again.
 func TestItemRoundTrip(t *testing.T) {
 	ps := newForeign()
-	it := decided(t, ps, everyKind()...)
+	it := decided(t, ps, append(everyKind(), calendarKinds()...)...)
 	b := it.render()
 	again, err := parseItem(b, ps.plan)
 	if err != nil {

@@ -65,7 +65,9 @@ func (s *Store) enter(g *group, op *headgate.Op, place int) error {
 	}
 	p := g.part(d, s.counted(&plan.Policy))
 	p.nonce = s.nonce
-	p.turns = append(p.turns, turn{plan: plan, id: op.Policy, window: op.Window, mode: op.Kind, cost: op.Cost, draw: limit.Draw{Edges: op.Edges}})
+	p.turns = append(p.turns, turn{
+		plan: plan, id: op.Policy, window: op.Window, mode: op.Kind, cost: op.Cost, draw: limit.Draw{Edges: op.Edges},
+	})
 	p.decisions = append(p.decisions, headgate.Decision{})
 	p.places = append(p.places, place)
 	g.never = g.never || plan.Policy.Algorithm != headgate.Ban && op.Kind != headgate.Refund && op.Cost > limit.Room(plan.Policy)

@@ -128,7 +128,9 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 			return nil
 		}
 	}
-	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges}}, d)
+	s.decide(&turn{
+		plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges},
+	}, d)
 	sh.unlock()
 	runtime.KeepAlive(s)
 	return nil
@@ -303,7 +305,9 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 			}
 		}
 		w.policies = append(w.policies, of)
-		w.turns = append(w.turns, turn{plan: &of.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges}})
+		w.turns = append(w.turns, turn{
+			plan: &of.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges},
+		})
 		w.shards = append(w.shards, at.shard)
 	}
 	// Every group locks shards in ascending order, so that groups cannot deadlock.

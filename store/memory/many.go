@@ -100,7 +100,9 @@ func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched *headgate.I
 		draw(of, p, sh, now, op, d)
 		return nil
 	}
-	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges}}, d)
+	s.decide(&turn{
+		plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges},
+	}, d)
 	sh.unlock()
 	return nil
 }

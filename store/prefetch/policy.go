@@ -96,7 +96,7 @@ func rewrite(p headgate.Policy) (headgate.Policy, error) {
 	case p.Algorithm == headgate.LeakyBucket || p.Algorithm >= headgate.Ban:
 		return p, fault("is not supported for "+p.Algorithm.String(), "leave it out, or use another algorithm")
 	case p.Limit.Calendar != headgate.NoCalendar:
-		return p, fault("takes no units ahead of a "+p.Limit.Period()+" of the calendar", "leave it out, or use a period with a length, such as 30d")
+		return p, fault("takes no units ahead of a "+p.Limit.Period()+" of the calendar", "leave it out, or use a period like 30d")
 	case p.CountRejected:
 		return p, fault("cannot count refused attempts", "leave out prefetch or count_rejected")
 	case hold > p.Limit.Per:

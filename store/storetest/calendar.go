@@ -133,7 +133,8 @@ func calendarOutside(b *bench, apart bool) {
 	}
 	for _, bad := range []*headgate.Edges{nil, {}, {4, 3, 2, 1}} {
 		op.Edges = bad
-		if err := b.store.Apply(context.Background(), []headgate.Op{op}, make([]headgate.Decision, 1)); !errors.Is(err, headgate.ErrNoEdges) {
+		err := b.store.Apply(context.Background(), []headgate.Op{op}, make([]headgate.Decision, 1))
+		if !errors.Is(err, headgate.ErrNoEdges) {
 			b.t.Errorf("edges %v: %v, want ErrNoEdges", bad, err)
 		}
 	}
@@ -174,9 +175,9 @@ func calendarChanged(b *bench) {
 func calendarReceipts(b *bench) {
 	id, utc := b.prepare(calendarLimit(5, headgate.Week)), calendar.Default()
 	op := headgate.Op{Key: "k", Policy: id, Cost: 3, Edges: b.edgesOf(utc, headgate.Week, 0)}
-	first, second := b.apply(op)[0].Receipt, headgate.Receipt{}
+	first := b.apply(op)[0].Receipt
 	op.Cost = 2
-	second = b.apply(op)[0].Receipt
+	second := b.apply(op)[0].Receipt
 	b.giveBack(first, first)
 	peek := op
 	peek.Kind, peek.Cost = headgate.Peek, 0
@@ -240,7 +241,7 @@ func calendarExpires(b *bench) {
 // calendarTrace compares a random trace with the twin: two policies of one unit in turns, with
 // changing settings and callers whose clocks differ.
 func calendarTrace(b *bench, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // because tests need repeatable numbers
+	r := rand.New(rand.NewPCG(seed, 11))
 	unit := headgate.Day + headgate.CalendarUnit(seed%4)
 	policies := []headgate.Policy{calendarLimit(6, unit), calendarLimit(9, unit), calendarLimit(4, unit)}
 	policies[1].CountRejected = true

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/internal/store/script"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/store/storetest"
@@ -58,6 +59,22 @@ func TestStatesAreKnown(t *testing.T) {
 	}
 	apply(t, tagged, headgate.Op{Key: "tagged", Policy: inSlot, Cost: 1})
 	checkGolden(t, "testdata/states."+strings.Trim(script.Prefix, ":")+".golden", dump(t, client))
+}
+
+// TestCalendarStatesAreKnown does the same for windows of the calendar.
+func TestCalendarStatesAreKnown(t *testing.T) {
+	client := newClient(t, testserver.Start(t).Addr)
+	clock := storetest.NewClock()
+	s := newStore(t, client, 0, clock.Now)
+	for unit := headgate.Day; unit <= headgate.Year; unit++ {
+		id, err := s.Prepare(headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 6, Calendar: unit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		edges := calendar.Default().Edges(unit, clock.Now().Time())
+		apply(t, s, headgate.Op{Key: "golden", Policy: id, Cost: 3, Edges: &edges})
+	}
+	checkGolden(t, "testdata/calendar."+strings.Trim(script.Prefix, ":")+".golden", dump(t, client))
 }
 
 // dump gives all keys with their values, sorted.
