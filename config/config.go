@@ -51,6 +51,9 @@ type Config struct {
 	Identity Identity
 	// Folds says which differences between paths the service ignores.
 	Folds rule.Folds
+	// EnvoyCalendarMonths makes a month one of the calendar in files of envoyproxy/ratelimit that
+	// state no month of their own.
+	EnvoyCalendarMonths bool
 	// Rules has the rules in the order of the file, with rules of mode off.
 	Rules []guard.Rule
 	// Domains has the limits of a decision server, in the order of the file.

@@ -25,6 +25,7 @@ log: {level: info, decisions: none, access: combined, access_file: l, keys: plai
 identity: {trusted_proxies: [192.0.2.1], user_ip_headers: [X-A], region_db: r, jwt: {keys: k, issuer: i, audience: a, leeway: 1s}}
 rules: []
 paths: {ignore_case: false, ignore_trailing_slash: false, ignore_parameters: false}
+envoy: {month: 30d}
 proxy:
   listen: ":1"
   upstream: "https://a"
@@ -151,6 +152,9 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_ADMIN_HOSTS", "a.example,b.example", func(c *Config) any { return strings.Join(c.Admin.Hosts, ",") }},
 		{"HEADGATE_PATHS_IGNORE_CASE", "true", func(c *Config) any { return fmt.Sprint(c.Folds.Case) }},
 		{"HEADGATE_PATHS_IGNORE_TRAILING_SLASH", "true", func(c *Config) any { return fmt.Sprint(c.Folds.TrailingSlash) }},
+		{"HEADGATE_ENVOY_MONTH", "calendar", func(c *Config) any {
+			return map[bool]string{true: "calendar", false: "30d"}[c.EnvoyCalendarMonths]
+		}},
 		{"HEADGATE_PATHS_IGNORE_PARAMETERS", "true", func(c *Config) any { return fmt.Sprint(c.Folds.Parameters) }},
 	} {
 		tested[row.variable] = true

@@ -24,7 +24,20 @@ type EnvoyFile struct {
 // A month has 30 days. In a file with `month: calendar`, it is a month of the calendar in UTC, for
 // limits with the algorithm fixed_window, which is the default.
 func ParseEnvoy(files []EnvoyFile, merge bool) ([]guard.Domain, error) {
-	set := envoySet{merge: merge, byName: map[string]*envoyDomain{}}
+	return EnvoyOptions{Merge: merge}.Parse(files)
+}
+
+// EnvoyOptions say how files of envoyproxy/ratelimit are understood.
+type EnvoyOptions struct {
+	// Merge allows several files of one domain.
+	Merge bool
+	// CalendarMonths is the month of files that do not state one: true is that of the calendar.
+	CalendarMonths bool
+}
+
+// Parse is ParseEnvoy with options.
+func (o EnvoyOptions) Parse(files []EnvoyFile) ([]guard.Domain, error) {
+	set := envoySet{merge: o.Merge, calendarMonths: o.CalendarMonths, byName: map[string]*envoyDomain{}}
 	for _, f := range files {
 		set.add(f)
 	}
@@ -48,7 +61,8 @@ func (set *envoySet) result() ([]guard.Domain, error) {
 
 // envoySet has the domains of all files so far.
 type envoySet struct {
-	merge   bool
+	merge, calendarMonths bool
+
 	files   []envoyFile
 	domains []*envoyDomain
 	byName  map[string]*envoyDomain
@@ -92,6 +106,7 @@ func (set *envoySet) add(f EnvoyFile) {
 
 func (set *envoySet) addRoot(src *source, root *yaml.Node) {
 	r := &reader{source: src, environment: func(string) (string, bool) { return "", false }, nullable: true, root: root}
+	r.calendarMonths = set.calendarMonths
 	set.files = append(set.files, envoyFile{reader: r})
 	set.read(r)
 }
@@ -110,7 +125,7 @@ func (set *envoySet) read(r *reader) {
 	if name == "" && root.has("domain") && !root.blamedAny("domain") {
 		root.fault(root.keyOf("domain"), "is empty", "write the domain that requests name")
 	}
-	oneOf(root, "month", &r.calendarMonths, []choice[bool]{{word: "30d", value: false}, {word: "calendar", value: true}})
+	oneOf(root, "month", &r.calendarMonths, envoyMonths())
 	descriptors := root.descriptors(envoyForm(), guard.FallbackError, 0)
 	root.end()
 	d := set.byName[name]

@@ -111,6 +111,13 @@ func TestEnvoyCalendarMonths(t *testing.T) {
 			t.Errorf("domain %s: a month of a token bucket is %s", domains[i].Name, got)
 		}
 	}
+	all, err := EnvoyOptions{CalendarMonths: true}.Parse([]EnvoyFile{
+		{"a", []byte("domain: a\n" + limits)}, {"b", []byte("domain: b\nmonth: 30d\n" + limits)},
+	})
+	if err != nil || all[0].Descriptors[0].Leaf.Policies[0].Limit.Calendar != headgate.Month ||
+		all[1].Descriptors[0].Leaf.Policies[0].Limit.Per != 30*day {
+		t.Errorf("calendar months by default: %+v, %v", all, err)
+	}
 	if _, err := envoyTexts(false, "domain: a\nmonth: julian\n"+limits); err == nil || !strings.Contains(err.Error(), "calendar") {
 		t.Errorf("an unknown month: %v", err)
 	}

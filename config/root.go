@@ -27,6 +27,7 @@ func (r *reader) config(c *Config) {
 		{word: "all_or_nothing", value: false}, {word: "independent", value: true},
 	})
 	root.paths(&c.Folds)
+	root.envoyFiles(&c.EnvoyCalendarMonths)
 	root.domains(c)
 	root.rules(c)
 	root.fairShare(c)
@@ -63,6 +64,19 @@ func (s *section) paths(f *rule.Folds) {
 		&f.TrailingSlash)
 	paths.boolean(paths.declare("ignore_parameters", field.Taken, "true treats /v1/product;x=1 like /v1/product."), &f.Parameters)
 	paths.end()
+}
+
+// envoyFiles reads how files of envoyproxy/ratelimit are understood.
+func (s *section) envoyFiles(calendarMonths *bool) {
+	envoy := s.sub(s.declare("envoy", field.Restart, "How headgate server understands files of envoyproxy/ratelimit."), "{month: calendar}")
+	oneOf(envoy, envoy.declare("month", field.Restart, "Length of a month in these files: 30d, or calendar for the months of the calendar "+
+		"in UTC. A file may have a month of its own."), calendarMonths, envoyMonths())
+	envoy.end()
+}
+
+// envoyMonths are the lengths of a month in files of envoyproxy/ratelimit.
+func envoyMonths() []choice[bool] {
+	return []choice[bool]{{word: "30d", value: false}, {word: "calendar", value: true}}
 }
 
 // log reads the section log.

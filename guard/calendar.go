@@ -5,7 +5,6 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/calendar"
-	"github.com/headgate/headgate/store/memory"
 )
 
 // countIn sets the calendar windows of a limit with a calendar period.
@@ -25,10 +24,10 @@ func (w *window) countIn(s calendar.Settings) error {
 // which does not follow steps of the machine's clock. Other stores have clocks of their own, so the
 // machine's time comes closest.
 func (g *Guard) calendarNow() headgate.Instant {
-	if _, inMemory := g.store.(*memory.Store); inMemory || g.clock.Given() {
-		return g.clock.Now()
+	if g.followsMachine {
+		return headgate.Instant(machineTime().UnixNano())
 	}
-	return headgate.Instant(machineTime().UnixNano())
+	return g.clock.Now()
 }
 
 // edges gives the edges of an Op of the window; nil for a period with a length.

@@ -82,17 +82,20 @@ type Config struct {
 // Guard identifies, matches, decides and reports. Its configuration changes only by Reload. A
 // Guard is safe for concurrent use.
 type Guard struct {
-	current   atomic.Pointer[set]
-	store     headgate.Store
-	state     *State
-	clock     memory.Clock // of fair share
-	reloading sync.Mutex   // held while current changes
+	current atomic.Pointer[set]
+	store   headgate.Store
+	state   *State
+	clock   memory.Clock // of fair share and of edges
+	// followsMachine: edges are those of the machine's time. See calendarNow.
+	followsMachine bool
+	reloading      sync.Mutex // held while current changes
 }
 
 // New prepares the rules' limits in the store, and fair share. The error names the rule. It is, or
 // wraps, ErrNoStore when there are rules and no store.
 func New(c Config) (*Guard, error) {
-	g := &Guard{store: c.Store, state: c.State, clock: memory.NewClock(c.Clock)}
+	_, inMemory := c.Store.(*memory.Store)
+	g := &Guard{store: c.Store, state: c.State, clock: memory.NewClock(c.Clock), followsMachine: c.Clock == nil && !inMemory}
 	switch {
 	case g.state == nil:
 		g.state = NewState()

@@ -33,7 +33,11 @@ func envoyServing() (serving, error) {
 	s.Config = standardInput // There is no file to watch.
 	s.load = func() (*config.Config, error) { return loaded(config.LoadText("environment", text)) }
 	s.reload = s.load
-	if s.domains, err = envoySource(l); err == nil {
+	c, err := s.load()
+	if err != nil {
+		return serving{}, err
+	}
+	if s.domains, err = envoySource(l, c.EnvoyCalendarMonths); err == nil {
 		s.outlets, err = envoyOutlets(settings)
 	}
 	if err != nil {
@@ -42,13 +46,13 @@ func envoyServing() (serving, error) {
 	return s, nil
 }
 
-// envoySource makes the source of the limits.
-func envoySource(l *envoyenv.Limits) (app.DomainSource, error) {
+// envoySource makes the source of the limits. Only files can have months of the calendar.
+func envoySource(l *envoyenv.Limits, calendarMonths bool) (app.DomainSource, error) {
 	if !l.UseXDS {
 		f := l.Folder
 		return folder.New(folder.Config{
 			Root: f.Root, Subdirectory: f.Subdirectory, AppDirectory: f.App, WatchRoot: f.WatchRoot,
-			IgnoreDotFiles: f.IgnoreDotFiles, Merge: l.Merge,
+			IgnoreDotFiles: f.IgnoreDotFiles, Merge: l.Merge, CalendarMonths: calendarMonths,
 		})
 	}
 	x := l.XDS

@@ -48,7 +48,20 @@ func (s serverCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWr
 	}
 	own := serving{configFlag: s.configFlag, load: s.loadServer, server: true}
 	if s.EnvoyConfig != "" {
-		source, err := folder.New(folder.Config{Root: s.EnvoyConfig, IgnoreDotFiles: true, Merge: s.Merge})
+		first, err := s.loadServer()
+		if err != nil {
+			return err
+		}
+		own.load = func() (*config.Config, error) { // Standard input can be read only once.
+			if c := first; c != nil {
+				first = nil
+				return c, nil
+			}
+			return s.loadServer()
+		}
+		source, err := folder.New(folder.Config{
+			Root: s.EnvoyConfig, IgnoreDotFiles: true, Merge: s.Merge, CalendarMonths: first.EnvoyCalendarMonths,
+		})
 		if err != nil {
 			return configError{err}
 		}

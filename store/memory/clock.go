@@ -23,9 +23,6 @@ func NewClock(given func() headgate.Instant) Clock {
 	return Clock{start: start, origin: headgate.Instant(start.UnixNano()), given: given}
 }
 
-// Given reports whether a function replaces the machine's clock.
-func (c *Clock) Given() bool { return c.given != nil }
-
 // Now reads the monotonic clock once. The reading is the larger part of the cost of a lone
 // decision.
 func (c *Clock) Now() headgate.Instant {

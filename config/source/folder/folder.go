@@ -29,6 +29,8 @@ type Config struct {
 	IgnoreDotFiles bool
 	// Merge allows several files of one domain.
 	Merge bool
+	// CalendarMonths is the month of files that do not state one: true is that of the calendar.
+	CalendarMonths bool
 }
 
 // Source reads and follows a folder. A Source is safe for concurrent use.
@@ -59,7 +61,11 @@ func (s *Source) Read() ([]guard.Domain, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.ParseEnvoy(files, s.config.Merge)
+	return s.parse(files)
+}
+
+func (s *Source) parse(files []config.EnvoyFile) ([]guard.Domain, error) {
+	return config.EnvoyOptions{Merge: s.config.Merge, CalendarMonths: s.config.CalendarMonths}.Parse(files)
 }
 
 // read reads all files, and names them as envoyproxy/ratelimit does.

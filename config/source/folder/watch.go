@@ -75,7 +75,7 @@ func (w *watch) look(apply func([]guard.Domain) error, fault func(error)) {
 	w.seen = state
 	var domains []guard.Domain
 	if err == nil {
-		domains, err = config.ParseEnvoy(files, w.source.config.Merge)
+		domains, err = w.source.parse(files)
 	}
 	if err != nil {
 		fault(err)
