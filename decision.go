@@ -97,6 +97,9 @@ const (
 	// InFlight means that the key has as many requests in flight as its rule allows. RetryAfter
 	// is 0, because the end of a request in flight is not known.
 	InFlight
+	// Metered means that the request passes, and that some or all of its units are beyond the
+	// included units of the customer's plan, up to its hard limit.
+	Metered
 	reasonCount
 )
 
@@ -109,7 +112,7 @@ var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
 	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned", "too_many_waiters",
 	"over_share", "anonymous_client", "throttle_full", "throttle_evicted", "throttle_deadline",
-	"in_flight",
+	"in_flight", "metered",
 }
 
 // String returns the name that metrics, logs and problem bodies show.

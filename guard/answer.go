@@ -37,8 +37,13 @@ type Result struct {
 	// Recalled reports that the memory of refusals decided, without a query to the store.
 	Recalled bool
 	// Decision is the store's decision after the rule's soft limit and action. A request that
-	// they let pass has Allow, with the reason SoftLimit or Degraded.
+	// they let pass has Allow, with the reason SoftLimit, Degraded or Metered.
 	Decision headgate.Decision
+	// Beyond is the number of the request's units that are beyond the included units of a quota.
+	// AboveSoft reports that the counted units exceed the soft limit of a quota, also if Decision has another reason.
+	// Both are zero for a refusal.
+	Beyond    int64
+	AboveSoft bool
 
 	window *window
 	from   *prepared
@@ -141,34 +146,36 @@ type Answer struct {
 	begun    *set // of Begin, until the next Decide
 	from     *set // the set that filled the Answer; its limits stay in use until the next Decide
 	resolved rule.Needs
-	soft     bool      // one of the rules has a soft limit
-	usual    bool      // every decision is WithinLimit
-	held     bool      // one of the rules has InFlight
-	ends     *prepared // the first rule that needs the end of the request
-	denied   bool      // one of the results is a refusal
-	matched  []int
-	scoped   []int // the matches of fair share's scope
-	keys     []byte
-	own      question
-	asks     *question // own, or that of a DecideAll
-	receipts []headgate.Receipt
-	share    fairshare.Receipt
-	sharer   *fairshare.Limiter // the limiter of share; nil when there is nothing to return
-	deadline time.Time          // of the store's budget; zero without one
-	local    headgate.Store     // the store of the receipts after a local fallback; nil means the guard's store
-	waiter   *waiter
-	shadows  []*waiter     // of shadow rules
-	batch    *batch        // the DecideAll in progress; nil outside of one
-	match    *domain.Match // of a tree; nil until a call has needed it
-	tree     *tree         // the domain's tree; nil when rules decided
-	node     *treeLeaf     // the node of a tree that decided
-	sent     *sentLimit    // the limit that was sent with the descriptor
+	soft     bool // one of the rules has a soft limit
+	usual    bool // every decision is WithinLimit
+	held     bool // one of the rules has InFlight
+	// shadowPlan: the plan of an enforced rule's customer is in shadow.
+	shadowPlan bool
+	ends       *prepared // the first rule that needs the end of the request
+	denied     bool      // one of the results is a refusal
+	matched    []int
+	scoped     []int // the matches of fair share's scope
+	keys       []byte
+	own        question
+	asks       *question // own, or that of a DecideAll
+	receipts   []headgate.Receipt
+	share      fairshare.Receipt
+	sharer     *fairshare.Limiter // the limiter of share; nil when there is nothing to return
+	deadline   time.Time          // of the store's budget; zero without one
+	local      headgate.Store     // the store of the receipts after a local fallback; nil means the guard's store
+	waiter     *waiter
+	shadows    []*waiter     // of shadow rules
+	batch      *batch        // the DecideAll in progress; nil outside of one
+	match      *domain.Match // of a tree; nil until a call has needed it
+	tree       *tree         // the domain's tree; nil when rules decided
+	node       *treeLeaf     // the node of a tree that decided
+	sent       *sentLimit    // the limit that was sent with the descriptor
 }
 
 func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError, a.Error = headgate.Allow, a.Results[:0], nil, nil
 	a.closest, a.group, a.soft, a.usual, a.denied = -1, 0, false, true, false
-	a.held, a.ends = false, nil
+	a.held, a.ends, a.shadowPlan = false, nil, false
 	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
 	a.resolved, a.share, a.sharer = 0, fairshare.Receipt{}, nil
 	a.tree, a.node, a.sent = nil, nil, nil

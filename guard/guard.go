@@ -24,6 +24,8 @@ type Config struct {
 	FairShare *FairShare
 	// Rules are matched in this order. Rules that are Off are skipped.
 	Rules []Rule
+	// Quotas are the plans and customers of the rules with a quota; nil without such rules.
+	Quotas *Quotas
 	// Domains are the trees of limits of a decision server; see DecideDescriptors. New and Reload
 	// keep references to them.
 	Domains []Domain

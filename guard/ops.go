@@ -20,6 +20,16 @@ func (s *set) addOps(req *headgate.Request, a *Answer, mode Mode) error {
 	a.nextGroup()
 	for _, m := range a.matched {
 		p := &s.rules[m]
+		if p.Quota != "" {
+			added, err := s.addQuota(p, req, a, mode)
+			if err != nil {
+				return err
+			}
+			if added && alone {
+				a.nextGroup()
+			}
+			continue
+		}
 		if p.Mode != mode {
 			continue
 		}
@@ -80,13 +90,25 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 		}
 	}
 	a.soft = a.soft || p.Soft > 0
+	s.addWindows(p, p.Rule, windows, req, a, key, cost, shared)
+	if p.slots != nil {
+		a.addSlot(p, key, shared)
+	}
+	if a.ends == nil && p.NeedsEnd() != "" {
+		a.ends = p
+	}
+}
+
+// addWindows adds the Results of a list of limits, and those of their Ops that can refuse. of is the rule as the results
+// show it.
+func (s *set) addWindows(p *prepared, of *Rule, windows []window, req *headgate.Request, a *Answer, key string, cost int64, shared bool) {
 	for i := range windows {
 		w := &windows[i]
 		if req.Kind == headgate.Refund && w.kind != kindLimit {
 			continue // Attempts before a ban, and those above a hard limit, stay counted.
 		}
 		r := a.nextResult()
-		r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = p.Rule, w.index, w.policy, w.limit, "", p.number
+		r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = of, w.index, w.policy, w.limit, "", p.number
 		r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = shared, false, w, p, key, cost
 		r.mode, r.full, r.member, r.Recalled = w.mode, false, nil, false
 		if req.Kind != headgate.Take {
@@ -108,12 +130,6 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 		default:
 			a.addOp(r, w.id)
 		}
-	}
-	if p.slots != nil {
-		a.addSlot(p, key, shared)
-	}
-	if a.ends == nil && p.NeedsEnd() != "" {
-		a.ends = p
 	}
 }
 
@@ -151,6 +167,7 @@ func (a *Answer) nextResult() *Result {
 	} else {
 		a.Results = a.Results[:n+1]
 	}
+	a.Results[n].Beyond, a.Results[n].AboveSoft = 0, false
 	return &a.Results[n]
 }
 

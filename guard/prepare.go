@@ -25,6 +25,7 @@ type set struct {
 	sent        *sentLimits     // the buckets that clients sent; nil without a store
 	refusals    *refusals.Table // nil without one
 	reads       rule.Reads      // of the enforced rules: a rule in shadow refuses nothing
+	quotas      *quotaSet       // nil without rules of quotas
 }
 
 // prepared is a rule with its windows prepared in the store.
@@ -39,6 +40,8 @@ type prepared struct {
 	special   [][]window // by the number that overrides gives
 	slots     *window    // nil without InFlight
 	places    *places
+	quota     int     // the position of the quota in Quotas.names; with Quota
+	effects   []*Rule // the rule as each plan changes it; with Quota
 	state     *State
 
 	slotStores [2]headgate.SlotStore // the guard's store, and Local; with slots
@@ -74,19 +77,8 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	if err := s.decider(&c); err != nil {
 		return nil, err
 	}
-	if c.FairShare != nil {
-		share, err := g.prepareShare(*c.FairShare, c.Folds)
-		if err != nil {
-			return nil, fmt.Errorf("guard: fair share: %w", err)
-		}
-		if s.share = share; share.Mode != Off {
-			s.needs |= share.from.needs
-		}
-		if share.Mode == Enforce {
-			s.reads.AddRule(&rule.Rule{Match: share.Match, Key: []rule.Part{share.Client}})
-			s.reads.AddStated(share.CostHeader)
-			s.reads.AddStated(share.IDHeader)
-		}
+	if err := s.addShare(g, &c); err != nil {
+		return nil, err
 	}
 	if err := s.prepareStages(); err != nil {
 		return nil, err
@@ -96,6 +88,9 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		return nil, err
 	}
 	s.trees, s.sent = trees, g.newSentBuckets(&c)
+	if err := s.addQuotas(&c, claimed); err != nil {
+		return nil, err
+	}
 	var matching []rule.Rule
 	for i := range c.Rules {
 		r := &c.Rules[i]
@@ -128,6 +123,26 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	return s, nil
 }
 
+// addShare prepares fair share.
+func (s *set) addShare(g *Guard, c *Config) error {
+	if c.FairShare == nil {
+		return nil
+	}
+	share, err := g.prepareShare(*c.FairShare, c.Folds)
+	if err != nil {
+		return fmt.Errorf("guard: fair share: %w", err)
+	}
+	if s.share = share; share.Mode != Off {
+		s.needs |= share.from.needs
+	}
+	if share.Mode == Enforce {
+		s.reads.AddRule(&rule.Rule{Match: share.Match, Key: []rule.Part{share.Client}})
+		s.reads.AddStated(share.CostHeader)
+		s.reads.AddStated(share.IDHeader)
+	}
+	return nil
+}
+
 // readOutcome adds the headers of answers that a rule reads.
 func (s *set) readOutcome(r *Rule) {
 	read := &s.stages.facts.Answer
@@ -147,6 +162,11 @@ func (g *Guard) prepareRule(c *Config, r *Rule, number int, claimed *claims) (pr
 	}
 	if err := g.checkRule(c, r); err != nil {
 		return p, err
+	}
+	if r.Quota != "" {
+		p.quota, _ = slices.BinarySearch(c.Quotas.names, r.Quota)
+		p.effects = effects(r, c.Quotas.plans)
+		return p, nil
 	}
 	if err := g.addSlots(c, &p); err != nil {
 		return p, err

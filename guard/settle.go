@@ -26,6 +26,8 @@ func (a *Answer) soften() {
 		r := &a.Results[i]
 		d := &r.Decision
 		switch {
+		case r.window.quota.of:
+			r.charge()
 		case r.Rule.Soft > 0 && d.Reason == headgate.WithinLimit && r.window.kind == kindLimit && overSoft(d, r.Rule.Soft):
 			d.Reason = headgate.SoftLimit
 		case d.Verdict == headgate.Deny && r.degrades():

@@ -47,6 +47,8 @@ type window struct {
 	countsRejected bool
 	// countsFirst: all units of a refused request are counted, so the count is above the limit then.
 	countsFirst bool
+	// quota says what a customer has of a quota; the zero terms belong to other windows.
+	quota terms
 }
 
 // waits reports whether a request may have to wait for a departure.

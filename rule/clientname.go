@@ -2,6 +2,7 @@ package rule
 
 import (
 	"encoding/hex"
+	"net/netip"
 	"unicode"
 	"unicode/utf8"
 
@@ -32,20 +33,24 @@ func (p Part) AppendClient(dst []byte, req *headgate.Request) (name []byte, ok b
 		return dst, false
 	case p.isAddress():
 		counted := subscriber(p.address(req))
-		switch {
-		case !counted.IsValid():
+		if !counted.IsValid() {
 			return dst, false
-		case counted.Addr().Is4():
-			return counted.Addr().AppendTo(dst), true
-		default:
-			return counted.AppendTo(dst), true
 		}
+		return appendSubscriber(dst, counted), true
 	}
 	text, present := p.lookup(req)
 	if !present || text == "" {
 		return dst, false
 	}
 	return appendClientName(dst, text), true
+}
+
+// appendSubscriber appends an IPv4 address alone, and the /64 of an IPv6 address.
+func appendSubscriber(dst []byte, counted netip.Prefix) []byte {
+	if counted.Addr().Is4() {
+		return counted.Addr().AppendTo(dst)
+	}
+	return counted.AppendTo(dst)
 }
 
 // ClientName returns the name of a client that sent text. This is text itself, unless

@@ -34,7 +34,13 @@ const (
 // as missing because a client could otherwise use it as a second allowance. Path,
 // method and host are never missing. Requests that lack the same parts and have equal
 // other parts share one key, and shared is then true.
+//
+// The key of a rule with a Quota is that of the customer: see AppendCustomerKey.
 func (r *Rule) AppendKey(dst []byte, req *headgate.Request) (key []byte, shared bool) {
+	if r.Quota != "" {
+		key, _, shared = r.AppendCustomerKey(dst, req)
+		return key, shared
+	}
 	dst = appendName(dst, r.Name)
 	for _, p := range r.Key {
 		dst = append(dst, byte(p.kind))

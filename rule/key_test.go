@@ -208,7 +208,7 @@ func plainKey(r *Rule, req *headgate.Request) string {
 	for _, p := range r.Key {
 		e := element{part: p}
 		switch p.kind {
-		case partNone, partAll:
+		case partNone, partAll, partCustomer:
 		case partIP:
 			e.value, e.missing = canonicalIP(req.IP), !req.IP.IsValid()
 		case partPath:

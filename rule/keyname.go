@@ -53,7 +53,7 @@ func HashedKeyNames(secret []byte) *KeyNames {
 // name. AppendKey allocates nothing if dst has enough capacity. AppendKey appends nothing for a key
 // that no rule built.
 func (n *KeyNames) AppendKey(dst []byte, key string) []byte {
-	_, rest, ok := cutName(key)
+	_, rest, ok := cutName(withoutMark(key))
 	first := true
 	for ok && rest != "" {
 		var part Part

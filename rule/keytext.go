@@ -18,6 +18,10 @@ const shownLength = 96
 //
 //	product header:X-Client-Id="a" ip=2001:db8::/64
 func (r *Rule) KeyText(req *headgate.Request) string {
+	if r.Quota != "" {
+		key, _, _ := r.AppendCustomerKey(nil, req)
+		return string(PlainKeyNames().AppendKey([]byte(r.Quota+" "), string(key)))
+	}
 	text := []byte(r.Name)
 	for _, p := range r.Key {
 		text = append(append(text, ' '), p.String()...)

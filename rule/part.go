@@ -36,6 +36,8 @@ const (
 	partSubject
 	partClaim
 	partDescriptor
+	// partCustomer is only in keys of customers. A configuration cannot write it.
+	partCustomer
 )
 
 // partWords are the words of the kinds. partNone has no word.
@@ -44,6 +46,7 @@ var partWords = [...]string{
 	partHeader: "header", partCookie: "cookie",
 	partXFFIP: "xff_ip", partUserIP: "user_ip", partRegion: "region", partSubject: "mtls_subject",
 	partClaim: "jwt", partDescriptor: "descriptor",
+	partCustomer: "customer",
 }
 
 // partSynonymsTable has the names of the parts in other products.
@@ -77,7 +80,7 @@ func ParsePart(text string) (Part, error) {
 }
 
 func partKindOf(word string) partKind {
-	for kind := partAll; int(kind) < len(partWords); kind++ {
+	for kind := partAll; kind < partCustomer; kind++ {
 		if partWords[kind] == word {
 			return kind
 		}
@@ -90,7 +93,7 @@ func unknownPart(text, word string) error {
 	if kind, known := partSynonymsTable[word]; known {
 		return &ParseError{Problem: "key part " + quote(text) + " is called " + partWords[kind] + " here", Fix: "write " + partWords[kind]}
 	}
-	if near := Nearest(word, partWords[partAll:]); near != "" {
+	if near := Nearest(word, partWords[partAll:partCustomer]); near != "" {
 		fix = "did you mean " + near + "? " + fix
 	}
 	return &ParseError{Problem: "key part " + quote(text) + " is not known", Fix: fix}

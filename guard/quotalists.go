@@ -1,0 +1,222 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/headgate/headgate"
+)
+
+// resolve sets the plan and the lists of every variant.
+func (q *Quotas) resolve() error {
+	q.nameQuotas()
+	lists := map[string]uint32{}
+	missing := map[string]uint32{}
+	for n := range q.variants {
+		v := &q.variants[n]
+		if v.text == "" {
+			continue
+		}
+		at, known := q.plan(v.entry.Plan)
+		if !known {
+			if _, found := missing[v.entry.Plan]; !found {
+				missing[v.entry.Plan] = uint32(n)
+			}
+			continue
+		}
+		v.plan, v.quotas = at, make([]uint32, len(q.names))
+		for i, quota := range q.names {
+			v.quotas[i] = q.list(lists, quota, v)
+		}
+	}
+	return q.inUse(missing)
+}
+
+// inUse gives the error of missing plans; nil without them.
+func (q *Quotas) inUse(missing map[string]uint32) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	e := &PlansInUseError{}
+	for plan := range missing {
+		if plan == "" {
+			plan = q.standard
+		}
+		e.Plans = append(e.Plans, plan)
+	}
+	slices.Sort(e.Plans)
+	e.Plans = slices.Compact(e.Plans)
+	if n, found := missing[e.Plans[0]]; found {
+		for name, of := range q.customers.All {
+			if of.Limits == n || of.Raised == n {
+				e.Customer = name
+				break
+			}
+		}
+	}
+	return e
+}
+
+// nameQuotas lists the names of the quotas of all plans. A quota that only a customer has is counted by no rule.
+func (q *Quotas) nameQuotas() {
+	q.names = nil
+	for i := range q.plans {
+		for _, l := range q.plans[i].Quotas {
+			q.names = append(q.names, l.Quota)
+		}
+	}
+	slices.Sort(q.names)
+	q.names = slices.Compact(q.names)
+}
+
+// list gives the number of the limits that a variant has of a quota.
+func (q *Quotas) list(numbers map[string]uint32, quota string, v *variant) uint32 {
+	plan := &q.plans[v.plan]
+	limits := limitsOf(v.entry.Quotas, quota)
+	if limits == nil {
+		limits = limitsOf(plan.Quotas, quota)
+	}
+	if limits == nil || plan.Mode == Off {
+		return noList
+	}
+	l := quotaList{quota, plan.After, spend(limits, v.entry.Spending, quota)}
+	text := fmt.Sprint(l)
+	n, known := numbers[text]
+	if !known {
+		n = uint32(len(q.lists))
+		numbers[text] = n
+		q.lists = append(q.lists, l)
+	}
+	return n
+}
+
+func limitsOf(all []QuotaLimits, quota string) []QuotaLimit {
+	for i := range all {
+		if all[i].Quota == quota {
+			return all[i].Limits
+		}
+	}
+	return nil
+}
+
+// spend applies a customer's own hard limit.
+func spend(limits []QuotaLimit, all []Spending, quota string) []QuotaLimit {
+	for _, own := range all {
+		if own.Quota != quota {
+			continue
+		}
+		limits = slices.Clone(limits)
+		for i := range limits {
+			if l := &limits[i]; l.Hard > 0 {
+				l.Hard = min(l.Hard, max(own.Hard, l.Policy.Limit.Count))
+			}
+		}
+	}
+	return limits
+}
+
+// countLimits refuses more different limits than a store can prepare.
+func (q *Quotas) countLimits() error {
+	different := map[headgate.Policy]struct{}{}
+	for i := range q.lists {
+		for j := range q.lists[i].limits {
+			different[q.lists[i].policy(j)] = struct{}{}
+		}
+	}
+	if len(different) > MaxQuotaPolicies {
+		return &TooManyLimitsError{len(different)}
+	}
+	return nil
+}
+
+// policy gives the policy under which limit i counts. Included and metered units share one counter, which
+// refuses above Hard. terms tells one from the other.
+func (l *quotaList) policy(i int) headgate.Policy {
+	policy := l.limits[i].Policy
+	if l.beyond(i) {
+		policy.Limit.Count = l.limits[i].Hard
+	}
+	return policy
+}
+
+// beyond reports whether requests pass above the included units of limit i.
+func (l *quotaList) beyond(i int) bool { return l.after != AfterReject && l.limits[i].Hard > 0 }
+
+// checkPlans checks the plans, each on its own.
+func (q *Quotas) checkPlans() error {
+	for i := range q.plans {
+		p := &q.plans[i]
+		switch {
+		case p.Name == "" || i > 0 && p.Name == q.plans[i-1].Name:
+			return fmt.Errorf("guard: plan %q is listed twice, or has no name: give each a name of its own", p.Name)
+		case p.Mode > Off || p.After > AfterMeter:
+			return fmt.Errorf("guard: plan %q: mode %d or after %d is not known: use the constants", p.Name, p.Mode, p.After)
+		case p.After == AfterDegrade && p.Header == "":
+			return fmt.Errorf("guard: plan %q: degrade has no header to mark requests with: give it one", p.Name)
+		}
+		if err := errors.Join(checkHeader(p.Header), checkQuotas(p.Quotas)); err != nil {
+			return fmt.Errorf("guard: plan %q: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+func (c *Customer) check() error {
+	if c.Raise != nil {
+		if c.Raise.Until <= 0 {
+			return fmt.Errorf("guard: customer %q: a raise has no end: give it one", c.Name)
+		}
+		if err := checkQuotas(c.Raise.Quotas); err != nil {
+			return fmt.Errorf("guard: customer %q: %w", c.Name, err)
+		}
+	}
+	if err := checkQuotas(c.Quotas); err != nil {
+		return fmt.Errorf("guard: customer %q: %w", c.Name, err)
+	}
+	for _, s := range c.Spending {
+		if s.Hard < 0 || s.Hard > headgate.MaxUnits {
+			return fmt.Errorf("guard: customer %q: the hard limit %d of %s is out of range: use 0 to %d", c.Name, s.Hard, s.Quota,
+				int64(headgate.MaxUnits))
+		}
+	}
+	return nil
+}
+
+func checkQuotas(all []QuotaLimits) error {
+	for i := range all {
+		l := &all[i]
+		again := slices.ContainsFunc(all[:i], func(before QuotaLimits) bool { return before.Quota == l.Quota })
+		if again || l.Quota == "" || len(l.Limits) == 0 || len(l.Limits) > maxWindows {
+			return fmt.Errorf("quota %q has %d limits, or is listed twice: give it 1 to %d limits", l.Quota, len(l.Limits), maxWindows)
+		}
+		for j := range l.Limits {
+			if err := l.Limits[j].check(l.Limits[:j]); err != nil {
+				return fmt.Errorf("quota %q: %w", l.Quota, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *QuotaLimit) check(before []QuotaLimit) error {
+	p := &l.Policy
+	switch {
+	case slices.ContainsFunc(before, func(b QuotaLimit) bool { return b.Policy.Limit.Per == p.Limit.Per }):
+		return fmt.Errorf("the period %s appears twice: remove one of the limits", p.Limit.Period())
+	case p.Algorithm == headgate.LeakyBucket || p.Algorithm == headgate.Ban:
+		return fmt.Errorf("%s is not possible: use another algorithm", p.Algorithm)
+	case p.MaxWait != 0 || p.Hold != 0 || p.Batch != 0 || p.CountRejected || p.CountAll || p.BanFor != 0 || p.Named:
+		return fmt.Errorf("limit %s has settings of a rule: leave out MaxWait, Hold, Batch and CountRejected", p.Limit)
+	case l.Soft < 0 || l.Soft > 99:
+		return fmt.Errorf("its soft limit is %d percent: use 1 to 99", l.Soft)
+	case l.Hard == 0:
+		return nil
+	case p.Algorithm != headgate.FixedWindow:
+		return fmt.Errorf("%s has no hard limit: use fixed_window", p.Algorithm)
+	case l.Hard < max(1, p.Limit.Count) || l.Hard > headgate.MaxUnits:
+		return fmt.Errorf("its hard limit of %d is below the limit %s, or out of range: raise it", l.Hard, p.Limit)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,117 @@
+package guard
+
+import (
+	"unsafe"
+
+	"github.com/headgate/headgate"
+)
+
+// addQuota adds the Results and the Ops of a rule with a quota, if its mode for the customer's plan is mode. It
+// reports whether it has added any.
+//
+// A request counts once under a quota and customer: the first matching rule in the order of the
+// file counts it, and an enforced rule before one in shadow. Two rules for overlapping paths therefore charge no
+// request twice.
+func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode) (added bool, err error) {
+	if p.Mode != mode && (mode == Enforce || !a.shadowPlan) {
+		return false, nil
+	}
+	from := len(a.keys)
+	keys, name, shared := p.AppendCustomerKey(append(a.keys, p.space...), req)
+	a.keys = keys
+	// The store reads the key only during Apply, and nothing writes to it until then.
+	key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
+	n, plan := s.quotas.find(key[name-from:], s.guard)
+	of := p.effects[plan]
+	if of.Mode != mode || a.counts(key) {
+		a.shadowPlan = a.shadowPlan || of.Mode == Shadow
+		a.keys = keys[:from]
+		return false, nil
+	}
+	windows := s.quotas.windows[s.quotas.variants[n].quotas[p.quota]]
+	cost, err := costOf(req, p.Rule)
+	if err != nil && mode == Enforce {
+		return false, err
+	}
+	s.addWindows(p, of, windows, req, a, key, cost, shared)
+	a.soft = true
+	if a.ends == nil && p.NeedsEnd() != "" {
+		a.ends = p
+	}
+	return true, nil
+}
+
+// counts reports whether an earlier rule counts the request under the key of a quota.
+func (a *Answer) counts(key string) bool {
+	for i := range a.Results {
+		if r := &a.Results[i]; r.window.quota.of && r.op != opNone && r.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// find gives the number of a customer's variant, and of its plan.
+func (q *quotaSet) find(name string, g *Guard) (n uint32, plan int) {
+	c, _ := q.customers.By(name) // Without an entry, the number is 0, which is the default.
+	if n = c.Limits; c.Until != 0 {
+		n = c.At(g.clock.Now())
+	}
+	return n, q.variants[n].plan
+}
+
+// charge reads from the store's decision how many units of the request are beyond the included units, and whether it is above
+// the soft limit. It shows the caller the included units as the limit.
+//
+// The store counts up to the hard limit H, and decides at one time. Allow with Remaining R says that U = H - R units are used,
+// this request's cost C included. So the request has the units U-C+1 to U of the counter, and those above the included
+// I are beyond: min(C, max(0, U - I)). Each unit of the counter has one number, so the requests of a window together
+// have max(0, used - I) units beyond, in whatever order they come. Units that are given back do not
+// change what earlier answers said: later requests then have fewer units beyond.
+func (r *Result) charge() {
+	d, q := &r.Decision, &r.window.quota
+	if d.Verdict != headgate.Allow || d.Reason != headgate.WithinLimit {
+		return
+	}
+	if !q.beyond {
+		r.AboveSoft = q.soft > 0 && overSoft(d, q.soft)
+	} else {
+		included := q.included
+		if r.Fallback {
+			included = q.includedPart
+		}
+		used := d.Limit - d.Remaining
+		r.Beyond = min(r.cost, max(0, used-included))
+		d.Limit, d.Remaining = included, max(0, included-used)
+		r.AboveSoft = q.soft > 0 && overSoft(d, q.soft)
+	}
+	switch {
+	case r.mode == headgate.Refund: // It takes no units.
+		r.Beyond, r.AboveSoft = 0, false
+	case r.Beyond > 0 && q.after == AfterMeter:
+		d.Reason = headgate.Metered
+	case r.Beyond > 0:
+		d.Reason = headgate.Degraded
+	case r.AboveSoft:
+		d.Reason = headgate.SoftLimit
+	}
+}
+
+// Metered gives the number of the request's units that are beyond the included units of its customer's plan. It is 0 for
+// a refusal. If several limits of a quota meter, it is the highest of their numbers. If the request counts
+// under several quotas, the numbers are added. Rules in shadow do not count.
+func (a *Answer) Metered() int64 {
+	var sum, most int64
+	var last *Rule
+	for i := range a.Results {
+		r := &a.Results[i]
+		if a.Verdict == headgate.Deny || r.Decision.Reason != headgate.Metered || !r.Enforced() {
+			continue
+		}
+		if r.Rule != last {
+			sum, most, last = sum+most, 0, r.Rule
+		}
+		most = max(most, r.Beyond)
+	}
+	return sum + most
+}

@@ -1,0 +1,257 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
+)
+
+// Quotas are the plans and the customers of a guard. Quotas is immutable and safe for concurrent use:
+// With makes changed ones.
+//
+// Customers with equal entries share one variant, and variants with equal limits share these. A customer
+// therefore takes little more memory than its name.
+type Quotas struct {
+	plans     []Plan // by name
+	standard  string // the name of the default plan
+	customers *rule.Customers
+	variants  []variant
+	known     map[string]uint32 // the number of each variant in use, by its text
+	names     []string          // of the quotas, sorted
+	lists     []quotaList
+}
+
+// variant is what customers with equal entries have. A variant without customers is free for another
+// one. Variant 0 is that of customers without an entry.
+type variant struct {
+	text   string // names the variant in known; "" is free
+	entry  Customer
+	uses   int
+	plan   int      // the position of its plan
+	quotas []uint32 // by the position of the quota, the position of its list; noList for none
+}
+
+// quotaList are the limits of a quota as they count.
+type quotaList struct {
+	quota  string
+	after  After
+	limits []QuotaLimit
+}
+
+const (
+	noList = ^uint32(0)
+	// MaxQuotaPolicies bounds the different limits of all plans and customers. A store keeps twice as many,
+	// for those of two configurations during a reload.
+	MaxQuotaPolicies = 1<<15 - 1
+)
+
+// QuotaChange is a change of Quotas.
+type QuotaChange struct {
+	// Plans replace all plans; nil keeps them.
+	Plans []Plan
+	// Default is the name of the plan for customers without an entry; "" keeps it.
+	Default string
+	// Customers are added, or replace those with their names. Deleted are the names of customers whose entries
+	// are removed. A name in both is added.
+	Customers []Customer
+	Deleted   []string
+}
+
+// PlansInUseError says that plans are missing that customers have, or that are the default plan.
+type PlansInUseError struct {
+	// Plans are the names of the missing plans, sorted. Customer is one that has the first of them; "" if
+	// the first is the default plan.
+	Plans    []string
+	Customer string
+}
+
+// Error gives the problem and the fix in one sentence.
+func (e *PlansInUseError) Error() string {
+	who := "the default plan"
+	if e.Customer != "" {
+		who = fmt.Sprintf("the plan of customer %q", e.Customer)
+	}
+	return fmt.Sprintf("guard: plan %s is missing, and is %s: add the plan, or move its customers first",
+		strings.Join(e.Plans, ", "), who)
+}
+
+// TooManyLimitsError says that plans and customers have more different limits than a store can have.
+type TooManyLimitsError struct{ Limits int }
+
+// Error gives the problem and the fix in one sentence.
+func (e *TooManyLimitsError) Error() string {
+	return fmt.Sprintf("guard: plans and customers have %d different limits, and %d are possible, because a reload keeps those of "+
+		"two configurations: give more customers the same limits", e.Limits, MaxQuotaPolicies)
+}
+
+// NewQuotas gives the Quotas of plans and customers. standard is the name of the default plan. The error names what
+// is at fault. It may be a *PlansInUseError or a *TooManyLimitsError.
+func NewQuotas(plans []Plan, standard string, customers []Customer) (*Quotas, error) {
+	if standard == "" {
+		return nil, errors.New("guard: there is no default plan: name the plan of customers without an entry")
+	}
+	return new(Quotas).With(QuotaChange{Plans: plans, Default: standard, Customers: customers})
+}
+
+// With gives Quotas with a change. It costs time for each plan, each changed customer, and each different entry of
+// customers. After an error, nothing has changed. A change of a plan keeps what customers have
+// used, where the limits keep algorithm and period.
+func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
+	next := &Quotas{
+		plans: q.plans, standard: q.standard, variants: slices.Clone(q.variants), known: maps.Clone(q.known),
+	}
+	if next.known == nil {
+		next.known = map[string]uint32{}
+	}
+	if c.Plans != nil {
+		next.plans = slices.Clone(c.Plans)
+		slices.SortFunc(next.plans, func(a, b Plan) int { return strings.Compare(a.Name, b.Name) })
+	}
+	if c.Default != "" {
+		next.standard = c.Default
+	}
+	if err := next.checkPlans(); err != nil {
+		return nil, err
+	}
+	if len(next.variants) == 0 {
+		next.variants = append(next.variants, variant{text: " ", uses: 1}) // No other variant has this text.
+	}
+	changed, err := next.number(c.Customers)
+	if err != nil {
+		return nil, err
+	}
+	next.drop(q.customers, changed, c.Deleted)
+	next.customers = q.customers.With(changed, c.Deleted)
+	if err := next.resolve(); err != nil {
+		return nil, err
+	}
+	if err := next.countLimits(); err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// number gives the customers the numbers of their variants.
+func (q *Quotas) number(customers []Customer) (map[string]rule.Customer, error) {
+	changed := make(map[string]rule.Customer, len(customers))
+	var free []uint32
+	for i := 1; i < len(q.variants); i++ {
+		if q.variants[i].text == "" {
+			free = append(free, uint32(i))
+		}
+	}
+	for i := range customers {
+		c := &customers[i]
+		if _, twice := changed[c.Name]; twice || c.Name == "" {
+			return nil, fmt.Errorf("guard: customer %q is twice in a change, or has no name: give each a name of its own", c.Name)
+		}
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+		of := rule.Customer{Limits: q.use(Customer{Plan: c.Plan, Quotas: c.Quotas, Spending: c.Spending}, &free)}
+		of.Raised = of.Limits
+		if c.Raise != nil {
+			of.Until = c.Raise.Until
+			of.Raised = q.use(c.raised(), &free)
+		}
+		changed[c.Name] = of
+	}
+	return changed, nil
+}
+
+// raised gives the entry of a customer during its raise.
+func (c *Customer) raised() Customer {
+	in := func(quota string) bool {
+		return slices.ContainsFunc(c.Raise.Quotas, func(l QuotaLimits) bool { return l.Quota == quota })
+	}
+	return Customer{
+		Plan: c.Plan,
+		Quotas: append(slices.DeleteFunc(slices.Clone(c.Quotas), func(l QuotaLimits) bool { return in(l.Quota) }),
+			c.Raise.Quotas...),
+		Spending: slices.DeleteFunc(slices.Clone(c.Spending), func(s Spending) bool { return in(s.Quota) }),
+	}
+}
+
+// use gives the number of the variant of an entry.
+func (q *Quotas) use(entry Customer, free *[]uint32) uint32 {
+	if entry.Plan == "" && len(entry.Quotas) == 0 && len(entry.Spending) == 0 {
+		return 0
+	}
+	text := entry.text()
+	if n, known := q.known[text]; known {
+		q.variants[n].uses++
+		return n
+	}
+	n := uint32(len(q.variants))
+	if last := len(*free) - 1; last >= 0 {
+		n, *free = (*free)[last], (*free)[:last]
+	} else {
+		q.variants = append(q.variants, variant{})
+	}
+	q.variants[n] = variant{text: text, entry: entry, uses: 1}
+	q.known[text] = n
+	return n
+}
+
+// text gives the same text for entries with the same meaning.
+func (c *Customer) text() string {
+	quotas, spending := slices.Clone(c.Quotas), slices.Clone(c.Spending)
+	slices.SortFunc(quotas, func(a, b QuotaLimits) int { return strings.Compare(a.Quota, b.Quota) })
+	slices.SortFunc(spending, func(a, b Spending) int { return strings.Compare(a.Quota, b.Quota) })
+	return fmt.Sprintf("%q %v %v", c.Plan, quotas, spending)
+}
+
+// drop ends the former uses of variants.
+func (q *Quotas) drop(former *rule.Customers, changed map[string]rule.Customer, deleted []string) {
+	dropped := make(map[string]bool, len(changed)+len(deleted))
+	end := func(n uint32) {
+		v := &q.variants[n]
+		if v.uses--; n > 0 && v.uses == 0 {
+			delete(q.known, v.text)
+			*v = variant{}
+		}
+	}
+	one := func(name string) {
+		if of, known := former.By(name); known && !dropped[name] {
+			dropped[name] = true
+			if end(of.Limits); of.Until != 0 {
+				end(of.Raised)
+			}
+		}
+	}
+	for name := range changed {
+		one(name)
+	}
+	for _, name := range deleted {
+		one(name)
+	}
+}
+
+// plan gives the position of a plan; "" is the default plan.
+func (q *Quotas) plan(name string) (int, bool) {
+	if name == "" {
+		name = q.standard
+	}
+	return slices.BinarySearchFunc(q.plans, name, func(p Plan, name string) int { return strings.Compare(p.Name, name) })
+}
+
+// Len gives the number of customers with an entry.
+func (q *Quotas) Len() int {
+	if q == nil {
+		return 0
+	}
+	return q.customers.Len()
+}
+
+// PlanOf gives the plan that a customer has at a time. Customers without an entry have the default plan. raised reports
+// that a raise applies.
+func (q *Quotas) PlanOf(name string, now headgate.Instant) (plan *Plan, entry, raised bool) {
+	of, known := q.customers.By(name)
+	n := of.At(now)
+	return &q.plans[q.variants[n].plan], known, known && n != of.Limits
+}

@@ -1,0 +1,176 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/headgate/headgate"
+)
+
+// terms is what a customer has of a limit of a quota.
+type terms struct {
+	// included are the units before the plan's After, and includedPart is this instance's part of them, in
+	// Local. Both count only with beyond.
+	included, includedPart int64
+	soft                   int
+	after                  After
+	of                     bool // the window belongs to a quota
+	beyond                 bool // requests pass above the included units
+}
+
+// quotaSet are the Quotas of a set, prepared in its stores.
+type quotaSet struct {
+	*Quotas
+
+	windows [][]window // by the position of the list
+}
+
+// needs is what the rules of one quota need of its windows.
+type quotaNeeds struct {
+	fallback Fallback
+	settle   string
+}
+
+// maxEffects bounds the copies of rules that plans change: one for each rule and plan, of about 400 bytes.
+const maxEffects = 1 << 17
+
+// prepareQuotas prepares the limits of all customers for the rules with a quota.
+func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
+	needs := map[string]*quotaNeeds{}
+	rules := 0
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		if r.Quota == "" || r.Mode == Off {
+			continue
+		}
+		rules++
+		if err := checkQuotaRule(c, r); err != nil {
+			return nil, fmt.Errorf("guard: rule %q: %w", r.Name, err)
+		}
+		n := needs[r.Quota]
+		if n == nil {
+			n = new(quotaNeeds)
+			needs[r.Quota] = n
+		}
+		if r.Fallback == FallbackLocal {
+			n.fallback = FallbackLocal
+		}
+		if r.Settle != "" {
+			n.settle = r.Settle
+		}
+	}
+	if rules == 0 {
+		return nil, nil //nolint:nilnil // Without rules of quotas, there is no quotaSet.
+	}
+	if rules*len(c.Quotas.plans) > maxEffects {
+		return nil, fmt.Errorf("guard: %d rules have a quota, and there are %d plans: the product is at most %d",
+			rules, len(c.Quotas.plans), maxEffects)
+	}
+	q := &quotaSet{Quotas: c.Quotas, windows: make([][]window, len(c.Quotas.lists))}
+	for i := range c.Quotas.lists {
+		l := &c.Quotas.lists[i]
+		need := needs[l.quota]
+		if need == nil {
+			continue
+		}
+		windows, err := g.quotaWindows(c, l, need, claimed)
+		if err != nil {
+			return nil, fmt.Errorf("guard: quota %q: %w", l.quota, err)
+		}
+		q.windows[i] = windows
+	}
+	return q, nil
+}
+
+// quotaWindows prepares one list of limits.
+func (g *Guard) quotaWindows(c *Config, l *quotaList, need *quotaNeeds, claimed *claims) ([]window, error) {
+	of := &Rule{Fallback: need.fallback, Settle: need.settle}
+	of.Name = l.quota
+	policies := make([]headgate.Policy, len(l.limits))
+	for i := range policies {
+		policies[i] = l.policy(i)
+	}
+	windows, err := g.windows(c, of, policies, claimed)
+	if err != nil {
+		return nil, err
+	}
+	for i := range windows {
+		w := &windows[i]
+		w.quota = terms{of: true, soft: l.limits[i].Soft, after: l.after, beyond: l.beyond(i)}
+		if !w.quota.beyond {
+			continue
+		}
+		w.quota.included = l.limits[i].Policy.Limit.Count
+		w.limit.Count = w.quota.included
+		if need.fallback == FallbackLocal {
+			w.quota.includedPart = partOf(w.quota.included, c.LocalShare)
+			w.part.Count = w.quota.includedPart
+		}
+	}
+	return slices.Clip(windows), nil
+}
+
+// checkQuotaRule finds settings that a rule with a quota cannot have.
+func checkQuotaRule(c *Config, r *Rule) error {
+	switch {
+	case c.Quotas == nil:
+		return errors.New("it has a quota, and there are no plans: set Config.Quotas")
+	case len(r.Key) != 1 || r.Key[0].String() == "all":
+		return errors.New("its quota counts customers: use a key of one part, which names the customer")
+	case len(r.Policies) > 0 || len(r.Overrides) > 0 || r.Soft > 0:
+		return errors.New("its quota has the limits: leave out Policies, Overrides and Soft, and write them in plans and customers")
+	case r.InFlight > 0 || r.Ban.For > 0:
+		return errors.New("a quota has no ban and no bound of requests in flight: use another rule for them")
+	case r.Exceed.Action == Delay || r.Exceed.Action == Degrade:
+		return errors.New("the plan says what follows its units: use the action reject or redirect")
+	}
+	at, named := slices.BinarySearch(c.Quotas.names, r.Quota)
+	for i := range c.Quotas.variants {
+		v := &c.Quotas.variants[i]
+		if v.text == "" || named && v.quotas[at] != noList || c.Quotas.plans[v.plan].Mode == Off {
+			continue
+		}
+		return fmt.Errorf("plan %q has no limits for its quota %q: add them", c.Quotas.plans[v.plan].Name, r.Quota)
+	}
+	return nil
+}
+
+// effects gives, for each plan, the rule as the plan changes it: its mode, and the mark of requests that pass
+// above the included units. Plans that change nothing share the rule itself.
+func effects(r *Rule, plans []Plan) []*Rule {
+	type effect struct {
+		mode          Mode
+		header, value string
+	}
+	made := map[effect]*Rule{{mode: r.Mode}: r}
+	all := make([]*Rule, len(plans))
+	for i := range plans {
+		e := effect{mode: max(r.Mode, plans[i].Mode)}
+		if plans[i].After == AfterDegrade {
+			e.header, e.value = plans[i].Header, plans[i].Value
+		}
+		of := made[e]
+		if of == nil {
+			of = new(Rule)
+			*of = *r
+			of.Mode, of.Exceed.Header, of.Exceed.Value = e.mode, e.header, e.value
+			made[e] = of
+		}
+		all[i] = of
+	}
+	return all
+}
+
+// addQuotas prepares the quotas, and adds the headers with which plans mark requests.
+func (s *set) addQuotas(c *Config, claimed *claims) (err error) {
+	if s.quotas, err = s.guard.prepareQuotas(c, claimed); err != nil || s.quotas == nil {
+		return err
+	}
+	for i := range s.quotas.plans {
+		if p := &s.quotas.plans[i]; p.After == AfterDegrade && !slices.Contains(s.marks, p.Header) {
+			s.marks = append(s.marks, spellings(p.Header)...)
+		}
+	}
+	return nil
+}

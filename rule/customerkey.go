@@ -1,0 +1,57 @@
+package rule
+
+import "github.com/headgate/headgate"
+
+// customerMark is the first byte of a customer's key. Keys of rules begin with the length of a name,
+// 1 to 64. Keys of trees begin with 0 to 0x80, or 0xFE.
+const customerMark = 0xF0
+
+// AppendCustomerKey appends the key under which a rule with a Quota counts a request: the mark of
+// customers, the name of the quota, and the customer's name. The rule's name and the kind of its
+// part are not in the key. A customer therefore has one count, whichever rule and protocol counts it.
+//
+// The customer's name is key[name:], as Part.AppendClient writes it, so it has at most MaxClientName bytes.
+// It is empty for a request without the part, and shared is then true: all such requests
+// have one key. AppendCustomerKey allocates nothing if dst has enough capacity.
+func (r *Rule) AppendCustomerKey(dst []byte, req *headgate.Request) (key []byte, name int, shared bool) {
+	dst = append(appendName(append(dst, customerMark), r.Quota), byte(partCustomer))
+	length := len(dst)
+	dst = append(dst, markMissing)
+	name = len(dst)
+	if len(r.Key) == 0 {
+		return dst, name, true
+	}
+	key, named := r.Key[0].AppendClient(dst, req)
+	if !named {
+		return dst, name, true
+	}
+	key[length] = byte(len(key) - name)
+	return key, name, false
+}
+
+// CustomerName returns the name under which a customer of the configuration is found, if a rule
+// finds customers by the part. This is the name that Part.AppendClient gives a request with that
+// value. The error is an *OverrideError.
+func CustomerName(part Part, value string) (string, error) {
+	if _, err := NewOverrides(part, []string{value}); err != nil {
+		return "", err
+	}
+	switch {
+	case part.isAddress():
+		counted, _ := readSubscriber(value)
+		return string(appendSubscriber(nil, counted)), nil
+	case part.kind == partHost:
+		host, _ := readHost(value)
+		return ClientName(host), nil
+	default:
+		return ClientName(value), nil
+	}
+}
+
+// withoutMark removes the mark of customers from the start of a key.
+func withoutMark(key string) string {
+	if key != "" && key[0] == customerMark {
+		return key[1:]
+	}
+	return key
+}
