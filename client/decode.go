@@ -81,6 +81,8 @@ func (r *reply) decodeField(f *wire.Field, names *names) (err error) {
 		r.Violated = append(r.Violated, policy)
 	case wire.Varint(16):
 		r.Fallback = f.Number != 0
+	case wire.Varint(17):
+		r.Metered = int64(f.Number)
 	}
 	return err
 }

@@ -148,6 +148,21 @@ func (a *Answer) fill(into *guard.Answer) {
 		}
 	}
 	a.fillMarks(into, reason)
+	a.fillMetered(into, reason)
+}
+
+// fillMetered adds the number of metered units. The first result has it if its limit meters.
+func (a *Answer) fillMetered(into *guard.Answer, reason headgate.Reason) {
+	switch {
+	case a.Metered <= 0 || a.Verdict == headgate.Deny:
+	case reason == headgate.Metered:
+		into.Results[0].Beyond = a.Metered
+	default:
+		of := &guard.Rule{Rule: rule.Rule{Name: a.Policy}, Mode: guard.Enforce}
+		into.Results = append(into.Results, guard.Result{
+			Rule: of, Policy: a.Policy, Beyond: a.Metered, Decision: headgate.Decision{Verdict: headgate.Allow, Reason: headgate.Metered},
+		})
+	}
 }
 
 // rule gives the rule of an answer, as far as the answer tells it.
@@ -167,6 +182,8 @@ func (a *Answer) fillMarks(into *guard.Answer, reason headgate.Reason) {
 		degrades := guard.Exceed{Action: guard.Degrade, Header: m.Name, Value: m.Value}
 		switch {
 		case m.Name == guard.FieldMark && reason == headgate.SoftLimit:
+		case m.Name == guard.FieldMark && reason == headgate.Metered:
+			into.Results[0].AboveSoft = true
 		case first:
 			into.Results[0].Rule.Exceed, first = degrades, false
 		default:

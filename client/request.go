@@ -52,6 +52,8 @@ type Answer struct {
 	// Fallback says that the server's store did not answer. Local says that no server did, and the
 	// fallback of the Config decided.
 	Fallback, Local bool
+	// Metered is the number of the request's units that are beyond the included units of the customer's plan.
+	Metered int64
 }
 
 // ErrUnavailable says that a request could not be decided: no server answered in time, or its store did

@@ -56,6 +56,11 @@ type Config struct {
 	EnvoyCalendarMonths bool
 	// Rules has the rules in the order of the file, with rules of mode off.
 	Rules []guard.Rule
+	// Plans, DefaultPlan and Customers are the limits of the quotas that Rules count. The customers have the names under
+	// which rules find them.
+	Plans       []guard.Plan
+	DefaultPlan string
+	Customers   []guard.Customer
 	// Domains has the limits of a decision server, in the order of the file.
 	Domains []guard.Domain
 	// FairShare divides the capacity of the service among its clients. It is nil without fair share.

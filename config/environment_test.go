@@ -24,6 +24,8 @@ evaluate: all_or_nothing
 log: {level: info, decisions: none, access: combined, access_file: l, keys: plain}
 identity: {trusted_proxies: [192.0.2.1], user_ip_headers: [X-A], region_db: r, jwt: {keys: k, issuer: i, audience: a, leeway: 1s}}
 rules: []
+plans: {free: {mode: "off"}, paid: {mode: "off"}}
+default_plan: free
 paths: {ignore_case: false, ignore_trailing_slash: false, ignore_parameters: false}
 envoy: {month: 30d}
 proxy:
@@ -58,6 +60,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_STORE_TIMEOUT", "9ms", func(c *Config) any { return c.StoreTimeout.String() }},
 		{"HEADGATE_FALLBACK", "allow", func(c *Config) any { return c.Fallback.String() }},
 		{"HEADGATE_MAX_MEMORY", "9MiB", func(c *Config) any { return field.FormatSize(c.MaxMemory) }},
+		{"HEADGATE_DEFAULT_PLAN", "paid", func(c *Config) any { return c.DefaultPlan }},
 		{"HEADGATE_NAMESPACE", "shop-1", func(c *Config) any { return c.Namespace }},
 		{"HEADGATE_ON_FULL", "allow", func(c *Config) any { return c.OnFull.String() }},
 		{"HEADGATE_SHUTDOWN_TIMEOUT", "9s", func(c *Config) any { return c.ShutdownTimeout.String() }},

@@ -66,7 +66,11 @@ func checkFaults(t *testing.T, text []byte, err error) {
 
 func checkAccepted(t *testing.T, c *Config) {
 	t.Helper()
-	described := guard.Config{FairShare: c.FairShare, Rules: c.Rules, Store: compiler{}, Independent: c.Independent, LocalShare: c.LocalShare}
+	quotas, err := c.Quotas()
+	if err != nil {
+		t.Fatalf("the plans of a valid configuration: %v", err)
+	}
+	described := guard.Config{Quotas: quotas, FairShare: c.FairShare, Rules: c.Rules, Store: compiler{}, Independent: c.Independent, LocalShare: c.LocalShare}
 	if c.Shared != nil {
 		described.Store, described.Local = holdCompiler{}, compiler{}
 	}
@@ -76,7 +80,7 @@ func checkAccepted(t *testing.T, c *Config) {
 	if f := c.FairShare; f != nil && (f.Capacity < 0 || shareMemory(f) > 8<<20) {
 		t.Errorf("fair share of a valid configuration is out of bounds: %+v", f)
 	}
-	if _, err := guard.New(guard.Config{Rules: c.InMemory().Rules, Store: compiler{}, Independent: c.Independent}); err != nil {
+	if _, err := guard.New(guard.Config{Quotas: quotas, Rules: c.InMemory().Rules, Store: compiler{}, Independent: c.Independent}); err != nil {
 		t.Errorf("guard.New rejects the rules of InMemory: %v", err)
 	}
 	for i, n := range c.Needs() {

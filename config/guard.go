@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -40,12 +41,23 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 	} else if c.Shared != nil {
 		return guard.Config{}, fmt.Errorf("config: store %s in place of %s: %w", c.Store, memoryWord, ErrStoreChanged)
 	}
+	if described.Quotas, err = c.Quotas(); err != nil {
+		return guard.Config{}, fmt.Errorf("config: %w", err)
+	}
 	if c.Server != nil {
 		described.MaxSentLimits = c.Server.RateLimitService.MaxSentLimits
 		described.RefusalsMemory = c.Server.RateLimitService.LocalCache
 	}
 	err = c.AddThrottle(&described, nil)
 	return described, err
+}
+
+// Quotas returns the plans and customers for guard.Config.Quotas. They are nil if no rule has a quota.
+func (c *Config) Quotas() (*guard.Quotas, error) {
+	if !slices.ContainsFunc(c.Rules, func(r guard.Rule) bool { return r.Quota != "" }) {
+		return nil, nil //nolint:nilnil // Without rules of quotas, there are no Quotas.
+	}
+	return guard.NewQuotas(c.Plans, c.DefaultPlan, c.Customers)
 }
 
 // AddThrottle gives a guard.Config of GuardConfig the throttle of the configuration, if there is

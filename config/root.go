@@ -30,6 +30,7 @@ func (r *reader) config(c *Config) {
 	root.envoyFiles(&c.EnvoyCalendarMonths)
 	root.domains(c)
 	root.rules(c)
+	root.quotas(c)
 	root.fairShare(c)
 	root.throttle(c)
 	if c.Throttle != nil {

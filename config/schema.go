@@ -60,6 +60,8 @@ func schemaSample() string {
 	for _, action := range guard.Actions() {
 		fmt.Fprintf(&b, "- {ban: {}, count: {}, overrides: {a: {}}, on_exceed: {action: %s}}\n", action)
 	}
+	b.WriteString("plans: {a: {quotas: {}}}\n")
+	b.WriteString("customers: {a: {}}\n")
 	b.WriteString("throttle: {classes: [{}]}\n")
 	b.WriteString("server: {callers: [{}]}\n")
 	b.WriteString("domains: {a: {descriptors: [{}]}}\n")

@@ -106,6 +106,8 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			if set = base + line + "\n"; within != "" {
 				set = base + within + ": {" + line + "}\n"
 			}
+		case strings.HasPrefix(within, "plans.") || strings.HasPrefix(within, "customers."):
+			base, set = quotaFile(path, within, ""), quotaFile(path, within, ", "+line)
 		case within == "domains.*":
 			base += "domains: {a: {descriptors: []"
 			base, set = base+"}}\n", base+", "+line+"}}\n"
@@ -154,6 +156,24 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 	if tested < 25 {
 		t.Errorf("only %d fields have a default, want more", tested)
 	}
+}
+
+// quotaFile is a file with a plan and a customer, and with more fields at one place.
+func quotaFile(path, within, more string) string {
+	algorithm := ""
+	if strings.HasSuffix(path, ".sub_windows") {
+		algorithm = ", algorithm: sliding_window"
+	}
+	at := func(place string) string {
+		if place == within {
+			return more
+		}
+		return ""
+	}
+	return "version: 1\nrules: [{name: a, key: [ip], quota: q}]\ndefault_plan: p\n" +
+		"plans: {p: {quotas: {q: [{limit: 5/d" + algorithm + at("plans.*.quotas.*[]") + "}]}" + at("plans.*") + "}}\n" +
+		"customers: {192.0.2.1: {limits: {q: [{limit: 6/d" + algorithm + at("customers.*.limits.*[]") + "}]}, raise: {until: 2030-01-31, " +
+		"limits: {q: [{limit: 7/d" + algorithm + at("customers.*.raise.limits.*[]") + "}]}" + at("customers.*.raise") + "}" + at("customers.*") + "}}\n"
 }
 
 // TestPatternsAgreeWithTheReaders draws random texts near each form. A pattern must accept each
@@ -347,7 +367,8 @@ func TestVariablesOfTheSchema(t *testing.T) {
 	eachField(schema, "", func(path string, field map[string]any) {
 		_, section := field["properties"]
 		_, names := field["additionalProperties"].(map[string]any)
-		if section || names || strings.HasPrefix(path, "rules") || strings.HasPrefix(path, "throttle.classes") || strings.HasPrefix(path, "domains.") || strings.HasPrefix(path, "server.callers") && path != "server.callers_file" || path == "version" {
+		if section || names || strings.HasPrefix(path, "rules") || strings.HasPrefix(path, "throttle.classes") || strings.HasPrefix(path, "domains.") ||
+			strings.HasPrefix(path, "plans.") || strings.HasPrefix(path, "customers.") || strings.HasPrefix(path, "server.callers") && path != "server.callers_file" || path == "version" {
 			return
 		}
 		if text, _ := field["description"].(string); !strings.HasSuffix(text, " Variable: "+variableOf(path)+".") {

@@ -27,6 +27,15 @@ var beyondSchemaNames = map[string]string{
 		throttle-tenant-without-keys throttle-two-limits`,
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
 		burst-thousands fair-share-anonymous-boolean fair-share-capacity-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
+	"quotas: what rules, plans and customers are for each other, and names that are one to us alone": `
+		customer-no-address customer-note-of-two-lines customer-plan-unknown customer-quota-not-counted
+		customer-raise-another-algorithm customer-spending-above-hard customer-spending-below-the-limit
+		customer-spending-of-reject customer-under-two-names customers-without-quota plan-after-without-hard
+		plan-algorithms-of-one-period plan-hard-below-the-limit plan-hard-of-a-bucket plan-hard-of-reject
+		plan-header-of-the-key plan-name plan-period-twice plan-soft-of-zero plan-without-quotas
+		quota-cost-above-a-plan quota-default-plan-missing quota-default-plan-unknown quota-key-all
+		quota-key-of-two-parts quota-lacking-in-a-plan quota-not-counted quota-of-no-plan quota-rule-of-this-name
+		quota-unknown quota-with-degrade quota-with-delay quota-with-limits quota-with-overrides`,
 	"domains: the tree as a whole, and fields that need or exclude each other": `
 		domains-algorithm-of-unlimited domains-empty-name domains-fallback-local-of-memory domains-key-twice
 		domains-limit-never-reached domains-limits-beside-unlimited domains-limits-twice-the-period

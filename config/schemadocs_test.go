@@ -18,6 +18,7 @@ var docsSectionNames = map[string]string{
 	"`throttle`": "throttle", "`throttle.queue`": "throttle.queue", "`throttle.auto_concurrency`": "throttle.auto_concurrency",
 	"`server`": "server", "`server.grpc`": "server.grpc", "`server.grpc.tls`": "server.grpc.tls", "`server.http`": "server.http",
 	"`server.http.tls`": "server.http.tls", "`server.resp`": "server.resp", "`server.callers[]`": "server.callers[]", "`server.limits`": "server.limits", "`server.resp.tls`": "server.resp.tls", "`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
+	"`plans`": "plans.*", "`quotas` of a plan": "plans.*.quotas.*[]", "`customers`": "customers.*", "`raise` of a customer": "customers.*.raise",
 	"`server.rate_limit_service`": "server.rate_limit_service", "`domains`": "domains.*", "`descriptors` of a domain": "domains.*.descriptors[]",
 }
 
@@ -110,6 +111,7 @@ func TestTablesOfTheDocumentation(t *testing.T) {
 	}
 	for path, o := range fields {
 		if !listed[path] && !o.refused && !o.mapping && !strings.Contains(path, "overrides.") && !strings.Contains(path, "[].prefetch.") &&
+			!strings.HasPrefix(path, "customers.*.limits.") && !strings.HasPrefix(path, "customers.*.raise.limits.") &&
 			!strings.HasPrefix(path, "throttle.classes[].match.") {
 			t.Errorf("docs/configuration.md has no row for %s", path)
 		}

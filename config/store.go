@@ -127,6 +127,9 @@ func (c *Config) StoreConfig() memory.Config {
 			own.BlockShare = check.BlockPercent
 		}
 	}
+	if c.quotasUseBlocks() {
+		own.BlockShare = check.BlockPercent
+	}
 	for _, r := range check.Leaves(c.Domains) {
 		if check.UsesBlocks(r.Policies[0].Algorithm) {
 			own.BlockShare = check.BlockPercent

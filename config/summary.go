@@ -50,6 +50,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 		b.WriteByte('\n')
 		c.writeRules(&b)
 	}
+	c.writePlans(&b)
 	if len(c.Domains) > 0 {
 		b.WriteByte('\n')
 		_ = WriteDomainTable(&b, c.Domains) // Writing to a strings.Builder never fails.
@@ -199,6 +200,9 @@ func limitsText(r *guard.Rule) string {
 		texts = append(texts, strconv.FormatInt(r.InFlight, 10)+" in flight")
 	}
 	text := strings.Join(texts, " ")
+	if r.Quota != "" {
+		text = "quota " + r.Quota
+	}
 	if n := len(r.Overrides); n > 0 {
 		text += fmt.Sprintf(" (%d overridden)", n)
 	}

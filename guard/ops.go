@@ -19,29 +19,11 @@ func (s *set) addOps(req *headgate.Request, a *Answer, mode Mode) error {
 	from := len(a.Results)
 	a.nextGroup()
 	for _, m := range a.matched {
-		p := &s.rules[m]
-		if p.Quota != "" {
-			added, err := s.addQuota(p, req, a, mode)
-			if err != nil {
-				return err
-			}
-			if added && alone {
-				a.nextGroup()
-			}
-			continue
-		}
-		if p.Mode != mode {
-			continue
-		}
-		cost, err := costOf(req, p.Rule)
-		if err == nil && req.Kind == headgate.Refund {
-			err = p.refundable()
-		}
-		if err != nil && mode == Enforce {
+		added, err := s.addMatch(&s.rules[m], req, a, mode)
+		if err != nil {
 			return err
 		}
-		s.addRule(p, req, a, cost)
-		if alone {
+		if added && alone {
 			a.nextGroup()
 		}
 	}
@@ -56,6 +38,25 @@ func (s *set) addOps(req *headgate.Request, a *Answer, mode Mode) error {
 		a.addOp(r, r.window.id)
 	}
 	return nil
+}
+
+// addMatch adds the Results and Ops of one rule, if its mode is mode. It reports whether it has.
+func (s *set) addMatch(p *prepared, req *headgate.Request, a *Answer, mode Mode) (added bool, err error) {
+	if p.Quota != "" {
+		return s.addQuota(p, req, a, mode)
+	}
+	if p.Mode != mode {
+		return false, nil
+	}
+	cost, err := costOf(req, p.Rule)
+	if err == nil && req.Kind == headgate.Refund {
+		err = p.refundable()
+	}
+	if err != nil && mode == Enforce {
+		return false, err
+	}
+	s.addRule(p, req, a, cost)
+	return true, nil
 }
 
 // nextGroup gives the next Op another group number than the last one. Groups that are not

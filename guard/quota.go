@@ -68,6 +68,8 @@ type Customer struct {
 	Spending []Spending
 	// Raise replaces quotas for a time; nil for none.
 	Raise *Raise
+	// Note is a text for people.
+	Note string
 }
 
 // Spending is a customer's own hard limit of one quota. It applies to the limits with a Hard, where it is

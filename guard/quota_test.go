@@ -202,7 +202,6 @@ func drawCustomer(r *rand.Rand, name string, now headgate.Instant) guard.Custome
 	return c
 }
 
-//nolint:gocognit // One run of the twin reads as one loop over what can happen.
 func quotasRun(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	clock := storetest.NewClock()

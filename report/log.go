@@ -53,6 +53,9 @@ const (
 	// reader of the log pauses. The queue takes about 8 MiB, and the texts of its lines at most
 	// mostTexts.
 	queueOfAll = 1 << 16
+	// queueOfEvents is for customers that exceed their soft limits at the same time. An event that does not
+	// fit is sent with a later request.
+	queueOfEvents = 1024
 	// mostTexts bounds the texts of queued lines, in bytes: clients choose their lengths.
 	mostTexts = 16 << 20
 )
@@ -64,6 +67,7 @@ type line struct {
 	shared       bool
 	key          string
 	decision     lineDecision
+	soft         bool            // the event of a soft limit
 	descriptor   *lineDescriptor // nil without a domain
 }
 
@@ -115,7 +119,7 @@ func startLines(c Config, names *rule.KeyNames) *lines {
 	if c.PerSecond <= 0 {
 		c.PerSecond = defaultPerSecond
 	}
-	length := c.PerSecond
+	length := c.PerSecond + queueOfEvents
 	if c.Decisions == All {
 		length = queueOfAll
 	}
@@ -152,22 +156,34 @@ func (l *lines) describe(r *guard.Result, about descriptor) line {
 	return entry
 }
 
-// add queues a line.
-func (l *lines) add(entry line) {
+// softLimit queues the event of a soft limit. It reports false if the queue has no capacity.
+func (l *lines) softLimit(r *guard.Result) bool {
+	if l == nil || l.closed.Load() {
+		return true
+	}
+	entry := l.describe(r, descriptor{})
+	entry.soft = true
+	return l.add(entry)
+}
+
+// add queues a line. It reports false if the queue has no capacity.
+func (l *lines) add(entry line) bool {
 	size := entry.texts()
 	if l.texts.Add(size) > mostTexts {
 		l.texts.Add(-size)
 		l.suppressed.Add(1)
-		return
+		return false
 	}
 	select {
 	case l.queue <- entry:
 		if l.writing.CompareAndSwap(false, true) {
 			go l.write()
 		}
+		return true
 	default:
 		l.texts.Add(-size)
 		l.suppressed.Add(1)
+		return false
 	}
 }
 
@@ -246,7 +262,11 @@ func (l *lines) print(entry *line) {
 	if n := l.suppressed.Swap(0); n > 0 {
 		attrs = append(attrs, slog.Uint64("suppressed", n))
 	}
-	l.log.LogAttrs(context.Background(), slog.LevelInfo, "decision", attrs...)
+	text := "decision"
+	if entry.soft {
+		text = "soft limit exceeded"
+	}
+	l.log.LogAttrs(context.Background(), slog.LevelInfo, text, attrs...)
 }
 
 func (l *lines) close() {

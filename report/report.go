@@ -44,6 +44,7 @@ type Report struct {
 	lines     *lines
 	names     *rule.KeyNames // nil names no key
 	top       *top           // nil counts no keys
+	warned    warned
 	following sync.Mutex
 }
 
@@ -74,6 +75,8 @@ var usualRefusalsTable = map[string][]headgate.Reason{
 type block struct {
 	counts    [verdictCount * headgate.ReasonCount]atomic.Uint64
 	fallbacks [fallbackCount]atomic.Uint64
+	aboveSoft atomic.Uint64 // decisions above the soft limit of a quota
+	metered   atomic.Uint64 // units
 	_         [lineBytes]byte
 }
 
@@ -196,8 +199,10 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 	about := descriptorOf(req, a)
 	for results := a.Results; len(results) > 0; {
 		var last *guard.Result
+		of := results
 		last, results = strictest(results)
 		v.count(last)
+		v.countQuota(a, of[:len(of)-len(results)])
 		verdict := last.Decision.Verdict
 		// A decision server answers at once: it refuses a request that would have to wait.
 		refused := verdict == headgate.Deny || verdict == headgate.Wait && about.req != nil
@@ -287,6 +292,9 @@ type RuleCounts struct {
 	// within_limit and over_limit. Fair share always has the counts for within_limit,
 	// over_share and anonymous_client.
 	Counts []Count
+	// AboveSoft counts the decisions above the soft limit of a quota. Metered counts the units beyond the
+	// included units of plans, when they were taken: units that come back later stay in it.
+	AboveSoft, Metered uint64
 	// Fallbacks has the number of decisions by each fallback because the store did not
 	// answer. Fallbacks has the counts above 0, and the count of the rule's own fallback.
 	Fallbacks []FallbackCount
@@ -307,6 +315,7 @@ func (r *Report) Rules() []RuleCounts {
 			all = append(all, RuleCounts{
 				Rule: &v.rules[i], Counts: v.blocks[i].list(headgate.OverLimit),
 				Fallbacks: v.blocks[i].listFallbacks(v.rules[i].Fallback),
+				AboveSoft: v.blocks[i].aboveSoft.Load(), Metered: v.blocks[i].metered.Load(),
 			})
 		}
 	}
@@ -381,6 +390,9 @@ func LimitsOf(r *guard.Rule) string {
 	limits := make([]string, 0, len(r.Policies)+1)
 	for i := range r.Policies {
 		limits = append(limits, r.Policies[i].Limit.String())
+	}
+	if r.Quota != "" {
+		limits = append(limits, "quota "+r.Quota)
 	}
 	if r.InFlight > 0 {
 		limits = append(limits, strconv.FormatInt(r.InFlight, 10)+" in flight")

@@ -25,6 +25,7 @@ func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
 		shared = "; all requests without this value share the key"
 	}
 	linef(b, "key", "%s%s", r.KeyText(req), shared)
+	e.writeCustomer(b, &results[0])
 	if value, found := overrideOf(r, req); found {
 		linef(b, "override", "%s", value)
 	}
@@ -88,8 +89,8 @@ func writeLimit(b *strings.Builder, r *guard.Result) {
 	linef(b, word, "%s", text)
 }
 
-// algorithmOf returns the algorithm of a rule. All limits of a rule have the same algorithm.
-func algorithmOf(r *guard.Result) string { return r.Rule.Policies[0].Algorithm.String() }
+// algorithmOf returns the algorithm of a limit.
+func algorithmOf(r *guard.Result) string { return r.Algorithm().String() }
 
 // strictest returns the result that decides for a rule.
 func strictest(results []guard.Result) *guard.Result {
@@ -117,6 +118,8 @@ func (e *explanation) writeDecision(b *strings.Builder, r *guard.Result, results
 		text += ": it waits " + span(longest)
 	case d.Verdict == headgate.Deny:
 		text += ": " + refusalText(r)
+	case d.Reason == headgate.Metered:
+		text += fmt.Sprintf(": it passes, and the caller sees %s: %d", fields.FieldMetered, r.Beyond)
 	case d.Reason == headgate.Degraded:
 		text += fmt.Sprintf(": it passes, and the service sees %s: %s", x.Header, x.Value)
 	case d.Reason == headgate.SoftLimit:

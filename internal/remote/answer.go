@@ -26,6 +26,8 @@ type Answer struct {
 	Location string
 	// Fallback says that the store did not answer.
 	Fallback bool
+	// Metered is the number of the request's units that are beyond the included units of the customer's plan.
+	Metered int64
 
 	from *guard.Answer
 }
@@ -42,7 +44,7 @@ func Undecided(a *guard.Answer) bool {
 
 // Read reads an answer of a guard. path is that of the request. The result is valid as long as the answer.
 func Read(a *guard.Answer, path string) Answer {
-	out := Answer{Verdict: a.Verdict, from: a}
+	out := Answer{Verdict: a.Verdict, Metered: a.Metered(), from: a}
 	closest := a.Closest()
 	if closest == nil {
 		return out
@@ -79,7 +81,7 @@ func (a *Answer) Marks(yield func(name, value string)) {
 		if !r.Enforced() {
 			continue
 		}
-		soft = soft || r.Decision.Reason == headgate.SoftLimit
+		soft = soft || r.Decision.Reason == headgate.SoftLimit || r.AboveSoft
 		if r.Decision.Reason == headgate.Degraded {
 			yield(r.Rule.Exceed.Header, r.Rule.Exceed.Value)
 		}

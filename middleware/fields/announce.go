@@ -23,8 +23,8 @@ const (
 )
 
 // Announce adds the fields of the result that is closest to its limit to a response header,
-// and the warning of soft limits. Announce adds nothing if no enforced rule matches.
-// It allocates twice for Draft, otherwise once, and once more for a warning.
+// the warning of soft limits, and FieldMetered. Announce adds nothing if no enforced rule matches.
+// It allocates twice for Draft, otherwise once, and once more for a warning. A metered request allocates too.
 //
 // The service may set the same fields. Announce appends to lists, and keeps the service's
 // value of a field with one number.
@@ -62,7 +62,14 @@ func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 	if warning := Warning(a); warning != "" {
 		join(h, guard.FieldMark, []string{warning})
 	}
+	if metered := a.Metered(); metered > 0 {
+		join(h, FieldMetered, []string{strconv.FormatInt(metered, 10)})
+	}
 }
+
+// FieldMetered is the response header with the number of the request's units that are beyond the included units of
+// the customer's plan.
+const FieldMetered = "Headgate-Metered"
 
 // Counted reports whether there are units to announce. If a fallback allowed the request, or a stage
 // without a limit refused it, the remaining units are unknown, and 0 would be wrong. Requests in
@@ -195,7 +202,7 @@ func Warning(a *guard.Answer) string {
 	var b []byte
 	for i := range a.Results {
 		r := &a.Results[i]
-		if r.Decision.Reason != headgate.SoftLimit || !r.Enforced() {
+		if r.Decision.Reason != headgate.SoftLimit && !r.AboveSoft || !r.Enforced() {
 			continue
 		}
 		if len(b) > 0 {

@@ -66,6 +66,8 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 		return append(appendPolicy(b, "The request is within the limit of", r), '.')
 	case headgate.SoftLimit:
 		return append(appendLimit(b, r), "is nearly used up: send fewer requests."...)
+	case headgate.Metered:
+		return append(appendLimit(b, r), "is used up: the request is metered."...)
 	case headgate.Degraded:
 		return append(appendLimit(b, r), "is used up: the response may be reduced."...)
 	case headgate.Scheduled:

@@ -35,7 +35,7 @@ func (l *limit) announce(ctx context.Context, a *guard.Answer) metadata.MD {
 	if numbered(style) && ctx.Value(announcedKey(style)) != nil {
 		style = fields.None
 	}
-	if a.Closest() == nil || style == fields.None && fields.Warning(a) == "" {
+	if a.Closest() == nil || style == fields.None && fields.Warning(a) == "" && a.Metered() == 0 {
 		return nil
 	}
 	h := make(http.Header, 3)
@@ -104,7 +104,7 @@ func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer, sta
 
 func marked(a *guard.Answer) bool {
 	for i := range a.Results {
-		if r := &a.Results[i]; degraded(r) || r.Enforced() && r.Decision.Reason == headgate.SoftLimit {
+		if r := &a.Results[i]; degraded(r) || r.Enforced() && (r.Decision.Reason == headgate.SoftLimit || r.AboveSoft) {
 			return true
 		}
 	}

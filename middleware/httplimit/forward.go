@@ -93,7 +93,7 @@ func (x *Exchange) marked() bool {
 	}
 	for i := range x.Answer.Results {
 		r := &x.Answer.Results[i]
-		if reason := r.Decision.Reason; r.Enforced() && (reason == headgate.SoftLimit || reason == headgate.Degraded) {
+		if reason := r.Decision.Reason; r.Enforced() && (reason == headgate.SoftLimit || reason == headgate.Degraded || r.AboveSoft) {
 			return x.decided
 		}
 	}

@@ -29,6 +29,7 @@ type collector struct {
 	outcomes                                 *outcomeMetrics
 	server                                   *serverMetrics
 	refused, sessions                        *prometheus.Desc
+	quota                                    *quotaMetrics
 }
 
 func newCollector(c Config) *collector {
@@ -39,7 +40,7 @@ func newCollector(c Config) *collector {
 		config: c,
 		shared: newSharedMetrics(desc),
 		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc), outcomes: newOutcomeMetrics(desc),
-		server: newServerMetrics(desc),
+		server: newServerMetrics(desc), quota: newQuotaMetrics(desc),
 		refused: desc("refused_clients_total",
 			"Calls, requests and commands of clients without valid credentials, without the right, or above server.limits.",
 			"listener", "reason"),
@@ -86,6 +87,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	} {
 		ch <- d
 	}
+	c.quota.describe(ch)
 	if !c.library {
 		for _, d := range []*prometheus.Desc{c.build, c.seconds, c.requests, c.requestsByPath, c.failures, c.inFlight, c.waiting} {
 			ch <- d
@@ -187,6 +189,7 @@ func (c *collector) collectRules(ch chan<- prometheus.Metric) {
 	for _, rule := range c.config.Report.Rules() {
 		ch <- gauge(c.ruleSettings, 1, rule.Rule.Name, rule.Rule.Mode.String(), report.AlgorithmOf(rule.Rule), report.LimitsOf(rule.Rule))
 		c.collectDecisions(ch, &rule)
+		c.quota.collect(ch, &rule)
 		for _, n := range rule.Fallbacks {
 			ch <- counter(c.fallbacks, n.N, rule.Rule.Name, n.Fallback.String())
 		}
@@ -195,6 +198,7 @@ func (c *collector) collectRules(ch chan<- prometheus.Metric) {
 		}
 	}
 	ch <- counter(c.abandoned, c.config.Report.Abandoned())
+	c.quota.collectUnwarned(ch, c.config.Report)
 	ch <- counter(c.unmatched, c.config.Report.Unmatched())
 }
 

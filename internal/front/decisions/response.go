@@ -77,6 +77,9 @@ func appendAnswer(b []byte, a *remote.Answer) []byte {
 	if a.Fallback {
 		b = wire.AppendNumber(b, 16, 1)
 	}
+	if a.Metered > 0 {
+		b = wire.AppendNumber(b, 17, uint64(a.Metered))
+	}
 	return b
 }
 

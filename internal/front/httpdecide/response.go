@@ -82,6 +82,9 @@ func appendAnswer(b []byte, a *remote.Answer) []byte {
 	if a.Fallback {
 		b = append(b, `,"fallback":true`...)
 	}
+	if a.Metered > 0 {
+		b = strconv.AppendInt(append(b, `,"metered":`...), a.Metered, 10)
+	}
 	b = appendLists(b, a)
 	return append(b, '}')
 }

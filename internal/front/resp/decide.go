@@ -75,7 +75,7 @@ func shorten(text string) string {
 }
 
 // decidedFields is the number of fields of an answer.
-const decidedFields = 14
+const decidedFields = 15
 
 // decided answers HG.DECIDE.
 func (w *writer) decided(a *remote.Answer, err error) {
@@ -108,6 +108,8 @@ func (w *writer) decided(a *remote.Answer, err error) {
 	w.named("location", a.Location)
 	w.text("fallback")
 	w.boolean(a.Fallback)
+	w.text("metered")
+	w.integer(a.Metered)
 	w.lists(a)
 }
 

@@ -117,6 +117,7 @@ func (c *call) metadata() *structpb.Struct {
 		}
 		descriptors[i] = structpb.NewStructValue(&structpb.Struct{Fields: one})
 	}
+	c.meteredFields(fields, descriptors)
 	fields["descriptors"] = listOf(descriptors)
 	if c.wire.hits != 0 {
 		fields["hitsAddend"] = number(float64(c.wire.hits))

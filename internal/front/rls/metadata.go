@@ -41,6 +41,21 @@ func quotaFields(fields map[string]*structpb.Value, statuses []descriptorStatus)
 	fields["quotaModeEnabled"] = structpb.NewBoolValue(enabled)
 }
 
+// meteredFields adds the number of units that are beyond the included units of customers' plans, of each descriptor and together.
+// A refused descriptor has none.
+func (c *call) meteredFields(fields map[string]*structpb.Value, descriptors []*structpb.Value) {
+	var sum int64
+	for i := range descriptors {
+		if metered := c.answers[i].Metered(); metered > 0 {
+			sum += metered
+			descriptors[i].GetStructValue().Fields["metered"] = number(float64(metered))
+		}
+	}
+	if sum > 0 {
+		fields["metered"] = number(float64(sum))
+	}
+}
+
 // mergedMetadata merges the metadata of the limits that passed. The first value of a name wins, and
 // objects are merged.
 func mergedMetadata(statuses []descriptorStatus) (*structpb.Value, error) {

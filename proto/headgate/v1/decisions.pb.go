@@ -585,7 +585,10 @@ type Answer struct {
 	// violated names the limits that refuse.
 	Violated []string `protobuf:"bytes,15,rep,name=violated,proto3" json:"violated,omitempty"`
 	// fallback says that the store did not answer, and the fallback of the rule decided.
-	Fallback      bool `protobuf:"varint,16,opt,name=fallback,proto3" json:"fallback,omitempty"`
+	Fallback bool `protobuf:"varint,16,opt,name=fallback,proto3" json:"fallback,omitempty"`
+	// metered is the number of the request's units that are beyond the included units of the customer's
+	// plan.
+	Metered       int64 `protobuf:"varint,17,opt,name=metered,proto3" json:"metered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -730,6 +733,13 @@ func (x *Answer) GetFallback() bool {
 		return x.Fallback
 	}
 	return false
+}
+
+func (x *Answer) GetMetered() int64 {
+	if x != nil {
+		return x.Metered
+	}
+	return 0
 }
 
 // Header is a header with a value.
@@ -893,7 +903,7 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\x05marks\x18\x04 \x03(\tR\x05marks\x12\x12\n" +
 	"\x04host\x18\x05 \x01(\bR\x04host\x12\x18\n" +
 	"\asubject\x18\x06 \x01(\bR\asubject\x12)\n" +
-	"\x10plain_parameters\x18\a \x01(\bR\x0fplainParameters\"\xcf\x04\n" +
+	"\x10plain_parameters\x18\a \x01(\bR\x0fplainParameters\"\xe9\x04\n" +
 	"\x06Answer\x12.\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x14.headgate.v1.VerdictR\averdict\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x16\n" +
@@ -913,7 +923,8 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\blocation\x18\r \x01(\tR\blocation\x12)\n" +
 	"\x05marks\x18\x0e \x03(\v2\x13.headgate.v1.HeaderR\x05marks\x12\x1a\n" +
 	"\bviolated\x18\x0f \x03(\tR\bviolated\x12\x1a\n" +
-	"\bfallback\x18\x10 \x01(\bR\bfallback\"2\n" +
+	"\bfallback\x18\x10 \x01(\bR\bfallback\x12\x18\n" +
+	"\ametered\x18\x11 \x01(\x03R\ametered\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"M\n" +

@@ -1,0 +1,52 @@
+package explain
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
+)
+
+// writeCustomer names the customer of a rule with a quota, its plan and its entry.
+func (e *explanation) writeCustomer(b *strings.Builder, r *guard.Result) {
+	if r.Rule.Quota == "" {
+		return
+	}
+	key, from, _ := r.Rule.AppendCustomerKey(nil, &e.exchange.Request)
+	name := string(key[from:])
+	entry := entryOf(e.config, name)
+	text := "no entry"
+	plan := e.config.DefaultPlan
+	if entry != nil {
+		text = "an entry"
+		if entry.Plan != "" {
+			plan = entry.Plan
+		}
+		if len(entry.Quotas) > 0 {
+			text += " with limits of its own"
+		}
+	}
+	linef(b, "customer", "%s, plan %s; %s", strconv.Quote(name), plan, text)
+	if entry != nil && entry.Note != "" {
+		linef(b, "note", "%s", entry.Note)
+	}
+	if entry != nil && entry.Raise != nil {
+		state := "applies until "
+		if r.Decision.At >= entry.Raise.Until {
+			state = "ended at "
+		}
+		linef(b, "raise", "%s%s", state, entry.Raise.Until.Time().Format(time.RFC3339))
+	}
+}
+
+// entryOf finds the entry of a customer; nil without one.
+func entryOf(c *config.Config, name string) *guard.Customer {
+	for i := range c.Customers {
+		if c.Customers[i].Name == name {
+			return &c.Customers[i]
+		}
+	}
+	return nil
+}
