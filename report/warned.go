@@ -61,18 +61,17 @@ func (w *warned) sweep(now headgate.Instant) bool {
 	return len(w.until) < maxWarned
 }
 
-// endOf gives the end of the window of a result. The window of a bucket, which has no end, lasts one period.
+// endOf gives the end of the window of a result. The window of other algorithms, which has no end, lasts one period.
 func endOf(r *guard.Result) headgate.Instant {
-	at, per := r.Decision.At, headgate.Instant(r.Limit.Per)
 	if r.Algorithm() == headgate.FixedWindow {
-		return at - at%per + per
+		return r.Decision.At.Add(r.Decision.ResetAfter) // Its limit is full again when the window ends.
 	}
-	return at + per
+	return r.Decision.At.Add(r.Limit.Per)
 }
 
 // warnedID names a customer and a limit. Two of them share a number with a chance of 2^-64 for each pair.
 func warnedID(r *guard.Result) uint64 {
-	return r.KeyHash() ^ uint64(r.Limit.Per)*0x9e3779b97f4a7c15
+	return r.KeyHash() ^ uint64(r.Window+1)*0x9e3779b97f4a7c15
 }
 
 // countQuota counts what the results of one rule say of its quota, and sends the event of a soft limit.

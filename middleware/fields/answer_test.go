@@ -166,7 +166,7 @@ func TestDetail(t *testing.T) {
 		}
 		refused := true
 		switch reason {
-		case headgate.NoRule, headgate.WithinLimit, headgate.SoftLimit, headgate.Degraded, headgate.Scheduled, headgate.Never,
+		case headgate.NoRule, headgate.WithinLimit, headgate.SoftLimit, headgate.Degraded, headgate.Metered, headgate.Scheduled, headgate.Never,
 			headgate.AnonymousClient, headgate.InFlight:
 			refused = false
 		default:
