@@ -17,17 +17,22 @@ const zoneFix = "use an IANA name, like Europe/Berlin, America/New_York or UTC"
 // calendar reads where the calendar windows of a rule begin.
 func (s *section) calendar(r *guard.Rule) {
 	r.Calendar = calendar.Default()
-	zone := r.Calendar.Zone.String()
+	s.calendarFields(&r.Calendar)
+}
+
+// calendarFields reads where calendar windows begin. into has the defaults.
+func (s *section) calendarFields(into *calendar.Settings) {
+	zone := into.Zone.String()
 	s.text(s.declare("time_zone", field.Taken, "IANA name of the time zone in which calendar periods begin, like Europe/Berlin."),
 		&zone)
 	if v, given := s.given("time_zone"); given && !s.blamed(s.pathOf("time_zone")) {
-		s.zone(v, zone, &r.Calendar.Zone)
+		s.zone(v, zone, &into.Zone)
 	}
-	oneOf(s, s.declare("week_starts", field.Taken, "First day of the weeks of a limit like 50/week."), &r.Calendar.WeekStarts, weekdays())
-	first := int64(r.Calendar.MonthStarts)
+	oneOf(s, s.declare("week_starts", field.Taken, "First day of the weeks of a limit like 50/week."), &into.WeekStarts, weekdays())
+	first := int64(into.MonthStarts)
 	s.number(s.declare("month_starts", field.Taken, "Day on which the months of a limit like 200/month begin, and its years. In a shorter "+
 		"month, the last day counts."), &first, 1, calendar.LastMonthStart)
-	r.Calendar.MonthStarts = int(first)
+	into.MonthStarts = int(first)
 }
 
 // zone reads the name of a time zone.
@@ -36,12 +41,19 @@ func (s *section) zone(v value, name string, into **time.Location) {
 		s.fault(v, quote(name)+" is no time zone of its own", zoneFix)
 		return
 	}
+	if in, known := s.zones[name]; known { // Each load reads a file, and many customers have the same zone.
+		*into = in
+		return
+	}
 	in, err := time.LoadLocation(name)
 	if err != nil {
 		s.fault(v, quote(name)+" is no known time zone", zoneFix)
 		return
 	}
-	*into = in
+	if s.zones == nil {
+		s.zones = map[string]*time.Location{}
+	}
+	s.zones[name], *into = in, in
 }
 
 func weekdays() []choice[time.Weekday] {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
@@ -80,6 +81,7 @@ func (q *quotaReading) customer(s *section, name string, c *Config) guard.Custom
 	s.declare("limits", field.Taken, "Limits of quotas, in place of those of the plan.")
 	of.Quotas = noneIfEmpty(q.limitsOf(s, "limits", after))
 	q.spending(s, &of, plan)
+	q.customerCalendar(s, &of, plan)
 	q.note(s, &of)
 	q.raise(s, &of, after)
 	s.end()
@@ -132,6 +134,19 @@ func quotaOf(all []guard.QuotaLimits, name string) []guard.QuotaLimit {
 		}
 	}
 	return nil
+}
+
+// customerCalendar reads where the calendar windows of a customer begin, if not as those of its plan.
+func (*quotaReading) customerCalendar(s *section, of *guard.Customer, plan *guard.Plan) {
+	base := calendar.Default()
+	if plan != nil && plan.Calendar.Zone != nil {
+		base = plan.Calendar
+	}
+	own := base
+	s.calendarFields(&own)
+	if own.Zone.String() != base.Zone.String() || own.WeekStarts != base.WeekStarts || own.MonthStarts != base.MonthStarts {
+		of.Calendar = &own
+	}
 }
 
 // note reads the note, which people see.

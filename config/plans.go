@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
@@ -70,6 +71,7 @@ func (q *quotaReading) plan(s *section, name string) guard.Plan {
 		s.outline.under("", "")
 		p.Header, p.Value = x.Header, x.Value
 	}
+	q.planCalendar(s, &p)
 	hard := q.hards
 	s.declare("quotas", field.Taken, "Limits of each quota that rules count. A request must pass all limits of a quota.")
 	if p.Quotas = q.limitsOf(s, "quotas", p.After); p.Mode != guard.Off && !s.blamedAny("quotas") && len(p.Quotas) == 0 {
@@ -79,8 +81,28 @@ func (q *quotaReading) plan(s *section, name string) guard.Plan {
 		s.fault(s.keyOf("after"), p.After.String()+" has no effect, because no limit has hard",
 			"write hard beside a limit, like hard: 1000")
 	}
+	q.checkPlanCalendar(s, &p)
 	s.end()
 	return p
+}
+
+// planCalendar reads where the calendar windows of a plan begin.
+func (*quotaReading) planCalendar(s *section, p *guard.Plan) {
+	p.Calendar = calendar.Default()
+	s.calendarFields(&p.Calendar)
+}
+
+// checkPlanCalendar rejects settings that no limit of the plan uses. Such a plan keeps no settings.
+func (*quotaReading) checkPlanCalendar(s *section, p *guard.Plan) {
+	of := guard.Rule{Calendar: p.Calendar}
+	var all limits
+	for _, l := range p.Quotas {
+		for i := range l.Limits {
+			all.policies = append(all.policies, l.Limits[i].Policy)
+		}
+	}
+	of.Policies = all.policies
+	s.checkCalendar(&of, []limits{all})
 }
 
 // checkWord checks the name of a plan or a quota.
@@ -148,7 +170,7 @@ func (q *quotaReading) limitList(quotas *section, name string, after guard.After
 func (s *section) checkPeriods(l limits) {
 	for i, p := range l.policies {
 		for _, other := range l.policies[:i] {
-			if p.Limit.Per == other.Limit.Per {
+			if p.Limit.Period() == other.Limit.Period() {
 				s.fault(l.values[i], fmt.Sprintf("the period %s appears twice", p.Limit.Period()), "remove the higher limit")
 			}
 		}

@@ -156,7 +156,7 @@ func (q *quotaReading) checkLimit(s *section, v value, l *guard.QuotaLimit, quot
 	}
 	q.policies[p] = struct{}{}
 	q.checkStore(s, v, p, quota)
-	at := fmt.Sprint(quota, " ", p.Limit.Per)
+	at := fmt.Sprint(quota, " ", p.Limit.Period())
 	first, known := q.algorithms[at]
 	switch {
 	case !known:

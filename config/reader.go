@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -37,6 +38,8 @@ type reader struct {
 	fixed field.Fixed
 	// outline collects a schema. It is nil unless Schema runs the reader.
 	outline *outline
+	// zones are the time zones that were loaded, by their names.
+	zones map[string]*time.Location
 	// overridden counts the overrides of all rules.
 	overridden int
 	// calendarMonths makes a month of envoyproxy/ratelimit's files one of the calendar.

@@ -160,7 +160,13 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 
 // quotaFile is a file with a plan and a customer, and with more fields at one place.
 func quotaFile(path, within, more string) string {
-	algorithm := ""
+	algorithm, per := "", "d"
+	switch {
+	case strings.HasSuffix(path, ".week_starts"):
+		per = "week"
+	case strings.HasSuffix(path, ".time_zone"), strings.HasSuffix(path, ".month_starts"):
+		per = "month"
+	}
 	if strings.HasSuffix(path, ".sub_windows") {
 		algorithm = ", algorithm: sliding_window"
 	}
@@ -171,9 +177,9 @@ func quotaFile(path, within, more string) string {
 		return ""
 	}
 	return "version: 1\nrules: [{name: a, key: [ip], quota: q}]\ndefault_plan: p\n" +
-		"plans: {p: {quotas: {q: [{limit: 5/d" + algorithm + at("plans.*.quotas.*[]") + "}]}" + at("plans.*") + "}}\n" +
-		"customers: {192.0.2.1: {limits: {q: [{limit: 6/d" + algorithm + at("customers.*.limits.*[]") + "}]}, raise: {until: 2030-01-31, " +
-		"limits: {q: [{limit: 7/d" + algorithm + at("customers.*.raise.limits.*[]") + "}]}" + at("customers.*.raise") + "}" + at("customers.*") + "}}\n"
+		"plans: {p: {quotas: {q: [{limit: 5/" + per + algorithm + at("plans.*.quotas.*[]") + "}]}" + at("plans.*") + "}}\n" +
+		"customers: {192.0.2.1: {limits: {q: [{limit: 6/" + per + algorithm + at("customers.*.limits.*[]") + "}]}, raise: {until: 2030-01-31, " +
+		"limits: {q: [{limit: 7/" + per + algorithm + at("customers.*.raise.limits.*[]") + "}]}" + at("customers.*.raise") + "}" + at("customers.*") + "}}\n"
 }
 
 // TestPatternsAgreeWithTheReaders draws random texts near each form. A pattern must accept each

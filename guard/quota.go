@@ -2,6 +2,7 @@ package guard
 
 import (
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 )
 
 // After is what follows the included units of a plan.
@@ -54,6 +55,8 @@ type Plan struct {
 	// Header and Value are the mark that AfterDegrade adds for the service. Header is canonical.
 	Header, Value string
 	Quotas        []QuotaLimits
+	// Calendar says where the windows of limits with a calendar period begin, such as 200/month.
+	Calendar calendar.Settings
 }
 
 // Customer is an entry for one customer. Customers without an entry have the default plan.
@@ -68,6 +71,8 @@ type Customer struct {
 	Spending []Spending
 	// Raise replaces quotas for a time; nil for none.
 	Raise *Raise
+	// Calendar replaces that of the plan; nil keeps it.
+	Calendar *calendar.Settings
 	// Note is a text for people.
 	Note string
 }

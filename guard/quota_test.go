@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
@@ -490,4 +491,36 @@ func TestQuotaAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _ = g.Decide(t.Context(), req, &a) }); n != 0 || a.Metered() != 1 {
 		t.Errorf("a metered request allocates %v times, and meters %d, want 0 and 1", n, a.Metered())
 	}
+}
+
+// TestQuotaOfTheCalendar: the month of a customer begins on its own day, and metered units begin again with it.
+func TestQuotaOfTheCalendar(t *testing.T) {
+	plan := guard.Plan{Name: "paid", After: guard.AfterMeter, Calendar: calendar.Default(), Quotas: calls(guard.QuotaLimit{
+		Policy: headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1, Calendar: headgate.Month}}, Hard: 3,
+	})}
+	own := calendar.Settings{Zone: time.UTC, WeekStarts: time.Monday, MonthStarts: 15}
+	clock := storetest.NewClock()
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _ := newGuard(t, guard.Config{
+		Store: store, Clock: clock.Now, Rules: []guard.Rule{counting(t, "api", "/a")},
+		Quotas: quotas(t, []guard.Plan{plan}, guard.Customer{Name: "x", Calendar: &own}),
+	})
+	clock.Advance(time.Date(2031, time.March, 14, 23, 0, 0, 0, time.UTC).Sub(clock.Now().Time()))
+	want := func(name, text string) {
+		t.Helper()
+		if got := answerOf(decide(t, g, request("/a", name))); got != text {
+			t.Errorf("customer %s at %v: got %s, want %s", name, clock.Now().Time(), got, text)
+		}
+	}
+	for _, name := range []string{"x", "y"} {
+		want(name, "allow within_limit 0/1 metered 0")
+		want(name, "allow metered 0/1 metered 1")
+	}
+	clock.Advance(2 * time.Hour)
+	want("x", "allow within_limit 0/1 metered 0")
+	want("y", "allow metered 0/1 metered 1")
+	want("y", "deny over_limit 0/3 metered 0")
 }

@@ -80,8 +80,14 @@ func (q *Quotas) list(numbers map[string]uint32, quota string, v *variant) uint3
 	if limits == nil || plan.Mode == Off {
 		return noList
 	}
-	l := quotaList{quota, plan.After, spend(limits, v.entry.Spending, quota)}
-	text := fmt.Sprint(l)
+	l := quotaList{quota: quota, after: plan.After, limits: spend(limits, v.entry.Spending, quota)}
+	text := fmt.Sprint(l.quota, l.after, l.limits)
+	if slices.ContainsFunc(l.limits, func(l QuotaLimit) bool { return l.Policy.Limit.Calendar != headgate.NoCalendar }) {
+		if l.calendar = plan.Calendar; v.entry.Calendar != nil {
+			l.calendar = *v.entry.Calendar
+		}
+		text += calendarText(l.calendar)
+	}
 	n, known := numbers[text]
 	if !known {
 		n = uint32(len(q.lists))
@@ -202,7 +208,7 @@ func checkQuotas(all []QuotaLimits) error {
 func (l *QuotaLimit) check(before []QuotaLimit) error {
 	p := &l.Policy
 	switch {
-	case slices.ContainsFunc(before, func(b QuotaLimit) bool { return b.Policy.Limit.Per == p.Limit.Per }):
+	case slices.ContainsFunc(before, func(b QuotaLimit) bool { return b.Policy.Limit.Period() == p.Limit.Period() }):
 		return fmt.Errorf("the period %s appears twice: remove one of the limits", p.Limit.Period())
 	case p.Algorithm == headgate.LeakyBucket || p.Algorithm == headgate.Ban:
 		return fmt.Errorf("%s is not possible: use another algorithm", p.Algorithm)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -41,6 +42,8 @@ type quotaList struct {
 	quota  string
 	after  After
 	limits []QuotaLimit
+	// calendar is zero without a limit with a calendar period.
+	calendar calendar.Settings
 }
 
 const (
@@ -153,7 +156,7 @@ func (q *Quotas) number(customers []Customer) (map[string]rule.Customer, error) 
 		if err := c.check(); err != nil {
 			return nil, err
 		}
-		of := rule.Customer{Limits: q.use(Customer{Plan: c.Plan, Quotas: c.Quotas, Spending: c.Spending}, &free)}
+		of := rule.Customer{Limits: q.use(Customer{Plan: c.Plan, Quotas: c.Quotas, Spending: c.Spending, Calendar: c.Calendar}, &free)}
 		of.Raised = of.Limits
 		if c.Raise != nil {
 			of.Until = c.Raise.Until
@@ -170,7 +173,7 @@ func (c *Customer) raised() Customer {
 		return slices.ContainsFunc(c.Raise.Quotas, func(l QuotaLimits) bool { return l.Quota == quota })
 	}
 	return Customer{
-		Plan: c.Plan,
+		Plan: c.Plan, Calendar: c.Calendar,
 		Quotas: append(slices.DeleteFunc(slices.Clone(c.Quotas), func(l QuotaLimits) bool { return in(l.Quota) }),
 			c.Raise.Quotas...),
 		Spending: slices.DeleteFunc(slices.Clone(c.Spending), func(s Spending) bool { return in(s.Quota) }),
@@ -179,7 +182,7 @@ func (c *Customer) raised() Customer {
 
 // use gives the number of the variant of an entry.
 func (q *Quotas) use(entry Customer, free *[]uint32) uint32 {
-	if entry.Plan == "" && len(entry.Quotas) == 0 && len(entry.Spending) == 0 {
+	if entry.Plan == "" && len(entry.Quotas) == 0 && len(entry.Spending) == 0 && entry.Calendar == nil {
 		return 0
 	}
 	text := entry.text()
@@ -203,7 +206,16 @@ func (c *Customer) text() string {
 	quotas, spending := slices.Clone(c.Quotas), slices.Clone(c.Spending)
 	slices.SortFunc(quotas, func(a, b QuotaLimits) int { return strings.Compare(a.Quota, b.Quota) })
 	slices.SortFunc(spending, func(a, b Spending) int { return strings.Compare(a.Quota, b.Quota) })
-	return fmt.Sprintf("%q %v %v", c.Plan, quotas, spending)
+	text := fmt.Sprintf("%q %v %v", c.Plan, quotas, spending)
+	if c.Calendar != nil {
+		text += calendarText(*c.Calendar)
+	}
+	return text
+}
+
+// calendarText gives the same text for settings with the same meaning.
+func calendarText(s calendar.Settings) string {
+	return fmt.Sprint(" ", s.Zone, " ", s.WeekStarts, " ", s.MonthStarts)
 }
 
 // drop ends the former uses of variants.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 )
 
 // terms is what a customer has of a limit of a quota.
@@ -24,6 +25,8 @@ type quotaSet struct {
 	*Quotas
 
 	windows [][]window // by the position of the list
+	// calendars are the calendar windows that the lists share, by calendarText and unit.
+	calendars map[string]*calendar.Windows
 }
 
 // needs is what the rules of one quota need of its windows.
@@ -74,7 +77,7 @@ func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
 		if need == nil {
 			continue
 		}
-		windows, err := g.quotaWindows(c, l, need, claimed)
+		windows, err := q.prepare(g, c, l, need, claimed)
 		if err != nil {
 			return nil, fmt.Errorf("guard: quota %q: %w", l.quota, err)
 		}
@@ -83,9 +86,25 @@ func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
 	return q, nil
 }
 
-// quotaWindows prepares one list of limits.
-func (g *Guard) quotaWindows(c *Config, l *quotaList, need *quotaNeeds, claimed *claims) ([]window, error) {
-	of := &Rule{Fallback: need.fallback, Settle: need.settle}
+// shareCalendar gives a window the calendar windows that others with its settings have.
+func (q *quotaSet) shareCalendar(w *window, l *quotaList) {
+	if w.calendar == nil {
+		return
+	}
+	text := fmt.Sprint(w.limit.Calendar, calendarText(l.calendar))
+	if known := q.calendars[text]; known != nil {
+		w.calendar = known
+		return
+	}
+	if q.calendars == nil {
+		q.calendars = map[string]*calendar.Windows{}
+	}
+	q.calendars[text] = w.calendar
+}
+
+// prepare prepares one list of limits.
+func (q *quotaSet) prepare(g *Guard, c *Config, l *quotaList, need *quotaNeeds, claimed *claims) ([]window, error) {
+	of := &Rule{Fallback: need.fallback, Settle: need.settle, Calendar: l.calendar}
 	of.Name = l.quota
 	policies := make([]headgate.Policy, len(l.limits))
 	for i := range policies {
@@ -97,6 +116,7 @@ func (g *Guard) quotaWindows(c *Config, l *quotaList, need *quotaNeeds, claimed 
 	}
 	for i := range windows {
 		w := &windows[i]
+		q.shareCalendar(w, l)
 		w.quota = terms{of: true, soft: l.limits[i].Soft, after: l.after, beyond: l.beyond(i)}
 		if !w.quota.beyond {
 			continue
