@@ -67,7 +67,11 @@
 //	Cycle        the interval after which shares are computed again
 //	Reservation  the part of a client's share that is kept free for the client
 //	Prefetch     units taken from a shared store before requests need them
-//	Plan         how often each instance may call a provider, and from which time
+//	Quota        the limits of a customer over long windows, which rules count by its name
+//	Customer     a client with a quota, found by the value of a key part
+//	Plan         the quotas that many customers share; in package pace, how often each
+//	             instance may call a provider, and from which time
+//	Included     units of a plan before its After; further ones are refused, degraded or metered
 //	Permit       the right to make one call to a provider
 //	Provider     the service that receives the calls
 //	Instance     one process of a program that uses Headgate

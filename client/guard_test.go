@@ -41,6 +41,19 @@ rules:
 - {name: teapot, match: {path: /teapot}, key: [ip], algorithm: fixed_window, limits: [1/365d], on_exceed: {action: reject, status: 418}}
 - {name: both-a, match: {path: /both}, key: [ip], algorithm: fixed_window, limits: [1/365d]}
 - {name: both-b, match: {path: /both}, key: [all], algorithm: fixed_window, limits: [1/365d]}
+- {name: metered, match: {path: /metered}, key: ["header:X-Client-Id"], quota: calls}
+- {name: slow, match: {path: /slow}, key: ["header:X-Client-Id"], quota: slow-calls}
+default_plan: paid
+plans:
+  paid:
+    after: meter
+    quotas: {calls: [{limit: 1/365d, soft: 50%, hard: 3}], slow-calls: [{limit: 2/365d}]}
+  slow:
+    after: degrade
+    header: X-Slow
+    value: yes
+    quotas: {calls: [{limit: 1/365d}], slow-calls: [{limit: 1/365d, hard: 2}]}
+customers: {slow: {plan: slow}}
 `
 
 // served gives what a service behind the middleware gets, and its client.
@@ -90,6 +103,8 @@ func TestGuardIsTheTwinOfRules(t *testing.T) {
 		{"/cost", map[string]string{"X-Cost": "4"}, ""},
 		{"/cost", map[string]string{"X-Cost": "30"}, ""},
 		{"/teapot", nil, ""},
+		{"/metered", map[string]string{"X-Client-Id": "a"}, ""},
+		{"/slow", map[string]string{"X-Client-Id": "slow", "X-Slow": "forged"}, ""},
 		{"/both", nil, ""},
 		{"//client", nil, ""},
 	} {

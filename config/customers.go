@@ -79,7 +79,7 @@ func (q *quotaReading) customer(s *section, name string, c *Config) guard.Custom
 		after = plan.After
 	}
 	s.declare("limits", field.Taken, "Limits of quotas, in place of those of the plan.")
-	of.Quotas = noneIfEmpty(q.limitsOf(s, "limits", after))
+	of.Quotas = q.internQuotas(q.limitsOf(s, "limits", after))
 	q.spending(s, &of, plan)
 	q.customerCalendar(s, &of, plan)
 	q.note(s, &of)
@@ -88,11 +88,17 @@ func (q *quotaReading) customer(s *section, name string, c *Config) guard.Custom
 	return of
 }
 
-func noneIfEmpty(all []guard.QuotaLimits) []guard.QuotaLimits {
+// internQuotas gives the first list that equals this one; nil for an empty one.
+func (q *quotaReading) internQuotas(all []guard.QuotaLimits) []guard.QuotaLimits {
 	if len(all) == 0 {
 		return nil
 	}
-	return slices.Clip(all)
+	text := fmt.Sprint(all)
+	if known, found := q.internedQuotas[text]; found {
+		return known
+	}
+	q.internedQuotas[text] = slices.Clip(all)
+	return q.internedQuotas[text]
 }
 
 // spending reads the customer's own hard limits.

@@ -27,7 +27,8 @@ type quotaReading struct {
 	// algorithms has the first algorithm for a quota and a period, and where it is written.
 	algorithms map[string]firstAlgorithm
 	// interned has lists of limits, by their text: many customers have the same.
-	interned map[string][]guard.QuotaLimit
+	interned       map[string][]guard.QuotaLimit
+	internedQuotas map[string][]guard.QuotaLimits
 	// hards counts the limits with hard.
 	hards int
 	// policies are the different limits.
@@ -43,7 +44,7 @@ type firstAlgorithm struct {
 func (s *section) quotas(c *Config) {
 	q := &quotaReading{
 		root: s, counted: map[string]int{}, local: map[string]bool{}, algorithms: map[string]firstAlgorithm{},
-		interned: map[string][]guard.QuotaLimit{}, policies: map[headgate.Policy]struct{}{},
+		interned: map[string][]guard.QuotaLimit{}, internedQuotas: map[string][]guard.QuotaLimits{}, policies: map[headgate.Policy]struct{}{},
 	}
 	q.noteRules(c)
 	q.plans(c)

@@ -45,7 +45,7 @@ func TestMemoryOfCustomers(t *testing.T) {
 	}
 }
 
-// bytesForCustomers measures a guard with many customers, its store and its Quotas included, against a guard with one.
+// bytesForCustomers measures a guard with many customers, with its store, its Quotas and the entries of the configuration, against a guard with one.
 func bytesForCustomers(t *testing.T) int64 {
 	t.Helper()
 	before := inUse()
@@ -64,12 +64,14 @@ func bytesForCustomers(t *testing.T) int64 {
 		t.Fatal(err)
 	}
 	base := inUse()
-	config.Quotas = manyQuotas(t, names)
+	customers := manyEntries(names)
+	config.Quotas = quotas(t, []guard.Plan{metering(1, 2)}, customers...)
 	if err := g.Reload(config); err != nil {
 		t.Fatal(err)
 	}
 	config.Quotas = nil
 	used := inUse() - base
+	runtime.KeepAlive(customers) // A program keeps the entries of its configuration.
 	last := request("/a", names[manyCustomers-1])
 	if a := decide(t, g, last); a.Results[0].Limit.Count != 1000+(manyCustomers-1)%manyLimits {
 		t.Errorf("got the limit %s of the last customer, want its own", a.Results[0].Limit)
@@ -79,15 +81,18 @@ func bytesForCustomers(t *testing.T) int64 {
 	return used / manyCustomers
 }
 
-// manyQuotas drops the entries that it makes.
-func manyQuotas(t *testing.T, names []string) *guard.Quotas {
-	t.Helper()
+// manyEntries gives each customer a limit of its own. Equal limits are one list, as package config reads them.
+func manyEntries(names []string) []guard.Customer {
+	lists := make([][]guard.QuotaLimits, manyLimits)
+	for i := range lists {
+		n := int64(1000 + i)
+		lists[i] = calls(upTo(n, 2*n))
+	}
 	customers := make([]guard.Customer, len(names))
 	for i, name := range names {
-		n := int64(1000 + i%manyLimits)
-		customers[i] = guard.Customer{Name: name, Quotas: calls(upTo(n, 2*n))}
+		customers[i] = guard.Customer{Name: name, Quotas: lists[i%manyLimits]}
 	}
-	return quotas(t, []guard.Plan{metering(1, 2)}, customers...)
+	return customers
 }
 
 func inUse() int64 {
