@@ -44,7 +44,8 @@ type firstAlgorithm struct {
 func (s *section) quotas(c *Config) {
 	q := &quotaReading{
 		root: s, counted: map[string]int{}, local: map[string]bool{}, algorithms: map[string]firstAlgorithm{},
-		interned: map[string][]guard.QuotaLimit{}, internedQuotas: map[string][]guard.QuotaLimits{}, policies: map[headgate.Policy]struct{}{},
+		interned: map[string][]guard.QuotaLimit{}, internedQuotas: map[string][]guard.QuotaLimits{},
+		policies: map[headgate.Policy]struct{}{},
 	}
 	q.noteRules(c)
 	q.plans(c)

@@ -262,11 +262,11 @@ func (l *lines) print(entry *line) {
 	if n := l.suppressed.Swap(0); n > 0 {
 		attrs = append(attrs, slog.Uint64("suppressed", n))
 	}
-	text := "decision"
 	if entry.soft {
-		text = "soft limit exceeded"
+		l.log.LogAttrs(context.Background(), slog.LevelInfo, "soft limit exceeded", attrs...)
+		return
 	}
-	l.log.LogAttrs(context.Background(), slog.LevelInfo, text, attrs...)
+	l.log.LogAttrs(context.Background(), slog.LevelInfo, "decision", attrs...)
 }
 
 func (l *lines) close() {
