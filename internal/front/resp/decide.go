@@ -108,9 +108,9 @@ func (w *writer) decided(a *remote.Answer, err error) {
 	w.named("location", a.Location)
 	w.text("fallback")
 	w.boolean(a.Fallback)
+	w.lists(a)
 	w.text("metered")
 	w.integer(a.Metered)
-	w.lists(a)
 }
 
 func (w *writer) named(name, text string) {

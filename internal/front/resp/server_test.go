@@ -218,7 +218,7 @@ func TestDecide(t *testing.T) {
 	conn := dial(t, at)
 	exchange(t, conn, "HG.DECIDE ip=192.0.2.1\r\n", "*30\r\n$7\r\nverdict\r\n$5\r\nallow\r\n$6\r\nreason\r\n$12\r\nwithin_limit\r\n$6\r\npolicy\r\n$6\r\nper-ip\r\n"+
 		"$5\r\nlimit\r\n:2\r\n$9\r\nremaining\r\n:1\r\n$5\r\ncount\r\n:2\r\n$6\r\nperiod\r\n$2\r\n60\r\n$11\r\nreset_after\r\n$2\r\n30\r\n"+
-		"$11\r\nretry_after\r\n$1\r\n0\r\n$6\r\nstatus\r\n:0\r\n$8\r\nlocation\r\n$0\r\n\r\n$8\r\nfallback\r\n:0\r\n$7\r\nmetered\r\n:0\r\n$5\r\nmarks\r\n*0\r\n$8\r\nviolated\r\n*0\r\n")
+		"$11\r\nretry_after\r\n$1\r\n0\r\n$6\r\nstatus\r\n:0\r\n$8\r\nlocation\r\n$0\r\n\r\n$8\r\nfallback\r\n:0\r\n$5\r\nmarks\r\n*0\r\n$8\r\nviolated\r\n*0\r\n$7\r\nmetered\r\n:0\r\n")
 	exchange(t, conn, "HG.DECIDE ip=192.0.2.1 COST 2\r\nPING\r\n", "*30\r\n$7\r\nverdict\r\n$4\r\ndeny\r\n$6\r\nreason\r\n$10\r\nover_limit\r\n")
 }
 
