@@ -40,7 +40,16 @@ type request struct {
 // Begin begins a message of a client, to be decided by g. A nil client may do what clients of a listener
 // without auth may.
 func (b *Batch) Begin(g *guard.Guard, client *access.Client) {
+	b.drop()
 	b.guard, b.client, b.busy, b.needs, b.reads = g, client, nil, g.Needs(), g.Reads()
+}
+
+// drop drops all requests, and their texts. Else a client could have each message leave a long text behind the shorter next one.
+func (b *Batch) drop() {
+	clear(b.stated)
+	clear(b.requests)
+	clear(b.headers)
+	clear(b.cookies)
 	b.stated, b.requests, b.headers, b.cookies = b.stated[:0], b.requests[:0], b.headers[:0], b.cookies[:0]
 }
 
@@ -50,9 +59,15 @@ func (b *Batch) Add(r *Request) {
 	b.requests = append(b.requests, headgate.Request{})
 	err := b.fill(&b.requests[place], r)
 	if err != nil {
-		b.requests = b.requests[:place]
+		b.shorten(place)
 	}
 	b.stated = append(b.stated, request{err, place})
+}
+
+// shorten drops the requests from a place on.
+func (b *Batch) shorten(place int) {
+	clear(b.requests[place:])
+	b.requests = b.requests[:place]
 }
 
 // fill fills a request that is to be decided.
@@ -89,7 +104,7 @@ func (b *Batch) Len() int { return len(b.stated) }
 func (b *Batch) Decide(ctx context.Context) error {
 	b.granted, b.busy = b.client.TakeSome(len(b.stated))
 	if b.busy != nil {
-		b.requests = b.requests[:b.placesWithin()]
+		b.shorten(b.placesWithin())
 	}
 	for len(b.answers) < len(b.requests) {
 		b.answers = append(b.answers, guard.Answer{})
@@ -162,8 +177,5 @@ func (b *Batch) Release() {
 		return
 	}
 	b.client = nil
-	clear(b.stated)
-	clear(b.requests)
-	clear(b.headers)
-	clear(b.cookies)
+	b.drop()
 }
