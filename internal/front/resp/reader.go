@@ -3,6 +3,7 @@ package resp
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,18 +27,18 @@ func faultf(format string, values ...any) error {
 
 // reader parses commands. Its memory can be used for many.
 type reader struct {
-	args    [][]byte // of all commands since reset; they point to the parsed bytes, or to scratch
-	scratch []byte   // the arguments of inline commands with quotes
+	args [][]byte // of all commands since reset; they point to the parsed bytes
 }
 
 func (r *reader) reset() {
 	clear(r.args)
-	r.args, r.scratch = r.args[:0], r.scratch[:0]
+	r.args = r.args[:0]
 }
 
 // parse appends the arguments of the first command in b to args, and gives its length. The length is 0
 // when b ends before the command. An empty command has no arguments. After an error args has
-// not grown.
+// not grown. Arguments with quotes replace their bytes in b: they are never longer, and memory for them would double what a
+// connection takes.
 func (r *reader) parse(b []byte) (n int, err error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -160,23 +161,22 @@ func (r *reader) parseWord(line []byte) (rest []byte, err error) {
 		r.args = append(r.args, line[:plain:plain])
 		return line[plain:], nil
 	}
-	from := len(r.scratch)
-	r.scratch = append(r.scratch, line[:plain]...)
-	line = line[plain:]
+	word, line := line[:plain], line[plain:]
 	for len(line) > 0 && strings.IndexByte(spaces, line[0]) < 0 {
 		if c := line[0]; c != '"' && c != '\'' {
-			r.scratch, line = append(r.scratch, c), line[1:]
+			word, line = append(word, c), line[1:]
 			continue
 		}
-		if r.scratch, line, err = appendQuoted(r.scratch, line); err != nil {
+		if word, line, err = appendQuoted(word, line); err != nil {
 			return nil, err
 		}
 	}
-	r.args = append(r.args, r.scratch[from:len(r.scratch):len(r.scratch)])
+	r.args = append(r.args, slices.Clip(word))
 	return line, nil
 }
 
-// appendQuoted appends what stands in quotes at the start of a line. A space or the end must follow.
+// appendQuoted appends what stands in quotes at the start of a line. A space or the end must follow. dst may end where line
+// begins: a byte is written only after it was read.
 func appendQuoted(dst, line []byte) (out, rest []byte, err error) {
 	quote := line[0]
 	for i := 1; i < len(line); i++ {

@@ -31,6 +31,10 @@ func (c *conn) reply(w *work, of *command) bool {
 			c.access.refuse(out, err)
 			return false
 		}
+		// A location has up to three bytes for each byte of a path.
+		if len(out.b)+len(a.Location)+answerSize/2 > outputSize && !c.flush(w) {
+			return false
+		}
 		out.decided(&a, err)
 		return err == nil
 	case kindEcho:

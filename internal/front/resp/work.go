@@ -14,7 +14,7 @@ const (
 	mostDecided  = 32   // HG.DECIDE
 	mostArgs     = 1024 // above them, no further command is parsed
 	// outputSize bounds the answers before they are written. Nearly all are shorter than answerSize, and
-	// the memory of longer ones is dropped: those of HG.DECIDE with a long path in its location.
+	// the memory of longer ones is dropped: those of HG.DECIDE with a long location, or with very many limits.
 	outputSize = bufferSize
 	answerSize = 24 << 10
 )
