@@ -18,6 +18,9 @@ type ledger struct {
 	// took has an upper bound for the duration of each decision: the time of the request in the
 	// proxy, minus the time of the upstream.
 	took []time.Duration
+	// all has the same durations with the times of the requests. control has those of requests without a store.
+	all     []fall
+	control lateness
 	// histogram is the bound of the metric's bucket with the 99.9th percentile of the decisions.
 	histogram string
 	// given is the number of openings of breakers, by the metric.
@@ -27,7 +30,7 @@ type ledger struct {
 	lastFall time.Time
 }
 
-// fall is a decision of a fallback: the time of its request, and an upper bound for its
+// fall is a decision, usually of a fallback: the time of its request, and an upper bound for its
 // duration.
 type fall struct {
 	at   time.Time
@@ -71,14 +74,18 @@ func (l *ledger) note(text []byte) {
 	if err := json.Unmarshal(text, &line); err != nil {
 		l.t.Fatalf("%s: %v", text, err)
 	}
+	took := time.Duration((line.Duration - line.UpstreamDuration) * float64(time.Second))
+	if line.URI == controlPath {
+		l.control.note(line.Time, took)
+		return
+	}
 	a := l.keys[line.URI]
 	if a == nil {
 		a = &account{rule: line.Rule, seconds: map[int64]int{}, spare: map[int64]int{}}
 		l.keys[line.URI] = a
 	}
 	a.asked++
-	took := time.Duration((line.Duration - line.UpstreamDuration) * float64(time.Second))
-	l.took = append(l.took, took)
+	l.took, l.all = append(l.took, took), append(l.all, fall{line.Time, took})
 	fell, passed := line.Reason == "store_unavailable", line.Verdict == "allow"
 	second := int64(0)
 	if line.DecidedAt != "" {

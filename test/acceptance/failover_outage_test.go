@@ -46,6 +46,8 @@ type outage struct {
 	i    *instance
 	log  string
 	load *openLoop
+	// control has requests that need no store. They go on as long as the load.
+	control *openLoop
 }
 
 // circumstances are the parameters of an outage.
@@ -83,6 +85,7 @@ func (c circumstances) open(t *testing.T) *outage {
 // begin starts the load. It returns when each key had two requests and no fallback decides.
 func (o *outage) begin(c circumstances) {
 	o.t.Helper()
+	o.control = startLoad(o.t, "http://"+o.i.Proxy, controlRate, []string{controlPath})
 	o.load = startLoad(o.t, "http://"+o.i.Proxy, c.rate, c.paths())
 	eventually(o.t, "the first answers", func() bool { return o.load.answered() >= 2*3*c.keys })
 }
@@ -150,7 +153,9 @@ func (o *outage) end() *ledger {
 		histogram = bound.String()
 	}
 	given := int(o.series("store_given_up_total"))
-	l := &ledger{t: o.t, histogram: histogram, given: given, shots: o.load.end(), log: o.i.text(), keys: map[string]*account{}}
+	l := &ledger{t: o.t, histogram: histogram, given: given, shots: o.load.end(), log: o.i.text()}
+	l.keys, l.control = map[string]*account{}, lateness{}
+	o.control.end()
 	if status := o.i.stop(); status != 0 {
 		o.t.Errorf("exit status %d\n%s", status, o.i.text())
 	}

@@ -13,9 +13,12 @@ import (
 type bars struct {
 	circumstances
 
-	// decision bounds the 99.9th percentile of the decisions. clean bounds the time from the
-	// replica's promotion to the last fallback.
-	decision, clean time.Duration
+	// decision bounds the 99.9th percentile of the decisions. A decision may take longer by late times
+	// what requests without a store took in its seconds, which is the delay by a busy machine.
+	decision time.Duration
+	late     int
+	// clean bounds the time from the replica's promotion to the last fallback.
+	clean time.Duration
 	// blamed bounds the openings of breakers of healthy nodes. A node that has just taken over can
 	// be blamed while calls for its keys still go to the killed node.
 	blamed int
@@ -31,7 +34,7 @@ func quick() bars {
 	const timeout = 400 * time.Millisecond
 	return bars{
 		circumstances: circumstances{timeout: timeout, keys: 50, rate: 500},
-		decision:      5 * (timeout + 20*time.Millisecond), clean: 5 * time.Second, blamed: 1,
+		decision:      timeout + 100*time.Millisecond, late: 5, clean: 5 * time.Second, blamed: 1,
 	}
 }
 
@@ -123,8 +126,9 @@ func (l *ledger) bounded(b bars, promoted time.Time) {
 	if fell, _, _ := l.fallen(); fell == 0 {
 		l.t.Error("no fallback has decided")
 	}
-	if took := quantile(l.took, 0.999); took > b.decision {
-		l.t.Errorf("p99.9 of the decisions is %v, want %v", took, b.decision)
+	if n, of := l.slow(b.decision, b.late), len(l.all); n > of/1000 {
+		l.t.Errorf("%d of %d decisions took longer than %v and %d times what requests without a store took: want 1 in 1000; p99.9 is %v",
+			n, of, b.decision, b.late, quantile(l.took, 0.999))
 	}
 	if late := l.lastFall.Sub(promoted); late > b.clean {
 		l.t.Errorf("a fallback decided %v after the promotion, want clean after %v", late, b.clean)

@@ -1,0 +1,62 @@
+package acceptance
+
+import (
+	"testing"
+	"time"
+)
+
+// controlPath matches no rule. Requests for it wait for the machine and not for the store, so that their times tell
+// how late the machine made decisions of the same seconds.
+const controlPath, controlRate = "/control", 100
+
+// lateness has the longest time of a control request for each second in which one was in the proxy.
+type lateness map[int64]time.Duration
+
+// note adds a control request. Its line in the log has the time at one of its ends.
+func (l lateness) note(at time.Time, took time.Duration) {
+	for second := at.Add(-took).Unix(); second <= at.Add(took).Unix(); second++ {
+		l[second] = max(l[second], took)
+	}
+}
+
+// near gives the longest time of a control request while a decision was made, or within a second of it.
+func (l lateness) near(d fall) (most time.Duration) {
+	for second := d.at.Add(-d.took).Unix() - 1; second <= d.at.Add(d.took).Unix()+1; second++ {
+		most = max(most, l[second])
+	}
+	return most
+}
+
+// slow counts the decisions that took longer than a bound, and more than that by a multiple of what control requests took.
+func (l *ledger) slow(bound time.Duration, multiple int) (n int) {
+	for _, d := range l.all {
+		if d.took > bound && d.took > bound+time.Duration(multiple)*l.control.near(d) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestSlowDecisions: a decision above its bound is slow, unless requests without a store were as late beside it.
+func TestSlowDecisions(t *testing.T) {
+	began := time.Unix(1000, 0)
+	at := func(seconds int, took time.Duration) fall {
+		return fall{began.Add(time.Duration(seconds) * time.Second), took}
+	}
+	l := &ledger{control: lateness{}, all: []fall{
+		at(0, 500*time.Millisecond),  // within the bound
+		at(10, 600*time.Millisecond), // The machine was on time.
+		at(20, 600*time.Millisecond), // The machine was late by 100 ms.
+		at(23, 600*time.Millisecond), // The machine was on time again.
+		at(40, 3*time.Second),        // The machine stood still a second before, for 2 s.
+	}}
+	for second, ms := range map[int]int{10: 1, 20: 100, 23: 1, 39: 2000} {
+		l.control.note(began.Add(time.Duration(second)*time.Second), time.Duration(ms)*time.Millisecond)
+	}
+	if n := l.slow(500*time.Millisecond, 5); n != 2 {
+		t.Errorf("%d decisions are slow, want those at 10 s and 23 s", n)
+	}
+	if n := l.slow(500*time.Millisecond, 0); n != 4 {
+		t.Errorf("without regard to the machine, %d decisions are slow, want 4", n)
+	}
+}
