@@ -93,13 +93,15 @@ func (q *quotaReading) internQuotas(all []guard.QuotaLimits) []guard.QuotaLimits
 	if len(all) == 0 {
 		return nil
 	}
-	text := fmt.Sprint(all)
+	text := fmt.Sprintf("%#v", all) // A Limit leaves its Burst out of %v.
 	if known, found := q.internedQuotas[text]; found {
 		return known
 	}
 	q.internedQuotas[text] = slices.Clip(all)
 	return q.internedQuotas[text]
 }
+
+func hasHard(l guard.QuotaLimit) bool { return l.Hard > 0 }
 
 // spending reads the customer's own hard limits.
 func (q *quotaReading) spending(s *section, of *guard.Customer, plan *guard.Plan) {
@@ -116,11 +118,14 @@ func (q *quotaReading) spending(s *section, of *guard.Customer, plan *guard.Plan
 		if own == nil {
 			own = quotaOf(plan.Quotas, name)
 		}
-		switch i := slices.IndexFunc(own, func(l guard.QuotaLimit) bool { return l.Hard > 0 }); {
+		switch i := slices.IndexFunc(own, hasHard); {
 		case s.blamed(s.pathOf("limits")) || s.blamed(plansName):
 		case i < 0:
 			s.fault(hard.nameOf(name), "no limit of the quota "+quote(name)+" has hard",
 				"remove it, or write hard beside a limit of the plan")
+		case slices.ContainsFunc(own[i+1:], hasHard):
+			s.fault(hard.nameOf(name), "several limits of the quota "+quote(name)+" have hard",
+				"write limits of the customer's own, each with its hard")
 		case n < own[i].Policy.Limit.Count:
 			s.fault(v, fmt.Sprintf("%d is less than the included units of %s", n, own[i].Policy.Limit),
 				fmt.Sprintf("use at least %d", own[i].Policy.Limit.Count))

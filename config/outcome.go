@@ -78,5 +78,5 @@ func (r *reader) checkOutcomes(c *Config) {
 	if c.Shared != nil {
 		fit = check.NewFit(memcached)
 	}
-	r.noteAll(check.Outcomes(c.Rules, memcached, fit, r.blamed))
+	r.noteAll(check.Outcomes(c.Rules, c.quotaPolicies, memcached, fit, r.blamed))
 }

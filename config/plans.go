@@ -92,7 +92,7 @@ func (*quotaReading) planCalendar(s *section, p *guard.Plan) {
 	s.calendarFields(&p.Calendar)
 }
 
-// checkPlanCalendar rejects settings that no limit of the plan uses. Such a plan keeps no settings.
+// checkPlanCalendar rejects settings that no limit of the plan uses.
 func (*quotaReading) checkPlanCalendar(s *section, p *guard.Plan) {
 	of := guard.Rule{Calendar: p.Calendar}
 	var all limits

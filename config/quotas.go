@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,6 +53,7 @@ func (s *section) quotas(c *Config) {
 	q.standard(c)
 	q.customers(c)
 	q.check(c)
+	s.checkOutcomes(c)
 }
 
 // noteRules notes which quotas the rules count.
@@ -187,12 +189,43 @@ func (q *quotaReading) checkStore(s *section, v value, p headgate.Policy, quota 
 
 // intern gives the first list of limits that equals this one.
 func (q *quotaReading) intern(all []guard.QuotaLimit) []guard.QuotaLimit {
-	text := fmt.Sprint(all)
+	text := fmt.Sprintf("%#v", all) // A Limit leaves its Burst out of %v.
 	if known, found := q.interned[text]; found {
 		return known
 	}
 	q.interned[text] = slices.Clip(all)
 	return q.interned[text]
+}
+
+// quotaPolicies gives the different limits of a quota, as the store counts them: up to their hard limit.
+func (c *Config) quotaPolicies(quota string) []headgate.Policy {
+	var all []headgate.Policy
+	known := map[headgate.Policy]bool{}
+	add := func(quotas []guard.QuotaLimits, after guard.After) {
+		for _, l := range quotaOf(quotas, quota) {
+			p := l.Policy
+			if after != guard.AfterReject && l.Hard > 0 {
+				p.Limit.Count = l.Hard
+			}
+			if !known[p] {
+				known[p], all = true, append(all, p)
+			}
+		}
+	}
+	plans := map[string]guard.After{}
+	for i := range c.Plans {
+		plans[c.Plans[i].Name] = c.Plans[i].After
+		add(c.Plans[i].Quotas, c.Plans[i].After)
+	}
+	for i := range c.Customers {
+		of := &c.Customers[i]
+		after := plans[cmp.Or(of.Plan, c.DefaultPlan)]
+		add(of.Quotas, after)
+		if of.Raise != nil {
+			add(of.Raise.Quotas, after)
+		}
+	}
+	return all
 }
 
 // quotasUseBlocks reports whether a limit of a quota uses a log or a sliding window.

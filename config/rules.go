@@ -49,7 +49,6 @@ func (r *reader) checkRules(c *Config, read []bool) {
 	r.noteAll(check.Keys(c.Rules, r.identityFacts(c)))
 	r.noteAll(check.DecisionHeaders(c.Rules, c.Identity.UserIPHeaders))
 	r.noteAll(check.Policies(c.Rules, c.Domains))
-	r.checkOutcomes(c)
 	if !r.blamed("max_memory") {
 		r.noteAll(check.Capacity(c.Rules, c.Domains, c.memory(), r.blamed))
 	}

@@ -30,7 +30,7 @@ var beyondSchemaNames = map[string]string{
 	"quotas: what rules, plans and customers are for each other, and names that are one to us alone": `
 		customer-no-address customer-note-of-two-lines customer-plan-unknown customer-quota-not-counted
 		customer-raise-another-algorithm customer-spending-above-hard customer-spending-below-the-limit
-		customer-spending-of-reject customer-under-two-names customers-without-quota plan-after-without-hard
+		customer-spending-of-reject customer-spending-of-several customer-under-two-names customers-without-quota plan-after-without-hard
 		plan-algorithms-of-one-period plan-hard-below-the-limit plan-hard-of-a-bucket plan-hard-of-reject
 		plan-header-of-the-key plan-name plan-period-twice plan-soft-of-zero plan-without-quotas
 		quota-cost-above-a-plan quota-default-plan-missing quota-default-plan-unknown quota-key-all

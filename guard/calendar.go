@@ -30,12 +30,16 @@ func (g *Guard) calendarNow() headgate.Instant {
 	return g.clock.Now()
 }
 
-// edges gives the edges of an Op of the window; nil for a period with a length.
-func (w *window) edges(g *Guard) *headgate.Edges {
-	if w.calendar == nil {
+// edges gives the edges of an Op of the window; nil for a period with a length. Local has the guard's clock.
+func (w *window) edges(g *Guard, local bool) *headgate.Edges {
+	switch {
+	case w.calendar == nil:
 		return nil
+	case local:
+		return w.calendar.Edges(g.clock.Now())
+	default:
+		return w.calendar.Edges(g.calendarNow())
 	}
-	return w.calendar.Edges(g.calendarNow())
 }
 
 // Period gives the length of the window that the decision is about: the period of the limit, or

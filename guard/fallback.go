@@ -90,11 +90,11 @@ func (a *Answer) regroup(from, to int, alone bool) {
 			if r.op == opNone || r.op == opReserved || r.op == opDecided || r.Rule.Fallback != FallbackLocal || r.window.beside != beside {
 				continue
 			}
-			if r.Rule != last && (alone || beside) {
+			if r.Rule != last && (alone || beside) || r.mode == headgate.Refund {
 				a.nextGroup()
 			}
 			last = r.Rule
-			a.addOp(r, r.window.local)
+			a.addLocalOp(r)
 		}
 	}
 }

@@ -177,8 +177,14 @@ func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 	r.op = len(a.asks.ops)
 	a.asks.ops = append(a.asks.ops, headgate.Op{
 		Key: r.key, Policy: policy, Window: r.window.number, Group: a.group, Kind: r.mode, Cost: r.cost,
-		Edges: r.window.edges(a.from.guard),
+		Edges: r.window.edges(a.from.guard, false),
 	})
+}
+
+// addLocalOp is addOp for Local.
+func (a *Answer) addLocalOp(r *Result) {
+	a.addOp(r, r.window.local)
+	a.asks.ops[r.op].Edges = r.window.edges(a.from.guard, true)
 }
 
 // costOf gives the cost of the request under a rule: the front's, or the one that the request

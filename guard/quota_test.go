@@ -524,3 +524,32 @@ func TestQuotaOfTheCalendar(t *testing.T) {
 	want("y", "allow metered 0/1 metered 1")
 	want("y", "deny over_limit 0/3 metered 0")
 }
+
+// TestPlansDifferInBurst: plans whose limits differ only in the burst are two plans.
+func TestPlansDifferInBurst(t *testing.T) {
+	bucket := func(burst int64) []guard.QuotaLimits {
+		limit := headgate.Limit{Count: 1, Per: day, Burst: burst}
+		return calls(guard.QuotaLimit{Policy: headgate.Policy{Algorithm: headgate.TokenBucket, Limit: limit}})
+	}
+	plans := []guard.Plan{{Name: "free", Quotas: bucket(2)}, {Name: "paid", Quotas: bucket(5)}}
+	g, _ := newGuard(t, guard.Config{
+		Rules: []guard.Rule{counting(t, "a", "/a")},
+		Quotas: quotas(t, plans, guard.Customer{Name: "x", Plan: "paid"}, guard.Customer{Name: "y", Quotas: bucket(3)},
+			guard.Customer{Name: "z", Quotas: bucket(4)}),
+	})
+	for name, burst := range map[string]int{"w": 2, "x": 5, "y": 3, "z": 4} {
+		var a guard.Answer
+		allowed := 0
+		for range 6 {
+			if err := g.Decide(t.Context(), request("/a", name), &a); err != nil {
+				t.Fatal(err)
+			}
+			if a.Verdict == headgate.Allow {
+				allowed++
+			}
+		}
+		if allowed != burst {
+			t.Errorf("customer %s: %d of 6 at once, want %d", name, allowed, burst)
+		}
+	}
+}

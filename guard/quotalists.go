@@ -81,7 +81,7 @@ func (q *Quotas) list(numbers map[string]uint32, quota string, v *variant) uint3
 		return noList
 	}
 	l := quotaList{quota: quota, after: plan.After, limits: spend(limits, v.entry.Spending, quota)}
-	text := fmt.Sprint(l.quota, l.after, l.limits)
+	text := fmt.Sprintf("%q %d %v", l.quota, l.after, l.limits) + burstsText(l.limits)
 	if slices.ContainsFunc(l.limits, func(l QuotaLimit) bool { return l.Policy.Limit.Calendar != headgate.NoCalendar }) {
 		if l.calendar = plan.Calendar; v.entry.Calendar != nil {
 			l.calendar = *v.entry.Calendar

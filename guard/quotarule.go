@@ -55,7 +55,7 @@ func (a *Answer) counts(key string) bool {
 func (q *quotaSet) find(name string, g *Guard) (n uint32, plan int) {
 	c, _ := q.customers.By(name) // Without an entry, the number is 0, which is the default.
 	if n = c.Limits; c.Until != 0 {
-		n = c.At(g.clock.Now())
+		n = c.At(g.calendarNow())
 	}
 	return n, q.variants[n].plan
 }
@@ -86,7 +86,7 @@ func (r *Result) charge() {
 		r.AboveSoft = q.soft > 0 && overSoft(d, q.soft)
 	}
 	switch {
-	case r.mode == headgate.Refund: // It takes no units.
+	case r.mode == headgate.Refund || r.mode == headgate.Peek: // They take no units.
 		r.Beyond, r.AboveSoft = 0, false
 	case r.Beyond > 0 && q.after == AfterMeter:
 		d.Reason = headgate.Metered

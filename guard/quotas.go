@@ -206,11 +206,24 @@ func (c *Customer) text() string {
 	quotas, spending := slices.Clone(c.Quotas), slices.Clone(c.Spending)
 	slices.SortFunc(quotas, func(a, b QuotaLimits) int { return strings.Compare(a.Quota, b.Quota) })
 	slices.SortFunc(spending, func(a, b Spending) int { return strings.Compare(a.Quota, b.Quota) })
-	text := fmt.Sprintf("%q %v %v", c.Plan, quotas, spending)
-	if c.Calendar != nil {
-		text += calendarText(*c.Calendar)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %v %v", c.Plan, quotas, spending)
+	for i := range quotas {
+		b.WriteString(burstsText(quotas[i].Limits))
 	}
-	return text
+	if c.Calendar != nil {
+		b.WriteString(calendarText(*c.Calendar))
+	}
+	return b.String()
+}
+
+// burstsText gives the bursts of limits, which headgate.Limit leaves out of its text.
+func burstsText(limits []QuotaLimit) string {
+	bursts := make([]int64, len(limits))
+	for i := range limits {
+		bursts[i] = limits[i].Policy.Limit.Burst
+	}
+	return fmt.Sprint(bursts)
 }
 
 // calendarText gives the same text for settings with the same meaning.

@@ -92,7 +92,7 @@ func (w *settlement) add(g *Guard, c *charge, key []byte, o *Outcome, local bool
 	case cost > r.Cost:
 		op := headgate.Op{
 			Key: string(key), Policy: c.window.wide, Window: c.window.number, Group: uint8(len(w.ops)), Cost: cost - r.Cost,
-			Edges: c.window.edges(g),
+			Edges: c.window.edges(g, local),
 		}
 		if local {
 			op.Policy = c.window.wideLocal

@@ -10,8 +10,8 @@ import (
 )
 
 // Outcomes finds rules whose units cannot be returned or charged at the end of a request, and slots that
-// the store cannot count. fit is nil for a store in memory.
-func Outcomes(rules []guard.Rule, memcached bool, fit Fit, blamed Blamed) []Finding {
+// the store cannot count. quota gives the limits of a quota. fit is nil for a store in memory.
+func Outcomes(rules []guard.Rule, quota func(string) []headgate.Policy, memcached bool, fit Fit, blamed Blamed) []Finding {
 	found := &findings{known: blamed}
 	for i := range rules {
 		r, path := &rules[i], fmt.Sprintf("rules[%d].", i)
@@ -29,7 +29,7 @@ func Outcomes(rules []guard.Rule, memcached bool, fit Fit, blamed Blamed) []Find
 		if problem, fix := unreturnable(r); problem != "" && !found.blamed(path+setting) {
 			found.add(path+setting, problem, fix)
 		} else if r.Settle != "" && !found.blamed(path+"settle") {
-			found.charges(path+"settle", r, fit)
+			found.charges(path+"settle", limitsOf(r, quota), fit)
 		}
 	}
 	return found.all
@@ -38,6 +38,8 @@ func Outcomes(rules []guard.Rule, memcached bool, fit Fit, blamed Blamed) []Find
 // unreturnable says why the units of a rule cannot be returned.
 func unreturnable(r *guard.Rule) (problem, fix string) {
 	switch {
+	case r.Quota != "":
+		return "", "" // Its limits have no departures, and it has no ban.
 	case len(r.Policies) == 0:
 		return "has no effect without limits", "write limits: [\"5/m\"], or remove it"
 	case r.Policies[0].Algorithm == headgate.LeakyBucket:
@@ -53,13 +55,21 @@ func unreturnable(r *guard.Rule) (problem, fix string) {
 	}
 }
 
-// charges finds limits of which the store cannot count twice as many units: settle charges up to one limit
-// beyond the limit.
-func (f *findings) charges(path string, r *guard.Rule, fit Fit) {
+// limitsOf gives all limits that a rule can count.
+func limitsOf(r *guard.Rule, quota func(string) []headgate.Policy) [][]headgate.Policy {
+	if r.Quota != "" {
+		return [][]headgate.Policy{quota(r.Quota)}
+	}
 	lists := [][]headgate.Policy{r.Policies}
 	for i := range r.Overrides {
 		lists = append(lists, r.Overrides[i].Policies)
 	}
+	return lists
+}
+
+// charges finds limits of which the store cannot count twice as many units: settle charges up to one limit
+// beyond the limit.
+func (f *findings) charges(path string, lists [][]headgate.Policy, fit Fit) {
 	for _, list := range lists {
 		for _, p := range list {
 			if p.Limit.Count > headgate.MaxUnits/2 || limit.Room(p) > headgate.MaxUnits/2 {
