@@ -468,3 +468,16 @@ func TestWhatIsNotTakenBack(t *testing.T) {
 		t.Errorf("Cancel gives %v, and the answer %v", err, a.StoreError)
 	}
 }
+
+// TestRefundInLocal: while the store is away, a refund gives units of two limits back in Local.
+func TestRefundInLocal(t *testing.T) {
+	g, _, _ := alone(t, local(byClient(t, "a", "/a", perMinute(8), headgate.Limit{Count: 8, Per: time.Hour})))
+	for step, kind := range []headgate.OpKind{headgate.Take, headgate.Refund, headgate.Take} {
+		r := request("/a", "x")
+		r.Kind, r.Cost = kind, 2
+		a := decide(t, g, r)
+		if a.Verdict != headgate.Allow || errors.Is(a.StoreError, headgate.ErrBadGroup) {
+			t.Errorf("step %d: %s, %v", step, a.Verdict, a.StoreError)
+		}
+	}
+}
