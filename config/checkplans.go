@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
@@ -151,6 +152,19 @@ func (q *quotaReading) checkHeaders(c *Config) {
 			}
 		}
 	}
+}
+
+// checkNumber finds two periods of one quota under one number: a plan with both moves one of them to
+// another number.
+func (q *quotaReading) checkNumber(s *section, v value, l headgate.Limit, quota string) {
+	at := fmt.Sprint(quota, " ", guard.LimitNumber(l))
+	first, known := q.numbers[at]
+	if !known {
+		q.numbers[at] = firstPeriod{l.Period(), s.self.path}
+		return
+	}
+	s.fault(v, fmt.Sprintf("the period %s has the same number in stores as %s of %s: a customer that changes between plans with one "+
+		"and both would lose what it used", l.Period(), first.period, first.path), "use another period, such as one a second longer")
 }
 
 // checkPolicies finds more different limits than a store can have.

@@ -27,6 +27,8 @@ type quotaReading struct {
 	parts []rule.Part
 	// algorithms has the first algorithm for a quota and a period, and where it is written.
 	algorithms map[string]firstAlgorithm
+	// numbers has the first period for a quota and a guard.LimitNumber, and where it is written.
+	numbers map[string]firstPeriod
 	// interned has lists of limits, by their text: many customers have the same.
 	interned       map[string][]guard.QuotaLimit
 	internedQuotas map[string][]guard.QuotaLimits
@@ -41,12 +43,14 @@ type firstAlgorithm struct {
 	path      string
 }
 
+type firstPeriod struct{ period, path string }
+
 // quotas reads the plans, the default plan and the customers, and checks them against the rules.
 func (s *section) quotas(c *Config) {
 	q := &quotaReading{
 		root: s, counted: map[string]int{}, local: map[string]bool{}, algorithms: map[string]firstAlgorithm{},
 		interned: map[string][]guard.QuotaLimit{}, internedQuotas: map[string][]guard.QuotaLimits{},
-		policies: map[headgate.Policy]struct{}{},
+		policies: map[headgate.Policy]struct{}{}, numbers: map[string]firstPeriod{},
 	}
 	q.noteRules(c)
 	q.plans(c)
@@ -165,6 +169,7 @@ func (q *quotaReading) checkLimit(s *section, v value, l *guard.QuotaLimit, quot
 	switch {
 	case !known:
 		q.algorithms[at] = firstAlgorithm{p.Algorithm, s.self.path}
+		q.checkNumber(s, v, p.Limit, quota)
 	case first.algorithm != p.Algorithm:
 		s.fault(v, fmt.Sprintf("counts %s in %s by %s, but %s counts by %s: a customer that changes between them would lose what it used",
 			quota, p.Limit.Period(), p.Algorithm, first.path, first.algorithm), "use one algorithm for a quota and period")

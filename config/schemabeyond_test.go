@@ -32,7 +32,7 @@ var beyondSchemaNames = map[string]string{
 		customer-raise-another-algorithm customer-spending-above-hard customer-spending-below-the-limit
 		customer-spending-of-reject customer-spending-of-several customer-under-two-names customers-without-quota plan-after-without-hard
 		plan-algorithms-of-one-period plan-hard-below-the-limit plan-hard-of-a-bucket plan-hard-of-reject
-		plan-header-of-the-key plan-name plan-period-twice plan-soft-of-zero plan-without-quotas
+		plan-header-of-the-key plan-name plan-period-twice plan-periods-with-one-number plan-soft-of-zero plan-without-quotas
 		quota-cost-above-a-plan quota-default-plan-missing quota-default-plan-unknown quota-key-all
 		quota-key-of-two-parts quota-lacking-in-a-plan quota-not-counted quota-of-no-plan quota-rule-of-this-name
 		quota-unknown quota-with-degrade quota-with-delay quota-with-limits quota-with-overrides`,

@@ -469,7 +469,7 @@ func TestWhatIsNotTakenBack(t *testing.T) {
 	}
 }
 
-// TestRefundInLocal: while the store is away, a refund gives units of two limits back in Local.
+// TestRefundInLocal: while the store is unreachable, a refund gives units of two limits back in Local.
 func TestRefundInLocal(t *testing.T) {
 	g, _, _ := alone(t, local(byClient(t, "a", "/a", perMinute(8), headgate.Limit{Count: 8, Per: time.Hour})))
 	for step, kind := range []headgate.OpKind{headgate.Take, headgate.Refund, headgate.Take} {

@@ -64,8 +64,14 @@ const (
 	hardWindow = 254
 	// slotsWindow has the requests in flight.
 	slotsWindow = 253
-	// windowNumbers is prime, so that round periods spread.
+	// windowNumbers bounds the numbers of periods with a length. It is prime, so that round periods spread.
 	windowNumbers = 251
+	// The numbers of calendar units. No usual period has weekWindow or yearWindow: no whole number of
+	// seconds or minutes up to 60, hours up to 24, or days up to 31.
+	dayWindow   = 252
+	monthWindow = 251
+	weekWindow  = 248
+	yearWindow  = 227
 )
 
 // counters prepares the windows of one list of limits of a rule.
@@ -205,31 +211,51 @@ func SettlePolicy(policy headgate.Policy) headgate.Policy {
 }
 
 // windowsByPeriod numbers limits by their periods, so that a limit keeps its counters when
-// other limits are added, removed or moved. Of two periods with the same number, the longer
-// one moves on.
+// other limits are added, removed or moved. Of two lengths with the same number, the longer
+// one moves on. A calendar unit never moves: its number belongs to no length.
 func windowsByPeriod(policies []headgate.Policy) []uint8 {
 	order := make([]int, len(policies))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(nominal(policies[a].Limit), nominal(policies[b].Limit)) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(policies[a].Limit.Length(), policies[b].Limit.Length())
+	})
 	numbers := make([]uint8, len(policies))
-	var taken [windowNumbers]bool
+	var taken [banWindow]bool
 	for _, i := range order {
-		n := uint64(nominal(policies[i].Limit)) % windowNumbers
+		n := LimitNumber(policies[i].Limit)
 		for taken[n] {
-			n = (n + 1) % windowNumbers
+			n = lengthNumber(uint64(n) + 1)
 		}
-		taken[n], numbers[i] = true, uint8(n)
+		taken[n], numbers[i] = true, n
 	}
 	return numbers
 }
 
-// nominal gives the length of a period. For a calendar period it is a nanosecond more, so that it
-// has a number of its own beside a period of that length.
-func nominal(l headgate.Limit) time.Duration {
-	if l.Calendar != headgate.NoCalendar {
-		return l.Length() + 1
+// LimitNumber gives the number under which stores keep a limit, if no other limit of its rule has that
+// number. Two different periods of one quota must not share a number: a customer whose plan adds or
+// removes one of them would lose the count of the other. Configurations use LimitNumber to find them.
+func LimitNumber(l headgate.Limit) uint8 {
+	switch l.Calendar {
+	case headgate.Day:
+		return dayWindow
+	case headgate.Week:
+		return weekWindow
+	case headgate.Month:
+		return monthWindow
+	case headgate.Year:
+		return yearWindow
+	default:
+		return lengthNumber(uint64(l.Per))
 	}
-	return l.Per
+}
+
+// lengthNumber gives the first number from n on that belongs to lengths.
+func lengthNumber(n uint64) uint8 {
+	n %= windowNumbers
+	if n == weekWindow || n == yearWindow {
+		n++
+	}
+	return uint8(n)
 }

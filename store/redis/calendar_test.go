@@ -8,7 +8,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/guard"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/redis"
 )
 
@@ -97,5 +100,41 @@ func TestMonthSurvivesRestarts(t *testing.T) {
 	})
 	if d[0].Remaining != 2 {
 		t.Errorf("after the failover, %d are left, want 2", d[0].Remaining)
+	}
+}
+
+// TestMonthBesideALength: a reload adds 5 hours to a rule with a month, and another removes them. Units that were
+// taken from the month stay used.
+func TestMonthBesideALength(t *testing.T) {
+	month := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 200, Calendar: headgate.Month}}
+	hours := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 50, Per: 5 * time.Hour}}
+	all, err := rule.ParsePart("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := (time.Now().UTC().Day()+14)%28 + 1 // No month begins while the test runs.
+	r := guard.Rule{
+		Rule: rule.Rule{Name: "quota", Key: []rule.Part{all}}, Policies: []headgate.Policy{month},
+		Calendar: calendar.Settings{Zone: time.UTC, WeekStarts: time.Monday, MonthStarts: far},
+	}
+	c := guard.Config{Store: newStore(t, testserver.Start(t).Addr, nil), Rules: []guard.Rule{r}}
+	g, err := guard.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, policies := range [][]headgate.Policy{{month}, {month, hours}, {month}, {hours, month}} {
+		c.Rules[0].Policies = policies
+		if err := g.Reload(c); err != nil {
+			t.Fatal(err)
+		}
+		var a guard.Answer
+		if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, &a); err != nil || a.StoreError != nil {
+			t.Fatal(err, a.StoreError)
+		}
+		for i := range a.Results {
+			if r := &a.Results[i]; r.Limit == month.Limit && r.Decision.Remaining != int64(199-n) {
+				t.Errorf("request %d: %d left of the month, want %d", n+1, r.Decision.Remaining, 199-n)
+			}
+		}
 	}
 }
