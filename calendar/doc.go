@@ -8,6 +8,6 @@
 //	monthly := calendar.New(calendar.Settings{Zone: zone, MonthStarts: 15}, calendar.Month)
 //	op := headgate.Op{Key: "customer", Policy: id, Cost: 1, Edges: monthly.Edges(time.Now())}
 //
-// Time zones come from the system, or from package time/tzdata if the program imports it. The
-// headgate command does. All functions are pure: time is an argument.
+// Time zones come from the system. If it has none, they come from package time/tzdata, which the
+// headgate command has, and other programs have if they import it. All functions are pure: time is an argument.
 package calendar

@@ -3,7 +3,7 @@ package calendar
 import (
 	"testing"
 	"time"
-	_ "time/tzdata" // The tests use the tables of the binary, whatever the machine has.
+	_ "time/tzdata" // The machine may have no tables of time zones.
 
 	"github.com/headgate/headgate"
 )

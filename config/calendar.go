@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -86,44 +85,13 @@ func (s *section) checkCalendar(r *guard.Rule, all []limits) {
 		{"week_starts", "50/week", used[headgate.Week]},
 		{"month_starts", "200/month", months},
 	} {
-		if _, given := s.given(f.name); given && !f.used && !s.blamedAny(f.name, "limits") {
+		_, given := s.given(f.name)
+		if given && r.Quota != "" {
+			s.fault(s.keyOf(f.name), "has no effect on a quota", "move it to the plan, or to the customer")
+			continue
+		}
+		if given && !f.used && !s.blamedAny(f.name, "limits") {
 			s.fault(s.keyOf(f.name), "has no effect without a limit like "+f.example, "remove it, or write a limit like "+f.example)
-		}
-	}
-}
-
-// CalendarText says when the windows of each limit with a calendar period begin: the next three
-// edges after now, in the time zone of the rule. It is empty without calendar periods.
-func (c *Config) CalendarText(now time.Time) string {
-	var b strings.Builder
-	for i := range c.Rules {
-		r := &c.Rules[i]
-		said := map[headgate.CalendarUnit]bool{headgate.NoCalendar: true}
-		for _, p := range r.AllPolicies() {
-			if unit := p.Limit.Calendar; !said[unit] {
-				said[unit] = true
-				edges := r.Calendar.Edges(unit, now)
-				fmt.Fprintf(&b, "%s: the next windows of a %s begin at", r.Name, unit)
-				sep := " "
-				for at := range nextEdges(r.Calendar, unit, edges) {
-					b.WriteString(sep + at.Format(time.RFC3339))
-					sep = ", "
-				}
-				fmt.Fprintf(&b, " (%s)\n", r.Calendar.Zone)
-			}
-		}
-	}
-	return b.String()
-}
-
-// nextEdges gives the next three edges after the present window.
-func nextEdges(s calendar.Settings, unit headgate.CalendarUnit, e headgate.Edges) func(func(time.Time) bool) {
-	last := s.Edges(unit, e[3].Time())
-	return func(yield func(time.Time) bool) {
-		for _, at := range []headgate.Instant{e[2], e[3], last[2]} {
-			if !yield(at.Time().In(s.Zone)) {
-				return
-			}
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // The tests use the tables of the binary, as headgate does.
+	_ "time/tzdata" // The machine may have no tables of time zones.
 )
 
 // TestCalendarText: check prints the next three edges of each unit of a rule, in its time zone.
@@ -21,6 +21,22 @@ func TestCalendarText(t *testing.T) {
 		"special: the next windows of a month begin at 2026-04-15T00:00:00Z, 2026-05-15T00:00:00Z, 2026-06-15T00:00:00Z (UTC)",
 	}, "\n") + "\n"
 	if got := c.CalendarText(time.Date(2026, time.March, 28, 12, 0, 0, 0, time.UTC)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	const quotas = "version: 1\nrules: [{name: a, key: ['header:C'], quota: calls}]\ndefault_plan: free\n" +
+		"plans: {free: {time_zone: Asia/Tokyo, quotas: {calls: [{limit: 5/month}]}}}\n" +
+		"customers: {a: {month_starts: 15}, b: {month_starts: 15}, c: {limits: {calls: [{limit: 5/day}]}, time_zone: UTC}, d: {}}\n"
+	quoted, err := Parse("f", []byte(quotas))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = strings.Join([]string{
+		"plan free: the next windows of a month begin at 2026-04-01T00:00:00+09:00, 2026-05-01T00:00:00+09:00, 2026-06-01T00:00:00+09:00 (Asia/Tokyo)",
+		"customer \"a\" and 1 more: the next windows of a month begin at 2026-04-15T00:00:00+09:00, 2026-05-15T00:00:00+09:00, 2026-06-15T00:00:00+09:00 (Asia/Tokyo)",
+		"customer \"c\": the next windows of a day begin at 2026-03-29T00:00:00Z, 2026-03-30T00:00:00Z, 2026-03-31T00:00:00Z (UTC)",
+		"customer \"c\": the next windows of a month begin at 2026-04-01T00:00:00Z, 2026-05-01T00:00:00Z, 2026-06-01T00:00:00Z (UTC)",
+	}, "\n") + "\n"
+	if got := quoted.CalendarText(time.Date(2026, time.March, 28, 12, 0, 0, 0, time.UTC)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	plain, err := Parse("f", []byte("version: 1\nrules: [{name: a, key: [ip], limits: [5/1d]}]\n"))

@@ -95,12 +95,7 @@ func (*quotaReading) planCalendar(s *section, p *guard.Plan) {
 // checkPlanCalendar rejects settings that no limit of the plan uses.
 func (*quotaReading) checkPlanCalendar(s *section, p *guard.Plan) {
 	of := guard.Rule{Calendar: p.Calendar}
-	var all limits
-	for _, l := range p.Quotas {
-		for i := range l.Limits {
-			all.policies = append(all.policies, l.Limits[i].Policy)
-		}
-	}
+	all := limits{policies: policiesOf(p.Quotas)}
 	of.Policies = all.policies
 	s.checkCalendar(&of, []limits{all})
 }

@@ -43,7 +43,7 @@ var beyondSchemaNames = map[string]string{
 		domains-replaces-itself domains-share-threshold-without-wildcard domains-too-deep domains-value-twice`,
 	"the calendar: what its settings and limits mean for each other, and the names of time zones": `
 		calendar-day-never-reached calendar-month-of-a-ban calendar-month-of-a-token-bucket calendar-month-of-ban-after
-		calendar-month-twice calendar-month-with-prefetch calendar-settings-without-a-calendar
+		calendar-month-twice calendar-month-with-prefetch calendar-settings-without-a-calendar quota-with-calendar-fields
 		calendar-week-starts-without-a-week calendar-zone-local calendar-zone-unknown`,
 	"between fields: what one field means for another, in one section or across the file": `
 		count-with-ban count-with-delay count-with-leaky-bucket count-without-limits

@@ -78,9 +78,9 @@ func TestMeteredStory(t *testing.T) {
 		{3, "allow soft_limit 2/10 metered 0", true},
 		{5, "allow metered 0/10 metered 3", true}, // 2 units are left, and the request has 5.
 		{6, "allow metered 0/10 metered 6", true},
-		{2, "deny over_limit 1/20 metered 0", false}, // One unit is left below the hard limit.
+		{2, "deny over_limit 0/10 metered 0", false}, // One unit is left below the hard limit, and no included one.
 		{1, "allow metered 0/10 metered 1", true},
-		{1, "deny over_limit 0/20 metered 0", false},
+		{1, "deny over_limit 0/10 metered 0", false},
 	} {
 		req := request("/a", "x")
 		req.Cost = step.cost
@@ -98,7 +98,7 @@ func TestMeteredStory(t *testing.T) {
 func TestDegradeMarksUpToHard(t *testing.T) {
 	plan := guard.Plan{Name: "free", After: guard.AfterDegrade, Header: "X-Slow", Value: "yes", Quotas: calls(upTo(1, 2))}
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{counting(t, "api", "/a")}, Quotas: quotas(t, []guard.Plan{plan})})
-	for i, want := range []string{"allow within_limit 0/1 metered 0", "allow degraded 0/1 metered 0", "deny over_limit 0/2 metered 0"} {
+	for i, want := range []string{"allow within_limit 0/1 metered 0", "allow degraded 0/1 metered 0", "deny over_limit 0/1 metered 0"} {
 		a := decide(t, g, request("/a", "x"))
 		if got := answerOf(a); got != want {
 			t.Errorf("request %d: got %s, want %s", i, got, want)
@@ -366,7 +366,7 @@ func TestQuotaInLocal(t *testing.T) {
 	})
 	for i, want := range []string{
 		"allow store_unavailable 1/2 metered 0", "allow store_unavailable 0/2 metered 0",
-		"allow metered 0/2 metered 1", "allow metered 0/2 metered 1", "deny store_unavailable 0/4 metered 0",
+		"allow metered 0/2 metered 1", "allow metered 0/2 metered 1", "deny store_unavailable 0/2 metered 0",
 	} {
 		if got := answerOf(decide(t, g, request("/a", "x"))); got != want {
 			t.Errorf("request %d: got %s, want %s", i, got, want)
@@ -522,7 +522,7 @@ func TestQuotaOfTheCalendar(t *testing.T) {
 	clock.Advance(2 * time.Hour)
 	want("x", "allow within_limit 0/1 metered 0")
 	want("y", "allow metered 0/1 metered 1")
-	want("y", "deny over_limit 0/3 metered 0")
+	want("y", "deny over_limit 0/1 metered 0")
 }
 
 // TestPlansDifferInBurst: plans whose limits differ only in the burst are two plans.

@@ -70,21 +70,15 @@ func (q *quotaSet) find(name string, g *Guard) (n uint32, plan int) {
 // change what earlier answers said: later requests then have fewer units beyond.
 func (r *Result) charge() {
 	d, q := &r.Decision, &r.window.quota
-	if d.Verdict != headgate.Allow || d.Reason != headgate.WithinLimit {
+	switch {
+	case d.Verdict == headgate.Deny && (d.Reason == headgate.OverLimit || d.Reason == headgate.Never):
+		r.showIncluded()
+		return
+	case d.Verdict != headgate.Allow || d.Reason != headgate.WithinLimit:
 		return
 	}
-	if !q.beyond {
-		r.AboveSoft = q.soft > 0 && overSoft(d, q.soft)
-	} else {
-		included := q.included
-		if r.Fallback {
-			included = q.includedPart
-		}
-		used := d.Limit - d.Remaining
-		r.Beyond = min(r.cost, max(0, used-included))
-		d.Limit, d.Remaining = included, max(0, included-used)
-		r.AboveSoft = q.soft > 0 && overSoft(d, q.soft)
-	}
+	r.Beyond = min(r.cost, r.showIncluded())
+	r.AboveSoft = q.soft > 0 && overSoft(d, int(q.soft))
 	switch {
 	case r.mode == headgate.Refund || r.mode == headgate.Peek: // They take no units.
 		r.Beyond, r.AboveSoft = 0, false
@@ -95,6 +89,31 @@ func (r *Result) charge() {
 	case r.AboveSoft:
 		d.Reason = headgate.SoftLimit
 	}
+}
+
+// Hard gives the number of units of a quota above which requests are refused, and what follows the included units until then.
+// It is 0 if the included units are all, and for rules without a quota.
+func (r *Result) Hard() (int64, After) {
+	if r.window == nil {
+		return 0, AfterReject
+	}
+	return r.window.quota.hard, r.window.quota.after
+}
+
+// showIncluded replaces the hard limit in the decision by the included units, of which Remaining is what is left. It gives
+// the number of used units beyond them, which is 0 if the limit has no hard.
+func (r *Result) showIncluded() (beyond int64) {
+	d, q := &r.Decision, &r.window.quota
+	if !q.beyond {
+		return 0
+	}
+	included := q.included
+	if r.Fallback {
+		included = q.includedPart
+	}
+	used := d.Limit - d.Remaining
+	d.Limit, d.Remaining = included, max(0, included-used)
+	return max(0, used-included)
 }
 
 // Metered gives the number of the request's units that are beyond the included units of its customer's plan. It is 0 for

@@ -14,7 +14,8 @@ type terms struct {
 	// included are the units before the plan's After, and includedPart is this instance's part of them, in
 	// Local. Both count only with beyond.
 	included, includedPart int64
-	soft                   int
+	hard                   int64 // above which requests are refused; only with beyond
+	soft                   uint8 // in percent
 	after                  After
 	of                     bool // the window belongs to a quota
 	beyond                 bool // requests pass above the included units
@@ -117,11 +118,11 @@ func (q *quotaSet) prepare(g *Guard, c *Config, l *quotaList, need *quotaNeeds, 
 	for i := range windows {
 		w := &windows[i]
 		q.shareCalendar(w, l)
-		w.quota = terms{of: true, soft: l.limits[i].Soft, after: l.after, beyond: l.beyond(i)}
+		w.quota = terms{of: true, soft: uint8(l.limits[i].Soft), after: l.after, beyond: l.beyond(i)}
 		if !w.quota.beyond {
 			continue
 		}
-		w.quota.included = l.limits[i].Policy.Limit.Count
+		w.quota.included, w.quota.hard = l.limits[i].Policy.Limit.Count, l.limits[i].Hard
 		w.limit.Count = w.quota.included
 		if need.fallback == FallbackLocal {
 			w.quota.includedPart = partOf(w.quota.included, c.LocalShare)

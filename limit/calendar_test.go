@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 	"time"
-	_ "time/tzdata" // The tests use the tables of the binary.
+	_ "time/tzdata" // The machine may have no tables of time zones.
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/calendar"

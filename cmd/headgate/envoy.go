@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
@@ -43,7 +44,11 @@ func (c checkCommand) checkEnvoy(stdout io.Writer) error {
 	if _, err := fmt.Fprintf(stdout, "%s is fine: %d %s\n\n", c.Config, len(domains), word); err != nil {
 		return err
 	}
-	return config.WriteDomainTable(stdout, domains)
+	if err := config.WriteDomainTable(stdout, domains); err != nil {
+		return err
+	}
+	_, err = io.WriteString(stdout, (&config.Config{Domains: domains}).CalendarText(time.Now()))
+	return err
 }
 
 // explainDescriptor prints which limit decides the descriptor.

@@ -55,6 +55,9 @@ func (r *rules) ruleStatus() []admin.RuleStatus {
 		for _, policy := range rule.Policies {
 			s.Limits = append(s.Limits, policy.Limit.String())
 		}
+		if rule.Quota != "" {
+			s.Limits = append(s.Limits, "quota "+rule.Quota)
+		}
 		if rule.InFlight > 0 {
 			s.Limits = append(s.Limits, fmt.Sprintf("%d/%d in flight", r.guard.InFlight(rule.Name), rule.InFlight))
 		}

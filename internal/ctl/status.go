@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -34,7 +35,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 	rowf(w, "\nRULE\tMODE\tALGORITHM\tLIMITS\tALLOWED\tWAITED\tREFUSED\tREASONS\n")
 	for i := range s.Rules {
 		r := &s.Rules[i]
-		rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Mode, r.Algorithm, strings.Join(r.Limits, ", "),
+		rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Mode, cmp.Or(r.Algorithm, "-"), strings.Join(r.Limits, ", "),
 			r.Allowed, r.Waited, r.Refused, listCounts(r.Reasons))
 	}
 	writeDomains(w, s.Domains)

@@ -217,3 +217,18 @@ func TestManyWaysToEnd(t *testing.T) {
 		t.Errorf("%d outcomes, the last is %+v", len(e.runs), last)
 	}
 }
+
+// TestExplainQuota: the text of a quota has the customer, the plan, and what follows the included units.
+func TestExplainQuota(t *testing.T) {
+	c, err := config.Load(filepath.Join("testdata", "headgate.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2030, time.January, 2, 3, 4, 5, 0, time.UTC)
+	for name, f := range map[string]Flags{
+		"metered":              {Request: "GET /calls", Header: []string{"X-Customer: acme"}, Times: 3},
+		"above-the-hard-limit": {Request: "GET /calls", Header: []string{"X-Customer: b"}, Times: 5},
+	} {
+		t.Run(name, func(t *testing.T) { golden(t, name, explained(t, c, f, now)) })
+	}
+}

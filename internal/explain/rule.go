@@ -86,7 +86,18 @@ func writeLimit(b *strings.Builder, r *guard.Result) {
 	if d.ResetAfter > 0 {
 		text += ", all of it in " + span(d.ResetAfter)
 	}
+	if hard, after := r.Hard(); hard > 0 {
+		text += fmt.Sprintf("; beyond them %s, up to %d", beyondText(after), hard)
+	}
 	linef(b, word, "%s", text)
+}
+
+// beyondText says what follows the included units of a plan.
+func beyondText(after guard.After) string {
+	if after == guard.AfterMeter {
+		return "requests pass as metered units"
+	}
+	return "requests are marked as degraded"
 }
 
 // algorithmOf returns the algorithm of a limit.

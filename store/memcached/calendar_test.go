@@ -6,10 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
-	"github.com/headgate/headgate/guard"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
-	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memcached"
 )
 
@@ -35,42 +32,6 @@ func TestMonthOnARealServer(t *testing.T) {
 		err := store.Apply(t.Context(), wrong, make([]headgate.Decision, 1))
 		if _, found := errors.AsType[*headgate.EdgeError](err); !found {
 			t.Errorf("a clock that is 4 months ahead: %v", err)
-		}
-	}
-}
-
-// TestMonthBesideALength: a reload adds 5 hours to a rule with a month, and another removes them. Units that were
-// taken from the month stay used.
-func TestMonthBesideALength(t *testing.T) {
-	month := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 200, Calendar: headgate.Month}}
-	hours := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 50, Per: 5 * time.Hour}}
-	all, err := rule.ParsePart("all")
-	if err != nil {
-		t.Fatal(err)
-	}
-	far := (time.Now().UTC().Day()+14)%28 + 1 // No month begins while the test runs.
-	r := guard.Rule{
-		Rule: rule.Rule{Name: "quota", Key: []rule.Part{all}}, Policies: []headgate.Policy{month},
-		Calendar: calendar.Settings{Zone: time.UTC, WeekStarts: time.Monday, MonthStarts: far},
-	}
-	c := guard.Config{Store: newStore(t, memcached.Config{Servers: []string{testserver.Start(t).Addr}}), Rules: []guard.Rule{r}}
-	g, err := guard.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, policies := range [][]headgate.Policy{{month}, {month, hours}, {month}, {hours, month}} {
-		c.Rules[0].Policies = policies
-		if err := g.Reload(c); err != nil {
-			t.Fatal(err)
-		}
-		var a guard.Answer
-		if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, &a); err != nil || a.StoreError != nil {
-			t.Fatal(err, a.StoreError)
-		}
-		for i := range a.Results {
-			if r := &a.Results[i]; r.Limit == month.Limit && r.Decision.Remaining != int64(199-n) {
-				t.Errorf("request %d: %d left of the month, want %d", n+1, r.Decision.Remaining, 199-n)
-			}
 		}
 	}
 }

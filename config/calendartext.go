@@ -1,0 +1,139 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/guard"
+)
+
+// maxOwnCalendars bounds the lines about customers with a calendar of their own.
+const maxOwnCalendars = 20
+
+// calendarLines says when windows of the calendar begin.
+type calendarLines struct {
+	text strings.Builder
+	now  time.Time
+}
+
+// CalendarText says when the windows of each limit with a calendar period begin: the next three
+// edges after now, in the time zone of the rule, the plan or the customers. Months in the files of a decision server
+// are in UTC. It is empty without calendar periods.
+func (c *Config) CalendarText(now time.Time) string {
+	l := &calendarLines{now: now}
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		l.write(r.Name, r.Calendar, r.AllPolicies())
+	}
+	for i := range c.Plans {
+		p := &c.Plans[i]
+		l.write("plan "+p.Name, p.Calendar, policiesOf(p.Quotas))
+	}
+	l.customers(c)
+	for i := range c.Domains {
+		d := &c.Domains[i]
+		l.write("domain "+shown(d.Name), calendar.Default(), leafPolicies(nil, d.Descriptors))
+	}
+	return l.text.String()
+}
+
+// write writes a line for each unit that the policies have.
+func (l *calendarLines) write(name string, s calendar.Settings, all []headgate.Policy) {
+	said := map[headgate.CalendarUnit]bool{headgate.NoCalendar: true}
+	for _, p := range all {
+		unit := p.Limit.Calendar
+		if said[unit] {
+			continue
+		}
+		said[unit] = true
+		fmt.Fprintf(&l.text, "%s: the next windows of a %s begin at", name, unit)
+		sep := " "
+		for at := range nextEdges(s, unit, s.Edges(unit, l.now)) {
+			l.text.WriteString(sep + at.Format(time.RFC3339))
+			sep = ", "
+		}
+		fmt.Fprintf(&l.text, " (%s)\n", s.Zone)
+	}
+}
+
+// customers writes the lines of customers that have a calendar of their own, once for each calendar and plan.
+func (l *calendarLines) customers(c *Config) {
+	type group struct {
+		calendar, plan string
+	}
+	first := map[group]*guard.Customer{}
+	uses := map[group]int{}
+	var order []group
+	for i := range c.Customers {
+		of := &c.Customers[i]
+		if of.Calendar == nil {
+			continue
+		}
+		g := group{fmt.Sprint(of.Calendar.Zone, of.Calendar.WeekStarts, of.Calendar.MonthStarts), of.Plan}
+		if uses[g]++; uses[g] == 1 {
+			first[g], order = of, append(order, g)
+		}
+	}
+	for _, g := range order[:min(len(order), maxOwnCalendars)] {
+		of := first[g]
+		name := "customer " + quote(of.Name)
+		if n := uses[g] - 1; n > 0 {
+			name += fmt.Sprintf(" and %d more", n)
+		}
+		l.write(name, *of.Calendar, append(policiesOf(of.Quotas), policiesOf(c.planOf(of).Quotas)...))
+	}
+	if n := len(order) - maxOwnCalendars; n > 0 {
+		fmt.Fprintf(&l.text, "customers have %d more calendars of their own\n", n)
+	}
+}
+
+// planOf gives the plan of a customer, which is empty if the configuration does not have it.
+func (c *Config) planOf(of *guard.Customer) guard.Plan {
+	name := of.Plan
+	if name == "" {
+		name = c.DefaultPlan
+	}
+	for i := range c.Plans {
+		if c.Plans[i].Name == name {
+			return c.Plans[i]
+		}
+	}
+	return guard.Plan{}
+}
+
+// policiesOf lists the limits of quotas.
+func policiesOf(all []guard.QuotaLimits) []headgate.Policy {
+	var policies []headgate.Policy
+	for _, q := range all {
+		for i := range q.Limits {
+			policies = append(policies, q.Limits[i].Policy)
+		}
+	}
+	return policies
+}
+
+// leafPolicies adds the limits of the descriptors.
+func leafPolicies(to []headgate.Policy, all []guard.Descriptor) []headgate.Policy {
+	for i := range all {
+		if leaf := all[i].Leaf; leaf != nil {
+			to = append(to, leaf.Policies...)
+		}
+		to = leafPolicies(to, all[i].Descriptors)
+	}
+	return to
+}
+
+// nextEdges gives the next three edges after the present window.
+func nextEdges(s calendar.Settings, unit headgate.CalendarUnit, e headgate.Edges) func(func(time.Time) bool) {
+	last := s.Edges(unit, e[3].Time())
+	return func(yield func(time.Time) bool) {
+		for _, at := range []headgate.Instant{e[2], e[3], last[2]} {
+			if !yield(at.Time().In(s.Zone)) {
+				return
+			}
+		}
+	}
+}
