@@ -1,5 +1,7 @@
 -- Asks headgate server about a request, and answers refused ones.
 local url = "http://127.0.0.1:8080/v1/decide?from=original"
+local token = nil -- With auth: token, write the token of this gateway here.
+local patience = 1000 -- milliseconds
 
 core.register_action("headgate", { "http-req" }, function(txn)
     local ask = {}
@@ -15,8 +17,9 @@ core.register_action("headgate", { "http-req" }, function(txn)
     ask["x-original-uri"] = { txn.f:pathq() }
     ask["x-forwarded-for"] = { tostring(txn.f:src()) }
     ask["host"] = { "headgate" }
+    ask["headgate-token"] = token and { token }
 
-    local answer = core.httpclient():get { url = url, headers = ask }
+    local answer = core.httpclient():get { url = url, headers = ask, timeout = patience }
     if answer == nil or answer.status == 0 or answer.status >= 500 then
         return -- Without an answer, admit. To refuse: txn:done(txn:reply { status = 503 })
     end

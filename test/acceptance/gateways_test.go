@@ -18,20 +18,23 @@ func TestGateways(t *testing.T) {
 	for _, g := range []gateway.Gateway{
 		{
 			Name: "nginx", Files: []string{"nginx.conf"}, Program: "nginx",
-			Words: []string{"-e", "stderr", "-p", ".", "-c", "nginx.conf", "-g", "daemon off;"}, Announces: true, Unreachable: 200,
+			Words: []string{"-e", "stderr", "-p", ".", "-c", "nginx.conf", "-g", "daemon off;"}, Announces: true, Unreachable: 200, Silent: 200,
 		},
 		{
 			Name: "HAProxy", Files: []string{"haproxy.cfg", "haproxy.lua"}, Program: "haproxy",
-			Words: []string{"-db", "-f", "haproxy.cfg"}, Announces: true, Unreachable: 200,
+			Words: []string{"-db", "-f", "haproxy.cfg"}, Announces: true, Unreachable: 200, Silent: 200,
 		},
 		{
 			Name: "Caddy", Files: []string{"Caddyfile"}, Program: "caddy",
-			Words: []string{"run", "--config", "Caddyfile", "--adapter", "caddyfile"}, Unreachable: 502,
+			Words: []string{"run", "--config", "Caddyfile", "--adapter", "caddyfile"}, Unreachable: 502, Silent: 504,
 		},
 	} {
 		t.Run(g.Name, func(t *testing.T) {
 			t.Parallel()
 			g.Test(t, launchBehindGateway)
+			if asked := g.Subrequest(t); asked.Header["Headgate-Token"] != nil {
+				t.Errorf("headgate server gets the token %q of the client", asked.Header["Headgate-Token"])
+			}
 		})
 	}
 }

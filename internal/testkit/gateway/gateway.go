@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/network"
 )
 
 // patience is longer than any event that these tests wait for.
@@ -24,8 +26,8 @@ type Gateway struct {
 	// Announces says that admitted requests get the rate limit fields.
 	Announces bool
 
-	// Unreachable is the status of a request when headgate server does not run.
-	Unreachable int
+	// Unreachable is the status of a request when headgate server does not run, and Silent when it does not answer.
+	Unreachable, Silent int
 }
 
 // Server is a running headgate server.
@@ -59,7 +61,8 @@ func (g *Gateway) Test(t *testing.T, launch Launch) {
 	t.Helper()
 	headgate := launch(t, Settings(t))
 	s := startService(t)
-	at := g.start(t, headgate.HTTP, s.at)
+	link := network.New(t, headgate.HTTP)
+	at := g.start(t, link.Addr, s.at)
 	limited, other := newClient(at, "127.0.0.11"), newClient(at, "127.0.0.12")
 	for i, want := range []int{200, 200, 429} {
 		a := limited.send(t, "GET", "/search/x?q=1", "")
@@ -75,15 +78,31 @@ func (g *Gateway) Test(t *testing.T, launch Launch) {
 		t.Errorf("another client gets %d", a.status)
 	}
 	body := strings.Repeat("b", 100_000)
-	a := limited.send(t, "POST", "/upload", body, "Content-Type: text/plain")
+	a := limited.send(t, "POST", "/upload", body, "Content-Type: text/plain", "Headgate-Token: forged")
 	if a.status != http.StatusOK || s.body.Load() != int64(len(body)) {
 		t.Errorf("an upload gets %d, and %d bytes arrive", a.status, s.body.Load())
 	}
+	if s.tokens.Load() != 0 {
+		t.Error("the service gets a token of a client")
+	}
 	if a := limited.send(t, "GET", "/forbidden", ""); a.status != http.StatusForbidden {
 		t.Errorf("a refusal of the service itself becomes %d", a.status)
+	}
+	if g.Silent != 0 {
+		g.silence(t, link, limited)
 	}
 	headgate.Stop()
 	if a := limited.send(t, "GET", "/search/x", ""); a.status != g.Unreachable {
 		t.Errorf("without headgate server the status is %d, want %d", a.status, g.Unreachable)
 	}
+}
+
+// silence stops the answers of headgate server. Its connections stay open.
+func (g *Gateway) silence(t *testing.T, link *network.Link, limited *client) {
+	t.Helper()
+	link.NoAnswers()
+	if a := limited.send(t, "GET", "/search/x", ""); a.status != g.Silent {
+		t.Errorf("when headgate server does not answer, the status is %d, want %d", a.status, g.Silent)
+	}
+	link.Heal()
 }

@@ -28,7 +28,8 @@ func (g *Gateway) Subrequest(t *testing.T) *http.Request {
 	t.Cleanup(headgate.Close)
 	at := g.start(t, headgate.Listener.Addr().String(), startService(t).at)
 	newClient(at, "127.0.0.11").send(t, "GET", "/search/x?q=1", "", "Host: a.example", "User-Agent: curl/8", "Accept: */*",
-		"X-Original-Uri: /free", "X-Forwarded-Uri: /free", "X-Forwarded-Method: OPTIONS", "X-Forwarded-For: 198.51.100.1")
+		"X-Original-Uri: /free", "X-Forwarded-Uri: /free", "X-Forwarded-Method: OPTIONS", "X-Forwarded-For: 198.51.100.1",
+		"Headgate-Token: forged", "headgate-token: forged")
 	select {
 	case r := <-got:
 		return r

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/testkit/process"
 )
 
@@ -20,6 +21,8 @@ type service struct {
 	at   string
 	path atomic.Pointer[string] // the path of the last request
 	body atomic.Int64           // the length of its body
+	// tokens counts the requests with a Headgate-Token, which belongs to headgate server.
+	tokens atomic.Int64
 }
 
 func startService(t *testing.T) *service {
@@ -29,6 +32,9 @@ func startService(t *testing.T) *service {
 		n, _ := io.Copy(io.Discard, r.Body) // The test compares the length.
 		s.path.Store(&r.URL.Path)
 		s.body.Store(n)
+		if r.Header[access.TokenField] != nil {
+			s.tokens.Add(1)
+		}
 		if r.URL.Path == "/forbidden" {
 			w.WriteHeader(http.StatusForbidden)
 		}
