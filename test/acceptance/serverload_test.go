@@ -23,9 +23,14 @@ const uncounted = 1_000_000_000
 type serverLoad struct {
 	connections, workers, retries int
 	pause                         time.Duration
-	// request is call n of a worker.
+	// request is call n of a worker, for Envoy's service.
 	request func(worker, n int) *ratelimitv3.RateLimitRequest
+	// open opens a connection in place of one of Envoy's service.
+	open func(t *testing.T, at string) asker
 }
+
+// asker makes call n of a worker. Its error has a code of gRPC. attempt is 0, or that of a repeated call.
+type asker func(ctx context.Context, worker, n, attempt int) error
 
 // serverCall is a finished call.
 type serverCall struct {
@@ -49,9 +54,13 @@ func userOf(worker, _ int) *ratelimitv3.RateLimitRequest { return user(fmt.Sprin
 // run calls until during returns, and gives all calls in the order of their start.
 func (l serverLoad) run(t *testing.T, at string, during func()) []serverCall {
 	t.Helper()
-	clients := make([]ratelimitv3.RateLimitServiceClient, l.connections)
+	open := l.open
+	if open == nil {
+		open = l.openEnvoy
+	}
+	clients := make([]asker, l.connections)
 	for n := range clients {
-		clients[n] = rateLimitClient(t, at)
+		clients[n] = open(t, at)
 	}
 	calls := make([][]serverCall, l.workers)
 	stop := make(chan struct{})
@@ -78,13 +87,22 @@ func (l serverLoad) run(t *testing.T, at string, during func()) []serverCall {
 	return all
 }
 
-func (l serverLoad) call(ctx context.Context, clients []ratelimitv3.RateLimitServiceClient, worker, n int) serverCall {
+// openEnvoy opens a connection to Envoy's service.
+func (l serverLoad) openEnvoy(t *testing.T, at string) asker {
+	t.Helper()
+	client := rateLimitClient(t, at)
+	return func(ctx context.Context, worker, n, _ int) error {
+		_, err := client.ShouldRateLimit(ctx, l.request(worker, n))
+		return err
+	}
+}
+
+func (l serverLoad) call(ctx context.Context, clients []asker, worker, n int) serverCall {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	request := l.request(worker, n)
 	c := serverCall{worker: worker, began: time.Now()}
 	for {
-		_, err := clients[(worker+n+c.attempts)%len(clients)].ShouldRateLimit(ctx, request)
+		err := clients[(worker+n+c.attempts)%len(clients)](ctx, worker, n, c.attempts)
 		c.attempts++
 		c.code, c.took = status.Code(err), time.Since(c.began)
 		if err == nil || c.attempts > l.retries {

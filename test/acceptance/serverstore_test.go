@@ -56,26 +56,33 @@ func withoutRedis(t *testing.T, lasts time.Duration, bounds outageBounds) {
 		{"ended", redis.Kill, redis.Restart, true, bounds},
 		{"silent", redis.Pause, redis.Resume, false, bounds},
 	} {
-		o.meet(t, i, lasts)
+		load := serverLoad{connections: 4, workers: 16, pause: 2 * time.Millisecond, request: func(worker, _ int) *ratelimitv3.RateLimitRequest {
+			return user(fmt.Sprintf("%s-%d", o.name, worker))
+		}}
+		o.meet(t, i, &load, i.GRPC, lasts)
+		exactly(t, i, "few-"+o.name)
 	}
 }
 
-func (o absence) meet(t *testing.T, i *instance, lasts time.Duration) {
+func (o absence) meet(t *testing.T, i *instance, load *serverLoad, at string, lasts time.Duration) {
 	t.Helper()
 	var before, during usage
 	var gone, back, steady time.Time
-	load := serverLoad{connections: 4, workers: 16, pause: 2 * time.Millisecond, request: func(worker, _ int) *ratelimitv3.RateLimitRequest {
-		return user(fmt.Sprintf("%s-%d", o.name, worker))
-	}}
 	client := rateLimitClient(t, i.GRPC)
-	all := load.run(t, i.GRPC, func() {
+	all := load.run(t, at, func() {
 		before = i.usage(t, 300*time.Millisecond)
 		gone = time.Now()
 		o.begin()
 		during = i.usage(t, lasts)
 		o.end()
 		back = time.Now()
-		eventually(t, "a decision", func() bool { _, err := client.ShouldRateLimit(t.Context(), user("probe")); return err == nil })
+		since := time.Now() // of decisions. A call from before the end can still time out, and open the breaker.
+		eventually(t, "decisions for longer than store_timeout", func() bool {
+			if _, err := client.ShouldRateLimit(t.Context(), user("probe")); err != nil {
+				since = time.Now()
+			}
+			return time.Since(since) > 200*time.Millisecond
+		})
 		steady = time.Now()
 		<-time.After(200 * time.Millisecond)
 	})
@@ -84,7 +91,6 @@ func (o absence) meet(t *testing.T, i *instance, lasts time.Duration) {
 		t.Errorf("Redis %s: %v, before %v", o.name, during, before)
 	}
 	o.judge(t, i, load.workers, all, gone, back, steady)
-	exactly(t, i, "few-"+o.name)
 }
 
 // judge checks the codes and times of the calls, and the counts of the workers' keys.
