@@ -3,7 +3,6 @@ package app
 import (
 	"bufio"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -237,8 +236,7 @@ func command(t *testing.T, at, name, token string) string {
 func scoped() (yaml string) {
 	scopes := []string{"decide", "send_limits", "read", "administer"}
 	add := func(token string, has []string) {
-		digest := access.DigestOf(token)
-		yaml += fmt.Sprintf("    - {name: %s, tokens: [\"sha256:%s\"], scopes: [%s]}\n", token, hex.EncodeToString(digest[:]), strings.Join(has, ", "))
+		yaml += fmt.Sprintf("    - {name: %s, tokens: [%q], scopes: [%s]}\n", token, digest(token), strings.Join(has, ", "))
 	}
 	for i, scope := range scopes {
 		add("only-"+scope, []string{scope})

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -17,7 +16,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/access"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
 
@@ -32,14 +30,13 @@ type ruled struct {
 // settings gives the configuration with rights of the caller.
 func (r *ruled) settings(t *testing.T, token, rights string) *config.Config {
 	t.Helper()
-	digest := access.DigestOf(token)
 	return serverConfig(t, fmt.Sprintf(`server:
   grpc: {address: '127.0.0.1:0', auth: token}
   http: off
-  callers: [{name: a, tokens: ["sha256:%s"], %s}]
+  callers: [{name: a, tokens: [%q], %s}]
 rules:
 - {name: one, match: {domain: shop, descriptors: {k: a}}, key: [all], limits: [5/1h]}
-- {name: two, match: {domain: shop, descriptors: {k: b}}, key: [all], limits: [5/1h]}`, hex.EncodeToString(digest[:]), rights))
+- {name: two, match: {domain: shop, descriptors: {k: b}}, key: [all], limits: [5/1h]}`, digest(token), rights))
 }
 
 func startRuled(t *testing.T, rights string, options ...grpc.DialOption) *ruled {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"bufio"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/client"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/access"
 )
 
 // rotating is an instance whose caller a has tokens that a test changes.
@@ -31,8 +29,7 @@ func (r *rotating) settings(t *testing.T, tokens ...string) *config.Config {
 	t.Helper()
 	var digests []string
 	for _, token := range tokens {
-		digest := access.DigestOf(token)
-		digests = append(digests, fmt.Sprintf("%q", "sha256:"+hex.EncodeToString(digest[:])))
+		digests = append(digests, fmt.Sprintf("%q", digest(token)))
 	}
 	return serverConfig(t, fmt.Sprintf(`server:
   grpc: {address: '127.0.0.1:0', auth: token}
