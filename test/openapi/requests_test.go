@@ -29,6 +29,7 @@ rules:
 - {name: less, match: {path: /less}, key: [all], limits: [1/365d], on_exceed: {action: degrade, header: X-Degraded, value: "1"}}
 - {name: late, match: {path: /late}, key: [all], algorithm: leaky_bucket, limits: [1/1h], burst: 5}
 - {name: soft, match: {path: /soft}, key: [all], limits: [3/365d], soft: 50%}
+- {name: metered, match: {path: /metered}, key: ["header:X-Customer"], quota: calls}
 - {name: teapot, match: {path: /teapot}, key: [all], limits: [1/365d], on_exceed: {status: 418}}
 - {name: broken, match: {path: /broken}, key: [all], limits: [1/365d], on_exceed: {status: 599}}
 - {name: closed, match: {path: /closed}, key: [all], limits: [1/365d], on_exceed: {status: 403}}
@@ -45,6 +46,9 @@ domains:
     - {key: month, limits: 9/30d}
     - {key: odd, limits: 9/5s}
     - {key: free, unlimited: true}
+default_plan: paid
+plans:
+  paid: {after: meter, quotas: {calls: [{limit: 1/365d, hard: 9}]}}
 `
 	// talkative adds what few servers add to answers. It trusts no peer.
 	talkative = `
@@ -182,6 +186,7 @@ func posts() []row {
 		{usual, "POST", at, nil, `[{"path": "/moved"}, {"path": "/moved"}]`, 200, true},
 		{usual, "POST", at, nil, `[{"path": "/late"}, {"path": "/late"}]`, 200, true},
 		{usual, "POST", at, nil, `[{"path": "/soft"}, {"path": "/soft"}]`, 200, true},
+		{usual, "POST", at, nil, `[{"path": "/metered"}, {"path": "/metered"}]`, 200, true},
 		{usual, "POST", at, nil, `[{"path": "/teapot"}, {"path": "/teapot"}]`, 200, true},
 		{usual, "POST", at, nil, `[{"ip": "a"}, {"path": "/"}]`, 200, true},
 		{usual, "POST", at, nil, "[" + strings.Repeat("{},", 999) + "{}]", 200, true},
@@ -233,6 +238,7 @@ func subrequests() []row {
 		{usual, "GET", byOriginal, original("/less"), "", 204, true},
 		{usual, "GET", byOriginal, original("/late"), "", 429, true},
 		{usual, "GET", byOriginal, original("/soft"), "", 204, true},
+		{usual, "GET", byOriginal, original("/metered"), "", 204, true},
 		{usual, "GET", byOriginal, original("/teapot"), "", 418, true},
 		{usual, "GET", byOriginal, original("/broken"), "", 204, true},
 		{usual, "GET", byOriginal, original("/broken"), "", 599, true},
