@@ -31,9 +31,15 @@ type running struct {
 // serve serves g on a free port until the end of the test.
 func serve(tb testing.TB, g *guard.Guard, o Options) *running {
 	tb.Helper()
+	return serveWithin(tb, g, o, 256<<20)
+}
+
+// serveWithin serves with a bound for the memory of calls, in bytes.
+func serveWithin(tb testing.TB, g *guard.Guard, o Options, callMemory int64) *running {
+	tb.Helper()
 	s := New(g, o)
 	server := rpc.New(rpc.Config{
-		MaxStreams: 1000, MaxCallMemory: 256 << 20, HandshakeTimeout: patience, Idle: time.Hour, WriteTimeout: time.Hour,
+		MaxStreams: 1000, MaxCallMemory: callMemory, HandshakeTimeout: patience, Idle: time.Hour, WriteTimeout: time.Hour,
 		Keepalive: time.Hour, KeepaliveTimeout: time.Hour, MaxAge: time.Hour, MaxAgeGrace: time.Hour,
 		Services: []func(grpc.ServiceRegistrar){s.Register},
 	})

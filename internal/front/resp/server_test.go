@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/listen"
+	"github.com/headgate/headgate/internal/testkit/guards"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -56,15 +57,22 @@ func startOn(t *testing.T, store headgate.Store, c Config, unread time.Duration)
 	t.Helper()
 	of := ruleOf(t)
 	of.Fallback = guard.FallbackError
-	g, err := guard.New(guard.Config{Store: store, StoreTimeout: 5 * time.Second, MaxSentLimits: 100, Rules: []guard.Rule{of}})
+	var err error
+	c.Guard, err = guard.New(guard.Config{Store: store, StoreTimeout: 5 * time.Second, MaxSentLimits: 100, Rules: []guard.Rule{of}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startWith(t, c, unread)
+}
+
+// startWith serves with a guard until the test ends.
+func startWith(t *testing.T, c Config, unread time.Duration) (*Server, string) {
+	t.Helper()
 	l, err := listen.Open(t.Context(), listen.Config{Address: "127.0.0.1:0", WriteTimeout: unread})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Guard, c.Version, c.Log = g, "1.2.3", slog.New(slog.DiscardHandler)
+	c.Version, c.Log = "1.2.3", slog.New(slog.DiscardHandler)
 	s := New(c)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
@@ -222,17 +230,46 @@ func TestDecide(t *testing.T) {
 	exchange(t, conn, "HG.DECIDE ip=192.0.2.1 COST 2\r\nPING\r\n", "*30\r\n$7\r\nverdict\r\n$4\r\ndeny\r\n$6\r\nreason\r\n$10\r\nover_limit\r\n")
 }
 
-// TestByteByByte sends commands in the smallest pieces.
+// TestWaitIsNoBooking: a request that would have to wait is refused with its time, and books nothing.
+func TestWaitIsNoBooking(t *testing.T) {
+	g := guards.Of(t, "rules: [{name: late, key: [all], algorithm: leaky_bucket, limits: [1/1h], burst: 5}]")
+	_, at := startWith(t, Config{Guard: g}, WriteTimeout)
+	conn := dial(t, at)
+	exchange(t, conn, "HG.DECIDE path=/\r\n", "*30\r\n$7\r\nverdict\r\n$5\r\nallow\r\n")
+	for range 20 { // More than the queue has places.
+		conn := dial(t, at)
+		exchange(t, conn, "HG.DECIDE path=/\r\n", "*30\r\n$7\r\nverdict\r\n$4\r\ndeny\r\n$6\r\nreason\r\n$10\r\nover_limit\r\n")
+	}
+}
+
+// TestByteByByte sends commands in the smallest pieces, of both versions of the protocol.
 func TestByteByByte(t *testing.T) {
 	_, at := startServer(t, new(clock), 0)
 	conn := dial(t, at)
 	text := "*5\r\n$11\r\nCL.THROTTLE\r\n$1\r\nk\r\n$1\r\n4\r\n$1\r\n1\r\n$1\r\n1\r\nPING\r\n"
-	for i := range len(text) {
-		if _, err := io.WriteString(conn, text[i:i+1]); err != nil {
-			t.Fatal(err)
+	slowly := func(text string) {
+		for i := range len(text) {
+			if _, err := io.WriteString(conn, text[i:i+1]); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	slowly(text)
 	exchange(t, conn, "", five(0, 5, 4, -1, 1)+"+PONG\r\n")
+	slowly("*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n*2\r\n$9\r\nHG.DECIDE\r\n$12\r\nip=192.0.2.1\r\n" + text)
+	answer := ""
+	for in := bufio.NewReader(conn); !strings.HasSuffix(answer, "+PONG\r\n"); {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v after %q", err, answer)
+		}
+		answer += line
+	}
+	for _, part := range []string{"%7\r\n", "%15\r\n$7\r\nverdict\r\n$5\r\nallow\r\n", "$6\r\nperiod\r\n,60\r\n", "$8\r\nfallback\r\n#f\r\n", five(0, 5, 3, -1, 2)} {
+		if !strings.Contains(answer, part) {
+			t.Errorf("the answers %q lack %q", answer, part)
+		}
+	}
 }
 
 // TestLongPipeline: 10,000 commands are answered in their order.
