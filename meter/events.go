@@ -1,0 +1,199 @@
+package meter
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/meter/journal"
+	"github.com/headgate/headgate/readfile"
+)
+
+// Bounds of a batch of events, and of what an endpoint answers.
+const (
+	// DefaultMaxEvents and DefaultMaxBatchBytes bound one request by default.
+	DefaultMaxEvents     = 1000
+	DefaultMaxBatchBytes = 1 << 20
+	// MostEvents is the most that MaxEvents can be.
+	MostEvents = batchRecords
+	// DefaultTimeout bounds one request by default.
+	DefaultTimeout = 10 * time.Second
+	maxAnswer      = 64 << 10
+	maxToken       = 16 << 10
+)
+
+// EventsConfig configures NewCloudEvents.
+type EventsConfig struct {
+	// URL is the endpoint, with http or https.
+	URL string
+	// TokenFile is a file with a bearer token. It is read for each request, so a new token needs no restart. "" sends none.
+	TokenFile string
+	// Roots are the authorities of the endpoint's certificate; nil are those of the machine.
+	Roots *x509.CertPool
+	// MaxEvents and MaxBytes bound one request; 0 are DefaultMaxEvents and DefaultMaxBatchBytes. One event is sent even if it has
+	// more bytes.
+	MaxEvents, MaxBytes int
+	// Timeout bounds one request; 0 is DefaultTimeout.
+	Timeout time.Duration
+	// SetAsideFile gets the events that the endpoint refuses although it accepts others. "" waits for the endpoint instead.
+	SetAsideFile string
+	// Transport is the HTTP transport, for tests; nil makes one.
+	Transport http.RoundTripper
+}
+
+// CloudEvents posts records as CloudEvents 1.0, in batches.
+type CloudEvents struct {
+	config EventsConfig
+	client http.Client
+	size   int // events of the next request: fewer after a refusal, and slowly more after successes
+	body   []byte
+	aside  atomic.Uint64
+}
+
+// NewCloudEvents gives an output that posts to an endpoint.
+//
+// A status of 2xx acknowledges all events of a request. After 400, 413, 415 or 422, the output halves the batch until one event is left.
+// If the endpoint refuses that event and accepts the next one, the event goes to SetAsideFile. Otherwise the endpoint is
+// at fault, and the output tries again, as after every other status, a redirect, and a network fault.
+func NewCloudEvents(c EventsConfig) (*CloudEvents, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, errors.New("meter: the address of the endpoint is no URL like https://billing.example/events, without a user")
+	}
+	if c.MaxEvents <= 0 {
+		c.MaxEvents = DefaultMaxEvents
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = DefaultMaxBatchBytes
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = DefaultTimeout
+	}
+	c.MaxEvents = min(c.MaxEvents, MostEvents)
+	if c.Transport == nil {
+		c.Transport = &http.Transport{
+			Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
+			MaxIdleConns: 1, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxAnswer, ForceAttemptHTTP2: true,
+		}
+	}
+	return &CloudEvents{config: c, size: c.MaxEvents, client: http.Client{
+		Transport: c.Transport, Timeout: c.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Name implements Output.
+func (*CloudEvents) Name() string { return "events" }
+
+// SetAside counts the events in SetAsideFile that this process has written.
+func (c *CloudEvents) SetAside() uint64 { return c.aside.Load() }
+
+// Close implements Output.
+func (c *CloudEvents) Close() error {
+	c.client.CloseIdleConnections()
+	return nil
+}
+
+// Deliver implements Output.
+func (c *CloudEvents) Deliver(ctx context.Context, records []journal.Record) (delivered int, err error) {
+	for delivered < len(records) {
+		rest := records[delivered:]
+		n, err := c.post(ctx, rest[:min(len(rest), c.size)])
+		refused := asRefused(err)
+		switch {
+		case err == nil:
+			delivered += n
+			c.size = min(c.config.MaxEvents, 2*c.size)
+		case refused && n > 1:
+			c.size = max(1, n/2)
+		case refused && len(rest) > 1 && c.config.SetAsideFile != "":
+			if err := c.setAside(ctx, rest, err); err != nil {
+				return delivered, err
+			}
+			delivered += 2
+		default:
+			return delivered, err
+		}
+	}
+	return delivered, nil
+}
+
+// setAside sets the first record aside, if the endpoint accepts the second one.
+func (c *CloudEvents) setAside(ctx context.Context, records []journal.Record, why error) error {
+	if _, err := c.post(ctx, records[1:2]); err != nil {
+		return errors.Join(why, err)
+	}
+	if err := appendAside(c.config.SetAsideFile, &records[0]); err != nil {
+		return fmt.Errorf("%w; and it cannot be set aside: %w", why, err)
+	}
+	c.aside.Add(1)
+	return nil
+}
+
+// refusedError is the error of an endpoint that finds fault with the events.
+type refusedError struct{ status int }
+
+// Error gives the status.
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the endpoint refuses the events with status %d: find the reason in its log", e.status)
+}
+
+func asRefused(err error) bool {
+	var refused *refusedError
+	return errors.As(err, &refused)
+}
+
+// post sends as many records as one request has room for. n is their number.
+func (c *CloudEvents) post(ctx context.Context, records []journal.Record) (n int, err error) {
+	c.body, n = appendEvents(c.body[:0], records, c.config.MaxBytes)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.config.URL, bytes.NewReader(c.body))
+	if err != nil {
+		return n, err
+	}
+	req.Header.Set("Content-Type", "application/cloudevents-batch+json; charset=utf-8")
+	if c.config.TokenFile != "" {
+		token, err := readfile.Line(c.config.TokenFile, maxToken, "token")
+		if err != nil {
+			return n, err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := c.client.Do(req)
+	if err != nil {
+		return n, err
+	}
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // A read answer lets the connection serve the next request.
+	_ = answer.Body.Close()
+	return n, judge(answer)
+}
+
+// judge gives the error of a status.
+func judge(answer *http.Response) error {
+	switch s := answer.StatusCode; {
+	case s >= 200 && s < 300:
+		return nil
+	case s >= 300 && s < 400:
+		return fmt.Errorf("the endpoint redirects with status %d, which is refused: write the address that it redirects to", s)
+	case s == http.StatusBadRequest, s == http.StatusRequestEntityTooLarge, s == http.StatusUnsupportedMediaType,
+		s == http.StatusUnprocessableEntity:
+		return &refusedError{s}
+	case s == http.StatusUnauthorized, s == http.StatusForbidden:
+		return fmt.Errorf("the endpoint answers with status %d: check the token", s)
+	default:
+		err := fmt.Errorf("the endpoint answers with status %d", s)
+		seconds, bad := strconv.Atoi(answer.Header.Get("Retry-After"))
+		if bad != nil || seconds <= 0 {
+			return err
+		}
+		return &RetryError{err, min(time.Duration(min(seconds, 1<<20))*time.Second, mostRetryAfter)}
+	}
+}

@@ -1,0 +1,314 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Reader reads the records of a Journal for one output. Read and Ack are called from one goroutine; the other methods are
+// safe for concurrent use.
+type Reader struct {
+	journal *Journal
+	name    string
+	ready   chan struct{}
+
+	open   File // of the segment number opened; nil without one
+	opened uint64
+	read   []Record
+	ends   []int64 // of read, the offset behind each
+	from   cursor  // of read[0]
+
+	// Journal.mu guards the fields below.
+	at    cursor // of the first record that is not acknowledged
+	since int64  // the time of that record, in milliseconds; 0 if it was not read
+	stats ReaderStats
+}
+
+// ReaderStats are counts since Open.
+type ReaderStats struct {
+	// Acknowledged are the delivered records. Dropped are those that the bound of the journal dropped before, and
+	// those whose file was removed by others.
+	Acknowledged, Dropped uint64
+	// Pending are the records that are not acknowledged now, and PendingBytes their bytes. Oldest is the age of the
+	// oldest one that the output has tried to deliver; 0 without one.
+	Pending      uint64
+	PendingBytes int64
+	Oldest       time.Duration
+}
+
+// cursor is a place between two records. A file keeps that of a reader, without Offset.
+type cursor struct {
+	Segment uint64 `json:"segment"`
+	Index   uint64 `json:"index"`
+	Offset  int64  `json:"-"`
+}
+
+func newReader(j *Journal, name string) *Reader {
+	r := &Reader{journal: j, name: name, ready: make(chan struct{}, 1)}
+	r.at = r.load()
+	return r
+}
+
+// Ready receives a value after records were appended, and is closed with the journal.
+func (r *Reader) Ready() <-chan struct{} { return r.ready }
+
+// signal says that there are records. The caller holds Journal.mu.
+func (r *Reader) signal() {
+	select {
+	case r.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (r *Reader) close() { close(r.ready) }
+
+// path gives the file of the cursor.
+func (r *Reader) path() string { return filepath.Join(r.journal.config.Folder, r.name+".cursor") }
+
+// load reads the cursor. Without a valid file the reader begins with the oldest record: a record may be
+// delivered twice, and none is left out.
+func (r *Reader) load() (at cursor) {
+	f, err := r.journal.files.OpenFile(r.path(), os.O_RDONLY, 0)
+	if err != nil {
+		return at
+	}
+	defer f.Close() //nolint:errcheck // because it was only read.
+	text := make([]byte, 256)
+	n, _ := f.ReadAt(text, 0)
+	var sum uint32
+	var body string
+	if _, err := fmt.Sscanf(string(text[:n]), "%08x %s", &sum, &body); err != nil || crc32.ChecksumIEEE([]byte(body)) != sum {
+		return at
+	}
+	if json.Unmarshal([]byte(body), &at) != nil {
+		return cursor{}
+	}
+	return at
+}
+
+// save writes the cursor. It is not synced: after a crash of the machine, records may be delivered again.
+func (r *Reader) save(at cursor) error {
+	body, err := json.Marshal(at)
+	if err != nil {
+		return err
+	}
+	files, next := r.journal.files, r.path()+".next"
+	f, err := files.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(body), body), 0)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return files.Rename(next, r.path())
+}
+
+// settle moves a loaded cursor to a record that exists. The offset is found when it is read.
+func (r *Reader) settle() {
+	for _, s := range r.journal.segments {
+		switch {
+		case s.number == r.at.Segment:
+			r.at.Index = min(r.at.Index, s.records)
+			return
+		case s.number > r.at.Segment:
+			return // The reader goes on at the start of this segment.
+		}
+	}
+}
+
+// left gives the number of records of a segment that are not acknowledged. The caller holds Journal.mu.
+func (r *Reader) left(s *segment) uint64 {
+	switch {
+	case s.number < r.at.Segment:
+		return 0
+	case s.number > r.at.Segment:
+		return s.records
+	default:
+		return s.records - min(s.records, r.at.Index)
+	}
+}
+
+// drop counts the records of a segment that is dropped. The caller holds Journal.mu.
+func (r *Reader) drop(s *segment) {
+	if n := r.left(s); n > 0 {
+		r.stats.Dropped += n
+		r.since = 0
+		r.journal.config.Log.Error("the journal is full: its oldest records are dropped before they were delivered",
+			"output", r.name, "records", n, "max_bytes", r.journal.config.MaxBytes)
+	}
+	if r.at.Segment <= s.number {
+		r.at = cursor{Segment: s.number + 1}
+	}
+}
+
+// Read gives at most n of the oldest records that are not acknowledged, and none without an error if there are none. They are
+// valid until the next Read. A Read without an Ack gives the same records again, and new ones behind them.
+func (r *Reader) Read(n int) ([]Record, error) {
+	r.read, r.ends = r.read[:0], r.ends[:0]
+	for len(r.read) < n {
+		s, from, end, err := r.next()
+		if s == nil || err != nil {
+			return r.read, err
+		}
+		if err := r.readFrom(s, from, end, n); err != nil {
+			return nil, err
+		}
+		if len(r.read) > 0 {
+			r.note()
+			break // A batch has records of one segment.
+		}
+	}
+	return r.read, nil
+}
+
+// note notes the age of the oldest record.
+func (r *Reader) note() {
+	r.journal.mu.Lock()
+	defer r.journal.mu.Unlock()
+	if r.at.Segment == r.from.Segment && r.at.Index == r.from.Index {
+		r.since = r.read[0].Time
+	}
+}
+
+// next gives the segment to read, and from where up to where; nil if there is none.
+func (r *Reader) next() (s *segment, from cursor, end int64, err error) {
+	j := r.journal
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, from, 0, ErrClosed
+	}
+	for _, s := range j.segments {
+		if r.left(s) == 0 {
+			continue
+		}
+		if s.number > r.at.Segment {
+			r.at = cursor{Segment: s.number}
+		}
+		from = r.at
+		return s, from, s.size, nil
+	}
+	return nil, from, 0, nil
+}
+
+// readFrom reads records of a segment.
+func (r *Reader) readFrom(s *segment, from cursor, end int64, n int) error {
+	if err := r.use(s); err != nil || r.open == nil {
+		return err
+	}
+	r.from = from
+	offset, skip := from.Offset, uint64(0)
+	if offset < s.begin { // Only the index is known.
+		offset, skip = s.begin, from.Index
+	}
+	w := newWindow(r.open, offset, end)
+	for i := uint64(0); len(r.read) < n && w.at < end; i++ {
+		payload, err := w.next()
+		var record Record
+		if err == nil {
+			err = readRecord(payload, &record)
+		}
+		if err != nil {
+			return r.damaged(s, err)
+		}
+		if i < skip {
+			continue
+		}
+		record.ID = ID{s.instance, s.epoch, s.first + from.Index + uint64(len(r.read))}
+		r.read, r.ends = append(r.read, record), append(r.ends, w.at)
+	}
+	return nil
+}
+
+// damaged leaves out the rest of a segment whose bytes have changed on the disk.
+func (r *Reader) damaged(s *segment, err error) error {
+	if !errors.Is(err, errTorn) {
+		return fmt.Errorf("journal %s: %w", s.name, err)
+	}
+	if len(r.read) > 0 {
+		return nil // They come first.
+	}
+	r.lose(s, "a file of the journal has changed on the disk: the rest of its records is lost")
+	return nil
+}
+
+// lose counts the records of a segment as lost.
+func (r *Reader) lose(s *segment, text string) {
+	j := r.journal
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := r.left(s)
+	r.stats.Dropped += n
+	r.at, r.since = cursor{Segment: s.number, Index: s.records, Offset: s.size}, 0
+	j.config.Log.Error(text, "file", s.name, "output", r.name, "records", n)
+}
+
+// use opens the file of a segment.
+func (r *Reader) use(s *segment) error {
+	if r.open != nil && r.opened == s.number {
+		return nil
+	}
+	r.leave()
+	f, err := r.journal.files.OpenFile(s.name, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.lose(s, "a file of the journal was removed: its undelivered records are lost")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.open, r.opened = f, s.number
+	return nil
+}
+
+func (r *Reader) leave() {
+	if r.open != nil {
+		_ = r.open.Close() // It was only read.
+		r.open = nil
+	}
+}
+
+// Ack acknowledges the first n records of the last Read: they are delivered. After an error, they are acknowledged until the
+// journal is opened again, which then delivers them again.
+func (r *Reader) Ack(n int) error {
+	if n <= 0 || n > len(r.ends) {
+		return nil
+	}
+	next := cursor{Segment: r.from.Segment, Index: r.from.Index + uint64(n), Offset: r.ends[n-1]}
+	j := r.journal
+	j.mu.Lock()
+	if r.at.Segment == r.from.Segment && r.at.Index == r.from.Index {
+		r.at, r.since = next, 0
+		r.stats.Acknowledged += uint64(n)
+	} // Otherwise the bound has dropped them meanwhile, and counted them.
+	next = r.at
+	j.removeRead(1)
+	j.mu.Unlock()
+	r.ends = r.ends[:0]
+	return r.save(next)
+}
+
+// Stats gives the counts.
+func (r *Reader) Stats() ReaderStats {
+	r.journal.mu.Lock()
+	defer r.journal.mu.Unlock()
+	s := r.stats
+	for _, of := range r.journal.segments {
+		n := r.left(of)
+		s.Pending += n
+		if of.records > 0 {
+			s.PendingBytes += of.size * int64(n) / int64(of.records)
+		}
+	}
+	if r.since != 0 && s.Pending > 0 {
+		s.Oldest = max(0, time.Since(time.UnixMilli(r.since)))
+	}
+	return s
+}

@@ -1,0 +1,221 @@
+package meter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/meter/journal"
+)
+
+// Bounds of files of lines by default.
+const (
+	DefaultLinesBytes = 64 << 20
+	DefaultLinesAge   = time.Hour
+)
+
+const (
+	linesMode       fs.FileMode = 0o640
+	linesFolderMode fs.FileMode = 0o750
+	linesPrefix                 = "usage-"
+	linesSuffix                 = ".jsonl"
+	// openSuffix marks the file that is written now.
+	openSuffix = ".open"
+)
+
+// LinesConfig configures NewLines.
+type LinesConfig struct {
+	// Folder gets the files. Instances may share it.
+	Folder string
+	// Instance is a part of the names of files.
+	Instance string
+	// MaxBytes and MaxAge say when a file is complete; 0 are DefaultLinesBytes and DefaultLinesAge. An empty file is not made.
+	MaxBytes int64
+	MaxAge   time.Duration
+	// Keep is the number of complete files of this instance that stay; 0 keeps all. The oldest are removed first.
+	Keep int
+}
+
+// Lines writes records as lines of JSON in files.
+type Lines struct {
+	config LinesConfig
+	prefix string
+	file   *os.File
+	name   string // of file, without openSuffix
+	begun  time.Time
+	size   int64
+	number int
+	body   []byte
+}
+
+// NewLines gives an output that writes files. A file that is complete has a name like
+// usage-INSTANCE-TIME-NUMBER.jsonl and mode 0640; the one that is written has a further .open. NewLines completes the file that an
+// earlier run of the instance has left: a line that was not complete is cut, and comes again.
+func NewLines(c LinesConfig) (*Lines, error) {
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = DefaultLinesBytes
+	}
+	if c.MaxAge <= 0 {
+		c.MaxAge = DefaultLinesAge
+	}
+	l := &Lines{config: c, prefix: linesPrefix + url.PathEscape(c.Instance) + "-"}
+	if err := os.MkdirAll(c.Folder, linesFolderMode); err != nil {
+		return nil, fmt.Errorf("meter: %w", err)
+	}
+	left, err := l.named(linesSuffix + openSuffix)
+	for _, name := range left {
+		err = errors.Join(err, completeFile(filepath.Join(c.Folder, name)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("meter: files of lines: %w", err)
+	}
+	return l, nil
+}
+
+// Name implements Output.
+func (*Lines) Name() string { return "lines" }
+
+// named lists the files of this instance with a suffix, the oldest first: their names begin with the time.
+func (l *Lines) named(suffix string) ([]string, error) {
+	entries, err := os.ReadDir(l.config.Folder)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		rest, mine := strings.CutPrefix(e.Name(), l.prefix)
+		middle, ok := strings.CutSuffix(rest, suffix)
+		if mine && ok && len(middle) == len(linesTime)+len("-000000") && e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// linesTime is the form of the time in the names of files, with nanoseconds so that names do not repeat.
+const linesTime = "20060102T150405.000000000Z"
+
+// completeFile cuts an incomplete last line, and gives the file its final name.
+func completeFile(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		var end int64
+		if end, err = lastLine(f, info.Size()); err == nil {
+			err = errors.Join(f.Truncate(end), f.Sync())
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(name, strings.TrimSuffix(name, openSuffix))
+}
+
+// lastLine gives the end of the last complete line.
+func lastLine(f io.ReaderAt, size int64) (int64, error) {
+	chunk := make([]byte, 64<<10)
+	for end := size; end > 0; {
+		from := max(0, end-int64(len(chunk)))
+		n, err := f.ReadAt(chunk[:end-from], from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(chunk[:n], '\n'); i >= 0 {
+			return from + int64(i) + 1, nil
+		}
+		end = from
+	}
+	return 0, nil
+}
+
+// Deliver implements Output. It returns after the lines are synced.
+func (l *Lines) Deliver(ctx context.Context, records []journal.Record) (delivered int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := l.ready(time.Now()); err != nil {
+		return 0, err
+	}
+	l.body = l.body[:0]
+	for i := range records {
+		l.body = appendLine(l.body, &records[i])
+	}
+	n, err := l.file.Write(l.body)
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		// The lines come again, in another file. This one keeps its complete lines.
+		return 0, errors.Join(err, l.complete())
+	}
+	l.size += int64(n)
+	return len(records), nil
+}
+
+// ready makes the file to write to.
+func (l *Lines) ready(now time.Time) error {
+	if l.file != nil {
+		info, err := os.Stat(l.name + openSuffix)
+		mine, other := l.file.Stat()
+		switch {
+		case err != nil || other != nil || !os.SameFile(info, mine):
+			_ = l.file.Close() // It was removed or renamed by others.
+			l.file = nil
+		case l.size >= l.config.MaxBytes || now.Sub(l.begun) >= l.config.MaxAge:
+			if err := l.complete(); err != nil {
+				return err
+			}
+		}
+	}
+	if l.file != nil {
+		return nil
+	}
+	return l.begin(now)
+}
+
+func (l *Lines) begin(now time.Time) error {
+	if err := os.MkdirAll(l.config.Folder, linesFolderMode); err != nil {
+		return err
+	}
+	l.number++
+	l.name = filepath.Join(l.config.Folder, fmt.Sprintf("%s%s-%06d%s", l.prefix, now.UTC().Format(linesTime), l.number%1e6, linesSuffix))
+	f, err := os.OpenFile(l.name+openSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, linesMode)
+	if err != nil {
+		return err
+	}
+	l.file, l.begun, l.size = f, now, 0
+	return nil
+}
+
+// complete gives the present file its final name, and removes the oldest files beyond Keep.
+func (l *Lines) complete() error {
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	if err = errors.Join(err, completeFile(l.name+openSuffix)); err != nil || l.config.Keep <= 0 {
+		return err
+	}
+	names, err := l.named(linesSuffix)
+	for i := 0; i < len(names)-l.config.Keep; i++ {
+		err = errors.Join(err, os.Remove(filepath.Join(l.config.Folder, names[i])))
+	}
+	return err
+}
+
+// Close implements Output. It completes the present file.
+func (l *Lines) Close() error { return l.complete() }

@@ -1,0 +1,227 @@
+package meter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/meter/journal"
+)
+
+// Sync says when the journal is synced to the disk.
+type Sync uint8
+
+const (
+	// SyncSecond syncs the records of a second before those of the next one are written. A crash of the machine can lose
+	// two seconds.
+	SyncSecond Sync = iota
+	// SyncRecord syncs each record before an output sees it. A crash of the machine can lose one second.
+	SyncRecord
+)
+
+// syncNames has the words of configurations, in the order of the constants.
+var syncNames = [...]string{"second", "record"}
+
+// String gives the word that configurations use.
+func (s Sync) String() string { return syncNames[min(int(s), len(syncNames)-1)] }
+
+// Syncs lists every Sync, in the order of the constants.
+func Syncs() []Sync { return []Sync{SyncSecond, SyncRecord} }
+
+// DefaultMaxCustomers is the number of customers that a minute has by default.
+const DefaultMaxCustomers = 100_000
+
+// DefaultEvery is the pause between two deliveries by default.
+const DefaultEvery = 5 * time.Second
+
+// appendEvery is the time between two records of a customer and quota.
+const appendEvery = time.Second
+
+// Config configures a Meter.
+type Config struct {
+	// Instance names the instance in the ids of records. Folder has the journal, and belongs to this instance alone.
+	Instance, Folder string
+	// MaxBytes bounds the journal; 0 is journal.DefaultMaxBytes.
+	MaxBytes int64
+	Sync     Sync
+	// Outputs deliver the records. The Meter closes them.
+	Outputs []Output
+	// Every is the pause between two deliveries of an output; 0 is DefaultEvery.
+	Every time.Duration
+	// MaxCustomers bounds the customers of one minute; 0 is DefaultMaxCustomers.
+	MaxCustomers int
+	// Log gets what is lost and what fails; nil logs nothing.
+	Log *slog.Logger
+	// Files is the file system of the journal, for tests; nil is that of the machine.
+	Files journal.Files
+}
+
+// Meter counts what customers use, and has outputs deliver it. It is safe for concurrent use.
+type Meter struct {
+	config     Config
+	table      *table
+	journal    *journal.Journal
+	deliveries []*delivery
+
+	ending  chan struct{} // closed by Close, after the last record
+	stop    chan struct{} // closed by Close, for the goroutine that appends
+	stopped chan struct{}
+	running sync.WaitGroup
+	cancel  context.CancelFunc
+	closing sync.Once
+	closed  error
+
+	pending []journal.Record // collected and not written; of the goroutine that appends
+}
+
+// Open opens the journal, and starts to append and to deliver. The caller calls Close.
+func Open(c Config) (*Meter, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Every <= 0 {
+		c.Every = DefaultEvery
+	}
+	if c.MaxCustomers <= 0 {
+		c.MaxCustomers = DefaultMaxCustomers
+	}
+	names := make([]string, len(c.Outputs))
+	for i, out := range c.Outputs {
+		names[i] = out.Name()
+	}
+	j, err := journal.Open(journal.Config{
+		Folder: c.Folder, Instance: c.Instance, MaxBytes: c.MaxBytes, Readers: names, Log: c.Log, Files: c.Files,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("meter: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	m := &Meter{
+		config: c, table: newTable(c.MaxCustomers), journal: j, cancel: cancel,
+		ending: make(chan struct{}), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	for i, out := range c.Outputs {
+		d := &delivery{out: out, reader: j.Reader(names[i]), log: c.Log, every: c.Every, ending: m.ending}
+		m.deliveries = append(m.deliveries, d)
+		m.running.Go(func() { d.run(ctx) })
+	}
+	go m.run()
+	return m, nil
+}
+
+// Count implements headgate.Meter. It allocates nothing for a customer and quota that have a row in the minute.
+func (m *Meter) Count(u headgate.Usage) (others bool) { return m.table.add(&u) }
+
+// run appends the changes of each second.
+func (m *Meter) run() {
+	defer close(m.stopped)
+	ticker := time.NewTicker(appendEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			m.append()
+		case <-m.stop:
+			m.append()
+			return
+		}
+	}
+}
+
+// append writes the changes since the last call. After an error the collected records wait, and later changes add up in the table,
+// which is bounded.
+func (m *Meter) append() {
+	if m.config.Sync == SyncSecond {
+		_ = m.journal.Sync() // The journal counts and logs it.
+	}
+	for range 2 { // What had to wait, and the changes since.
+		if len(m.pending) == 0 {
+			m.pending = m.table.collect(m.pending[:0], time.Now())
+		}
+		n, err := m.journal.Append(m.pending, m.config.Sync == SyncRecord)
+		rest := copy(m.pending, m.pending[n:])
+		clear(m.pending[rest:])
+		m.pending = m.pending[:rest]
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Close appends the last changes, and lets the outputs deliver until ctx ends. What they have not delivered then stays in the
+// journal. The caller counts nothing more.
+func (m *Meter) Close(ctx context.Context) error {
+	m.closing.Do(func() { m.closed = m.close(ctx) })
+	return m.closed
+}
+
+func (m *Meter) close(ctx context.Context) error {
+	close(m.stop)
+	<-m.stopped
+	close(m.ending)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.running.Wait()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		m.cancel()
+		<-done
+	}
+	m.cancel()
+	var err error
+	if n := len(m.pending); n > 0 {
+		err = fmt.Errorf("meter: %d records could not be written to the journal, and are lost", n)
+	}
+	for _, d := range m.deliveries {
+		err = errors.Join(err, d.out.Close())
+	}
+	return errors.Join(err, m.journal.Close())
+}
+
+// Stats are counts since Open.
+type Stats struct {
+	Journal journal.Stats
+	// Others counts the changes that were summed under the others. Lost counts those that were not counted at all, because
+	// rows in too many minutes had to wait for a journal that cannot be written.
+	Others, Lost uint64
+	// Rows are the customers and minutes in memory.
+	Rows    int64
+	Outputs []OutputStats
+}
+
+// OutputStats are those of one output.
+type OutputStats struct {
+	journal.ReaderStats
+
+	Name string
+	// Failures counts attempts. SetAside counts the records that the endpoint does not take, which are kept in a file.
+	Failures, SetAside uint64
+	// Error is the reason of the last failure; "" after a delivery.
+	Error string
+}
+
+// asider is an Output that sets records aside.
+type asider interface{ SetAside() uint64 }
+
+// Stats gives the counts.
+func (m *Meter) Stats() Stats {
+	s := Stats{Journal: m.journal.Stats(), Others: m.table.others.Load(), Lost: m.table.lost.Load(), Rows: m.table.rows.Load()}
+	for _, d := range m.deliveries {
+		out := OutputStats{ReaderStats: d.reader.Stats(), Name: d.out.Name()}
+		if a, ok := d.out.(asider); ok {
+			out.SetAside = a.SetAside()
+		}
+		d.mu.Lock()
+		out.Failures, out.Error = d.failures, d.last
+		d.mu.Unlock()
+		s.Outputs = append(s.Outputs, out)
+	}
+	return s
+}
