@@ -51,9 +51,13 @@ type Result struct {
 	cost   int64
 	op     int
 	mode   headgate.OpKind
-	before int64   // the cost of earlier results that share the Op
-	full   bool    // the rule had no free place before the store was called
-	member *member // in the queue of its key; nil when the result does not wait
+	before int64 // the cost of earlier results that share the Op
+	full   bool  // the rule had no free place before the store was called
+	// counted says that Config.Meter has counted the rule as admitted; others, that it summed it under the others.
+	counted, others bool
+	nameAt          int     // where the customer's name begins in key; with a quota
+	givenBack       int64   // metered units that a Refund gave back
+	member          *member // in the queue of its key; nil when the result does not wait
 }
 
 // KeyHash identifies the key in logs without showing it. It is valid until the next Decide of the
@@ -151,8 +155,9 @@ type Answer struct {
 	held     bool // one of the rules has InFlight
 	// shadowPlan: the plan of an enforced rule's customer is in shadow.
 	shadowPlan bool
-	ends       *prepared // the first rule that needs the end of the request
-	denied     bool      // one of the results is a refusal
+	ends       *prepared        // the first rule that needs the end of the request
+	denied     bool             // one of the results is a refusal
+	countedAt  headgate.Instant // the time of what Config.Meter has counted
 	matched    []int
 	scoped     []int // the matches of fair share's scope
 	keys       []byte

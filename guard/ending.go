@@ -14,6 +14,7 @@ type ending struct {
 	charges    []charge
 	keys       []byte         // the keys of the charges
 	local      headgate.Store // the store of the charges after a local fallback; nil means the guard's store
+	usages     []countedUsage
 	settlement settlement
 }
 
@@ -24,6 +25,16 @@ type charge struct {
 	receipt headgate.Receipt
 	// from and to are the place of the key in ending.keys.
 	from, to int
+	usage    int // the position in ending.usages; -1 for none
+}
+
+// countedUsage is what Config.Meter has counted for one rule whose units the outcome decides.
+type countedUsage struct {
+	of    *prepared
+	usage headgate.Usage // without the names
+	// from and to are the place of the customer's name in ending.keys.
+	from, to int
+	extra    int // the position in settlement.extras, plus 1; 0 for none
 }
 
 // NeedsEnd gives the setting of a rule that needs the end of requests; "" for none.
@@ -79,6 +90,8 @@ func (e *ending) close(s *State) {
 	e.freeSlots()
 	clear(e.charges)
 	e.charges, e.keys, e.local = e.charges[:0], e.keys[:0], nil
+	clear(e.usages)
+	e.usages = e.usages[:0]
 	e.settlement.clear()
 	s.endings.Put(e)
 }
@@ -103,14 +116,30 @@ func (e *ending) collect(a *Answer) {
 	e.local = a.local
 	for i := range a.Results {
 		r := &a.Results[i]
+		if r.counted && r.Rule.byOutcome() {
+			e.collectUsage(a, i)
+		}
 		if r.from == nil || r.Decision.Receipt.Empty() || !r.Rule.byOutcome() {
 			continue
 		}
-		c := charge{of: r.from, window: r.window, receipt: r.Decision.Receipt, from: len(e.keys)}
+		c := charge{of: r.from, window: r.window, receipt: r.Decision.Receipt, from: len(e.keys), usage: -1}
+		if n := len(e.usages) - 1; n >= 0 && e.usages[n].of == r.from {
+			c.usage = n
+		}
 		if r.Rule.Settle != "" {
 			e.keys = append(e.keys, r.key...)
 		}
 		c.to = len(e.keys)
 		e.charges = append(e.charges, c)
 	}
+}
+
+// collectUsage notes what Config.Meter has counted for the rule of result i.
+func (e *ending) collectUsage(a *Answer, i int) {
+	r := &a.Results[i]
+	u := a.correction(a.Results[i:a.endOfRule(i)])
+	from := len(e.keys)
+	e.keys = append(e.keys, u.Customer...)
+	u.Customer, u.Quota, u.Admitted, u.Metered = "", "", -u.Admitted, -u.Metered
+	e.usages = append(e.usages, countedUsage{of: r.from, usage: u, from: from, to: len(e.keys)})
 }

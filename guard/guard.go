@@ -65,6 +65,8 @@ type Config struct {
 	Namespace string
 	// Decider decides in place of FairShare and Rules, which are then empty; nil means that these decide.
 	Decider Decider
+	// Meter counts what the rules with a quota decide; nil counts nothing. See meter.Meter.
+	Meter headgate.Meter
 	// Stages are entered in this order, by requests that fair share and the rules allow. Only
 	// Admit enters stages.
 	Stages []Stage
@@ -334,6 +336,9 @@ func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *
 	}
 	if a.Verdict == headgate.Deny {
 		a.unshare()
+	}
+	if s.config.Meter != nil && s.quotas != nil {
+		s.meter(a)
 	}
 }
 

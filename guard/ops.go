@@ -168,7 +168,7 @@ func (a *Answer) nextResult() *Result {
 	} else {
 		a.Results = a.Results[:n+1]
 	}
-	a.Results[n].Beyond, a.Results[n].AboveSoft = 0, false
+	a.Results[n].Beyond, a.Results[n].AboveSoft, a.Results[n].counted = 0, false, false
 	return &a.Results[n]
 }
 

@@ -33,7 +33,11 @@ func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 	if err != nil && mode == Enforce {
 		return false, err
 	}
+	first := len(a.Results)
 	s.addWindows(p, of, windows, req, a, key, cost, shared)
+	for i := first; i < len(a.Results); i++ {
+		a.Results[i].nameAt = name - from
+	}
 	a.soft = true
 	if a.ends == nil && p.NeedsEnd() != "" {
 		a.ends = p
@@ -77,7 +81,10 @@ func (r *Result) charge() {
 	case d.Verdict != headgate.Allow || d.Reason != headgate.WithinLimit:
 		return
 	}
-	r.Beyond = min(r.cost, r.showIncluded())
+	if over, passes := r.showIncluded(); passes {
+		r.Beyond = min(r.cost, max(0, over))
+		r.givenBack = min(r.cost, max(0, over+r.cost)) // What a Refund gave back, by the numbers that its units had.
+	}
 	r.AboveSoft = q.soft > 0 && overSoft(d, int(q.soft))
 	switch {
 	case r.mode == headgate.Refund || r.mode == headgate.Peek: // They take no units.
@@ -100,12 +107,12 @@ func (r *Result) Hard() (int64, After) {
 	return r.window.quota.hard, r.window.quota.after
 }
 
-// showIncluded replaces the hard limit in the decision by the included units, of which Remaining is what is left. It gives
-// the number of used units beyond them, which is 0 if the limit has no hard.
-func (r *Result) showIncluded() (beyond int64) {
+// showIncluded replaces the hard limit in the decision by the included units, of which Remaining is what is left. over is the
+// number of used units beyond them, or negative. passes is false if the limit has no hard.
+func (r *Result) showIncluded() (over int64, passes bool) {
 	d, q := &r.Decision, &r.window.quota
 	if !q.beyond {
-		return 0
+		return 0, false
 	}
 	included := q.included
 	if r.Fallback {
@@ -113,7 +120,7 @@ func (r *Result) showIncluded() (beyond int64) {
 	}
 	used := d.Limit - d.Remaining
 	d.Limit, d.Remaining = included, max(0, included-used)
-	return max(0, used-included)
+	return used - included, true
 }
 
 // Metered gives the number of the request's units that are beyond the included units of its customer's plan. It is 0 for

@@ -103,6 +103,7 @@ func (g *Guard) Unreturned() uint64 {
 // made. A store in memory gets them at once, a shared store in the background.
 func (g *Guard) abandon(s *set, a *Answer) {
 	g.leaveQueues(a)
+	a.uncount()
 	if s.config.StoreTimeout <= 0 || a.local != nil {
 		_ = g.giveUp(context.Background(), a) // A store in memory does not fail.
 		return

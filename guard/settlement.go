@@ -16,7 +16,18 @@ type settlement struct {
 	receipts  []headgate.Receipt
 	ops       []headgate.Op
 	decisions []headgate.Decision
-	rules     []*settledUnits // of ops
+	rules     []charging       // of ops
+	extras    []headgate.Usage // the metered units of ops, by rule
+	meter     headgate.Meter
+}
+
+// charging is what an op charges for.
+type charging struct {
+	*settledUnits
+
+	window *window
+	local  bool
+	extra  int // the position in settlement.extras; -1 for none
 }
 
 // settledUnits counts what the ends of requests changed under one rule.
@@ -52,9 +63,17 @@ func (e *ending) settle(t *Ticket, o *Outcome) {
 	if e.local != nil {
 		store = e.local
 	}
+	w.meter = t.set.config.Meter
+	for i := range e.usages {
+		e.correct(&e.usages[i], o)
+	}
 	for i := range e.charges {
 		c := &e.charges[i]
+		added := len(w.rules)
 		w.add(t.guard, c, e.keys[c.from:c.to], o, e.local != nil)
+		if len(w.rules) > added && c.usage >= 0 {
+			w.rules[added].extra = e.usages[c.usage].extra - 1
+		}
 	}
 	switch of := t.set; {
 	case len(w.receipts) == 0 && len(w.ops) == 0:
@@ -97,7 +116,7 @@ func (w *settlement) add(g *Guard, c *charge, key []byte, o *Outcome, local bool
 		if local {
 			op.Policy = c.window.wideLocal
 		}
-		w.ops, w.rules = append(w.ops, op), append(w.rules, settled)
+		w.ops, w.rules = append(w.ops, op), append(w.rules, charging{settled, c.window, local, -1})
 	}
 }
 
@@ -122,6 +141,15 @@ const chargeRounds = 3
 // apply returns units, and charges others up to one limit beyond the limit. After an error, the
 // estimates stay counted.
 func (w *settlement) apply(ctx context.Context, store headgate.Store) {
+	w.change(ctx, store)
+	for i := range w.extras {
+		if w.extras[i].Metered > 0 {
+			w.meter.Count(w.extras[i])
+		}
+	}
+}
+
+func (w *settlement) change(ctx context.Context, store headgate.Store) {
 	if len(w.receipts) > 0 {
 		_ = store.Return(ctx, w.receipts) // Units that cannot be returned stay counted, which is safe.
 	}
@@ -145,6 +173,7 @@ func (w *settlement) keepRefused() {
 		switch {
 		case d.Verdict != headgate.Deny:
 			w.rules[i].charged.Add(uint64(w.ops[i].Cost))
+			w.charged(&w.rules[i], w.ops[i].Cost, d)
 		case d.Remaining > 0 && d.Remaining < w.ops[i].Cost:
 			w.ops[kept], w.rules[kept] = w.ops[i], w.rules[i]
 			w.ops[kept].Cost, w.ops[kept].Group = d.Remaining, uint8(kept)
@@ -157,12 +186,17 @@ func (w *settlement) keepRefused() {
 func (w *settlement) clear() {
 	clear(w.ops[:cap(w.ops)])
 	clear(w.rules[:cap(w.rules)])
+	clear(w.extras[:cap(w.extras)])
+	w.extras, w.meter = w.extras[:0], nil
 	w.receipts, w.ops, w.rules = w.receipts[:0], w.ops[:0], w.rules[:0]
 }
 
 // clone gives a copy that outlives the ending.
 func (w *settlement) clone() *settlement {
-	return &settlement{receipts: slices.Clone(w.receipts), ops: slices.Clone(w.ops), rules: slices.Clone(w.rules)}
+	return &settlement{
+		receipts: slices.Clone(w.receipts), ops: slices.Clone(w.ops), rules: slices.Clone(w.rules),
+		extras: slices.Clone(w.extras), meter: w.meter,
+	}
 }
 
 // grpcStatus is the header or trailer with the status of a gRPC call through HTTP.

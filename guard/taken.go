@@ -18,14 +18,16 @@ type Taken struct {
 	more  []headgate.Receipt
 	// rest is a request that also has a booked departure, or units of fair share.
 	rest *Answer
+	// usage is what Config.Meter then takes back.
+	usage []headgate.Usage
 }
 
 // Empty reports whether there is nothing to give back.
-func (t *Taken) Empty() bool { return t.one.Empty() && t.rest == nil }
+func (t *Taken) Empty() bool { return t.one.Empty() && t.rest == nil && len(t.usage) == 0 }
 
 // size is the memory that t points to, in bytes.
 func (t *Taken) size() int64 {
-	size := int64(cap(t.more)) * receiptBytes
+	size := int64(cap(t.more))*receiptBytes + int64(cap(t.usage))*usageBytes
 	if t.rest != nil {
 		size += int64(unsafe.Sizeof(Answer{})) + int64(cap(t.rest.Results))*(int64(unsafe.Sizeof(Result{}))+memberBytes) +
 			int64(1+cap(t.rest.shadows))*waiterBytes
@@ -40,6 +42,7 @@ func (a *Answer) Taken() Taken {
 	if a.Verdict == headgate.Deny {
 		return Taken{} // A refusal has given back what it took.
 	}
+	t.usage = a.corrections()
 	if a.waiter != nil || len(a.shadows) > 0 || a.sharer != nil {
 		t.rest = &Answer{
 			Results: slices.Clone(a.Results), from: a.from, local: a.local,
@@ -59,10 +62,18 @@ func (a *Answer) Taken() Taken {
 			t.more = append(t.more, receipt)
 		}
 	}
-	if t.one.Empty() {
+	if t.Empty() {
 		return Taken{}
 	}
 	return t
+}
+
+// uncount has Config.Meter take back what it has counted. A second call does nothing.
+func (t *Taken) uncount() {
+	for i := range t.usage {
+		t.from.config.Meter.Count(t.usage[i])
+	}
+	t.usage = nil
 }
 
 // GiveBack returns what requests took that are not made, with one call of the store for most of them.
@@ -81,6 +92,7 @@ func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
 		}
 	}
 	for i := range all {
+		all[i].uncount()
 		switch t := &all[i]; {
 		case t.rest != nil:
 			note(g.Cancel(ctx, t.rest))

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
 )
 
 // TakenAll is what many requests took, in their order. It has 64 bytes for a request with one limit, without
@@ -37,6 +38,8 @@ const (
 	restBytes = 3 * int64(unsafe.Sizeof(Taken{}))
 	mapBytes  = 1 << 10
 	// waiterBytes is a booked departure, and memberBytes its place in the queue of one limit.
+	// usageBytes is a change for the meter, with the customer's name.
+	usageBytes  = int64(unsafe.Sizeof(headgate.Usage{})) + rule.MaxClientName
 	waiterBytes = int64(unsafe.Sizeof(waiter{})) + 256 // And its channel.
 	memberBytes = int64(unsafe.Sizeof(member{})) + 2*int64(unsafe.Sizeof((*member)(nil)))
 )
@@ -67,7 +70,7 @@ func (t *TakenAll) Add(a *Answer) bool {
 		t.AddNone() // A refusal has given back what it took.
 		return false
 	}
-	if a.waiter != nil || len(a.shadows) > 0 || a.sharer != nil || a.local != nil || t.from != nil && t.from != a.from {
+	if a.waiter != nil || len(a.shadows) > 0 || a.sharer != nil || a.local != nil || a.countsUsage() || t.from != nil && t.from != a.from {
 		return t.addRest(a.Taken())
 	}
 	added := 0

@@ -201,6 +201,7 @@ func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 		return headgate.ErrNotMade
 	}
 	g.leaveQueues(a)
+	a.uncount()
 	if budget := s.config.StoreTimeout; budget > 0 && a.local == nil {
 		bounded, cancel := context.WithTimeout(ctx, budget)
 		defer cancel()

@@ -93,8 +93,8 @@ func appendData(dst []byte, r *journal.Record) []byte {
 	return dst
 }
 
-// appendString appends a JSON string. A byte that is not part of UTF-8 becomes the text \xNN, so that different names stay
-// different.
+// appendString appends a JSON string. A byte that is not part of UTF-8 becomes the text \xNN: U+FFFD would give different
+// names one text.
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -217,5 +217,13 @@ func (l *Lines) complete() error {
 	return err
 }
 
+// tick completes a file that is old enough.
+func (l *Lines) tick(now time.Time) error {
+	if l.file == nil || now.Sub(l.begun) < l.config.MaxAge {
+		return nil
+	}
+	return l.complete()
+}
+
 // Close implements Output. It completes the present file.
 func (l *Lines) Close() error { return l.complete() }

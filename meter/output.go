@@ -61,12 +61,20 @@ type delivery struct {
 	logged   time.Time
 }
 
+// ticker is an Output with something to do although there are no records.
+type ticker interface{ tick(now time.Time) error }
+
 // run delivers until ending is closed and no records are left, or ctx ends.
 func (d *delivery) run(ctx context.Context) {
 	wait := rand.N(d.every) // Instances that started together deliver at different times.
 	for {
 		ended := d.pause(ctx, wait)
 		left := d.deliverAll(ctx)
+		if timed, ok := d.out.(ticker); ok && !left {
+			if err := timed.tick(time.Now()); err != nil {
+				d.failed(err, firstBackoff)
+			}
+		}
 		if ctx.Err() != nil || ended && !left {
 			return
 		}

@@ -31,11 +31,11 @@ func Machine() Files { return machine{} }
 
 type machine struct{}
 
-func (machine) MkdirAll(name string, mode fs.FileMode) error  { return os.MkdirAll(name, mode) }
-func (machine) ReadDir(name string) ([]fs.DirEntry, error)    { return os.ReadDir(name) }
-func (machine) Rename(from, to string) error                  { return os.Rename(from, to) }
-func (machine) Remove(name string) error                      { return os.Remove(name) }
-func (machine) Stat(name string) (fs.FileInfo, error)         { return os.Stat(name) }
+func (machine) MkdirAll(name string, mode fs.FileMode) error { return os.MkdirAll(name, mode) }
+func (machine) ReadDir(name string) ([]fs.DirEntry, error)   { return os.ReadDir(name) }
+func (machine) Rename(from, to string) error                 { return os.Rename(from, to) }
+func (machine) Remove(name string) error                     { return os.Remove(name) }
+func (machine) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }
 func (machine) OpenFile(name string, flags int, mode fs.FileMode) (File, error) {
 	f, err := os.OpenFile(name, flags, mode)
 	if err != nil {

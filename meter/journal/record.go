@@ -44,7 +44,9 @@ type Record struct {
 }
 
 // Start gives the start of the minute.
-func (r *Record) Start() time.Time { return time.Unix(r.Minute*int64(time.Minute/time.Second), 0).UTC() }
+func (r *Record) Start() time.Time {
+	return time.Unix(r.Minute*int64(time.Minute/time.Second), 0).UTC()
+}
 
 const (
 	flagShadow = 1 << iota

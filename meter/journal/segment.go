@@ -124,7 +124,9 @@ type window struct {
 	failed  error
 }
 
-func newWindow(f io.ReaderAt, at, end int64) *window { return &window{f: f, at: at, read: at, end: end} }
+func newWindow(f io.ReaderAt, at, end int64) *window {
+	return &window{f: f, at: at, read: at, end: end}
+}
 
 // next gives the payload of the next frame. It is valid until the next call.
 func (w *window) next() ([]byte, error) {

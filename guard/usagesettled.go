@@ -1,0 +1,54 @@
+package guard
+
+import (
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/headgate/headgate"
+)
+
+// correct has Config.Meter count how the outcome of a request changes the units of one rule. The numbers follow the request, also where
+// the store cannot return or charge the units. A request gives its metered units back first. The metered part of
+// what is charged beyond the estimate is known after the charge: see settlement.charged.
+func (e *ending) correct(c *countedUsage, o *Outcome) {
+	u := c.usage
+	name := e.keys[c.from:c.to]
+	u.Customer = unsafe.String(unsafe.SliceData(name), len(name)) //nolint:gosec // A Meter does not keep the name.
+	u.Quota = c.of.Quota
+	taken, metered := u.Admitted, u.Metered
+	left := taken
+	if status := httpStatus(o); len(c.of.Count) > 0 && status != 0 && !slices.Contains(c.of.Count, status) {
+		left = 0
+	} else if c.of.Settle != "" {
+		if cost, stated := statedActual(o, c.of.Settle); stated {
+			left = cost
+		}
+	}
+	u.Admitted, u.Metered = left-taken, 0
+	switch {
+	case left < taken:
+		u.Metered = -min(metered, taken-left)
+	case left > taken:
+		extra := u
+		extra.Customer, extra.Admitted = strings.Clone(u.Customer), 0
+		e.settlement.extras = append(e.settlement.extras, extra)
+		c.extra = len(e.settlement.extras)
+	default:
+		return
+	}
+	e.settlement.meter.Count(u)
+}
+
+// charged notes the metered part of units that were charged, by their numbers in the counter: see charge. If several limits
+// meter, it is the highest part.
+func (w *settlement) charged(c *charging, cost int64, d *headgate.Decision) {
+	if q := &c.window.quota; c.extra >= 0 && q.beyond && q.after == AfterMeter {
+		included := q.included
+		if c.local {
+			included = q.includedPart
+		}
+		extra := &w.extras[c.extra]
+		extra.Metered = max(extra.Metered, min(cost, max(0, d.Limit-d.Remaining-included)))
+	}
+}
