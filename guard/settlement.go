@@ -28,6 +28,7 @@ type charging struct {
 	window *window
 	local  bool
 	extra  int // the position in settlement.extras; -1 for none
+	beyond int64
 }
 
 // settledUnits counts what the ends of requests changed under one rule.
@@ -116,7 +117,7 @@ func (w *settlement) add(g *Guard, c *charge, key []byte, o *Outcome, local bool
 		if local {
 			op.Policy = c.window.wideLocal
 		}
-		w.ops, w.rules = append(w.ops, op), append(w.rules, charging{settled, c.window, local, -1})
+		w.ops, w.rules = append(w.ops, op), append(w.rules, charging{settledUnits: settled, window: c.window, local: local, extra: -1})
 	}
 }
 
@@ -174,7 +175,12 @@ func (w *settlement) keepRefused() {
 		case d.Verdict != headgate.Deny:
 			w.rules[i].charged.Add(uint64(w.ops[i].Cost))
 			w.charged(&w.rules[i], w.ops[i].Cost, d)
-		case d.Remaining > 0 && d.Remaining < w.ops[i].Cost:
+		case d.Remaining >= w.ops[i].Cost: // Another request has taken them.
+		default:
+			w.beyond(&w.rules[i], w.ops[i].Cost-max(0, d.Remaining))
+			if d.Remaining <= 0 {
+				continue
+			}
 			w.ops[kept], w.rules[kept] = w.ops[i], w.rules[i]
 			w.ops[kept].Cost, w.ops[kept].Group = d.Remaining, uint8(kept)
 			kept++

@@ -48,7 +48,15 @@ func (w *settlement) charged(c *charging, cost int64, d *headgate.Decision) {
 		if c.local {
 			included = q.includedPart
 		}
+		w.beyond(c, min(cost, max(0, d.Limit-d.Remaining-included)))
+	}
+}
+
+// beyond adds metered units to those of a limit. What does not fit into the counter is beyond the included units too.
+func (w *settlement) beyond(c *charging, n int64) {
+	if c.extra >= 0 && c.window.quota.beyond && c.window.quota.after == AfterMeter {
+		c.beyond += n
 		extra := &w.extras[c.extra]
-		extra.Metered = max(extra.Metered, min(cost, max(0, d.Limit-d.Remaining-included)))
+		extra.Metered = max(extra.Metered, c.beyond)
 	}
 }
