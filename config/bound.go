@@ -50,7 +50,7 @@ const boundGarbage = 12
 func (c *Config) MemoryBound() int64 {
 	connection := c.connectionBound()
 	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes +
-		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound()
+		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.Metering.memory()
 	return processBytes + used + used/100*boundGarbage
 }
 
@@ -75,12 +75,15 @@ func (c *Config) logBound() int64 {
 	return 0
 }
 
-// logText is the part of the decision log in a line about memory.
-func (c *Config) logText() string {
+// logText is the part of the decision log and of metering in a line about memory.
+func (c *Config) logText() (text string) {
 	if bound := c.logBound(); bound > 0 {
-		return ", decision log " + field.FormatSize(bound)
+		text = ", decision log " + field.FormatSize(bound)
 	}
-	return ""
+	if bound := c.Metering.memory(); bound > 0 {
+		text += ", metering " + formatRounded(bound)
+	}
+	return text
 }
 
 func (c *Config) adminListeners() (n int64) {

@@ -68,6 +68,8 @@ type Config struct {
 	// Throttle bounds the requests in flight at the service. It is nil without a throttle. Its
 	// Identity is nil: GuardConfig sets it.
 	Throttle *throttler.Config
+	// Metering delivers the usage of quotas. It is nil without metering.
+	Metering *Metering
 	Log      Log
 	Proxy    Proxy
 	// Server has the settings of headgate server. It is nil if the configuration has no server.

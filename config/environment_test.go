@@ -49,6 +49,9 @@ fair_share: {client: ip, anonymous: guests, capacity: 50, cycle: 1m, reservation
   new_clients_per_cycle: 1, forget_after: 1, max_clients: 1, cost: "header:X-A", max_cost: 1, count_once: "header:X-A", mode: enforce}
 throttle: {mode: enforce, concurrency: 2, deadline: 1s, max_deadline: 10s, tenant: ip, criticality: sheddable, work: reported, streams: handshake,
   queue: {part_of_deadline: 1%, max_waiters: 1}, max_tenants: 1, auto_concurrency: {mode: shadow, min: 1, max: 9}}
+metering: {journal: j, max_size: 1MiB, sync: second, instance: a, every: 1s, max_customers: 1,
+  events: {url: "http://a", token_file: t, ca: c, max_events: 1, max_size: 1KiB, timeout: 1s},
+  lines: {folder: l, max_size: 1KiB, max_age: 1s, keep: 1}}
 admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 `
 	tested := map[string]bool{}
@@ -131,6 +134,22 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_FAIR_SHARE_EXEMPT_METHODS", "PUT", func(c *Config) any { return strings.Join(c.FairShare.Exempt.Methods, ",") }},
 		{"HEADGATE_FAIR_SHARE_EXEMPT_ADDRESSES", "10.9.0.0/16", func(c *Config) any { return strings.Trim(fmt.Sprint(c.FairShare.Exempt.Addresses), "[]") }},
 		{"HEADGATE_FAIR_SHARE_MODE", "shadow", func(c *Config) any { return c.FairShare.Mode.String() }},
+		{"HEADGATE_METERING_JOURNAL", "other", func(c *Config) any { return c.Metering.Journal }},
+		{"HEADGATE_METERING_MAX_SIZE", "9MiB", func(c *Config) any { return field.FormatSize(c.Metering.MaxSize) }},
+		{"HEADGATE_METERING_SYNC", "record", func(c *Config) any { return c.Metering.Sync.String() }},
+		{"HEADGATE_METERING_INSTANCE", "b-2", func(c *Config) any { return c.Metering.Instance }},
+		{"HEADGATE_METERING_EVERY", "9s", func(c *Config) any { return c.Metering.Every.String() }},
+		{"HEADGATE_METERING_MAX_CUSTOMERS", "9", func(c *Config) any { return fmt.Sprint(c.Metering.MaxCustomers) }},
+		{"HEADGATE_METERING_EVENTS_URL", "https://b/c", func(c *Config) any { return c.Metering.Events.URL }},
+		{"HEADGATE_METERING_EVENTS_TOKEN_FILE", "other", func(c *Config) any { return c.Metering.Events.TokenFile }},
+		{"HEADGATE_METERING_EVENTS_CA", "other", func(c *Config) any { return c.Metering.Events.CA }},
+		{"HEADGATE_METERING_EVENTS_MAX_EVENTS", "9", func(c *Config) any { return fmt.Sprint(c.Metering.Events.MaxEvents) }},
+		{"HEADGATE_METERING_EVENTS_MAX_SIZE", "9KiB", func(c *Config) any { return field.FormatSize(c.Metering.Events.MaxSize) }},
+		{"HEADGATE_METERING_EVENTS_TIMEOUT", "9s", func(c *Config) any { return c.Metering.Events.Timeout.String() }},
+		{"HEADGATE_METERING_LINES_FOLDER", "other", func(c *Config) any { return c.Metering.Lines.Folder }},
+		{"HEADGATE_METERING_LINES_MAX_SIZE", "9KiB", func(c *Config) any { return field.FormatSize(c.Metering.Lines.MaxSize) }},
+		{"HEADGATE_METERING_LINES_MAX_AGE", "9s", func(c *Config) any { return c.Metering.Lines.MaxAge.String() }},
+		{"HEADGATE_METERING_LINES_KEEP", "9", func(c *Config) any { return fmt.Sprint(c.Metering.Lines.Keep) }},
 		{"HEADGATE_THROTTLE_MODE", "shadow", func(c *Config) any { return c.Throttle.Mode.String() }},
 		{"HEADGATE_THROTTLE_CONCURRENCY", "9", func(c *Config) any { return fmt.Sprint(c.Throttle.Concurrency) }},
 		{"HEADGATE_THROTTLE_DEADLINE", "9s", func(c *Config) any { return c.Throttle.Deadline.String() }},

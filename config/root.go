@@ -36,6 +36,7 @@ func (r *reader) config(c *Config) {
 	if c.Throttle != nil {
 		r.noteAll(check.Throttle(c.Throttle, c.Rules, r.identityFacts(c), r.blamed))
 	}
+	root.metering(c)
 	root.proxy(&c.Proxy)
 	root.checkProxyHeaders(c)
 	root.server(c)

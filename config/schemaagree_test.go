@@ -123,6 +123,13 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "fair_share":
 			base += "fair_share: {client: ip, capacity: 5"
 			base, set = base+"}\n", base+", "+line+"}\n"
+		case within == "metering":
+			base += "metering: {journal: j, lines: {folder: l}"
+			base, set = base+"}\n", base+", "+line+"}\n"
+		case within == "metering.events" || within == "metering.lines":
+			of := map[string]string{"events": "url: 'http://a'", "lines": "folder: l"}[strings.TrimPrefix(within, "metering.")]
+			base += "metering: {journal: j, " + strings.TrimPrefix(within, "metering.") + ": {" + of
+			base, set = base+"}}\n", base+", "+line+"}}\n"
 		case within == "throttle":
 			base += "throttle: {concurrency: 5"
 			base, set = base+"}\n", base+", "+line+"}\n"

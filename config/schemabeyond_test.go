@@ -36,6 +36,8 @@ var beyondSchemaNames = map[string]string{
 		quota-cost-above-a-plan quota-default-plan-missing quota-default-plan-unknown quota-key-all
 		quota-key-of-two-parts quota-lacking-in-a-plan quota-not-counted quota-of-no-plan quota-rule-of-this-name
 		quota-unknown quota-with-degrade quota-with-delay quota-with-limits quota-with-overrides`,
+	"metering: fields that environment variables may set, so that the file may lack them": `
+		metering-events-without-url metering-lines-without-folder metering-too-little metering-without-journal metering-without-output`,
 	"domains: the tree as a whole, and fields that need or exclude each other": `
 		domains-algorithm-of-unlimited domains-empty-name domains-fallback-local-of-memory domains-key-twice
 		domains-limit-never-reached domains-limits-beside-unlimited domains-limits-twice-the-period

@@ -15,6 +15,7 @@ var docsSectionNames = map[string]string{
 	"Top level": "", "`identity`": "identity", "Rules": "rules[]", "`match`": "rules[].match", "`on_exceed`": "rules[].on_exceed",
 	"`ban`": "rules[].ban", "`proxy`": "proxy", "`proxy.tls`": "proxy.tls", "`proxy.upstream_tls`": "proxy.upstream_tls", "`admin`": "admin",
 	"`throttle.classes`": "throttle.classes[]", "`fair_share`": "fair_share", "`fair_share.match`": "fair_share.match", "`fair_share.exempt`": "fair_share.exempt",
+	"`metering`": "metering", "`metering.events`": "metering.events", "`metering.lines`": "metering.lines",
 	"`throttle`": "throttle", "`throttle.queue`": "throttle.queue", "`throttle.auto_concurrency`": "throttle.auto_concurrency",
 	"`server`": "server", "`server.grpc`": "server.grpc", "`server.grpc.tls`": "server.grpc.tls", "`server.http`": "server.http",
 	"`server.http.tls`": "server.http.tls", "`server.resp`": "server.resp", "`server.callers[]`": "server.callers[]", "`server.limits`": "server.limits", "`server.resp.tls`": "server.resp.tls", "`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",

@@ -45,6 +45,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 	}
 	c.writeFairShare(&b)
 	c.writeThrottle(&b)
+	c.writeMetering(&b)
 	fmt.Fprintf(&b, "admin %s, health %s\n", orOff(c.Admin.Listen), orOff(c.Admin.Health))
 	if len(c.Rules) > 0 {
 		b.WriteByte('\n')

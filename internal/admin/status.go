@@ -21,6 +21,7 @@ type Status struct {
 
 	FairShare *FairShareStatus `json:"fair_share,omitempty"`
 	Throttle  *ThrottleStatus  `json:"throttle,omitempty"`
+	Metering  *MeteringStatus  `json:"metering,omitempty"`
 	Reload    ReloadStatus     `json:"reload"`
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/admin"
@@ -26,13 +27,14 @@ type rules struct {
 	store   *open.Opened
 	guard   *guard.Guard
 	report  *report.Report
+	meter   headgate.Meter // nil without metering
 }
 
 // returnsDrain bounds how long Drain waits to return unused units to the store.
 const returnsDrain = time.Second
 
-// newRules opens the store, and creates the report and the guard.
-func newRules(o *Options) (*rules, error) {
+// newRules opens the store, and creates the report and the guard. used is nil without metering.
+func newRules(o *Options, used headgate.Meter) (*rules, error) {
 	c := o.Config
 	counted, err := c.ReportConfig(o.Log)
 	if err != nil {
@@ -42,10 +44,11 @@ func newRules(o *Options) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rules{log: o.Log, started: c, store: store, report: report.New(counted)}
+	r := &rules{log: o.Log, started: c, store: store, report: report.New(counted), meter: used}
 	r.config.Store(c)
 	described, err := open.GuardConfig(c, store)
 	if err == nil {
+		described.Meter = used
 		described.Observer = r.report.FollowConfig(&described)
 		r.guard, err = guard.New(described)
 	}
@@ -72,6 +75,7 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 		return Change{}, err
 	}
 	var show func()
+	described.Meter = r.meter
 	described.Observer, show = r.report.PrepareConfig(&described)
 	prepared, err := r.guard.Prepare(described)
 	if err != nil {

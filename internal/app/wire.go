@@ -16,7 +16,11 @@ import (
 // service is last, so that it is drained first, and the admin listener answers meanwhile.
 func (i *Instance) makeComponents() error {
 	o := &i.options
-	deciding, err := newRules(o)
+	used := newMetering(o)
+	if used != nil {
+		i.components = append(i.components, used)
+	}
+	deciding, err := newRules(o, used.of())
 	if err == nil {
 		i.rules, i.components = deciding, append(i.components, deciding)
 	}

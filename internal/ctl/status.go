@@ -44,6 +44,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 		rowf(w, "\n")
 		writeThrottle(w, s.Throttle)
 	}
+	writeMetering(w, s.Metering)
 	writeStore(w, &s.Store)
 	return w.Flush()
 }

@@ -30,6 +30,7 @@ type collector struct {
 	server                                   *serverMetrics
 	refused, sessions                        *prometheus.Desc
 	quota                                    *quotaMetrics
+	metering                                 *meteringMetrics
 }
 
 func newCollector(c Config) *collector {
@@ -40,7 +41,7 @@ func newCollector(c Config) *collector {
 		config: c,
 		shared: newSharedMetrics(desc),
 		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc), outcomes: newOutcomeMetrics(desc),
-		server: newServerMetrics(desc), quota: newQuotaMetrics(desc),
+		server: newServerMetrics(desc), quota: newQuotaMetrics(desc), metering: newMeteringMetrics(desc),
 		refused: desc("refused_clients_total",
 			"Calls, requests and commands of clients without valid credentials, without the right, or above server.limits.",
 			"listener", "reason"),
@@ -102,6 +103,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	if c.config.Throttle != nil {
 		c.throttle.describe(ch)
 	}
+	if c.config.Metering != nil {
+		c.metering.describe(ch)
+	}
 	if c.config.Guard != nil {
 		c.outcomes.describe(ch)
 	}
@@ -142,6 +146,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		c.shared.collect(ch, c.config.Shared())
 	}
 	c.collectShares(ch)
+	if c.config.Metering != nil {
+		s := c.config.Metering()
+		c.metering.collect(ch, &s)
+	}
 	if c.config.Throttle != nil {
 		if t, ok := c.config.Throttle(); ok {
 			c.throttle.collect(ch, &t)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/meter"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -30,6 +31,8 @@ type Config struct {
 	Guard *guard.Guard
 	// Throttle returns the state of the throttle. nil, and false, omit it.
 	Throttle func() (Throttle, bool)
+	// Metering returns the state of metering. nil omits it.
+	Metering func() meter.Stats
 	// Front returns the state of the front's sockets and files. nil omits it.
 	Front func() Front
 	// Server returns the state of the listeners of headgate server. nil omits it.
