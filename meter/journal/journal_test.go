@@ -1,0 +1,397 @@
+package journal
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// opened opens the journal of a folder with the readers a and b.
+func opened(tb testing.TB, folder string, change ...func(*Config)) *Journal {
+	tb.Helper()
+	c := Config{Folder: folder, Instance: "i", MaxBytes: MinBytes, Readers: []string{"a", "b"}}
+	for _, f := range change {
+		f(&c)
+	}
+	j, err := Open(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+// records makes n records, which differ in their numbers from the first one on.
+func records(first, n int) []Record {
+	all := make([]Record, n)
+	for i := range all {
+		all[i] = Record{Time: 1, Minute: 2, Customer: fmt.Sprintf("customer-%d", first+i), Quota: "calls", Admitted: int64(first + i)}
+	}
+	return all
+}
+
+func add(tb testing.TB, j *Journal, all []Record) {
+	tb.Helper()
+	if n, err := j.Append(all, false); n != len(all) || err != nil {
+		tb.Fatalf("Append wrote %d of %d: %v", n, len(all), err)
+	}
+}
+
+// read reads all that a reader gets, acknowledges it, and gives the numbers.
+func read(tb testing.TB, r *Reader, ack bool) (numbers []int64) {
+	tb.Helper()
+	for {
+		all, err := r.Read(100)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for i := range all {
+			numbers = append(numbers, all[i].Admitted)
+		}
+		if len(all) == 0 || !ack {
+			return numbers
+		}
+		if err := r.Ack(len(all)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func TestStory(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "journal")
+	j := opened(t, folder)
+	step := func(what string, r *Reader, ack bool, want ...int64) {
+		t.Helper()
+		if got := read(t, r, ack); !slices.Equal(got, want) {
+			t.Errorf("%s: got the records %v, want %v", what, got, want)
+		}
+	}
+	step("an empty journal", j.Reader("a"), true)
+	add(t, j, records(1, 3))
+	step("without an Ack", j.Reader("a"), false, 1, 2, 3)
+	step("again", j.Reader("a"), true, 1, 2, 3)
+	add(t, j, records(4, 1))
+	step("only the new one", j.Reader("a"), true, 4)
+	if s := j.Reader("b").Stats(); s.Pending != 4 || s.PendingBytes <= 0 || s.Oldest != 0 {
+		t.Errorf("the slow reader has %+v, want 4 pending records", s)
+	}
+	if got, err := j.Reader("b").Read(2); err != nil || len(got) != 2 || j.Reader("b").Ack(1) != nil {
+		t.Errorf("a batch of two: %d, %v", len(got), err)
+	}
+	first := j.Epoch()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(records(9, 1), false); err != ErrClosed { //nolint:errorlint // It is not wrapped.
+		t.Errorf("Append after Close: %v", err)
+	}
+	j = opened(t, folder, func(c *Config) { c.Instance = "renamed" })
+	add(t, j, records(5, 1))
+	got, err := j.Reader("b").Read(9)
+	if err != nil || len(got) != 3 || got[0].ID != (ID{"i", first, 1}) || got[0].ID.String() != "i/"+first+"/1" {
+		t.Fatalf("after a restart: got %+v, %v, want the three records of the first epoch", got, err)
+	}
+	step("the slow reader", j.Reader("b"), true, 2, 3, 4, 5)
+	step("the fast reader", j.Reader("a"), true, 5)
+	if files, _ := segmentNumbers(Machine(), folder); len(files) != 1 {
+		t.Errorf("delivered segments stay: %v", files)
+	}
+	for name, want := range map[string]os.FileMode{"": 0o700 | os.ModeDir, "a.cursor": 0o600, fmt.Sprintf("%016d.journal", 2): 0o600} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Mode() != want {
+			t.Errorf("%q has the mode %v (%v), want %v", name, info.Mode(), err, want)
+		}
+	}
+}
+
+func TestOneProcess(t *testing.T) {
+	folder := t.TempDir()
+	opened(t, folder)
+	if _, err := Open(Config{Folder: folder, Instance: "other"}); err == nil || !strings.Contains(err.Error(), "a folder of its own") {
+		t.Errorf("the second journal of a folder: %v", err)
+	}
+}
+
+// TestBound: beyond the bound the oldest records are dropped, and each reader counts its own.
+func TestBound(t *testing.T) {
+	folder := t.TempDir()
+	j := opened(t, folder)
+	written := 0
+	for written < 60_000 {
+		add(t, j, records(written, 1000))
+		written += 1000
+		if written <= 20_000 {
+			read(t, j.Reader("a"), true)
+		}
+		if size := j.Stats().Bytes; size > MinBytes {
+			t.Fatalf("the journal has %d bytes, want at most %d", size, MinBytes)
+		}
+	}
+	for name, read := range map[string]uint64{"a": 20_000, "b": 0} {
+		s := j.Reader(name).Stats()
+		if s.Acknowledged != read || s.Dropped == 0 || s.Acknowledged+s.Dropped+s.Pending != uint64(written) {
+			t.Errorf("reader %s: %+v, want a sum of %d", name, s, written)
+		}
+	}
+	got := read(t, j.Reader("b"), true)
+	if dropped := j.Reader("b").Stats().Dropped; got[0] != int64(dropped) || got[len(got)-1] != int64(written-1) {
+		t.Errorf("after %d dropped records, the records are %d to %d", dropped, got[0], got[len(got)-1])
+	}
+	files, _ := os.ReadDir(folder)
+	var size int64
+	for _, f := range files {
+		info, _ := f.Info()
+		size += info.Size()
+	}
+	if size > MinBytes+4096 {
+		t.Errorf("the folder has %d bytes", size)
+	}
+}
+
+// crash ends a journal without any of the steps of Close, as a kill does.
+func (j *Journal) crash() {
+	j.leave()
+	for _, r := range j.readers {
+		r.leave()
+	}
+	_ = j.lock.Close()
+	j.mu.Lock()
+	j.closed = true
+	j.mu.Unlock()
+}
+
+// TestCrashes: random appends and reads, crashes at any byte, and a slow twin that keeps all records.
+func TestCrashes(t *testing.T) {
+	for seed := range uint64(60) {
+		crashRun(t, rand.New(rand.NewPCG(seed, 7)))
+	}
+}
+
+type crashTwin struct {
+	records map[ID]Record
+	kept    []ID // in the journal, in order
+	acked   int  // of kept
+}
+
+func crashRun(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	folder := t.TempDir()
+	twin := crashTwin{records: map[ID]Record{}}
+	one := func(c *Config) { c.Readers = []string{"a"} }
+	j := opened(t, folder, one)
+	made := 0
+	for range 30 {
+		switch r.IntN(4) {
+		case 0, 1:
+			all := records(made, r.IntN(400))
+			made += len(all)
+			add(t, j, all)
+			for i := range all {
+				if _, used := twin.records[all[i].ID]; used {
+					t.Fatalf("the id %v is used twice", all[i].ID)
+				}
+				twin.records[all[i].ID] = all[i]
+				twin.kept = append(twin.kept, all[i].ID)
+			}
+		case 2:
+			twin.read(t, r, j)
+		default:
+			j.crash()
+			cut := twin.cut(t, r, folder)
+			j = opened(t, folder, one)
+			twin.kept = twin.kept[:len(twin.kept)-cut]
+			twin.acked = min(twin.acked, len(twin.kept))
+		}
+	}
+	for twin.acked < len(twin.kept) {
+		twin.read(t, r, j)
+	}
+	j.crash()
+}
+
+// read compares what is read with the twin, and acknowledges some.
+func (c *crashTwin) read(t *testing.T, r *rand.Rand, j *Journal) {
+	t.Helper()
+	got, err := j.Reader("a").Read(1 + r.IntN(300))
+	if err != nil || len(got) == 0 && c.acked < len(c.kept) {
+		t.Fatalf("read %d, %v, with %d records left", len(got), err, len(c.kept)-c.acked)
+	}
+	for i := range got {
+		if id := c.kept[c.acked+i]; got[i] != c.records[id] {
+			t.Fatalf("record %d is %+v, want %+v", c.acked+i, got[i], c.records[id])
+		}
+	}
+	n := r.IntN(len(got) + 1)
+	if err := j.Reader("a").Ack(n); err != nil {
+		t.Fatal(err)
+	}
+	c.acked += n
+}
+
+// cut cuts the newest segment at any byte, or adds garbage to it, and gives the number of lost records.
+func (c *crashTwin) cut(t *testing.T, r *rand.Rand, folder string) (lost int) {
+	t.Helper()
+	numbers, err := segmentNumbers(Machine(), folder)
+	if err != nil || len(numbers) == 0 {
+		return 0
+	}
+	name := segmentName(folder, numbers[len(numbers)-1])
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := r.IntN(len(text) + 1)
+	before, after := framesIn(text), framesIn(text[:from])
+	garbage := make([]byte, r.IntN(20))
+	for i := range garbage {
+		garbage[i] = byte(r.Uint32())
+	}
+	if r.IntN(2) == 0 {
+		clear(garbage) // A file system may leave zeros.
+	}
+	if err := os.WriteFile(name, append(text[:from], garbage...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return max(0, before-1) - max(0, after-1) // Without the head.
+}
+
+// framesIn is the slow twin of scan.
+func framesIn(text []byte) (n int) {
+	for {
+		_, size, err := frame(text)
+		if err != nil {
+			return n
+		}
+		text = text[size:]
+		n++
+	}
+}
+
+// TestRemovedFolder: the folder is deleted while the journal is in use. It goes on in a new one, and says what was lost.
+func TestRemovedFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "j")
+	j := opened(t, folder)
+	add(t, j, records(1, 3))
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	add(t, j, records(4, 2))
+	for _, name := range []string{"a", "b"} {
+		if got := read(t, j.Reader(name), true); !slices.Equal(got, []int64{4, 5}) || j.Reader(name).Stats().Dropped != 3 {
+			t.Errorf("reader %s: got %v and %+v, want 4, 5 and 3 dropped", name, got, j.Reader(name).Stats())
+		}
+	}
+	if _, err := Open(Config{Folder: folder, Instance: "other"}); err == nil {
+		t.Error("the new folder has no lock")
+	}
+}
+
+// TestDamage: a byte of a segment changes on the disk while the journal is in use. The rest of the segment is lost and counted.
+func TestDamage(t *testing.T) {
+	folder := t.TempDir()
+	j := opened(t, folder)
+	add(t, j, records(1, 10))
+	name := segmentName(folder, 1)
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, _ := f.Stat()
+	_, _ = f.WriteAt([]byte{0xff}, info.Size()/2)
+	_ = f.Close()
+	got := read(t, j.Reader("a"), true)
+	if s := j.Reader("a").Stats(); len(got) == 0 || len(got) == 10 || s.Dropped != uint64(10-len(got)) {
+		t.Errorf("got %v and %+v", got, s)
+	}
+	add(t, j, records(11, 1))
+	if got := read(t, j.Reader("a"), true); !slices.Equal(got, []int64{11}) {
+		t.Errorf("after the damage: %v", got)
+	}
+}
+
+// TestDamagedCursor: a reader without a place begins with the oldest record.
+func TestDamagedCursor(t *testing.T) {
+	for _, text := range []string{"", "00000000 {}\n", "garbage", strings.Repeat("x", 1000)} {
+		folder := t.TempDir()
+		j := opened(t, folder)
+		add(t, j, records(1, 2))
+		if _, err := j.Reader("a").Read(1); err != nil || j.Reader("a").Ack(1) != nil {
+			t.Fatal(err)
+		}
+		j.crash()
+		if err := os.WriteFile(filepath.Join(folder, "a.cursor"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, opened(t, folder).Reader("a"), true); !slices.Equal(got, []int64{1, 2}) {
+			t.Errorf("with the cursor %q: got %v, want both records", text, got)
+		}
+	}
+}
+
+// TestEpochs: the clock of an instance goes back, and no name comes again.
+func TestEpochs(t *testing.T) {
+	seen, at := map[string]bool{}, time.Unix(1e9, 0)
+	for range 1000 {
+		e := newEpoch(at)
+		if seen[e] || len(e) > maxEpoch {
+			t.Fatalf("the epoch %s comes twice", e)
+		}
+		seen[e] = true
+	}
+}
+
+func TestFaultyConfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, c := range map[string]Config{
+		"the name of the instance": {Folder: t.TempDir()},
+		"MaxBytes is 5":            {Folder: t.TempDir(), Instance: "i", MaxBytes: 5},
+		"not a directory":          {Folder: file, Instance: "i"},
+	} {
+		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}
+
+func FuzzSegment(f *testing.F) {
+	s := segment{instance: "i", epoch: "e", first: 3}
+	text := s.head()
+	for _, r := range records(1, 3) {
+		text = appendRecord(text, &r)
+	}
+	f.Add(text)
+	f.Add(text[:len(text)-1])
+	f.Add(append(slices.Clone(text), 0, 0, 0, 0, 0, 0, 0, 0, 0))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var read segment
+		var all []Record
+		torn, err := read.scan(strings.NewReader(string(text)), func(r *Record, _ int64) { all = append(all, *r) })
+		if err != nil {
+			return
+		}
+		if read.size > int64(len(text)) || read.records != uint64(len(all)) || torn > int64(len(text))-read.size {
+			t.Fatalf("%d bytes: size %d, torn %d, %d records", len(text), read.size, torn, read.records)
+		}
+		again := read.head()
+		for i := range all {
+			again = appendRecord(again, &all[i])
+		}
+		var twice segment
+		n := 0
+		if _, err := twice.scan(strings.NewReader(string(again)), func(r *Record, _ int64) {
+			if *r != all[n] {
+				t.Fatalf("record %d: %+v, want %+v", n, *r, all[n])
+			}
+			n++
+		}); err != nil || n != len(all) {
+			t.Fatalf("written again: %d of %d records, %v", n, len(all), err)
+		}
+	})
+}
