@@ -176,6 +176,20 @@ func TestUsageGivenBack(t *testing.T) {
 	}
 }
 
+// TestUsageOfALaterRefusal: the quota admits, and the bound of requests in flight refuses.
+func TestUsageOfALaterRefusal(t *testing.T) {
+	bound := byClient(t, "bound", "/a")
+	bound.InFlight = 1
+	l := newLedger()
+	g, _ := newGuard(t, guard.Config{
+		Meter: l, Rules: []guard.Rule{counting(t, "api", "/a"), bound}, Quotas: quotas(t, []guard.Plan{metering(1, 9)}),
+	})
+	entered(t, g, "x")
+	l.want(t, "the first request", "x/calls 1 0 0;")
+	wantReason(t, entered(t, g, "x"), headgate.Deny, headgate.InFlight)
+	l.want(t, "the second request", "x/calls 1 1 0;x/calls -1 -1 0 correction;")
+}
+
 // TestUsageOfOutcomes: the end of a request changes its units.
 func TestUsageOfOutcomes(t *testing.T) {
 	for _, c := range []struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -96,6 +97,9 @@ func TestFaultsOfTheDisk(t *testing.T) {
 			}
 			if got := read(t, j.Reader("a"), true); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6, 7}) {
 				t.Errorf("read %v", got)
+			}
+			if failed := strings.Contains(name, "sync"); failed != (j.Stats().Segments > 1) {
+				t.Errorf("%d files: after a failed sync, what the file has is unknown, and another one is needed", j.Stats().Segments)
 			}
 			if j.Stats().Faults < 3 {
 				t.Errorf("%d faults are counted, want 3", j.Stats().Faults)

@@ -53,6 +53,7 @@ type Journal struct {
 	appending sync.Mutex // held by Append, Sync and Close; before mu
 	active    File       // of the last segment; nil before the first record and after a fault. Guarded by appending
 	buffer    []byte     // guarded by appending
+	unsynced  bool       // active has bytes that were not synced; guarded by appending
 
 	mu       sync.Mutex
 	segments []*segment // the oldest first; never empty of those with records that a reader needs
@@ -218,12 +219,13 @@ func (j *Journal) appendSome(records []Record, sync bool) (int, error) {
 		_ = j.active.Truncate(s.size) // If this fails too, the next attempt writes the same records over it.
 		return 0, err
 	}
-	if sync {
+	if j.unsynced = true; sync {
 		if err := j.active.Sync(); err != nil {
 			_ = j.active.Truncate(s.size)
 			j.leave() // What the file has after a failed sync is unknown.
 			return 0, err
 		}
+		j.unsynced = false
 	}
 	j.publish(s, n, int64(len(j.buffer)))
 	return n, nil
@@ -395,11 +397,11 @@ func (j *Journal) remove() {
 func (j *Journal) Sync() error {
 	j.appending.Lock()
 	defer j.appending.Unlock()
-	if j.active == nil {
+	if j.active == nil || !j.unsynced {
 		return nil
 	}
 	err := j.active.Sync()
-	if err != nil {
+	if j.unsynced = err != nil; err != nil {
 		j.leave()
 		j.fault(err)
 	}

@@ -271,6 +271,26 @@ func framesIn(text []byte) (n int) {
 	}
 }
 
+// TestTornOnce: an incomplete end is cut, so that the next start does not find it again.
+func TestTornOnce(t *testing.T) {
+	folder := t.TempDir()
+	j := opened(t, folder)
+	add(t, j, records(1, 2))
+	j.crash()
+	name := segmentName(folder, 1)
+	text, err := os.ReadFile(name)
+	if err != nil || os.WriteFile(name, append(text, "torn"...), 0o600) != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int64{4, 0} {
+		j := opened(t, folder)
+		if got := j.Stats().Torn; got != want {
+			t.Errorf("%d bytes are cut, want %d", got, want)
+		}
+		j.crash()
+	}
+}
+
 // TestRemovedFolder: the folder is deleted while the journal is in use. It goes on in a new one, and says what was lost.
 func TestRemovedFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "j")

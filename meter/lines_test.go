@@ -1,0 +1,151 @@
+package meter
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate/meter/journal"
+)
+
+func newLines(t *testing.T, c LinesConfig) *Lines {
+	t.Helper()
+	c.Instance = "eu/1"
+	l, err := NewLines(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// filesOf gives the names of a folder's files with a suffix, and their lines.
+func filesOf(t *testing.T, folder, suffix string) (names, lines []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), suffix) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, e.Name())
+		for line := range bytes.Lines(text) {
+			if !json.Valid(line) || line[len(line)-1] != '\n' {
+				t.Errorf("%s has the line %q", e.Name(), line)
+			}
+			lines = append(lines, string(line))
+		}
+	}
+	return names, lines
+}
+
+func TestLineForm(t *testing.T) {
+	r := journal.Record{ID: journal.ID{Instance: "i", Epoch: "e", Sequence: 3}, Time: 1_700_000_000_123, Minute: 28_333_333, Customer: "acme",
+		Quota: "calls", Admitted: 8, Metered: 2, Refused: 1}
+	want := `{"id":"i/e/3","time":"2023-11-14T22:13:20.123Z","minute":"2023-11-14T22:13:00Z","customer":"acme","quota":"calls",` +
+		`"admitted":8,"metered":2,"refused":1}` + "\n"
+	if got := string(appendLine(nil, &r)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestFilesOfLines: files are completed by size, by age and at the end, and the newest stay.
+func TestFilesOfLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		folder := filepath.Join(t.TempDir(), "usage")
+		l := newLines(t, LinesConfig{Folder: folder, MaxBytes: 1000, MaxAge: time.Minute, Keep: 3})
+		deliver := func(n int) {
+			t.Helper()
+			if got, err := l.Deliver(t.Context(), recordsOf(n)); got != n || err != nil {
+				t.Fatalf("delivered %d, %v", got, err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		deliver(3)
+		deliver(10) // The same file: it had less than 1000 bytes.
+		deliver(1)
+		names, lines := filesOf(t, folder, linesSuffix)
+		if len(names) != 1 || len(lines) != 13 || !strings.HasPrefix(names[0], "usage-eu%2F1-20") {
+			t.Errorf("by size: %v with %d lines", names, len(lines))
+		}
+		time.Sleep(time.Minute)
+		if err := l.tick(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if names, lines := filesOf(t, folder, linesSuffix); len(names) != 2 || len(lines) != 14 {
+			t.Errorf("by age: %v with %d lines", names, len(lines))
+		}
+		for range 4 {
+			deliver(13)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if names, lines := filesOf(t, folder, linesSuffix); len(names) != 3 || len(lines) != 39 {
+			t.Errorf("the last three: %v with %d lines", names, len(lines))
+		}
+		if names, _ := filesOf(t, folder, openSuffix); len(names) != 0 {
+			t.Errorf("open files: %v", names)
+		}
+		info, err := os.Stat(filepath.Join(folder, func() string { n, _ := filesOf(t, folder, linesSuffix); return n[0] }()))
+		if err != nil || info.Mode().Perm()&^0o640 != 0 {
+			t.Errorf("the mode is %v, %v", info.Mode(), err)
+		}
+	})
+}
+
+// TestLinesAfterACrash: the next start completes the file, and cuts a line that was not complete.
+func TestLinesAfterACrash(t *testing.T) {
+	for _, torn := range []string{"", `{"id":"i`, strings.Repeat("x", 200_000)} {
+		folder := t.TempDir()
+		l := newLines(t, LinesConfig{Folder: folder})
+		if _, err := l.Deliver(t.Context(), recordsOf(2)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.file.WriteString(torn); err != nil {
+			t.Fatal(err)
+		}
+		other := filepath.Join(folder, "usage-other-20060102T150405.000000000Z-000001.jsonl.open")
+		if err := os.WriteFile(other, []byte("torn"), 0o600); err != nil { // Another instance writes it now.
+			t.Fatal(err)
+		}
+		newLines(t, LinesConfig{Folder: folder})
+		names, lines := filesOf(t, folder, linesSuffix)
+		if len(names) != 1 || len(lines) != 2 {
+			t.Errorf("%v with %d lines", names, len(lines))
+		}
+		if text, err := os.ReadFile(other); err != nil || string(text) != "torn" {
+			t.Errorf("the file of another instance: %q, %v", text, err)
+		}
+	}
+}
+
+// TestRemovedFileOfLines: the operator removes the file or the folder. The next records are in another file.
+func TestRemovedFileOfLines(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "usage")
+	l := newLines(t, LinesConfig{Folder: folder})
+	for range 2 {
+		if n, err := l.Deliver(t.Context(), recordsOf(2)); n != 2 || err != nil {
+			t.Fatal(err)
+		}
+		if _, lines := filesOf(t, folder, openSuffix); len(lines) != 2 {
+			t.Errorf("%d lines", len(lines))
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err == nil {
+		t.Error("Close completes a file that is gone")
+	}
+}
