@@ -167,7 +167,7 @@ func (s *section) scopes(c *Caller) {
 // knownRules finds names that no rule has.
 func (s *section) knownRules(names, known []string) {
 	for i, name := range names {
-		if slices.Contains(known, name) {
+		if slices.Contains(known, name) || s.deferred {
 			continue
 		}
 		fix := "write the name of a rule, or remove it"

@@ -99,6 +99,9 @@ func (q *quotaReading) checkCounted(c *Config) {
 		if quota == "" || q.counted[quota] != i {
 			continue
 		}
+		if !slices.Contains(names, quota) && s.deferred {
+			continue
+		}
 		if !slices.Contains(names, quota) {
 			fix := "write its limits in plans"
 			if near := rule.Nearest(quota, names); near != "" {
@@ -157,12 +160,13 @@ func (q *quotaReading) checkHeaders(c *Config) {
 // checkNumber finds two periods of one quota under one number: a plan with both moves one of them to
 // another number.
 func (q *quotaReading) checkNumber(s *section, v value, l headgate.Limit, quota string) {
-	at := fmt.Sprint(quota, " ", guard.LimitNumber(l))
+	at := quotaNumber{quota, guard.LimitNumber(l)}
 	first, known := q.numbers[at]
 	if !known {
 		q.numbers[at] = firstPeriod{l.Period(), s.self.path}
 		return
 	}
+	first.path = q.pathOf(first.path, quotaPeriod{quota, first.period})
 	s.fault(v, fmt.Sprintf("the period %s has the same number in stores as %s of %s: a customer that changes between plans with one "+
 		"and both would lose what it used", l.Period(), first.period, first.path), "use another period, such as one a second longer")
 }

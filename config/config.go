@@ -61,6 +61,9 @@ type Config struct {
 	Plans       []guard.Plan
 	DefaultPlan string
 	Customers   []guard.Customer
+	// Source is a further place of rules, plans and customers; nil for none. Then Rules, Plans and Customers may name
+	// what only the source has, until Objects.Config adds that.
+	Source *Source
 	// Domains has the limits of a decision server, in the order of the file.
 	Domains []guard.Domain
 	// FairShare divides the capacity of the service among its clients. It is nil without fair share.
@@ -89,6 +92,10 @@ type Config struct {
 	environment bool
 	// prefetch is the resulting prefetch of each of Rules.
 	prefetch []rulePrefetch
+	// written is what Parse or Load read, for NewObjects.
+	written written
+	// quotas are those of Objects; nil without a source.
+	quotas *guard.Quotas
 }
 
 // Identity says which proxies, headers and tokens are trusted to identify the client. Load
@@ -405,5 +412,6 @@ func readConfig(name string, text []byte, environment func(string) (string, bool
 		return nil, r, err
 	}
 	c.places, c.fixed = r.places(), r.fixed
+	c.written = written{source: src, environment: environment}
 	return c, r, nil
 }

@@ -40,7 +40,7 @@ func (q *quotaReading) customers(c *Config) {
 		s.fault(s.keyOf(customersName), fmt.Sprintf("has %d customers", n), fmt.Sprintf("use at most %d", maxCustomers))
 		return
 	}
-	if len(all.names) > 0 && len(q.counted) == 0 && !q.faulty {
+	if len(all.names) > 0 && len(q.counted) == 0 && !q.faulty && !s.deferred {
 		s.fault(s.keyOf(customersName), "has no effect, because no rule has a quota", "write quota: NAME in a rule, or remove it")
 		return
 	}

@@ -104,7 +104,7 @@ func (set *envoySet) add(f EnvoyFile) {
 	set.files = append(set.files, envoyFile{fault: bad})
 }
 
-func (set *envoySet) addRoot(src *source, root *yaml.Node) {
+func (set *envoySet) addRoot(src *document, root *yaml.Node) {
 	r := &reader{source: src, environment: func(string) (string, bool) { return "", false }, nullable: true, root: root}
 	r.calendarMonths = set.calendarMonths
 	set.files = append(set.files, envoyFile{reader: r})

@@ -34,7 +34,7 @@ func ParseEnvoyTrees(trees []EnvoyTree, merge bool) ([]guard.Domain, error) {
 		if b.problem != "" {
 			return nil, Faults{{File: visible([]rune(tree.Name)), Problem: b.problem, Fix: b.fix}}
 		}
-		set.addRoot(&source{name: visible([]rune(tree.Name))}, root)
+		set.addRoot(&document{name: visible([]rune(tree.Name))}, root)
 	}
 	return set.result()
 }

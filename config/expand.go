@@ -26,7 +26,7 @@ func (e *extent) add(other extent) {
 // expansion measures a parsed file before the reader walks it. An alias costs the parser only a few
 // bytes, but costs the reader as much as the value that it repeats.
 type expansion struct {
-	source *source
+	source *document
 	// anchored has each measured value that has an anchor. An alias comes after its value.
 	anchored map[*yaml.Node]extent
 	repeated extent // The sum over all aliases so far.
@@ -34,7 +34,7 @@ type expansion struct {
 }
 
 // checkAliases returns the fault of the first alias at which the file repeats too much, or nil.
-func (s *source) checkAliases(root *yaml.Node) *Fault {
+func (s *document) checkAliases(root *yaml.Node) *Fault {
 	x := expansion{source: s, anchored: map[*yaml.Node]extent{}}
 	x.measure(root)
 	return x.fault

@@ -1,12 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/rule"
@@ -57,7 +60,44 @@ func (c *Config) Quotas() (*guard.Quotas, error) {
 	if !slices.ContainsFunc(c.Rules, func(r guard.Rule) bool { return r.Quota != "" }) {
 		return nil, nil //nolint:nilnil // Without rules of quotas, there are no Quotas.
 	}
+	if c.quotas != nil {
+		return c.quotas, nil
+	}
+	if c.Source != nil {
+		return guard.NewQuotas(c.withPlaceholders(), cmp.Or(c.DefaultPlan, unknownPlan), c.Customers)
+	}
 	return guard.NewQuotas(c.Plans, c.DefaultPlan, c.Customers)
+}
+
+// unknownPlan is the name of the default plan if the file has none.
+const unknownPlan = "unknown"
+
+// withPlaceholders returns the plans with further ones for those that only the source has. Until the source is known,
+// these plans include no units.
+func (c *Config) withPlaceholders() []guard.Plan {
+	var none []guard.QuotaLimits
+	for i := range c.Rules {
+		quota := c.Rules[i].Quota
+		if quota == "" || quotaOf(none, quota) != nil {
+			continue
+		}
+		none = append(none, guard.QuotaLimits{Quota: quota, Limits: []guard.QuotaLimit{{Policy: headgate.Policy{
+			Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Per: time.Second},
+		}}}})
+	}
+	all := slices.Clone(c.Plans)
+	add := func(name string) {
+		if !slices.ContainsFunc(all, func(p guard.Plan) bool { return p.Name == name }) {
+			all = append(all, guard.Plan{Name: name, Quotas: none, Calendar: calendar.Default()})
+		}
+	}
+	add(cmp.Or(c.DefaultPlan, unknownPlan))
+	for i := range c.Customers {
+		if plan := c.Customers[i].Plan; plan != "" {
+			add(plan)
+		}
+	}
+	return all
 }
 
 // AddThrottle gives a guard.Config of GuardConfig the throttle of the configuration, if there is

@@ -26,9 +26,12 @@ type quotaReading struct {
 	// parts are the different parts by which rules find customers.
 	parts []rule.Part
 	// algorithms has the first algorithm for a quota and a period, and where it is written.
-	algorithms map[string]firstAlgorithm
+	algorithms map[quotaPeriod]firstAlgorithm
 	// numbers has the first period for a quota and a guard.LimitNumber, and where it is written.
-	numbers map[string]firstPeriod
+	numbers map[quotaNumber]firstPeriod
+	// used are the limits that were read, for Objects. holder finds the path of one that another object has.
+	used   []limitUse
+	holder func(quotaPeriod) string
 	// interned has lists of limits, by their text: many customers have the same.
 	interned       map[string][]guard.QuotaLimit
 	internedQuotas map[string][]guard.QuotaLimits
@@ -45,13 +48,30 @@ type firstAlgorithm struct {
 
 type firstPeriod struct{ period, path string }
 
+// quotaPeriod is a quota and the period of a limit.
+type quotaPeriod struct{ quota, period string }
+
+// quotaNumber is a quota and the number under which stores keep a limit.
+type quotaNumber struct {
+	quota  string
+	number uint8
+}
+
+// limitUse is what a limit of a quota has that all others with its quota and period must have too.
+type limitUse struct {
+	at        quotaPeriod
+	algorithm headgate.Algorithm
+	number    uint8
+}
+
 // quotas reads the plans, the default plan and the customers, and checks them against the rules.
 func (s *section) quotas(c *Config) {
 	q := &quotaReading{
-		root: s, counted: map[string]int{}, local: map[string]bool{}, algorithms: map[string]firstAlgorithm{},
+		root: s, counted: map[string]int{}, local: map[string]bool{}, algorithms: map[quotaPeriod]firstAlgorithm{},
 		interned: map[string][]guard.QuotaLimit{}, internedQuotas: map[string][]guard.QuotaLimits{},
-		policies: map[headgate.Policy]struct{}{}, numbers: map[string]firstPeriod{},
+		policies: map[headgate.Policy]struct{}{}, numbers: map[quotaNumber]firstPeriod{},
 	}
+	s.quotaFacts = q
 	q.noteRules(c)
 	q.plans(c)
 	q.standard(c)
@@ -80,7 +100,7 @@ func (q *quotaReading) noteRules(c *Config) {
 
 // noteCounted notes a quota that no rule counts.
 func (q *quotaReading) noteCounted(quotas *section, name string) {
-	if _, counted := q.counted[name]; counted || q.faulty || quotas.outline != nil {
+	if _, counted := q.counted[name]; counted || q.faulty || quotas.deferred || quotas.outline != nil {
 		return
 	}
 	names := make([]string, 0, len(q.counted))
@@ -115,11 +135,17 @@ func (q *quotaReading) standard(c *Config) {
 
 // checkPlan gives the plan with a name; nil with a fault.
 func (q *quotaReading) checkPlan(s *section, v value, name string, c *Config) *guard.Plan {
-	names := make([]string, len(c.Plans))
 	for i := range c.Plans {
-		if names[i] = c.Plans[i].Name; names[i] == name {
+		if c.Plans[i].Name == name {
 			return &c.Plans[i]
 		}
+	}
+	if s.deferred {
+		return nil
+	}
+	names := make([]string, len(c.Plans))
+	for i := range c.Plans {
+		names[i] = c.Plans[i].Name
 	}
 	if s.blamed(plansName) && !s.blamedAt(plansName+"."+name) && len(names) == 0 {
 		return nil
@@ -164,16 +190,26 @@ func (q *quotaReading) checkLimit(s *section, v value, l *guard.QuotaLimit, quot
 	}
 	q.policies[p] = struct{}{}
 	q.checkStore(s, v, p, quota)
-	at := fmt.Sprint(quota, " ", p.Limit.Period())
+	at := quotaPeriod{quota, p.Limit.Period()}
+	q.used = append(q.used, limitUse{at, p.Algorithm, guard.LimitNumber(p.Limit)})
 	first, known := q.algorithms[at]
 	switch {
 	case !known:
 		q.algorithms[at] = firstAlgorithm{p.Algorithm, s.self.path}
 		q.checkNumber(s, v, p.Limit, quota)
 	case first.algorithm != p.Algorithm:
+		first.path = q.pathOf(first.path, at)
 		s.fault(v, fmt.Sprintf("counts %s in %s by %s, but %s counts by %s: a customer that changes between them would lose what it used",
 			quota, p.Limit.Period(), p.Algorithm, first.path, first.algorithm), "use one algorithm for a quota and period")
 	}
+}
+
+// pathOf gives the path of a limit, which another object may have.
+func (q *quotaReading) pathOf(path string, at quotaPeriod) string {
+	if path == "" && q.holder != nil {
+		return q.holder(at)
+	}
+	return path
 }
 
 // checkStore checks a limit against the store, and this instance's part of it.

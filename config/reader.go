@@ -17,7 +17,7 @@ import (
 // reader walks the tree of one file and collects faults. It continues after a fault, so that
 // the author sees all faults at once.
 type reader struct {
-	source *source
+	source *document
 	// environment looks up an environment variable.
 	environment func(name string) (string, bool)
 	root        *yaml.Node
@@ -46,6 +46,11 @@ type reader struct {
 	calendarMonths bool
 	// counting has the settings of the store that the rules depend on.
 	counting counting
+	// complete is set if the tree has the rules and plans of the source too. deferred is set if it lacks them: then
+	// the file may name plans and quotas that only the source has.
+	complete, deferred bool
+	// quotaFacts is what customers of a source are checked against.
+	quotaFacts *quotaReading
 	// hidden are the lines, and secrets the texts, that must not appear in excerpts.
 	hidden  map[int]bool
 	secrets []string

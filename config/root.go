@@ -28,6 +28,7 @@ func (r *reader) config(c *Config) {
 	})
 	root.paths(&c.Folds)
 	root.envoyFiles(&c.EnvoyCalendarMonths)
+	root.sourceOfObjects(c)
 	root.domains(c)
 	root.rules(c)
 	root.quotas(c)

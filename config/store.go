@@ -119,7 +119,7 @@ func (c *Config) StoreConfig() memory.Config {
 		own.MaxMemory, own.BlockShare = c.MaxMemory-c.stashBytes(), check.BlockPercent
 		return own
 	}
-	if c.sourced {
+	if c.sourced || c.Source != nil {
 		own.BlockShare = check.BlockPercent
 	}
 	for i := range c.Rules {

@@ -11,7 +11,7 @@ import (
 
 // syntaxFault rewords an error of the parser. It points at the mistake, which may come before the
 // position where the parser stopped.
-func (s *source) syntaxFault(err error) Fault {
+func (s *document) syntaxFault(err error) Fault {
 	bad, found := errors.AsType[*yaml.LoadError](err)
 	switch {
 	case !found || bad == nil:
@@ -53,7 +53,7 @@ const (
 
 // refine looks at the text where the parser stopped, and describes common mistakes more
 // clearly than the grammar does.
-func (s *source) refine(f Fault) Fault {
+func (s *document) refine(f Fault) Fault {
 	at := place{f.Line, f.Column}
 	before, c := s.around(at)
 	indent := strings.TrimSpace(before) == ""
@@ -74,7 +74,7 @@ func (s *source) refine(f Fault) Fault {
 
 // refineAfter distinguishes text after a value from an unclosed quote on an earlier line: such a
 // value ends at the next quote.
-func (s *source) refineAfter(f Fault, at place) Fault {
+func (s *document) refineAfter(f Fault, at place) Fault {
 	f.Problem, f.Fix = problemAfter, "put the whole value in quotes, or begin a new line"
 	before, _ := s.around(at)
 	before = strings.TrimRight(before, " ")
@@ -93,7 +93,7 @@ func (s *source) refineAfter(f Fault, at place) Fault {
 
 // refineColon handles a field in a place where none is allowed. It decides which line is at fault:
 // the field's own line, or the line above, which is not a field.
-func (s *source) refineColon(at place) Fault {
+func (s *document) refineColon(at place) Fault {
 	for line := at.line - 1; line >= 1; line-- {
 		text := strings.TrimLeft(s.lines()[line-1], " -")
 		if text == "" || text[0] == '#' {
@@ -108,7 +108,7 @@ func (s *source) refineColon(at place) Fault {
 }
 
 // around returns the text before a place on its line, and the character at the place.
-func (s *source) around(at place) (before string, c rune) {
+func (s *document) around(at place) (before string, c rune) {
 	if at.line < 1 || at.line > len(s.lines()) {
 		return "", 0
 	}
@@ -120,7 +120,7 @@ func (s *source) around(at place) (before string, c rune) {
 }
 
 // begin returns the place of the first character of a line.
-func (s *source) begin(line int) place {
+func (s *document) begin(line int) place {
 	text := s.lines()[line-1]
 	return place{line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
 }

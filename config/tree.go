@@ -28,7 +28,7 @@ const (
 
 // tree parses the source. It returns at most one fault, because the parser stops at the first
 // syntax error.
-func (s *source) tree() (*yaml.Node, *Fault) {
+func (s *document) tree() (*yaml.Node, *Fault) {
 	marks := 0
 	for _, mark := range []byte(",&!") {
 		marks += bytes.Count(s.text, []byte{mark})
@@ -54,12 +54,12 @@ func (s *source) tree() (*yaml.Node, *Fault) {
 	return document.Content[0], nil
 }
 
-func (s *source) emptyFault() Fault {
+func (s *document) emptyFault() Fault {
 	return Fault{File: s.name, Line: 1, Column: 1, Problem: problemEmpty, Fix: "begin with version: 1"}
 }
 
 // severalFault returns a fault at the start of the second document.
-func (s *source) severalFault() Fault {
+func (s *document) severalFault() Fault {
 	begun := false
 	for i, line := range s.lines() {
 		word, _, _ := strings.Cut(line, " ")

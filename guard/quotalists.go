@@ -130,7 +130,7 @@ func (q *Quotas) countLimits() error {
 			different[q.lists[i].policy(j)] = struct{}{}
 		}
 	}
-	if len(different) > MaxQuotaPolicies {
+	if q.limits = len(different); q.limits > MaxQuotaPolicies {
 		return &TooManyLimitsError{len(different)}
 	}
 	return nil

@@ -25,6 +25,7 @@ type Quotas struct {
 	known     map[string]uint32 // the number of each variant in use, by its text
 	names     []string          // of the quotas, sorted
 	lists     []quotaList
+	limits    int // the number of different limits of lists
 }
 
 // variant is what customers with equal entries have. A variant without customers is free for another
@@ -279,4 +280,12 @@ func (q *Quotas) PlanOf(name string, now headgate.Instant) (plan *Plan, entry, r
 	of, known := q.customers.By(name)
 	n := of.At(now)
 	return &q.plans[q.variants[n].plan], known, known && n != of.Limits
+}
+
+// Limits gives the number of different limits that all plans and customers have.
+func (q *Quotas) Limits() int {
+	if q == nil {
+		return 0
+	}
+	return q.limits
 }

@@ -45,7 +45,7 @@ func TestExcerpt(t *testing.T) {
 		{"no such line", "a", place{7, 1}, ""},
 		{"nowhere", "a", place{}, ""},
 	} {
-		s := &source{name: "f", text: []byte(row.text)}
+		s := &document{name: "f", text: []byte(row.text)}
 		if got := s.excerpt(row.at); got != row.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", row.name, got, row.want)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// source is the text of one file.
-type source struct {
+// document is the text of one file.
+type document struct {
 	name string
 	text []byte
 	cut  []string // See lines.
@@ -24,8 +24,8 @@ const byteOrderMark = "\ufeff"
 
 // newSource checks the size of the text, and that it is readable UTF-8. If it is not, no position
 // would be correct, so that fault is the only one of its file.
-func newSource(name string, text []byte) (*source, *Fault) {
-	s := &source{name: name, text: bytes.TrimPrefix(text, []byte(byteOrderMark))}
+func newSource(name string, text []byte) (*document, *Fault) {
+	s := &document{name: name, text: bytes.TrimPrefix(text, []byte(byteOrderMark))}
 	if len(text) > maxFileBytes {
 		return nil, &Fault{
 			File: name, Problem: fmt.Sprintf("the file is larger than %s", field.FormatSize(maxFileBytes)),
@@ -46,7 +46,7 @@ func newSource(name string, text []byte) (*source, *Fault) {
 
 // lines returns the lines of the text, split like YAML does, at \n, \r\n and \r. The first call
 // splits them: only faults need lines.
-func (s *source) lines() []string {
+func (s *document) lines() []string {
 	if s.cut == nil {
 		s.cut = cutLines(string(s.text))
 	}
@@ -87,7 +87,7 @@ func unreadable(text string) (at int, problem string) {
 }
 
 // fault makes a Fault with its excerpt.
-func (s *source) fault(at place, path, problem, fix string) Fault {
+func (s *document) fault(at place, path, problem, fix string) Fault {
 	return Fault{
 		File: s.name, Line: at.line, Column: at.column, Path: path, Problem: withoutTokens(problem), Fix: withoutTokens(fix),
 		Excerpt: withoutTokens(s.excerpt(at)),
@@ -123,7 +123,7 @@ const excerptWidth = 100
 
 // excerpt returns the line of a place, and below it a line with a caret. It returns "" for a line
 // with a password in an address, because faults are often logged.
-func (s *source) excerpt(at place) string {
+func (s *document) excerpt(at place) string {
 	if at.line < 1 || at.line > len(s.lines()) {
 		return ""
 	}
