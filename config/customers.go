@@ -79,26 +79,13 @@ func (q *quotaReading) customer(s *section, name string, c *Config) guard.Custom
 		after = plan.After
 	}
 	s.declare("limits", field.Taken, "Limits of quotas, in place of those of the plan.")
-	of.Quotas = q.internQuotas(q.limitsOf(s, "limits", after))
+	of.Quotas = q.interned.quotas(q.limitsOf(s, "limits", after))
 	q.spending(s, &of, plan)
 	q.customerCalendar(s, &of, plan)
 	q.note(s, &of)
 	q.raise(s, &of, after)
 	s.end()
 	return of
-}
-
-// internQuotas gives the first list that equals this one; nil for an empty one.
-func (q *quotaReading) internQuotas(all []guard.QuotaLimits) []guard.QuotaLimits {
-	if len(all) == 0 {
-		return nil
-	}
-	text := fmt.Sprintf("%#v", all) // A Limit leaves its Burst out of %v.
-	if known, found := q.internedQuotas[text]; found {
-		return known
-	}
-	q.internedQuotas[text] = slices.Clip(all)
-	return q.internedQuotas[text]
 }
 
 func hasHard(l guard.QuotaLimit) bool { return l.Hard > 0 }

@@ -176,7 +176,7 @@ func (w *objectChange) readCustomers() {
 		}
 	}
 	w.checkPeriods(periods)
-	w.read = newCustomerReading(w.next.base, periods, w.holder)
+	w.read = newCustomerReading(w.next.base, again, periods, w.holder)
 	for _, object := range again {
 		entry, faults := w.read.read(object)
 		if len(faults) > 0 {

@@ -46,16 +46,17 @@ type customerReading struct {
 	zones  map[string]*time.Location
 	forms  map[string]*customerForm
 	values map[*customerForm]guard.Customer
+	parsed *parsedObjects
 }
 
 // newCustomerReading begins to read customers. periods are the limits of the customers that are not read.
-func newCustomerReading(base *objectBase, periods map[quotaPeriod]periodUse, holder func(quotaPeriod) string) *customerReading {
+func newCustomerReading(base *objectBase, objects []source.Object, periods map[quotaPeriod]periodUse, holder func(quotaPeriod) string) *customerReading {
 	r := &customerReading{
 		base: base, facts: *base.facts, zones: map[string]*time.Location{}, forms: map[string]*customerForm{},
-		values: map[*customerForm]guard.Customer{},
+		values: map[*customerForm]guard.Customer{}, parsed: &parsedObjects{rest: objects},
 	}
 	f := &r.facts
-	f.interned, f.internedQuotas = map[string][]guard.QuotaLimit{}, map[string][]guard.QuotaLimits{}
+	f.interned = newInterned()
 	f.policies, f.holder = map[headgate.Policy]struct{}{}, holder
 	f.algorithms = make(map[quotaPeriod]firstAlgorithm, len(base.facts.algorithms)+len(periods))
 	f.numbers = make(map[quotaNumber]firstPeriod, len(base.facts.numbers)+len(periods))
@@ -81,11 +82,12 @@ func (r *customerReading) read(object source.Object) (*customerEntry, Faults) {
 	if form, known := r.forms[object.Text]; known {
 		return &customerEntry{object, form, name}, nil
 	}
-	src, node, bad := objectNode(object)
-	if bad != nil {
-		return nil, Faults{*bad}
+	parsed := r.parsed.next(object, r.known)
+	if parsed.fault != nil {
+		return nil, Faults{*parsed.fault}
 	}
-	of, used, faults := r.parse(src, node, object.Name)
+	node := parsed.node
+	of, used, faults := r.parse(parsed.document, node, object.Name)
 	if len(faults) > 0 {
 		return nil, faults
 	}
@@ -94,6 +96,9 @@ func (r *customerReading) read(object source.Object) (*customerEntry, Faults) {
 	r.forms[object.Text], r.values[form] = form, of
 	return &customerEntry{object, form, name}, nil
 }
+
+// known reports whether a text was read.
+func (r *customerReading) known(text string) bool { return r.forms[text] != nil }
 
 // parse reads the fields of one customer.
 func (r *customerReading) parse(src *document, node *yaml.Node, name string) (guard.Customer, []limitUse, Faults) {

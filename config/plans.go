@@ -158,7 +158,7 @@ func (q *quotaReading) limitList(quotas *section, name string, after guard.After
 		}
 	}
 	quotas.checkPeriods(read)
-	return q.intern(all)
+	return q.interned.limits(all)
 }
 
 // checkPeriods finds two limits of one quota with one period.

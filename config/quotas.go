@@ -32,9 +32,7 @@ type quotaReading struct {
 	// used are the limits that were read, for Objects. holder finds the path of one that another object has.
 	used   []limitUse
 	holder func(quotaPeriod) string
-	// interned has lists of limits, by their text: many customers have the same.
-	interned       map[string][]guard.QuotaLimit
-	internedQuotas map[string][]guard.QuotaLimits
+	interned interned
 	// hards counts the limits with hard.
 	hards int
 	// policies are the different limits.
@@ -68,7 +66,7 @@ type limitUse struct {
 func (s *section) quotas(c *Config) {
 	q := &quotaReading{
 		root: s, counted: map[string]int{}, local: map[string]bool{}, algorithms: map[quotaPeriod]firstAlgorithm{},
-		interned: map[string][]guard.QuotaLimit{}, internedQuotas: map[string][]guard.QuotaLimits{},
+		interned: newInterned(),
 		policies: map[headgate.Policy]struct{}{}, numbers: map[quotaNumber]firstPeriod{},
 	}
 	s.quotaFacts = q
@@ -226,16 +224,6 @@ func (q *quotaReading) checkStore(s *section, v value, p headgate.Policy, quota 
 			s.fault(v, f.Problem, f.Fix)
 		}
 	}
-}
-
-// intern gives the first list of limits that equals this one.
-func (q *quotaReading) intern(all []guard.QuotaLimit) []guard.QuotaLimit {
-	text := fmt.Sprintf("%#v", all) // A Limit leaves its Burst out of %v.
-	if known, found := q.interned[text]; found {
-		return known
-	}
-	q.interned[text] = slices.Clip(all)
-	return q.interned[text]
 }
 
 // quotaPolicies gives the different limits of a quota, as the store counts them: up to their hard limit.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headgate/headgate/config/field"
@@ -13,7 +14,7 @@ import (
 type EtcdSource struct {
 	// Endpoints are the servers, as http://HOST:PORT or https://HOST:PORT, all of one scheme.
 	Endpoints []string
-	// Prefix begins with / and does not end with it. Default /headgate.
+	// Prefix begins with / and does not end with it. Default /headgate/config.
 	Prefix string
 	// User is the name for etcd's authentication, and PasswordFile the file with its password. Both are set, or
 	// neither.
@@ -23,25 +24,35 @@ type EtcdSource struct {
 
 func (e *EtcdSource) place() string { return strings.Join(e.Endpoints, ",") + " " + e.Prefix }
 
-// PostgresSource is a table of PostgreSQL.
+// PostgresSource are the tables of a schema of PostgreSQL.
 type PostgresSource struct {
-	// URL is postgres://USER@HOST:PORT/DATABASE, with sslmode and files of TLS as parameters, and no password.
-	URL string
+	// Hosts are HOST:PORT of the server and its replicas, or FOLDER:PORT for a socket.
+	Hosts          []string
+	Database, User string
 	// PasswordFile is the file with the password. Default "": no password.
 	PasswordFile string
-	// Table is the prefix of the tables, with a schema or without. Default headgate.
-	Table string
+	// Schema has the tables. Default headgate.
+	Schema string
+	// UseTLS encrypts the connections, with the files of TLS.
+	UseTLS bool
+	TLS    SourceTLS
+}
+
+func (p *PostgresSource) place() string {
+	return strings.Join(p.Hosts, ",") + "/" + p.Database + " " + p.Schema
 }
 
 const (
 	maxEndpoints = 16
-	maxPrefix    = 256
-	tablePattern = `^[a-z_][a-z0-9_]{0,39}(\.[a-z_][a-z0-9_]{0,39})?$`
+	maxPrefix    = 250
+	maxSchema    = 48
+	maxIdentity  = 63
+	schemaLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 )
 
 // etcdSource reads the settings of a prefix of etcd.
 func (s *section) etcdSource() (*section, *EtcdSource) {
-	e := &EtcdSource{Prefix: "/headgate"}
+	e := &EtcdSource{Prefix: "/headgate/config"}
 	of := s.sub(s.declare(etcdName, field.Restart, "A prefix of keys in etcd: PREFIX/rules/NAME, PREFIX/plans/NAME and "+
 		"PREFIX/customers/NAME."), "{endpoints: [http://127.0.0.1:2379]}")
 	of.endpoints(e)
@@ -49,7 +60,7 @@ func (s *section) etcdSource() (*section, *EtcdSource) {
 	of.outline.field("prefix").text(e.Prefix, "^/([^/]+/)*[^/]+$", 2, maxPrefix)
 	if v, ok := of.textOf("prefix", &e.Prefix); ok && (len(e.Prefix) < 2 || len(e.Prefix) > maxPrefix || e.Prefix[0] != '/' ||
 		strings.HasSuffix(e.Prefix, "/") || strings.Contains(e.Prefix, "//")) {
-		of.fault(v, quote(e.Prefix)+" is not valid", "write it like /headgate, without / at its end")
+		of.fault(v, quote(e.Prefix)+" is not valid", "write it like /headgate/config, without / at its end")
 	}
 	of.keep("prefix", e.Prefix)
 	of.declare("user", field.Restart, "User for etcd's authentication.")
@@ -97,66 +108,54 @@ func (s *section) endpoints(e *EtcdSource) {
 	}
 }
 
-// postgresSource reads the settings of a table of PostgreSQL.
+// postgresSource reads the settings of a database.
 func (s *section) postgresSource() (*section, *PostgresSource) {
-	const example = "postgres://headgate@db.example.com:5432/headgate?sslmode=verify-full"
-	p := &PostgresSource{Table: "headgate"}
-	of := s.sub(s.declare(postgresName, field.Restart, "Tables of PostgreSQL, which headgate ctl source init makes."), "{url: "+example+"}")
-	of.declare("url", field.Restart, "Address of the database, without a password. sslmode and the files of TLS are parameters.")
-	of.outline.field("url").written("", "^postgres(ql)?://[^\\s]+$")
-	v, ok := of.scalar("url", "an address")
-	switch {
-	case ok:
-		of.postgresURL(v, &p.URL, example)
-	case of.begun() && !of.blamedAny("url") && !of.blamedAt(of.self.path):
-		of.missing("url", "write it like "+example)
+	const example = "{hosts: [db.example.com:5432], database: headgate, user: headgate, password_file: db.password}"
+	p := &PostgresSource{Schema: "headgate"}
+	of := s.sub(s.declare(postgresName, field.Restart, "A schema of PostgreSQL, whose tables headgate ctl source init makes."), example)
+	of.declare("hosts", field.Restart, "HOST:PORT of the server and its replicas, or FOLDER:PORT for a socket. The first one that can be "+
+		"written is used.")
+	p.Hosts = of.texts("hosts", "[db.example.com:5432]", maxEndpoints)
+	of.keep("hosts", p.Hosts)
+	if len(p.Hosts) == 0 && of.begun() && !of.blamedAny("hosts") && !of.blamedAt(of.self.path) {
+		of.missing("hosts", "write the server, like hosts: [db.example.com:5432]")
 	}
-	of.keep("url", p.URL)
-	of.file(of.declare("password_file", field.Restart, "File with the password of the user."), &p.PasswordFile)
-	of.declare("table", field.Restart, "Prefix of the names of the tables, like headgate or limits.headgate with a schema.")
-	of.outline.field("table").written(p.Table, tablePattern)
-	if v, ok := of.scalar("table", "a name"); ok {
-		if !isTable(v.text()) {
-			of.fault(v, quote(v.text())+" is not valid", "use small letters, digits and _, with a schema and a dot before it or without")
-		} else {
-			p.Table = v.text()
+	for i, host := range p.Hosts {
+		if port := host[strings.LastIndexByte(host, ':')+1:]; port == host || !isPort(port) {
+			v := of.find(fmt.Sprintf("%s[%d]", of.pathOf("hosts"), i))
+			of.fault(v, quote(host)+" is not HOST:PORT", "write it like db.example.com:5432")
 		}
 	}
-	of.keep("table", p.Table)
+	of.identifier(of.declare("database", field.Restart, "Name of the database."), &p.Database)
+	of.identifier(of.declare("user", field.Restart, "User of the database."), &p.User)
+	of.file(of.declare("password_file", field.Restart, "File with the password of the user."), &p.PasswordFile)
+	of.declare("schema", field.Restart, "Schema that has the tables.")
+	of.outline.field("schema").text(p.Schema, "^[a-z_][a-z0-9_]*$", 1, maxSchema)
+	if v, ok := of.textOf("schema", &p.Schema); ok && (p.Schema == "" || len(p.Schema) > maxSchema ||
+		strings.Trim(p.Schema, schemaLetters) != "" || p.Schema[0] >= '0' && p.Schema[0] <= '9' || strings.HasPrefix(p.Schema, "pg_")) {
+		of.fault(v, quote(p.Schema)+" is not valid", "use 1 to 48 small letters, digits and _, which begin with neither a digit nor pg_")
+	}
+	of.keep("schema", p.Schema)
+	p.UseTLS = of.sourceTLS(&p.TLS).begun()
 	of.end()
 	return of, p
 }
 
-// postgresURL checks the address of a database.
-func (s *section) postgresURL(v value, into *string, example string) {
-	u, err := url.Parse(v.text())
-	if err != nil {
-		s.hide(v)
-		s.fault(v, "is not an address", "write it like "+example)
-		return
-	}
-	_, password := u.User.Password()
-	inQuery := u.Query().Has("password") || u.Query().Has("sslpassword")
-	if password || inQuery {
-		s.hide(v)
-	}
+// identifier reads a required name of a database.
+func (s *section) identifier(name string, into *string) {
+	s.outline.field(name).text("", "", 1, maxIdentity)
+	v, ok := s.textOf(name, into)
 	switch {
-	case password || inQuery:
-		s.fault(v, "contains a password", "remove it, and write password_file")
-	case u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Opaque != "" || u.Fragment != "":
-		s.fault(v, fmt.Sprintf("must begin with %s://", "postgres"), "write it like "+example)
-	default:
-		*into = v.text()
+	case !ok && s.begun() && !s.blamedAny(name) && !s.blamedAt(s.self.path):
+		s.missing(name, "write it, like "+name+": headgate")
+	case ok && (*into == "" || len(*into) > maxIdentity || strings.Contains(*into, "\x00")):
+		s.fault(v, quote(*into)+" is not valid", fmt.Sprintf("use 1 to %d bytes", maxIdentity))
 	}
+	s.keep(name, *into)
 }
 
-// isTable reports whether a text has the form of tablePattern.
-func isTable(text string) bool {
-	parts := strings.Split(text, ".")
-	for _, part := range parts {
-		if part == "" || len(part) > 40 || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || part[0] >= '0' && part[0] <= '9' {
-			return false
-		}
-	}
-	return len(parts) <= 2
+// isPort reports whether a text is the number of a port.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }

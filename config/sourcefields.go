@@ -39,7 +39,7 @@ func (s *Source) Place() string {
 	case s.HTTP != nil:
 		return s.HTTP.URL
 	default:
-		return s.Postgres.URL + " " + s.Postgres.Table
+		return s.Postgres.place()
 	}
 }
 

@@ -1,0 +1,213 @@
+package http
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	nethttp "net/http"
+	"net/url"
+	"time"
+
+	"github.com/headgate/headgate/config/source"
+)
+
+const (
+	// MaxDocument bounds a document, in bytes, after it was unpacked. MaxYAML bounds one that is not JSON: the tree of a
+	// YAML document takes a hundred times its size.
+	MaxDocument = 64 << 20
+	MaxYAML     = 16 << 20
+
+	maxRedirects = 3
+	// mostRetry bounds the pause after a failure.
+	mostRetry = 5 * time.Second
+	// maxHeader bounds the header of an answer, in bytes.
+	maxHeader = 64 << 10
+)
+
+// Config describes a source.
+type Config struct {
+	// URL is http or https.
+	URL string
+	// Interval is the time from one read to the next, a tenth more or less. Timeout bounds one read.
+	Interval, Timeout time.Duration
+	// Header gives the headers of the next request; nil for none.
+	Header func() (nethttp.Header, error)
+	// TLS is for https; nil uses the authorities of the system.
+	TLS *tls.Config
+}
+
+// Source is a source.Source of one document.
+type Source struct {
+	config Config
+	client *nethttp.Client
+	at     *url.URL
+	// etag and modified are those of the last document that was given to the receiver, and digest is its own.
+	etag, modified, digest string
+}
+
+// Open makes a source. It connects with the first read.
+func Open(c Config) (*Source, error) {
+	at, err := url.Parse(c.URL)
+	switch {
+	case err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil:
+		return nil, errors.New("source: the URL is not http or https with a host and without a user: write it like " +
+			"https://config.example.com/headgate.yaml")
+	case c.Interval <= 0 || c.Timeout <= 0:
+		return nil, fmt.Errorf("source: interval %v and timeout %v must be above 0: give both", c.Interval, c.Timeout)
+	}
+	s := &Source{config: c, at: at}
+	s.client = &nethttp.Client{
+		Transport: &nethttp.Transport{
+			Proxy: nethttp.ProxyFromEnvironment, TLSClientConfig: c.TLS, ForceAttemptHTTP2: true, MaxIdleConns: 1,
+			MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: max(2*c.Interval, time.Minute),
+		},
+		CheckRedirect: s.checkRedirect,
+	}
+	return s, nil
+}
+
+// checkRedirect refuses redirects to another host, which would get the headers of the configuration.
+func (s *Source) checkRedirect(to *nethttp.Request, via []*nethttp.Request) error {
+	switch {
+	case len(via) > maxRedirects:
+		return fmt.Errorf("there are more than %d redirects: name the last URL", maxRedirects)
+	case to.URL.Host != s.at.Host || to.URL.Scheme != s.at.Scheme:
+		return fmt.Errorf("it redirects to another host, %s://%s: name that URL in the configuration", to.URL.Scheme, to.URL.Host)
+	}
+	return nil
+}
+
+// Follow implements source.Source.
+func (s *Source) Follow(ctx context.Context, to source.Receiver) {
+	s.etag, s.modified, s.digest = "", "", ""
+	for ctx.Err() == nil {
+		began := time.Now()
+		pause := s.config.Interval
+		if err := s.read(ctx, to); err == nil {
+			to.Reached(began)
+		} else if ctx.Err() == nil {
+			to.Failed(err)
+			pause = min(pause, mostRetry)
+		}
+		next := time.NewTimer(jittered(pause))
+		select {
+		case <-ctx.Done():
+		case <-next.C:
+		}
+		next.Stop()
+	}
+}
+
+// jittered gives a time that is up to a tenth shorter or longer, so that instances do not read together.
+func jittered(d time.Duration) time.Duration {
+	return d + time.Duration((rand.Float64()-0.5)/5*float64(d)) //nolint:gosec // Nothing depends on the number being secret.
+}
+
+// Close implements source.Source.
+func (s *Source) Close() error {
+	s.client.CloseIdleConnections()
+	return nil
+}
+
+// read reads the document once, and gives it to the receiver if it changed.
+func (s *Source) read(ctx context.Context, to source.Receiver) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	request, err := s.request(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := s.client.Do(request)
+	if err != nil {
+		return s.failure(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	switch {
+	case answer.StatusCode == nethttp.StatusNotModified && s.digest != "":
+		return nil
+	case answer.StatusCode != nethttp.StatusOK:
+		return fmt.Errorf("source: %s answers %d: it must answer 200 with the document", s.shown(), answer.StatusCode)
+	}
+	text, err := s.body(answer)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	digest := hex.EncodeToString(sum[:8])
+	if digest != s.digest {
+		objects, err := Parse(text)
+		if err != nil {
+			return fmt.Errorf("source: %s: %w", s.shown(), err)
+		}
+		to.Changed(source.Change{All: true, Objects: objects, Revision: digest})
+	}
+	s.digest, s.etag, s.modified = digest, answer.Header.Get("ETag"), answer.Header.Get("Last-Modified")
+	return nil
+}
+
+// request makes a conditional request.
+func (s *Source) request(ctx context.Context) (*nethttp.Request, error) {
+	request, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodGet, s.config.URL, nethttp.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	if s.config.Header != nil {
+		header, err := s.config.Header()
+		if err != nil {
+			return nil, err
+		}
+		for name, values := range header {
+			request.Header[name] = values
+		}
+	}
+	request.Header.Set("Accept", "application/json, application/yaml")
+	switch {
+	case s.etag != "":
+		request.Header.Set("If-None-Match", s.etag)
+	case s.modified != "":
+		request.Header.Set("If-Modified-Since", s.modified)
+	}
+	return request, nil
+}
+
+// body reads a complete body.
+func (s *Source) body(answer *nethttp.Response) ([]byte, error) {
+	// A body that ends with its connection may have been cut off. A packed one has its length at its end.
+	ends := answer.ContentLength >= 0 || len(answer.TransferEncoding) > 0 || answer.ProtoMajor >= 2 || answer.Uncompressed
+	if !ends {
+		return nil, fmt.Errorf("source: %s answers without Content-Length, so that a cut-off document looks complete: "+
+			"let it send one", s.shown())
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, MaxDocument+1))
+	switch {
+	case err != nil:
+		return nil, s.failure(err)
+	case len(text) > MaxDocument:
+		return nil, fmt.Errorf("source: the document of %s is larger than %d MiB: divide it, or use another source", s.shown(), MaxDocument>>20)
+	}
+	return text, nil
+}
+
+// failure adds advice to an error of the client, without the query of the URL, which may have secrets.
+func (s *Source) failure(err error) error {
+	if bad, found := errors.AsType[*url.Error](err); found {
+		err = bad.Err
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("source: %s did not send the whole document within %v: raise timeout, or make it faster", s.shown(), s.config.Timeout)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("source: %s closed the connection within the document: %w", s.shown(), err)
+	}
+	return fmt.Errorf("source: %s: %w", s.shown(), err)
+}
+
+// shown gives the URL without its query.
+func (s *Source) shown() string {
+	return (&url.URL{Scheme: s.at.Scheme, Host: s.at.Host, Path: s.at.Path}).String()
+}

@@ -1,0 +1,254 @@
+package http
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"github.com/headgate/headgate/config/source"
+)
+
+// maxDepth bounds the nesting of a YAML document. The parser is recursive.
+const maxDepth = 96
+
+const documentFix = "write a mapping with rules, plans and customers, each a mapping of names to objects"
+
+// Parse reads the objects of a document: a mapping with rules, plans and customers. Each of them is a mapping of names to
+// objects; rules may also be a list, as in the file. The objects are not checked. An error means that the document as a
+// whole cannot be read.
+func Parse(text []byte) ([]source.Object, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
+		if objects, err := parseJSON(text); err == nil || json.Valid(text) {
+			return objects, err
+		}
+	}
+	return parseYAML(text)
+}
+
+// collection gathers the objects of a document.
+type collection struct {
+	objects []source.Object
+	known   map[source.Key]bool
+}
+
+func (c *collection) add(kind source.Kind, name, text string) error {
+	key := source.Key{Kind: kind, Name: name}
+	switch {
+	case c.known[key]:
+		return fmt.Errorf("%s is in the document twice: remove one of them", key)
+	case len(c.objects) == source.MaxObjects:
+		return fmt.Errorf("the document has more than %d objects: remove some", source.MaxObjects)
+	}
+	c.known[key] = true
+	c.objects = append(c.objects, source.Object{Key: key, Text: text})
+	return nil
+}
+
+// kindOf gives the kind of a section; false for version, which has no objects.
+func kindOf(section string) (source.Kind, bool, error) {
+	for _, kind := range source.Kinds() {
+		if kind.Section() == section {
+			return kind, true, nil
+		}
+	}
+	if section == "version" {
+		return 0, false, nil
+	}
+	if len(section) > 48 {
+		section = section[:48] + "..."
+	}
+	return 0, false, fmt.Errorf("the document has the field %q, and a source has only rules, plans and customers: %s", section, documentFix)
+}
+
+func parseJSON(text []byte) ([]source.Object, error) {
+	c := &collection{known: map[source.Key]bool{}}
+	d := json.NewDecoder(bytes.NewReader(text))
+	sections := map[string]bool{}
+	err := members(d, func(section string) error {
+		if sections[section] {
+			return fmt.Errorf("the document has %q twice: write it once", section)
+		}
+		sections[section] = true
+		kind, objects, err := kindOf(section)
+		if err != nil {
+			return err
+		}
+		var one json.RawMessage
+		if !objects {
+			return d.Decode(&one)
+		}
+		if listed := nextIs(d, text, '['); listed && kind == source.Rule {
+			return c.list(d)
+		}
+		return members(d, func(name string) error {
+			if err := d.Decode(&one); err != nil {
+				return err
+			}
+			return c.add(kind, name, string(one))
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("text follows the document: send one document")
+	}
+	return c.complete(sections)
+}
+
+// nextIs reports whether the next value begins with a character.
+func nextIs(d *json.Decoder, text []byte, c byte) bool {
+	rest := bytes.TrimLeft(text[d.InputOffset():], " \t\r\n:")
+	return len(rest) > 0 && rest[0] == c
+}
+
+// list reads rules as the file has them.
+func (c *collection) list(d *json.Decoder) error {
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		var one json.RawMessage
+		if err := d.Decode(&one); err != nil {
+			return err
+		}
+		var named struct {
+			Name string `json:"name"`
+		}
+		if err := json.Unmarshal(one, &named); err != nil || named.Name == "" {
+			return errors.New("a rule of the list has no name: give each one")
+		}
+		if err := c.add(source.Rule, named.Name, string(one)); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// members calls f with each name of an object. f reads its value.
+func members(d *json.Decoder, f func(name string) error) error {
+	if begin, err := d.Token(); err != nil {
+		return err
+	} else if begin != json.Delim('{') {
+		return errors.New("a mapping is missing: " + documentFix)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		text, _ := name.(string) // The decoder gives only texts here.
+		if err := f(text); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+func parseYAML(text []byte) ([]source.Object, error) {
+	if len(text) > MaxYAML {
+		return nil, fmt.Errorf("the document is larger than %d MiB and is not JSON: send JSON", MaxYAML>>20)
+	}
+	var document yaml.Node
+	if err := yaml.Load(text, &document, yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth)))); err != nil {
+		return nil, fmt.Errorf("the document is neither JSON nor YAML: %w", err)
+	}
+	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return nil, errors.New("the document is not a mapping: " + documentFix)
+	}
+	c := &collection{known: map[source.Key]bool{}}
+	root, sections := document.Content[0], map[string]bool{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		section := root.Content[i].Value
+		if sections[section] {
+			return nil, fmt.Errorf("the document has %q twice: write it once", section)
+		}
+		sections[section] = true
+		kind, objects, err := kindOf(section)
+		if err == nil && objects {
+			err = c.section(kind, root.Content[i+1])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.complete(sections)
+}
+
+// complete refuses a document without a section: it would delete every object.
+func (c *collection) complete(sections map[string]bool) ([]source.Object, error) {
+	for _, kind := range source.Kinds() {
+		if sections[kind.Section()] {
+			return c.objects, nil
+		}
+	}
+	return nil, errors.New("the document has none of rules, plans and customers: write customers: {} for a source without objects")
+}
+
+// section reads the objects of one kind.
+func (c *collection) section(kind source.Kind, n *yaml.Node) error {
+	switch {
+	case n.Kind == yaml.ScalarNode && strings.Trim(n.Value, "~") == "":
+		return nil
+	case n.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Kind != yaml.ScalarNode {
+				return fmt.Errorf("a name in %s is not a text: %s", kind.Section(), documentFix)
+			}
+			if err := c.node(kind, n.Content[i].Value, n.Content[i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case n.Kind == yaml.SequenceNode && kind == source.Rule:
+		for _, one := range n.Content {
+			name := ""
+			for i := 0; i+1 < len(one.Content); i += 2 {
+				if one.Kind == yaml.MappingNode && one.Content[i].Value == "name" {
+					name = one.Content[i+1].Value
+				}
+			}
+			if name == "" {
+				return errors.New("a rule of the list has no name: give each one")
+			}
+			if err := c.node(kind, name, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("%s is not a mapping: %s", kind.Section(), documentFix)
+}
+
+// node adds an object of a tree.
+func (c *collection) node(kind source.Kind, name string, n *yaml.Node) error {
+	if hasAlias(n) {
+		return fmt.Errorf("%s/%s has an alias or an anchor: write the values out", kind.Section(), name)
+	}
+	text, err := yaml.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("%s/%s: %w", kind.Section(), name, err)
+	}
+	return c.add(kind, name, strings.TrimSuffix(string(text), "\n"))
+}
+
+func hasAlias(n *yaml.Node) bool {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		return true
+	}
+	for _, one := range n.Content {
+		if hasAlias(one) {
+			return true
+		}
+	}
+	return false
+}
