@@ -125,6 +125,9 @@ func (o *Objects) Config() *Config {
 	return &own
 }
 
+// SameRules reports whether both have the same rules and plans, so that they differ at most in customers.
+func (o *Objects) SameRules(other *Objects) bool { return o.base == other.base && o.known == other.known }
+
 // Quotas returns the plans and customers as the guard has them; nil if no rule has a quota.
 func (o *Objects) Quotas() *guard.Quotas { return o.quotas }
 

@@ -19,6 +19,8 @@ type Status struct {
 	// Domains are the trees of limits of headgate server.
 	Domains []DomainStatus `json:"domains,omitempty"`
 
+	// Source is the place of further rules, plans and customers.
+	Source    *SourceStatus    `json:"source,omitempty"`
 	FairShare *FairShareStatus `json:"fair_share,omitempty"`
 	Throttle  *ThrottleStatus  `json:"throttle,omitempty"`
 	Metering  *MeteringStatus  `json:"metering,omitempty"`

@@ -31,6 +31,8 @@ type Instance struct {
 	loaded  atomic.Bool // The source has given domains.
 	heard   atomic.Bool // The source has given domains, good or refused.
 
+	source *sourceFollower // nil without a source
+
 	components []Component // The order is the order of the start.
 	rules      *rules      // rules is also one of the components.
 	access     *accessControl

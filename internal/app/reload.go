@@ -45,6 +45,10 @@ func (i *Instance) reload() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	in, base, err := i.withObjects(base)
+	if err != nil {
+		return nil, err
+	}
 	next, err := base.WithDomains(i.sourced)
 	if err != nil {
 		return nil, err
@@ -57,6 +61,7 @@ func (i *Instance) reload() (*config.Config, error) {
 	for _, setting := range i.options.Config.NeedsRestart(next) {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
+	i.objectsReloaded(in)
 	return next, nil
 }
 

@@ -28,6 +28,8 @@ type rules struct {
 	guard   *guard.Guard
 	report  *report.Report
 	meter   headgate.Meter // nil without metering
+	// described is the configuration of the guard in effect. The caller of Reload guards it.
+	described guard.Config
 }
 
 // returnsDrain bounds how long Drain waits to return unused units to the store.
@@ -50,6 +52,7 @@ func newRules(o *Options, used headgate.Meter) (*rules, error) {
 	if err == nil {
 		described.Meter = used
 		described.Observer = r.report.FollowConfig(&described)
+		r.described = described
 		r.guard, err = guard.New(described)
 	}
 	if err != nil {
@@ -86,6 +89,7 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 	}
 	commit := func() {
 		prepared.Commit()
+		r.described = described
 		show()
 		r.logFairShare(fairShareOf(r.config.Swap(next)), next)
 	}

@@ -136,7 +136,7 @@ func (d *decisionServer) handler() *http.ServeMux {
 func (d *decisionServer) healthy() bool {
 	i := d.instance
 	o := &i.options
-	return d.reached.Load() && !d.away.Load() && !i.draining.Load() &&
+	return d.reached.Load() && !d.away.Load() && !i.draining.Load() && i.hasObjects() &&
 		(!o.HealthyWithDomains || i.hasDomains(i.config.Load())) && (!o.HealthyAfterDomains || i.heard.Load())
 }
 

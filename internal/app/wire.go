@@ -37,7 +37,20 @@ func (i *Instance) makeComponents() error {
 	}
 	i.access = callers
 	i.components = append(i.components, callers, newAdmin(i))
-	return errors.Join(err, accessFault, i.makeProxy(access), i.makeServer())
+	return errors.Join(err, accessFault, i.makeProxy(access), i.makeServer(), i.makeSource())
+}
+
+// makeSource creates the follower of the source, if there is one. It stands behind all components that it reloads.
+func (i *Instance) makeSource() error {
+	if i.options.Config.Source == nil || i.rules == nil {
+		return nil
+	}
+	f, err := newSourceFollower(i)
+	if err == nil {
+		i.source = f
+		i.components = append(i.components, f)
+	}
+	return err
 }
 
 // makeProxy creates the proxy, unless the instance serves the section server. Without rules it

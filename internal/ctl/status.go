@@ -39,6 +39,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 			r.Allowed, r.Waited, r.Refused, listCounts(r.Reasons))
 	}
 	writeDomains(w, s.Domains)
+	writeSource(w, s.Source)
 	writeFairShare(w, s.FairShare)
 	if s.Throttle != nil {
 		rowf(w, "\n")

@@ -2,6 +2,7 @@ package prom
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,6 +42,8 @@ type Config struct {
 	Refused func(yield func(listener, reason string, n uint64))
 	// Sessions is the number of open streams and connections of callers with credentials. nil omits it.
 	Sessions func() int64
+	// Source returns the state of the source of rules, plans and customers. nil omits it.
+	Source func() Source
 	// Collectors are registered beside the metrics of this Config.
 	Collectors []prometheus.Collector
 	// Version, Commit and Go identify the running build.
@@ -65,6 +68,9 @@ type Front struct {
 // process.
 func NewRegistry(c Config) (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
+	if c.Source != nil {
+		c.Collectors = append(slices.Clone(c.Collectors), newSourceCollector(c.Source))
+	}
 	for _, collector := range append([]prometheus.Collector{
 		newCollector(c),
 		collectors.NewGoCollector(),

@@ -1,0 +1,224 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/config/source/open"
+	"github.com/headgate/headgate/internal/objects"
+)
+
+// partSource is the part of a reload that takes objects from the source.
+const partSource = "source"
+
+// firstObjects bounds how long the start waits for the source's first answer.
+const firstObjects = 5 * time.Second
+
+// sourceFollower is the component that follows the source of rules, plans and customers.
+type sourceFollower struct {
+	defaults
+
+	instance *Instance
+	settings *config.Source
+	source   source.Source
+	// table and revision are guarded by Instance.reloading.
+	table    *objects.Table
+	revision string
+	state    objects.State
+	follower *objects.Follower
+	cache    *objects.Writer // nil without a cache
+	answered chan struct{}   // Closed when objects are in force, or a cache cannot help.
+	first    sync.Once
+}
+
+// newSourceFollower opens the source of a configuration. It connects when it is started.
+func newSourceFollower(i *Instance) (*sourceFollower, error) {
+	settings := i.options.Config.Source
+	from, err := open.Source(settings)
+	if err != nil {
+		return nil, i.options.Config.Located(err)
+	}
+	in, err := config.NewObjects(i.options.Config)
+	if err != nil {
+		return nil, errors.Join(err, from.Close())
+	}
+	f := &sourceFollower{instance: i, settings: settings, source: from, answered: make(chan struct{})}
+	f.table = objects.NewTable(in, f.put)
+	return f, nil
+}
+
+// Start follows the source, and waits for its first answer. Without one, the instance serves what the cache has.
+func (f *sourceFollower) Start(ctx context.Context) (func(), error) {
+	if f.settings.Cache != "" {
+		f.cache = objects.NewWriter(f.writeCache)
+	}
+	f.follower = objects.Follow(f.source, f)
+	patience := time.NewTimer(firstObjects)
+	defer patience.Stop()
+	select {
+	case <-f.answered:
+	case <-patience.C:
+		f.readCache()
+	case <-ctx.Done():
+	}
+	return nil, nil //nolint:nilnil // There is nothing to begin.
+}
+
+func (f *sourceFollower) answer() { f.first.Do(func() { close(f.answered) }) }
+
+// Changed implements objects.Sink.
+func (f *sourceFollower) Changed(changes []source.Change) {
+	i := f.instance
+	i.reloading.Lock()
+	defer i.reloading.Unlock()
+	defer f.answer()
+	if i.draining.Load() {
+		return
+	}
+	began := time.Now()
+	f.revision = changes[len(changes)-1].Revision
+	former := f.table.Objects()
+	begun := f.table.Apply(began, changes...)
+	f.state.InForce(f.table, former, f.revision, len(begun), time.Now())
+	f.logHeld(begun)
+	i.options.Log.Debug("changes of the source were applied", "changes", len(changes), "revision", f.revision,
+		"held_back", len(begun), "took", time.Since(began).String())
+	if f.cache != nil && f.table.Objects().Known() {
+		f.cache.Changed()
+	}
+}
+
+// maxLoggedHeld bounds the changes of one batch that are logged.
+const maxLoggedHeld = 10
+
+// logHeld logs changes that are held back, and says why.
+func (f *sourceFollower) logHeld(begun []objects.Held) {
+	log := f.instance.options.Log
+	for n := range begun {
+		h := &begun[n]
+		if n == maxLoggedHeld {
+			log.Error("further changes of the source are held back: headgate ctl status lists them", "changes", len(begun)-n)
+			return
+		}
+		s := heldStatus(h)
+		log.Error("a change of the source is held back: the former versions stay in force", "objects", s.Objects,
+			"at", s.At, "problem", s.Problem, "fix", s.Fix)
+	}
+}
+
+// Reached implements objects.Sink.
+func (f *sourceFollower) Reached(at time.Time) {
+	if s := f.state.Get(); s.Failure != "" {
+		f.instance.options.Log.Info("the source answers again", "source", f.settings.Kind())
+	}
+	f.state.Reached(at)
+	f.answer()
+}
+
+// Failed implements objects.Sink.
+func (f *sourceFollower) Failed(err error) {
+	if f.state.Failed(err, time.Now()) {
+		f.instance.options.Log.Error("the source cannot be read: what is in force stays in force", "source", f.settings.Kind(), "error", err)
+	}
+	f.readCache()
+}
+
+// readCache puts the objects of the cache in force, unless others are.
+func (f *sourceFollower) readCache() {
+	i := f.instance
+	i.reloading.Lock()
+	defer i.reloading.Unlock()
+	if f.table.Objects().Known() || f.settings.Cache == "" || i.draining.Load() {
+		return
+	}
+	cached, err := objects.ReadCache(f.settings.Cache, f.settings.Place())
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		if f.state.CacheWritten(err, time.Time{}) {
+			i.options.Log.Error("the cache of the source is not used", "error", err)
+		}
+		return
+	}
+	f.logHeld(f.table.Apply(time.Now(), source.Change{All: true, Objects: cached.Objects, Revision: cached.Revision}))
+	if !f.table.Objects().Known() {
+		return
+	}
+	f.revision = cached.Revision
+	f.state.Cached(cached)
+	f.state.Loaded(f.table.Objects(), f.table.Held())
+	i.options.Log.Warn("serving from the cache of the source, which cannot be read", "age", time.Since(cached.Written).Round(time.Second).String(),
+		"revision", cached.Revision, "objects", len(cached.Objects))
+	f.answer()
+}
+
+// writeCache writes what is in force.
+func (f *sourceFollower) writeCache() {
+	i := f.instance
+	i.reloading.Lock()
+	in, revision, held := f.table.Objects(), f.revision, f.table.HeldKeys()
+	i.reloading.Unlock()
+	now := time.Now()
+	c := &objects.Cached{Place: f.settings.Place(), Revision: revision, Written: now, Held: held}
+	for object := range in.Sourced {
+		c.Objects = append(c.Objects, object)
+	}
+	err := objects.WriteCache(f.settings.Cache, c)
+	if f.state.CacheWritten(err, now) && err != nil {
+		i.options.Log.Error("the cache of the source was not written", "error", err)
+	}
+}
+
+// put puts objects in force. The caller holds Instance.reloading.
+func (f *sourceFollower) put(next *config.Objects) error {
+	i := f.instance
+	base := next.Config()
+	c, err := base.WithDomains(i.sourced)
+	if err != nil {
+		return err
+	}
+	if next.SameRules(f.table.Objects()) {
+		err = reloadComponents([]Component{quotasOnly{i.rules}}, c)
+	} else {
+		err = reloadComponents(i.components, c)
+	}
+	if i.reloadEnded(partSource, err); err != nil {
+		return err
+	}
+	i.base = base
+	i.config.Store(c)
+	return nil
+}
+
+// Drain ends the following, and writes the cache.
+func (f *sourceFollower) Drain(context.Context) error {
+	var err error
+	if f.follower != nil {
+		err = f.follower.Stop()
+	}
+	if f.cache != nil {
+		f.cache.Stop()
+	}
+	return err
+}
+
+// Ready implements Component.
+func (f *sourceFollower) Ready() error {
+	if s := f.state.Get(); !s.Known {
+		if s.Failure != "" {
+			return fmt.Errorf("the source has given no objects yet: %s", s.Failure)
+		}
+		return errors.New("the source has given no objects yet")
+	}
+	return nil
+}
+
+// hasObjects reports whether the objects of the source are known, or there is no source.
+func (i *Instance) hasObjects() bool { return i.source == nil || i.source.state.Get().Known }

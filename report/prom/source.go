@@ -1,0 +1,103 @@
+package prom
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Source is the state of a source of rules, plans and customers.
+type Source struct {
+	// Kind is etcd, http or postgres. Revision is that of what is in force.
+	Kind, Revision string
+	// Known is false until objects are in force, and FromCache is true if they come from the cache.
+	Known, FromCache bool
+	// Changed is when a change last took effect. Reached is when everything that the source had was in force. Zero
+	// times mean never.
+	Changed, Reached time.Time
+	// Failing is set if the last read failed, and Failures counts failed reads.
+	Failing  bool
+	Failures uint64
+	// Changes counts changes that took effect, and Refused those that were held back. Held is the number of changes
+	// that are held back now.
+	Changes, Refused uint64
+	Held             int
+	// Rules, Plans and Customers are the numbers of objects in force.
+	Rules, Plans, Customers int
+	// Cache is set if there is a cache. CacheFailing is set if it was not read or written.
+	Cache, CacheFailing bool
+	CacheWritten        time.Time
+}
+
+// sourceCollector collects the metrics of a Source.
+type sourceCollector struct {
+	get                                            func() Source
+	info, state, age, changed, up, failures        *prometheus.Desc
+	changes, held, objects, cacheWritten, cacheBad *prometheus.Desc
+}
+
+func newSourceCollector(get func() Source) *sourceCollector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("headgate_source_"+name, help, labels, nil)
+	}
+	return &sourceCollector{
+		get:  get,
+		info: desc("info", "The revision in force. The value is always 1.", "kind", "revision"),
+		state: desc("state", "1 for the origin of what is in force: followed, cache, or unknown for the file alone; 0 for the others.",
+			"state"),
+		age:          desc("age_seconds", "Seconds since everything that the source had was in force. With state cache, the age of the cache."),
+		changed:      desc("last_change_timestamp_seconds", "Time at which a change of the source last took effect."),
+		up:           desc("up", "1 if the last read of the source succeeded, otherwise 0."),
+		failures:     desc("failures_total", "Failed reads of the source."),
+		changes:      desc("changes_total", "Changes of the source that took effect, in batches, and changes that were held back.", "result"),
+		held:         desc("held_changes", "Changes of the source that are held back because of a fault."),
+		objects:      desc("objects", "Objects of the source in force.", "kind"),
+		cacheWritten: desc("cache_timestamp_seconds", "Time at which source.cache was last written."),
+		cacheBad:     desc("cache_failing", "1 if source.cache could not be read or written, otherwise 0."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *sourceCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		c.info, c.state, c.age, c.changed, c.up, c.failures, c.changes, c.held, c.objects, c.cacheWritten, c.cacheBad,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.get()
+	flag := func(b bool) int64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	ch <- gauge(c.info, 1, s.Kind, s.Revision)
+	ch <- gauge(c.state, flag(s.Known && !s.FromCache), "followed")
+	ch <- gauge(c.state, flag(s.Known && s.FromCache), "cache")
+	ch <- gauge(c.state, flag(!s.Known), "unknown")
+	ch <- gauge(c.up, flag(!s.Failing && s.Known && !s.FromCache))
+	ch <- counter(c.failures, s.Failures)
+	ch <- counter(c.changes, s.Changes, "applied")
+	ch <- counter(c.changes, s.Refused, "held")
+	ch <- gauge(c.held, int64(s.Held))
+	ch <- gauge(c.objects, int64(s.Rules), "rules")
+	ch <- gauge(c.objects, int64(s.Plans), "plans")
+	ch <- gauge(c.objects, int64(s.Customers), "customers")
+	if !s.Reached.IsZero() {
+		ch <- prometheus.MustNewConstMetric(c.age, prometheus.GaugeValue, time.Since(s.Reached).Seconds())
+	}
+	at := func(d *prometheus.Desc, t time.Time) {
+		if !t.IsZero() {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(t.UnixMilli())/1000)
+		}
+	}
+	at(c.changed, s.Changed)
+	if s.Cache {
+		ch <- gauge(c.cacheBad, flag(s.CacheFailing))
+		at(c.cacheWritten, s.CacheWritten)
+	}
+}
