@@ -473,7 +473,7 @@ func (w *objectChange) firstKey() source.Key {
 
 // countLimits refuses more different limits than a store can have.
 func (w *objectChange) countLimits() error {
-	if n := w.next.base.limits + w.next.quotas.Limits(); n > check.MaxPolicies {
+	if n := w.next.base.limits + w.next.quotas.Limits(check.MaxPolicies-w.next.base.limits); n > check.MaxPolicies {
 		return fmt.Errorf("the rules, plans and customers have %d different limits: give more customers the same limits: at most %d "+
 			"are possible, because a reload keeps those of two configurations", n, check.MaxPolicies)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/store/memory"
 )
 
 // sourcedFile names a source. It has a rule and the default plan, and the plans are in the source.
@@ -63,13 +65,35 @@ func TestManyX(t *testing.T) {
 		t.Fatal(faults[:1])
 	}
 	t.Log("all", time.Since(began), o.Quotas().Len())
+	described, err := o.Config().GuardConfig(stored(t, o), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(described)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range 5 {
 		began = time.Now()
 		o2, faults := o.With(source.Change{Objects: []source.Object{object("customers/customer-7", fmt.Sprintf(`{"plan": "free", "note": "%d"}`, i))}})
 		if faults != nil {
 			t.Fatal(faults)
 		}
-		t.Log("one", time.Since(began), o2.Quotas().Len())
+		took := time.Since(began)
+		described.Quotas = o2.Quotas()
+		if err := g.Reload(described); err != nil {
+			t.Fatal(err)
+		}
+		t.Log("one", took, time.Since(began), o2.Quotas().Len())
 		o = o2
 	}
+}
+
+func stored(t testing.TB, o *Objects) *memory.Store {
+	t.Helper()
+	s, err := memory.New(o.Config().StoreConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

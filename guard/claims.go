@@ -12,7 +12,11 @@ import (
 // refers to the set: the set was replaced, and every Answer that it filled was dropped or filled
 // again, also those of waiting requests. The garbage collector finds that out, so requests need
 // no count. docs/decisions/0018-limits-are-released.md gives the reasons.
-type claims struct{ all []claim }
+type claims struct {
+	all []claim
+	// parts were prepared with this set, and later sets may keep them. Each is released when no set has it.
+	parts []*claims
+}
 
 type claim struct {
 	store headgate.Store
@@ -37,7 +41,21 @@ func release(all []claim) {
 }
 
 // releaseWhenDropped must be called before requests refer to the set.
-func (c *claims) releaseWhenDropped() { runtime.AddCleanup(c, release, c.all) }
+func (c *claims) releaseWhenDropped() {
+	runtime.AddCleanup(c, release, c.all)
+	for _, part := range c.parts {
+		runtime.AddCleanup(part, release, part.all)
+	}
+	c.parts = nil // Who uses a part refers to it.
+}
+
+// releaseNow releases what no request has used.
+func (c *claims) releaseNow() {
+	release(c.all)
+	for _, part := range c.parts {
+		release(part.all)
+	}
+}
 
 // Bounds of the search for replaced sets. The second collection drops an Answer in a pool.
 const (

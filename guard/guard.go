@@ -175,7 +175,7 @@ func (p *Prepared) replace() *set {
 }
 
 // Discard releases the limits that were prepared.
-func (p *Prepared) Discard() { release(p.set.claims.all) }
+func (p *Prepared) Discard() { p.set.claims.releaseNow() }
 
 // commit applies s from the next request on.
 func (g *Guard) commit(s *set) {

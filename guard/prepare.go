@@ -54,7 +54,7 @@ func (g *Guard) prepare(c Config) (*set, error) {
 	claimed := new(claims)
 	s, err := g.prepareRules(c, claimed)
 	if err != nil {
-		release(claimed.all)
+		claimed.releaseNow()
 		return nil, err
 	}
 	return s, nil

@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/headgate/headgate"
@@ -11,26 +12,79 @@ import (
 // resolve sets the plan and the lists of every variant.
 func (q *Quotas) resolve() error {
 	q.nameQuotas()
-	lists := map[string]uint32{}
+	q.listNumbers = map[string]uint32{}
 	missing := map[string]uint32{}
 	for n := range q.variants {
-		v := &q.variants[n]
-		if v.text == "" {
-			continue
-		}
-		at, known := q.plan(v.entry.Plan)
-		if !known {
-			if _, found := missing[v.entry.Plan]; !found {
-				missing[v.entry.Plan] = uint32(n)
-			}
-			continue
-		}
-		v.plan, v.quotas = at, make([]uint32, len(q.names))
-		for i, quota := range q.names {
-			v.quotas[i] = q.list(lists, quota, v)
+		if q.variants[n].text != "" {
+			q.resolveOne(uint32(n), missing)
 		}
 	}
 	return q.inUse(missing)
+}
+
+// resolveSome is resolve for new variants. The plans have not changed.
+func (q *Quotas) resolveSome(fresh []uint32) error {
+	missing := map[string]uint32{}
+	for _, n := range fresh {
+		q.resolveOne(n, missing)
+	}
+	return q.inUse(missing)
+}
+
+// resolveOne sets the plan and the lists of a variant, or notes that its plan is missing.
+func (q *Quotas) resolveOne(n uint32, missing map[string]uint32) {
+	v := &q.variants[n]
+	at, known := q.plan(v.entry.Plan)
+	if !known {
+		if _, found := missing[v.entry.Plan]; !found {
+			missing[v.entry.Plan] = n
+		}
+		return
+	}
+	v.plan, v.quotas = at, make([]uint32, len(q.names))
+	for i, quota := range q.names {
+		v.quotas[i] = q.list(quota, v)
+	}
+}
+
+// keepLists takes the lists of former Quotas with equal plans.
+func (q *Quotas) keepLists(former *Quotas) {
+	q.names, q.atMost = former.names, former.atMost
+	q.lists, q.listUses, q.freeLists = slices.Clone(former.lists), slices.Clone(former.listUses), slices.Clone(former.freeLists)
+	q.listNumbers = maps.Clone(former.listNumbers)
+}
+
+// endLists ends the uses of lists by a variant. Without listNumbers, all lists are made anew.
+func (q *Quotas) endLists(numbers []uint32) {
+	if q.listNumbers == nil {
+		return
+	}
+	for _, n := range numbers {
+		if n == noList {
+			continue
+		}
+		if q.listUses[n]--; q.listUses[n] == 0 {
+			l := q.lists[n]
+			delete(q.listNumbers, l.text)
+			q.atMost -= len(l.limits)
+			q.lists[n] = nil
+			q.freeLists = append(q.freeLists, n)
+		}
+	}
+}
+
+// addList gives a list a number.
+func (q *Quotas) addList(l *quotaList) uint32 {
+	n := uint32(len(q.lists))
+	if last := len(q.freeLists) - 1; last >= 0 {
+		n, q.freeLists = q.freeLists[last], q.freeLists[:last]
+		q.lists[n], q.listUses[n] = l, 0
+	} else {
+		q.lists, q.listUses = append(q.lists, l), append(q.listUses, 0)
+	}
+	q.listNumbers[l.text] = n
+	q.atMost += len(l.limits)
+	return n
 }
 
 // inUse gives the error of missing plans; nil without them.
@@ -71,7 +125,7 @@ func (q *Quotas) nameQuotas() {
 }
 
 // list gives the number of the limits that a variant has of a quota.
-func (q *Quotas) list(numbers map[string]uint32, quota string, v *variant) uint32 {
+func (q *Quotas) list(quota string, v *variant) uint32 {
 	plan := &q.plans[v.plan]
 	limits := limitsOf(v.entry.Quotas, quota)
 	if limits == nil {
@@ -80,7 +134,7 @@ func (q *Quotas) list(numbers map[string]uint32, quota string, v *variant) uint3
 	if limits == nil || plan.Mode == Off {
 		return noList
 	}
-	l := quotaList{quota: quota, after: plan.After, limits: spend(limits, v.entry.Spending, quota)}
+	l := &quotaList{quota: quota, after: plan.After, limits: spend(limits, v.entry.Spending, quota)}
 	text := fmt.Sprintf("%q %d %v", l.quota, l.after, l.limits) + burstsText(l.limits)
 	if slices.ContainsFunc(l.limits, func(l QuotaLimit) bool { return l.Policy.Limit.Calendar != headgate.NoCalendar }) {
 		if l.calendar = plan.Calendar; v.entry.Calendar != nil {
@@ -88,12 +142,12 @@ func (q *Quotas) list(numbers map[string]uint32, quota string, v *variant) uint3
 		}
 		text += calendarText(l.calendar)
 	}
-	n, known := numbers[text]
+	n, known := q.listNumbers[text]
 	if !known {
-		n = uint32(len(q.lists))
-		numbers[text] = n
-		q.lists = append(q.lists, l)
+		l.text = text
+		n = q.addList(l)
 	}
+	q.listUses[n]++
 	return n
 }
 
@@ -124,16 +178,35 @@ func spend(limits []QuotaLimit, all []Spending, quota string) []QuotaLimit {
 
 // countLimits refuses more different limits than a store can prepare.
 func (q *Quotas) countLimits() error {
-	different := map[headgate.Policy]struct{}{}
-	for i := range q.lists {
-		for j := range q.lists[i].limits {
-			different[q.lists[i].policy(j)] = struct{}{}
-		}
-	}
-	if q.limits = len(different); q.limits > MaxQuotaPolicies {
-		return &TooManyLimitsError{len(different)}
+	if n := q.Limits(MaxQuotaPolicies); n > MaxQuotaPolicies {
+		return &TooManyLimitsError{n}
 	}
 	return nil
+}
+
+// Limits gives the number of different limits that all plans and customers have. Up to enough, it may give a greater one,
+// which costs less to know.
+func (q *Quotas) Limits(enough int) int {
+	if q == nil || q.atMost <= enough {
+		return q.limitsAtMost()
+	}
+	different := map[headgate.Policy]struct{}{}
+	for _, l := range q.lists {
+		if l == nil {
+			continue
+		}
+		for j := range l.limits {
+			different[l.policy(j)] = struct{}{}
+		}
+	}
+	return len(different)
+}
+
+func (q *Quotas) limitsAtMost() int {
+	if q == nil {
+		return 0
+	}
+	return q.atMost
 }
 
 // policy gives the policy under which limit i counts. Included and metered units share one counter, which

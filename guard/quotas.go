@@ -24,8 +24,13 @@ type Quotas struct {
 	variants  []variant
 	known     map[string]uint32 // the number of each variant in use, by its text
 	names     []string          // of the quotas, sorted
-	lists     []quotaList
-	limits    int // the number of different limits of lists
+	// lists are the limits by their numbers; nil is a free number. listNumbers has the numbers by text, and listUses says how
+	// many variants have each. Changes of customers keep the numbers, so that a guard keeps what it has prepared.
+	lists       []*quotaList
+	listNumbers map[string]uint32
+	listUses    []uint32
+	freeLists   []uint32
+	atMost      int // the number of limits of all lists, equal ones included
 }
 
 // variant is what customers with equal entries have. A variant without customers is free for another
@@ -38,8 +43,9 @@ type variant struct {
 	quotas []uint32 // by the position of the quota, the position of its list; noList for none
 }
 
-// quotaList are the limits of a quota as they count.
+// quotaList are the limits of a quota as they count. A quotaList does not change.
 type quotaList struct {
+	text   string // names the list in listNumbers
 	quota  string
 	after  After
 	limits []QuotaLimit
@@ -109,6 +115,10 @@ func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
 	next := &Quotas{
 		plans: q.plans, standard: q.standard, variants: slices.Clone(q.variants), known: maps.Clone(q.known),
 	}
+	anew := c.Plans != nil || c.Default != "" || len(q.variants) == 0
+	if !anew {
+		next.keepLists(q)
+	}
 	if next.known == nil {
 		next.known = map[string]uint32{}
 	}
@@ -125,13 +135,18 @@ func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
 	if len(next.variants) == 0 {
 		next.variants = append(next.variants, variant{text: " ", uses: 1}) // No other variant has this text.
 	}
-	changed, err := next.number(c.Customers)
+	changed, fresh, err := next.number(c.Customers)
 	if err != nil {
 		return nil, err
 	}
 	next.drop(q.customers, changed, c.Deleted)
 	next.customers = q.customers.With(changed, c.Deleted)
-	if err := next.resolve(); err != nil {
+	if anew {
+		err = next.resolve()
+	} else {
+		err = next.resolveSome(fresh)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := next.countLimits(); err != nil {
@@ -140,10 +155,17 @@ func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
 	return next, nil
 }
 
-// number gives the customers the numbers of their variants.
-func (q *Quotas) number(customers []Customer) (map[string]rule.Customer, error) {
-	changed := make(map[string]rule.Customer, len(customers))
+// number gives the customers the numbers of their variants. fresh are the variants that are new.
+func (q *Quotas) number(customers []Customer) (changed map[string]rule.Customer, fresh []uint32, err error) {
+	changed = make(map[string]rule.Customer, len(customers))
 	var free []uint32
+	use := func(entry Customer) uint32 {
+		n, isFresh := q.use(entry, &free)
+		if isFresh {
+			fresh = append(fresh, n)
+		}
+		return n
+	}
 	for i := 1; i < len(q.variants); i++ {
 		if q.variants[i].text == "" {
 			free = append(free, uint32(i))
@@ -152,20 +174,20 @@ func (q *Quotas) number(customers []Customer) (map[string]rule.Customer, error) 
 	for i := range customers {
 		c := &customers[i]
 		if _, twice := changed[c.Name]; twice || c.Name == "" {
-			return nil, fmt.Errorf("guard: customer %q is twice in a change, or has no name: give each a name of its own", c.Name)
+			return nil, nil, fmt.Errorf("guard: customer %q is twice in a change, or has no name: give each a name of its own", c.Name)
 		}
 		if err := c.check(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		of := rule.Customer{Limits: q.use(Customer{Plan: c.Plan, Quotas: c.Quotas, Spending: c.Spending, Calendar: c.Calendar}, &free)}
+		of := rule.Customer{Limits: use(Customer{Plan: c.Plan, Quotas: c.Quotas, Spending: c.Spending, Calendar: c.Calendar})}
 		of.Raised = of.Limits
 		if c.Raise != nil {
 			of.Until = c.Raise.Until
-			of.Raised = q.use(c.raised(), &free)
+			of.Raised = use(c.raised())
 		}
 		changed[c.Name] = of
 	}
-	return changed, nil
+	return changed, fresh, nil
 }
 
 // raised gives the entry of a customer during its raise.
@@ -181,17 +203,17 @@ func (c *Customer) raised() Customer {
 	}
 }
 
-// use gives the number of the variant of an entry.
-func (q *Quotas) use(entry Customer, free *[]uint32) uint32 {
+// use gives the number of the variant of an entry, and reports whether it is new.
+func (q *Quotas) use(entry Customer, free *[]uint32) (n uint32, fresh bool) {
 	if entry.Plan == "" && len(entry.Quotas) == 0 && len(entry.Spending) == 0 && entry.Calendar == nil {
-		return 0
+		return 0, false
 	}
 	text := entry.text()
 	if n, known := q.known[text]; known {
 		q.variants[n].uses++
-		return n
+		return n, false
 	}
-	n := uint32(len(q.variants))
+	n = uint32(len(q.variants))
 	if last := len(*free) - 1; last >= 0 {
 		n, *free = (*free)[last], (*free)[:last]
 	} else {
@@ -199,7 +221,7 @@ func (q *Quotas) use(entry Customer, free *[]uint32) uint32 {
 	}
 	q.variants[n] = variant{text: text, entry: entry, uses: 1}
 	q.known[text] = n
-	return n
+	return n, true
 }
 
 // text gives the same text for entries with the same meaning.
@@ -239,6 +261,7 @@ func (q *Quotas) drop(former *rule.Customers, changed map[string]rule.Customer, 
 		v := &q.variants[n]
 		if v.uses--; n > 0 && v.uses == 0 {
 			delete(q.known, v.text)
+			q.endLists(v.quotas)
 			*v = variant{}
 		}
 	}
@@ -280,12 +303,4 @@ func (q *Quotas) PlanOf(name string, now headgate.Instant) (plan *Plan, entry, r
 	of, known := q.customers.By(name)
 	n := of.At(now)
 	return &q.plans[q.variants[n].plan], known, known && n != of.Limits
-}
-
-// Limits gives the number of different limits that all plans and customers have.
-func (q *Quotas) Limits() int {
-	if q == nil {
-		return 0
-	}
-	return q.limits
 }

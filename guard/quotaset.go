@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/headgate/headgate"
@@ -25,7 +26,12 @@ type terms struct {
 type quotaSet struct {
 	*Quotas
 
-	windows [][]window // by the position of the list
+	windows [][]window // by the number of the list
+	// owners keep the prepared limits of each list. needs are what the windows were prepared for.
+	owners []*claims
+	needs  map[string]quotaNeeds
+	local  headgate.Store
+	share  int
 	// calendars are the calendar windows that the lists share, by calendarText and unit.
 	calendars map[string]*calendar.Windows
 }
@@ -41,7 +47,7 @@ const maxEffects = 1 << 17
 
 // prepareQuotas prepares the limits of all customers for the rules with a quota.
 func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
-	needs := map[string]*quotaNeeds{}
+	needs := map[string]quotaNeeds{}
 	rules := 0
 	for i := range c.Rules {
 		r := &c.Rules[i]
@@ -53,16 +59,13 @@ func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
 			return nil, fmt.Errorf("guard: rule %q: %w", r.Name, err)
 		}
 		n := needs[r.Quota]
-		if n == nil {
-			n = new(quotaNeeds)
-			needs[r.Quota] = n
-		}
 		if r.Fallback == FallbackLocal {
 			n.fallback = FallbackLocal
 		}
 		if r.Settle != "" {
 			n.settle = r.Settle
 		}
+		needs[r.Quota] = n
 	}
 	if rules == 0 {
 		return nil, nil //nolint:nilnil // Without rules of quotas, there is no quotaSet.
@@ -71,20 +74,51 @@ func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
 		return nil, fmt.Errorf("guard: %d rules have a quota, and there are %d plans: the product is at most %d",
 			rules, len(c.Quotas.plans), maxEffects)
 	}
-	q := &quotaSet{Quotas: c.Quotas, windows: make([][]window, len(c.Quotas.lists))}
-	for i := range c.Quotas.lists {
-		l := &c.Quotas.lists[i]
-		need := needs[l.quota]
-		if need == nil {
+	n := len(c.Quotas.lists)
+	q := &quotaSet{
+		Quotas: c.Quotas, windows: make([][]window, n), owners: make([]*claims, n), needs: needs, local: c.Local, share: c.LocalShare,
+	}
+	return q, q.prepareLists(g, c, claimed)
+}
+
+// prepareLists prepares the limits of all lists, and keeps those that the set in effect has prepared.
+func (q *quotaSet) prepareLists(g *Guard, c *Config, claimed *claims) error {
+	former := g.quotasInEffect()
+	if former != nil && (former.local != q.local || former.share != q.share) {
+		former = nil
+	}
+	if former != nil {
+		q.calendars = maps.Clone(former.calendars)
+	}
+	for i, l := range q.lists {
+		if l == nil {
 			continue
 		}
-		windows, err := q.prepare(g, c, l, need, claimed)
-		if err != nil {
-			return nil, fmt.Errorf("guard: quota %q: %w", l.quota, err)
+		need, counted := q.needs[l.quota]
+		if !counted {
+			continue
 		}
-		q.windows[i] = windows
+		if former != nil && i < len(former.lists) && former.lists[i] == l && former.owners[i] != nil && former.needs[l.quota] == need {
+			q.windows[i], q.owners[i] = former.windows[i], former.owners[i]
+			continue
+		}
+		owner := new(claims)
+		claimed.parts = append(claimed.parts, owner)
+		windows, err := q.prepare(g, c, l, need, owner)
+		if err != nil {
+			return fmt.Errorf("guard: quota %q: %w", l.quota, err)
+		}
+		q.windows[i], q.owners[i] = windows, owner
 	}
-	return q, nil
+	return nil
+}
+
+// quotasInEffect gives the quotas of the set in effect; nil for none.
+func (g *Guard) quotasInEffect() *quotaSet {
+	if s := g.now(); s != nil {
+		return s.quotas
+	}
+	return nil
 }
 
 // shareCalendar gives a window the calendar windows that others with its settings have.
@@ -104,7 +138,7 @@ func (q *quotaSet) shareCalendar(w *window, l *quotaList) {
 }
 
 // prepare prepares one list of limits.
-func (q *quotaSet) prepare(g *Guard, c *Config, l *quotaList, need *quotaNeeds, claimed *claims) ([]window, error) {
+func (q *quotaSet) prepare(g *Guard, c *Config, l *quotaList, need quotaNeeds, claimed *claims) ([]window, error) {
 	of := &Rule{Fallback: need.fallback, Settle: need.settle, Calendar: l.calendar}
 	of.Name = l.quota
 	policies := make([]headgate.Policy, len(l.limits))
