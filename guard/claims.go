@@ -15,7 +15,24 @@ import (
 type claims struct {
 	all []claim
 	// parts were prepared with this set, and later sets may keep them. Each is released when no set has it.
-	parts []*claims
+	parts *[]*claims // nil without parts
+}
+
+// addPart adds claims that later sets may keep.
+func (c *claims) addPart(part *claims) {
+	if c.parts == nil {
+		c.parts = new([]*claims)
+	}
+	*c.parts = append(*c.parts, part)
+}
+
+// eachPart calls f with each part.
+func (c *claims) eachPart(f func(*claims)) {
+	if c.parts != nil {
+		for _, part := range *c.parts {
+			f(part)
+		}
+	}
 }
 
 type claim struct {
@@ -43,18 +60,14 @@ func release(all []claim) {
 // releaseWhenDropped must be called before requests refer to the set.
 func (c *claims) releaseWhenDropped() {
 	runtime.AddCleanup(c, release, c.all)
-	for _, part := range c.parts {
-		runtime.AddCleanup(part, release, part.all)
-	}
+	c.eachPart(func(part *claims) { runtime.AddCleanup(part, release, part.all) })
 	c.parts = nil // Who uses a part refers to it.
 }
 
 // releaseNow releases what no request has used.
 func (c *claims) releaseNow() {
 	release(c.all)
-	for _, part := range c.parts {
-		release(part.all)
-	}
+	c.eachPart(func(part *claims) { release(part.all) })
 }
 
 // Bounds of the search for replaced sets. The second collection drops an Answer in a pool.

@@ -12,10 +12,10 @@ import (
 // resolve sets the plan and the lists of every variant.
 func (q *Quotas) resolve() error {
 	q.nameQuotas()
-	q.listNumbers = map[string]uint32{}
+	q.listNumbers = map[textKey]uint32{}
 	missing := map[string]uint32{}
 	for n := range q.variants {
-		if q.variants[n].text != "" {
+		if q.variants[n].key != (textKey{}) {
 			q.resolveOne(uint32(n), missing)
 		}
 	}
@@ -65,7 +65,7 @@ func (q *Quotas) endLists(numbers []uint32) {
 		}
 		if q.listUses[n]--; q.listUses[n] == 0 {
 			l := q.lists[n]
-			delete(q.listNumbers, l.text)
+			delete(q.listNumbers, l.key)
 			q.atMost -= len(l.limits)
 			q.lists[n] = nil
 			q.freeLists = append(q.freeLists, n)
@@ -82,7 +82,7 @@ func (q *Quotas) addList(l *quotaList) uint32 {
 	} else {
 		q.lists, q.listUses = append(q.lists, l), append(q.listUses, 0)
 	}
-	q.listNumbers[l.text] = n
+	q.listNumbers[l.key] = n
 	q.atMost += len(l.limits)
 	return n
 }
@@ -142,9 +142,9 @@ func (q *Quotas) list(quota string, v *variant) uint32 {
 		}
 		text += calendarText(l.calendar)
 	}
-	n, known := q.listNumbers[text]
+	l.key = keyOf(text)
+	n, known := q.listNumbers[l.key]
 	if !known {
-		l.text = text
 		n = q.addList(l)
 	}
 	q.listUses[n]++

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,12 +23,12 @@ type Quotas struct {
 	standard  string // the name of the default plan
 	customers *rule.Customers
 	variants  []variant
-	known     map[string]uint32 // the number of each variant in use, by its text
+	known     map[textKey]uint32 // the number of each variant in use
 	names     []string          // of the quotas, sorted
 	// lists are the limits by their numbers; nil is a free number. listNumbers has the numbers by text, and listUses says how
 	// many variants have each. Changes of customers keep the numbers, so that a guard keeps what it has prepared.
 	lists       []*quotaList
-	listNumbers map[string]uint32
+	listNumbers map[textKey]uint32
 	listUses    []uint32
 	freeLists   []uint32
 	atMost      int // the number of limits of all lists, equal ones included
@@ -36,21 +37,37 @@ type Quotas struct {
 // variant is what customers with equal entries have. A variant without customers is free for another
 // one. Variant 0 is that of customers without an entry.
 type variant struct {
-	text   string // names the variant in known; "" is free
-	entry  Customer
+	key    textKey // names the variant in known; zero is free
+	entry  variantEntry
 	uses   int
 	plan   int      // the position of its plan
 	quotas []uint32 // by the position of the quota, the position of its list; noList for none
 }
 
+// variantEntry is the part of a Customer that decides its limits.
+type variantEntry struct {
+	Plan     string
+	Quotas   []QuotaLimits
+	Spending []Spending
+	Calendar *calendar.Settings
+}
+
 // quotaList are the limits of a quota as they count. A quotaList does not change.
 type quotaList struct {
-	text   string // names the list in listNumbers
+	key    textKey // names the list in listNumbers
 	quota  string
 	after  After
 	limits []QuotaLimit
 	// calendar is zero without a limit with a calendar period.
 	calendar calendar.Settings
+}
+
+// textKey is the start of the SHA-256 of a text: it takes less memory than the text, and no two texts share one.
+type textKey [16]byte
+
+func keyOf(text string) textKey {
+	sum := sha256.Sum256([]byte(text))
+	return textKey(sum[:len(textKey{})])
 }
 
 const (
@@ -120,7 +137,7 @@ func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
 		next.keepLists(q)
 	}
 	if next.known == nil {
-		next.known = map[string]uint32{}
+		next.known = map[textKey]uint32{}
 	}
 	if c.Plans != nil {
 		next.plans = slices.Clone(c.Plans)
@@ -133,7 +150,7 @@ func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
 		return nil, err
 	}
 	if len(next.variants) == 0 {
-		next.variants = append(next.variants, variant{text: " ", uses: 1}) // No other variant has this text.
+		next.variants = append(next.variants, variant{key: textKey{1}, uses: 1}) // No text has this key.
 	}
 	changed, fresh, err := next.number(c.Customers)
 	if err != nil {
@@ -167,7 +184,7 @@ func (q *Quotas) number(customers []Customer) (changed map[string]rule.Customer,
 		return n
 	}
 	for i := 1; i < len(q.variants); i++ {
-		if q.variants[i].text == "" {
+		if q.variants[i].key == (textKey{}) {
 			free = append(free, uint32(i))
 		}
 	}
@@ -208,8 +225,8 @@ func (q *Quotas) use(entry Customer, free *[]uint32) (n uint32, fresh bool) {
 	if entry.Plan == "" && len(entry.Quotas) == 0 && len(entry.Spending) == 0 && entry.Calendar == nil {
 		return 0, false
 	}
-	text := entry.text()
-	if n, known := q.known[text]; known {
+	key := keyOf(entry.text())
+	if n, known := q.known[key]; known {
 		q.variants[n].uses++
 		return n, false
 	}
@@ -219,8 +236,8 @@ func (q *Quotas) use(entry Customer, free *[]uint32) (n uint32, fresh bool) {
 	} else {
 		q.variants = append(q.variants, variant{})
 	}
-	q.variants[n] = variant{text: text, entry: entry, uses: 1}
-	q.known[text] = n
+	q.variants[n] = variant{key: key, entry: variantEntry{entry.Plan, entry.Quotas, entry.Spending, entry.Calendar}, uses: 1}
+	q.known[key] = n
 	return n, true
 }
 
@@ -260,7 +277,7 @@ func (q *Quotas) drop(former *rule.Customers, changed map[string]rule.Customer, 
 	end := func(n uint32) {
 		v := &q.variants[n]
 		if v.uses--; n > 0 && v.uses == 0 {
-			delete(q.known, v.text)
+			delete(q.known, v.key)
 			q.endLists(v.quotas)
 			*v = variant{}
 		}

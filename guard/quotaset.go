@@ -103,7 +103,7 @@ func (q *quotaSet) prepareLists(g *Guard, c *Config, claimed *claims) error {
 			continue
 		}
 		owner := new(claims)
-		claimed.parts = append(claimed.parts, owner)
+		claimed.addPart(owner)
 		windows, err := q.prepare(g, c, l, need, owner)
 		if err != nil {
 			return fmt.Errorf("guard: quota %q: %w", l.quota, err)
@@ -183,7 +183,7 @@ func checkQuotaRule(c *Config, r *Rule) error {
 	at, named := slices.BinarySearch(c.Quotas.names, r.Quota)
 	for i := range c.Quotas.variants {
 		v := &c.Quotas.variants[i]
-		if v.text == "" || named && v.quotas[at] != noList || c.Quotas.plans[v.plan].Mode == Off {
+		if v.key == (textKey{}) || named && v.quotas[at] != noList || c.Quotas.plans[v.plan].Mode == Off {
 			continue
 		}
 		return fmt.Errorf("plan %q has no limits for its quota %q: add them", c.Quotas.plans[v.plan].Name, r.Quota)
