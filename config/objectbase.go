@@ -163,7 +163,10 @@ func objectNode(object source.Object) (*document, *yaml.Node, *Fault) {
 		bad.Path = path
 		return nil, nil, bad
 	}
-	root, bad := src.tree()
+	root := jsonNode(object.Text)
+	if root == nil {
+		root, bad = src.tree()
+	}
 	if bad == nil && root.Kind != yaml.MappingNode {
 		f := src.fault(place{root.Line, root.Column}, "", "must be fields, not "+kindOf(root), "write it like "+objectExample(object.Kind))
 		bad = &f

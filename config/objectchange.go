@@ -267,9 +267,17 @@ func (w *objectChange) blame(object source.Object, faults Faults) {
 	}
 	f := faults[0]
 	w.fault(blamed, Fault{
-		File: cmp.Or(blamed.Name, w.from.file.written.source.name), Path: f.Path,
+		File: w.fileOf(blamed), Path: f.Path,
 		Problem: "the customer no longer fits: " + f.Problem, Fix: f.Fix,
 	})
+}
+
+// fileOf gives what stands for the file in a fault of an object, or of the file itself.
+func (w *objectChange) fileOf(key source.Key) string {
+	if key == (source.Key{}) {
+		return w.from.file.written.source.name
+	}
+	return key.String()
 }
 
 // changedKey gives the key if the change has it, else the first rule or plan of the change.
@@ -332,8 +340,7 @@ func (w *objectChange) checkPeriods(periods map[quotaPeriod]periodUse) {
 		}
 		plan, _, _ := strings.Cut(strings.TrimPrefix(path, plansName+"."), ".")
 		key := w.changedKey(source.Key{Kind: source.Plan, Name: plan})
-		w.fault(key, Fault{File: cmp.Or(key.Name, w.from.file.written.source.name), Path: path, Problem: problem,
-			Fix: "use one algorithm for a quota and period, and periods with different numbers"})
+		w.fault(key, Fault{File: w.fileOf(key), Path: path, Problem: problem, Fix: "use one algorithm for a quota and period, and periods with different numbers"})
 	}
 }
 

@@ -2,13 +2,13 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/headgate/headgate/config/source"
-	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/store/memory"
 )
 
 // sourcedFile names a source. It has a rule and the default plan, and the plans are in the source.
@@ -45,6 +45,191 @@ func object(key, text string) source.Object {
 	panic("no kind: " + key)
 }
 
+// texts are what objects of a random test may be: valid, valid only with others, or faulty.
+var objectTexts = map[string][]string{
+	"plans/free": {"{quotas: {api_calls: [{limit: 200/30d}]}}", "{after: meter, quotas: {api_calls: [{limit: 100/30d, hard: 200}]}}"},
+	"plans/paid": {
+		"{after: meter, quotas: {api_calls: [{limit: 1000/30d, hard: 5000}]}}", "{quotas: {api_calls: [{limit: 1000/30d}]}}",
+		"{quotas: {api_calls: [{limit: 9/1h, algorithm: token_bucket}], searches: [{limit: 4/1h}]}}", "{quotas: {}}", "[",
+	},
+	"plans/off": {"{mode: off}"},
+	"rules/searches": {
+		"{key: [header:X-Customer], quota: searches}", "{key: [ip], quota: searches}", "{key: [ip], limits: [5/1s]}", "{key: [ip], limit: 5/1s}",
+	},
+	"rules/api_calls-30d": {"{key: [ip], limits: [5/1m]}", "{name: other, key: [ip], limits: [5/1m]}"},
+	"customers/acme":      {"{plan: paid}", "{plan: off}", "{plan: fre}", "{hard: {api_calls: 300}}", "{plan: paid, hard: {api_calls: 3000}}", ""},
+	"customers/bolt": {
+		"{limits: {api_calls: [{limit: 7/30d}]}}", "{limits: {api_calls: [{limit: 7/1h}, {limit: 70/30d, hard: 90}]}}",
+		"{limits: {searches: [{limit: 7/1h, algorithm: sliding_log}]}}", "{limits: {other: [{limit: 7/1h}]}}", "{plan: paid}",
+	},
+	"customers/filed": {"{plan: free}"},
+	"customers/9.9.9.9": {
+		"{raise: {limits: {api_calls: [{limit: 900/30d, hard: 1000}]}, until: 2030-01-31}}", "{month_starts: 5}", "{note: a, note: b}",
+	},
+}
+
+// TestWithEqualsAll makes random changes one after another. Each one is accepted if and only if all objects together are, and
+// the result is that of reading all objects.
+func TestWithEqualsAll(t *testing.T) {
+	const steps = 400
+	random := rand.New(rand.NewPCG(1, 2))
+	keys := slices.Sorted(maps.Keys(objectTexts))
+	first := objects(t, sourcedFile)
+	in, faults := first.With(source.Change{All: true, Objects: []source.Object{object("plans/free", objectTexts["plans/free"][0])}})
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	accepted := 0
+	for step := range steps {
+		after := map[source.Key]source.Object{}
+		for o := range in.Sourced {
+			after[o.Key] = o
+		}
+		var c source.Change
+		for _, n := range random.Perm(len(keys))[:1+random.IntN(2)] {
+			texts := objectTexts[keys[n]]
+			o := object(keys[n], texts[random.IntN(len(texts))])
+			if _, known := after[o.Key]; known && random.IntN(4) == 0 {
+				c.Deleted = append(c.Deleted, o.Key)
+				delete(after, o.Key)
+				continue
+			}
+			o.Revision = int64(step)
+			c.Objects, after[o.Key] = append(c.Objects, o), o
+		}
+		next, faults := in.With(c)
+		twin, twinFaults := first.With(source.Change{All: true, Objects: slices.Collect(maps.Values(after))})
+		if (faults == nil) != (twinFaults == nil) {
+			t.Fatalf("step %d: %+v\nthe change: %v\nall objects: %v", step, c, faults, twinFaults)
+		}
+		if faults != nil {
+			continue
+		}
+		accepted++
+		if got, want := described(next), described(twin); got != want {
+			t.Fatalf("step %d: %+v: got\n%s\nwant\n%s", step, c, got, want)
+		}
+		in = next
+	}
+	if accepted < steps/10 || accepted > steps*9/10 {
+		t.Errorf("%d of %d changes were accepted: the test must have many of both", accepted, steps)
+	}
+}
+
+// described gives what Objects have, in a text that equal ones share.
+func described(o *Objects) string {
+	var b strings.Builder
+	c := o.Config()
+	fmt.Fprintf(&b, "%+v\n%+v\n%v\n", c.Rules, c.Plans, o.periods)
+	for _, kind := range source.Kinds() {
+		for _, e := range o.List(kind, "", 100) {
+			fmt.Fprintf(&b, "%s %d %s %s\n", e.Key, e.Revision, e.Origin, e.Text)
+			if entry, sourced := o.customers.get(e.Name); sourced && kind == source.Customer {
+				plan, _, _ := o.quotas.PlanOf(entry.name, 0)
+				fmt.Fprintf(&b, "%s %s %v\n", entry.name, plan.Name, entry.form.used)
+			}
+		}
+	}
+	fmt.Fprintln(&b, o.quotas.Len(), o.quotas.Limits(0), o.names.size())
+	return b.String()
+}
+
+// TestObjectFaults: a fault names the object, and the place within its text.
+func TestObjectFaults(t *testing.T) {
+	all := []source.Object{
+		object("plans/free", "{quotas: {api_calls: [{limit: 200/30d}]}}"), object("plans/paid", "{after: meter, quotas: {api_calls: [{limit: 9/30d, hard: 20}]}}"),
+		object("customers/acme", "{plan: paid, hard: {api_calls: 15}}"),
+	}
+	in, faults := objects(t, sourcedFile).With(source.Change{All: true, Objects: all})
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	key := func(text string) source.Key { return object(text, "").Key }
+	for _, row := range []struct {
+		name   string
+		change source.Change
+		want   string
+	}{
+		{"an unknown plan", source.Change{Objects: []source.Object{object("customers/bolt", "note: x\nplan: fre\n")}},
+			`customers/bolt: customers/bolt:2:7: customers.bolt.plan: plan "fre" does not exist: did you mean free?`},
+		{"a deleted plan", source.Change{Deleted: []source.Key{key("plans/paid")}},
+			`plans/paid: plans/paid: plans.paid: is the plan of customer "acme": keep the plan, or move its customers first`},
+		{"a plan that a customer does not fit", source.Change{Objects: []source.Object{object("plans/paid", "{quotas: {api_calls: [{limit: 9/30d}]}}")}},
+			`plans/paid: plans/paid: customers.acme.hard: the customer no longer fits: no limit of the quota "api_calls" has hard: ` +
+				`remove it, or write hard beside a limit of the plan`},
+		{"the default plan", source.Change{Deleted: []source.Key{key("plans/free")}},
+			`unknowns/: headgate.yaml:5:1: default_plan: plan "free" does not exist: write it in plans, or use one of paid`},
+		{"a name of the file", source.Change{Objects: []source.Object{object("customers/filed", "{}")}},
+			`customers/filed: customers/filed: customers.filed: is also in the file headgate.yaml: remove it from the source, or from the file`},
+		{"a rule of the file", source.Change{Objects: []source.Object{object("rules/api", "{key: [ip], limits: [1/1s]}")}},
+			`rules/api: rules/api: rules.api: is also in the file headgate.yaml: remove it from the source, or from the file`},
+		{"a rule with a typo", source.Change{Objects: []source.Object{object("rules/r", "key: [ip]\nlimits: [1/1x]\n")}},
+			`rules/r: rules/r:2:10: rules.r.limits[0]: period "1x" has the unknown unit "x": period must be like 2s, 10m, 1h or 1d`},
+		{"no YAML", source.Change{Objects: []source.Object{object("plans/p", "[")}}, `plans/p:`},
+		{"an empty text", source.Change{Objects: []source.Object{object("customers/c", "")}},
+			`customers/c: customers/c:1:1: customers.c: the object is empty: write it like {plan: free}`},
+		{"a large text", source.Change{Objects: []source.Object{object("customers/c", strings.Repeat(" ", source.MaxText+1))}},
+			`customers/c: customers/c: customers.c: is larger than 64KiB: write a shorter text`},
+	} {
+		_, faults := in.With(row.change)
+		if len(faults) == 0 {
+			t.Errorf("%s: no fault", row.name)
+			continue
+		}
+		if got := faults[0].Key.String() + ": " + faults[0].Headline(); !strings.HasPrefix(got, row.want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", row.name, got, row.want)
+		}
+	}
+}
+
+// TestGetAndList: objects of the file and of the source are in one list, by name.
+func TestGetAndList(t *testing.T) {
+	in, faults := objects(t, sourcedFile).With(manyCustomers(5, 2))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	var got []string
+	for after := ""; ; {
+		page := in.List(source.Customer, after, 4)
+		if len(page) == 0 {
+			break
+		}
+		for _, e := range page {
+			got, after = append(got, e.Name+" "+e.Origin.String()), e.Name
+		}
+	}
+	if want := "customer-0 source, customer-1 source, customer-2 source, customer-3 source, customer-4 source, filed file"; strings.Join(got, ", ") != want {
+		t.Errorf("got %q, want %q", strings.Join(got, ", "), want)
+	}
+	if e, found := in.Get(source.Key{Kind: source.Rule, Name: "api"}); !found || e.Origin != FromFile || !strings.Contains(e.Text, "api_calls") {
+		t.Errorf("the rule of the file: got %+v, %v", e, found)
+	}
+	if _, found := in.Get(source.Key{Kind: source.Plan, Name: "none"}); found {
+		t.Error("a plan that does not exist was found")
+	}
+}
+
+// TestChangeKeepsTheFormer: With does not change the Objects that it was called on.
+func TestChangeKeepsTheFormer(t *testing.T) {
+	in, faults := objects(t, sourcedFile).With(manyCustomers(50, 5))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	before := described(in)
+	for _, c := range []source.Change{
+		{Objects: []source.Object{object("customers/customer-7", "{plan: free}"), object("plans/free", objectTexts["plans/free"][1])}},
+		{Deleted: []source.Key{{Kind: source.Customer, Name: "customer-1"}}},
+		{All: true, Objects: []source.Object{object("plans/free", objectTexts["plans/free"][0])}},
+	} {
+		if _, faults := in.With(c); faults != nil {
+			t.Fatal(faults)
+		}
+		if after := described(in); after != before {
+			t.Fatalf("after %+v, the former objects are\n%s\nwant\n%s", c, after, before)
+		}
+	}
+}
+
 func manyCustomers(n, limits int) source.Change {
 	c := source.Change{All: true, Objects: []source.Object{
 		object("plans/free", "{quotas: {api_calls: [{limit: 200/30d}]}}"),
@@ -55,45 +240,4 @@ func manyCustomers(n, limits int) source.Change {
 		c.Objects = append(c.Objects, object(fmt.Sprintf("customers/customer-%d", i), text))
 	}
 	return c
-}
-
-func TestManyX(t *testing.T) {
-	o := objects(t, sourcedFile)
-	began := time.Now()
-	o, faults := o.With(manyCustomers(100_000, 10_000))
-	if faults != nil {
-		t.Fatal(faults[:1])
-	}
-	t.Log("all", time.Since(began), o.Quotas().Len())
-	described, err := o.Config().GuardConfig(stored(t, o), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := guard.New(described)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 5 {
-		began = time.Now()
-		o2, faults := o.With(source.Change{Objects: []source.Object{object("customers/customer-7", fmt.Sprintf(`{"plan": "free", "note": "%d"}`, i))}})
-		if faults != nil {
-			t.Fatal(faults)
-		}
-		took := time.Since(began)
-		described.Quotas = o2.Quotas()
-		if err := g.Reload(described); err != nil {
-			t.Fatal(err)
-		}
-		t.Log("one", took, time.Since(began), o2.Quotas().Len())
-		o = o2
-	}
-}
-
-func stored(t testing.TB, o *Objects) *memory.Store {
-	t.Helper()
-	s, err := memory.New(o.Config().StoreConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
