@@ -63,7 +63,7 @@ type Object struct {
 	Key
 
 	// Text is the value that the file would have for the object, in YAML or JSON. That of a rule may leave its
-	// name out.
+	// name out. A source gives the first MaxText+1 bytes of a longer text, and the receiver refuses the object.
 	Text string
 	// Revision is the object's own: it grows with each write of the object. It is at least 1. A read-only
 	// source has 0.

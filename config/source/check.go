@@ -1,0 +1,72 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxNote bounds the caller, the address, the action and the reason of a record, in bytes.
+const maxNote = 4 << 10
+
+// CheckName says whether an object may have the name: 1 to MaxName bytes of printable characters in UTF-8.
+func CheckName(name string) error {
+	switch {
+	case name == "" || len(name) > MaxName:
+		return fmt.Errorf("source: a name of %d bytes: use 1 to %d bytes", len(name), MaxName)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("source: the name %q has a character that is not printable: remove it", name)
+	}
+	return nil
+}
+
+// ParseKey is the inverse of Key.String: it reads a section, a slash and a name.
+func ParseKey(text string) (Key, error) {
+	section, name, found := strings.Cut(text, "/")
+	for _, k := range Kinds() {
+		if found && section == k.Section() {
+			return Key{k, name}, CheckName(name)
+		}
+	}
+	return Key{}, fmt.Errorf("source: %.300q is not an object: write rules/NAME, plans/NAME or customers/NAME", text)
+}
+
+// Check says whether a source may have the key.
+func (k Key) Check() error {
+	if k.Kind < Rule || k.Kind > Customer {
+		return fmt.Errorf("source: there is no kind %d: use Rule, Plan or Customer", k.Kind)
+	}
+	return CheckName(k.Name)
+}
+
+// Check says whether a writer may make the change. It does not check the object's own words.
+func (w *Write) Check() error {
+	r := &w.Record
+	faults := []error{
+		w.Key.Check(),
+		checkText("the text", w.Text, MaxText), checkText("the former text", r.Before, MaxText), checkText("the new text", r.After, MaxText),
+		checkText("the caller", r.Caller, maxNote), checkText("the address", r.Address, maxNote), checkText("the action", r.Action, maxNote),
+		checkText("the object of the record", r.Object, maxNote), checkText("the reason", r.Reason, maxNote),
+	}
+	if w.Revision < 0 || w.Delete && w.Revision == 0 {
+		faults = append(faults, fmt.Errorf("source: revision %d: read the object, and use its revision", w.Revision))
+	}
+	if r.Time.UnixNano() < 0 || r.Time.Year() > 2200 {
+		faults = append(faults, fmt.Errorf("source: the record has the time %v: use the time of the change", r.Time))
+	}
+	return errors.Join(faults...)
+}
+
+func checkText(what, text string, most int) error {
+	switch {
+	case len(text) > most:
+		return fmt.Errorf("source: %s has %d bytes: use at most %d", what, len(text), most)
+	case !utf8.ValidString(text):
+		return fmt.Errorf("source: %s is not valid UTF-8: write it in UTF-8", what)
+	case strings.Contains(text, "\x00"):
+		return fmt.Errorf("source: %s has a NUL character: remove it", what)
+	}
+	return nil
+}
