@@ -2,14 +2,15 @@ package etcd
 
 import (
 	"context"
-	"errors"
 
 	"github.com/headgate/headgate/config/source"
 )
 
 // Source is a source.Writer. It is safe for concurrent use.
 type Source struct {
-	config Config
+	config     Config
+	keys       keys
+	connection *connection
 }
 
 var _ source.Writer = (*Source)(nil)
@@ -20,29 +21,17 @@ func Open(c Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{config: c}, nil
+	return &Source{config: c, keys: keys{c.Prefix}, connection: newConnection(c)}, nil
 }
-
-var errUnfinished = errors.New("config/source/etcd: unfinished")
 
 // Follow implements source.Source.
 func (s *Source) Follow(ctx context.Context, to source.Receiver) {
-	to.Failed(errUnfinished)
-	<-ctx.Done()
+	f := &follower{Source: s, to: to}
+	f.run(ctx)
 }
 
 // Close implements source.Source.
-func (s *Source) Close() error { return nil }
-
-// Get implements source.Writer.
-func (s *Source) Get(context.Context, source.Key) (source.Object, error) {
-	return source.Object{}, errUnfinished
-}
-
-// Write implements source.Writer.
-func (s *Source) Write(context.Context, source.Write) (int64, error) { return 0, errUnfinished }
-
-// Records implements source.Writer.
-func (s *Source) Records(context.Context, string, int) ([]source.Record, error) {
-	return nil, errUnfinished
+func (s *Source) Close() error {
+	s.connection.close()
+	return nil
 }

@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/headgate/headgate/config/source"
 )
@@ -10,6 +10,7 @@ import (
 // Source is a source.Writer. It is safe for concurrent use.
 type Source struct {
 	config Config
+	free   chan struct{} // Has an element for each connection in use.
 }
 
 var _ source.Writer = (*Source)(nil)
@@ -20,36 +21,27 @@ func Open(c Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{config: c}, nil
+	return &Source{config: c, free: make(chan struct{}, maxConnections)}, nil
 }
-
-var errUnfinished = errors.New("config/source/postgres: unfinished")
 
 // Follow implements source.Source.
 func (s *Source) Follow(ctx context.Context, to source.Receiver) {
-	to.Failed(errUnfinished)
-	<-ctx.Done()
+	f := &follower{Source: s, to: to}
+	f.run(ctx)
 }
 
-// Close implements source.Source.
+// Close implements source.Source. No connection outlives the method that has opened it.
 func (s *Source) Close() error { return nil }
-
-// Get implements source.Writer.
-func (s *Source) Get(context.Context, source.Key) (source.Object, error) {
-	return source.Object{}, errUnfinished
-}
-
-// Write implements source.Writer.
-func (s *Source) Write(context.Context, source.Write) (int64, error) { return 0, errUnfinished }
-
-// Records implements source.Writer.
-func (s *Source) Records(context.Context, string, int) ([]source.Record, error) {
-	return nil, errUnfinished
-}
 
 // Init makes the schema, its tables and triggers, or brings them up to date. The user needs the right to create a
 // schema in the database. It is safe to repeat.
-func (s *Source) Init(context.Context) error { return errUnfinished }
-
-// Schema gives the SQL that Init runs.
-func Schema(name string) string { return name }
+func (s *Source) Init(ctx context.Context) error {
+	err := s.with(ctx, func(c *connection) error {
+		_, err := c.PgConn().Exec(ctx, Schema(s.config.Schema)).ReadAll()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("config/source/postgres: the tables cannot be made in %s: %w%s", s.config, err, advice(err))
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// advice says what to do about an error of etcd; "" if there is nothing to add.
+func advice(err error) string {
+	clean := rpctypes.Error(err)
+	switch {
+	case errors.Is(clean, rpctypes.ErrPermissionDenied):
+		return ": grant the user's role the prefix: readwrite, or read without headgate ctl"
+	case isUnauthenticated(err):
+		return ": correct the user or the password"
+	case errors.Is(clean, rpctypes.ErrUserEmpty):
+		return ": etcd needs a user: set the user and the password"
+	case errors.Is(clean, rpctypes.ErrNoSpace):
+		return ": compact and defragment etcd, then disarm the alarm with etcdctl alarm disarm"
+	case status.Code(err) == codes.Unavailable, errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
+		return ": check that the members run and have a leader, and the network and TLS between"
+	}
+	return ""
+}
+
+// isRefusal reports whether etcd certainly did not make the change.
+func isRefusal(err error) bool {
+	clean := rpctypes.Error(err)
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated:
+		return true
+	default:
+		return isUnauthenticated(err) || errors.Is(clean, rpctypes.ErrNoSpace) ||
+			errors.Is(clean, rpctypes.ErrPermissionDenied) || errors.Is(clean, rpctypes.ErrUserEmpty)
+	}
+}

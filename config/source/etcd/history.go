@@ -1,0 +1,68 @@
+package etcd
+
+import (
+	"errors"
+	"strconv"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/headgate/headgate/config/source"
+)
+
+// history says which data of etcd was read, and up to which revision.
+type history struct {
+	cluster, term uint64
+	revision      int64
+}
+
+func historyOf(h *etcdserverpb.ResponseHeader) history {
+	return history{h.GetClusterId(), h.GetRaftTerm(), h.GetRevision()}
+}
+
+var errHistory = errors.New("config/source/etcd: etcd has lost its data, or is another cluster: everything is read again")
+
+// follows checks an answer that came after h. A cluster that has lost its data begins with small revisions and
+// terms again. A cluster that was restored from a snapshot has another id.
+func (h history) follows(later history) error {
+	if later.cluster != h.cluster || later.term < h.term || later.revision < h.revision {
+		return errHistory
+	}
+	return nil
+}
+
+// contents has the revision of each object that the receiver has. With it, the revision of the source depends on
+// the contents only, and not on what an instance has seen. It costs some 50 bytes for each object.
+type contents struct {
+	revisions map[source.Key]int64
+	newest    int64
+}
+
+func (c *contents) set(objects []source.Object) {
+	c.revisions, c.newest = make(map[source.Key]int64, len(objects)), 0
+	for i := range objects {
+		c.put(&objects[i])
+	}
+}
+
+func (c *contents) put(o *source.Object) {
+	c.revisions[o.Key] = o.Revision
+	c.newest = max(c.newest, o.Revision)
+}
+
+// remove reports whether the object existed. The removal of the newest one looks at all others.
+func (c *contents) remove(k source.Key) bool {
+	revision, found := c.revisions[k]
+	delete(c.revisions, k)
+	if found && revision == c.newest {
+		c.newest = 0
+		for _, r := range c.revisions {
+			c.newest = max(c.newest, r)
+		}
+	}
+	return found
+}
+
+// text gives the newest revision of an object and the number of objects, like 1742/350.
+func (c *contents) text() string {
+	return strconv.FormatInt(c.newest, 10) + "/" + strconv.Itoa(len(c.revisions))
+}

@@ -1,0 +1,131 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/headgate/headgate/config/source"
+)
+
+const (
+	// minPause and maxPause bound the pause before the next connection. Each is random between half and all of it.
+	minPause, maxPause = 50 * time.Millisecond, 3 * time.Second
+	// readGap is the shortest time between two reads, however often the server notifies.
+	readGap = 20 * time.Millisecond
+)
+
+// follower is one run of Follow. It belongs to one goroutine.
+type follower struct {
+	*Source
+
+	to       source.Receiver
+	at       position
+	answered bool // The current connection has read everything.
+}
+
+// run follows until ctx ends.
+func (f *follower) run(ctx context.Context) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		f.answered = false
+		err := f.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		f.to.Failed(fmt.Errorf("config/source/postgres: %s: %w%s", f.config, err, advice(err)))
+		if f.answered {
+			pause = minPause
+		}
+		select {
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// session follows on one connection until something fails. It begins with all objects: after a crash or a failover, a
+// server may give the numbers of lost transactions to other ones, and a snapshot would show those as seen.
+func (f *follower) session(ctx context.Context) error {
+	c, err := f.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if err := c.run(ctx, "LISTEN "+channel(f.config.Schema)); err != nil {
+		return err
+	}
+	if err := f.readAll(ctx, c); err != nil {
+		return err
+	}
+	for {
+		if err := f.wait(ctx, c); err != nil {
+			return err
+		}
+		if err := f.read(ctx, c); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *follower) readAll(ctx context.Context, c *connection) error {
+	sent := time.Now()
+	at, change, err := c.all(ctx, f.Source)
+	if err != nil {
+		return err
+	}
+	f.at, f.answered = at, true
+	f.to.Changed(change)
+	f.to.Reached(sent)
+	return nil
+}
+
+// read gives the receiver what has changed.
+func (f *follower) read(ctx context.Context, c *connection) error {
+	sent := time.Now()
+	now, err := c.head(ctx, f.Source, f.at)
+	if err != nil {
+		return err
+	}
+	if now.known && now.news == 0 {
+		f.at = now.position
+		f.to.Reached(sent)
+		return nil
+	}
+	if !now.known {
+		return f.readAll(ctx, c)
+	}
+	at, change, all, err := c.news(ctx, f.Source, f.at)
+	switch {
+	case err != nil:
+		return err
+	case all:
+		return f.readAll(ctx, c)
+	case at.objects > int64(f.config.MaxObjects):
+		return f.tooMany()
+	}
+	f.at = at
+	if len(change.Objects)+len(change.Deleted) > 0 {
+		f.to.Changed(change)
+	}
+	f.to.Reached(sent)
+	return nil
+}
+
+// wait returns after a notification, or after the interval.
+func (f *follower) wait(ctx context.Context, c *connection) error {
+	select {
+	case <-time.After(readGap):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	inner, cancel := context.WithTimeout(ctx, f.config.Poll-f.config.Poll/8+rand.N(f.config.Poll/4))
+	defer cancel()
+	err := c.PgConn().WaitForNotification(inner)
+	if err != nil && ctx.Err() == nil && errors.Is(inner.Err(), context.DeadlineExceeded) && !c.IsClosed() {
+		return nil
+	}
+	return err
+}

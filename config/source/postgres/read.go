@@ -1,0 +1,217 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/headgate/headgate/config/source"
+)
+
+const (
+	// pageRows bounds the rows of one statement, so that each statement is short.
+	pageRows = 500
+	// maxNews bounds the rows of the log that are read one by one. Behind more rows, all objects are read.
+	maxNews = 10_000
+)
+
+// position is what a Source has read.
+type position struct {
+	snapshot string // What the last read has seen.
+	server   string // The run of the server, its timeline and the tables. Snapshots of others say nothing.
+	pruned   int64  // The rows that were removed from the log by then.
+	rows     int64  // All rows of the log so far: the revision of the source.
+	objects  int64
+}
+
+// head is the state of the database at the snapshot of a transaction or a statement.
+type head struct {
+	position
+
+	version int
+	known   bool // No row of the log was removed that the last position has not seen.
+	news    int64
+}
+
+// headSQL compares the present state with a position. The first argument is the snapshot of the last position.
+//
+// The rows of the log that are new are those of transactions that the last snapshot does not show. The lower bound is
+// for the index. The upper bound leaves out rows of another server that were restored from a dump.
+func (s *Source) headSQL() string {
+	return `SELECT pg_current_snapshot()::text,
+  CASE WHEN pg_is_in_recovery() THEN '' ELSE concat_ws(' ', pg_postmaster_start_time(),
+    left(pg_walfile_name(pg_current_wal_lsn()), 8), '` + s.table("objects") + `'::regclass::oid, '` + s.table("changes") + `'::regclass::oid) END,
+  version, pruned, pruned_xid < pg_snapshot_xmin($1::text::pg_snapshot),
+  (SELECT count(*) FROM (SELECT FROM ` + s.table("changes") + ` WHERE ` + isNew + ` LIMIT ` + strconv.Itoa(maxNews+1) + `) news)
+FROM ` + s.table("state")
+}
+
+const isNew = `xid >= pg_snapshot_xmin($1::text::pg_snapshot) AND xid < pg_snapshot_xmax(pg_current_snapshot())
+    AND NOT pg_visible_in_snapshot(xid, $1::text::pg_snapshot)`
+
+func (s *Source) table(name string) string { return s.config.Schema + "." + name }
+
+var errStandby = errors.New("the server is a replica: name the primary in the hosts")
+
+// head reads the state. last is a former position; the empty one compares with nothing.
+func (c *connection) head(ctx context.Context, s *Source, last position) (head, error) {
+	if last.snapshot == "" {
+		last.snapshot = "1:1:"
+	}
+	var h head
+	found := false
+	err := c.rows(ctx, func(r pgx.Rows) error {
+		found = true
+		return r.Scan(&h.snapshot, &h.server, &h.version, &h.pruned, &h.known, &h.news)
+	}, s.headSQL(), last.snapshot)
+	switch {
+	case err != nil:
+		return h, err
+	case !found || h.version != schemaVersion:
+		return h, fmt.Errorf("the schema %s has version %d, and this program needs version %d: run headgate ctl source init",
+			s.config.Schema, h.version, schemaVersion)
+	case h.server == "":
+		return h, errStandby
+	}
+	h.known = h.server == last.server && (h.known || h.pruned == last.pruned) && h.news <= maxNews
+	h.rows, h.objects = last.rows, last.objects
+	return h, nil
+}
+
+// inSnapshot runs a function in a transaction that sees the database at one time.
+func (c *connection) inSnapshot(ctx context.Context, read func() error) error {
+	if err := c.run(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); err != nil {
+		return err
+	}
+	if err := read(); err != nil {
+		return err // The connection is closed, and the transaction with it.
+	}
+	return c.run(ctx, "COMMIT")
+}
+
+// all reads all objects.
+func (c *connection) all(ctx context.Context, s *Source) (position, source.Change, error) {
+	var h head
+	change := source.Change{All: true}
+	err := c.inSnapshot(ctx, func() error {
+		var err error
+		if h, err = c.head(ctx, s, position{}); err != nil {
+			return err
+		}
+		err = c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&h.rows, &h.objects) },
+			`SELECT (SELECT count(*) FROM `+s.table("changes")+`), (SELECT count(*) FROM (SELECT FROM `+s.table("objects")+` LIMIT $1) some)`,
+			s.config.MaxObjects+1)
+		if err != nil {
+			return err
+		}
+		h.rows += h.pruned
+		if h.objects > int64(s.config.MaxObjects) {
+			return s.tooMany()
+		}
+		change.Objects, err = c.pages(ctx, s, int(h.objects))
+		return err
+	})
+	change.Revision = h.revision()
+	return h.position, change, err
+}
+
+// columns are those of an object. They are cut here too, because an operator can remove the table's own bounds.
+const columns = `left(o.kind, 20), left(o.name, ` + nameCut + `), CASE WHEN octet_length(o.body) > ` + textBound + ` THEN left(o.body, ` + textCut +
+	`) ELSE o.body END, o.revision`
+
+const (
+	nameCut   = "257"
+	textBound = "65536"
+	textCut   = "65537"
+)
+
+// pages reads the objects in the order of their keys.
+func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Object, error) {
+	objects := make([]source.Object, 0, n)
+	kind, name := "", ""
+	for seen := pageRows; seen == pageRows; {
+		seen = 0
+		err := c.rows(ctx, func(r pgx.Rows) error {
+			var body string
+			var revision int64
+			if err := r.Scan(&kind, &name, &body, &revision); err != nil {
+				return err
+			}
+			seen++
+			if key, ok := s.key(kind, name); ok {
+				objects = append(objects, object(key, body, revision))
+			}
+			return nil
+		}, `SELECT `+columns+` FROM `+s.table("objects")+` o WHERE (kind, name) > ($1, $2) ORDER BY kind, name LIMIT $3`, kind, name, pageRows)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// news reads what has changed since a position. all says that all objects must be read.
+func (c *connection) news(ctx context.Context, s *Source, last position) (to position, change source.Change, all bool, err error) {
+	var h head
+	err = c.inSnapshot(ctx, func() error {
+		if h, err = c.head(ctx, s, last); err != nil || !h.known {
+			return err
+		}
+		return c.rows(ctx, func(r pgx.Rows) error { return s.takeNews(r, &h, &change, &all) },
+			`SELECT left(d.kind, 20), left(d.name, `+nameCut+`), d.added, d.n, o.kind IS NOT NULL, `+
+				`CASE WHEN octet_length(o.body) > `+textBound+` THEN left(o.body, `+textCut+`) ELSE o.body END, o.revision
+FROM (SELECT kind, name, sum(added)::bigint AS added, count(*) AS n FROM `+s.table("changes")+` WHERE `+isNew+` GROUP BY kind, name) d
+LEFT JOIN `+s.table("objects")+` o ON o.kind = d.kind AND o.name = d.name`, last.snapshot)
+	})
+	change.Revision = h.revision()
+	return h.position, change, all || !h.known, err
+}
+
+// takeNews takes one object that has changed.
+func (s *Source) takeNews(r pgx.Rows, h *head, change *source.Change, all *bool) error {
+	var kind, name string
+	var added, n int64
+	var exists bool
+	var body *string
+	var revision *int64
+	if err := r.Scan(&kind, &name, &added, &n, &exists, &body, &revision); err != nil {
+		return err
+	}
+	h.rows += n
+	h.objects += added
+	key, ok := s.key(kind, name)
+	switch {
+	case kind == "":
+		*all = true // TRUNCATE
+	case !ok:
+	case exists && body != nil && revision != nil:
+		change.Objects = append(change.Objects, object(key, *body, *revision))
+	default:
+		change.Deleted = append(change.Deleted, key)
+	}
+	return nil
+}
+
+// revision is the number of changes of rows so far. It is the same for all that have seen the same transactions.
+func (p position) revision() string { return strconv.FormatInt(p.rows, 10) }
+
+func object(key source.Key, body string, revision int64) source.Object {
+	return source.Object{Key: key, Text: body[:min(len(body), source.MaxText+1)], Revision: revision}
+}
+
+// key reads the columns of a key. ok is false for a row that the table's own bounds would refuse.
+func (s *Source) key(kind, name string) (key source.Key, ok bool) {
+	for _, k := range source.Kinds() {
+		if kind == k.String() {
+			key = source.Key{Kind: k, Name: name}
+		}
+	}
+	return key, key.Check() == nil
+}
+
+func (s *Source) tooMany() error {
+	return fmt.Errorf("there are more than %d objects: delete some: until then, the last objects that were read are in force", s.config.MaxObjects)
+}

@@ -1,0 +1,162 @@
+-- The tables of Headgate's rules, plans and customers. This script is safe to repeat.
+BEGIN;
+SET LOCAL client_min_messages = warning;
+SELECT pg_advisory_xact_lock(hashtext('{schema}.headgate')); -- Two scripts at once would fail.
+CREATE SCHEMA IF NOT EXISTS {schema};
+
+-- One row for each object. Triggers set the revision.
+CREATE TABLE IF NOT EXISTS {schema}.objects (
+  kind     text   NOT NULL CHECK (kind IN ('rule', 'plan', 'customer')),
+  name     text   NOT NULL CHECK (octet_length(name) BETWEEN 1 AND {max_name} AND name !~ '[[:cntrl:]]'),
+  body     text   NOT NULL CHECK (octet_length(body) <= {max_text}),
+  revision bigint NOT NULL DEFAULT 0,
+  PRIMARY KEY (kind, name)
+);
+CREATE SEQUENCE IF NOT EXISTS {schema}.revisions;
+
+-- One row for each change of a row. added is the change of the number of objects.
+CREATE TABLE IF NOT EXISTS {schema}.changes (
+  id    bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  xid   xid8        NOT NULL DEFAULT pg_current_xact_id(),
+  at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+  kind  text        NOT NULL,
+  name  text        NOT NULL,
+  added smallint    NOT NULL
+);
+CREATE INDEX IF NOT EXISTS changes_xid ON {schema}.changes (xid);
+
+-- One row for each change that was made through Headgate.
+CREATE TABLE IF NOT EXISTS {schema}.audit (
+  id     bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at     timestamptz NOT NULL,
+  object text        NOT NULL CHECK (octet_length(object) <= 1024),
+  record jsonb       NOT NULL
+);
+CREATE INDEX IF NOT EXISTS audit_at ON {schema}.audit (at, id);
+CREATE INDEX IF NOT EXISTS audit_object ON {schema}.audit (object, at, id);
+
+-- One row: what was removed from the log, and the bounds.
+CREATE TABLE IF NOT EXISTS {schema}.state (
+  single      boolean  PRIMARY KEY DEFAULT true CHECK (single),
+  version     integer  NOT NULL,
+  pruned      bigint   NOT NULL DEFAULT 0,                -- The number of rows that were removed from changes.
+  pruned_xid  xid8     NOT NULL DEFAULT '0',              -- The highest xid of these rows.
+  max_changes bigint   NOT NULL DEFAULT {max_changes} CHECK (max_changes >= 1),
+  change_age  interval NOT NULL DEFAULT '{change_age}',
+  max_records bigint   NOT NULL DEFAULT {max_records} CHECK (max_records >= 1),
+  record_age  interval NOT NULL DEFAULT '{record_age}'
+);
+INSERT INTO {schema}.state (version) VALUES ({version}) ON CONFLICT DO NOTHING;
+
+-- A sequence, because a revision must not come back when an object is deleted and made again.
+CREATE OR REPLACE FUNCTION {schema}.set_revision() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  NEW.revision := nextval('{schema}.revisions');
+  RETURN NEW;
+END $$;
+
+CREATE OR REPLACE FUNCTION {schema}.log_change() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF TG_OP = 'TRUNCATE' THEN
+    INSERT INTO {schema}.changes (kind, name, added) VALUES ('', '', 0); -- All objects are read again.
+  ELSIF TG_OP = 'INSERT' THEN
+    INSERT INTO {schema}.changes (kind, name, added) VALUES (NEW.kind, NEW.name, 1);
+  ELSIF TG_OP = 'DELETE' THEN
+    INSERT INTO {schema}.changes (kind, name, added) VALUES (OLD.kind, OLD.name, -1);
+  ELSIF OLD.kind = NEW.kind AND OLD.name = NEW.name THEN
+    INSERT INTO {schema}.changes (kind, name, added) VALUES (NEW.kind, NEW.name, 0);
+  ELSE
+    INSERT INTO {schema}.changes (kind, name, added) VALUES (OLD.kind, OLD.name, -1), (NEW.kind, NEW.name, 1);
+  END IF;
+  RETURN NULL;
+END $$;
+
+-- Removes at most 1,000 of the oldest rows of the log beyond the bounds. It waits for no other transaction.
+CREATE OR REPLACE FUNCTION {schema}.prune_changes() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  bounds  {schema}.state;
+  newest  bigint;
+  n       bigint;
+  highest xid8;
+BEGIN
+  SELECT * INTO bounds FROM {schema}.state;
+  newest := (SELECT max(id) FROM {schema}.changes);
+  PERFORM FROM (SELECT id, at FROM {schema}.changes ORDER BY id LIMIT 1) first
+    WHERE first.id <= newest - bounds.max_changes OR first.at < clock_timestamp() - bounds.change_age;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  PERFORM FROM {schema}.state FOR UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN
+    RETURN; -- Another transaction removes rows.
+  END IF;
+  WITH old AS (
+    SELECT id FROM (SELECT id, at FROM {schema}.changes ORDER BY id LIMIT 1000) oldest
+    WHERE id <= newest - bounds.max_changes OR at < clock_timestamp() - bounds.change_age
+  ), gone AS (
+    DELETE FROM {schema}.changes USING old WHERE changes.id = old.id RETURNING changes.xid
+  )
+  SELECT count(*), (array_agg(xid ORDER BY xid DESC))[1] INTO n, highest FROM gone;
+  IF n > 0 THEN
+    UPDATE {schema}.state SET pruned = pruned + n, pruned_xid = greatest(pruned_xid, highest);
+  END IF;
+EXCEPTION WHEN serialization_failure OR deadlock_detected THEN
+  NULL; -- The next change removes the rows.
+END $$;
+
+CREATE OR REPLACE FUNCTION {schema}.notify_change() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pg_notify('{channel}', '');
+  PERFORM {schema}.prune_changes();
+  RETURN NULL;
+END $$;
+
+-- Removes at most 100 of the oldest records beyond the bounds.
+CREATE OR REPLACE FUNCTION {schema}.prune_audit() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  bounds {schema}.state;
+BEGIN
+  SELECT * INTO bounds FROM {schema}.state;
+  DELETE FROM {schema}.audit WHERE id IN (
+    SELECT id FROM {schema}.audit WHERE at < clock_timestamp() - bounds.record_age ORDER BY at, id LIMIT 100
+    FOR UPDATE SKIP LOCKED);
+  DELETE FROM {schema}.audit WHERE id IN (
+    SELECT a.id FROM {schema}.audit a
+    WHERE (a.at, a.id) <= (SELECT at, id FROM {schema}.audit ORDER BY at DESC, id DESC OFFSET bounds.max_records LIMIT 1)
+    ORDER BY a.at, a.id LIMIT 100 FOR UPDATE SKIP LOCKED);
+  RETURN NULL;
+EXCEPTION WHEN serialization_failure OR deadlock_detected THEN
+  RETURN NULL; -- The next record removes them.
+END $$;
+
+DROP TRIGGER IF EXISTS headgate_revision ON {schema}.objects;
+DROP TRIGGER IF EXISTS headgate_log ON {schema}.objects;
+DROP TRIGGER IF EXISTS headgate_truncate ON {schema}.objects;
+DROP TRIGGER IF EXISTS headgate_notify ON {schema}.objects;
+DROP TRIGGER IF EXISTS headgate_notify_truncate ON {schema}.objects;
+DROP TRIGGER IF EXISTS headgate_prune ON {schema}.audit;
+CREATE TRIGGER headgate_revision BEFORE INSERT OR UPDATE ON {schema}.objects
+  FOR EACH ROW EXECUTE FUNCTION {schema}.set_revision();
+CREATE TRIGGER headgate_log AFTER INSERT OR UPDATE OR DELETE ON {schema}.objects
+  FOR EACH ROW EXECUTE FUNCTION {schema}.log_change();
+CREATE TRIGGER headgate_truncate AFTER TRUNCATE ON {schema}.objects
+  FOR EACH STATEMENT EXECUTE FUNCTION {schema}.log_change();
+CREATE TRIGGER headgate_notify AFTER INSERT OR UPDATE OR DELETE ON {schema}.objects
+  FOR EACH STATEMENT EXECUTE FUNCTION {schema}.notify_change();
+CREATE TRIGGER headgate_notify_truncate AFTER TRUNCATE ON {schema}.objects
+  FOR EACH STATEMENT EXECUTE FUNCTION {schema}.notify_change();
+CREATE TRIGGER headgate_prune AFTER INSERT ON {schema}.audit
+  FOR EACH STATEMENT EXECUTE FUNCTION {schema}.prune_audit();
+-- ALWAYS: logical replication and restores disable other triggers.
+ALTER TABLE {schema}.objects ENABLE ALWAYS TRIGGER headgate_revision;
+ALTER TABLE {schema}.objects ENABLE ALWAYS TRIGGER headgate_log;
+ALTER TABLE {schema}.objects ENABLE ALWAYS TRIGGER headgate_truncate;
+ALTER TABLE {schema}.objects ENABLE ALWAYS TRIGGER headgate_notify;
+ALTER TABLE {schema}.objects ENABLE ALWAYS TRIGGER headgate_notify_truncate;
+REVOKE ALL ON FUNCTION {schema}.prune_changes() FROM PUBLIC;
+COMMIT;
