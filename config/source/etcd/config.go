@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/headgate/headgate/config/source"
@@ -17,6 +18,8 @@ const DefaultPrefix = "/headgate/config/"
 const (
 	maxPrefix    = 256
 	maxEndpoints = 32
+
+	minTimeout, defaultTimeout, maxTimeout = 100 * time.Millisecond, 5 * time.Second, time.Minute
 )
 
 // Config sets the servers and the keys. Endpoints is required.
@@ -32,6 +35,8 @@ type Config struct {
 	Password func() (string, error) `json:"-"`
 	// Prefix begins all keys, and ends with a /. "" means DefaultPrefix.
 	Prefix string
+	// Timeout bounds the wait for each answer; 5 s by default. A server that is silent for longer has failed.
+	Timeout time.Duration
 	// MaxObjects bounds the objects. 0 means source.MaxObjects.
 	MaxObjects int
 	// MaxRecords bounds the records. 0 means source.MaxRecords.
@@ -63,6 +68,13 @@ func (c Config) withDefaults() (Config, error) {
 			c.Prefix, len(c.Prefix), maxPrefix, DefaultPrefix))
 	}
 	faults = append(faults, atMost("MaxObjects", &c.MaxObjects, source.MaxObjects), atMost("MaxRecords", &c.MaxRecords, source.MaxRecords))
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Timeout < minTimeout || c.Timeout > maxTimeout {
+		faults = append(faults, fmt.Errorf("config/source/etcd: Timeout %v: use %v to %v, or 0 for %v",
+			c.Timeout, minTimeout, maxTimeout, defaultTimeout))
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -13,10 +13,6 @@ import (
 )
 
 const (
-	// answerTimeout bounds each call, and the wait for a sign of the watch.
-	answerTimeout = 5 * time.Second
-	// pageTimeout bounds the read of a page. A slow link gets smaller pages, and not more time.
-	pageTimeout = 10 * time.Second
 	// keepAlive is the interval of pings on a silent connection: etcd closes connections that ping more often
 	// than every 5 s.
 	keepAlive = 10 * time.Second
@@ -69,14 +65,15 @@ func (c *connection) get(ctx context.Context) (*clientv3.Client, error) {
 func (c *connection) open(life context.Context) (*clientv3.Client, error) {
 	settings := clientv3.Config{
 		Endpoints: c.config.Endpoints, TLS: c.config.TLS, Context: life,
-		DialTimeout: answerTimeout, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: answerTimeout, MaxCallRecvMsgSize: maxAnswer,
+		DialTimeout: c.config.Timeout, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: c.config.Timeout, MaxCallRecvMsgSize: maxAnswer,
+		MaxUnaryRetries: uint(len(c.config.Endpoints)), // By default, the client repeats a call until its deadline.
 		// Errors report every failure. The client's own log would print them a second time.
 		Logger: clientv3.NewCtxClient(life).GetLogger(),
 		DialOptions: []grpc.DialOption{
 			grpc.WithNoProxy(),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
-				MinConnectTimeout: answerTimeout,
+				MinConnectTimeout: c.config.Timeout,
 			}),
 		},
 	}

@@ -21,7 +21,7 @@ func advice(err error) string {
 		return ": etcd needs a user: set the user and the password"
 	case errors.Is(clean, rpctypes.ErrNoSpace):
 		return ": compact and defragment etcd, then disarm the alarm with etcdctl alarm disarm"
-	case status.Code(err) == codes.Unavailable, errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
+	case codeOf(err) == codes.Unavailable, errors.Is(err, context.DeadlineExceeded), codeOf(err) == codes.DeadlineExceeded:
 		return ": check that the members run and have a leader, and the network and TLS between"
 	}
 	return ""
@@ -30,11 +30,20 @@ func advice(err error) string {
 // isRefusal reports whether etcd certainly did not make the change.
 func isRefusal(err error) bool {
 	clean := rpctypes.Error(err)
-	switch status.Code(err) {
+	switch codeOf(err) {
 	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated:
 		return true
 	default:
 		return isUnauthenticated(err) || errors.Is(clean, rpctypes.ErrNoSpace) ||
 			errors.Is(clean, rpctypes.ErrPermissionDenied) || errors.Is(clean, rpctypes.ErrUserEmpty)
 	}
+}
+
+// codeOf gives the gRPC code of an error, also of those that etcd's client has converted.
+func codeOf(err error) codes.Code {
+	var converted rpctypes.EtcdError
+	if errors.As(err, &converted) {
+		return converted.Code()
+	}
+	return status.Code(err)
 }

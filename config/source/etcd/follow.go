@@ -21,6 +21,7 @@ type follower struct {
 	read     bool    // The receiver has all objects up to history.
 	history  history // What the receiver has.
 	contents contents
+	page     int  // The keys of the next page.
 	answered bool // The current session has reached the newest revision.
 	foreign  foreignKeys
 	warned   time.Time // The last line about foreign keys.

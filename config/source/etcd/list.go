@@ -8,7 +8,6 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate/config/source"
 )
@@ -28,41 +27,46 @@ type listing struct {
 	foreign foreignKeys
 }
 
-// list reads all objects at one revision. Page by page, so that no answer is large.
-func (s *Source) list(ctx context.Context, client *clientv3.Client) (*listing, error) {
+// list reads all objects at one revision, in pages of f.page keys. After an answer that was too large or too slow, the
+// pages are smaller, until a read has succeeded.
+func (f *follower) list(ctx context.Context, client *clientv3.Client) (*listing, error) {
 	l := &listing{}
-	for from, page := s.keys.first(), maxPage; from != ""; {
-		r, err := s.page(ctx, client, from, l.history.revision, page)
-		if page > minPage && ctx.Err() == nil && isTooMuch(err) {
-			page = max(minPage, page/4)
-			continue
+	for from := f.keys.first(); from != ""; {
+		r, err := f.readPage(ctx, client, from, l.history.revision, f.page)
+		if err != nil && f.page > minPage && isTooMuch(err) {
+			f.page = max(minPage, f.page/4)
+			if isTooLarge(err) {
+				continue
+			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		if r.Count > int64(s.config.MaxObjects+maxForeign) {
-			return nil, s.tooMany(r.Count)
+		if r.Count > int64(f.config.MaxObjects+maxForeign) {
+			return nil, f.tooMany(r.Count)
 		}
 		if l.history.revision == 0 {
 			l.history = historyOf(r.Header)
 			l.objects = make([]source.Object, 0, r.Count)
 		}
 		for _, kv := range r.Kvs {
-			l.add(s.keys, kv)
+			l.add(f.keys, kv)
 		}
-		if len(l.objects) > s.config.MaxObjects {
-			return nil, s.tooMany(int64(len(l.objects)))
+		if len(l.objects) > f.config.MaxObjects {
+			return nil, f.tooMany(int64(len(l.objects)))
 		}
 		from = next(r)
 	}
+	f.page = maxPage
 	return l, nil
 }
 
-// page reads at most n keys, at a revision, or at the newest one if that is 0.
-func (s *Source) page(ctx context.Context, client *clientv3.Client, from string, revision int64, n int) (*clientv3.GetResponse, error) {
-	inner, cancel := context.WithTimeout(ctx, pageTimeout)
+// readPage reads at most n keys at a revision, or at the newest one if that is 0. A page may take twice the time of
+// another answer.
+func (f *follower) readPage(ctx context.Context, client *clientv3.Client, from string, revision int64, n int) (*clientv3.GetResponse, error) {
+	inner, cancel := context.WithTimeout(ctx, 2*f.config.Timeout)
 	defer cancel()
-	return client.Get(inner, from, clientv3.WithRange(s.keys.end()), clientv3.WithLimit(int64(n)), clientv3.WithRev(revision))
+	return client.Get(inner, from, clientv3.WithRange(f.keys.end()), clientv3.WithLimit(int64(n)), clientv3.WithRev(revision))
 }
 
 // next gives the key after a page; "" after the last page.
@@ -84,8 +88,10 @@ func (l *listing) add(k keys, kv *mvccpb.KeyValue) {
 
 // isTooMuch says that a smaller page may succeed.
 func isTooMuch(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.ResourceExhausted || status.Code(err) == codes.DeadlineExceeded
+	return isTooLarge(err) || errors.Is(err, context.DeadlineExceeded) || codeOf(err) == codes.DeadlineExceeded
 }
+
+func isTooLarge(err error) bool { return codeOf(err) == codes.ResourceExhausted }
 
 func (s *Source) tooMany(n int64) error {
 	return fmt.Errorf("config/source/etcd: %s has %d objects, and the bound is %d: delete some: until then, the last objects that were read are in force",

@@ -26,7 +26,7 @@ func Open(c Config) (*Source, error) {
 
 // Follow implements source.Source.
 func (s *Source) Follow(ctx context.Context, to source.Receiver) {
-	f := &follower{Source: s, to: to}
+	f := &follower{Source: s, to: to, page: maxPage}
 	f.run(ctx)
 }
 

@@ -19,7 +19,7 @@ const probeEvery = time.Second
 
 var (
 	errCompacted = errors.New("config/source/etcd: etcd has compacted the changes since the last read: everything is read again")
-	errSilent    = fmt.Errorf("the watch has not answered for %v", answerTimeout)
+	errSilent    = errors.New("the watch has not answered in time")
 )
 
 // watching is one watch. It uses etcd's stream itself: the client library keeps changes that the receiver has not
@@ -133,7 +133,7 @@ func (w *watching) run(ctx context.Context, work *sync.WaitGroup) error {
 
 // due starts a probe, and finds a watch that is silent.
 func (w *watching) due(ctx context.Context, now time.Time, work *sync.WaitGroup) error {
-	if !w.silent.IsZero() && now.Sub(w.silent) > answerTimeout {
+	if !w.silent.IsZero() && now.Sub(w.silent) > w.config.Timeout {
 		return errSilent
 	}
 	if w.probing || now.Before(w.nextProbe) {
@@ -146,7 +146,7 @@ func (w *watching) due(ctx context.Context, now time.Time, work *sync.WaitGroup)
 
 // probe reads the newest revision from the quorum. Then it requests a notification of the watch's progress.
 func (w *watching) probe(ctx context.Context) probe {
-	inner, cancel := context.WithTimeout(ctx, answerTimeout)
+	inner, cancel := context.WithTimeout(ctx, w.config.Timeout)
 	defer cancel()
 	p := probe{sent: time.Now()}
 	r, err := w.client.Get(inner, w.keys.first(), clientv3.WithKeysOnly())

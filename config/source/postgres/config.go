@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
@@ -19,7 +20,8 @@ const (
 	maxSchema = 48
 	maxHosts  = 16
 
-	minPoll, defaultPoll, maxPoll = 100 * time.Millisecond, time.Second, time.Minute
+	minPoll, defaultPoll, maxPoll          = 100 * time.Millisecond, time.Second, time.Minute
+	minTimeout, defaultTimeout, maxTimeout = 100 * time.Millisecond, 5 * time.Second, time.Minute
 )
 
 // Config sets the server, the database and the schema. Hosts, Database and User are required.
@@ -39,8 +41,13 @@ type Config struct {
 	Schema string
 	// Poll is the interval in which changes are read without a notification; 1 s by default.
 	Poll time.Duration
+	// Timeout bounds the wait for a connection, and for each answer or row; 5 s by default. A server that is silent for
+	// longer has failed.
+	Timeout time.Duration
 	// MaxObjects bounds the objects. 0 means source.MaxObjects.
 	MaxObjects int
+	// Logger gets a line about rows that are no objects. nil means slog.Default().
+	Logger *slog.Logger `json:"-"`
 }
 
 // String returns the servers, the database and the schema.
@@ -71,6 +78,16 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Poll < minPoll || c.Poll > maxPoll {
 		faults = append(faults, fmt.Errorf("config/source/postgres: Poll %v: use %v to %v, or 0 for %v", c.Poll, minPoll, maxPoll, defaultPoll))
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Timeout < minTimeout || c.Timeout > maxTimeout {
+		faults = append(faults, fmt.Errorf("config/source/postgres: Timeout %v: use %v to %v, or 0 for %v",
+			c.Timeout, minTimeout, maxTimeout, defaultTimeout))
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
 	}
 	if c.MaxObjects == 0 {
 		c.MaxObjects = source.MaxObjects

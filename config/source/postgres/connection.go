@@ -15,10 +15,6 @@ import (
 )
 
 const (
-	// connectTimeout bounds the attempt to connect to one host.
-	connectTimeout = 5 * time.Second
-	// answerTimeout bounds the wait for each next row or answer.
-	answerTimeout = 5 * time.Second
 	// closeTimeout bounds a polite end.
 	closeTimeout = 200 * time.Millisecond
 	// maxMessage bounds one message of the server, in bytes: a row has at most 64 KiB characters of 4 bytes.
@@ -33,6 +29,7 @@ const prepareSession = "SET statement_timeout = '60s'; SET idle_in_transaction_s
 type connection struct {
 	*pgx.Conn
 
+	timeout time.Duration
 	sockets sockets
 }
 
@@ -75,7 +72,7 @@ func (s *sockets) close() {
 
 // connect opens a connection to the first host that can be written.
 func (s *Source) connect(ctx context.Context) (*connection, error) {
-	c := &connection{}
+	c := &connection{timeout: s.config.Timeout}
 	settings, err := s.settings(&c.sockets)
 	if err != nil {
 		return nil, err
@@ -89,7 +86,7 @@ func (s *Source) connect(ctx context.Context) (*connection, error) {
 	c.sockets.mu.Lock()
 	c.sockets.ready = true
 	c.sockets.mu.Unlock()
-	inner, cancel := context.WithTimeout(ctx, answerTimeout)
+	inner, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if _, err := conn.PgConn().Exec(inner, prepareSession).ReadAll(); err != nil {
 		c.close()
@@ -132,7 +129,7 @@ func (s *Source) settings(open *sockets) (*pgx.ConnConfig, error) {
 		c.Fallbacks = append(c.Fallbacks, &pgconn.FallbackConfig{Host: host, Port: port, TLSConfig: secure})
 	}
 	c.RuntimeParams = map[string]string{"application_name": "headgate", "client_encoding": "UTF8"}
-	c.ConnectTimeout, c.DialFunc = connectTimeout, open.dial
+	c.ConnectTimeout, c.DialFunc = s.config.Timeout, open.dial
 	c.MaxProtocolMessageBodyLen = maxMessage
 	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	c.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {}
@@ -158,7 +155,7 @@ func (s *Source) tlsFor(host string) *tls.Config {
 func (c *connection) rows(ctx context.Context, each func(pgx.Rows) error, sql string, args ...any) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timer := time.AfterFunc(answerTimeout, func() { cancel(errSilent) })
+	timer := time.AfterFunc(c.timeout, func() { cancel(errSilent) })
 	defer timer.Stop()
 	rows, err := c.Query(inner, sql, args...)
 	if err != nil {
@@ -166,7 +163,7 @@ func (c *connection) rows(ctx context.Context, each func(pgx.Rows) error, sql st
 	}
 	defer rows.Close()
 	for rows.Next() {
-		timer.Reset(answerTimeout)
+		timer.Reset(c.timeout)
 		if err := each(rows); err != nil {
 			return err
 		}
@@ -174,7 +171,7 @@ func (c *connection) rows(ctx context.Context, each func(pgx.Rows) error, sql st
 	return silence(inner, rows.Err())
 }
 
-var errSilent = fmt.Errorf("the server has not answered for %v", answerTimeout)
+var errSilent = errors.New("the server has not answered in time")
 
 // silence adds to an error that the server was silent.
 func silence(ctx context.Context, err error) error {

@@ -1,0 +1,233 @@
+package sourcetest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/headgate/headgate/config/source"
+)
+
+func customer(name string) source.Key { return source.Key{Kind: source.Customer, Name: name} }
+
+// write writes an object and fails the test after an error. It gives the new revision.
+func write(t *testing.T, s source.Writer, key source.Key, text string, revision int64) int64 {
+	t.Helper()
+	to, err := s.Write(t.Context(), source.Write{Key: key, Text: text, Revision: revision, Record: source.Record{Action: "set", After: text}})
+	if err != nil || to <= revision {
+		t.Fatalf("%s: revision %d after %d, %v", key, to, revision, err)
+	}
+	return to
+}
+
+// remove deletes an object.
+func remove(t *testing.T, s source.Writer, key source.Key, revision int64) {
+	t.Helper()
+	to, err := s.Write(t.Context(), source.Write{Key: key, Delete: true, Revision: revision, Record: source.Record{Action: "delete"}})
+	if err != nil || to != 0 {
+		t.Fatalf("%s is not deleted: revision %d, %v", key, to, err)
+	}
+}
+
+// firstRead: an empty place gives one change with no objects. Another reader gets all objects at once, of all kinds.
+func firstRead(t *testing.T, p Place) {
+	s := p.Open(t, Options{})
+	m, stop := Follow(t, s, nil)
+	m.Until("there is an empty change", func() bool { return len(m.Changes) == 1 && !m.At.IsZero() })
+	stop()
+	want := map[source.Key]string{}
+	var edits []Edit
+	for i := range 1500 { // More than one page.
+		key := source.Key{Kind: source.Kinds()[i%3], Name: fmt.Sprintf("o%d", i/3)}
+		want[key] = fmt.Sprintf("plan: %d", i)
+		edits = append(edits, Edit{key, want[key]})
+	}
+	for len(edits) > 0 {
+		n := min(100, len(edits))
+		p.Commit(t, edits[:n]...)
+		edits = edits[n:]
+	}
+	m, stop = Follow(t, s, nil)
+	m.Has(want)
+	m.Until("it is one change", func() bool { return len(m.Changes) == 1 && m.Changes[0].All })
+	stop()
+}
+
+// changes: each write, and each change without a writer, reaches the receiver.
+func changes(t *testing.T, p Place) {
+	s := p.Open(t, Options{})
+	m, _ := Follow(t, s, nil)
+	acme, plan := customer("acme"), source.Key{Kind: source.Plan, Name: "acme"}
+	first := write(t, s, acme, "plan: free", 0)
+	m.Has(map[source.Key]string{acme: "plan: free"})
+	second := write(t, s, acme, "plan: pro", first)
+	write(t, s, plan, "{}", 0)
+	m.Has(map[source.Key]string{acme: "plan: pro", plan: "{}"})
+	if o, err := s.Get(t.Context(), acme); err != nil || o != (source.Object{Key: acme, Text: "plan: pro", Revision: second}) {
+		t.Errorf("%+v, %v", o, err)
+	}
+	p.Commit(t, Edit{acme, "plan: team"}, Edit{plan, ""})
+	m.Has(map[source.Key]string{acme: "plan: team"})
+	o, err := s.Get(t.Context(), acme)
+	if err != nil || o.Revision <= second {
+		t.Errorf("%+v, %v: want a revision above %d", o, err, second)
+	}
+	remove(t, s, acme, o.Revision)
+	m.Has(map[source.Key]string{})
+	if _, err := s.Get(t.Context(), acme); !errors.Is(err, source.ErrNotFound) {
+		t.Errorf("a deleted object: %v", err)
+	}
+	again := write(t, s, acme, "plan: free", 0)
+	if again <= o.Revision {
+		t.Errorf("a new object has revision %d, after one that was deleted at %d", again, o.Revision)
+	}
+	m.SameAs(t, p.Open(t, Options{}))
+	m.Until("only the first change has all objects", func() bool {
+		for _, c := range m.Changes[1:] {
+			if c.All {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// transactions: the receiver never sees a part of a transaction, although several of them run at once.
+func transactions(t *testing.T, p Place) {
+	s := p.Open(t, Options{})
+	const groups, rounds = 4, 15
+	key := func(group, n int) source.Key { return customer(fmt.Sprintf("%d-%d", group, n)) }
+	m, _ := Follow(t, s, func(c source.Change, all map[source.Key]source.Object) {
+		for group := range groups {
+			if a, b, d := all[key(group, 0)].Text, all[key(group, 1)].Text, all[key(group, 2)].Text; a != b || b != d {
+				t.Errorf("group %d has %q, %q and %q", group, a, b, d)
+			}
+		}
+	})
+	var work sync.WaitGroup
+	for group := range groups {
+		work.Go(func() {
+			for round := range rounds {
+				text := strings.Repeat("x", round) + "y"
+				if round%5 == 4 {
+					text = ""
+				}
+				p.Commit(t, Edit{key(group, 0), text}, Edit{key(group, 1), text}, Edit{key(group, 2), text})
+			}
+		})
+	}
+	work.Wait()
+	m.SameAs(t, p.Open(t, Options{}))
+}
+
+// conflicts: a write for an old revision changes nothing, has no record, and says what the object has now.
+func conflicts(t *testing.T, p Place) {
+	s := p.Open(t, Options{})
+	acme, other := customer("acme"), customer("other")
+	first := write(t, s, acme, "one", 0)
+	second := write(t, s, acme, "two", first)
+	for _, w := range []struct {
+		write source.Write
+		now   int64
+		says  string
+	}{
+		{source.Write{Key: acme, Text: "x"}, second, "exists already"},
+		{source.Write{Key: acme, Text: "x", Revision: first}, second, "read it again"},
+		{source.Write{Key: acme, Delete: true, Revision: first}, second, "read it again"},
+		{source.Write{Key: other, Text: "x", Revision: first}, 0, "was deleted"},
+		{source.Write{Key: other, Delete: true, Revision: first}, 0, "was deleted"},
+	} {
+		_, err := s.Write(t.Context(), w.write)
+		var conflict *source.ConflictError
+		if !errors.As(err, &conflict) || *conflict != (source.ConflictError{Key: w.write.Key, Revision: w.now, Expected: w.write.Revision}) ||
+			!strings.Contains(err.Error(), w.says) {
+			t.Errorf("%+v: %v", w.write, err)
+		}
+	}
+	if o, err := s.Get(t.Context(), acme); err != nil || o.Text != "two" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if all, err := s.Records(t.Context(), "", 10); err != nil || len(all) != 2 {
+		t.Errorf("records %+v, %v: want those of two changes", all, err)
+	}
+}
+
+// manyWriters: writers count in few objects at once. Each conflict is told, so that the sum is exact, and each change
+// has one record.
+func manyWriters(t *testing.T, p Place) {
+	const writers, each, objects = 4, 6, 2
+	s := p.Open(t, Options{})
+	m, _ := Follow(t, s, nil)
+	var work sync.WaitGroup
+	for writer := range writers {
+		work.Go(func() {
+			for i := range each {
+				increment(t, s, customer(fmt.Sprint((writer+i)%objects)))
+			}
+		})
+	}
+	work.Wait()
+	m.SameAs(t, p.Open(t, Options{}))
+	sum := 0
+	for n := range objects {
+		o, err := s.Get(t.Context(), customer(fmt.Sprint(n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += len(o.Text)
+	}
+	if sum != writers*each {
+		t.Errorf("the sum is %d: want %d", sum, writers*each)
+	}
+	if all, err := s.Records(t.Context(), "", 1000); err != nil || len(all) != writers*each {
+		t.Errorf("%d records, %v: want %d", len(all), err, writers*each)
+	}
+}
+
+// increment appends a character to an object.
+func increment(t *testing.T, s source.Writer, key source.Key) {
+	for {
+		o, err := s.Get(t.Context(), key)
+		if err != nil && !errors.Is(err, source.ErrNotFound) {
+			t.Error(err)
+			return
+		}
+		_, err = s.Write(t.Context(), source.Write{Key: key, Text: o.Text + "x", Revision: o.Revision})
+		var conflict *source.ConflictError
+		if !errors.As(err, &conflict) {
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}
+
+// tooMany: an object above the bound is an error, and the former objects stay in force until there are fewer.
+func tooMany(t *testing.T, p Place) {
+	s := p.Open(t, Options{MaxObjects: 3})
+	m, _ := Follow(t, s, nil)
+	want := map[source.Key]string{}
+	for _, name := range []string{"a", "b", "c"} {
+		write(t, s, customer(name), "x", 0)
+		want[customer(name)] = "x"
+	}
+	m.Has(want)
+	over := write(t, s, customer("d"), "x", 0)
+	m.Until("it says so", func() bool { return failure(m, "objects") })
+	m.Until("a fresh read says so too", func() bool { return len(m.Failures) >= 3 })
+	m.Has(want)
+	remove(t, s, customer("d"), over)
+	p.Commit(t, Edit{customer("a"), "y"})
+	want = maps.Clone(want)
+	want[customer("a")] = "y"
+	m.Has(want)
+}
+
+// failure reports whether the last failure has a text.
+func failure(m *Mirror, text string) bool {
+	return len(m.Failures) > 0 && strings.Contains(m.Failures[len(m.Failures)-1].Error(), text)
+}
