@@ -107,4 +107,4 @@ func (p *place) put(t *testing.T, key, value string) int64 {
 }
 
 // TestContract runs the suite of all writers on a real etcd.
-func TestContract(t *testing.T) { sourcetest.Run(t, start(t)) }
+func TestContract(t *testing.T) { sourcetest.Run(t, start(t), stories()...) }

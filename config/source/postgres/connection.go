@@ -31,6 +31,7 @@ type connection struct {
 
 	timeout time.Duration
 	sockets sockets
+	foreign foreignRows
 }
 
 // sockets has the open sockets of an attempt to connect, and of the connection. The library closes a connection that

@@ -60,6 +60,7 @@ func (f *follower) session(ctx context.Context) error {
 	if err := f.readAll(ctx, c); err != nil {
 		return err
 	}
+	c.foreign.log(f.config.Logger)
 	for {
 		if err := f.wait(ctx, c); err != nil {
 			return err
@@ -67,6 +68,7 @@ func (f *follower) session(ctx context.Context) error {
 		if err := f.read(ctx, c); err != nil {
 			return err
 		}
+		c.foreign.log(f.config.Logger)
 	}
 }
 

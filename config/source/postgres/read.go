@@ -102,7 +102,7 @@ func (c *connection) all(ctx context.Context, s *Source) (position, source.Chang
 			return err
 		}
 		err = c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&h.rows, &h.objects) },
-			`SELECT (SELECT count(*) FROM `+s.table("changes")+`), (SELECT count(*) FROM (SELECT FROM `+s.table("objects")+` LIMIT $1) some)`,
+			`SELECT (SELECT count(*) FROM `+s.table("changes")+`), (SELECT count(*) FROM (SELECT FROM `+s.table("objects")+` LIMIT $1) bounded)`,
 			s.config.MaxObjects+1)
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ const (
 // pages reads the objects in the order of their keys.
 func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Object, error) {
 	objects := make([]source.Object, 0, n)
-	kind, name := "", ""
+	kind, name, total := "", "", 0
 	for seen := pageRows; seen == pageRows; {
 		seen = 0
 		err := c.rows(ctx, func(r pgx.Rows) error {
@@ -141,8 +141,11 @@ func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Obje
 				return err
 			}
 			seen++
-			if key, ok := s.key(kind, name); ok {
+			if key, ok := c.key(kind, name); ok {
 				objects = append(objects, object(key, body, revision))
+			}
+			if total++; total > n {
+				return errLongNames
 			}
 			return nil
 		}, `SELECT `+columns+` FROM `+s.table("objects")+` o WHERE (kind, name) > ($1, $2) ORDER BY kind, name LIMIT $3`, kind, name, pageRows)
@@ -153,6 +156,9 @@ func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Obje
 	return objects, nil
 }
 
+// errLongNames says that pages overlap, because names are longer than what is read of them.
+var errLongNames = errors.New("names are longer than the table's own bounds allow: run headgate ctl source init, and shorten them")
+
 // news reads what has changed since a position. all says that all objects must be read.
 func (c *connection) news(ctx context.Context, s *Source, last position) (to position, change source.Change, all bool, err error) {
 	var h head
@@ -160,7 +166,7 @@ func (c *connection) news(ctx context.Context, s *Source, last position) (to pos
 		if h, err = c.head(ctx, s, last); err != nil || !h.known {
 			return err
 		}
-		return c.rows(ctx, func(r pgx.Rows) error { return s.takeNews(r, &h, &change, &all) },
+		return c.rows(ctx, func(r pgx.Rows) error { return c.takeNews(r, &h, &change, &all) },
 			`SELECT left(d.kind, 20), left(d.name, `+nameCut+`), d.added, d.n, o.kind IS NOT NULL, `+
 				`CASE WHEN octet_length(o.body) > `+textBound+` THEN left(o.body, `+textCut+`) ELSE o.body END, o.revision
 FROM (SELECT kind, name, sum(added)::bigint AS added, count(*) AS n FROM `+s.table("changes")+` WHERE `+isNew+` GROUP BY kind, name) d
@@ -171,7 +177,7 @@ LEFT JOIN `+s.table("objects")+` o ON o.kind = d.kind AND o.name = d.name`, last
 }
 
 // takeNews takes one object that has changed.
-func (s *Source) takeNews(r pgx.Rows, h *head, change *source.Change, all *bool) error {
+func (c *connection) takeNews(r pgx.Rows, h *head, change *source.Change, all *bool) error {
 	var kind, name string
 	var added, n int64
 	var exists bool
@@ -182,7 +188,7 @@ func (s *Source) takeNews(r pgx.Rows, h *head, change *source.Change, all *bool)
 	}
 	h.rows += n
 	h.objects += added
-	key, ok := s.key(kind, name)
+	key, ok := c.key(kind, name)
 	switch {
 	case kind == "":
 		*all = true // TRUNCATE
@@ -203,13 +209,17 @@ func object(key source.Key, body string, revision int64) source.Object {
 }
 
 // key reads the columns of a key. ok is false for a row that the table's own bounds would refuse.
-func (s *Source) key(kind, name string) (key source.Key, ok bool) {
+func (c *connection) key(kind, name string) (key source.Key, ok bool) {
 	for _, k := range source.Kinds() {
 		if kind == k.String() {
 			key = source.Key{Kind: k, Name: name}
 		}
 	}
-	return key, key.Check() == nil
+	err := key.Check()
+	if err != nil && kind != "" {
+		c.foreign.add(kind, name, err)
+	}
+	return key, err == nil
 }
 
 func (s *Source) tooMany() error {

@@ -137,4 +137,4 @@ func (p *place) Commit(t *testing.T, edits ...sourcetest.Edit) {
 }
 
 // TestContract runs the suite of all writers on a real PostgreSQL.
-func TestContract(t *testing.T) { sourcetest.Run(t, start(t)) }
+func TestContract(t *testing.T) { sourcetest.Run(t, start(t), stories()...) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 )
 
 // long bounds each wait; a busy machine may need a part of it.
-const long = 60 * time.Second
+const long = 20 * time.Second
 
 // Mirror is a receiver that has what a source has given it. Its fields are read in Until's condition only.
 type Mirror struct {
@@ -131,6 +132,14 @@ func (m *Mirror) Until(what string, ok func() bool) {
 				long, what, m.Revision, len(m.Objects), len(m.Changes), m.Failures[max(0, len(m.Failures)-2):])
 		}
 	}
+}
+
+// Fails waits until a failure has a text.
+func (m *Mirror) Fails(text string) {
+	m.t.Helper()
+	m.Until("it fails with "+text, func() bool {
+		return slices.ContainsFunc(m.Failures, func(err error) bool { return strings.Contains(err.Error(), text) })
+	})
 }
 
 // UntilNow waits until the receiver has everything that the source has now.

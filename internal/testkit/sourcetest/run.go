@@ -43,13 +43,17 @@ type Edit struct {
 	Text string
 }
 
-// Run tests the sources of a server.
-func Run(t *testing.T, s Server) {
+// Story is one test with a place of its own.
+type Story struct {
+	Name string
+	Run  func(*testing.T, Place)
+}
+
+// Run tests the sources of a server. more are stories that only this server has.
+func Run(t *testing.T, s Server, more ...Story) {
+	t.Helper()
 	t.Run("stories", func(t *testing.T) {
-		for _, story := range []struct {
-			name string
-			run  func(*testing.T, Place)
-		}{
+		for _, story := range append(more, []Story{
 			{"first read", firstRead},
 			{"changes", changes},
 			{"a transaction is one change", transactions},
@@ -65,10 +69,10 @@ func Run(t *testing.T, s Server) {
 			{"a link that is silent in mid-answer", midAnswer},
 			{"a slow link", slowLink},
 			{"the end", end},
-		} {
-			t.Run(story.name, func(t *testing.T) {
+		}...) {
+			t.Run(story.Name, func(t *testing.T) {
 				t.Parallel()
-				story.run(t, s.Place(t))
+				story.Run(t, s.Place(t))
 			})
 		}
 	})

@@ -1,0 +1,255 @@
+package postgres_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/config/source/postgres"
+	"github.com/headgate/headgate/internal/testkit/sourcetest"
+)
+
+func customer(name string) source.Key { return source.Key{Kind: source.Customer, Name: name} }
+
+// stories are what only PostgreSQL has.
+func stories() []sourcetest.Story {
+	own := func(name string, run func(*testing.T, *place)) sourcetest.Story {
+		return sourcetest.Story{Name: name, Run: func(t *testing.T, p sourcetest.Place) {
+			run(t, p.(*place)) //nolint:forcetypeassert // it is ours
+		}}
+	}
+	return []sourcetest.Story{
+		own("two transactions commit in the other order", otherOrder),
+		own("TRUNCATE, renamed and long rows", otherChanges),
+		own("the log was pruned", prunedLog),
+		own("a notification is lost", lostNotification),
+		own("roles", roles),
+		own("the schema is made twice at once", madeTwice),
+		own("rows of another server's log", restored),
+		own("servers that are none", noServers),
+	}
+}
+
+// otherOrder: the transaction that began first, and has the lower number, commits last. Both of its changes are seen,
+// and so is the last writer of an object that both change.
+func otherOrder(t *testing.T, p *place) {
+	s := p.open(t, postgres.Config{})
+	m, _ := sourcetest.Follow(t, s, nil)
+	a, b := p.session(t), p.session(t)
+	run(t, a, "BEGIN")
+	run(t, a, upsert, "customer", "first", "a")
+	run(t, b, "BEGIN")
+	run(t, b, upsert, "customer", "second", "b")
+	run(t, b, upsert, "customer", "both", "b")
+	run(t, b, "COMMIT")
+	m.Has(map[source.Key]string{customer("second"): "b", customer("both"): "b"})
+	m.UntilNow()
+	run(t, a, upsert, "customer", "both", "a")
+	run(t, a, "DELETE FROM objects WHERE name = 'second'")
+	m.UntilNow()
+	m.Has(map[source.Key]string{customer("second"): "b", customer("both"): "b"})
+	run(t, a, "COMMIT")
+	m.Has(map[source.Key]string{customer("first"): "a", customer("both"): "a"})
+	run(t, a, "BEGIN")
+	run(t, a, upsert, "customer", "third", "a")
+	run(t, a, "ROLLBACK")
+	m.SameAs(t, p.open(t, postgres.Config{}))
+}
+
+// otherChanges: an operator empties the table, renames a row, and removes its bounds.
+func otherChanges(t *testing.T, p *place) {
+	var log bytes.Buffer
+	s := p.open(t, postgres.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	m, stop := sourcetest.Follow(t, s, nil)
+	c := p.session(t)
+	run(t, c, upsert, "customer", "a", "x")
+	run(t, c, upsert, "customer", "b", "x")
+	run(t, c, "UPDATE objects SET name = 'c', revision = 1 WHERE name = 'a'")
+	m.Has(map[source.Key]string{customer("b"): "x", customer("c"): "x"})
+	run(t, c, "TRUNCATE objects")
+	m.Has(map[source.Key]string{})
+	if _, err := c.Exec(t.Context(), upsert, "customer", "long", strings.Repeat("x", source.MaxText+1)); err == nil {
+		t.Error("a long text is taken")
+	}
+	run(t, c, "ALTER TABLE objects DROP CONSTRAINT objects_body_check, DROP CONSTRAINT objects_name_check, DROP CONSTRAINT objects_kind_check")
+	run(t, c, upsert, "customer", "long", strings.Repeat("é", source.MaxText))
+	run(t, c, upsert, "customer", "a\nb", "x")
+	run(t, c, upsert, "customer", strings.Repeat("n", 2000), "x")
+	run(t, c, upsert, "thing", "a", "x")
+	run(t, c, upsert, "plan", "last", "x")
+	last := source.Key{Kind: source.Plan, Name: "last"}
+	m.Until("the receiver can refuse the long one", func() bool {
+		return len(m.Objects) == 2 && len(m.Objects[customer("long")].Text) == source.MaxText+1 && m.Objects[last].Text == "x"
+	})
+	m.SameAs(t, p.open(t, postgres.Config{}))
+	stop()
+	if !strings.Contains(log.String(), "rows that are no objects") {
+		t.Errorf("the log does not have the other rows: %s", log.String())
+	}
+}
+
+// prunedLog: rows of the log are gone before the receiver has read them. It reads all objects.
+func prunedLog(t *testing.T, p *place) {
+	p.server.SQL("UPDATE " + p.schema + ".state SET max_changes = 3")
+	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{}), nil)
+	want := map[source.Key]string{}
+	for round := range 4 {
+		var edits []sourcetest.Edit
+		for i := range 20 {
+			edits = append(edits, sourcetest.Edit{Key: customer(fmt.Sprint(i)), Text: fmt.Sprint(round)})
+			want[customer(fmt.Sprint(i))] = fmt.Sprint(round)
+		}
+		p.Commit(t, edits...)
+		m.Has(want)
+	}
+	m.SameAs(t, p.open(t, postgres.Config{}))
+	if n := p.server.SQL("SELECT count(*) FROM " + p.schema + ".changes"); len(n) > 1 {
+		t.Errorf("the log has %s rows: want at most 3 and a few", n)
+	}
+	p.server.SQL("UPDATE " + p.schema + ".state SET max_changes = 1000, change_age = '0'")
+	p.Commit(t, sourcetest.Edit{Key: customer("1"), Text: "old"})
+	want[customer("1")] = "old"
+	m.Has(want)
+	m.SameAs(t, p.open(t, postgres.Config{}))
+}
+
+// lostNotification: without notifications, a change is seen within the interval.
+func lostNotification(t *testing.T, p *place) {
+	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{Poll: 100 * time.Millisecond}), nil)
+	m.UntilNow()
+	p.server.SQL("ALTER TABLE " + p.schema + ".objects DISABLE TRIGGER headgate_notify")
+	p.Commit(t, sourcetest.Edit{Key: customer("a"), Text: "x"})
+	m.Has(map[source.Key]string{customer("a"): "x"})
+}
+
+// roles: the grants of docs/sources.md are enough, and not more than that.
+func roles(t *testing.T, p *place) {
+	reader, writer, operator := p.schema+"_reader", p.schema+"_writer", p.schema+"_operator"
+	p.server.SQL(strings.NewReplacer("SCHEMA", p.schema, "READER", reader, "WRITER", writer, "OPERATOR", operator).Replace(`
+CREATE ROLE READER LOGIN PASSWORD 'secret-r'; CREATE ROLE WRITER LOGIN PASSWORD 'secret-w'; CREATE ROLE OPERATOR LOGIN PASSWORD 'secret-o';
+GRANT USAGE ON SCHEMA SCHEMA TO READER, WRITER, OPERATOR;
+GRANT SELECT ON SCHEMA.objects, SCHEMA.changes, SCHEMA.state TO READER, WRITER;
+GRANT INSERT, UPDATE, DELETE ON SCHEMA.objects TO WRITER;
+GRANT SELECT, INSERT ON SCHEMA.audit TO WRITER;
+GRANT SELECT, INSERT, UPDATE, DELETE ON SCHEMA.objects TO OPERATOR`))
+	as := func(user, password string) *postgres.Source {
+		return p.open(t, postgres.Config{User: user, Password: func() (string, error) { return password, nil }})
+	}
+	m, _ := sourcetest.Follow(t, as(reader, "secret-r"), nil)
+	w := source.Write{Key: customer("a"), Text: "x"}
+	if _, err := as(writer, "secret-w").Write(t.Context(), w); err != nil {
+		t.Error(err)
+	}
+	p.server.SQL("SET ROLE " + operator + "; UPDATE " + p.schema + ".objects SET body = 'y'")
+	m.Has(map[source.Key]string{customer("a"): "y"})
+	for what, err := range map[string]error{
+		"grant the user":     second(as(reader, "secret-r").Write(t.Context(), source.Write{Key: customer("b"), Text: "x"})),
+		"correct the user":   second(as(reader, "secret-x").Get(t.Context(), customer("a"))),
+		"make the database":  second(p.in(t, "nowhere", p.schema).Get(t.Context(), customer("a"))),
+		"ctl source init":    second(p.in(t, "postgres", "nowhere").Get(t.Context(), customer("a"))),
+		"no password so far": second(p.open(t, postgres.Config{User: reader, Password: noPassword}).Get(t.Context(), customer("a"))),
+	} {
+		var conflict *source.ConflictError
+		if err == nil || errors.As(err, &conflict) || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v: want an error that says %q", err, what)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func noPassword() (string, error) { return "", errors.New("no password so far") }
+
+// in opens another schema or database.
+func (p *place) in(t *testing.T, database, schema string) *postgres.Source {
+	t.Helper()
+	folder := p.server.Socket()
+	s, err := postgres.Open(postgres.Config{Hosts: []string{folder}, Database: database, User: "postgres", Schema: schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// madeTwice: Init runs several times at once, beside a reader, and changes nothing.
+func madeTwice(t *testing.T, p *place) {
+	p.schema += "_again"
+	var work sync.WaitGroup
+	for range 3 {
+		work.Go(func() {
+			if err := p.open(t, postgres.Config{}).Init(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{}), nil)
+	p.Commit(t, sourcetest.Edit{Key: customer("a"), Text: "x"})
+	p.server.SQL(postgres.Schema(p.schema))
+	p.Commit(t, sourcetest.Edit{Key: customer("b"), Text: "x"})
+	m.Has(map[source.Key]string{customer("a"): "x", customer("b"): "x"})
+	p.server.SQL("UPDATE " + p.schema + ".state SET version = 99")
+	m.Fails("needs version 1")
+}
+
+// restored: a dump has transactions of another server, whose numbers this one has not reached. They are no changes.
+func restored(t *testing.T, p *place) {
+	p.server.SQL("INSERT INTO " + p.schema + ".changes (xid, kind, name, added) VALUES ('999999999', 'customer', 'a', 1);" +
+		"UPDATE " + p.schema + ".state SET pruned_xid = '999999999', pruned = 7")
+	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{Poll: 100 * time.Millisecond}), nil)
+	p.Commit(t, sourcetest.Edit{Key: customer("b"), Text: "x"})
+	m.Has(map[source.Key]string{customer("b"): "x"})
+	for range 3 {
+		m.UntilNow()
+	}
+	m.Until("there are two changes", func() bool { return len(m.Changes) <= 2 })
+}
+
+// noServers: garbage, a message without an end, and silence are failures, and leave nothing behind.
+func noServers(t *testing.T, _ *place) {
+	for _, c := range []struct {
+		name, answer, says string
+	}{
+		{"garbage", strings.Repeat("\xff\x00garbage", 100), "postgres"},
+		{"a huge message", "R\x7f\xff\xff\xff", "postgres"},
+		{"silence", "", "postgres"},
+	} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var work sync.WaitGroup
+		work.Go(func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				work.Go(func() {
+					_, _ = io.WriteString(conn, c.answer)
+					_, _ = io.Copy(io.Discard, conn)
+					_ = conn.Close()
+				})
+			}
+		})
+		s, err := postgres.Open(postgres.Config{Hosts: []string{listener.Addr().String()}, Database: "d", User: "u", Timeout: 200 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, stop := sourcetest.Follow(t, s, nil)
+		m.Fails(c.says)
+		stop()
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+		work.Wait()
+	}
+}
