@@ -66,11 +66,12 @@ func (c *connection) open(life context.Context) (*clientv3.Client, error) {
 	settings := clientv3.Config{
 		Endpoints: c.config.Endpoints, TLS: c.config.TLS, Context: life,
 		DialTimeout: c.config.Timeout, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: c.config.Timeout, MaxCallRecvMsgSize: maxAnswer,
-		MaxUnaryRetries: uint(len(c.config.Endpoints)), // By default, the client repeats a call until its deadline.
+		// By default, the client repeats a call until its deadline. Two attempts at least: the first may find an old token.
+		MaxUnaryRetries: uint(len(c.config.Endpoints)) + 1,
 		// Errors report every failure. The client's own log would print them a second time.
 		Logger: clientv3.NewCtxClient(life).GetLogger(),
 		DialOptions: []grpc.DialOption{
-			grpc.WithNoProxy(),
+			grpc.WithNoProxy(), grpc.WithChainUnaryInterceptor(failFast),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 				MinConnectTimeout: c.config.Timeout,
@@ -85,6 +86,12 @@ func (c *connection) open(life context.Context) (*clientv3.Client, error) {
 		settings.Username, settings.Password = c.config.User, password
 	}
 	return clientv3.New(settings)
+}
+
+// failFast makes a call fail with its reason if no member can be reached. By default, etcd's client waits, and the only
+// error is the deadline.
+func failFast(ctx context.Context, method string, req, reply any, on *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return call(ctx, method, req, reply, on, append(opts, grpc.WaitForReady(false))...)
 }
 
 // failed closes a client whose password is no longer valid. The next call makes another one.

@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 
@@ -48,6 +49,9 @@ func (p *place) open(t *testing.T, c etcd.Config) *etcd.Source {
 	c.Prefix = p.prefix
 	if c.Endpoints == nil {
 		c.Endpoints = []string{p.server.Addr}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	s, err := etcd.Open(c)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 )
 
 // probeEvery is the interval in which the newest revision is read from the quorum. A watch of a member that is
-// partitioned from the others is silent, and so is a watch without changes: the read tells them apart.
+// partitioned from the others is silent, and so is a watch without changes: the read tells them apart. A shorter timeout
+// makes it shorter.
 const probeEvery = time.Second
 
 var (
@@ -139,7 +140,7 @@ func (w *watching) due(ctx context.Context, now time.Time, work *sync.WaitGroup)
 	if w.probing || now.Before(w.nextProbe) {
 		return nil
 	}
-	w.probing, w.nextProbe = true, now.Add(probeEvery)
+	w.probing, w.nextProbe = true, now.Add(min(probeEvery, w.config.Timeout))
 	work.Go(func() { w.probes <- w.probe(ctx) })
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,6 +20,9 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// minPoll is the shortest interval, because tests wait for Reached.
+const minPoll = 100 * time.Millisecond
 
 // realServer is a server for the suite.
 type realServer struct {
@@ -57,6 +61,9 @@ func (p *place) open(t *testing.T, c postgres.Config) *postgres.Source {
 	}
 	if c.User == "" {
 		c.User, c.Password = server.User, func() (string, error) { return p.server.Password, nil }
+	}
+	if c.Poll == 0 {
+		c.Poll = minPoll
 	}
 	s, err := postgres.Open(c)
 	if err != nil {

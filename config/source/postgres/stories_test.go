@@ -123,7 +123,7 @@ func prunedLog(t *testing.T, p *place) {
 
 // lostNotification: without notifications, a change is seen within the interval.
 func lostNotification(t *testing.T, p *place) {
-	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{Poll: 100 * time.Millisecond}), nil)
+	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{}), nil)
 	m.UntilNow()
 	p.server.SQL("ALTER TABLE " + p.schema + ".objects DISABLE TRIGGER headgate_notify")
 	p.Commit(t, sourcetest.Edit{Key: customer("a"), Text: "x"})
@@ -133,13 +133,13 @@ func lostNotification(t *testing.T, p *place) {
 // roles: the grants of docs/sources.md are enough, and not more than that.
 func roles(t *testing.T, p *place) {
 	reader, writer, operator := p.schema+"_reader", p.schema+"_writer", p.schema+"_operator"
-	p.server.SQL(strings.NewReplacer("SCHEMA", p.schema, "READER", reader, "WRITER", writer, "OPERATOR", operator).Replace(`
+	p.server.SQL(strings.NewReplacer("PLACE", p.schema, "READER", reader, "WRITER", writer, "OPERATOR", operator).Replace(`
 CREATE ROLE READER LOGIN PASSWORD 'secret-r'; CREATE ROLE WRITER LOGIN PASSWORD 'secret-w'; CREATE ROLE OPERATOR LOGIN PASSWORD 'secret-o';
-GRANT USAGE ON SCHEMA SCHEMA TO READER, WRITER, OPERATOR;
-GRANT SELECT ON SCHEMA.objects, SCHEMA.changes, SCHEMA.state TO READER, WRITER;
-GRANT INSERT, UPDATE, DELETE ON SCHEMA.objects TO WRITER;
-GRANT SELECT, INSERT ON SCHEMA.audit TO WRITER;
-GRANT SELECT, INSERT, UPDATE, DELETE ON SCHEMA.objects TO OPERATOR`))
+GRANT USAGE ON SCHEMA PLACE TO READER, WRITER, OPERATOR;
+GRANT SELECT ON PLACE.objects, PLACE.changes, PLACE.state TO READER, WRITER;
+GRANT INSERT, UPDATE, DELETE ON PLACE.objects TO WRITER;
+GRANT SELECT, INSERT ON PLACE.audit TO WRITER;
+GRANT SELECT, INSERT, UPDATE, DELETE ON PLACE.objects TO OPERATOR`))
 	as := func(user, password string) *postgres.Source {
 		return p.open(t, postgres.Config{User: user, Password: func() (string, error) { return password, nil }})
 	}
@@ -204,7 +204,7 @@ func madeTwice(t *testing.T, p *place) {
 func restored(t *testing.T, p *place) {
 	p.server.SQL("INSERT INTO " + p.schema + ".changes (xid, kind, name, added) VALUES ('999999999', 'customer', 'a', 1);" +
 		"UPDATE " + p.schema + ".state SET pruned_xid = '999999999', pruned = 7")
-	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{Poll: 100 * time.Millisecond}), nil)
+	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{}), nil)
 	p.Commit(t, sourcetest.Edit{Key: customer("b"), Text: "x"})
 	m.Has(map[source.Key]string{customer("b"): "x"})
 	for range 3 {
