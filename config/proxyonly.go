@@ -3,12 +3,12 @@ package config
 import "slices"
 
 // unusedByPrograms lists the settings of the file that only headgate proxy uses: the proxy, its
-// admin listener, and its logs.
+// admin listener, metering, and its logs.
 func (s *section) unusedByPrograms() []string {
 	var settings []string
 	for _, name := range s.names {
 		switch name {
-		case "admin", "shutdown_timeout":
+		case "admin", "shutdown_timeout", "metering":
 			settings = append(settings, name)
 		case "proxy", "server":
 			settings = append(settings, s.fieldsOf(name, func(string) bool { return true })...)

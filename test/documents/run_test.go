@@ -20,7 +20,7 @@ import (
 )
 
 // documentsTable maps documents to their minimum number of requests.
-var documentsTable = map[string]int{"rules.md": 60, "cloud-armor.md": 40, "quotas.md": 25}
+var documentsTable = map[string]int{"rules.md": 60, "cloud-armor.md": 40, "quotas.md": 25, "metering.md": 4}
 
 func TestDocuments(t *testing.T) {
 	files := newIdentityFiles(t)
