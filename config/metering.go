@@ -157,7 +157,8 @@ func (s *section) meteringEvents(m *Metering) *section {
 	events.number(events.declare("max_events", field.Restart, "Events of one request."), &e.MaxEvents, 1, meter.MostEvents)
 	events.size(events.declare("max_size", field.Restart, "Size of one request; an event that is larger is sent alone."), &e.MaxSize,
 		1<<10, 64<<20)
-	events.duration(events.declare("timeout", field.Restart, "Longest time of one request."), &e.Timeout, 100*time.Millisecond, 5*time.Minute)
+	events.duration(events.declare("timeout", field.Restart, "Longest time of one request."), &e.Timeout,
+		100*time.Millisecond, 5*time.Minute)
 	events.end()
 	if events.begun() {
 		m.Events = &e
@@ -205,7 +206,8 @@ func hostOf(u *url.URL) string {
 // meteringLines reads the output as files.
 func (s *section) meteringLines(m *Metering) *section {
 	l := MeteringLines{MaxSize: meter.DefaultLinesBytes, MaxAge: meter.DefaultLinesAge}
-	lines := s.sub(s.declare("lines", field.Restart, "Writes the records as lines of JSON into files."), "{folder: /var/lib/headgate/usage}")
+	lines := s.sub(s.declare("lines", field.Restart, "Writes the records as lines of JSON into files."),
+		"{folder: /var/lib/headgate/usage}")
 	lines.file(lines.declare("folder", field.Restart, "Folder of the files."), &l.Folder)
 	lines.size(lines.declare("max_size", field.Restart, "Size after which a file is complete."), &l.MaxSize, 1<<10, 1<<40)
 	lines.duration(lines.declare("max_age", field.Restart, "Age after which a file is complete."), &l.MaxAge, time.Second, 31*24*time.Hour)

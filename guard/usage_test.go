@@ -199,8 +199,8 @@ func TestUsageOfOutcomes(t *testing.T) {
 	}{
 		{"as estimated", "4", "", 200, nil},
 		{"no statement", "", "", 200, nil},
-		{"less", "1", "x/calls -3 -2 0 correction;", 200, nil},                           // Its metered units come back first.
-		{"more", "6", "x/calls 2 0 0 correction;x/calls 0 2 0 correction;", 200, nil},    // The counter says that both are metered.
+		{"less", "1", "x/calls -3 -2 0 correction;", 200, nil},                               // Its metered units come back first.
+		{"more", "6", "x/calls 2 0 0 correction;x/calls 0 2 0 correction;", 200, nil},        // The counter says that both are metered.
 		{"far more", "90", "x/calls 86 0 0 correction;x/calls 0 86 0 correction;", 200, nil}, // The counter has room for 40 units in all.
 		{"not counted", "", "x/calls -4 -2 0 correction;", 404, []int{200}},
 		{"counted", "", "", 200, []int{200}},

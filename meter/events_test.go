@@ -21,15 +21,26 @@ import (
 
 // event is an event as a receiver reads it.
 type event struct {
-	SpecVersion, ID, Source, Type, Subject string
-	Time                                   time.Time
-	DataContentType                        string
-	Data                                   struct {
-		Minute                      time.Time
-		Customer, Quota             string
-		Admitted, Metered, Refused  int64
-		Correction, Shadow, Others bool
-	}
+	SpecVersion     string    `json:"specversion"`
+	ID              string    `json:"id"`
+	Source          string    `json:"source"`
+	Type            string    `json:"type"`
+	Subject         string    `json:"subject"`
+	Time            time.Time `json:"time"`
+	DataContentType string    `json:"datacontenttype"`
+	Data            data      `json:"data"`
+}
+
+type data struct {
+	Minute     time.Time `json:"minute"`
+	Customer   string    `json:"customer"`
+	Quota      string    `json:"quota"`
+	Admitted   int64     `json:"admitted"`
+	Metered    int64     `json:"metered"`
+	Refused    int64     `json:"refused"`
+	Correction bool      `json:"correction"`
+	Shadow     bool      `json:"shadow"`
+	Others     bool      `json:"others"`
 }
 
 func recordsOf(n int) []journal.Record {
@@ -105,14 +116,14 @@ func TestEventForm(t *testing.T) {
 	out := serve(t, e)
 	r := journal.Record{
 		ID: journal.ID{Instance: "eu 1", Epoch: "e", Sequence: 7}, Time: 1_700_000_000_123, Minute: 28_333_333, Customer: "a\"b\\\x01\xff\u00e9",
-		Quota: "calls", Admitted: -5, Metered: 4, Refused: 3, Correction: true, Shadow: true,
+		Quota: "calls", Admitted: -5, Metered: 4, Refused: 3, Shadow: true,
 	}
 	if n, err := out.Deliver(t.Context(), []journal.Record{r, {ID: journal.ID{Instance: "i", Epoch: "e"}, Others: true}, {}}); n != 3 || err != nil {
 		t.Fatalf("delivered %d, %v", n, err)
 	}
 	got := e.events["eu 1/e/7"]
 	want := `{1.0 eu 1/e/7 /headgate/eu%201 dev.headgate.usage.shadow a"b\` + "\x01" + `\xffé 2023-11-14 22:13:20.123 +0000 UTC application/json ` +
-		`{2023-11-14 22:13:00 +0000 UTC a"b\` + "\x01" + `\xffé calls -5 4 3 true true false}}`
+		`{2023-11-14 22:13:00 +0000 UTC a"b\` + "\x01" + `\xffé calls -5 4 3 false true false}}`
 	if text := fmt.Sprint(got); text != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
@@ -156,9 +167,16 @@ func TestHostileEndpoint(t *testing.T) {
 			w.Header().Set("Location", "/elsewhere")
 			return 200 + 107*(n%2), n%2 == 0
 		},
-		"413 above ten":  func(_ int, all []event, _ http.ResponseWriter) (int, bool) { return sizeStatus(all, 10), len(all) <= 10 },
-		"400 above one":  func(_ int, all []event, _ http.ResponseWriter) (int, bool) { return sizeStatus(all, 700), len(all) <= 700 },
-		"slow answers":   func(n int, _ []event, _ http.ResponseWriter) (int, bool) { time.Sleep(5 * time.Millisecond); return 200, n > 0 },
+		"413 above ten": func(_ int, all []event, _ http.ResponseWriter) (int, bool) {
+			return sizeStatus(all, 10), len(all) <= 10
+		},
+		"400 above one": func(_ int, all []event, _ http.ResponseWriter) (int, bool) {
+			return sizeStatus(all, 700), len(all) <= 700
+		},
+		"slow answers": func(n int, _ []event, _ http.ResponseWriter) (int, bool) {
+			<-time.After(5 * time.Millisecond)
+			return 200, n > 0
+		},
 		"429, then 200s": func(n int, _ []event, _ http.ResponseWriter) (int, bool) { return max(200, 429-229*(n-1)), n > 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,7 +322,7 @@ func TestHangingEndpoint(t *testing.T) {
 		}
 		m := opened(t, Config{Outputs: []Output{out}})
 		m.Count(used("c", 1, 1))
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if s := m.Stats().Outputs[0]; s.Pending != 1 || s.Failures < 40 || s.Failures > 200 {
 			t.Errorf("after an hour: %+v", s)
 		}

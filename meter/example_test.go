@@ -35,8 +35,9 @@ func Example() {
 	files, _ := filepath.Glob(filepath.Join(folder, "lines", "*.jsonl"))
 	text, _ := os.ReadFile(files[0])
 	var line struct {
-		Customer          string
-		Admitted, Metered int64
+		Customer string `json:"customer"`
+		Admitted int64  `json:"admitted"`
+		Metered  int64  `json:"metered"`
 	}
 	_ = json.Unmarshal(text, &line)
 	fmt.Printf("%+v\n", line)

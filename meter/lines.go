@@ -118,7 +118,7 @@ func completeFile(name string) error {
 			err = errors.Join(f.Truncate(end), f.Sync())
 		}
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(name, strings.TrimSuffix(name, openSuffix))
@@ -211,8 +211,8 @@ func (l *Lines) complete() error {
 		return err
 	}
 	names, err := l.named(linesSuffix)
-	for i := 0; i < len(names)-l.config.Keep; i++ {
-		err = errors.Join(err, os.Remove(filepath.Join(l.config.Folder, names[i])))
+	for _, name := range names[:max(0, len(names)-l.config.Keep)] {
+		err = errors.Join(err, os.Remove(filepath.Join(l.config.Folder, name)))
 	}
 	return err
 }

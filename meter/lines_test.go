@@ -50,8 +50,10 @@ func filesOf(t *testing.T, folder, suffix string) (names, lines []string) {
 }
 
 func TestLineForm(t *testing.T) {
-	r := journal.Record{ID: journal.ID{Instance: "i", Epoch: "e", Sequence: 3}, Time: 1_700_000_000_123, Minute: 28_333_333, Customer: "acme",
-		Quota: "calls", Admitted: 8, Metered: 2, Refused: 1}
+	r := journal.Record{
+		ID: journal.ID{Instance: "i", Epoch: "e", Sequence: 3}, Time: 1_700_000_000_123, Minute: 28_333_333, Customer: "acme",
+		Quota: "calls", Admitted: 8, Metered: 2, Refused: 1,
+	}
 	want := `{"id":"i/e/3","time":"2023-11-14T22:13:20.123Z","minute":"2023-11-14T22:13:00Z","customer":"acme","quota":"calls",` +
 		`"admitted":8,"metered":2,"refused":1}` + "\n"
 	if got := string(appendLine(nil, &r)); got != want {
@@ -69,7 +71,7 @@ func TestFilesOfLines(t *testing.T) {
 			if got, err := l.Deliver(t.Context(), recordsOf(n)); got != n || err != nil {
 				t.Fatalf("delivered %d, %v", got, err)
 			}
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 		}
 		deliver(3)
 		deliver(10) // The same file: it had less than 1000 bytes.
@@ -78,7 +80,7 @@ func TestFilesOfLines(t *testing.T) {
 		if len(names) != 1 || len(lines) != 13 || !strings.HasPrefix(names[0], "usage-eu%2F1-20") {
 			t.Errorf("by size: %v with %d lines", names, len(lines))
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if err := l.tick(time.Now()); err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func opened(t *testing.T, c Config) *Meter {
 
 func closed(t *testing.T, m *Meter) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := m.Close(ctx); err != nil {
 		t.Error(err)
@@ -108,7 +108,7 @@ func TestAddsUp(t *testing.T) {
 					s := want[key]
 					want[key] = sum{s.admitted + u.Admitted, s.metered + u.Metered, s.refused + u.Refused}
 					mu.Unlock()
-					time.Sleep(time.Duration(r.IntN(100)) * time.Millisecond)
+					<-time.After(time.Duration(r.IntN(100)) * time.Millisecond)
 				}
 			})
 		}
@@ -219,7 +219,7 @@ func TestSlowOutput(t *testing.T) {
 		m := opened(t, Config{Outputs: []Output{fast, slow}})
 		for minute := range int64(24 * 60) {
 			m.Count(used("c", minute, 1))
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 		}
 		if len(fast.records) < 1439 || len(slow.records) != 0 {
 			t.Errorf("the fast output has %d records, and the slow one %d", len(fast.records), len(slow.records))
@@ -231,7 +231,7 @@ func TestSlowOutput(t *testing.T) {
 		slow.mu.Lock()
 		slow.fail = nil
 		slow.mu.Unlock()
-		time.Sleep(12 * time.Minute)
+		<-time.After(12 * time.Minute)
 		if s := m.Stats().Outputs[1]; s.Pending != 0 || s.Acknowledged != 1440 || s.Error != "" || len(slow.records) != 1440 {
 			t.Errorf("after the day: %+v", s)
 		}
@@ -256,13 +256,13 @@ func TestFullDisk(t *testing.T) {
 		files.set(true)
 		for i := range int64(3600) {
 			m.Count(used(fmt.Sprint("c", i%10), i/60, 1))
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		if s := m.Stats(); s.Journal.Faults < 3500 || s.Journal.Written != 0 {
 			t.Errorf("with a full disk: %+v", s.Journal)
 		}
 		files.set(false)
-		time.Sleep(3 * time.Second)
+		<-time.After(3 * time.Second)
 		closed(t, m)
 		var total int64
 		for _, s := range out.sums() {

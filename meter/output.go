@@ -193,7 +193,8 @@ func (d *delivery) failed(err error, backoff time.Duration) time.Duration {
 	if now.Sub(d.logged) >= logEvery || d.logged.IsZero() {
 		d.logged = now
 		d.log.Error("records of metering are not delivered: they wait in the journal, and the attempt is repeated",
-			"output", d.out.Name(), "error", err, "again_in", wait.Round(time.Millisecond), "failing_for", now.Sub(d.failing).Round(time.Second))
+			"output", d.out.Name(), "error", err, "again_in", wait.Round(time.Millisecond),
+			"failing_for", now.Sub(d.failing).Round(time.Second))
 	}
 	return wait
 }
@@ -202,7 +203,8 @@ func (d *delivery) succeeded() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.last != "" {
-		d.log.Info("records of metering are delivered again", "output", d.out.Name(), "failing_for", time.Since(d.failing).Round(time.Second))
+		d.log.Info("records of metering are delivered again", "output", d.out.Name(),
+			"failing_for", time.Since(d.failing).Round(time.Second))
 	}
 	d.last, d.logged = "", time.Time{}
 }

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"hash/maphash"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,9 +208,7 @@ func (s *shard) removeIdle() (removed int) {
 	if cap(s.rows) > spare*(len(s.rows)+shardCount) { // After a busy minute, the memory is for others.
 		s.rows = append(make([]row, 0, 2*len(kept)), kept...)
 		index := make(map[rowKey]uint32, len(s.index))
-		for k, v := range s.index {
-			index[k] = v
-		}
+		maps.Copy(index, s.index)
 		s.index = index
 	}
 	return removed

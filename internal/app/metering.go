@@ -133,7 +133,8 @@ func (m *metering) Drain(ctx context.Context) error {
 	}
 	for _, out := range m.meter.Stats().Outputs {
 		if out.Pending > 0 {
-			m.log.Warn("records of metering stay in the journal, and are delivered after the next start", "output", out.Name, "records", out.Pending)
+			m.log.Warn("records of metering stay in the journal, and are delivered after the next start",
+				"output", out.Name, "records", out.Pending)
 		}
 	}
 	return nil

@@ -260,7 +260,7 @@ func sameFile(info fs.FileInfo, open File) bool {
 // leave closes the present file, so that the next record begins another.
 func (j *Journal) leave() {
 	if j.active != nil {
-		_ = j.active.Close() // What was written is judged by its Sync.
+		_ = j.active.Close() // Its Sync has reported the faults.
 		j.active = nil
 	}
 }

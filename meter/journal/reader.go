@@ -104,7 +104,7 @@ func (r *Reader) save(at cursor) error {
 		return err
 	}
 	_, err = f.WriteAt(fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(body), body), 0)
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return files.Rename(next, r.path())
@@ -235,19 +235,20 @@ func (r *Reader) damaged(s *segment, err error) error {
 	if len(r.read) > 0 {
 		return nil // They come first.
 	}
-	r.lose(s, "a file of the journal has changed on the disk: the rest of its records is lost")
+	r.lose(s, "the file has changed on the disk")
 	return nil
 }
 
 // lose counts the records of a segment as lost.
-func (r *Reader) lose(s *segment, text string) {
+func (r *Reader) lose(s *segment, reason string) {
 	j := r.journal
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	n := r.left(s)
 	r.stats.Dropped += n
 	r.at, r.since = cursor{Segment: s.number, Index: s.records, Offset: s.size}, 0
-	j.config.Log.Error(text, "file", s.name, "output", r.name, "records", n)
+	j.config.Log.Error("undelivered records of a file of the journal are lost", "reason", reason, "file", s.name, "output", r.name,
+		"records", n)
 }
 
 // use opens the file of a segment.
@@ -258,7 +259,7 @@ func (r *Reader) use(s *segment) error {
 	r.leave()
 	f, err := r.journal.files.OpenFile(s.name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		r.lose(s, "a file of the journal was removed: its undelivered records are lost")
+		r.lose(s, "the file was removed")
 		return nil
 	}
 	if err != nil {

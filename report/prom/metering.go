@@ -16,18 +16,18 @@ type meteringMetrics struct {
 func newMeteringMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *meteringMetrics {
 	const output = "output"
 	return &meteringMetrics{
-		records: desc("metering_records_total", "Records of usage that were written to the journal."),
-		faults:  desc("metering_journal_faults_total", "Failed attempts to write or sync the journal."),
-		bytes:   desc("metering_journal_bytes", "Size of the journal."),
-		others:  desc("metering_others_total", "Changes that were summed under others, because a minute had too many customers."),
-		lost: desc("metering_lost_total", "Changes that were not counted, because the journal could not be written for too long."),
-		delivered: desc("metering_delivered_total", "Records that an output has delivered.", output),
-		dropped:   desc("metering_dropped_total", "Records that were lost before an output had delivered them.", output),
-		setAside:  desc("metering_set_aside_total", "Records that the endpoint refuses and that were written to a file.", output),
-		failures:  desc("metering_failures_total", "Failed attempts to deliver.", output),
-		pending:   desc("metering_pending_records", "Records that an output has not delivered yet.", output),
+		records:      desc("metering_records_total", "Records of usage that were written to the journal."),
+		faults:       desc("metering_journal_faults_total", "Failed attempts to write or sync the journal."),
+		bytes:        desc("metering_journal_bytes", "Size of the journal."),
+		others:       desc("metering_others_total", "Changes that were summed under others, because a minute had too many customers."),
+		lost:         desc("metering_lost_total", "Changes that were not counted, because the journal could not be written for too long."),
+		delivered:    desc("metering_delivered_total", "Records that an output has delivered.", output),
+		dropped:      desc("metering_dropped_total", "Records that were lost before an output had delivered them.", output),
+		setAside:     desc("metering_set_aside_total", "Records that the endpoint refuses and that were written to a file.", output),
+		failures:     desc("metering_failures_total", "Failed attempts to deliver.", output),
+		pending:      desc("metering_pending_records", "Records that an output has not delivered yet.", output),
 		pendingBytes: desc("metering_pending_bytes", "Size of these records in the journal.", output),
-		oldest:       desc("metering_oldest_seconds", "Age of the oldest record that an output has tried to deliver. 0 means none.", output),
+		oldest:       desc("metering_oldest_seconds", "Age of the oldest record that an output has tried to deliver, or 0.", output),
 	}
 }
 

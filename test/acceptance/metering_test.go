@@ -3,6 +3,7 @@ package acceptance
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,7 +34,11 @@ metering:
 `
 
 // usedUnits is what was decided for one customer.
-type usedUnits struct{ Admitted, Metered, Refused int64 }
+type usedUnits struct {
+	Admitted int64 `json:"admitted"`
+	Metered  int64 `json:"metered"`
+	Refused  int64 `json:"refused"`
+}
 
 func (u usedUnits) plus(v usedUnits) usedUnits {
 	return usedUnits{u.Admitted + v.Admitted, u.Metered + v.Metered, u.Refused + v.Refused}
@@ -43,8 +48,10 @@ func (u usedUnits) plus(v usedUnits) usedUnits {
 type usageEvent struct {
 	usedUnits
 
-	ID, Type, Customer, Minute string
-	Data                       json.RawMessage
+	ID       string          `json:"id"`
+	Customer string          `json:"customer"`
+	Minute   string          `json:"minute"`
+	Data     json.RawMessage `json:"data"`
 }
 
 // billing is an endpoint that fails now and then: it answers 500, with and without keeping the events, and it is slow.
@@ -137,6 +144,7 @@ type usageBook struct {
 
 // spendMany sends requests of customers with several connections, until n are sent or stop is closed.
 func (l *usageBook) spendMany(t *testing.T, address string, worker, n, customers int, stop <-chan struct{}) {
+	t.Helper()
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
 	for k := range n {
@@ -228,9 +236,7 @@ func meterMany(t *testing.T, load meteredLoad) {
 	wantSums(t, "events", bills.sums(), book.decided)
 	lines := map[string]usageEvent{}
 	for _, folder := range folders {
-		for id, e := range linesIn(t, folder) {
-			lines[id] = e
-		}
+		maps.Copy(lines, linesIn(t, folder))
 	}
 	wantSums(t, "lines", sumsOf(lines), book.decided)
 	if bills.twice == 0 || len(bills.changed) > 0 || book.broken > 0 {
@@ -254,8 +260,10 @@ func wantSums(t *testing.T, what string, got, want map[string]usedUnits) {
 
 // meteringState is the part metering of a process's status.
 type meteringState struct {
-	Written uint64
-	Outputs []struct{ Pending uint64 }
+	Written uint64 `json:"written"`
+	Outputs []struct {
+		Pending uint64 `json:"pending"`
+	} `json:"outputs"`
 }
 
 // pendingOf gives the number of records that the outputs of a process have not delivered.
@@ -269,7 +277,9 @@ func pendingOf(t *testing.T, i *instance) (n uint64) {
 
 func meteringOf(t *testing.T, i *instance) meteringState {
 	t.Helper()
-	var s struct{ Metering meteringState }
+	var s struct {
+		Metering meteringState `json:"metering"`
+	}
 	_, text := get(t, "http://"+i.Admin+"/api/v1/status")
 	if err := json.Unmarshal([]byte(text), &s); err != nil || len(s.Metering.Outputs) != 2 {
 		t.Fatalf("%v in %s", err, text)
