@@ -11,6 +11,9 @@ import (
 // maxNote bounds the caller, the address, the action and the reason of a record, in bytes.
 const maxNote = 4 << 10
 
+// maxObject bounds the object of a record: a key in its text.
+const maxObject = MaxName + len("customers/")
+
 // CheckName says whether an object may have the name: 1 to MaxName bytes of printable characters in UTF-8.
 func CheckName(name string) error {
 	switch {
@@ -46,9 +49,11 @@ func (w *Write) Check() error {
 	r := &w.Record
 	faults := []error{
 		w.Key.Check(),
-		checkText("the text", w.Text, MaxText), checkText("the former text", r.Before, MaxText), checkText("the new text", r.After, MaxText),
-		checkText("the caller", r.Caller, maxNote), checkText("the address", r.Address, maxNote), checkText("the action", r.Action, maxNote),
-		checkText("the object of the record", r.Object, maxNote), checkText("the reason", r.Reason, maxNote),
+		checkText("the text", w.Text, MaxText),
+		checkText("the former text", r.Before, MaxText), checkText("the new text", r.After, MaxText),
+		checkText("the caller", r.Caller, maxNote), checkText("the address", r.Address, maxNote),
+		checkText("the action", r.Action, maxNote), checkText("the reason", r.Reason, maxNote),
+		checkText("the object of the record", r.Object, maxObject),
 	}
 	if w.Revision < 0 || w.Delete && w.Revision == 0 {
 		faults = append(faults, fmt.Errorf("source: revision %d: read the object, and use its revision", w.Revision))

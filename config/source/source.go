@@ -160,7 +160,8 @@ type ConflictError struct {
 // Error gives the problem and the fix in one sentence.
 func (e *ConflictError) Error() string {
 	if e.Revision == 0 {
-		return fmt.Sprintf("source: %s was deleted after it was read at revision %d: read it again and repeat the change", e.Key, e.Expected)
+		return fmt.Sprintf("source: %s was deleted after it was read at revision %d: read it again and repeat the change",
+			e.Key, e.Expected)
 	}
 	if e.Expected == 0 {
 		return fmt.Sprintf("source: %s exists already, with revision %d: read it and change that", e.Key, e.Revision)

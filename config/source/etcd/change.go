@@ -5,7 +5,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/headgate/headgate/config/source"
 )
@@ -16,7 +15,7 @@ func (w *watching) takeEvents(r *etcdserverpb.WatchResponse) error {
 	w.progress = 0
 	for _, e := range r.GetEvents() {
 		revision := e.GetKv().GetModRevision()
-		if len(w.group) > 0 && w.group[0].Kv.GetModRevision() != revision {
+		if len(w.group) > 0 && w.group[0].GetKv().GetModRevision() != revision {
 			if err := w.flush(); err != nil {
 				return err
 			}
@@ -24,7 +23,7 @@ func (w *watching) takeEvents(r *etcdserverpb.WatchResponse) error {
 		if revision <= w.history.revision {
 			return fmt.Errorf("etcd gave revision %d after revision %d", revision, w.history.revision)
 		}
-		if w.group = append(w.group, (*clientv3.Event)(e)); len(w.group) > 2*(w.config.MaxObjects+maxForeign) {
+		if w.group = append(w.group, e); len(w.group) > 2*(w.config.MaxObjects+maxForeign) {
 			return w.tooMany(int64(len(w.group)))
 		}
 	}
@@ -41,17 +40,17 @@ func (w *watching) flush() error {
 	}
 	var c source.Change
 	for _, e := range w.group {
-		key, err := w.keys.parse(e.Kv.GetKey())
+		key, err := w.keys.parse(e.GetKv().GetKey())
 		switch {
-		case err != nil && e.Type == mvccpb.DELETE:
+		case err != nil && e.GetType() == mvccpb.DELETE:
 		case err != nil:
-			w.foreign.add(e.Kv.GetKey(), err)
-		case e.Type == mvccpb.DELETE:
+			w.foreign.add(e.GetKv().GetKey(), err)
+		case e.GetType() == mvccpb.DELETE:
 			if w.contents.remove(key) {
 				c.Deleted = append(c.Deleted, key)
 			}
 		default:
-			c.Objects = append(c.Objects, object(key, e.Kv))
+			c.Objects = append(c.Objects, object(key, e.GetKv()))
 			w.contents.put(&c.Objects[len(c.Objects)-1])
 		}
 	}
@@ -59,7 +58,7 @@ func (w *watching) flush() error {
 		w.read = false // The next session begins with a full read, when there are fewer objects.
 		return w.tooMany(int64(n))
 	}
-	w.history.revision = w.group[0].Kv.GetModRevision()
+	w.history.revision = w.group[0].GetKv().GetModRevision()
 	w.group = nil
 	if len(c.Objects)+len(c.Deleted) > 0 {
 		c.Revision = w.contents.text()

@@ -55,7 +55,8 @@ func (c Config) String() string {
 func (c Config) withDefaults() (Config, error) {
 	var faults []error
 	if len(c.Endpoints) == 0 || len(c.Endpoints) > maxEndpoints {
-		faults = append(faults, fmt.Errorf("config/source/etcd: %d Endpoints: use 1 to %d, like etcd-1:2379", len(c.Endpoints), maxEndpoints))
+		faults = append(faults, fmt.Errorf("config/source/etcd: %d Endpoints: use 1 to %d, like etcd-1:2379",
+			len(c.Endpoints), maxEndpoints))
 	}
 	if (c.User == "") != (c.Password == nil) {
 		faults = append(faults, errors.New("config/source/etcd: User and Password belong together: set both, or neither"))

@@ -48,7 +48,7 @@ func (c *connection) get(ctx context.Context) (*clientv3.Client, error) {
 	if c.client != nil {
 		return c.client, nil
 	}
-	life, end := context.WithCancel(context.Background()) //nolint:gosec // close ends it
+	life, end := context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, end)
 	client, err := c.open(life)
 	if !stop() && err == nil { // The context of the call has ended, and the client with it.
@@ -90,7 +90,9 @@ func (c *connection) open(life context.Context) (*clientv3.Client, error) {
 
 // failFast makes a call fail with its reason if no member can be reached. By default, etcd's client waits, and the only
 // error is the deadline.
-func failFast(ctx context.Context, method string, req, reply any, on *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func failFast(
+	ctx context.Context, method string, req, reply any, on *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
 	return call(ctx, method, req, reply, on, append(opts, grpc.WaitForReady(false))...)
 }
 
@@ -124,7 +126,9 @@ func (c *connection) close() {
 }
 
 func isUnauthenticated(err error) bool {
-	for _, one := range []error{rpctypes.ErrAuthFailed, rpctypes.ErrInvalidAuthToken, rpctypes.ErrUserNotFound, rpctypes.ErrAuthOldRevision} {
+	for _, one := range []error{
+		rpctypes.ErrAuthFailed, rpctypes.ErrInvalidAuthToken, rpctypes.ErrUserNotFound, rpctypes.ErrAuthOldRevision,
+	} {
 		if errors.Is(rpctypes.Error(err), one) {
 			return true
 		}

@@ -32,8 +32,7 @@ func ExampleSource_Write() { //nolint:testableexamples // it needs a server
 		Key: acme, Text: after, Revision: before.Revision,
 		Record: source.Record{Caller: "billing", Action: "plan", Before: before.Text, After: after, Reason: "paid"},
 	})
-	var conflict *source.ConflictError
-	if errors.As(err, &conflict) {
+	if _, ok := errors.AsType[*source.ConflictError](err); ok {
 		fmt.Println("another writer was first: read the customer again")
 	}
 }

@@ -41,8 +41,7 @@ func isRefusal(err error) bool {
 
 // codeOf gives the gRPC code of an error, also of those that etcd's client has converted.
 func codeOf(err error) codes.Code {
-	var converted rpctypes.EtcdError
-	if errors.As(err, &converted) {
+	if converted, ok := errors.AsType[rpctypes.EtcdError](err); ok {
 		return converted.Code()
 	}
 	return status.Code(err)

@@ -63,7 +63,9 @@ func (f *follower) list(ctx context.Context, client *clientv3.Client) (*listing,
 
 // readPage reads at most n keys at a revision, or at the newest one if that is 0. A page may take twice the time of
 // another answer.
-func (f *follower) readPage(ctx context.Context, client *clientv3.Client, from string, revision int64, n int) (*clientv3.GetResponse, error) {
+func (f *follower) readPage(
+	ctx context.Context, client *clientv3.Client, from string, revision int64, n int,
+) (*clientv3.GetResponse, error) {
 	inner, cancel := context.WithTimeout(ctx, 2*f.config.Timeout)
 	defer cancel()
 	return client.Get(inner, from, clientv3.WithRange(f.keys.end()), clientv3.WithLimit(int64(n)), clientv3.WithRev(revision))
@@ -94,6 +96,6 @@ func isTooMuch(err error) bool {
 func isTooLarge(err error) bool { return codeOf(err) == codes.ResourceExhausted }
 
 func (s *Source) tooMany(n int64) error {
-	return fmt.Errorf("config/source/etcd: %s has %d objects, and the bound is %d: delete some: until then, the last objects that were read are in force",
-		s.config, n, s.config.MaxObjects)
+	return fmt.Errorf("there are %d objects, and the bound is %d: delete some: until then, the last objects that were read are in force",
+		n, s.config.MaxObjects)
 }

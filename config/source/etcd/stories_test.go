@@ -21,7 +21,8 @@ func customer(name string) source.Key { return source.Key{Kind: source.Customer,
 func stories() []sourcetest.Story {
 	own := func(name string, run func(*testing.T, *place)) sourcetest.Story {
 		return sourcetest.Story{Name: name, Run: func(t *testing.T, p sourcetest.Place) {
-			run(t, p.(*place)) //nolint:forcetypeassert // it is ours
+			t.Helper()
+			run(t, p.(*place))
 		}}
 	}
 	return []sourcetest.Story{
@@ -34,6 +35,7 @@ func stories() []sourcetest.Story {
 
 // compaction: etcd has forgotten the changes that the receiver has missed. It reads all objects.
 func compaction(t *testing.T, p *place) {
+	t.Helper()
 	link := p.Link(t)
 	m, _ := sourcetest.Follow(t, p.Through(t, link, sourcetest.Options{}), nil)
 	p.put(t, "customers/a", "x")
@@ -57,6 +59,7 @@ func compaction(t *testing.T, p *place) {
 // fragments: etcd divides what a receiver has missed within transactions. It sees whole transactions, and does
 // not read everything again.
 func fragments(t *testing.T, p *place) {
+	t.Helper()
 	const objects = 20
 	var apart, all atomic.Int64
 	link := p.Link(t)
@@ -92,6 +95,7 @@ func fragments(t *testing.T, p *place) {
 
 // foreign: keys that are no objects are ignored with a line in the log, before and after the first read.
 func foreign(t *testing.T, p *place) {
+	t.Helper()
 	bad := []string{"customers/", "customer/x", "customers/a\nb", "customers/\xff", "plans/" + strings.Repeat("n", 300), "zoo", "customers"}
 	for i, key := range bad {
 		if i%2 == 0 {
@@ -128,6 +132,7 @@ func foreign(t *testing.T, p *place) {
 
 // noServer: a server that says nothing is a failure.
 func noServer(t *testing.T, p *place) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -155,15 +160,20 @@ func TestAccess(t *testing.T) {
 	stop()
 	p.put(t, "customers/a", "x")
 	for _, words := range [][]string{
-		{"user", "add", "root:secret-0"}, {"role", "add", "root"}, {"user", "grant-role", "root", "root"},
-		{"role", "add", "config"}, {"role", "grant-permission", "--prefix=true", "config", "readwrite", p.prefix},
-		{"user", "add", "gate:secret-1"}, {"user", "grant-role", "gate", "config"}, {"auth", "enable"},
+		{"user", "add", "root:secret-0"},
+		{"role", "add", "root"},
+		{"user", "grant-role", "root", "root"},
+		{"role", "add", "config"},
+		{"role", "grant-permission", "--prefix=true", "config", "readwrite", p.prefix},
+		{"user", "add", "gate:secret-1"},
+		{"user", "grant-role", "gate", "config"},
+		{"auth", "enable"},
 	} {
 		server.CTL(words...)
 	}
 	var password atomic.Value
 	password.Store("secret-9")
-	c := etcd.Config{User: "gate", Password: func() (string, error) { return password.Load().(string), nil }} //nolint:forcetypeassert // it is a string
+	c := etcd.Config{User: "gate", Password: func() (string, error) { return password.Load().(string), nil }}
 	s := p.open(t, c)
 	m, _ = sourcetest.Follow(t, s, nil)
 	m.Fails("correct the user or the password")

@@ -77,7 +77,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.Poll = defaultPoll
 	}
 	if c.Poll < minPoll || c.Poll > maxPoll {
-		faults = append(faults, fmt.Errorf("config/source/postgres: Poll %v: use %v to %v, or 0 for %v", c.Poll, minPoll, maxPoll, defaultPoll))
+		faults = append(faults, fmt.Errorf("config/source/postgres: Poll %v: use %v to %v, or 0 for %v",
+			c.Poll, minPoll, maxPoll, defaultPoll))
 	}
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
@@ -102,7 +103,8 @@ func (c Config) withDefaults() (Config, error) {
 // checkSchema allows names that need no quotes in SQL.
 func checkSchema(name string) error {
 	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' }
-	if name == "" || len(name) > maxSchema || strings.ContainsFunc(name, bad) || name[0] >= '0' && name[0] <= '9' || strings.HasPrefix(name, "pg_") {
+	digit := name != "" && name[0] >= '0' && name[0] <= '9'
+	if name == "" || len(name) > maxSchema || strings.ContainsFunc(name, bad) || digit || strings.HasPrefix(name, "pg_") {
 		return fmt.Errorf("config/source/postgres: Schema %.60q: use 1 to %d of a-z, 0-9 and _, "+
 			"which begin with neither a digit nor pg_", name, maxSchema)
 	}

@@ -36,24 +36,6 @@ type head struct {
 	news    int64
 }
 
-// headSQL compares the present state with a position. The first argument is the snapshot of the last position.
-//
-// The rows of the log that are new are those of transactions that the last snapshot does not show. The lower bound is
-// for the index. The upper bound leaves out rows of another server that were restored from a dump.
-func (s *Source) headSQL() string {
-	return `SELECT pg_current_snapshot()::text,
-  CASE WHEN pg_is_in_recovery() THEN '' ELSE concat_ws(' ', pg_postmaster_start_time(),
-    left(pg_walfile_name(pg_current_wal_lsn()), 8), '` + s.table("objects") + `'::regclass::oid, '` + s.table("changes") + `'::regclass::oid) END,
-  version, pruned, pruned_xid < pg_snapshot_xmin($1::text::pg_snapshot),
-  (SELECT count(*) FROM (SELECT FROM ` + s.table("changes") + ` WHERE ` + isNew + ` LIMIT ` + strconv.Itoa(maxNews+1) + `) news)
-FROM ` + s.table("state")
-}
-
-const isNew = `xid >= pg_snapshot_xmin($1::text::pg_snapshot) AND xid < pg_snapshot_xmax(pg_current_snapshot())
-    AND NOT pg_visible_in_snapshot(xid, $1::text::pg_snapshot)`
-
-func (s *Source) table(name string) string { return s.config.Schema + "." + name }
-
 var errStandby = errors.New("the server is a replica: name the primary in the hosts")
 
 // head reads the state. last is a former position; the empty one compares with nothing.
@@ -66,7 +48,7 @@ func (c *connection) head(ctx context.Context, s *Source, last position) (head, 
 	err := c.rows(ctx, func(r pgx.Rows) error {
 		found = true
 		return r.Scan(&h.snapshot, &h.server, &h.version, &h.pruned, &h.known, &h.news)
-	}, s.headSQL(), last.snapshot)
+	}, s.sql(headSQL), last.snapshot, maxNews+1)
 	switch {
 	case err != nil:
 		return h, err
@@ -83,7 +65,7 @@ func (c *connection) head(ctx context.Context, s *Source, last position) (head, 
 
 // inSnapshot runs a function in a transaction that sees the database at one time.
 func (c *connection) inSnapshot(ctx context.Context, read func() error) error {
-	if err := c.run(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); err != nil {
+	if err := c.run(ctx, beginRead); err != nil {
 		return err
 	}
 	if err := read(); err != nil {
@@ -101,9 +83,7 @@ func (c *connection) all(ctx context.Context, s *Source) (position, source.Chang
 		if h, err = c.head(ctx, s, position{}); err != nil {
 			return err
 		}
-		err = c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&h.rows, &h.objects) },
-			`SELECT (SELECT count(*) FROM `+s.table("changes")+`), (SELECT count(*) FROM (SELECT FROM `+s.table("objects")+` LIMIT $1) bounded)`,
-			s.config.MaxObjects+1)
+		err = c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&h.rows, &h.objects) }, s.sql(countSQL), s.config.MaxObjects+1)
 		if err != nil {
 			return err
 		}
@@ -117,16 +97,6 @@ func (c *connection) all(ctx context.Context, s *Source) (position, source.Chang
 	change.Revision = h.revision()
 	return h.position, change, err
 }
-
-// columns are those of an object. They are cut here too, because an operator can remove the table's own bounds.
-const columns = `left(o.kind, 20), left(o.name, ` + nameCut + `), CASE WHEN octet_length(o.body) > ` + textBound + ` THEN left(o.body, ` + textCut +
-	`) ELSE o.body END, o.revision`
-
-const (
-	nameCut   = "257"
-	textBound = "65536"
-	textCut   = "65537"
-)
 
 // pages reads the objects in the order of their keys.
 func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Object, error) {
@@ -148,7 +118,7 @@ func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Obje
 				return errLongNames
 			}
 			return nil
-		}, `SELECT `+columns+` FROM `+s.table("objects")+` o WHERE (kind, name) > ($1, $2) ORDER BY kind, name LIMIT $3`, kind, name, pageRows)
+		}, s.sql(pageSQL), kind, name, pageRows)
 		if err != nil {
 			return nil, err
 		}
@@ -166,11 +136,7 @@ func (c *connection) news(ctx context.Context, s *Source, last position) (to pos
 		if h, err = c.head(ctx, s, last); err != nil || !h.known {
 			return err
 		}
-		return c.rows(ctx, func(r pgx.Rows) error { return c.takeNews(r, &h, &change, &all) },
-			`SELECT left(d.kind, 20), left(d.name, `+nameCut+`), d.added, d.n, o.kind IS NOT NULL, `+
-				`CASE WHEN octet_length(o.body) > `+textBound+` THEN left(o.body, `+textCut+`) ELSE o.body END, o.revision
-FROM (SELECT kind, name, sum(added)::bigint AS added, count(*) AS n FROM `+s.table("changes")+` WHERE `+isNew+` GROUP BY kind, name) d
-LEFT JOIN `+s.table("objects")+` o ON o.kind = d.kind AND o.name = d.name`, last.snapshot)
+		return c.rows(ctx, func(r pgx.Rows) error { return c.takeNews(r, &h, &change, &all) }, s.sql(newsSQL), last.snapshot)
 	})
 	change.Revision = h.revision()
 	return h.position, change, all || !h.known, err
@@ -223,5 +189,6 @@ func (c *connection) key(kind, name string) (key source.Key, ok bool) {
 }
 
 func (s *Source) tooMany() error {
-	return fmt.Errorf("there are more than %d objects: delete some: until then, the last objects that were read are in force", s.config.MaxObjects)
+	return fmt.Errorf("there are more than %d objects: delete some: until then, the last objects that were read are in force",
+		s.config.MaxObjects)
 }

@@ -106,7 +106,7 @@ func (p *place) session(t *testing.T) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
 	return c
 }
 
@@ -125,7 +125,7 @@ const upsert = `INSERT INTO objects (kind, name, body) VALUES ($1, $2, $3) ON CO
 func (p *place) Commit(t *testing.T, edits ...sourcetest.Edit) {
 	t.Helper()
 	c := p.session(t)
-	defer func() { _ = c.Close(context.Background()) }()
+	defer func() { _ = c.Close(t.Context()) }()
 	tx, err := c.Begin(t.Context())
 	if err != nil {
 		t.Error(err)

@@ -23,7 +23,8 @@ func customer(name string) source.Key { return source.Key{Kind: source.Customer,
 func stories() []sourcetest.Story {
 	own := func(name string, run func(*testing.T, *place)) sourcetest.Story {
 		return sourcetest.Story{Name: name, Run: func(t *testing.T, p sourcetest.Place) {
-			run(t, p.(*place)) //nolint:forcetypeassert // it is ours
+			t.Helper()
+			run(t, p.(*place))
 		}}
 	}
 	return []sourcetest.Story{
@@ -41,6 +42,7 @@ func stories() []sourcetest.Story {
 // otherOrder: the transaction that began first, and has the lower number, commits last. Both of its changes are seen,
 // and so is the last writer of an object that both change.
 func otherOrder(t *testing.T, p *place) {
+	t.Helper()
 	s := p.open(t, postgres.Config{})
 	m, _ := sourcetest.Follow(t, s, nil)
 	a, b := p.session(t), p.session(t)
@@ -66,6 +68,7 @@ func otherOrder(t *testing.T, p *place) {
 
 // otherChanges: an operator empties the table, renames a row, and removes its bounds.
 func otherChanges(t *testing.T, p *place) {
+	t.Helper()
 	var log bytes.Buffer
 	s := p.open(t, postgres.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	m, stop := sourcetest.Follow(t, s, nil)
@@ -98,6 +101,7 @@ func otherChanges(t *testing.T, p *place) {
 
 // prunedLog: rows of the log are gone before the receiver has read them. It reads all objects.
 func prunedLog(t *testing.T, p *place) {
+	t.Helper()
 	p.server.SQL("UPDATE " + p.schema + ".state SET max_changes = 3")
 	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{}), nil)
 	want := map[source.Key]string{}
@@ -123,6 +127,7 @@ func prunedLog(t *testing.T, p *place) {
 
 // lostNotification: without notifications, a change is seen within the interval.
 func lostNotification(t *testing.T, p *place) {
+	t.Helper()
 	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{}), nil)
 	m.UntilNow()
 	p.server.SQL("ALTER TABLE " + p.schema + ".objects DISABLE TRIGGER headgate_notify")
@@ -132,6 +137,7 @@ func lostNotification(t *testing.T, p *place) {
 
 // roles: the grants of docs/sources.md are enough, and not more than that.
 func roles(t *testing.T, p *place) {
+	t.Helper()
 	reader, writer, operator := p.schema+"_reader", p.schema+"_writer", p.schema+"_operator"
 	p.server.SQL(strings.NewReplacer("PLACE", p.schema, "READER", reader, "WRITER", writer, "OPERATOR", operator).Replace(`
 CREATE ROLE READER LOGIN PASSWORD 'secret-r'; CREATE ROLE WRITER LOGIN PASSWORD 'secret-w'; CREATE ROLE OPERATOR LOGIN PASSWORD 'secret-o';
@@ -181,6 +187,7 @@ func (p *place) in(t *testing.T, database, schema string) *postgres.Source {
 
 // madeTwice: Init runs several times at once, beside a reader, and changes nothing.
 func madeTwice(t *testing.T, p *place) {
+	t.Helper()
 	p.schema += "_again"
 	var work sync.WaitGroup
 	for range 3 {
@@ -202,6 +209,7 @@ func madeTwice(t *testing.T, p *place) {
 
 // restored: a dump has transactions of another server, whose numbers this one has not reached. They are no changes.
 func restored(t *testing.T, p *place) {
+	t.Helper()
 	p.server.SQL("INSERT INTO " + p.schema + ".changes (xid, kind, name, added) VALUES ('999999999', 'customer', 'a', 1);" +
 		"UPDATE " + p.schema + ".state SET pruned_xid = '999999999', pruned = 7")
 	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{}), nil)
@@ -215,6 +223,7 @@ func restored(t *testing.T, p *place) {
 
 // noServers: garbage, a message without an end, and silence are failures, and leave nothing behind.
 func noServers(t *testing.T, _ *place) {
+	t.Helper()
 	for _, c := range []struct {
 		name, answer, says string
 	}{

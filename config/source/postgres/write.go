@@ -46,7 +46,7 @@ func (s *Source) Get(ctx context.Context, key source.Key) (o source.Object, err 
 			err := r.Scan(&kind, &name, &body, &revision)
 			o, found = object(key, body, revision), true
 			return err
-		}, `SELECT `+columns+` FROM `+s.table("objects")+` o WHERE kind = $1 AND name = $2`, key.Kind.String(), key.Name)
+		}, s.sql(getSQL), key.Kind.String(), key.Name)
 		if err == nil && !found {
 			return source.ErrNotFound
 		}
@@ -106,8 +106,8 @@ func (c *connection) write(ctx context.Context, s *Source, w *source.Write, reco
 	if !found {
 		return 0, errConflict
 	}
-	err = c.rows(ctx, func(pgx.Rows) error { return nil }, `INSERT INTO `+s.table("audit")+` (at, object, record) VALUES ($1::text::timestamptz, $2, $3::text::jsonb)`,
-		w.Record.Time.UTC().Format(time.RFC3339Nano), w.Record.Object, record)
+	err = c.rows(ctx, func(pgx.Rows) error { return nil },
+		s.sql(addRecordSQL), w.Record.Time.UTC().Format(time.RFC3339Nano), w.Record.Object, record)
 	if err != nil {
 		return 0, err
 	}
@@ -128,13 +128,11 @@ func (s *Source) changeSQL(w *source.Write) (sql string, args []any) {
 	kind := w.Kind.String()
 	switch {
 	case w.Delete:
-		return `DELETE FROM ` + s.table("objects") + ` WHERE kind = $1 AND name = $2 AND revision = $3 RETURNING revision`, []any{kind, w.Name, w.Revision}
+		return s.sql(deleteSQL), []any{kind, w.Name, w.Revision}
 	case w.Revision == 0:
-		return `INSERT INTO ` + s.table("objects") + ` (kind, name, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING revision`,
-			[]any{kind, w.Name, w.Text}
+		return s.sql(insertSQL), []any{kind, w.Name, w.Text}
 	default:
-		return `UPDATE ` + s.table("objects") + ` SET body = $4 WHERE kind = $1 AND name = $2 AND revision = $3 RETURNING revision`,
-			[]any{kind, w.Name, w.Revision, w.Text}
+		return s.sql(updateSQL), []any{kind, w.Name, w.Revision, w.Text}
 	}
 }
 
@@ -160,8 +158,7 @@ func (s *Source) Records(ctx context.Context, object string, n int) (records []s
 				records = append(records, record)
 			}
 			return nil
-		}, `SELECT record::text FROM `+s.table("audit")+` WHERE $1::text = '' OR object = $1::text ORDER BY at DESC, id DESC LIMIT $2`,
-			object, max(0, min(n, source.MaxRecords)))
+		}, s.sql(recordsSQL), object, max(0, min(n, source.MaxRecords)))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("config/source/postgres: the records cannot be read from %s: %w%s", s.config, err, advice(err))
@@ -176,8 +173,7 @@ func (s *Source) fault(what string, key source.Key, err error) error {
 
 // isAnswer reports whether the server has answered with an error. Then the transaction was not made.
 func isAnswer(err error) bool {
-	var answer *pgconn.PgError
-	return errors.As(err, &answer)
+	return code(err) != ""
 }
 
 // isConflict reports whether two writers have met in the server.
@@ -189,9 +185,9 @@ func isConflict(err error) bool {
 	return false
 }
 
+// code gives the code of an error that the server has answered; "" for others.
 func code(err error) string {
-	var answer *pgconn.PgError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return answer.Code
 	}
 	return ""

@@ -151,8 +151,8 @@ func (s *Server) initdb() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	name, words := as(filepath.Join(s.programs, "initdb"), "-D", s.data(), "-U", User, "--pwfile", file, "--no-sync", "--locale=C", "-E", "UTF8",
-		"--auth-local=trust", "--auth-host=scram-sha-256")
+	name, words := as(filepath.Join(s.programs, "initdb"), "-D", s.data(), "-U", User, "--pwfile", file,
+		"--no-sync", "--locale=C", "-E", "UTF8", "--auth-local=trust", "--auth-host=scram-sha-256")
 	command := exec.CommandContext(ctx, name, words...) //nolint:gosec // the words are ours
 	command.Dir = s.dir
 	if out, err := command.CombinedOutput(); err != nil {

@@ -59,6 +59,7 @@ func Run(t *testing.T, s Server, more ...Story) {
 			{"a transaction is one change", transactions},
 			{"of two writers, one loses and is told", conflicts},
 			{"many writers", manyWriters},
+			{"random changes", randomChanges},
 			{"hostile names and texts", hostile},
 			{"refused writes", refused},
 			{"records", records},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,49 @@ func increment(t *testing.T, s source.Writer, key source.Key) {
 			}
 			return
 		}
+	}
+}
+
+// randomChanges: writers and operators change and delete few objects at once, and the receiver's connection is reset
+// among them. In the end the receiver has the same as a fresh read.
+func randomChanges(t *testing.T, p Place) {
+	link := p.Link(t)
+	m, _ := Follow(t, p.Through(t, link, Options{}), nil)
+	s := p.Open(t, Options{})
+	var work sync.WaitGroup
+	for writer := range 3 {
+		random := rand.New(rand.NewPCG(7, uint64(writer)))
+		work.Go(func() {
+			for range 15 {
+				anyChange(t, s, p, random)
+			}
+		})
+	}
+	for range 3 {
+		m.UntilNow()
+		link.Reset()
+	}
+	work.Wait()
+	m.SameAs(t, p.Open(t, Options{}))
+}
+
+// anyChange makes one change by a writer, which may lose against another one, or one without a writer.
+func anyChange(t *testing.T, s source.Writer, p Place, random *rand.Rand) {
+	key := source.Key{Kind: source.Kinds()[random.IntN(3)], Name: fmt.Sprint(random.IntN(3))}
+	text := fmt.Sprint(random.Uint32())
+	if random.IntN(3) == 0 {
+		other := source.Key{Kind: key.Kind, Name: "other"}
+		p.Commit(t, Edit{key, text[:random.IntN(2)]}, Edit{other, text})
+		return
+	}
+	o, err := s.Get(t.Context(), key)
+	if err != nil && !errors.Is(err, source.ErrNotFound) {
+		t.Error(err)
+	}
+	w := source.Write{Key: key, Text: text, Revision: o.Revision, Delete: o.Revision > 0 && random.IntN(3) == 0}
+	var conflict *source.ConflictError
+	if _, err = s.Write(t.Context(), w); err != nil && !errors.As(err, &conflict) {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,57 @@
+package postgres
+
+import "strings"
+
+// The statements. sql sets the schema, whose name needs no quotes.
+
+// isNew are the rows of the log that are new since the snapshot $1: those of transactions that it does not show. The
+// lower bound is for the index. The upper bound leaves out rows of another server that were restored from a dump.
+const isNew = `xid >= pg_snapshot_xmin($1::text::pg_snapshot) AND xid < pg_snapshot_xmax(pg_current_snapshot())
+    AND NOT pg_visible_in_snapshot(xid, $1::text::pg_snapshot)`
+
+// headSQL compares the present state with the snapshot $1. $2 bounds the count of new rows.
+const headSQL = `SELECT pg_current_snapshot()::text,
+  CASE WHEN pg_is_in_recovery() THEN '' ELSE concat_ws(' ', pg_postmaster_start_time(), left(pg_walfile_name(pg_current_wal_lsn()), 8),
+    '{schema}.objects'::regclass::oid, '{schema}.changes'::regclass::oid) END,
+  version, pruned, pruned_xid < pg_snapshot_xmin($1::text::pg_snapshot),
+  (SELECT count(*) FROM (SELECT FROM {schema}.changes WHERE ` + isNew + ` LIMIT $2) news)
+FROM {schema}.state`
+
+// countSQL counts all rows of the log, and at most $1 objects.
+const countSQL = `SELECT (SELECT count(*) FROM {schema}.changes), (SELECT count(*) FROM (SELECT FROM {schema}.objects LIMIT $1) bounded)`
+
+// boundedBody cuts texts a little above source.MaxText, as the number of names is above source.MaxName: an operator can
+// remove the table's own bounds.
+const boundedBody = `CASE WHEN octet_length(o.body) > 65536 THEN left(o.body, 65537) ELSE o.body END, o.revision`
+
+// columns are those of one object.
+const columns = `left(o.kind, 20), left(o.name, 257), ` + boundedBody
+
+// pageSQL reads $3 objects after a key.
+const pageSQL = `SELECT ` + columns + ` FROM {schema}.objects o WHERE (kind, name) > ($1, $2) ORDER BY kind, name LIMIT $3`
+
+// newsSQL reads the keys that have changed since the snapshot $1, with their objects as they are now.
+const newsSQL = `SELECT left(d.kind, 20), left(d.name, 257), d.added, d.n, o.kind IS NOT NULL, ` + boundedBody + `
+FROM (SELECT kind, name, sum(added)::bigint AS added, count(*) AS n FROM {schema}.changes WHERE ` + isNew + ` GROUP BY kind, name) d
+LEFT JOIN {schema}.objects o ON o.kind = d.kind AND o.name = d.name`
+
+const getSQL = `SELECT ` + columns + ` FROM {schema}.objects o WHERE kind = $1 AND name = $2`
+
+// These give the revision if they have changed the object.
+const (
+	insertSQL = `INSERT INTO {schema}.objects (kind, name, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING revision`
+	updateSQL = `UPDATE {schema}.objects SET body = $4 WHERE kind = $1 AND name = $2 AND revision = $3 RETURNING revision`
+	deleteSQL = `DELETE FROM {schema}.objects WHERE kind = $1 AND name = $2 AND revision = $3 RETURNING revision`
+)
+
+const (
+	addRecordSQL = `INSERT INTO {schema}.audit (at, object, record) VALUES ($1::text::timestamptz, $2, $3::text::jsonb)`
+	recordsSQL   = `SELECT record::text FROM {schema}.audit WHERE $1::text = '' OR object = $1::text ORDER BY at DESC, id DESC LIMIT $2`
+)
+
+const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" //nolint:dupword // it is SQL
+
+// sql sets the schema of a statement.
+func (s *Source) sql(text string) string {
+	return strings.ReplaceAll(text, "{schema}", s.config.Schema)
+}
