@@ -111,4 +111,7 @@ func (p *place) put(t *testing.T, key, value string) int64 {
 }
 
 // TestContract runs the suite of all writers on a real etcd.
-func TestContract(t *testing.T) { sourcetest.Run(t, start(t), stories()...) }
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sourcetest.Run(t, start(t), stories()...)
+}

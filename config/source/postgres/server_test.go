@@ -144,4 +144,7 @@ func (p *place) Commit(t *testing.T, edits ...sourcetest.Edit) {
 }
 
 // TestContract runs the suite of all writers on a real PostgreSQL.
-func TestContract(t *testing.T) { sourcetest.Run(t, start(t), stories()...) }
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sourcetest.Run(t, start(t), stories()...)
+}

@@ -12,15 +12,18 @@ import (
 
 // hostile: names and texts keep each of their bytes, whatever they mean elsewhere.
 func hostile(t *testing.T, p Place) {
+	t.Helper()
 	s := p.Open(t, Options{})
 	m, _ := Follow(t, s, nil)
 	want := map[source.Key]string{}
 	texts := []string{
-		"line: one\r\nline: two\n\ttab: \\t", `'; DROP TABLE objects; --`, `$1 %s \u0000 "quoted" 'quoted'`, "\x01\x7f\u2028\ufeff", "\U0001F6A6 Grüße",
+		"line: one\r\nline: two\n\ttab: \\t", `'; DROP TABLE objects; --`, `$1 %s \u0000 "quoted" 'quoted'`,
+		"\x01\x7f\u2028\ufeff", "\U0001F6A6 Grüße",
 		strings.Repeat("é", source.MaxText/2),
 	}
 	for i, name := range []string{
-		"a/b//c/", "../../audit/x", `'; DROP TABLE objects; --`, `"quoted" \ $1 %41 {schema}`, "Grüße \U0001F6A6", strings.Repeat("n", source.MaxName),
+		"a/b//c/", "../../audit/x", `'; DROP TABLE objects; --`, `"quoted" \ $1 %41 {schema}`,
+		"Grüße \U0001F6A6", strings.Repeat("n", source.MaxName),
 	} {
 		key := source.Key{Kind: source.Kinds()[i%3], Name: name}
 		want[key] = texts[i]
@@ -41,6 +44,7 @@ func hostile(t *testing.T, p Place) {
 
 // refused: a writer refuses what a source cannot keep, before it is sent.
 func refused(t *testing.T, p Place) {
+	t.Helper()
 	s := p.Open(t, Options{})
 	good := customer("acme")
 	for what, w := range map[string]source.Write{
@@ -74,6 +78,7 @@ func refused(t *testing.T, p Place) {
 
 // records: the newest come first, all of their fields are kept, and those of one object are found.
 func records(t *testing.T, p Place) {
+	t.Helper()
 	s := p.Open(t, Options{})
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	var revision int64
@@ -106,6 +111,7 @@ func records(t *testing.T, p Place) {
 
 // pruned: each write removes some of the records beyond the bounds.
 func pruned(t *testing.T, p Place) {
+	t.Helper()
 	s := p.Open(t, Options{})
 	old := source.Record{Time: time.Now().Add(-source.RecordAge - time.Hour), Action: "old"}
 	for i := range 3 {

@@ -14,7 +14,7 @@ import (
 )
 
 // long bounds each wait; a busy machine may need a part of it.
-const long = 20 * time.Second
+const long = 60 * time.Second
 
 // Mirror is a receiver that has what a source has given it. Its fields are read in Until's condition only.
 type Mirror struct {
@@ -36,7 +36,7 @@ type Mirror struct {
 func Follow(t *testing.T, s source.Source, check func(source.Change, map[source.Key]source.Object)) (*Mirror, func()) {
 	t.Helper()
 	m := &Mirror{t: t, changed: make(chan struct{}), Objects: map[source.Key]source.Object{}, Check: check}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var work sync.WaitGroup
 	work.Go(func() { s.Follow(ctx, m) })
 	stop := sync.OnceFunc(func() {
@@ -126,12 +126,16 @@ func (m *Mirror) Until(what string, ok func() bool) {
 		select {
 		case <-changed:
 		case <-timer.C:
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.t.Fatalf("not within %v: %s; revision %q, %d objects, %d changes, the last failures: %v",
-				long, what, m.Revision, len(m.Objects), len(m.Changes), m.Failures[max(0, len(m.Failures)-2):])
+			m.t.Fatalf("not within %v: %s; %s", long, what, m.summary())
 		}
 	}
+}
+
+func (m *Mirror) summary() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fmt.Sprintf("revision %q, %d objects, %d changes, the last failures: %v",
+		m.Revision, len(m.Objects), len(m.Changes), m.Failures[max(0, len(m.Failures)-2):])
 }
 
 // Fails waits until a failure has a text.
@@ -152,7 +156,9 @@ func (m *Mirror) UntilNow() {
 // Has waits until the receiver has exactly these objects.
 func (m *Mirror) Has(texts map[source.Key]string) {
 	m.t.Helper()
-	m.Until(fmt.Sprintf("the receiver has %d objects: %.300v", len(texts), texts), func() bool { return maps.Equal(textsOf(m.Objects), texts) })
+	m.Until(fmt.Sprintf("the receiver has %d objects: %.300v", len(texts), texts), func() bool {
+		return maps.Equal(textsOf(m.Objects), texts)
+	})
 }
 
 func textsOf(objects map[source.Key]source.Object) map[source.Key]string {
@@ -173,7 +179,8 @@ func (m *Mirror) SameAs(t *testing.T, fresh source.Source) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !maps.Equal(m.Objects, twin.Objects) {
-		t.Errorf("the receiver has %d objects, and a fresh read %d: they differ in %v", len(m.Objects), len(twin.Objects), difference(m.Objects, twin.Objects))
+		t.Errorf("the receiver has %d objects, and a fresh read %d: they differ in %v",
+			len(m.Objects), len(twin.Objects), difference(m.Objects, twin.Objects))
 	}
 	if m.Revision != twin.Revision {
 		t.Errorf("the receiver has revision %s, and a fresh read %s", m.Revision, twin.Revision)

@@ -16,11 +16,13 @@ import (
 // Soak changes objects for a minute while the server is killed and links fail, and compares all receivers with a fresh
 // read. Then it loads many objects.
 func Soak(t *testing.T, s Server) {
+	t.Helper()
 	t.Run("changes with kills", func(t *testing.T) { soakChanges(t, s) })
 	t.Run("200,000 objects", func(t *testing.T) { soakLoad(t, s.Place(t)) })
 }
 
 func soakChanges(t *testing.T, s Server) {
+	t.Helper()
 	const writers, receivers = 4, 3
 	p := s.Place(t)
 	near := p.Open(t, Options{})
@@ -65,6 +67,7 @@ func soakChanges(t *testing.T, s Server) {
 }
 
 func soakLoad(t *testing.T, p Place) {
+	t.Helper()
 	const n = source.MaxObjects
 	var edits []Edit
 	for i := range n {

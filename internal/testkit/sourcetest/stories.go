@@ -35,6 +35,7 @@ func remove(t *testing.T, s source.Writer, key source.Key, revision int64) {
 
 // firstRead: an empty place gives one change with no objects. Another reader gets all objects at once, of all kinds.
 func firstRead(t *testing.T, p Place) {
+	t.Helper()
 	s := p.Open(t, Options{})
 	m, stop := Follow(t, s, nil)
 	m.Until("there is an empty change", func() bool { return len(m.Changes) == 1 && !m.At.IsZero() })
@@ -59,6 +60,7 @@ func firstRead(t *testing.T, p Place) {
 
 // changes: each write, and each change without a writer, reaches the receiver.
 func changes(t *testing.T, p Place) {
+	t.Helper()
 	s := p.Open(t, Options{})
 	m, _ := Follow(t, s, nil)
 	acme, plan := customer("acme"), source.Key{Kind: source.Plan, Name: "acme"}
@@ -98,8 +100,9 @@ func changes(t *testing.T, p Place) {
 
 // transactions: the receiver never sees a part of a transaction, although several of them run at once.
 func transactions(t *testing.T, p Place) {
+	t.Helper()
 	s := p.Open(t, Options{})
-	const groups, rounds = 4, 15
+	const groups, rounds = 4, 8
 	key := func(group, n int) source.Key { return customer(fmt.Sprintf("%d-%d", group, n)) }
 	m, _ := Follow(t, s, func(c source.Change, all map[source.Key]source.Object) {
 		for group := range groups {
@@ -113,7 +116,7 @@ func transactions(t *testing.T, p Place) {
 		work.Go(func() {
 			for round := range rounds {
 				text := strings.Repeat("x", round) + "y"
-				if round%5 == 4 {
+				if round%4 == 3 {
 					text = ""
 				}
 				p.Commit(t, Edit{key(group, 0), text}, Edit{key(group, 1), text}, Edit{key(group, 2), text})
@@ -126,6 +129,7 @@ func transactions(t *testing.T, p Place) {
 
 // conflicts: a write for an old revision changes nothing, has no record, and says what the object has now.
 func conflicts(t *testing.T, p Place) {
+	t.Helper()
 	s := p.Open(t, Options{})
 	acme, other := customer("acme"), customer("other")
 	first := write(t, s, acme, "one", 0)
@@ -159,6 +163,7 @@ func conflicts(t *testing.T, p Place) {
 // manyWriters: writers count in few objects at once. Each conflict is told, so that the sum is exact, and each change
 // has one record.
 func manyWriters(t *testing.T, p Place) {
+	t.Helper()
 	const writers, each, objects = 4, 6, 2
 	s := p.Open(t, Options{})
 	m, _ := Follow(t, s, nil)
@@ -190,6 +195,7 @@ func manyWriters(t *testing.T, p Place) {
 
 // increment appends a character to an object.
 func increment(t *testing.T, s source.Writer, key source.Key) {
+	t.Helper()
 	for {
 		o, err := s.Get(t.Context(), key)
 		if err != nil && !errors.Is(err, source.ErrNotFound) {
@@ -210,6 +216,7 @@ func increment(t *testing.T, s source.Writer, key source.Key) {
 // randomChanges: writers and operators change and delete few objects at once, and the receiver's connection is reset
 // among them. In the end the receiver has the same as a fresh read.
 func randomChanges(t *testing.T, p Place) {
+	t.Helper()
 	link := p.Link(t)
 	m, _ := Follow(t, p.Through(t, link, Options{}), nil)
 	s := p.Open(t, Options{})
@@ -217,7 +224,7 @@ func randomChanges(t *testing.T, p Place) {
 	for writer := range 3 {
 		random := rand.New(rand.NewPCG(7, uint64(writer)))
 		work.Go(func() {
-			for range 15 {
+			for range 10 {
 				anyChange(t, s, p, random)
 			}
 		})
@@ -232,6 +239,7 @@ func randomChanges(t *testing.T, p Place) {
 
 // anyChange makes one change by a writer, which may lose against another one, or one without a writer.
 func anyChange(t *testing.T, s source.Writer, p Place, random *rand.Rand) {
+	t.Helper()
 	key := source.Key{Kind: source.Kinds()[random.IntN(3)], Name: fmt.Sprint(random.IntN(3))}
 	text := fmt.Sprint(random.Uint32())
 	if random.IntN(3) == 0 {
@@ -252,6 +260,7 @@ func anyChange(t *testing.T, s source.Writer, p Place, random *rand.Rand) {
 
 // tooMany: an object above the bound is an error, and the former objects stay in force until there are fewer.
 func tooMany(t *testing.T, p Place) {
+	t.Helper()
 	s := p.Open(t, Options{MaxObjects: 3})
 	m, _ := Follow(t, s, nil)
 	want := map[source.Key]string{}
