@@ -1,0 +1,85 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate/config/source"
+)
+
+// scripted is a source that follows a script.
+type scripted struct {
+	script func(ctx context.Context, to source.Receiver)
+	closed bool
+}
+
+func (s *scripted) Follow(ctx context.Context, to source.Receiver) {
+	s.script(ctx, to)
+	<-ctx.Done()
+}
+
+func (s *scripted) Close() error { s.closed = true; return nil }
+
+// notes is a Sink that notes its calls.
+type notes struct{ all []string }
+
+func (n *notes) Changed(all []source.Change) {
+	var revisions []string
+	for _, c := range all {
+		revisions = append(revisions, c.Revision)
+	}
+	n.all = append(n.all, "changed "+strings.Join(revisions, ","))
+}
+func (n *notes) Reached(time.Time) { n.all = append(n.all, "reached") }
+func (n *notes) Failed(err error)  { n.all = append(n.all, "failed "+err.Error()) }
+
+// TestFollower: changes that follow each other within 50 ms come together, and the order stays.
+func TestFollower(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &notes{}
+		from := &scripted{script: func(_ context.Context, to source.Receiver) {
+			to.Changed(source.Change{All: true, Revision: "1"})
+			to.Reached(time.Now())
+			for n := 2; n < 5; n++ {
+				time.Sleep(20 * time.Millisecond)
+				to.Changed(source.Change{Revision: fmt.Sprint(n)})
+			}
+			time.Sleep(time.Second)
+			to.Changed(source.Change{Revision: "5"})
+			to.Failed(errors.New("gone"))
+		}}
+		f := Follow(from, sink)
+		time.Sleep(2 * time.Second)
+		if err := f.Stop(); err != nil || !from.closed {
+			t.Errorf("stop: %v, closed %v", err, from.closed)
+		}
+		const want = "changed 1; reached; changed 2,3,4; changed 5; failed gone"
+		if got := strings.Join(sink.all, "; "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestWriter: a cache is written at once, then at most once a second, and at the end.
+func TestWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var at []time.Duration
+		w := NewWriter(func() { at = append(at, time.Since(began)) })
+		for range 25 {
+			w.Changed()
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.Changed()
+		w.Stop()
+		want := []time.Duration{0, time.Second, 2 * time.Second, 2500 * time.Millisecond}
+		if fmt.Sprint(at) != fmt.Sprint(want) {
+			t.Errorf("written at %v, want %v", at, want)
+		}
+	})
+}
