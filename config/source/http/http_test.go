@@ -1,0 +1,224 @@
+package http
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"net"
+	nethttp "net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/config/source"
+)
+
+const document = `{"plans": {"free": {"quotas": {}}}, "customers": {"acme": {"plan": "free"}}}`
+
+// received is what a source gave: a change, a failure or the news that all was read.
+type received struct {
+	change *source.Change
+	err    error
+}
+
+type receiver chan received
+
+func (r receiver) Changed(c source.Change) { r <- received{change: &c} }
+func (r receiver) Reached(time.Time)       { r <- received{} }
+func (r receiver) Failed(err error)        { r <- received{err: err} }
+
+// follow follows a URL, and gives what it says.
+func follow(t *testing.T, url string, header func() (nethttp.Header, error)) receiver {
+	t.Helper()
+	s, err := Open(Config{URL: url, Interval: 10 * time.Millisecond, Timeout: 5 * time.Second, Header: header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	to, ended := make(receiver), make(chan struct{})
+	go func() { s.Follow(ctx, to); close(ended) }()
+	t.Cleanup(func() {
+		cancel()
+		for {
+			select {
+			case <-to:
+			case <-ended:
+				_ = s.Close()
+				return
+			}
+		}
+	})
+	return to
+}
+
+// TestConditional: the first read gives all objects, an unchanged document gives nothing, and the request is conditional.
+func TestConditional(t *testing.T) {
+	reads := 0
+	server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		reads++
+		switch {
+		case reads > 3:
+			w.Header().Set("ETag", `"2"`)
+			_, _ = fmt.Fprint(w, `{"customers": {}}`)
+		case r.Header.Get("If-None-Match") == `"1"`:
+			w.WriteHeader(nethttp.StatusNotModified)
+		default:
+			if r.Header.Get("Authorization") != "Bearer x" {
+				w.WriteHeader(nethttp.StatusForbidden)
+			}
+			w.Header().Set("ETag", `"1"`)
+			_, _ = fmt.Fprint(w, document)
+		}
+	}))
+	defer server.Close()
+	to := follow(t, server.URL, func() (nethttp.Header, error) { return nethttp.Header{"Authorization": {"Bearer x"}}, nil })
+	first := <-to
+	if first.change == nil || !first.change.All || len(first.change.Objects) != 2 || first.change.Objects[1].Text != `{"plan": "free"}` {
+		t.Fatalf("got %+v, want both objects", first)
+	}
+	for n := range 3 {
+		if next := <-to; next.change != nil || next.err != nil {
+			t.Fatalf("read %d: got %+v, want that everything was read", n, next)
+		}
+	}
+	if next := <-to; next.change == nil || len(next.change.Objects) != 0 || next.change.Revision == first.change.Revision {
+		t.Errorf("after the change: got %+v", next)
+	}
+}
+
+// TestHostileServers: no answer but a complete document changes anything, and each failure says what to do.
+func TestHostileServers(t *testing.T) {
+	elsewhere := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, document) }))
+	defer elsewhere.Close()
+	raw := func(text string) nethttp.HandlerFunc {
+		return func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+			conn, _, _ := w.(nethttp.Hijacker).Hijack()
+			_, _ = conn.Write([]byte(text))
+			_ = conn.(*net.TCPConn).CloseWrite()
+			_ = conn.Close()
+		}
+	}
+	for _, row := range []struct {
+		name    string
+		handler nethttp.HandlerFunc
+		want    string
+	}{
+		{"a broken server", func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(500) }, "answers 500"},
+		{"not modified at first", func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(304) }, "answers 304"},
+		{"a part only", func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(206); _, _ = fmt.Fprint(w, document) }, "answers 206"},
+		{"cut off by length", raw("HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\ncustomers:\n  acme: {plan: free}\n"), "closed the connection within the document"},
+		{"cut off in a chunk", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1f\r\ncustomers:\n  acme: {plan: free}\n"), "closed the connection within"},
+		{"no length", raw("HTTP/1.1 200 OK\r\n\r\ncustomers:\n  acme: {plan: free}\n"), "without Content-Length"},
+		{"no HTTP", raw("SSH-2.0-x\r\n"), "malformed HTTP"},
+		{"an endless header", raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), "header"},
+		{"no document", func(w nethttp.ResponseWriter, _ *nethttp.Request) {}, "neither JSON nor YAML"},
+		{"a page", func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, "<html>login</html>") }, "is not a mapping"},
+		{"an error in JSON", func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, `{"error": "x"}`) }, `has the field "error"`},
+		{"an empty mapping", func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, `{}`) }, "none of rules, plans and customers"},
+		{"half of JSON", func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, document[:60]) }, "neither JSON nor YAML"},
+		{"a bomb", func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			block := make([]byte, 1<<20)
+			for range MaxDocument>>20 + 1 {
+				_, _ = z.Write(block)
+			}
+			_ = z.Close()
+		}, "is larger than 64 MiB"},
+		{"another host", func(w nethttp.ResponseWriter, r *nethttp.Request) {
+			nethttp.Redirect(w, r, elsewhere.URL, nethttp.StatusFound)
+		}, "redirects to another host"},
+		{"a circle", func(w nethttp.ResponseWriter, r *nethttp.Request) {
+			nethttp.Redirect(w, r, "/x"+r.URL.Path, nethttp.StatusFound)
+		}, "more than 3 redirects"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			server := httptest.NewServer(row.handler)
+			defer server.Close()
+			got := <-follow(t, server.URL+"/?token=secret", nil)
+			if got.err == nil || !strings.Contains(got.err.Error(), row.want) {
+				t.Errorf("got %+v, want an error with %q", got, row.want)
+			}
+			if got.err != nil && strings.Contains(got.err.Error(), "secret") {
+				t.Errorf("the error has the query: %v", got.err)
+			}
+		})
+	}
+}
+
+// TestSlowServer: a document that does not arrive within the timeout is a failure.
+func TestSlowServer(t *testing.T) {
+	stop := make(chan struct{})
+	server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+		w.Header().Set("Content-Length", "90")
+		_, _ = fmt.Fprint(w, "customers:\n")
+		w.(nethttp.Flusher).Flush()
+		<-stop
+	}))
+	defer server.Close()
+	defer close(stop)
+	s, err := Open(Config{URL: server.URL, Interval: time.Second, Timeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.read(t.Context(), make(receiver)); err == nil || !strings.Contains(err.Error(), "did not send the whole document within 50ms") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestParse: JSON and YAML give the same objects, and a document that is not one says why.
+func TestParse(t *testing.T) {
+	for _, row := range []struct{ name, text, want string }{
+		{"YAML", "version: 1\nrules:\n  - {name: a, key: [ip]}\nplans:\n  free:\n    quotas: {}\ncustomers:\n", "rules/a={name: a, key: [ip]} plans/free=quotas: {}"},
+		{"JSON", `{"version": 1, "rules": [{"name": "a", "key": ["ip"]}], "customers": {"b": {}}}`, `rules/a={"name": "a", "key": ["ip"]} customers/b={}`},
+		{"rules by name", `{"rules": {"a": {"key": ["ip"]}}}`, `rules/a={"key": ["ip"]}`},
+		{"flow of YAML", `{customers: {a: {plan: x}}}`, "customers/a={plan: x}"},
+		{"a name twice", `{"customers": {"a": {}, "a": {}}}`, "customers/a is in the document twice: remove one of them"},
+		{"a section twice", `{"customers": {}, "customers": {}}`, `the document has "customers" twice: write it once`},
+		{"a section twice in YAML", "customers: {}\ncustomers: {}\n", `the document has "customers" twice: write it once`},
+		{"two documents", `{"customers": {}} {}`, "the document is neither JSON nor YAML: *"},
+		{"a rule without a name", "rules: [{key: [ip]}]", "a rule of the list has no name: give each one"},
+		{"an alias", "customers: {a: &x {plan: free}, b: *x}", "customers/a has an alias or an anchor: write the values out"},
+		{"a list of customers", "customers: [a]", "customers is not a mapping: *"},
+		{"stores", "store: memory", `the document has the field "store", and a source has only rules, plans and customers: *`},
+		{"large YAML", "#" + strings.Repeat(" ", MaxYAML), "the document is larger than 16 MiB and is not JSON: send JSON"},
+	} {
+		objects, err := Parse([]byte(row.text))
+		var all []string
+		for _, o := range objects {
+			all = append(all, o.Key.String()+"="+o.Text)
+		}
+		got := strings.Join(all, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if prefix, open := strings.CutSuffix(row.want, "*"); got != row.want && (!open || !strings.HasPrefix(got, prefix)) {
+			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+// FuzzParse: no document makes the parser fail in another way than by an error, and a JSON document is never read as a smaller one.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(document))
+	f.Add([]byte("customers: {a: {}}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		objects, err := Parse(text)
+		if err != nil && objects != nil {
+			t.Errorf("%q: objects beside the error %v", text, err)
+		}
+	})
+}
+
+func ExampleParse() {
+	objects, err := Parse([]byte(document))
+	fmt.Println(err)
+	for _, o := range objects {
+		fmt.Println(o.Key, o.Text)
+	}
+	// Output:
+	// <nil>
+	// plans/free {"quotas": {}}
+	// customers/acme {"plan": "free"}
+}
