@@ -43,7 +43,13 @@ type addresses struct {
 const (
 	memoryStore = `
 version: 1
-rules: [{name: all, key: [all], limits: ["1000/s"], in_flight: 100, settle: header:X-Cost}]
+rules:
+  - {name: all, key: [all], limits: ["1000/s"], in_flight: 100, settle: header:X-Cost}
+  - {name: quota, key: [header:X-Client-Id], quota: calls}
+default_plan: free
+plans: {free: {quotas: {calls: [{limit: 1000/30d}]}}}
+metering: {journal: %[3]s/journal, lines: {folder: %[3]s/lines}}
+source: {http: {url: "%[1]s/objects"}, cache: %[3]s/objects}
 proxy:
   listen: "127.0.0.1:0"
   upstream: %[1]s
@@ -63,7 +69,13 @@ admin: {listen: "off", health: "127.0.0.1:0"}
 // shown returns the metrics of two running proxies after some requests, and the metrics of pacers.
 func shown(t *testing.T) map[string]metric {
 	t.Helper()
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/objects" { // A source with one customer.
+			_, _ = io.WriteString(w, `{"customers": {"a": {"plan": "free"}}}`)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
 	t.Cleanup(service.Close)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,7 +87,7 @@ func shown(t *testing.T) map[string]metric {
 	}
 	all := map[string]metric{}
 	for _, configuration := range []string{memoryStore, unreachableStore} {
-		at := serve(t, fmt.Sprintf(configuration, service.URL, unreachable))
+		at := serve(t, fmt.Sprintf(configuration, service.URL, unreachable, t.TempDir()))
 		for range 5 { // One request is over the capacity, and one has no client.
 			get(t, "http://"+at.Proxy+"/", "home-loan")
 		}
