@@ -93,7 +93,7 @@ type Config struct {
 	// prefetch is the resulting prefetch of each of Rules.
 	prefetch []rulePrefetch
 	// written is what Parse or Load read, for NewObjects.
-	written written
+	written *written
 	// quotas are those of Objects; nil without a source.
 	quotas *guard.Quotas
 }
@@ -412,6 +412,6 @@ func readConfig(name string, text []byte, environment func(string) (string, bool
 		return nil, r, err
 	}
 	c.places, c.fixed = r.places(), r.fixed
-	c.written = written{source: src, environment: environment}
+	c.written = &written{source: src, environment: environment}
 	return c, r, nil
 }

@@ -51,7 +51,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
 	}
-	want.fixed = got.fixed // TestNeedsRestart tests this field.
+	want.fixed, want.written = got.fixed, got.written // TestNeedsRestart and the tests of Objects test these fields.
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
@@ -93,7 +93,7 @@ admin: {listen: "0.0.0.0:1", health: off}
 		},
 		Admin: Admin{Listen: "0.0.0.0:1"},
 	}
-	want.fixed = got.fixed // TestNeedsRestart tests this field.
+	want.fixed, want.written = got.fixed, got.written // TestNeedsRestart and the tests of Objects test these fields.
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}

@@ -19,7 +19,7 @@ type written struct {
 // fileTexts has the texts of the objects of a file. It parses the file when they are first used. It is safe for
 // concurrent use.
 type fileTexts struct {
-	of    written
+	of    *written
 	once  sync.Once
 	nodes map[source.Key]*yaml.Node
 }

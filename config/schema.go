@@ -62,6 +62,7 @@ func schemaSample() string {
 	}
 	b.WriteString("plans: {a: {quotas: {}}}\n")
 	b.WriteString("customers: {a: {}}\n")
+	b.WriteString("source: {etcd: {tls: {}}, http: {tls: {}}, postgres: {tls: {}}}\n")
 	b.WriteString("throttle: {classes: [{}]}\n")
 	b.WriteString("server: {callers: [{}]}\n")
 	b.WriteString("domains: {a: {descriptors: [{}]}}\n")

@@ -140,6 +140,12 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			base, set = base+"server: {}\n", base+"server: {"+line+"}\n"
 		case strings.HasPrefix(within, "server."):
 			base, set = base+"server: {}\n", base+"server: {"+strings.TrimPrefix(within, "server.")+": {"+line+"}}\n"
+		case strings.HasPrefix(within, "source."):
+			needed := map[string]string{
+				"etcd": "endpoints: ['http://h:1']", "http": "url: 'http://h'", "postgres": "hosts: ['h:1'], database: a, user: a",
+			}[strings.TrimPrefix(within, "source.")]
+			base += "source: {" + strings.TrimPrefix(within, "source.") + ": {" + needed
+			base, set = base+"}}\n", base+", "+line+"}}\n"
 		case within == "identity.jwt":
 			base += "identity: {jwt: {keys: a"
 			base, set = base+"}}\n", base+", "+line+"}}\n"
@@ -150,6 +156,7 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		}
 		want, got := parsed(t, base), parsed(t, set)
 		want.places, got.places = nil, nil // The positions of fields differ.
+		want.written, got.written = nil, nil
 		if path == "rules[].cost" {
 			got.Rules[0].Cost = want.Rules[0].Cost // A cost of 0 means 1.
 		}
@@ -381,7 +388,7 @@ func TestVariablesOfTheSchema(t *testing.T) {
 		_, section := field["properties"]
 		_, names := field["additionalProperties"].(map[string]any)
 		if section || names || strings.HasPrefix(path, "rules") || strings.HasPrefix(path, "throttle.classes") || strings.HasPrefix(path, "domains.") ||
-			strings.HasPrefix(path, "plans.") || strings.HasPrefix(path, "customers.") || strings.HasPrefix(path, "server.callers") && path != "server.callers_file" || path == "version" {
+			strings.HasPrefix(path, "plans.") || strings.HasPrefix(path, "customers.") || strings.HasPrefix(path, "source.") || strings.HasPrefix(path, "server.callers") && path != "server.callers_file" || path == "version" {
 			return
 		}
 		if text, _ := field["description"].(string); !strings.HasSuffix(text, " Variable: "+variableOf(path)+".") {

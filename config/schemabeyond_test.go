@@ -47,6 +47,9 @@ var beyondSchemaNames = map[string]string{
 		calendar-day-never-reached calendar-month-of-a-ban calendar-month-of-a-token-bucket calendar-month-of-ban-after
 		calendar-month-twice calendar-month-with-prefetch calendar-settings-without-a-calendar quota-with-calendar-fields
 		calendar-week-starts-without-a-week calendar-zone-local calendar-zone-unknown`,
+	"the source: fields that need or exclude each other": `
+		source-etcd-two-schemes source-etcd-user-alone source-http-interval-too-short source-http-tls-unused source-of-none source-of-two
+		source-postgres-port source-postgres-without-hosts`,
 	"between fields: what one field means for another, in one section or across the file": `
 		count-with-ban count-with-delay count-with-leaky-bucket count-without-limits
 		in-flight-alone-with-degrade in-flight-alone-with-delay in-flight-alone-with-fields-of-limits

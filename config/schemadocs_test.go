@@ -20,6 +20,8 @@ var docsSectionNames = map[string]string{
 	"`server`": "server", "`server.grpc`": "server.grpc", "`server.grpc.tls`": "server.grpc.tls", "`server.http`": "server.http",
 	"`server.http.tls`": "server.http.tls", "`server.resp`": "server.resp", "`server.callers[]`": "server.callers[]", "`server.limits`": "server.limits", "`server.resp.tls`": "server.resp.tls", "`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
 	"`plans`": "plans.*", "`quotas` of a plan": "plans.*.quotas.*[]", "`customers`": "customers.*", "`raise` of a customer": "customers.*.raise",
+	"`source`": "source", "`source.etcd`": "source.etcd", "`source.http`": "source.http", "`source.postgres`": "source.postgres",
+	"`source.etcd.tls`": "source.etcd.tls", "`source.http.tls`": "source.http.tls", "`source.postgres.tls`": "source.postgres.tls",
 	"`server.rate_limit_service`": "server.rate_limit_service", "`domains`": "domains.*", "`descriptors` of a domain": "domains.*.descriptors[]",
 }
 

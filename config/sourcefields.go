@@ -83,6 +83,7 @@ const (
 func (s *section) sourceOfObjects(c *Config) {
 	all := s.sub(s.declare(sourceName, field.Restart, "A place that has further rules, plans and customers, one object each. The file "+
 		"has at most one of etcd, http and postgres."), "{http: {url: https://config.example.com/headgate.yaml}}")
+	all.settable = false // A source is either complete in the file, or not there.
 	read := &Source{}
 	etcd, fromEtcd := all.etcdSource()
 	http, fromHTTP := all.httpSource()

@@ -52,6 +52,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 		c.writeRules(&b)
 	}
 	c.writePlans(&b)
+	c.writeSource(&b)
 	if len(c.Domains) > 0 {
 		b.WriteByte('\n')
 		_ = WriteDomainTable(&b, c.Domains) // Writing to a strings.Builder never fails.

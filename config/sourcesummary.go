@@ -1,0 +1,28 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/config/source"
+)
+
+// writeSource writes the source and its bounds. check reads the file alone, so it says what it did not check.
+func (c *Config) writeSource(b *strings.Builder) {
+	if c.Source == nil {
+		return
+	}
+	fmt.Fprintf(b, "\nsource %s %s: at most %d rules, plans and customers, %s each", c.Source.Kind(), c.Source.Place(), source.MaxObjects,
+		field.FormatSize(source.MaxText))
+	if h := c.Source.HTTP; h != nil {
+		fmt.Fprintf(b, "; read every %s within %s", field.FormatDuration(h.Interval), field.FormatDuration(h.Timeout))
+	}
+	b.WriteString("\n")
+	if c.Source.Cache != "" {
+		fmt.Fprintf(b, "cache %s\n", c.Source.Cache)
+	} else {
+		b.WriteString("no cache: an instance that starts without the source is not ready until it answers\n")
+	}
+	b.WriteString("not checked here: plans and quotas that only the source has\n")
+}
