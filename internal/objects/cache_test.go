@@ -22,7 +22,7 @@ func someCache(n int) *Cached {
 	return c
 }
 
-// TestCache: a cache is read as it was written, and nobody else may read it.
+// TestCache: a cache is read as it was written, and only its owner may read it.
 func TestCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache")
 	if _, err := ReadCache(path, "http://a/x"); !errors.Is(err, fs.ErrNotExist) {

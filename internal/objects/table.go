@@ -18,7 +18,7 @@ const (
 )
 
 // Table decides which changes take effect. A change is a unit: it takes effect as a whole, or is held back as a whole.
-// What is held back is tried again with later changes, because two changes may only be valid together. One goroutine at
+// Held changes are tried again with later changes, because two changes may only be valid together. One goroutine at
 // a time uses a Table.
 type Table struct {
 	in   *config.Objects
