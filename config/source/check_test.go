@@ -1,11 +1,23 @@
 package source_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/config/source"
 )
+
+// A key is written like rules/NAME, and the name may have slashes.
+func ExampleParseKey() {
+	k, err := source.ParseKey("customers/acme/eu")
+	fmt.Println(k.Kind, k.Name, err)
+	_, err = source.ParseKey("customer/acme")
+	fmt.Println(err)
+	// Output:
+	// customer acme/eu <nil>
+	// source: "customer/acme" is not an object: write rules/NAME, plans/NAME or customers/NAME
+}
 
 // TestKeys checks that a key's text is read again as the key, and which names are refused.
 func TestKeys(t *testing.T) {

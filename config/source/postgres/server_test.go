@@ -126,19 +126,15 @@ func (p *place) Commit(t *testing.T, edits ...sourcetest.Edit) {
 	t.Helper()
 	c := p.session(t)
 	defer func() { _ = c.Close(t.Context()) }()
-	tx, err := c.Begin(t.Context())
-	if err != nil {
-		t.Error(err)
-		return
-	}
+	var all pgx.Batch // It is one transaction.
 	for _, e := range edits {
 		if e.Text == "" {
-			run(t, tx, `DELETE FROM objects WHERE kind = $1 AND name = $2`, e.Key.Kind.String(), e.Key.Name)
+			all.Queue(`DELETE FROM objects WHERE kind = $1 AND name = $2`, e.Key.Kind.String(), e.Key.Name)
 		} else {
-			run(t, tx, upsert, e.Key.Kind.String(), e.Key.Name, e.Text)
+			all.Queue(upsert, e.Key.Kind.String(), e.Key.Name, e.Text)
 		}
 	}
-	if err := tx.Commit(t.Context()); err != nil {
+	if err := c.SendBatch(t.Context(), &all).Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -33,7 +33,8 @@ func soakChanges(t *testing.T, s Server) {
 		link := p.Link(t)
 		m, _ := Follow(t, p.Through(t, link, Options{Timeout: time.Second}), nil)
 		mirrors = append(mirrors, m)
-		faults = append(faults, link.Cut, link.Reset, link.HalfOpen, link.NoAnswers, func() { link.Latency(0, 100*time.Millisecond, 50*time.Millisecond) })
+		slow := func() { link.Latency(0, 100*time.Millisecond, 50*time.Millisecond) }
+		faults = append(faults, link.Cut, link.Reset, link.HalfOpen, link.NoAnswers, slow)
 		heals = append(heals, link.Heal)
 	}
 	var work sync.WaitGroup

@@ -17,7 +17,8 @@ func customer(name string) source.Key { return source.Key{Kind: source.Customer,
 // write writes an object and fails the test after an error. It gives the new revision.
 func write(t *testing.T, s source.Writer, key source.Key, text string, revision int64) int64 {
 	t.Helper()
-	to, err := s.Write(t.Context(), source.Write{Key: key, Text: text, Revision: revision, Record: source.Record{Action: "set", After: text}})
+	record := source.Record{Action: "set", After: text}
+	to, err := s.Write(t.Context(), source.Write{Key: key, Text: text, Revision: revision, Record: record})
 	if err != nil || to <= revision {
 		t.Fatalf("%s: revision %d after %d, %v", key, to, revision, err)
 	}
@@ -104,7 +105,7 @@ func transactions(t *testing.T, p Place) {
 	s := p.Open(t, Options{})
 	const groups, rounds = 4, 8
 	key := func(group, n int) source.Key { return customer(fmt.Sprintf("%d-%d", group, n)) }
-	m, _ := Follow(t, s, func(c source.Change, all map[source.Key]source.Object) {
+	m, _ := Follow(t, s, func(_ source.Change, all map[source.Key]source.Object) {
 		for group := range groups {
 			if a, b, d := all[key(group, 0)].Text, all[key(group, 1)].Text, all[key(group, 2)].Text; a != b || b != d {
 				t.Errorf("group %d has %q, %q and %q", group, a, b, d)
@@ -146,8 +147,8 @@ func conflicts(t *testing.T, p Place) {
 		{source.Write{Key: other, Delete: true, Revision: first}, 0, "was deleted"},
 	} {
 		_, err := s.Write(t.Context(), w.write)
-		var conflict *source.ConflictError
-		if !errors.As(err, &conflict) || *conflict != (source.ConflictError{Key: w.write.Key, Revision: w.now, Expected: w.write.Revision}) ||
+		want := source.ConflictError{Key: w.write.Key, Revision: w.now, Expected: w.write.Revision}
+		if conflict, ok := errors.AsType[*source.ConflictError](err); !ok || *conflict != want ||
 			!strings.Contains(err.Error(), w.says) {
 			t.Errorf("%+v: %v", w.write, err)
 		}
@@ -203,8 +204,7 @@ func increment(t *testing.T, s source.Writer, key source.Key) {
 			return
 		}
 		_, err = s.Write(t.Context(), source.Write{Key: key, Text: o.Text + "x", Revision: o.Revision})
-		var conflict *source.ConflictError
-		if !errors.As(err, &conflict) {
+		if _, ok := errors.AsType[*source.ConflictError](err); !ok {
 			if err != nil {
 				t.Error(err)
 			}
@@ -252,8 +252,8 @@ func anyChange(t *testing.T, s source.Writer, p Place, random *rand.Rand) {
 		t.Error(err)
 	}
 	w := source.Write{Key: key, Text: text, Revision: o.Revision, Delete: o.Revision > 0 && random.IntN(3) == 0}
-	var conflict *source.ConflictError
-	if _, err = s.Write(t.Context(), w); err != nil && !errors.As(err, &conflict) {
+	_, err = s.Write(t.Context(), w)
+	if _, lost := errors.AsType[*source.ConflictError](err); err != nil && !lost {
 		t.Error(err)
 	}
 }
