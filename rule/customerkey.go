@@ -29,6 +29,13 @@ func (r *Rule) AppendCustomerKey(dst []byte, req *headgate.Request) (key []byte,
 	return key, name, false
 }
 
+// AppendKeyOfCustomer appends the key that AppendCustomerKey gives the requests of the customer with a name, as
+// CustomerName returns it.
+func AppendKeyOfCustomer(dst []byte, quota, name string) []byte {
+	dst = append(appendName(append(dst, customerMark), quota), byte(partCustomer))
+	return append(append(dst, byte(len(name))), name...)
+}
+
 // CustomerName returns the name under which a customer of the configuration is found, if a rule
 // finds customers by the part. This is the name that Part.AppendClient gives a request with that
 // value. The error is an *OverrideError.

@@ -99,6 +99,11 @@ func TestCustomerKeyForm(t *testing.T) {
 		if got := r.KeyText(req); got != c.text {
 			t.Errorf("key %s: got the text %q, want %q", c.part, got, c.text)
 		}
+		if _, name, _ := r.AppendCustomerKey(nil, req); !shared {
+			if got := string(AppendKeyOfCustomer(nil, r.Quota, string(key[name:]))); got != c.want {
+				t.Errorf("key %s: the key of the customer is %q, want %q", c.part, got, c.want)
+			}
+		}
 	}
 	r := &Rule{Name: "any", Quota: "calls", Key: parts(t, "header:X-Long")}
 	if key, name, _ := r.AppendCustomerKey([]byte("space"), req); len(key)-name > MaxClientName || !strings.HasPrefix(string(key), "space\xf0") {

@@ -51,6 +51,7 @@ func (s *suite) testRefund(t *testing.T) {
 		b.refundsVersions(p, id)
 	})
 	t.Run("faults", s.testRefundFaults)
+	t.Run("reset", func(t *testing.T) { resetsLoweredLimit(s.bench(t)) })
 	t.Run("booked departures", func(t *testing.T) {
 		if !s.without[headgate.TokenBucket] {
 			refundBooked(s.bench(t))
@@ -212,4 +213,22 @@ func (s *suite) testRefundHolders(t *testing.T) {
 			}
 		}
 	})
+}
+
+// resetsLoweredLimit: a version with a high limit reads and gives back units that are above a lowered limit.
+func resetsLoweredLimit(b *bench) {
+	const (
+		hour = time.Hour
+		most = 1 << 31 // Memcached counts limits above it in another place.
+	)
+	fixed := func(count int64) headgate.PolicyID {
+		return b.prepare(headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: count, Per: hour}})
+	}
+	former, lowered, unlimited := fixed(10), fixed(5), fixed(most)
+	b.take("k", former, 8)
+	b.wantRemaining("a lowered limit", "k", lowered, 0)
+	b.wantRemaining("a version with a high limit", "k", unlimited, most-8)
+	b.take("k", former, 1) // Meanwhile, as another request.
+	b.refund("of what was read", "k", unlimited, 8, most-1)
+	b.wantRemaining("the lowered limit", "k", lowered, 4)
 }

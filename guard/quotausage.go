@@ -1,0 +1,342 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/rule"
+)
+
+// QuotaUse is what a customer has used of one limit of a quota, at a time of the store's clock.
+type QuotaUse struct {
+	Quota     string
+	Algorithm headgate.Algorithm
+	// Limit has the number of included units.
+	Limit headgate.Limit
+	// Used are the counted units. In a fixed window, they can be above every limit, for example after a limit was
+	// lowered. The other algorithms count at most what the limit admits at once.
+	Used int64
+	// Soft is the part of the included units, in percent, above which requests are AboveSoft; 0 for none.
+	Soft int
+	// Hard is the number of units above which requests are refused. It is that of Limit if nothing follows
+	// the included units.
+	Hard int64
+	// After says what follows the included units.
+	After After
+	// Start and End are those of the present window. A sliding window ends at At. A bucket has no window: both
+	// are 0.
+	Start, End headgate.Instant
+	At         headgate.Instant
+}
+
+// UnknownQuotaError says that a customer has no such limits. It names those that the customer has.
+type UnknownQuotaError struct {
+	// Quota and Period are what was looked for; "" stands for all.
+	Quota, Period string
+	Known         []string
+}
+
+// Error gives the problem and the fix in one sentence.
+func (e *UnknownQuotaError) Error() string {
+	if len(e.Known) == 0 {
+		return "guard: rules count no quota of this customer's plan: write quota: NAME in a rule, or look at the mode of the plan"
+	}
+	what := fmt.Sprintf("quota %q", e.Quota)
+	if e.Period != "" {
+		what = fmt.Sprintf("period %q", e.Period)
+	}
+	return fmt.Sprintf("guard: the customer has no limit of the %s: use one of %s", what, strings.Join(e.Known, ", "))
+}
+
+// Usage reads what a customer has used of all quotas that rules count, by the names of the quotas. It takes no units.
+// All limits are read at one time, as far as the store decides a group at one time. customer is a value of the
+// part of the rules' keys. The error is one of the store, a *rule.OverrideError for a value that the part cannot
+// have, or a *UnknownQuotaError.
+func (g *Guard) Usage(ctx context.Context, customer string) ([]QuotaUse, error) {
+	return g.UsageOf(ctx, customer, "", "")
+}
+
+// UsageOf is Usage for some limits: those that ResetUsage with these arguments would reset.
+func (g *Guard) UsageOf(ctx context.Context, customer, quota, period string) ([]QuotaUse, error) {
+	u, err := g.usageOf(customer, quota, period)
+	if err != nil {
+		return nil, err
+	}
+	defer u.end()
+	return u.read(ctx)
+}
+
+// ResetUsage gives back the used units of a customer: those of a quota, or of all quotas with "", and of the limit with a
+// period such as 30d or month, or of all limits with "". It returns what was used before. It also empties the
+// counters in Local.
+//
+// Of a fixed window it gives back exactly the units that it returns: units that other requests take meanwhile
+// stay counted. Of the other algorithms it gives back all units at one time. All versions of a limit share one
+// counter, so the reset has effect for each of them. Receipts of units from before the reset return nothing
+// afterwards. Another instance that remembers a refusal may refuse for up to a second more. After an error
+// of the store, some or all units may have been given back.
+func (g *Guard) ResetUsage(ctx context.Context, customer, quota, period string) ([]QuotaUse, error) {
+	u, err := g.usageOf(customer, quota, period)
+	if err != nil {
+		return nil, err
+	}
+	defer u.end()
+	before, err := u.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u.ops = u.ops[:0]
+	for i := range before {
+		cost := int64(headgate.MaxUnits)
+		if before[i].Algorithm == headgate.FixedWindow {
+			cost = before[i].Used
+		}
+		if cost > 0 {
+			u.add(i, u.ids[i], headgate.Refund, cost, false)
+		}
+	}
+	if err := u.apply(ctx, g.store); err != nil {
+		return nil, err
+	}
+	return before, u.resetLocal(ctx)
+}
+
+// usage reads or resets the counters of one customer.
+type usage struct {
+	guard   *Guard
+	set     *set
+	counted []countedLimit
+	ids     []headgate.PolicyID // by the position in counted
+	ops     []headgate.Op
+	decided []headgate.Decision
+	release []headgate.PolicyID
+}
+
+// countedLimit is one counter of the customer.
+type countedLimit struct {
+	window *window
+	key    string
+	quota  string
+	limit  QuotaLimit
+	counts headgate.Policy // under which the store counts limit
+	after  After
+}
+
+// usageOf finds the counters of a customer. quota and period select some of them.
+func (g *Guard) usageOf(customer, quota, period string) (*usage, error) {
+	s := g.now()
+	if s == nil {
+		return nil, headgate.ErrNotMade
+	}
+	u := &usage{guard: g, set: s}
+	var known []string
+	for i := range s.rules {
+		p := &s.rules[i]
+		if p.Quota == "" || p.Mode == Off || slices.Contains(known, p.Quota) {
+			continue
+		}
+		all, err := u.countersOf(p, customer)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			continue
+		}
+		known = append(known, p.Quota)
+		if quota == "" || quota == p.Quota {
+			u.counted = append(u.counted, all...)
+		}
+	}
+	if len(u.counted) == 0 {
+		slices.Sort(known)
+		return nil, &UnknownQuotaError{Quota: quota, Known: known}
+	}
+	if err := u.choose(period); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(u.counted, func(a, b countedLimit) int { return strings.Compare(a.quota, b.quota) })
+	if err := u.prepare(); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// countersOf gives the counters that a rule counts for a customer.
+func (u *usage) countersOf(p *prepared, customer string) ([]countedLimit, error) {
+	name, err := rule.CustomerName(p.Key[0], customer)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It names the value and the part.
+	}
+	q := u.set.quotas
+	n, _ := q.find(name, u.guard)
+	at := q.variants[n].quotas[p.quota]
+	if at == noList {
+		return nil, nil
+	}
+	list, key := q.lists[at], string(rule.AppendKeyOfCustomer(slices.Clone(p.space), p.Quota, name))
+	all := make([]countedLimit, len(list.limits))
+	for i := range all {
+		all[i] = countedLimit{&q.windows[at][i], key, p.Quota, list.limits[i], list.policy(i), list.after}
+	}
+	return all, nil
+}
+
+// choose keeps the counters of a period.
+func (u *usage) choose(period string) error {
+	if period == "" {
+		return nil
+	}
+	var known []string
+	var kept []countedLimit
+	for _, c := range u.counted {
+		if of := c.limit.Policy.Limit.Period(); of == period {
+			kept = append(kept, c)
+		} else if !slices.Contains(known, of) {
+			known = append(known, of)
+		}
+	}
+	if u.counted = kept; len(kept) == 0 {
+		return &UnknownQuotaError{Period: period, Known: known}
+	}
+	return nil
+}
+
+// commonCount bounds the limits that every store counts in one place with lower limits. Memcached has another form
+// of counter above it.
+const commonCount = 1 << 31
+
+// prepare prepares the versions of the limits that read the counters. A fixed window is read by a version with a high
+// limit: its remaining units tell how many are used, also above the limit of the customer. All versions share
+// one counter.
+func (u *usage) prepare() error {
+	u.ids = make([]headgate.PolicyID, len(u.counted))
+	for i := range u.counted {
+		w := u.counted[i].window
+		if w.algorithm != headgate.FixedWindow {
+			u.ids[i] = w.id
+			continue
+		}
+		high := u.counted[i].counts
+		if high.Limit.Count <= commonCount {
+			high.Limit.Count = commonCount
+		} else {
+			high.Limit.Count = headgate.MaxUnits
+		}
+		high.Limit.Burst = 0
+		id, err := u.guard.store.Prepare(high)
+		if err != nil {
+			u.end()
+			return fmt.Errorf("guard: the counter of %s cannot be read: %w", u.counted[i].quota, err)
+		}
+		u.ids[i], u.release = id, append(u.release, id)
+	}
+	return nil
+}
+
+// end releases what prepare has prepared. Until then, the set keeps its own limits prepared.
+func (u *usage) end() {
+	for _, id := range u.release {
+		u.guard.store.Release(id)
+	}
+	runtime.KeepAlive(u.set)
+}
+
+// add adds an Op on counter i. Each Refund is a group of its own.
+func (u *usage) add(i int, id headgate.PolicyID, kind headgate.OpKind, cost int64, local bool) {
+	c := &u.counted[i]
+	group := uint8(0)
+	if kind == headgate.Refund {
+		group = uint8(len(u.ops))
+	}
+	u.ops = append(u.ops, headgate.Op{
+		Key: c.key, Policy: id, Window: c.window.number, Group: group, Kind: kind, Cost: cost, Edges: c.window.edges(u.guard, local),
+	})
+}
+
+func (u *usage) apply(ctx context.Context, store headgate.Store) error {
+	if len(u.ops) == 0 {
+		return nil
+	}
+	u.decided = slices.Grow(u.decided[:0], len(u.ops))[:len(u.ops)]
+	if err := store.Apply(ctx, u.ops, u.decided); err != nil {
+		return fmt.Errorf("guard: the counting store: %w", err)
+	}
+	return nil
+}
+
+// read reads all counters. The Ops of one quota share a key, and are one group.
+func (u *usage) read(ctx context.Context) ([]QuotaUse, error) {
+	for i := range u.counted {
+		u.add(i, u.ids[i], headgate.Peek, 0, false)
+	}
+	if err := u.apply(ctx, u.guard.store); err != nil {
+		return nil, err
+	}
+	all := make([]QuotaUse, len(u.counted))
+	for i := range all {
+		all[i] = u.counted[i].use(&u.decided[i])
+	}
+	return all, nil
+}
+
+// use reads the decision on a Peek.
+func (c *countedLimit) use(d *headgate.Decision) QuotaUse {
+	policy := c.limit.Policy
+	use := QuotaUse{
+		Quota: c.quota, Algorithm: policy.Algorithm, Limit: policy.Limit, Used: max(0, d.Limit-d.Remaining), Soft: c.limit.Soft,
+		Hard: limit.Room(policy), After: c.after, At: d.At,
+	}
+	if c.window.quota.beyond {
+		use.Hard = c.limit.Hard
+	}
+	switch per := headgate.Instant(policy.Limit.Per); {
+	case c.window.calendar != nil:
+		use.Start, use.End, _ = c.window.calendar.Edges(d.At).Window(d.At)
+	case policy.Algorithm == headgate.FixedWindow:
+		use.Start = d.At - d.At%per
+		use.End = use.Start + per
+	case policy.Algorithm == headgate.SlidingLog || policy.Algorithm == headgate.SlidingWindow:
+		use.Start, use.End = d.At-per, d.At
+	}
+	return use
+}
+
+// resetLocal empties the counters of this instance in Local.
+func (u *usage) resetLocal(ctx context.Context) error {
+	if u.set.config.Local == nil {
+		return nil
+	}
+	u.ops = u.ops[:0]
+	for i := range u.counted {
+		if id := u.counted[i].window.local; id != 0 {
+			u.add(i, id, headgate.Refund, headgate.MaxUnits, true)
+		}
+	}
+	return u.apply(ctx, u.set.config.Local)
+}
+
+// PlanOf gives the name of the plan that a customer has now. entry reports that the configuration has an entry for
+// the customer, and raised that a raise applies. plan is "" if no rule counts a quota, or for a value that no customer can have.
+func (g *Guard) PlanOf(customer string) (plan string, entry, raised bool) {
+	s := g.now()
+	if s == nil || s.quotas == nil {
+		return "", false, false
+	}
+	for i := range s.rules {
+		if s.rules[i].Quota == "" {
+			continue
+		}
+		name, err := rule.CustomerName(s.rules[i].Key[0], customer)
+		if err != nil {
+			return "", false, false
+		}
+		of, entry, raised := s.quotas.PlanOf(name, g.calendarNow())
+		return of.Name, entry, raised
+	}
+	return "", false, false
+}
