@@ -31,8 +31,10 @@ func Source(c *config.Source) (source.Source, error) {
 		return nil, errors.New("config: there is no source: write source in the configuration")
 	case c.HTTP != nil:
 		return openHTTP(c.HTTP)
+	case c.Etcd != nil:
+		return openEtcd(c.Etcd)
 	default:
-		return nil, fmt.Errorf("config: source.%s is not a part of this program: use source.http", c.Kind())
+		return openPostgres(c.Postgres)
 	}
 }
 
