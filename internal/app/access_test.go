@@ -153,6 +153,12 @@ func requested(t *testing.T, at, name, token string) string {
 	case "/v1/decide":
 		body = map[string]string{http.MethodPost: `{"path": "/"}`}[verb]
 		path += map[string]string{http.MethodGet: "?from=original"}[verb]
+	case "/api/v1/rules", "/api/v1/plans", "/api/v1/customers":
+		if verb != http.MethodGet {
+			body, path = "{}", path+"?name=none&revision=0" // The file can only be read: a conflict.
+		}
+	case "/api/v1/usage/reset":
+		path += "?customer=none" // It is not found, because no rule has a quota.
 	case "/debug/pprof/profile":
 		path += "?seconds=1"
 	case "/debug/pprof/trace":
@@ -186,8 +192,8 @@ func requested(t *testing.T, at, name, token string) string {
 		return forbidden
 	case http.StatusOK, http.StatusNoContent, http.StatusConflict: // A reload without a file fails.
 		return wasAnswered
-	case http.StatusNotFound: // There is no such ban, and no fair share.
-		if verb == http.MethodDelete || path == "/api/v1/shares" {
+	case http.StatusNotFound: // There is no such ban, no fair share, and no quota.
+		if verb == http.MethodDelete || path == "/api/v1/shares" || strings.HasPrefix(path, "/api/v1/usage/reset") {
 			return wasAnswered
 		}
 	}

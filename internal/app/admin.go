@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/report/prom"
@@ -128,7 +129,7 @@ func (a *adminServers) adminHandler(metrics http.Handler) *http.ServeMux {
 // routes lists what needs a scope. docs/security.md lists it too.
 func (a *adminServers) routes() []adminRoute {
 	i, deciding := a.instance, a.instance.rules
-	return []adminRoute{
+	return slices.Concat(a.objectRoutes(), []adminRoute{
 		{"GET /api/v1/status", config.ScopeRead, func(w http.ResponseWriter, _ *http.Request) { writeJSON(i.options.Log, w, i.Status()) }},
 		// A web page can send a POST to an address whose answers it cannot read.
 		{
@@ -144,7 +145,19 @@ func (a *adminServers) routes() []adminRoute {
 		{"/debug/pprof/profile", config.ScopeAdminister, pprof.Profile},
 		{"/debug/pprof/symbol", config.ScopeAdminister, pprof.Symbol},
 		{"/debug/pprof/trace", config.ScopeAdminister, pprof.Trace},
+	})
+}
+
+// objectRoutes lists the calls for rules, plans, customers, usage and records.
+func (a *adminServers) objectRoutes() (all []adminRoute) {
+	for _, kind := range source.Kinds() {
+		all = append(all, a.routesOf(kind)...)
 	}
+	return append(all,
+		adminRoute{"GET /api/v1/usage", config.ScopeAdminister, a.listUsage},
+		adminRoute{"POST /api/v1/usage/reset", config.ScopeAdminister, sameOrigin(a.reset)},
+		adminRoute{"GET /api/v1/audit", config.ScopeAdminister, a.listAudit},
+	)
 }
 
 // adminRoute is a pattern of http.ServeMux with the scope that its clients need.

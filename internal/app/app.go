@@ -36,6 +36,9 @@ type Instance struct {
 	components []Component // The order is the order of the start.
 	rules      *rules      // rules is also one of the components.
 	access     *accessControl
+	// followed is source, as the calls for objects see it; nil without one.
+	followed    objectFollower
+	fileObjects fileObjects
 	// inherited are the sockets that the process got from its parent.
 	inherited listen.Inherited
 

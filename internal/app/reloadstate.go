@@ -30,10 +30,8 @@ const maxReloadError = 4096
 func newReloadFailure(part string, err error, at time.Time) admin.ReloadFailure {
 	f := admin.ReloadFailure{Part: part, At: at.UTC(), Error: err.Error()}
 	if faults, found := errors.AsType[config.Faults](err); found {
-		for _, one := range faults {
-			f.Faults = append(f.Faults, admin.ReloadFault{
-				File: one.File, Line: one.Line, Column: one.Column, Field: one.Path, Problem: one.Problem, Fix: one.Fix, Text: one.String(),
-			})
+		for i := range faults {
+			f.Faults = append(f.Faults, reloadFault(&faults[i]))
 		}
 		f.Error = faults[0].Headline()
 		if more := len(faults) - 1; more > 0 {
@@ -44,6 +42,13 @@ func newReloadFailure(part string, err error, at time.Time) admin.ReloadFailure 
 		f.Error = strings.ToValidUTF8(f.Error[:maxReloadError], "") + "..."
 	}
 	return f
+}
+
+// reloadFault gives a fault as a document.
+func reloadFault(f *config.Fault) admin.ReloadFault {
+	return admin.ReloadFault{
+		File: f.File, Line: f.Line, Column: f.Column, Field: f.Path, Problem: f.Problem, Fix: f.Fix, Text: f.String(),
+	}
 }
 
 // reloadState has the parts whose last reload failed, with at most one failure per part.

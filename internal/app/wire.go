@@ -47,7 +47,7 @@ func (i *Instance) makeSource() error {
 	}
 	f, err := newSourceFollower(i)
 	if err == nil {
-		i.source = f
+		i.source, i.followed = f, f
 		i.components = append(i.components, f)
 	}
 	return err

@@ -1,0 +1,131 @@
+package app
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/admin"
+)
+
+// Values of admin.Object.Origin, as config.Origin has them.
+const (
+	originFile   = "file"
+	originSource = "source"
+)
+
+// inForce are the rules, plans and customers in force, of the file and of the source.
+type inForce struct{ *config.Objects }
+
+// get returns an object by its key.
+func (o inForce) get(key source.Key) (admin.Object, bool) {
+	entry, found := o.Get(key)
+	return objectOf(&entry), found
+}
+
+// list returns at most n objects of a kind with names after a name, by name.
+func (o inForce) list(kind source.Kind, after string, n int) []admin.Object {
+	entries := o.List(kind, after, n)
+	all := make([]admin.Object, len(entries))
+	for i := range entries {
+		all[i] = objectOf(&entries[i])
+	}
+	return all
+}
+
+func objectOf(e *config.Entry) admin.Object {
+	return admin.Object{Kind: e.Kind.String(), Name: e.Name, Text: e.Text, Revision: e.Revision, Origin: e.Origin.String()}
+}
+
+// check says why a change could not be in force. It changes nothing.
+func (o inForce) check(c source.Change) []admin.ReloadFault {
+	_, faults := o.With(c)
+	all := make([]admin.ReloadFault, len(faults))
+	for i := range faults {
+		all[i] = reloadFault(&faults[i].Fault)
+	}
+	return all
+}
+
+// fileObjects has the objects of a configuration without a source. Reading them costs as much as reading the file.
+type fileObjects struct {
+	mu      sync.Mutex
+	of      *config.Config // guarded by mu, as is objects
+	objects *config.Objects
+}
+
+// get gives the objects of a configuration.
+func (f *fileObjects) get(c *config.Config) (inForce, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.of != c {
+		objects, err := config.NewObjects(c)
+		if err != nil {
+			return inForce{}, err
+		}
+		f.of, f.objects = c, objects
+	}
+	return inForce{f.objects}, nil
+}
+
+// objectFollower has the objects of a source.
+type objectFollower interface {
+	// objects are those in force. They are not known before the source has answered.
+	objects() *config.Objects
+	// writer writes the source; nil for one that can only be read.
+	writer() source.Writer
+	// kind is the word of the configuration for the source, such as etcd.
+	kind() string
+}
+
+// objects implements objectFollower.
+func (f *sourceFollower) objects() *config.Objects {
+	f.instance.reloading.Lock()
+	defer f.instance.reloading.Unlock()
+	return f.table.Objects()
+}
+
+// writer implements objectFollower.
+func (f *sourceFollower) writer() source.Writer {
+	w, _ := f.source.(source.Writer)
+	return w
+}
+
+// kind implements objectFollower.
+func (f *sourceFollower) kind() string { return f.settings.Kind() }
+
+// objects gives the rules, plans and customers in force.
+func (i *Instance) objects() (inForce, *failure) {
+	if i.followed != nil {
+		o := i.followed.objects()
+		if !o.Known() {
+			return inForce{}, unavailable(errSourceUnknown, false)
+		}
+		return inForce{o}, nil
+	}
+	o, err := i.fileObjects.get(i.config.Load())
+	if err != nil {
+		return inForce{}, unavailable(err, false)
+	}
+	return o, nil
+}
+
+var errSourceUnknown = errors.New("the source has not answered since the start: try again, and look at headgate ctl status")
+
+// writer gives what can be written; nil without it.
+func (i *Instance) writer() source.Writer {
+	if i.followed == nil {
+		return nil
+	}
+	return i.followed.writer()
+}
+
+// readOnly says why nothing can be written.
+func (i *Instance) readOnly() string {
+	const fix = ": change it there, or use the source etcd or postgres, which headgate can write"
+	if i.followed == nil {
+		return "rules, plans and customers are in the configuration file, which headgate only reads" + fix
+	}
+	return "the source " + i.followed.kind() + " can only be read" + fix
+}

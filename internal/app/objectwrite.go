@@ -1,0 +1,246 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/admin"
+)
+
+// put replaces an object by the text in the body.
+func (c *objectCalls) put(w http.ResponseWriter, r *http.Request) {
+	c.change(w, r, func(_, body string) (string, string, error) { return body, "set", nil })
+}
+
+// patch changes fields of an object: those of the body replace those of the object, and null removes one.
+func (c *objectCalls) patch(w http.ResponseWriter, r *http.Request) {
+	c.change(w, r, func(before, body string) (string, string, error) {
+		text, fields, err := mergeText(before, body)
+		action := "set"
+		if c.kind == source.Customer && len(fields) == 1 && fields[0] == "plan" {
+			action = "plan"
+		}
+		return text, action, err
+	})
+}
+
+// remove deletes an object.
+func (c *objectCalls) remove(w http.ResponseWriter, r *http.Request) { c.change(w, r, nil) }
+
+// edit gives the new text of an object, and the action for the record.
+type edit func(before, body string) (text, action string, err error)
+
+// change changes an object, if it still has the revision that the caller has read. A nil edit deletes it.
+func (c *objectCalls) change(w http.ResponseWriter, r *http.Request, by edit) {
+	written, failure := c.changed(r, by)
+	if failure != nil {
+		c.fail(w, failure)
+		return
+	}
+	writeJSON(c.instance.options.Log, w, written)
+}
+
+func (c *objectCalls) changed(r *http.Request, by edit) (*admin.Written, *failure) {
+	key, failure := c.key(r)
+	if failure != nil {
+		return nil, failure
+	}
+	t, failure := termsOf(r, true)
+	if failure != nil {
+		return nil, failure
+	}
+	body, failure := bodyOf(r)
+	if failure != nil {
+		return nil, failure
+	}
+	present, failure := c.present(r.Context(), key)
+	if failure != nil {
+		return nil, failure
+	}
+	if failure := c.writable(key, present); failure != nil {
+		return nil, failure
+	}
+	write := source.Write{Key: key, Revision: t.revision, Record: c.record(r, key.String(), t.reason)}
+	if failure := edited(&write, present, body, by); failure != nil {
+		return nil, failure
+	}
+	return c.write(r.Context(), &write, t.dryRun)
+}
+
+// present gives the object as the source has it now, so that a caller does not wait for this instance to follow the
+// source. It is nil if there is none. An object of the file, or of a source that can only be read, is as it is in force.
+func (c *objectCalls) present(ctx context.Context, key source.Key) (*admin.Object, *failure) {
+	if writer := c.instance.writer(); writer != nil {
+		object, err := writer.Get(ctx, key)
+		if err == nil {
+			return &admin.Object{
+				Kind: key.Kind.String(), Name: key.Name, Text: object.Text, Revision: object.Revision, Origin: originSource,
+			}, nil
+		}
+		if !errors.Is(err, source.ErrNotFound) {
+			return nil, unavailable(err, false)
+		}
+	}
+	all, failure := c.instance.objects()
+	if failure != nil {
+		return nil, failure
+	}
+	object, found := all.get(key)
+	if !found || object.Origin == originSource && c.instance.writer() != nil { // It was deleted just now.
+		return nil, nil
+	}
+	return &object, nil
+}
+
+// writable refuses objects that only other programs can change.
+func (c *objectCalls) writable(key source.Key, present *admin.Object) *failure {
+	var text string
+	switch {
+	case present != nil && present.Origin == originFile:
+		text = fmt.Sprintf("%s is in the configuration file, which headgate only reads: change the file, or move the object to a source",
+			key)
+	case c.instance.writer() == nil:
+		text = c.instance.readOnly()
+	default:
+		return nil
+	}
+	return &failure{admin.Failure{Code: admin.CodeReadOnly, Error: text, Present: present}, http.StatusConflict}
+}
+
+// edited gives a write its text.
+func edited(write *source.Write, present *admin.Object, body string, by edit) *failure {
+	before := ""
+	if present != nil {
+		before = present.Text
+	}
+	if has := revisionOf(present); has != write.Revision {
+		return conflict(&source.ConflictError{Key: write.Key, Revision: has, Expected: write.Revision}, present)
+	}
+	write.Record.Before = before
+	if by == nil {
+		write.Delete, write.Record.Action = true, "delete"
+		if present == nil {
+			return notFound(write.Key)
+		}
+		return nil
+	}
+	var err error
+	if write.Text, write.Record.Action, err = by(before, body); err != nil {
+		return badRequest(err.Error())
+	}
+	if write.Text == "" || len(write.Text) > source.MaxText {
+		return badRequest("the new object is empty, or longer than " + strconv.Itoa(source.MaxText) + " bytes: write its fields in the " +
+			"body, in YAML or JSON")
+	}
+	write.Record.After = write.Text
+	return nil
+}
+
+func revisionOf(o *admin.Object) int64 {
+	if o == nil {
+		return 0
+	}
+	return o.Revision
+}
+
+// write checks a change, and makes it unless the run is dry.
+func (c *objectCalls) write(ctx context.Context, write *source.Write, dry bool) (*admin.Written, *failure) {
+	change := source.Change{}
+	if write.Delete {
+		change.Deleted = []source.Key{write.Key}
+	} else {
+		change.Objects = []source.Object{{Key: write.Key, Text: write.Text, Revision: write.Revision + 1}}
+	}
+	all, unknown := c.instance.objects()
+	if unknown != nil {
+		return nil, unknown
+	}
+	if faults := all.check(change); len(faults) > 0 {
+		return nil, &failure{admin.Failure{
+			Code: admin.CodeFaults, Error: "the change has faults, and was not made", Faults: faults,
+		}, http.StatusUnprocessableEntity}
+	}
+	answer := &admin.Written{
+		Kind: write.Kind.String(), Name: write.Name, DryRun: dry, Before: write.Record.Before, After: write.Record.After,
+	}
+	if dry {
+		return answer, nil
+	}
+	revision, err := c.instance.writer().Write(ctx, *write)
+	if lost, found := errors.AsType[*source.ConflictError](err); found {
+		present, _ := c.present(ctx, write.Key) // Without it, the error still has the revision.
+		return nil, conflict(lost, present)
+	}
+	c.instance.audit(&write.Record, err)
+	if err != nil {
+		return nil, unavailable(err, true)
+	}
+	answer.Revision, answer.InForce = revision, c.instance.awaitObject(ctx, write.Key, revision)
+	return answer, nil
+}
+
+// Bounds of the wait until a change is in force.
+const (
+	inForcePatience = 2 * time.Second
+	inForcePause    = 10 * time.Millisecond
+)
+
+// awaitObject waits until this instance has followed a change, so that the next change of the caller is checked against
+// it. It reports whether the object has the revision, or is gone for a revision of 0.
+func (i *Instance) awaitObject(ctx context.Context, key source.Key, revision int64) bool {
+	end, pause := time.NewTimer(inForcePatience), time.NewTicker(inForcePause)
+	defer end.Stop()
+	defer pause.Stop()
+	for {
+		if in, failure := i.objects(); failure == nil {
+			o, found := in.get(key)
+			if found && revision > 0 && o.Revision >= revision || !found && revision == 0 {
+				return true
+			}
+		}
+		select {
+		case <-pause.C:
+		case <-end.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func conflict(err *source.ConflictError, present *admin.Object) *failure {
+	return &failure{admin.Failure{
+		Code: admin.CodeConflict, Error: err.Error(), Revision: err.Revision, Present: present,
+	}, http.StatusConflict}
+}
+
+// unavailable says that the source or the store did not answer. written says that a change may have been made.
+func unavailable(err error, written bool) *failure {
+	text := err.Error()
+	if written {
+		text += ": the change may have been made: read the object to know"
+	}
+	return &failure{admin.Failure{Code: admin.CodeUnavailable, Error: text}, http.StatusServiceUnavailable}
+}
+
+// bodyOf reads the body of a change.
+func bodyOf(r *http.Request) (string, *failure) {
+	text, err := io.ReadAll(io.LimitReader(r.Body, source.MaxText+1))
+	if _, long := errors.AsType[*http.MaxBytesError](err); long || len(text) > source.MaxText {
+		return "", badRequest("the body is longer than " + strconv.Itoa(source.MaxText) + " bytes")
+	}
+	if err != nil {
+		return "", badRequest("the body did not arrive")
+	}
+	if !utf8.Valid(text) {
+		return "", badRequest("the body is not UTF-8")
+	}
+	return string(text), nil
+}

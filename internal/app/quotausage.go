@@ -1,0 +1,252 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/rule"
+)
+
+// Bounds of the answers about usage.
+const (
+	maxUsagePage = 500
+	// usageTimeout bounds the calls of the store for one answer.
+	usageTimeout = 5 * time.Second
+)
+
+// listUsage answers with what one customer has used, or with a page of all customers that have an entry. The store has
+// no list of the others.
+func (a *adminServers) listUsage(w http.ResponseWriter, r *http.Request) {
+	span, failure := spanOf(r)
+	if failure != nil {
+		a.fail(w, failure)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), usageTimeout)
+	defer cancel()
+	query := r.URL.Query()
+	var names []string
+	answer := admin.Usage{Customers: []admin.CustomerUsage{}}
+	if query.Has("customer") {
+		names = []string{query.Get("customer")}
+	} else if names, answer.Next, failure = a.pageOfCustomers(r); failure != nil {
+		a.fail(w, failure)
+		return
+	}
+	for _, name := range names {
+		use, failure := a.usageOf(ctx, name)
+		if failure != nil {
+			a.fail(w, failure)
+			return
+		}
+		use.Limits = span.chosen(use.Limits)
+		answer.Customers = append(answer.Customers, *use)
+	}
+	if failure := span.answered(); failure != nil && len(names) > 0 {
+		a.fail(w, failure)
+		return
+	}
+	writeJSON(a.instance.options.Log, w, answer)
+}
+
+// pageOfCustomers gives the names of a page.
+func (a *adminServers) pageOfCustomers(r *http.Request) (names []string, next string, f *failure) {
+	n, f := pageSize(r.URL.Query().Get("limit"), defaultPage, maxUsagePage)
+	if f != nil {
+		return nil, "", f
+	}
+	in, f := a.instance.objects()
+	if f != nil {
+		return nil, "", f
+	}
+	all := in.list(source.Customer, r.URL.Query().Get("after"), n+1)
+	for i := range all {
+		if i == n {
+			return names, all[i-1].Name, nil
+		}
+		names = append(names, all[i].Name)
+	}
+	return names, "", nil
+}
+
+// usageOf reads what one customer has used.
+func (a *adminServers) usageOf(ctx context.Context, name string) (*admin.CustomerUsage, *failure) {
+	g := a.instance.rules.guard
+	used, err := g.Usage(ctx, name)
+	if unknown := new(guard.UnknownQuotaError); errors.As(err, &unknown) {
+		used, err = nil, nil // Its plan counts nothing.
+	}
+	if err != nil {
+		return nil, failureOfUsage(err, false)
+	}
+	plan, entry, raised := g.PlanOf(name)
+	return &admin.CustomerUsage{Customer: name, Plan: plan, Default: !entry, Raised: raised, Limits: limitUsage(used)}, nil
+}
+
+func failureOfUsage(err error, written bool) *failure {
+	unknown, value := new(guard.UnknownQuotaError), new(rule.OverrideError)
+	if errors.As(err, &unknown) {
+		return &failure{admin.Failure{Code: admin.CodeNotFound, Error: err.Error()}, http.StatusNotFound}
+	}
+	if errors.As(err, &value) {
+		return badRequest("the name of the customer: " + value.Problem + ": " + value.Fix)
+	}
+	f := unavailable(err, false)
+	if written {
+		f.Error += ": some units may have been given back: look at the usage"
+	}
+	return f
+}
+
+func limitUsage(used []guard.QuotaUse) []admin.LimitUsage {
+	all := make([]admin.LimitUsage, len(used))
+	for i := range used {
+		u := &used[i]
+		all[i] = admin.LimitUsage{
+			Quota: u.Quota, Limit: u.Limit.String(), Period: u.Limit.Period(), Algorithm: u.Algorithm.String(), Used: u.Used,
+			Included: u.Limit.Count, Hard: u.Hard, After: u.After.String(),
+		}
+		if u.Soft > 0 {
+			const whole = 100
+			all[i].Soft = u.Limit.Count / whole * int64(u.Soft)
+			all[i].Soft += u.Limit.Count % whole * int64(u.Soft) / whole
+		}
+		if u.End != 0 {
+			start, end := u.Start.Time(), u.End.Time()
+			all[i].Start, all[i].End = &start, &end
+		}
+	}
+	return all
+}
+
+// reset gives back the used units of a customer. ?quota= and ?period= select limits.
+func (a *adminServers) reset(w http.ResponseWriter, r *http.Request) {
+	t, failure := termsOf(r, false)
+	query := r.URL.Query()
+	name, quota, period := query.Get("customer"), query.Get("quota"), query.Get("period")
+	if failure == nil && (name == "" || len(name) > source.MaxName) {
+		failure = badRequest("customer is missing or too long: write ?customer=NAME")
+	}
+	if failure != nil {
+		a.fail(w, failure)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), usageTimeout)
+	defer cancel()
+	g, record := a.instance.rules.guard, a.record(r, source.Key{Kind: source.Customer, Name: name}.String(), t.reason)
+	do := g.ResetUsage
+	if t.dryRun {
+		do = g.UsageOf
+	}
+	before, err := do(ctx, name, quota, period)
+	record.Action, record.Before, record.After = "reset", usedText(before), "0 units"
+	if failure := failureOfReset(err); failure != nil {
+		if failure.Code == admin.CodeUnavailable && !t.dryRun {
+			a.instance.audit(&record, err)
+		}
+		a.fail(w, failure)
+		return
+	}
+	if !t.dryRun {
+		a.instance.audit(&record, nil)
+	}
+	writeJSON(a.instance.options.Log, w, admin.Reset{Customer: name, DryRun: t.dryRun, Before: limitUsage(before)})
+}
+
+func failureOfReset(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	return failureOfUsage(err, true)
+}
+
+// usedText says in a record what was used.
+func usedText(used []guard.QuotaUse) string {
+	all := make([]string, len(used))
+	for i := range used {
+		all[i] = fmt.Sprintf("%s %s: %d units", used[i].Quota, used[i].Limit.Period(), used[i].Used)
+	}
+	return strings.Join(all, ", ")
+}
+
+// span is the time that a caller asks about. The zero times mean no bound.
+type span struct {
+	from, to time.Time
+	// first and last are the edges of all windows that were seen.
+	first, last time.Time
+	found       bool
+}
+
+// spanOf reads ?from= and ?to=: dates, or times of RFC 3339. to includes its day.
+func spanOf(r *http.Request) (s *span, f *failure) {
+	s = new(span)
+	var err error
+	if text := r.URL.Query().Get("from"); text != "" {
+		if s.from, err = time.Parse(time.DateOnly, text); err != nil {
+			s.from, err = time.Parse(time.RFC3339, text)
+		}
+		if err != nil {
+			return nil, badRequest("from is no date: write a date like 2027-01-31, in UTC, or a time like 2027-01-31T12:00:00Z")
+		}
+	}
+	if text := r.URL.Query().Get("to"); text != "" {
+		if s.to, err = config.ParseUntil(text); err != nil {
+			return nil, badRequest("to is no date: write a date like 2027-01-31, which includes that day in UTC, or a time like " +
+				"2027-01-31T12:00:00Z")
+		}
+	}
+	if !s.from.IsZero() && !s.to.IsZero() && !s.from.Before(s.to) {
+		return nil, badRequest("from is not before to: exchange them")
+	}
+	return s, nil
+}
+
+func (s *span) bounded() bool { return !s.from.IsZero() || !s.to.IsZero() }
+
+// chosen keeps the limits whose present window overlaps the span. Without a span, it keeps all.
+func (s *span) chosen(all []admin.LimitUsage) []admin.LimitUsage {
+	if !s.bounded() {
+		return all
+	}
+	kept := []admin.LimitUsage{}
+	for i := range all {
+		l := &all[i]
+		if l.Start == nil {
+			continue
+		}
+		if s.first.IsZero() || l.Start.Before(s.first) {
+			s.first = *l.Start
+		}
+		if l.End.After(s.last) {
+			s.last = *l.End
+		}
+		if (s.from.IsZero() || l.End.After(s.from)) && (s.to.IsZero() || l.Start.Before(s.to)) {
+			kept, s.found = append(kept, *l), true
+		}
+	}
+	return kept
+}
+
+// answered refuses a span that goes beyond the windows that the store has.
+func (s *span) answered() *failure {
+	switch {
+	case !s.bounded() || s.first.IsZero():
+		return nil
+	case !s.from.IsZero() && s.from.Before(s.first), !s.found && !s.to.IsZero() && !s.to.After(s.first):
+		return badRequest("the counting store has only the present windows, and the first of them began at " +
+			s.first.Format(time.RFC3339) + ": leave out from and to, or ask for a later time; records of metering have past windows")
+	case !s.found:
+		return badRequest("no present window is in this time: the last of them ends at " + s.last.Format(time.RFC3339) +
+			", so ask for an earlier time")
+	default:
+		return nil
+	}
+}
