@@ -21,6 +21,12 @@ type ctlCommand struct {
 	Throttle throttleCommand `cmd:"" help:"Print what the service has, what is queued by class, and what the throttle refused."`
 	Top      topCommand      `cmd:"" help:"Print the keys with the most refusals in the last five to ten minutes."`
 	Bans     bansCommand     `cmd:"" help:"List and lift bans."`
+	Quota    quotaCommand    `cmd:"" help:"Read and change the customers of plans, and what they have used."`
+	Plan     planCommand     `cmd:"" help:"Read and change plans."`
+	Rule     ruleCommand     `cmd:"" help:"Read and change rules."`
+	Usage    usageCommand    `cmd:"" help:"Print what customers with an entry have used in the present windows."`
+	Audit    auditCommand    `cmd:"" help:"Print who has changed rules, plans and customers, and why."`
+	Source   sourceCommand   `cmd:"" help:"Prepare a source of rules, plans and customers."`
 	Limit    limitCommand    `cmd:"" help:"Read and change the limits in etcd that pacers keep to."`
 }
 

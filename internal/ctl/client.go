@@ -30,6 +30,9 @@ type Instance struct {
 // ConfigError marks an error of usage or configuration, which has its own exit status.
 type ConfigError struct{ error }
 
+// NewConfigError marks an error of usage.
+func NewConfigError(err error) error { return ConfigError{err} }
+
 // Unwrap returns the error without the mark.
 func (e ConfigError) Unwrap() error { return e.error }
 
@@ -38,8 +41,10 @@ const (
 	ctlTimeout = 5 * time.Second
 	// reloadTimeout is long enough for an instance whose file system does not respond.
 	reloadTimeout = 2 * time.Minute
-	maxStatus     = 16 << 20
-	maxToken      = 4096
+	// callTimeout is longer than an instance waits for its counting store or its source.
+	callTimeout = 20 * time.Second
+	maxStatus   = 16 << 20
+	maxToken    = 4096
 )
 
 const statusPage = "/api/v1/status"
@@ -76,7 +81,7 @@ func (c *Instance) decode(text []byte, into any) error {
 
 // query sends a request and returns the body of a 200. Other statuses become errors.
 func (c *Instance) query(ctx context.Context, method, page string) ([]byte, error) {
-	a, err := c.exchange(ctx, method, page, ctlTimeout)
+	a, err := c.exchange(ctx, method, page, "", ctlTimeout)
 	switch {
 	case err != nil:
 		return nil, err
@@ -111,7 +116,7 @@ type reply struct {
 
 // exchange sends a request and reads the answer, whatever its status. It uses no proxy of the
 // environment, because admin listeners usually listen on this machine.
-func (c *Instance) exchange(ctx context.Context, method, page string, patience time.Duration) (reply, error) {
+func (c *Instance) exchange(ctx context.Context, method, page, body string, patience time.Duration) (reply, error) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: patience}
@@ -119,7 +124,7 @@ func (c *Instance) exchange(ctx context.Context, method, page string, patience t
 	if err != nil {
 		return reply{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+page, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+page, strings.NewReader(body))
 	if err != nil {
 		return reply{}, fmt.Errorf("ctl: %q is not an address: write host:port with --admin", c.Admin)
 	}

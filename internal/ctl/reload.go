@@ -15,7 +15,7 @@ import (
 // Reload tells the instance to reload. The error lists all faults, and is a ConfigError when
 // the configuration is faulty.
 func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
-	a, err := c.exchange(ctx, http.MethodPost, "/api/v1/reload", reloadTimeout)
+	a, err := c.exchange(ctx, http.MethodPost, "/api/v1/reload", "", reloadTimeout)
 	switch {
 	case err != nil:
 		return err

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/ctl"
+)
+
+// quotaCommand reads and changes the customers of plans, and what they have used.
+type quotaCommand struct {
+	List   listQuotaCommand   `cmd:"" help:"List the customers that have an entry."`
+	Get    getQuotaCommand    `cmd:"" help:"Print the entry of a customer, with its revision."`
+	Set    setQuotaCommand    `cmd:"" help:"Change fields of a customer's entry, or write a whole entry with --file."`
+	Plan   planQuotaCommand   `cmd:"" help:"Give a customer another plan. What it has used in limits of one period stays counted."`
+	Delete deleteQuotaCommand `cmd:"" help:"Delete the entry of a customer, who then has the default plan."`
+	Reset  resetQuotaCommand  `cmd:"" help:"Give back what a customer has used in the present windows."`
+	Usage  usageQuotaCommand  `cmd:"" help:"Print what a customer has used in the present windows."`
+}
+
+// planCommand reads and changes plans.
+type planCommand struct {
+	List   listPlanCommand   `cmd:"" help:"List the plans."`
+	Get    getPlanCommand    `cmd:"" help:"Print a plan, with its revision."`
+	Set    setPlanCommand    `cmd:"" help:"Change fields of a plan, or write a whole plan with --file."`
+	Delete deletePlanCommand `cmd:"" help:"Delete a plan that no customer has."`
+}
+
+// ruleCommand reads and changes rules.
+type ruleCommand struct {
+	List   listRuleCommand   `cmd:"" help:"List the rules."`
+	Get    getRuleCommand    `cmd:"" help:"Print a rule, with its revision."`
+	Set    setRuleCommand    `cmd:"" help:"Change fields of a rule, or write a whole rule with --file."`
+	Delete deleteRuleCommand `cmd:"" help:"Delete a rule."`
+}
+
+// changeFlags say how an object is changed.
+type changeFlags struct {
+	Revision *int64 `help:"Change it only if it has this revision; 0 means that it does not exist. Default: read it first." placeholder:"N"`
+	DryRun   bool   `help:"Only check the change."`
+	Reason   string `help:"Reason, for the record of the change." placeholder:"TEXT"`
+}
+
+func (f *changeFlags) change() *ctl.Change {
+	change := ctl.Change(*f)
+	return &change
+}
+
+// textFlags have the new text of an object.
+type textFlags struct {
+	Fields []string `arg:"" optional:"" name:"field=value" help:"Fields to change, like plan=paid; note= removes a field. Values are YAML."`
+	File   string   `help:"File with the whole object in YAML or JSON; - is standard input." placeholder:"FILE"`
+}
+
+// check demands either fields or a file.
+func (f *textFlags) check() error {
+	if (len(f.Fields) > 0) == (f.File != "") {
+		return errors.New("write either FIELD=VALUE arguments or --file FILE")
+	}
+	_, err := ctl.FieldsText(f.Fields)
+	return err
+}
+
+// set writes an object.
+func (f *textFlags) set(ctx context.Context, c *ctlCommand, stdout io.Writer, key source.Key, how *changeFlags) error {
+	if err := ctl.CheckName(key.Name); err != nil {
+		return err
+	}
+	var text string
+	var err error
+	if f.File != "" {
+		text, err = ctl.ReadText(f.File, os.Stdin)
+	} else {
+		text, err = ctl.FieldsText(f.Fields)
+	}
+	if err != nil {
+		return ctl.NewConfigError(err)
+	}
+	return c.instance().SetObject(ctx, stdout, key, text, f.File == "", how.change())
+}
