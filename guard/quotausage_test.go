@@ -38,8 +38,8 @@ func usageText(all []guard.QuotaUse) string {
 	return strings.Join(lines, "; ")
 }
 
-// TestUsageStory: the table reads as the month of a customer.
-func TestUsageStory(t *testing.T) {
+// TestStoryOfACustomersUsage: the table reads as the month of a customer.
+func TestStoryOfACustomersUsage(t *testing.T) {
 	burst := included(2, time.Second)
 	burst.Policy.Algorithm = headgate.TokenBucket
 	plan := guard.Plan{
