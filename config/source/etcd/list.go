@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxPage and minPage bound the keys of one page. A page with 1,000 objects of 64 KiB fits into maxAnswer, and
-	// a page with a few values of etcd's own bound does too.
-	maxPage, minPage = 1000, 4
+	// maxPage and minPage bound the keys of one page. etcd counts all keys for each page, so that small pages are slow. A page
+	// that does not fit into maxAnswer is read again as smaller pages. minPage values of etcd's own bound fit.
+	maxPage, minPage = 4000, 4
 	// maxForeign bounds the keys that are no objects, beside which objects are still read.
 	maxForeign = 10_000
 )

@@ -41,6 +41,8 @@ CREATE TABLE IF NOT EXISTS {schema}.state (
   version     integer  NOT NULL,
   pruned      bigint   NOT NULL DEFAULT 0,                -- The number of rows that were removed from changes.
   pruned_xid  xid8     NOT NULL DEFAULT '0',              -- The highest xid of these rows.
+  next_id     bigint   NOT NULL DEFAULT 0,                -- The row of changes, and the time, at which rows are removed next:
+  next_at     timestamptz NOT NULL DEFAULT '-infinity',   -- finding the oldest row is slow behind rows that were removed.
   max_changes bigint   NOT NULL DEFAULT {max_changes} CHECK (max_changes >= 1),
   change_age  interval NOT NULL DEFAULT '{change_age}',
   max_records bigint   NOT NULL DEFAULT {max_records} CHECK (max_records >= 1),
@@ -73,7 +75,8 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Removes at most 1,000 of the oldest rows of the log beyond the bounds. It waits for no other transaction.
+-- Removes at most 1,000 of the oldest rows of the log beyond the bounds. It waits for no other transaction. It runs
+-- once for 500 rows, or once a minute, so that most changes remove nothing.
 CREATE OR REPLACE FUNCTION {schema}.prune_changes() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -84,9 +87,7 @@ DECLARE
 BEGIN
   SELECT * INTO bounds FROM {schema}.state;
   newest := (SELECT max(id) FROM {schema}.changes);
-  PERFORM FROM (SELECT id, at FROM {schema}.changes ORDER BY id LIMIT 1) first
-    WHERE first.id <= newest - bounds.max_changes OR first.at < clock_timestamp() - bounds.change_age;
-  IF NOT FOUND THEN
+  IF newest < bounds.next_id AND clock_timestamp() < bounds.next_at THEN
     RETURN;
   END IF;
   PERFORM FROM {schema}.state FOR UPDATE SKIP LOCKED;
@@ -100,9 +101,8 @@ BEGIN
     DELETE FROM {schema}.changes USING old WHERE changes.id = old.id RETURNING changes.xid
   )
   SELECT count(*), (array_agg(xid ORDER BY xid DESC))[1] INTO n, highest FROM gone;
-  IF n > 0 THEN
-    UPDATE {schema}.state SET pruned = pruned + n, pruned_xid = greatest(pruned_xid, highest);
-  END IF;
+  UPDATE {schema}.state SET pruned = pruned + n, pruned_xid = greatest(pruned_xid, highest),
+    next_id = newest + least(max_changes, 500), next_at = clock_timestamp() + interval '1 minute';
 EXCEPTION WHEN serialization_failure OR deadlock_detected THEN
   NULL; -- The next change removes the rows.
 END $$;
