@@ -32,6 +32,7 @@ type table struct {
 	others atomic.Uint64
 	lost   atomic.Uint64
 	budget budget
+	round  uint32 // the number of the collection; of the goroutine that collects
 }
 
 type shard struct {
@@ -39,7 +40,7 @@ type shard struct {
 	index   map[rowKey]uint32 // of rows
 	rows    []row
 	changed []uint32
-	round   uint32
+	dirty   atomic.Bool // changed is not empty
 	_       [64]byte // Another shard's lock is on another cache line.
 }
 
@@ -102,6 +103,7 @@ func (t *table) add(u *headgate.Usage) (others bool) {
 	if r := &s.rows[i]; !r.changed {
 		r.changed = true
 		s.changed = append(s.changed, i)
+		s.dirty.Store(true)
 	}
 	return key.others
 }
@@ -158,22 +160,28 @@ func (r *row) cell(u *headgate.Usage) *cell {
 
 // collect appends a record for each change since the last collection. time is that of the records.
 func (t *table) collect(dst []journal.Record, now time.Time) []journal.Record {
+	t.round++
 	for i := range t.shards {
 		s := &t.shards[i]
+		idle := t.round%idleRounds == 0
+		if !idle && !s.dirty.Load() {
+			continue // Most shards of a quiet instance.
+		}
 		s.mu.Lock()
-		dst = s.collect(dst, now.UnixMilli())
-		if s.round++; s.round%idleRounds == 0 {
-			t.rows.Add(-int64(s.removeIdle()))
+		dst = s.collect(dst, now.UnixMilli(), t.round)
+		if idle {
+			t.rows.Add(-int64(s.removeIdle(t.round)))
 		}
 		s.mu.Unlock()
 	}
 	return dst
 }
 
-func (s *shard) collect(dst []journal.Record, now int64) []journal.Record {
+func (s *shard) collect(dst []journal.Record, now int64, round uint32) []journal.Record {
+	s.dirty.Store(false)
 	for _, i := range s.changed {
 		r := &s.rows[i]
-		r.changed, r.round = false, s.round
+		r.changed, r.round = false, round
 		for j := range r.cells {
 			c := &r.cells[j]
 			if c.changed && c.admitted|c.metered|c.refused != 0 {
@@ -190,12 +198,12 @@ func (s *shard) collect(dst []journal.Record, now int64) []journal.Record {
 }
 
 // removeIdle removes the rows that have not changed for some time. No row has changed since the collection.
-func (s *shard) removeIdle() (removed int) {
+func (s *shard) removeIdle(round uint32) (removed int) {
 	kept := s.rows[:0]
 	clear(s.index)
 	for i := range s.rows {
 		r := s.rows[i]
-		if s.round-r.round >= idleRounds {
+		if round-r.round >= idleRounds {
 			removed++
 			continue
 		}
