@@ -24,7 +24,7 @@ type Quotas struct {
 	customers *rule.Customers
 	variants  []variant
 	known     map[textKey]uint32 // the number of each variant in use
-	names     []string          // of the quotas, sorted
+	names     []string           // of the quotas, sorted
 	// lists are the limits by their numbers; nil is a free number. listNumbers has the numbers by text, and listUses says how
 	// many variants have each. Changes of customers keep the numbers, so that a guard keeps what it has prepared.
 	lists       []*quotaList

@@ -78,7 +78,10 @@ func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
 	q := &quotaSet{
 		Quotas: c.Quotas, windows: make([][]window, n), owners: make([]*claims, n), needs: needs, local: c.Local, share: c.LocalShare,
 	}
-	return q, q.prepareLists(g, c, claimed)
+	if err := q.prepareLists(g, c, claimed); err != nil {
+		return nil, err
+	}
+	return q, nil
 }
 
 // prepareLists prepares the limits of all lists, and keeps those that the set in effect has prepared.

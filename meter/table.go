@@ -41,7 +41,7 @@ type shard struct {
 	rows    []row
 	changed []uint32
 	dirty   atomic.Bool // changed is not empty
-	_       [64]byte // Another shard's lock is on another cache line.
+	_       [64]byte    // Another shard's lock is on another cache line.
 }
 
 type rowKey struct {

@@ -10,20 +10,21 @@ type quotasOnly struct{ *rules }
 
 // Reload prepares the quotas of next. Its rules are those in effect.
 func (q quotasOnly) Reload(next *config.Config) (Change, error) {
-	described := q.described
+	r := q.rules
+	described := r.described
 	quotas, err := next.Quotas()
 	if err != nil {
 		return Change{}, err
 	}
 	described.Quotas = quotas
-	prepared, err := q.guard.Prepare(described)
+	prepared, err := r.guard.Prepare(described)
 	if err != nil {
 		return Change{}, err
 	}
 	commit := func() {
 		prepared.Commit()
-		q.described = described
-		q.config.Store(next)
+		r.described = described
+		r.config.Store(next)
 	}
 	return Change{Commit: commit, Discard: prepared.Discard}, nil
 }

@@ -25,8 +25,9 @@ proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 
 // documents serves one document as a source of HTTP does. The empty document is a server that is broken.
 type documents struct {
-	text atomic.Pointer[string]
 	*httptest.Server
+
+	text atomic.Pointer[string]
 }
 
 func serveDocument(t *testing.T, text string) *documents {
