@@ -1,0 +1,63 @@
+package state
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// holder is the sender of reports.
+type holder struct {
+	name   string
+	caller string
+	seq    uint64 // the newest report
+	claims int    // number of claims
+}
+
+// claim is what a holder wants and has of a resource.
+type claim struct {
+	holder   *holder
+	resource *resource
+	at       int    // index in the claims of the resource
+	id       uint64 // in the order of arrival
+
+	buckets []Bucket // of a server
+	own     [1]Bucket // of other holders
+	holders int64
+	wants   int64 // sum of the buckets
+
+	ledger ledger
+	grant  int64   // the last amount sent
+	parts  []int64 // of the grant, for a server
+	target int64   // the result of the last division
+	aims   []int64 // target for each band, for a server
+	end    headgate.Instant
+
+	since  headgate.Instant // the start of the wait for the unit of an equal remainder
+	picked headgate.Instant // when the claim got that unit; 0 without it
+	heard  headgate.Instant // time of the last claim that was divided
+	pushed headgate.Instant // time of the last push
+	answer uint64           // the report to answer at the next tick, or 0
+	push   bool             // the grant has changed and was not sent
+}
+
+// all returns the buckets of the claim.
+func (c *claim) all() []Bucket {
+	if c.buckets != nil {
+		return c.buckets
+	}
+	return c.own[:]
+}
+
+// server reports whether the holder is a server.
+func (c *claim) server() bool { return c.buckets != nil }
+
+// lag returns the amount that counts above the grant because a shrink is not acknowledged.
+func (c *claim) lag() int64 { return c.ledger.count() - c.grant }
+
+// gain reports whether the change from one amount to a larger one deserves a push: 2 %.
+func gain(from, to int64) bool { return to > from && 50*(to-from) >= from }
+
+// counted converts the length of a lease to the time for which the server counts it: clocks run
+// equally fast, to a thousandth.
+func counted(length time.Duration) time.Duration { return length + length/1000 + 1 }

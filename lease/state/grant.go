@@ -1,0 +1,151 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/share"
+)
+
+// resend is the time after which a push without an acknowledgement is sent again.
+const resend = time.Second
+
+// set records a new amount for a claim. The caller sends it.
+func (s *Server) set(c *claim, amount int64) {
+	s.number++
+	c.grant, c.push = amount, true
+	c.resource.change(c, func(l *ledger) { l.send(Version{s.config.Term, s.number}, amount) })
+	if !c.server() {
+		return
+	}
+	c.parts = append(c.parts[:0], c.aims...)
+	over := c.target - amount // Lower bands wait for what is not paid yet.
+	for b := len(c.parts) - 1; b >= 0 && over > 0; b-- {
+		cut := min(over, c.parts[b])
+		c.parts[b] -= cut
+		over -= cut
+	}
+}
+
+// hand moves the grants of a resource towards the targets.
+func (s *Server) hand(r *resource, now headgate.Instant, out *Out) {
+	for _, c := range r.claims {
+		if c.target < c.grant && c.answer != 0 || c.target != c.grant && !r.terms.Algorithm.divides() {
+			s.set(c, c.target)
+		}
+	}
+	if r.terms.Algorithm.divides() {
+		s.shrink(r, now)
+		s.grow(r)
+	}
+	for _, c := range r.claims {
+		switch {
+		case c.answer != 0:
+			s.reply(c, c.answer, now, out)
+		case c.push:
+			s.send(c, 0, now, out)
+		}
+	}
+}
+
+// shrink pushes smaller amounts if another claim wants the capacity, or if the sum of the ledger
+// is above the capacity. The largest differences are first, until they are enough.
+func (s *Server) shrink(r *resource, now headgate.Instant) {
+	d := &s.divider
+	d.excess = d.excess[:0]
+	short := -r.free()
+	for _, c := range r.claims {
+		switch {
+		case c.target < c.grant:
+			d.excess = append(d.excess, c)
+		case gain(c.grant, c.target):
+			short += max(c.target-max(c.ledger.count(), c.grant), 0)
+		}
+		if c.lag() > 0 && now.Sub(c.pushed) < resend {
+			short -= c.lag() // under way
+		}
+	}
+	if short <= 0 {
+		return
+	}
+	slices.SortFunc(d.excess, func(a, b *claim) int {
+		return cmp.Or(cmp.Compare(b.grant-b.target, a.grant-a.target), cmp.Compare(a.id, b.id))
+	})
+	for _, c := range d.excess {
+		if short <= 0 {
+			break
+		}
+		short -= c.grant - c.target
+		s.set(c, c.target)
+	}
+	for _, c := range r.claims {
+		if c.lag() > 0 && now.Sub(c.pushed) >= resend {
+			c.push = true // The push or its acknowledgement may be lost.
+		}
+	}
+}
+
+// grow pays larger amounts from what is free: the bands in order, in proportion to what is
+// missing.
+func (s *Server) grow(r *resource) {
+	free := max(r.free(), 0)
+	for band := 0; band < r.bands(); band++ {
+		d := &s.divider
+		d.clients, d.needy = d.clients[:0], d.needy[:0]
+		for _, c := range r.claims {
+			if c.target > c.grant && r.band(c.all()[0].Band) == band && (c.answer != 0 || gain(c.grant, c.target)) {
+				d.needy = append(d.needy, c)
+				d.clients = append(d.clients, share.Client{Demand: c.missing()})
+			}
+		}
+		for i, paid := range d.scratch.Proportional(free, d.clients) {
+			c := d.needy[i]
+			to := min(max(c.ledger.count(), c.grant)+paid, c.target)
+			if to > c.grant && (c.answer != 0 || gain(c.grant, to)) {
+				free -= paid
+				s.set(c, to)
+			}
+		}
+	}
+}
+
+// missing returns how much the ledger must grow for the target.
+func (c *claim) missing() int64 { return max(c.target-max(c.ledger.count(), c.grant), 0) }
+
+// reply answers a report. Without a lease of the parent, there is nothing to give: the answer
+// waits.
+func (s *Server) reply(c *claim, seq uint64, now headgate.Instant, out *Out) {
+	if up := c.resource.up; up != nil && up.held.Left(now) <= 0 {
+		c.answer = seq
+		return
+	}
+	c.answer = 0
+	s.send(c, seq, now, out)
+}
+
+// send sends the grant of a claim: as an answer, or as a push if seq is 0.
+func (s *Server) send(c *claim, seq uint64, now headgate.Instant, out *Out) {
+	r := c.resource
+	if c.push {
+		c.push, c.pushed = false, now
+	}
+	lease := Lease{Resource: r.name, Version: c.ledger.last.version, Amount: c.grant, Seq: seq, Safe: r.safe(), Refresh: s.config.Refresh}
+	if seq != 0 {
+		lease.Length = s.length(r, now)
+	}
+	if c.server() {
+		lease.Parts, lease.Algorithm, lease.Slots = slices.Clone(c.parts), r.terms.Algorithm, r.terms.Slots
+		lease.Each, lease.Counted = r.each, c.ledger.count()
+	}
+	out.Leases = append(out.Leases, Delivery{c.holder.name, lease})
+}
+
+// length returns the length of a lease. It ends before the lease of the parent.
+func (s *Server) length(r *resource, now headgate.Instant) time.Duration {
+	if r.up == nil {
+		return s.config.Lease
+	}
+	return max(min(s.config.Lease, r.up.held.Left(now)*998/1000), 0)
+}

@@ -1,0 +1,88 @@
+package state
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Held is the holder's half of one claim: what it holds, and until when. The zero Held holds
+// nothing. It is not safe for concurrent use.
+type Held struct {
+	version Version
+	amount  int64
+	end     headgate.Instant
+	sent    [8]sentReport // the last reports: ends are counted from them
+	next    int
+	open    bool // an answer has arrived since Reset
+	lease   Lease
+}
+
+type sentReport struct {
+	seq uint64
+	at  headgate.Instant
+}
+
+// Sent records that a report with the claim is sent now. A report that is sent again keeps its Seq
+// and the time of its first sending.
+func (h *Held) Sent(now headgate.Instant, seq uint64) {
+	h.sent[h.next] = sentReport{seq, now}
+	h.next = (h.next + 1) % len(h.sent)
+}
+
+// Receive takes a lease from the server, in any order. It reports whether the holder must
+// acknowledge: the amount has changed. A push before the first answer, and an answer to a report
+// that Held does not remember, have no effect.
+func (h *Held) Receive(lease *Lease) (acknowledge bool) {
+	if at, ok := h.sentAt(lease.Seq); ok {
+		h.end = max(h.end, at.Add(max(lease.Length, 0)))
+		h.open = true
+	} else if lease.Seq != 0 || !h.open {
+		return false
+	}
+	if lease.Version.Less(h.version) {
+		return false
+	}
+	acknowledge = h.version.Less(lease.Version)
+	h.version, h.amount, h.lease = lease.Version, lease.Amount, *lease
+	return acknowledge
+}
+
+func (h *Held) sentAt(seq uint64) (headgate.Instant, bool) {
+	if seq == 0 {
+		return 0, false
+	}
+	for _, s := range h.sent {
+		if s.seq == seq {
+			return s.at, true
+		}
+	}
+	return 0, false
+}
+
+// Amount returns what the holder may use at now: 0 after the end of the lease.
+func (h *Held) Amount(now headgate.Instant) int64 {
+	if h.Left(now) <= 0 {
+		return 0
+	}
+	return h.amount
+}
+
+// Left returns the time until the end of the lease. It is 0 without a lease.
+func (h *Held) Left(now headgate.Instant) time.Duration {
+	if !h.open {
+		return 0
+	}
+	return max(h.end.Sub(now), 0)
+}
+
+// Lease returns the newest lease: its amount is what the version gave, even after its end.
+func (h *Held) Lease() *Lease { return &h.lease }
+
+// Claim fills the fields of a claim that say what the holder holds.
+func (h *Held) Claim(now headgate.Instant, claim *Claim) {
+	claim.Version, claim.Holds, claim.Left = h.version, h.amount, h.Left(now)
+}
+
+// Ack returns the acknowledgement of the newest version.
+func (h *Held) Ack(resource string) Ack { return Ack{Resource: resource, Version: h.version, Holds: h.amount} }

@@ -1,0 +1,384 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Server divides the capacities of resources among holders. It is not safe for concurrent use.
+type Server struct {
+	config    Config
+	started   headgate.Instant
+	resources map[string]*resource
+	holders   map[string]*holder
+	claimed   map[key]*claim
+	queue     queue
+	number    uint64 // of the last version
+	arrivals  uint64 // number of claims so far
+	seq       uint64 // of the last report to the parent
+	divider   divider
+	sums      curve
+	buckets   []Bucket
+}
+
+// key finds a claim.
+type key struct {
+	holder   *holder
+	resource *resource
+}
+
+// New returns a server that starts at now. It returns the error of Config.Check.
+func New(config Config, now headgate.Instant) (*Server, error) {
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	config.defaults()
+	return &Server{
+		config: config, started: now, seq: config.Term << 32,
+		resources: make(map[string]*resource), holders: make(map[string]*holder), claimed: make(map[key]*claim),
+		divider: divider{least: make(map[int64]int64)},
+	}, nil
+}
+
+// Next returns the time of the next call of Advance, and whether there is one.
+func (s *Server) Next() (at headgate.Instant, ok bool) {
+	if len(s.queue) == 0 {
+		return 0, false
+	}
+	return s.queue[0].due, true
+}
+
+// Receive takes a report of a holder. caller is the authenticated name of the sender. Answers
+// whose claims are unchanged are in out at once, others after the next division. The error is an
+// *Error: the report is ignored, as it is when its Seq is not new, but for its Acks.
+func (s *Server) Receive(now headgate.Instant, caller string, report *Report, out *Out) error {
+	rights := s.config.Callers[caller]
+	if err := check(rights, report); err != nil {
+		return err
+	}
+	h := s.holders[report.Holder]
+	if h != nil && h.caller != caller {
+		return &Error{Code: Forbidden, Field: "holder", Text: "it belongs to another caller: use a new random name"}
+	}
+	if h == nil {
+		if len(report.Claims) == 0 {
+			return nil
+		}
+		if len(s.holders) >= MaxHolders {
+			return &Error{Code: Exhausted, Field: "holder", Text: "the server has its maximum of 100000 holders: use another server"}
+		}
+		h = &holder{name: report.Holder, caller: caller}
+		s.holders[h.name] = h
+	}
+	s.acknowledge(now, h, report.Acks)
+	if report.Seq > h.seq {
+		h.seq = report.Seq
+		for i := range report.Claims {
+			s.claim(now, h, rights, &report.Claims[i], out)
+		}
+	}
+	if h.claims == 0 {
+		delete(s.holders, h.name)
+	}
+	return nil
+}
+
+// acknowledge takes acknowledgements.
+func (s *Server) acknowledge(now headgate.Instant, h *holder, acks []Ack) {
+	for i := range acks {
+		if c := s.claimed[key{h, s.resources[acks[i].Resource]}]; c != nil {
+			s.ack(now, c, acks[i].Version, acks[i].Holds)
+		}
+	}
+}
+
+// ack takes one acknowledgement. Capacity that became free is divided at once.
+func (s *Server) ack(now headgate.Instant, c *claim, v Version, holds int64) {
+	before := c.ledger.count()
+	c.resource.change(c, func(l *ledger) { l.ack(v, holds) })
+	if c.ledger.count() < before {
+		s.queue.schedule(c.resource, now.Add(s.config.Tick))
+	}
+}
+
+// claim takes one claim.
+func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim, out *Out) {
+	c := s.claimed[key{h, s.resources[m.Resource]}]
+	switch {
+	case m.Release && c != nil:
+		s.queue.schedule(c.resource, now.Add(s.config.Tick))
+		s.drop(c)
+		return
+	case m.Release:
+		return
+	case c == nil:
+		r, err := s.open(now, m.Resource)
+		if err == nil && len(s.claimed) >= MaxTotalClaims {
+			err = &Error{Code: Exhausted, Resource: m.Resource, Text: "the server has its maximum of 200000 claims: use another server"}
+			s.queue.schedule(r, now)
+		}
+		if err != nil {
+			out.Refusals = append(out.Refusals, Refusal{h.name, h.seq, err})
+			return
+		}
+		c = s.enter(now, h, r, m)
+	}
+	s.ack(now, c, m.Version, m.Holds)
+	c.end = max(c.end, now.Add(counted(s.config.Lease)))
+	soonest, tick := c.heard.Add(c.resource.interval()), now.Add(s.config.Tick)
+	if c.want(rights, m) {
+		c.heard = max(soonest, now)
+		s.queue.schedule(c.resource, max(soonest, tick))
+		if soonest <= now {
+			c.answer = h.seq
+			return
+		}
+	}
+	if c.answer != 0 {
+		c.answer = h.seq
+		return
+	}
+	s.refresh(c, now, out)
+}
+
+// refresh answers a claim without a change. The lease moves to the target of the last division.
+func (s *Server) refresh(c *claim, now headgate.Instant, out *Out) {
+	r := c.resource
+	switch to := min(c.target, max(c.ledger.count(), c.grant)+max(r.free(), 0)); {
+	case now < r.quiet:
+	case to < c.grant:
+		s.set(c, to)
+		s.queue.schedule(r, now.Add(s.config.Tick))
+	case to > c.grant:
+		s.set(c, to)
+	}
+	s.reply(c, c.holder.seq, now, out)
+}
+
+// want sets what a claim wants. It reports whether that has changed.
+func (c *claim) want(rights Caller, m *Claim) (changed bool) {
+	r := c.resource
+	r.holders -= c.holders
+	defer func() { r.holders += c.holders }()
+	if m.Curve != nil {
+		changed = !slices.Equal(c.buckets, m.Curve)
+		c.buckets = append(c.buckets[:0], m.Curve...)
+		c.holders, c.wants = max(m.Holders, 1), wants(c.buckets)
+		if c.aims == nil {
+			c.aims = make([]int64, MaxBands)
+		}
+		return changed
+	}
+	own := Bucket{Band: m.Band, Weight: max(rights.Weight, 1), Wants: m.Wants}
+	if own.Band == 0 {
+		own.Band = rights.first()
+	}
+	changed = c.own[0] != own || c.buckets != nil
+	c.own[0], c.buckets, c.aims, c.holders, c.wants = own, nil, nil, 1, own.Wants
+	return changed
+}
+
+// open returns the resource of a claim.
+func (s *Server) open(now headgate.Instant, name string) (*resource, *Error) {
+	if r := s.resources[name]; r != nil {
+		return r, nil
+	}
+	r := &resource{name: name, heap: -1, soon: never, quiet: s.started}
+	if s.config.Child {
+		r.up = &uplink{}
+	} else {
+		terms := find(s.config.Resources, name)
+		if terms == nil {
+			return nil, &Error{Code: NotFound, Resource: name, Text: "no pattern matches: add a resource with this name or with match: \"*\""}
+		}
+		r.configure(terms)
+	}
+	if len(s.resources) >= MaxResources {
+		return nil, &Error{Code: Exhausted, Resource: name, Text: "the server has its maximum of 10000 resources: release some"}
+	}
+	if out := s.started.Add(counted(s.config.Longest)); s.config.Restarted && now < out {
+		r.quiet, r.forgotten = s.started.Add(s.config.Learn), out
+		if r.up == nil {
+			r.unknown = r.capacity
+		}
+		s.queue.schedule(r, r.quiet)
+	}
+	s.resources[name] = r
+	return r, nil
+}
+
+// configure sets the terms of a resource of a root.
+func (r *resource) configure(terms *Resource) {
+	r.terms, r.capacity, r.each = *terms, terms.Capacity, terms.Capacity
+}
+
+// enter adds a claim. What its holder still holds from an earlier server moves from the unknown
+// holder to the claim.
+func (s *Server) enter(now headgate.Instant, h *holder, r *resource, m *Claim) *claim {
+	s.arrivals++
+	c := &claim{holder: h, resource: r, id: s.arrivals, since: now, heard: now.Add(-r.interval())}
+	c.end = now.Add(counted(s.config.Lease))
+	r.add(c)
+	h.claims++
+	s.claimed[key{h, r}] = c
+	var moved int64
+	if r.forgotten != 0 && m.Left > 0 && m.Version.Term < s.config.Term {
+		moved = m.Holds
+		if r.up == nil || r.up.known {
+			moved = min(moved, r.unknown)
+			r.unknown -= moved
+		}
+		r.change(c, func(l *ledger) { l.adopt(m.Version, moved) })
+	}
+	c.target = moved
+	if m.Curve != nil { // The parts of a server are known when the resource is divided.
+		c.buckets, c.aims = []Bucket{}, make([]int64, MaxBands)
+		c.aims[0] = moved
+	}
+	s.set(c, moved)
+	s.queue.schedule(r, now.Add(s.config.Tick))
+	return c
+}
+
+// drop removes a claim, and its holder with the last one.
+func (s *Server) drop(c *claim) {
+	c.resource.remove(c)
+	delete(s.claimed, key{c.holder, c.resource})
+	if c.holder.claims--; c.holder.claims == 0 {
+		delete(s.holders, c.holder.name)
+	}
+}
+
+// Configure replaces the resources of a root. Leases that are out keep their ends.
+func (s *Server) Configure(now headgate.Instant, resources []Resource) error {
+	config := s.config
+	config.Resources = resources
+	if err := config.Check(); err != nil {
+		return err
+	}
+	s.config = config
+	for name, r := range s.resources {
+		terms := find(resources, name)
+		if terms == nil {
+			terms = &Resource{Match: name, Algorithm: MaxMin}
+		}
+		r.configure(terms)
+		s.queue.schedule(r, now.Add(s.config.Tick))
+	}
+	return nil
+}
+
+// Advance does what is due at now: leases end, changes are divided, and grants are sent.
+func (s *Server) Advance(now headgate.Instant, out *Out) {
+	for len(s.queue) > 0 && s.queue[0].due <= now {
+		s.advance(s.queue.pop(), now, out)
+	}
+}
+
+func (s *Server) advance(r *resource, now headgate.Instant, out *Out) {
+	s.expire(r, now)
+	if len(r.claims) == 0 && now >= r.forgotten {
+		s.close(r, out)
+		return
+	}
+	if now < r.quiet {
+		s.listen(r, now, out)
+	} else {
+		if s.divider.divide(r, now, s.config.Lease) {
+			s.queue.schedule(r, now.Add(s.config.Lease)) // The turns of equal remainders.
+		}
+		s.hand(r, now, out)
+	}
+	if r.up != nil {
+		s.report(r, now, out)
+	}
+	s.next(r, now)
+}
+
+// listen answers claims with the leases as they are.
+func (s *Server) listen(r *resource, now headgate.Instant, out *Out) {
+	for _, c := range r.claims {
+		if c.answer != 0 {
+			s.reply(c, c.answer, now, out)
+		}
+	}
+	s.queue.schedule(r, r.quiet)
+}
+
+// next schedules the end of the first lease, and a shrink that may be lost.
+func (s *Server) next(r *resource, now headgate.Instant) {
+	at := r.soon
+	for _, c := range r.claims {
+		if c.lag() > 0 {
+			at = min(at, max(c.pushed.Add(resend), now.Add(resend/10)))
+		}
+	}
+	if r.unknown > 0 {
+		at = min(at, r.forgotten)
+	}
+	if r.up != nil && r.up.held.Left(now) > 0 {
+		at = min(at, r.up.held.end)
+	}
+	s.queue.schedule(r, at)
+}
+
+// expire removes the claims whose leases have ended, and what the unknown holder held.
+func (s *Server) expire(r *resource, now headgate.Instant) {
+	if now >= r.forgotten {
+		r.unknown, r.forgotten = 0, 0
+	}
+	if up := r.up; up != nil && up.known && r.capacity+r.sum > 0 && up.held.Left(now) <= 0 {
+		s.lapse(r)
+	}
+	if now < r.soon {
+		return
+	}
+	r.soon = never
+	var ended []*claim
+	for _, c := range r.claims {
+		if c.end <= now {
+			ended = append(ended, c)
+		} else {
+			r.soon = min(r.soon, c.end)
+		}
+	}
+	slices.SortFunc(ended, func(a, b *claim) int { return cmp.Compare(a.id, b.id) })
+	for _, c := range ended {
+		s.drop(c)
+	}
+}
+
+// close forgets a resource without claims, and releases it at the parent.
+func (s *Server) close(r *resource, out *Out) {
+	delete(s.resources, r.name)
+	if r.up != nil && r.up.seq != 0 {
+		s.stamp(out)
+		out.Up.Claims = append(out.Up.Claims, Claim{Resource: r.name, Release: true})
+	}
+}
+
+// Usage is what is out of one resource.
+type Usage struct {
+	Capacity, Ledger, Unknown, Wants, Granted int64
+	Claims                                    int
+	End                                       time.Duration // until the lease of the parent ends
+}
+
+// Usage returns what is out of a resource. The time is linear in its claims.
+func (s *Server) Usage(now headgate.Instant, name string) (usage Usage, ok bool) {
+	r := s.resources[name]
+	if r == nil {
+		return Usage{}, false
+	}
+	usage = Usage{Capacity: r.capacity, Ledger: r.sum, Unknown: r.unknown, Claims: len(r.claims)}
+	for _, c := range r.claims {
+		usage.Wants, usage.Granted = usage.Wants+c.wants, usage.Granted+c.grant
+	}
+	if r.up != nil {
+		usage.End = r.up.held.Left(now)
+	}
+	return usage, true
+}

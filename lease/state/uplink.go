@@ -1,0 +1,160 @@
+package state
+
+import (
+	"slices"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// uplink is the half of a resource that is a holder at the parent.
+type uplink struct {
+	held     Held
+	known    bool     // the parent has answered
+	said     []Bucket // the last curve in a report
+	sentAt   headgate.Instant
+	seq      uint64 // the last report with the claim
+	answered uint64 // the newest report that was answered
+	acked    Version
+	holds    int64 // in the last acknowledgement
+	refresh  time.Duration
+}
+
+// retry is the time after which a report without an answer is repeated.
+const retry = 500 * time.Millisecond
+
+// holds returns what the server and its holders may use: all amounts that it counts.
+func (r *resource) holds() int64 { return max(r.up.held.amount, r.sum+r.unknown) }
+
+// report appends to out what the parent must know: a step of a shrink, a changed curve, a refresh.
+func (s *Server) report(r *resource, now headgate.Instant, out *Out) {
+	up := r.up
+	holds := r.holds()
+	if s.claims(r, now) {
+		s.claimUp(r, now, out)
+	} else if up.acked.Less(up.held.version) || holds < up.holds {
+		out.Up.Acks = append(out.Up.Acks, Ack{Resource: r.name, Version: up.held.version, Holds: holds})
+		s.stamp(out)
+	} else {
+		return
+	}
+	up.acked, up.holds = up.held.version, holds
+}
+
+// claims reports whether it is time for a claim to the parent. Otherwise the resource is due then.
+func (s *Server) claims(r *resource, now headgate.Instant) bool {
+	up := r.up
+	refresh := up.refresh
+	if up.seq == 0 {
+		return true
+	}
+	if up.answered != up.seq {
+		refresh = retry
+	}
+	soonest := up.sentAt.Add(r.interval())
+	at := up.sentAt.Add(refresh)
+	if s.curve(r); differ(s.buckets, up.said) {
+		at = min(at, soonest)
+	}
+	if at <= now {
+		return true
+	}
+	s.queue.schedule(r, at)
+	return false
+}
+
+// curve collects the buckets of all claims in s.buckets.
+func (s *Server) curve(r *resource) {
+	s.sums = curve{}
+	var sum int64
+	for _, c := range r.claims {
+		for _, b := range c.all() {
+			s.sums.add(b)
+		}
+		sum += c.wants
+	}
+	if left := r.sum + r.unknown - sum; left > 0 && s.restarted(r) {
+		s.sums.add(Bucket{Band: 1, Weight: 1, Wants: left}) // Ask for at least what is out.
+	}
+	s.buckets = s.sums.buckets(s.buckets[:0])
+}
+
+// restarted reports whether leases of an earlier server may be out.
+func (s *Server) restarted(r *resource) bool { return s.config.Restarted && r.forgotten != 0 }
+
+// claimUp appends the claim of the resource.
+func (s *Server) claimUp(r *resource, now headgate.Instant, out *Out) {
+	up := r.up
+	s.curve(r)
+	up.said = append(up.said[:0], s.buckets...)
+	s.stamp(out)
+	up.seq, up.sentAt = out.Up.Seq, now
+	up.held.Sent(now, up.seq)
+	claim := Claim{Resource: r.name, Curve: slices.Clone(s.buckets), Holders: r.holders}
+	up.held.Claim(now, &claim)
+	claim.Holds = r.holds()
+	out.Up.Claims = append(out.Up.Claims, claim)
+	s.queue.schedule(r, now.Add(retry))
+}
+
+// stamp gives the report of out its Seq.
+func (s *Server) stamp(out *Out) {
+	if out.Up.Seq == 0 {
+		s.seq++
+		out.Up.Seq = s.seq
+	}
+}
+
+// ReceiveParent takes leases of the parent. Leases of resources without claims are ignored.
+func (s *Server) ReceiveParent(now headgate.Instant, leases []Lease) {
+	for i := range leases {
+		lease := &leases[i]
+		if r := s.resources[lease.Resource]; r != nil && r.up != nil {
+			s.receive(r, now, lease)
+		}
+	}
+}
+
+func (s *Server) receive(r *resource, now headgate.Instant, lease *Lease) {
+	up := r.up
+	up.held.Receive(lease)
+	if !up.held.open {
+		return
+	}
+	if lease.Seq != 0 {
+		up.answered = max(up.answered, lease.Seq)
+		up.refresh = max(lease.Refresh, s.config.Tick)
+	}
+	if !up.known && s.restarted(r) {
+		r.unknown = max(lease.Counted-r.sum, 0)
+	}
+	up.known = true
+	newest := up.held.Lease()
+	r.terms.Algorithm, r.terms.Slots, r.each = min(newest.Algorithm, MaxMin), newest.Slots, newest.Each
+	r.terms.Safe, r.parts, r.capacity = newest.Safe, newest.Parts, up.held.Amount(now)
+	s.queue.schedule(r, now)
+}
+
+// RefuseParent takes a refusal of the parent: the claims of the resource get it, and end.
+func (s *Server) RefuseParent(refused *Error, out *Out) {
+	r := s.resources[refused.Resource]
+	if r == nil || r.up == nil {
+		return
+	}
+	for _, c := range slices.Clone(r.claims) {
+		out.Refusals = append(out.Refusals, Refusal{c.holder.name, c.answer, refused})
+		s.drop(c)
+	}
+	r.unknown, r.forgotten = 0, 0
+	s.queue.schedule(r, 0)
+}
+
+// lapse ends all leases of a resource: the lease of the parent has ended, and none of them
+// outlives it.
+func (s *Server) lapse(r *resource) {
+	for _, c := range r.claims {
+		r.change(c, func(l *ledger) { l.n, l.base = 0, 0 })
+		s.set(c, 0)
+	}
+	r.capacity, r.unknown = 0, 0
+}
