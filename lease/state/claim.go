@@ -39,6 +39,8 @@ type claim struct {
 	pushed headgate.Instant // time of the last push
 	answer uint64           // the report to answer at the next tick, or 0
 	push   bool             // the grant has changed and was not sent
+
+	learning bool // a restarted server below: its lease stays as it is
 }
 
 // all returns the buckets of the claim.

@@ -22,13 +22,16 @@ type divider struct {
 // divide sets the targets of all claims. turn is how long a claim keeps the unit of an equal
 // remainder. It reports whether some claim gets less than it wants.
 func (d *divider) divide(r *resource, now headgate.Instant, turn time.Duration) (scarce bool) {
-	slices.SortFunc(r.claims, func(a, b *claim) int {
-		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.id, b.id))
-	})
+	slices.SortStableFunc(r.claims, func(a, b *claim) int { return cmp.Compare(a.since, b.since) })
 	var wants, aims [MaxBands]int64
+	var kept int64
 	for i, c := range r.claims {
 		c.at, c.target = i, 0
 		clear(c.aims)
+		if c.learning {
+			kept += c.keep()
+			continue
+		}
 		for _, b := range c.all() {
 			wants[r.band(b.Band)] += b.Wants
 		}
@@ -37,7 +40,7 @@ func (d *divider) divide(r *resource, now headgate.Instant, turn time.Duration) 
 		d.undivided(r)
 		return false
 	}
-	r.floors(&wants, &aims)
+	r.floors(max(r.capacity-r.unknown-kept, 0), &wants, &aims)
 	for band := range r.bands() {
 		if wants[band] > 0 {
 			scarce = aims[band] < wants[band] || scarce
@@ -51,6 +54,9 @@ func (d *divider) divide(r *resource, now headgate.Instant, turn time.Duration) 
 // bound each of them.
 func (d *divider) undivided(r *resource) {
 	for _, c := range r.claims {
+		if c.learning {
+			continue
+		}
 		for _, b := range c.all() {
 			amount := b.Wants
 			if r.terms.Algorithm == Static && !c.server() {
@@ -59,6 +65,19 @@ func (d *divider) undivided(r *resource) {
 			c.aim(r.band(b.Band), amount)
 		}
 	}
+}
+
+// keep makes what the claim counts its target.
+func (c *claim) keep() int64 {
+	c.target = c.ledger.count()
+	if c.server() {
+		copy(c.aims, c.parts)
+		for _, part := range c.parts {
+			c.aims[0] -= part
+		}
+		c.aims[0] += c.target
+	}
+	return c.target
 }
 
 // aim adds to the target of a claim.
@@ -70,8 +89,7 @@ func (c *claim) aim(band int, amount int64) {
 }
 
 // floors divides the capacity among the bands: first up to the floors, then in order.
-func (r *resource) floors(wants, aims *[MaxBands]int64) {
-	capacity := max(r.capacity-r.unknown, 0)
+func (r *resource) floors(capacity int64, wants, aims *[MaxBands]int64) {
 	rest := capacity
 	for b := range r.bands() {
 		aims[b] = min(wants[b], r.floor(b, capacity), rest)
@@ -100,7 +118,7 @@ func (d *divider) divideBand(r *resource, band int, amount, wants int64, now hea
 	d.clients, d.owners = d.clients[:0], d.owners[:0]
 	for _, c := range r.claims {
 		for _, b := range c.all() {
-			if b.Wants > 0 && r.band(b.Band) == band {
+			if b.Wants > 0 && !c.learning && r.band(b.Band) == band {
 				d.client(c, b)
 			}
 		}

@@ -142,10 +142,14 @@ func (s *Server) send(c *claim, seq uint64, now headgate.Instant, out *Out) {
 	out.Leases = append(out.Leases, Delivery{c.holder.name, lease})
 }
 
-// length returns the length of a lease. It ends before the lease of the parent.
+// length returns the length of a lease. It ends before the lease of the parent. While a restarted
+// server has more out than its parent counts, it prolongs no lease.
 func (s *Server) length(r *resource, now headgate.Instant) time.Duration {
 	if r.up == nil {
 		return s.config.Lease
+	}
+	if s.restarted(r) && r.sum+r.unknown > r.backed() {
+		return 0
 	}
 	return max(min(s.config.Lease, r.up.held.Left(now)*998/1000), 0)
 }

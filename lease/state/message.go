@@ -32,6 +32,9 @@ type Claim struct {
 	Curve []Bucket
 	// Holders is the number of holders below a server.
 	Holders int64
+	// Learning says that a restarted server does not know its holders yet. Its lease stays as
+	// it is.
+	Learning bool
 	// By version Version, the holder holds at most Holds, for at most Left. Left is for a server
 	// that does not know the lease.
 	Version Version

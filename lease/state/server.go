@@ -148,7 +148,7 @@ func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim,
 func (s *Server) refresh(c *claim, now headgate.Instant, out *Out) {
 	r := c.resource
 	switch to := min(c.target, max(c.ledger.count(), c.grant)+max(r.free(), 0)); {
-	case now < r.quiet:
+	case s.listening(r, now):
 	case to < c.grant:
 		s.set(c, to)
 		s.queue.schedule(r, now.Add(s.config.Tick))
@@ -163,8 +163,10 @@ func (c *claim) want(rights Caller, m *Claim) (changed bool) {
 	r := c.resource
 	r.holders -= c.holders
 	defer func() { r.holders += c.holders }()
+	changed = c.learning != m.Learning
+	c.learning = m.Learning
 	if m.Curve != nil {
-		changed = !slices.Equal(c.buckets, m.Curve)
+		changed = changed || !slices.Equal(c.buckets, m.Curve)
 		c.buckets = append(c.buckets[:0], m.Curve...)
 		c.holders, c.wants = max(m.Holders, 1), wants(c.buckets)
 		if c.aims == nil {
@@ -176,7 +178,7 @@ func (c *claim) want(rights Caller, m *Claim) (changed bool) {
 	if own.Band == 0 {
 		own.Band = rights.first()
 	}
-	changed = c.own[0] != own || c.buckets != nil
+	changed = changed || c.own[0] != own || c.buckets != nil
 	c.own[0], c.buckets, c.aims, c.holders, c.wants = own, nil, nil, 1, own.Wants
 	return changed
 }
@@ -284,7 +286,7 @@ func (s *Server) advance(r *resource, now headgate.Instant, out *Out) {
 		s.close(r, out)
 		return
 	}
-	if now < r.quiet {
+	if s.listening(r, now) {
 		s.listen(r, now, out)
 	} else {
 		if s.divider.divide(r, now, s.config.Lease) {
@@ -305,7 +307,15 @@ func (s *Server) listen(r *resource, now headgate.Instant, out *Out) {
 			s.reply(c, c.answer, now, out)
 		}
 	}
-	s.queue.schedule(r, r.quiet)
+	if now < r.quiet {
+		s.queue.schedule(r, r.quiet)
+	}
+}
+
+// listening reports whether all leases stay as they are: the server has started again, or its
+// parent has not answered yet.
+func (s *Server) listening(r *resource, now headgate.Instant) bool {
+	return now < r.quiet || r.up != nil && !r.up.known
 }
 
 // next schedules the end of the first lease, and a shrink that may be lost.

@@ -18,6 +18,7 @@ type uplink struct {
 	acked    Version
 	holds    int64 // in the last acknowledgement
 	refresh  time.Duration
+	learning bool // in the last claim
 }
 
 // retry is the time after which a report without an answer is repeated.
@@ -25,6 +26,10 @@ const retry = 500 * time.Millisecond
 
 // holds returns what the server and its holders may use: all amounts that it counts.
 func (r *resource) holds() int64 { return max(r.up.held.amount, r.sum+r.unknown) }
+
+// backed returns the amount that the ledger of the parent has for this server at least: what the
+// newest version gave, or what an acknowledgement said that it holds.
+func (r *resource) backed() int64 { return max(r.up.held.amount, r.up.held.Lease().Counted) }
 
 // report appends to out what the parent must know: a step of a shrink, a changed curve, a refresh.
 func (s *Server) report(r *resource, now headgate.Instant, out *Out) {
@@ -45,7 +50,7 @@ func (s *Server) report(r *resource, now headgate.Instant, out *Out) {
 func (s *Server) claims(r *resource, now headgate.Instant) bool {
 	up := r.up
 	refresh := up.refresh
-	if up.seq == 0 {
+	if up.seq == 0 || up.learning && !s.listening(r, now) {
 		return true
 	}
 	if up.answered != up.seq {
@@ -66,15 +71,18 @@ func (s *Server) claims(r *resource, now headgate.Instant) bool {
 // curve collects the buckets of all claims in s.buckets.
 func (s *Server) curve(r *resource) {
 	s.sums = curve{}
-	var sum int64
+	var all Bucket
 	for _, c := range r.claims {
 		for _, b := range c.all() {
 			s.sums.add(b)
+			all.Weight += b.Weight
 		}
-		sum += c.wants
+		all.Wants += c.wants
 	}
-	if left := r.sum + r.unknown - sum; left > 0 && s.restarted(r) {
-		s.sums.add(Bucket{Band: 1, Weight: 1, Wants: left}) // Ask for at least what is out.
+	if left := min(r.sum+r.unknown-all.Wants, MaxAmount); left > 0 && s.restarted(r) && all.Wants > 0 {
+		// Ask for at least what is out: as if unknown holders were like the known ones.
+		weight := float64(all.Weight) * float64(left) / float64(all.Wants)
+		s.sums.add(Bucket{Band: 1, Weight: int64(min(max(weight, 1), MaxBucketWeight)), Wants: left})
 	}
 	s.buckets = s.sums.buckets(s.buckets[:0])
 }
@@ -90,8 +98,9 @@ func (s *Server) claimUp(r *resource, now headgate.Instant, out *Out) {
 	s.stamp(out)
 	up.seq, up.sentAt = out.Up.Seq, now
 	up.held.Sent(now, up.seq)
-	claim := Claim{Resource: r.name, Curve: slices.Clone(s.buckets), Holders: r.holders}
+	claim := Claim{Resource: r.name, Curve: slices.Clone(s.buckets), Holders: r.holders, Learning: s.config.Restarted && s.listening(r, now)}
 	up.held.Claim(now, &claim)
+	up.learning = claim.Learning
 	claim.Holds = r.holds()
 	out.Up.Claims = append(out.Up.Claims, claim)
 	s.queue.schedule(r, now.Add(retry))
@@ -126,7 +135,7 @@ func (s *Server) receive(r *resource, now headgate.Instant, lease *Lease) {
 		up.refresh = max(lease.Refresh, s.config.Tick)
 	}
 	if !up.known && s.restarted(r) {
-		r.unknown = max(lease.Counted-r.sum, 0)
+			r.unknown = max(lease.Counted-r.sum, 0)
 	}
 	up.known = true
 	newest := up.held.Lease()

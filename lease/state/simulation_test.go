@@ -1,0 +1,118 @@
+package state
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// plan is a simulation of a tree with three levels.
+type plan struct {
+	seed             uint64
+	parents, leaves  int
+	clients          int
+	length           headgate.Instant
+	redraw           headgate.Instant // between shifts of all demands
+	failure          headgate.Instant // between failures, or 0
+	loss             float64
+	life             headgate.Instant // mean life of a client, or 0
+	repeat           float64
+	late             headgate.Instant
+	used, misplaced  float64          // results
+	shifts, messages int
+}
+
+const perClient = 10 * unit
+
+// build makes the tree. The clients are unevenly distributed: leaf i has a weight of i + 1.
+func (p *plan) build(t testing.TB) (*world, int64) {
+	w := newWorld(t, p.seed)
+	w.loss, w.repeat, w.late = p.loss, p.repeat, p.late
+	capacity := int64(p.clients) * perClient
+	root := w.node("root", nil, 0, config(Resource{Algorithm: MaxMin, Capacity: capacity}))
+	child := Config{Child: true, Callers: root.config.Callers, Refresh: 5 * time.Second}
+	var leaves []*node
+	for i := range p.parents {
+		parent := w.node("parent"+string(rune('a'+i)), root, 50*ms, length(22500*time.Millisecond, child))
+		for j := range p.leaves / p.parents {
+			leaves = append(leaves, w.node(parent.name+string(rune('a'+j)), parent, 5*ms, length(15*time.Second, child)))
+		}
+	}
+	for range p.clients {
+		i := min(w.rand.IntN(len(leaves)), w.rand.IntN(len(leaves)))
+		w.join(leaves[i], ms, p.draw(w))
+	}
+	return w, capacity
+}
+
+// draw returns a demand: most clients want little, some want much.
+func (p *plan) draw(w *world) int64 {
+	return min(int64(perClient*math.Exp(1.2*w.rand.NormFloat64())), 1000*unit)
+}
+
+// run runs the simulation, and fails if the unexpired leases are ever above the capacity.
+func (p *plan) run(t testing.TB) {
+	w, capacity := p.build(t)
+	var wanted, used int64
+	last := headgate.Instant(0)
+	every(w, 100*ms, func() {
+		if out := w.out(); out > capacity {
+			t.Fatalf("seed %d: %v: unexpired leases of %d, capacity %d", p.seed, w.now.Sub(0), out, capacity)
+		}
+	})
+	every(w, sec, func() {
+		w.consistent()
+		if w.now > 2*sec {
+			a, b, misplaced := w.compare(capacity)
+			wanted, used = wanted+a, used+b
+			if w.now-last == 2*sec && p.failure == 0 {
+				p.misplaced = max(p.misplaced, float64(misplaced)/float64(capacity))
+			}
+		}
+	})
+	every(w, p.redraw, func() {
+		p.shifts++
+		last = w.now
+		factor := math.Exp(0.5 * w.rand.NormFloat64())
+		for _, c := range w.clients {
+			c.want(int64(float64(p.draw(w)) * factor))
+		}
+	})
+	if p.failure > 0 {
+		every(w, p.failure, func() { w.nodes[w.rand.IntN(len(w.nodes))].fail(sec + headgate.Instant(w.rand.Int64N(int64(2*sec)))) })
+	}
+	if p.life > 0 {
+		every(w, p.life/headgate.Instant(p.clients), func() {
+			c := w.die(w.rand.IntN(len(w.clients)))
+			w.join(c.node, ms, p.draw(w))
+		})
+	}
+	w.run(p.length)
+	p.used, p.messages = float64(used)/float64(wanted), w.sent
+}
+
+// TestTree runs a small tree: with losses and shifts, and with failing servers.
+func TestTree(t *testing.T) {
+	p := plan{seed: 1, parents: 2, leaves: 4, clients: 200, length: 2 * 60 * sec, redraw: 20 * sec, life: 3600 * sec}
+	p.run(t)
+	t.Logf("%+v", p)
+	if p.used < 0.97 || p.misplaced > 0.02 {
+		t.Errorf("%.2f%% of the wanted capacity is handed out, and %.2f%% misplaced 2 s after a shift: want 97%% and 2%%", 100*p.used, 100*p.misplaced)
+	}
+	for seed := range uint64(4) {
+		p := plan{seed: seed, parents: 2, leaves: 4, clients: 100, length: 3 * 60 * sec, redraw: 30 * sec, failure: 23 * sec, loss: 0.05, life: 600 * sec}
+		p.run(t)
+		t.Logf("%+v", p)
+	}
+}
+
+// TestTreeIsNeverAbove has losses, repeated and reordered messages, and a failure every 7 s.
+func TestTreeIsNeverAbove(t *testing.T) {
+	for seed := range uint64(40) {
+		p := plan{seed: seed, parents: 2, leaves: 4, clients: 24, length: 2 * 60 * sec, redraw: 11 * sec, failure: 7 * sec, loss: 0.05, life: 600 * sec}
+		p.repeat, p.late = 0.05, 100*ms
+		p.run(t)
+	}
+}
