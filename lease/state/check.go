@@ -1,6 +1,9 @@
 package state
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // first returns the band of claims without one.
 func (c Caller) first() int {
@@ -12,15 +15,7 @@ func (c Caller) first() int {
 
 // allows reports whether a claim may name the band.
 func (c Caller) allows(band int) bool {
-	if band == 0 || band == c.first() {
-		return true
-	}
-	for _, b := range c.Bands {
-		if b == band {
-			return true
-		}
-	}
-	return false
+	return band == 0 || band == c.first() || slices.Contains(c.Bands, band)
 }
 
 // check returns an *Error if the report has a field out of range, or one that the caller may not

@@ -21,7 +21,7 @@ type claim struct {
 	at       int    // index in the claims of the resource
 	id       uint64 // in the order of arrival
 
-	buckets []Bucket // of a server
+	buckets []Bucket  // of a server
 	own     [1]Bucket // of other holders
 	holders int64
 	wants   int64 // sum of the buckets

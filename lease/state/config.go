@@ -156,7 +156,8 @@ func (r *Resource) check() error {
 	case r.Match == "" || len(r.Match) > MaxName:
 		return fmt.Errorf("lease: resource %q: the pattern has %d bytes: use 1 to %d", r.Match, len(r.Match), MaxName)
 	case r.Capacity < 0 || r.Capacity > MaxAmount || r.Safe > MaxAmount:
-		return fmt.Errorf("lease: resource %q: capacity %d, safe capacity %d: use at most %d", r.Match, r.Capacity, r.Safe, int64(MaxAmount))
+		const text = "lease: resource %q: capacity %d, safe capacity %d: use at most %d"
+		return fmt.Errorf(text, r.Match, r.Capacity, r.Safe, int64(MaxAmount))
 	case r.Algorithm > MaxMin:
 		return fmt.Errorf("lease: resource %q: algorithm %d is not known", r.Match, r.Algorithm)
 	case sum > 100:

@@ -91,7 +91,7 @@ func (s *Server) shrink(r *resource, now headgate.Instant) {
 // missing.
 func (s *Server) grow(r *resource) {
 	free := max(r.free(), 0)
-	for band := 0; band < r.bands(); band++ {
+	for band := range r.bands() {
 		d := &s.divider
 		d.clients, d.needy = d.clients[:0], d.needy[:0]
 		for _, c := range r.claims {

@@ -85,4 +85,6 @@ func (h *Held) Claim(now headgate.Instant, claim *Claim) {
 }
 
 // Ack returns the acknowledgement of the newest version.
-func (h *Held) Ack(resource string) Ack { return Ack{Resource: resource, Version: h.version, Holds: h.amount} }
+func (h *Held) Ack(resource string) Ack {
+	return Ack{Resource: resource, Version: h.version, Holds: h.amount}
+}

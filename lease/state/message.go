@@ -9,7 +9,9 @@ import (
 type Version struct{ Term, Number uint64 }
 
 // Less reports whether v is older than w.
-func (v Version) Less(w Version) bool { return v.Term < w.Term || v.Term == w.Term && v.Number < w.Number }
+func (v Version) Less(w Version) bool {
+	return v.Term < w.Term || v.Term == w.Term && v.Number < w.Number
+}
 
 // Report is a message of a holder to its server.
 type Report struct {

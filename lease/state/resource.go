@@ -104,7 +104,7 @@ func (q *queue) schedule(r *resource, t headgate.Instant) {
 func (q *queue) pop() *resource {
 	old := *q
 	first, last := old[0], len(old)-1
-	old.swap(0, last)
+	q.swap(0, last)
 	old[last] = nil
 	*q = old[:last]
 	q.down(0)
@@ -112,23 +112,24 @@ func (q *queue) pop() *resource {
 	return first
 }
 
-func (q queue) swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].heap, q[j].heap = i, j
+func (q *queue) swap(i, j int) {
+	all := *q
+	all[i], all[j] = all[j], all[i]
+	all[i].heap, all[j].heap = i, j
 }
 
-func (q queue) up(i int) {
-	for i > 0 && q[i].due < q[(i-1)/2].due {
+func (q *queue) up(i int) {
+	for all := *q; i > 0 && all[i].due < all[(i-1)/2].due; {
 		q.swap(i, (i-1)/2)
 		i = (i - 1) / 2
 	}
 }
 
-func (q queue) down(i int) {
-	for {
+func (q *queue) down(i int) {
+	for all := *q; ; {
 		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(q); child++ {
-			if q[child].due < q[least].due {
+		for child := 2*i + 1; child <= 2*i+2 && child < len(all); child++ {
+			if all[child].due < all[least].due {
 				least = child
 			}
 		}

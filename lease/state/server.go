@@ -194,7 +194,7 @@ func (s *Server) open(now headgate.Instant, name string) (*resource, *Error) {
 	} else {
 		terms := find(s.config.Resources, name)
 		if terms == nil {
-			return nil, &Error{Code: NotFound, Resource: name, Text: "no pattern matches: add a resource with this name or with match: \"*\""}
+			return nil, &Error{Code: NotFound, Resource: name, Text: "no pattern matches: add a resource that matches the name"}
 		}
 		r.configure(terms)
 	}

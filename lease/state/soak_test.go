@@ -2,19 +2,32 @@
 
 package state
 
-import "testing"
+import (
+	"testing"
 
-// TestSoakTree runs the tree of 10,000 clients.
+	"github.com/headgate/headgate"
+)
+
+// TestSoakTree runs a tree of 10,000 clients, without failures and with one every 2 min. Then ten
+// seeds have a failure every 23 s.
 func TestSoakTree(t *testing.T) {
-	p := plan{seed: 1, parents: 4, leaves: 20, clients: 10_000, length: 20 * 60 * sec, redraw: 180 * sec, failure: 0, loss: 0.01, life: 36_000 * sec}
-	p.run(t)
-	t.Logf("%+v", p)
+	for _, failure := range []int{0, 120} {
+		p := soaked(1, 10_000)
+		p.loss, p.failure = 0.01, sec*headgate.Instant(failure)
+		p.run(t)
+		t.Logf("%+v", p)
+		if p.used < 0.995 || p.misplaced > 0.02 {
+			t.Errorf("%.2f%% is handed out and %.2f%% misplaced, want at least 99.5%% and at most 2%%", 100*p.used, 100*p.misplaced)
+		}
+	}
 	for seed := range uint64(10) {
-		p := plan{seed: seed, parents: 4, leaves: 20, clients: 2_000, length: 20 * 60 * sec, redraw: 180 * sec, failure: 23 * sec, loss: 0.05, life: 36_000 * sec}
+		p := soaked(seed, 2_000)
+		p.loss, p.failure = 0.05, 23*sec
 		p.run(t)
 		t.Logf("%+v", p)
 	}
-	p = plan{seed: 2, parents: 4, leaves: 20, clients: 10_000, length: 20 * 60 * sec, redraw: 180 * sec, failure: 120 * sec, loss: 0.01, life: 36_000 * sec}
-	p.run(t)
-	t.Logf("%+v", p)
+}
+
+func soaked(seed uint64, clients int) plan {
+	return plan{seed: seed, parents: 4, leaves: 20, clients: clients, length: 20 * 60 * sec, redraw: 180 * sec, life: 36_000 * sec}
 }

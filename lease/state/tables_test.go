@@ -25,7 +25,7 @@ func config(resource Resource) Config {
 	return Config{Resources: []Resource{resource}, Callers: callers, Lease: 30 * time.Second, Refresh: 5 * time.Second}
 }
 
-func start(t testing.TB, c Config, now headgate.Instant) *Server {
+func start(t *testing.T, c Config, now headgate.Instant) *Server {
 	t.Helper()
 	s, err := New(c, now)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestTables(t *testing.T) {
 }
 
 // report sends one claim.
-func report(t testing.TB, s *Server, now headgate.Instant, caller, holder string, seq uint64, wants int64, out *Out) {
+func report(t *testing.T, s *Server, now headgate.Instant, caller, holder string, seq uint64, wants int64, out *Out) {
 	t.Helper()
 	if err := s.Receive(now, caller, &Report{Holder: holder, Seq: seq, Claims: []Claim{{Resource: "db", Wants: wants}}}, out); err != nil {
 		t.Fatal(err)

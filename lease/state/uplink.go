@@ -35,12 +35,13 @@ func (r *resource) backed() int64 { return max(r.up.held.amount, r.up.held.Lease
 func (s *Server) report(r *resource, now headgate.Instant, out *Out) {
 	up := r.up
 	holds := r.holds()
-	if s.claims(r, now) {
+	switch {
+	case s.claims(r, now):
 		s.claimUp(r, now, out)
-	} else if up.acked.Less(up.held.version) || holds < up.holds {
+	case up.acked.Less(up.held.version) || holds < up.holds:
 		out.Up.Acks = append(out.Up.Acks, Ack{Resource: r.name, Version: up.held.version, Holds: holds})
 		s.stamp(out)
-	} else {
+	default:
 		return
 	}
 	up.acked, up.holds = up.held.version, holds
@@ -98,7 +99,8 @@ func (s *Server) claimUp(r *resource, now headgate.Instant, out *Out) {
 	s.stamp(out)
 	up.seq, up.sentAt = out.Up.Seq, now
 	up.held.Sent(now, up.seq)
-	claim := Claim{Resource: r.name, Curve: slices.Clone(s.buckets), Holders: r.holders, Learning: s.config.Restarted && s.listening(r, now)}
+	claim := Claim{Resource: r.name, Curve: slices.Clone(s.buckets), Holders: r.holders}
+	claim.Learning = s.config.Restarted && s.listening(r, now)
 	up.held.Claim(now, &claim)
 	up.learning = claim.Learning
 	claim.Holds = r.holds()
@@ -135,7 +137,7 @@ func (s *Server) receive(r *resource, now headgate.Instant, lease *Lease) {
 		up.refresh = max(lease.Refresh, s.config.Tick)
 	}
 	if !up.known && s.restarted(r) {
-			r.unknown = max(lease.Counted-r.sum, 0)
+		r.unknown = max(lease.Counted-r.sum, 0)
 	}
 	up.known = true
 	newest := up.held.Lease()

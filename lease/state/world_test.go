@@ -14,7 +14,7 @@ import (
 // world runs servers and holders in virtual time. Messages have a delay, and some are lost or
 // repeated.
 type world struct {
-	t       testing.TB
+	t       *testing.T
 	rand    *rand.Rand
 	now     headgate.Instant
 	events  events
@@ -27,7 +27,6 @@ type world struct {
 	dead    []*client
 	names   int
 	sent    int // number of messages
-	peak    int64
 }
 
 // event happens at a time. Events of one time happen in order.
@@ -39,10 +38,14 @@ type event struct {
 
 type events []event
 
-func (e events) Len() int           { return len(e) }
-func (e events) Less(i, j int) bool { return e[i].at < e[j].at || e[i].at == e[j].at && e[i].order < e[j].order }
-func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
+func (e *events) Len() int { return len(*e) }
+func (e *events) Len() int      { return len(*e) }
+func (e *events) Swap(i, j int) { (*e)[i], (*e)[j] = (*e)[j], (*e)[i] }
+func (e *events) Less(i, j int) bool {
+	a, b := (*e)[i], (*e)[j]
+	return a.at < b.at || a.at == b.at && a.order < b.order
+}
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
 func (e *events) Pop() any {
 	old := *e
 	last := old[len(old)-1]
@@ -78,7 +81,7 @@ type client struct {
 	round uint64 // of its timers
 }
 
-func newWorld(t testing.TB, seed uint64) *world {
+func newWorld(t *testing.T, seed uint64) *world {
 	return &world{t: t, rand: rand.New(rand.NewPCG(seed, 7))}
 }
 
