@@ -30,6 +30,7 @@ const perClient = 10 * unit
 
 // build makes the tree. The clients are unevenly distributed: leaf i has a weight of i + 1.
 func (p *plan) build(t *testing.T) (*world, int64) {
+	t.Helper()
 	w := newWorld(t, p.seed)
 	w.loss, w.repeat, w.late = p.loss, p.repeat, p.late
 	capacity := int64(p.clients) * perClient
@@ -56,6 +57,7 @@ func (p *plan) draw(w *world) int64 {
 
 // run runs the simulation, and fails if the unexpired leases are ever above the capacity.
 func (p *plan) run(t *testing.T) {
+	t.Helper()
 	w, capacity := p.build(t)
 	var wanted, used int64
 	last := headgate.Instant(0)

@@ -38,14 +38,13 @@ type event struct {
 
 type events []event
 
-func (e *events) Len() int { return len(*e) }
 func (e *events) Len() int      { return len(*e) }
 func (e *events) Swap(i, j int) { (*e)[i], (*e)[j] = (*e)[j], (*e)[i] }
 func (e *events) Less(i, j int) bool {
 	a, b := (*e)[i], (*e)[j]
 	return a.at < b.at || a.at == b.at && a.order < b.order
 }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Push(x any) { *e = append(*e, x.(event)) }
 func (e *events) Pop() any {
 	old := *e
 	last := old[len(old)-1]
@@ -82,6 +81,7 @@ type client struct {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
 	return &world{t: t, rand: rand.New(rand.NewPCG(seed, 7))}
 }
 
