@@ -49,6 +49,19 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestDefaults: the defaults of the configuration, whose prefix has no slash at its end, are valid for the clients.
+func TestDefaults(t *testing.T) {
+	for _, c := range []config.Source{
+		{Etcd: &config.EtcdSource{Endpoints: []string{"http://127.0.0.1:1"}, Prefix: "/headgate/config"}},
+		{Etcd: &config.EtcdSource{Endpoints: []string{"https://127.0.0.1:1"}, Prefix: "/" + strings.Repeat("p", 249)}},
+		{Postgres: &config.PostgresSource{Hosts: []string{"127.0.0.1:1"}, Database: "d", User: "u", Schema: "headgate"}},
+	} {
+		if from, err := open.Source(&c); err != nil || from.Close() != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 func ExampleSource() {
 	from, err := open.Source(&config.Source{HTTP: &config.HTTPSource{
 		URL: "https://config.example.com/headgate.yaml", Interval: 5 * time.Second, Timeout: 10 * time.Second,

@@ -11,7 +11,7 @@ func advice(err error) string {
 	var network net.Error
 	switch code(err) {
 	case "3F000", "42P01": // invalid_schema_name, undefined_table
-		return ": make the tables with headgate ctl source init"
+		return ": make the tables with headgate ctl source init | psql DATABASE"
 	case "42501": // insufficient_privilege
 		return ": grant the user the rights that docs/sources.md lists"
 	case "42883", "42704": // undefined_function, undefined_object

@@ -53,8 +53,8 @@ func (c *connection) head(ctx context.Context, s *Source, last position) (head, 
 	case err != nil:
 		return h, err
 	case !found || h.version != schemaVersion:
-		return h, fmt.Errorf("the schema %s has version %d, and this program needs version %d: run headgate ctl source init",
-			s.config.Schema, h.version, schemaVersion)
+		return h, fmt.Errorf("the schema %s has version %d, and this program needs version %d: "+
+			"run headgate ctl source init | psql DATABASE", s.config.Schema, h.version, schemaVersion)
 	case h.server == "":
 		return h, errStandby
 	}
@@ -127,7 +127,7 @@ func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Obje
 }
 
 // errLongNames says that pages overlap, because names are longer than what is read of them.
-var errLongNames = errors.New("names are longer than the table's own bounds allow: run headgate ctl source init, and shorten them")
+var errLongNames = errors.New("names are longer than the table's own bounds allow: shorten them, and add the bounds again")
 
 // news reads what has changed since a position. all says that all objects must be read.
 func (c *connection) news(ctx context.Context, s *Source, last position) (to position, change source.Change, all bool, err error) {
