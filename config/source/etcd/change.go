@@ -9,13 +9,21 @@ import (
 	"github.com/headgate/headgate/config/source"
 )
 
+// event is the change of one object.
+type event struct {
+	source.Key
+
+	kv      *mvccpb.KeyValue
+	deleted bool
+}
+
 // takeEvents groups the events of an answer by their revision, which is one transaction. An answer with
 // Fragment may end within a transaction.
 func (w *watching) takeEvents(r *etcdserverpb.WatchResponse) error {
 	w.progress = 0
 	for _, e := range r.GetEvents() {
 		revision := e.GetKv().GetModRevision()
-		if len(w.group) > 0 && w.group[0].GetKv().GetModRevision() != revision {
+		if w.groupAt != 0 && w.groupAt != revision {
 			if err := w.flush(); err != nil {
 				return err
 			}
@@ -23,8 +31,10 @@ func (w *watching) takeEvents(r *etcdserverpb.WatchResponse) error {
 		if revision <= w.history.revision {
 			return fmt.Errorf("etcd gave revision %d after revision %d", revision, w.history.revision)
 		}
-		if w.group = append(w.group, e); len(w.group) > 2*(w.config.MaxObjects+maxForeign) {
-			return w.tooMany(int64(len(w.group)))
+		w.groupAt = revision
+		w.addEvent(e)
+		if len(w.group) > 2*w.config.MaxObjects { // A transaction may replace all objects.
+			return w.aboveBound(len(w.group))
 		}
 	}
 	if r.GetFragment() {
@@ -33,33 +43,44 @@ func (w *watching) takeEvents(r *etcdserverpb.WatchResponse) error {
 	return w.flush()
 }
 
+// addEvent adds an event to the transaction. Keys that are no objects are not kept: a transaction may delete any
+// number of them.
+func (w *watching) addEvent(e *mvccpb.Event) {
+	deleted := e.GetType() == mvccpb.DELETE
+	key, err := w.keys.parse(e.GetKv().GetKey())
+	switch {
+	case err == nil:
+		w.group = append(w.group, event{key, e.GetKv(), deleted})
+	case !deleted:
+		w.foreign.add(e.GetKv().GetKey(), err)
+	}
+}
+
+// aboveBound ends the watch. The next session begins with a full read: a watch would find the same changes again.
+func (w *watching) aboveBound(n int) error {
+	w.read = false
+	return w.tooMany(n)
+}
+
 // flush gives the receiver one transaction.
 func (w *watching) flush() error {
-	if len(w.group) == 0 {
+	if w.groupAt == 0 {
 		return nil
 	}
 	var c source.Change
 	for _, e := range w.group {
-		key, err := w.keys.parse(e.GetKv().GetKey())
-		switch {
-		case err != nil && e.GetType() == mvccpb.DELETE:
-		case err != nil:
-			w.foreign.add(e.GetKv().GetKey(), err)
-		case e.GetType() == mvccpb.DELETE:
-			if w.contents.remove(key) {
-				c.Deleted = append(c.Deleted, key)
-			}
-		default:
-			c.Objects = append(c.Objects, object(key, e.GetKv()))
+		if !e.deleted {
+			c.Objects = append(c.Objects, object(e.Key, e.kv))
 			w.contents.put(&c.Objects[len(c.Objects)-1])
+		} else if w.contents.remove(e.Key) {
+			c.Deleted = append(c.Deleted, e.Key)
 		}
 	}
 	if n := len(w.contents.revisions); n > w.config.MaxObjects {
-		w.read = false // The next session begins with a full read, when there are fewer objects.
-		return w.tooMany(int64(n))
+		return w.aboveBound(n)
 	}
-	w.history.revision = w.group[0].GetKv().GetModRevision()
-	w.group = nil
+	w.history.revision = w.groupAt
+	w.group, w.groupAt = nil, 0
 	if len(c.Objects)+len(c.Deleted) > 0 {
 		c.Revision = w.contents.text()
 		w.to.Changed(c)

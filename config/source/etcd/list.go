@@ -16,8 +16,6 @@ const (
 	// maxPage and minPage bound the keys of one page. etcd counts all keys for each page, so that small pages are slow. A page
 	// that does not fit into maxAnswer is read again as smaller pages. minPage values of etcd's own bound fit.
 	maxPage, minPage = 4000, 4
-	// maxForeign bounds the keys that are no objects, beside which objects are still read.
-	maxForeign = 10_000
 )
 
 // listing is everything below the prefix at one revision.
@@ -28,7 +26,7 @@ type listing struct {
 }
 
 // list reads all objects at one revision, in pages of f.page keys. After an answer that was too large or too slow, the
-// pages are smaller, until a read has succeeded.
+// pages are smaller, until a read has succeeded. Keys that are no objects are read too, and not kept.
 func (f *follower) list(ctx context.Context, client *clientv3.Client) (*listing, error) {
 	l := &listing{}
 	for from := f.keys.first(); from != ""; {
@@ -42,18 +40,15 @@ func (f *follower) list(ctx context.Context, client *clientv3.Client) (*listing,
 		if err != nil {
 			return nil, err
 		}
-		if r.Count > int64(f.config.MaxObjects+maxForeign) {
-			return nil, f.tooMany(r.Count)
-		}
 		if l.history.revision == 0 {
 			l.history = historyOf(r.Header)
-			l.objects = make([]source.Object, 0, r.Count)
+			l.objects = make([]source.Object, 0, min(r.Count, int64(f.config.MaxObjects)))
 		}
 		for _, kv := range r.Kvs {
 			l.add(f.keys, kv)
 		}
 		if len(l.objects) > f.config.MaxObjects {
-			return nil, f.tooMany(int64(len(l.objects)))
+			return nil, f.tooMany(len(l.objects))
 		}
 		from = next(r)
 	}
@@ -95,7 +90,7 @@ func isTooMuch(err error) bool {
 
 func isTooLarge(err error) bool { return codeOf(err) == codes.ResourceExhausted }
 
-func (s *Source) tooMany(n int64) error {
-	return fmt.Errorf("there are %d objects, and the bound is %d: delete some: until then, the last objects that were read are in force",
-		n, s.config.MaxObjects)
+func (s *Source) tooMany(n int) error {
+	return fmt.Errorf("there are at least %d objects, and the bound is %d: delete some: until then, the last objects that were read "+
+		"are in force", n, s.config.MaxObjects)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/config/source/etcd"
 	"github.com/headgate/headgate/internal/testkit/sourcetest"
@@ -29,6 +31,7 @@ func stories() []sourcetest.Story {
 		own("compaction", compaction),
 		own("large transactions in fragments", fragments),
 		own("keys that are no objects", foreign),
+		own("many keys that are no objects", manyForeign),
 		own("no server", noServer),
 	}
 }
@@ -128,6 +131,30 @@ func foreign(t *testing.T, p *place) {
 	if records, err := s.Records(t.Context(), "", 5); err != nil || len(records) != 0 {
 		t.Errorf("%v, %v: want no record", records, err)
 	}
+}
+
+// manyForeign: keys that are no objects count for no bound, also when one transaction deletes them all.
+func manyForeign(t *testing.T, p *place) {
+	t.Helper()
+	const keys, each = 10_050, 128
+	p.put(t, "customers/a", "x")
+	for first := 0; first < keys; first += each {
+		var ops []clientv3.Op
+		for i := range each {
+			ops = append(ops, clientv3.OpPut(fmt.Sprintf("%szoo/%d", p.prefix, first+i), ""))
+		}
+		if _, err := p.server.client.Txn(t.Context()).Then(ops...).Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, _ := sourcetest.Follow(t, p.open(t, etcd.Config{MaxObjects: 2}), nil)
+	m.Has(map[source.Key]string{customer("a"): "x"})
+	if _, err := p.server.client.Delete(t.Context(), p.prefix+"zoo/", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	p.put(t, "customers/b", "x")
+	m.Has(map[source.Key]string{customer("a"): "x", customer("b"): "x"})
+	m.Until("only the first change has all objects", func() bool { return len(m.Changes) == 2 && !m.Changes[1].All })
 }
 
 // noServer: a server that says nothing is a failure.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
@@ -35,11 +34,12 @@ type watching struct {
 	responses chan response
 	probes    chan probe
 
-	group     []*mvccpb.Event // The changes of one transaction that may have more.
-	revision  int64           // The newest revision that the watch has shown.
-	progress  int64           // The last progress notification after which there was no change.
-	waitsFor  *probe          // The probe that the watch has not reached yet.
-	silent    time.Time       // The time since which an answer is expected; zero if none is.
+	group     []event   // The changes of one transaction that may have more.
+	groupAt   int64     // The revision of this transaction; 0 if there is none.
+	revision  int64     // The newest revision that the watch has shown.
+	progress  int64     // The last progress notification after which there was no change.
+	waitsFor  *probe    // The probe that the watch has not reached yet.
+	silent    time.Time // The time since which an answer is expected; zero if none is.
 	probing   bool
 	nextProbe time.Time
 }
