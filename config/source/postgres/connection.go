@@ -29,9 +29,10 @@ const prepareSession = "SET statement_timeout = '60s'; SET idle_in_transaction_s
 type connection struct {
 	*pgx.Conn
 
-	timeout time.Duration
-	sockets sockets
-	foreign foreignRows
+	timeout  time.Duration
+	sockets  sockets
+	foreign  foreignRows
+	notified bool // A notification has arrived that wait has not taken.
 }
 
 // sockets has the open sockets of an attempt to connect, and of the connection. The library closes a connection that
@@ -74,7 +75,7 @@ func (s *sockets) close() {
 // connect opens a connection to the first host that can be written.
 func (s *Source) connect(ctx context.Context) (*connection, error) {
 	c := &connection{timeout: s.config.Timeout}
-	settings, err := s.settings(&c.sockets)
+	settings, err := s.settings(c)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (c *connection) close() {
 
 // settings gives the library's configuration. ParseConfig must make it, and reads the environment: every setting
 // that matters is set again.
-func (s *Source) settings(open *sockets) (*pgx.ConnConfig, error) {
+func (s *Source) settings(of *connection) (*pgx.ConnConfig, error) {
 	c, err := pgx.ParseConfig("host=localhost port=5432 user=x password=x dbname=x sslmode=disable target_session_attrs=any " +
 		"passfile=/nonexistent application_name=headgate connect_timeout=5 sslnegotiation=postgres channel_binding=prefer")
 	if err != nil {
@@ -130,12 +131,13 @@ func (s *Source) settings(open *sockets) (*pgx.ConnConfig, error) {
 		c.Fallbacks = append(c.Fallbacks, &pgconn.FallbackConfig{Host: host, Port: port, TLSConfig: secure})
 	}
 	c.RuntimeParams = map[string]string{"application_name": "headgate", "client_encoding": "UTF8"}
-	c.ConnectTimeout, c.DialFunc = s.config.Timeout, open.dial
+	c.ConnectTimeout, c.DialFunc = s.config.Timeout, of.sockets.dial
 	c.MaxProtocolMessageBodyLen = maxMessage
 	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	c.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {}
-	c.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // Otherwise the library keeps them all.
-	c.DefaultQueryExecMode = pgx.QueryExecModeExec                   // Prepared statements do not work with all poolers.
+	// A notification may arrive within a read, which has not seen its change. Without a function, the library keeps them all.
+	c.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) { of.notified = true }
+	c.DefaultQueryExecMode = pgx.QueryExecModeExec // Prepared statements do not work with all poolers.
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	return c, nil
 }

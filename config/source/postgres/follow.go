@@ -116,12 +116,16 @@ func (f *follower) read(ctx context.Context, c *connection) error {
 	return nil
 }
 
-// wait returns after a notification, or after the interval.
+// wait returns after a notification, also one that has arrived during the last read, or after the interval.
 func (f *follower) wait(ctx context.Context, c *connection) error {
 	select {
 	case <-time.After(readGap):
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	defer func() { c.notified = false }()
+	if c.notified {
+		return nil
 	}
 	inner, cancel := context.WithTimeout(ctx, f.config.Poll-f.config.Poll/8+rand.N(f.config.Poll/4))
 	defer cancel()

@@ -32,6 +32,7 @@ func stories() []sourcetest.Story {
 		own("TRUNCATE, renamed and long rows", otherChanges),
 		own("the log was pruned", prunedLog),
 		own("a notification is lost", lostNotification),
+		own("a notification during a read", notifiedWithin),
 		own("roles", roles),
 		own("the schema is made twice at once", madeTwice),
 		own("rows of another server's log", restored),
@@ -133,6 +134,41 @@ func lostNotification(t *testing.T, p *place) {
 	p.server.SQL("ALTER TABLE " + p.schema + ".objects DISABLE TRIGGER headgate_notify")
 	p.Commit(t, sourcetest.Edit{Key: customer("a"), Text: "x"})
 	m.Has(map[source.Key]string{customer("a"): "x"})
+}
+
+// notifiedWithin: a change commits during a read, which does not see it. Its notification arrives at the end of the read,
+// and the change is seen long before the interval ends.
+func notifiedWithin(t *testing.T, p *place) {
+	t.Helper()
+	want := map[source.Key]string{}
+	var edits []sourcetest.Edit
+	for i := range 12 {
+		want[customer(fmt.Sprint(i))] = strings.Repeat("x", source.MaxText)
+		edits = append(edits, sourcetest.Edit{Key: customer(fmt.Sprint(i)), Text: strings.Repeat("x", source.MaxText)})
+	}
+	p.Commit(t, edits...)
+	link := p.Link(t)
+	link.Bandwidth(1000) // The objects take 0.8 s.
+	s := p.open(t, postgres.Config{Hosts: []string{link.Addr}, Poll: time.Minute})
+	m, _ := sourcetest.Follow(t, s, nil)
+	await(t, p, "SELECT FROM pg_stat_activity WHERE query LIKE '%"+p.schema+".objects o WHERE (kind, name)%' AND pid <> pg_backend_pid()")
+	began := time.Now()
+	p.Commit(t, sourcetest.Edit{Key: customer("1"), Text: "y"})
+	want[customer("1")] = "y"
+	m.Has(want)
+	if d := time.Since(began); d > 40*time.Second {
+		t.Errorf("the change is seen after %v", d)
+	}
+}
+
+// await waits until a query has a row.
+func await(t *testing.T, p *place, query string) {
+	t.Helper()
+	for began := time.Now(); p.server.SQL("SELECT EXISTS ("+query+")") != "t"; {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("no row within a minute: %s", query)
+		}
+	}
 }
 
 // roles: the grants of docs/sources.md are enough, and not more than that.
