@@ -63,9 +63,13 @@ func (c *connection) head(ctx context.Context, s *Source, last position) (head, 
 	return h, nil
 }
 
-// inSnapshot runs a function in a transaction that sees the database at one time.
-func (c *connection) inSnapshot(ctx context.Context, read func() error) error {
+// inSnapshot runs a function in a transaction that sees the database at one time. The lock comes before the snapshot. Otherwise,
+// a TRUNCATE that commits between them would show an empty table: it ignores the snapshots of others.
+func (c *connection) inSnapshot(ctx context.Context, s *Source, read func() error) error {
 	if err := c.run(ctx, beginRead); err != nil {
+		return err
+	}
+	if err := c.run(ctx, s.sql(lockSQL)); err != nil {
 		return err
 	}
 	if err := read(); err != nil {
@@ -78,7 +82,7 @@ func (c *connection) inSnapshot(ctx context.Context, read func() error) error {
 func (c *connection) all(ctx context.Context, s *Source) (position, source.Change, error) {
 	var h head
 	change := source.Change{All: true}
-	err := c.inSnapshot(ctx, func() error {
+	err := c.inSnapshot(ctx, s, func() error {
 		var err error
 		if h, err = c.head(ctx, s, position{}); err != nil {
 			return err
@@ -132,7 +136,7 @@ var errLongNames = errors.New("names are longer than the table's own bounds allo
 // news reads what has changed since a position. all says that all objects must be read.
 func (c *connection) news(ctx context.Context, s *Source, last position) (to position, change source.Change, all bool, err error) {
 	var h head
-	err = c.inSnapshot(ctx, func() error {
+	err = c.inSnapshot(ctx, s, func() error {
 		if h, err = c.head(ctx, s, last); err != nil || !h.known {
 			return err
 		}

@@ -51,6 +51,9 @@ const (
 
 const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" //nolint:dupword // it is SQL
 
+// lockSQL takes no snapshot. It needs the right to SELECT, and waits only for TRUNCATE and changes of the table itself.
+const lockSQL = "LOCK TABLE {schema}.objects IN ACCESS SHARE MODE"
+
 // sql sets the schema of a statement.
 func (s *Source) sql(text string) string {
 	return strings.ReplaceAll(text, "{schema}", s.config.Schema)

@@ -30,6 +30,7 @@ func stories() []sourcetest.Story {
 	return []sourcetest.Story{
 		own("two transactions commit in the other order", otherOrder),
 		own("TRUNCATE, renamed and long rows", otherChanges),
+		own("a table is emptied and filled during a read", replaced),
 		own("the log was pruned", prunedLog),
 		own("a notification is lost", lostNotification),
 		own("a notification during a read", notifiedWithin),
@@ -98,6 +99,22 @@ func otherChanges(t *testing.T, p *place) {
 	if !strings.Contains(log.String(), "rows that are no objects") {
 		t.Errorf("the log does not have the other rows: %s", log.String())
 	}
+}
+
+// replaced: a transaction empties the table and fills it again. A first read that meets it waits, and sees no empty table.
+func replaced(t *testing.T, p *place) {
+	t.Helper()
+	c := p.session(t)
+	run(t, c, upsert, "customer", "a", "x")
+	run(t, c, "BEGIN")
+	run(t, c, "TRUNCATE objects")
+	run(t, c, upsert, "customer", "a", "y")
+	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{Timeout: time.Minute}), nil)
+	await(t, p, "SELECT FROM pg_locks WHERE relation = '"+p.schema+".objects'::regclass AND NOT granted")
+	run(t, c, "COMMIT")
+	m.UntilNow()
+	m.Until("the first read is complete", func() bool { return len(m.Changes[0].Objects) == 1 })
+	m.Has(map[source.Key]string{customer("a"): "y"})
 }
 
 // prunedLog: rows of the log are gone before the receiver has read them. It reads all objects.
