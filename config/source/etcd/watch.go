@@ -40,6 +40,7 @@ type watching struct {
 	progress  int64     // The last progress notification after which there was no change.
 	waitsFor  *probe    // The probe that the watch has not reached yet.
 	silent    time.Time // The time since which an answer is expected; zero if none is.
+	created   bool      // etcd has confirmed the watch. Before, no probe uses the stream.
 	probing   bool
 	nextProbe time.Time
 }
@@ -138,7 +139,7 @@ func (w *watching) due(ctx context.Context, now time.Time, work *sync.WaitGroup)
 	if !w.silent.IsZero() && now.Sub(w.silent) > w.config.Timeout {
 		return errSilent
 	}
-	if w.probing || now.Before(w.nextProbe) {
+	if !w.created || w.probing || now.Before(w.nextProbe) {
 		return nil
 	}
 	w.probing, w.nextProbe = true, now.Add(min(probeEvery, w.config.Timeout))
@@ -198,11 +199,11 @@ func (w *watching) heard(r *etcdserverpb.WatchResponse) error {
 		return errCompacted
 	case r.GetCanceled():
 		return rpctypes.Error(fmt.Errorf("etcd has ended the watch: %s", r.GetCancelReason()))
+	case later.cluster != w.history.cluster:
+		return errHistory // The revision and the term say nothing: they are the member's own, which may lag. Probes have the quorum's.
 	case r.GetCreated():
-		w.silent = time.Time{}
-		return w.history.follows(later)
-	case later.cluster != w.history.cluster || later.term < w.history.term:
-		return errHistory
+		w.silent, w.created = time.Time{}, true
+		return nil
 	case len(r.GetEvents()) == 0 && !r.GetFragment():
 		w.progressed(later.revision)
 		return nil
