@@ -172,9 +172,8 @@ func (w *watching) probed(p probe) error {
 	if err := w.history.follows(p.history); err != nil {
 		return err
 	}
-	w.waitsFor = &p
-	if w.silent.IsZero() {
-		w.silent = time.Now()
+	if w.waitsFor == nil { // A former probe comes first: a busy watch would always be behind the newest one.
+		w.waitsFor, w.silent = &p, time.Now()
 	}
 	w.reach(w.revision)
 	return nil
@@ -208,7 +207,11 @@ func (w *watching) heard(r *etcdserverpb.WatchResponse) error {
 		w.progressed(later.revision)
 		return nil
 	}
-	return w.takeEvents(r)
+	err := w.takeEvents(r)
+	if !w.silent.IsZero() { // The watch is not silent. Also, the time that the receiver takes is not the server's.
+		w.silent = time.Now()
+	}
+	return err
 }
 
 // progressed takes a notification. The next watch begins after it only if the notification after it came without a

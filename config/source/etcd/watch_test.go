@@ -67,3 +67,37 @@ func TestLaggingMember(t *testing.T) {
 		}
 	}
 }
+
+// TestBusyWatch: a watch that always has changes reaches each probe in the end, and is not silent. The time that the receiver
+// takes does not count. A watch without changes must answer within the timeout.
+func TestBusyWatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		to := &slowReceiver{takes: 2 * defaultTimeout}
+		w := watchAt(t, to)
+		first := time.Now()
+		for n := range int64(5) { // The quorum is always 3 revisions ahead.
+			if err := w.probed(probe{sent: time.Now(), history: history{1, 5, 14 + n}}); err != nil {
+				t.Error(err)
+			}
+			if err := w.heard(answer(1, 5, 11+n, "customers/a")); err != nil {
+				t.Error(err)
+			}
+			if err := w.due(t.Context(), time.Now().Add(defaultTimeout), nil); err != nil {
+				t.Errorf("after change %d: %v", n, err)
+			}
+		}
+		if to.changed != 5 || len(to.reached) != 1 || !to.reached[0].Equal(first) {
+			t.Errorf("%d changes, and reached %v: want 5, and the first probe of %v", to.changed, to.reached, first)
+		}
+		if err := w.probed(probe{sent: time.Now(), history: history{1, 5, 20}}); err != nil {
+			t.Error(err)
+		}
+		if err := w.heard(answer(1, 5, 15)); err != nil {
+			t.Error(err)
+		}
+		if err := w.due(t.Context(), time.Now().Add(defaultTimeout+1), nil); err != errSilent { //nolint:errorlint // it is not wrapped
+			t.Errorf("a silent watch: %v", err)
+		}
+	})
+}
