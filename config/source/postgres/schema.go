@@ -16,6 +16,8 @@ const (
 	// maxChanges and changeAge bound the log. A Source that has not read for longer reads all objects.
 	maxChanges = 100_000
 	changeAge  = time.Hour
+	// hold times max_changes rows stay while a long transaction is open anywhere in the server.
+	hold = 4
 )
 
 //go:embed schema.sql
@@ -33,6 +35,7 @@ func Schema(name string) string {
 		"{max_records}", fmt.Sprint(source.MaxRecords),
 		"{record_age}", fmt.Sprintf("%d hours", int(source.RecordAge.Hours())),
 		"{max_changes}", fmt.Sprint(maxChanges),
+		"{hold}", fmt.Sprint(hold),
 		"{change_age}", fmt.Sprintf("%d minutes", int(changeAge.Minutes())),
 	).Replace(schemaSQL)
 }

@@ -76,12 +76,15 @@ BEGIN
 END $$;
 
 -- Removes at most 1,000 of the oldest rows of the log beyond the bounds. It waits for no other transaction. It runs
--- once for 500 rows, or once a minute, so that most changes remove nothing.
+-- once for 500 rows, or once a minute, so that most changes remove nothing. Rows of transactions that began after the oldest one
+-- that is open stay, up to {hold} times max_changes: readers cannot know whether they have seen these transactions when their
+-- rows are gone, and would read all objects again.
 CREATE OR REPLACE FUNCTION {schema}.prune_changes() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   bounds  {schema}.state;
   newest  bigint;
+  sure    xid8;
   n       bigint;
   highest xid8;
 BEGIN
@@ -94,9 +97,11 @@ BEGIN
   IF NOT FOUND THEN
     RETURN; -- Another transaction removes rows.
   END IF;
+  sure := pg_snapshot_xmin(pg_current_snapshot());
   WITH old AS (
-    SELECT id FROM (SELECT id, at FROM {schema}.changes ORDER BY id LIMIT 1000) oldest
-    WHERE id <= newest - bounds.max_changes OR at < clock_timestamp() - bounds.change_age
+    SELECT id FROM (SELECT id, at, xid FROM {schema}.changes ORDER BY id LIMIT 1000) oldest
+    WHERE id <= newest - {hold} * bounds.max_changes OR xid < sure
+      AND (id <= newest - bounds.max_changes OR at < clock_timestamp() - bounds.change_age)
   ), gone AS (
     DELETE FROM {schema}.changes USING old WHERE changes.id = old.id RETURNING changes.xid
   )
