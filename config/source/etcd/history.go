@@ -35,10 +35,11 @@ func (h history) follows(later history) error {
 type contents struct {
 	revisions map[source.Key]int64
 	newest    int64
+	stale     bool // The newest object is gone, and newest is still its revision.
 }
 
 func (c *contents) set(objects []source.Object) {
-	c.revisions, c.newest = make(map[source.Key]int64, len(objects)), 0
+	*c = contents{revisions: make(map[source.Key]int64, len(objects))}
 	for i := range objects {
 		c.put(&objects[i])
 	}
@@ -46,23 +47,27 @@ func (c *contents) set(objects []source.Object) {
 
 func (c *contents) put(o *source.Object) {
 	c.revisions[o.Key] = o.Revision
-	c.newest = max(c.newest, o.Revision)
+	if o.Revision >= c.newest {
+		c.newest, c.stale = o.Revision, false
+	}
 }
 
-// remove reports whether the object existed. The removal of the newest one looks at all others.
+// remove reports whether the object existed.
 func (c *contents) remove(k source.Key) bool {
 	revision, found := c.revisions[k]
 	delete(c.revisions, k)
-	if found && revision == c.newest {
-		c.newest = 0
+	c.stale = c.stale || found && revision == c.newest
+	return found
+}
+
+// text gives the newest revision of an object and the number of objects, like 1742/350. After the removal of the newest
+// object, it looks at all others, once for each transaction.
+func (c *contents) text() string {
+	if c.stale {
+		c.newest, c.stale = 0, false
 		for _, r := range c.revisions {
 			c.newest = max(c.newest, r)
 		}
 	}
-	return found
-}
-
-// text gives the newest revision of an object and the number of objects, like 1742/350.
-func (c *contents) text() string {
 	return strconv.FormatInt(c.newest, 10) + "/" + strconv.Itoa(len(c.revisions))
 }
