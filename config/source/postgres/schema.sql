@@ -4,10 +4,10 @@ SET LOCAL client_min_messages = warning;
 SELECT pg_advisory_xact_lock(hashtext('{schema}.headgate')); -- Two scripts at once would fail.
 CREATE SCHEMA IF NOT EXISTS {schema};
 
--- One row for each object. Triggers set the revision.
+-- One row for each object. Triggers set the revision. A name has no controls, no spaces except U+0020, and nothing invisible.
 CREATE TABLE IF NOT EXISTS {schema}.objects (
   kind     text   NOT NULL CHECK (kind IN ('rule', 'plan', 'customer')),
-  name     text   NOT NULL CHECK (octet_length(name) BETWEEN 1 AND {max_name} AND name !~ '[[:cntrl:]]'),
+  name     text   NOT NULL CHECK (octet_length(name) BETWEEN 1 AND {max_name} AND name !~ '[{unprintable}]'),
   body     text   NOT NULL CHECK (octet_length(body) <= {max_text}),
   revision bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (kind, name)

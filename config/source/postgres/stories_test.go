@@ -12,6 +12,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/config/source/postgres"
@@ -32,6 +35,7 @@ func stories() []sourcetest.Story {
 		own("two transactions commit in the other order", otherOrder),
 		own("TRUNCATE, renamed and long rows", otherChanges),
 		own("a table is emptied and filled during a read", replaced),
+		own("names that the table takes", names),
 		own("the log was pruned", prunedLog),
 		own("a transaction is open for long", longTransaction),
 		own("a notification is lost", lostNotification),
@@ -117,6 +121,37 @@ func replaced(t *testing.T, p *place) {
 	m.UntilNow()
 	m.Until("the first read is complete", func() bool { return len(m.Changes[0].Objects) == 1 })
 	m.Has(map[source.Key]string{customer("a"): "y"})
+}
+
+// names: the table takes the names that a reader takes, and no others. It also takes characters that Unicode has not assigned.
+func names(t *testing.T, p *place) {
+	t.Helper()
+	c := p.session(t)
+	var rule string
+	const ruleSQL = "SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint WHERE conrelid = 'objects'::regclass AND conname = 'objects_name_check'"
+	if err := c.QueryRow(t.Context(), ruleSQL).Scan(&rule); err != nil {
+		t.Fatal(err)
+	}
+	const last = 0x1ffff
+	rows, err := c.Query(t.Context(), "SELECT n FROM (SELECT n, chr(n) AS name FROM generate_series(1, $1::int) n "+
+		"WHERE n NOT BETWEEN 55296 AND 57343) AS c WHERE "+rule+" ORDER BY n", last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := pgx.CollectRows(rows, pgx.RowTo[rune])
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := 0
+	for r := rune(1); r <= last; r++ {
+		takes, reads := next < len(taken) && taken[next] == r, source.CheckName(string(r)) == nil
+		if takes {
+			next++
+		}
+		if takes != reads && !unicode.Is(unicode.Cs, r) && !(takes && unicode.Is(unicode.Cn, r)) {
+			t.Fatalf("%U: the table takes it: %v, and a reader: %v", r, takes, reads)
+		}
+	}
 }
 
 // prunedLog: rows of the log are gone before the receiver has read them. It reads all objects.
