@@ -89,7 +89,7 @@ DECLARE
   highest xid8;
 BEGIN
   SELECT * INTO bounds FROM {schema}.state;
-  newest := (SELECT max(id) FROM {schema}.changes);
+  newest := coalesce((SELECT max(id) FROM {schema}.changes), 0);
   IF newest < bounds.next_id AND clock_timestamp() < bounds.next_at THEN
     RETURN;
   END IF;
