@@ -10,9 +10,6 @@ import (
 	"syscall"
 )
 
-// lockFile is the name of the file whose lock belongs to the process of the journal.
-const lockFile = "lock"
-
 // lock takes the lock of a folder. The machine frees it when the process ends, however it ends.
 func lock(folder string) (*os.File, error) {
 	name := filepath.Join(folder, lockFile)

@@ -16,6 +16,9 @@ import (
 // magic begins the first frame of a segment. Another form of the records needs another text.
 const magic = "hgj1"
 
+// lockFile is the name of the file whose lock belongs to the process of the journal.
+const lockFile = "lock"
+
 const (
 	folderMode fs.FileMode = 0o700
 	fileMode   fs.FileMode = 0o600
