@@ -58,27 +58,32 @@ type Lines struct {
 }
 
 // NewLines gives an output that writes files. A file that is complete has a name like
-// usage-INSTANCE-TIME-NUMBER.jsonl and mode 0640; the one that is written has a further .open. NewLines completes the file that an
+// usage-INSTANCE-TIME-NUMBER.jsonl and mode 0640; the one that is written has a further .open. Open completes the file that an
 // earlier run of the instance has left: a line that was not complete is cut, and comes again.
 func NewLines(c LinesConfig) (*Lines, error) {
+	if c.Folder == "" {
+		return nil, errors.New("meter: the files of lines have no folder: set LinesConfig.Folder")
+	}
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = DefaultLinesBytes
 	}
 	if c.MaxAge <= 0 {
 		c.MaxAge = DefaultLinesAge
 	}
-	l := &Lines{config: c, prefix: linesPrefix + url.PathEscape(c.Instance) + "-"}
-	if err := os.MkdirAll(c.Folder, linesFolderMode); err != nil {
-		return nil, fmt.Errorf("meter: %w", err)
+	return &Lines{config: c, prefix: linesPrefix + url.PathEscape(c.Instance) + "-"}, nil
+}
+
+// start makes the folder, and completes the files of an earlier run. Open calls it with the lock of the journal: without the lock, the
+// files could belong to a process that writes them now.
+func (l *Lines) start() error {
+	if err := os.MkdirAll(l.config.Folder, linesFolderMode); err != nil {
+		return err
 	}
 	left, err := l.named(linesSuffix + openSuffix)
 	for _, name := range left {
-		err = errors.Join(err, completeFile(filepath.Join(c.Folder, name)))
+		err = errors.Join(err, completeFile(filepath.Join(l.config.Folder, name)))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("meter: files of lines: %w", err)
-	}
-	return l, nil
+	return err
 }
 
 // Name implements Output.

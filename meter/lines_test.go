@@ -20,6 +20,9 @@ func newLines(t *testing.T, c LinesConfig) *Lines {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := l.start(); err != nil {
+		t.Fatal(err)
+	}
 	return l
 }
 
@@ -130,6 +133,34 @@ func TestLinesAfterACrash(t *testing.T) {
 			t.Errorf("the file of another instance: %q, %v", text, err)
 		}
 	}
+}
+
+// TestSecondStartLeavesTheOpenFile: a second process with the same settings fails, and does not touch the file that the first one writes.
+func TestSecondStartLeavesTheOpenFile(t *testing.T) {
+	folder, lines := t.TempDir(), t.TempDir()
+	first := newLines(t, LinesConfig{Folder: lines})
+	m := opened(t, Config{Folder: folder, Outputs: []Output{first}})
+	defer closed(t, m)
+	if n, err := newLinesOnly(t, lines).Deliver(t.Context(), recordsOf(2)); n != 2 || err != nil {
+		t.Fatal(err)
+	}
+	if m, err := Open(Config{Folder: folder, Instance: "i", Outputs: []Output{newLinesOnly(t, lines)}}); err == nil {
+		closed(t, m)
+		t.Fatal("the second process has started")
+	}
+	if names, got := filesOf(t, lines, openSuffix); len(names) != 1 || len(got) != 2 {
+		t.Errorf("after a second start, %v have %d lines, want one file with 2", names, len(got))
+	}
+}
+
+// newLinesOnly makes an output that Open has not started.
+func newLinesOnly(t *testing.T, folder string) *Lines {
+	t.Helper()
+	l, err := NewLines(LinesConfig{Folder: folder, Instance: "eu/1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // TestRemovedFileOfLines: the operator removes the file or the folder. The next records are in another file.

@@ -99,6 +99,9 @@ func Open(c Config) (*Meter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("meter: %w", err)
 	}
+	if err := start(c.Outputs); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &Meter{
 		config: c, table: newTable(c.MaxCustomers), journal: j, cancel: cancel,

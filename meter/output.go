@@ -3,6 +3,7 @@ package meter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -59,6 +60,21 @@ type delivery struct {
 	last     string // the last error; "" after a delivery
 	failing  time.Time
 	logged   time.Time
+}
+
+// starter is an Output with something to do before the first Deliver, when no other process has the journal.
+type starter interface{ start() error }
+
+// start starts the outputs that need it.
+func start(outputs []Output) error {
+	for _, out := range outputs {
+		if s, ok := out.(starter); ok {
+			if err := s.start(); err != nil {
+				return fmt.Errorf("meter: output %s: %w", out.Name(), err)
+			}
+		}
+	}
+	return nil
 }
 
 // ticker is an Output with something to do although there are no records.

@@ -69,7 +69,7 @@ func (m *metering) Start(context.Context) (func(), error) {
 		for _, out := range outputs {
 			err = errors.Join(err, out.Close())
 		}
-		return nil, fmt.Errorf("app: metering.journal: %w", err)
+		return nil, fmt.Errorf("app: metering: %w", err)
 	}
 	m.log.Info("metering", "instance", c.InstanceName(), "epoch", m.meter.Stats().Journal.Epoch, "journal", c.Journal)
 	return nil, nil //nolint:nilnil // because there is nothing to begin.

@@ -37,7 +37,7 @@ func runMeteringComponent(t *testing.T) {
 	if _, err := first.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := second.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "metering.journal") ||
+	if _, err := second.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "metering: meter: journal") ||
 		!strings.Contains(err.Error(), "a folder of its own") {
 		t.Errorf("the second instance: %v", err)
 	}
