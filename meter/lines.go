@@ -52,7 +52,8 @@ type Lines struct {
 	file   *os.File
 	name   string // of file, without openSuffix
 	begun  time.Time
-	size   int64
+	size   int64 // of the delivered lines
+	torn   bool  // file may have bytes behind size, of a failed attempt
 	number int
 	body   []byte
 }
@@ -110,21 +111,24 @@ func (l *Lines) named(suffix string) ([]string, error) {
 // linesTime is the form of the time in the names of files, with nanoseconds so that names do not repeat.
 const linesTime = "20060102T150405.000000000Z"
 
-// completeFile cuts an incomplete last line, and gives the file its final name.
+// completeFile cuts an incomplete last line, and gives the file its final name. It removes a file without a line.
 func completeFile(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	info, err := f.Stat()
+	var end int64
 	if err == nil {
-		var end int64
 		if end, err = lastLine(f, info.Size()); err == nil {
 			err = errors.Join(f.Truncate(end), f.Sync())
 		}
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
+	}
+	if end == 0 {
+		return os.Remove(name)
 	}
 	return os.Rename(name, strings.TrimSuffix(name, openSuffix))
 }
@@ -163,11 +167,24 @@ func (l *Lines) Deliver(ctx context.Context, records []journal.Record) (delivere
 		err = l.file.Sync()
 	}
 	if err != nil {
-		// The lines come again, in another file. This one keeps its complete lines.
-		return 0, errors.Join(err, l.complete())
+		// The lines come again, in the same file: while a disk is full, each attempt would otherwise leave a file.
+		l.torn = true
+		return 0, errors.Join(err, l.cut())
 	}
 	l.size += int64(n)
 	return len(records), nil
+}
+
+// cut removes what a failed attempt has left in the file.
+func (l *Lines) cut() error {
+	if l.file == nil || !l.torn {
+		return nil
+	}
+	if err := l.file.Truncate(l.size); err != nil {
+		return err
+	}
+	l.torn = false
+	return nil
 }
 
 // ready makes the file to write to.
@@ -186,7 +203,7 @@ func (l *Lines) ready(now time.Time) error {
 		}
 	}
 	if l.file != nil {
-		return nil
+		return l.cut()
 	}
 	return l.begin(now)
 }
@@ -201,7 +218,7 @@ func (l *Lines) begin(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	l.file, l.begun, l.size = f, now, 0
+	l.file, l.begun, l.size, l.torn = f, now, 0, false
 	return nil
 }
 
@@ -210,7 +227,7 @@ func (l *Lines) complete() error {
 	if l.file == nil {
 		return nil
 	}
-	err := l.file.Close()
+	err := errors.Join(l.cut(), l.file.Close())
 	l.file = nil
 	if err = errors.Join(err, completeFile(l.name+openSuffix)); err != nil || l.config.Keep <= 0 {
 		return err

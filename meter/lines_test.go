@@ -3,6 +3,7 @@ package meter
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,6 +162,47 @@ func newLinesOnly(t *testing.T, folder string) *Lines {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// TestFailedWritesOfLines: attempts fail, and leave no further files. Then the same file goes on, without what they have left.
+func TestFailedWritesOfLines(t *testing.T) {
+	folder := t.TempDir()
+	l := newLines(t, LinesConfig{Folder: folder, Keep: 1})
+	if n, err := l.Deliver(t.Context(), recordsOf(2)); n != 2 || err != nil {
+		t.Fatal(err)
+	}
+	file := l.file
+	broken, err := os.Open(file.Name()) // It can be read only.
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.file = broken
+	for range 3 {
+		if n, err := l.Deliver(t.Context(), recordsOf(2)); n != 0 || err == nil {
+			t.Errorf("a failed attempt delivered %d, %v", n, err)
+		}
+	}
+	l.file = file
+	if _, err := file.WriteString(recordsText(1) + "torn"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := l.Deliver(t.Context(), recordsOf(2)); n != 2 || err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(broken.Close(), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if names, lines := filesOf(t, folder, ""); len(names) != 1 || len(lines) != 4 {
+		t.Errorf("%v have %d lines, want one file with 4", names, len(lines))
+	}
+}
+
+func recordsText(n int) string {
+	var text []byte
+	for _, r := range recordsOf(n) {
+		text = appendLine(text, &r)
+	}
+	return string(text)
 }
 
 // TestRemovedFileOfLines: the operator removes the file or the folder. The next records are in another file.
