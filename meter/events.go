@@ -57,13 +57,17 @@ type CloudEvents struct {
 	size   int // events of the next request: fewer after a refusal, and slowly more after successes
 	body   []byte
 	aside  atomic.Uint64
+	// probe is the last accepted record. A record that the endpoint refuses is at fault only if the endpoint still accepts this one.
+	probe    journal.Record
+	accepted bool // probe is a record
 }
 
 // NewCloudEvents gives an output that posts to an endpoint.
 //
 // A status of 2xx acknowledges all events of a request. After 400, 413, 415 or 422, the output halves the batch until one event is left.
-// If the endpoint refuses that event and accepts the next one, the event goes to SetAsideFile. Otherwise the endpoint is
-// at fault, and the output tries again, as after every other status, a redirect, and a network fault.
+// If the endpoint refuses that event and accepts another one, the event goes to SetAsideFile. The other one is the last event that
+// the endpoint has accepted, which it gets again, or before the first success a later one. If the endpoint refuses the other one too, the
+// endpoint is at fault, and the output tries again, as after every other status, a redirect, and a network fault.
 func NewCloudEvents(c EventsConfig) (*CloudEvents, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
@@ -112,14 +116,15 @@ func (c *CloudEvents) Deliver(ctx context.Context, records []journal.Record) (de
 		switch {
 		case err == nil:
 			delivered += n
+			c.probe, c.accepted = rest[n-1], true
 			c.size = min(c.config.MaxEvents, 2*c.size)
 		case refused && n > 1:
 			c.size = max(1, n/2)
-		case refused && len(rest) > 1 && c.config.SetAsideFile != "":
+		case refused && c.config.SetAsideFile != "":
 			if err := c.setAside(ctx, rest, err); err != nil {
 				return delivered, err
 			}
-			delivered += 2
+			delivered++
 		default:
 			return delivered, err
 		}
@@ -127,16 +132,39 @@ func (c *CloudEvents) Deliver(ctx context.Context, records []journal.Record) (de
 	return delivered, nil
 }
 
-// setAside sets the first record aside, if the endpoint accepts the second one.
+// setAside sets the first record aside, if the endpoint accepts another one.
 func (c *CloudEvents) setAside(ctx context.Context, records []journal.Record, why error) error {
-	if _, err := c.post(ctx, records[1:2]); err != nil {
-		return errors.Join(why, err)
+	if err := c.acceptsAnother(ctx, records, why); err != nil {
+		return err
 	}
 	if err := appendAside(c.config.SetAsideFile, &records[0]); err != nil {
 		return fmt.Errorf("%w; and it cannot be set aside: %w", why, err)
 	}
 	c.aside.Add(1)
 	return nil
+}
+
+// acceptsAnother reports with nil that the endpoint accepts another record than the first one: the last accepted one, or before the first
+// success the records 1, 2, 4, 8 and so on, so that many refused ones in a row cost few requests.
+func (c *CloudEvents) acceptsAnother(ctx context.Context, records []journal.Record, why error) error {
+	if c.accepted {
+		_, err := c.post(ctx, []journal.Record{c.probe})
+		if err != nil {
+			err = errors.Join(why, err)
+		}
+		return err
+	}
+	for i := 1; i < len(records); i *= 2 {
+		_, err := c.post(ctx, records[i:i+1])
+		if err == nil {
+			c.probe, c.accepted = records[i], true
+			return nil
+		}
+		if !asRefused(err) {
+			return errors.Join(why, err)
+		}
+	}
+	return why
 }
 
 // refusedError is the error of an endpoint that finds fault with the events.

@@ -233,6 +233,34 @@ func TestPoison(t *testing.T) {
 	}
 }
 
+// TestPoisonRows: the endpoint refuses records for ever, several in a row, the first ones, or the last one. They are set aside,
+// and all others arrive.
+func TestPoisonRows(t *testing.T) {
+	for name, refused := range map[string][]int{
+		"two in a row": {30, 31}, "the first three": {0, 1, 2}, "the last one": {59}, "the last two": {58, 59}, "many": {3, 4, 5, 6, 7, 8, 9, 40, 42},
+	} {
+		poison := map[string]bool{}
+		for _, i := range refused {
+			poison[recordsOf(60)[i].ID.String()] = true
+		}
+		e := &endpoint{answer: func(_ int, all []event, _ http.ResponseWriter) (int, bool) {
+			for i := range all {
+				if poison[all[i].ID] {
+					return http.StatusBadRequest, false
+				}
+			}
+			return http.StatusOK, true
+		}}
+		out := serve(t, e)
+		if n, err := out.Deliver(t.Context(), recordsOf(60)); n != 60 || err != nil {
+			t.Errorf("%s: delivered %d, %v", name, n, err)
+		}
+		if len(e.events) != 60-len(refused) || out.SetAside() != uint64(len(refused)) {
+			t.Errorf("%s: %d events are delivered and %d set aside", name, len(e.events), out.SetAside())
+		}
+	}
+}
+
 // TestEndpointAtFault: the endpoint refuses every event. None is set aside: a wrong address must lose nothing.
 func TestEndpointAtFault(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 413, 415, 422, 301} {

@@ -93,8 +93,8 @@ func TestStory(t *testing.T) {
 	j = opened(t, folder, func(c *Config) { c.Instance = "renamed" })
 	add(t, j, records(5, 1))
 	got, err := j.Reader("b").Read(9)
-	if err != nil || len(got) != 3 || got[0].ID != (ID{"i", first, 1}) || got[0].ID.String() != "i/"+first+"/1" {
-		t.Fatalf("after a restart: got %+v, %v, want the three records of the first epoch", got, err)
+	if err != nil || len(got) != 4 || got[3].Epoch == first || got[0].ID != (ID{"i", first, 1}) || got[0].ID.String() != "i/"+first+"/1" {
+		t.Fatalf("after a restart: got %+v, %v, want three records of the first epoch, and the new one", got, err)
 	}
 	step("the slow reader", j.Reader("b"), true, 2, 3, 4, 5)
 	step("the fast reader", j.Reader("a"), true, 5)
@@ -307,6 +307,35 @@ func TestRemovedFolder(t *testing.T) {
 	}
 	if _, err := Open(Config{Folder: folder, Instance: "other"}); err == nil {
 		t.Error("the new folder has no lock")
+	}
+}
+
+// TestBatchOfSegments: a batch goes on in later segments, also of later epochs, and a record behind it stays.
+func TestBatchOfSegments(t *testing.T) {
+	folder := t.TempDir()
+	for i := range 3 {
+		j := opened(t, folder)
+		add(t, j, records(2*i+1, 2))
+		j.crash()
+	}
+	j := opened(t, folder)
+	r := j.Reader("a")
+	got, err := r.Read(5)
+	if err != nil || len(got) != 5 || got[4].Admitted != 5 || got[2].Sequence != 0 || got[3].Sequence != 1 {
+		t.Fatalf("a batch has %+v, %v, want the records 1 to 5", got, err)
+	}
+	if err := r.Ack(3); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, r, true); !slices.Equal(got, []int64{4, 5, 6}) || r.Stats().Acknowledged != 6 {
+		t.Errorf("then %v, and %d are acknowledged", got, r.Stats().Acknowledged)
+	}
+	r = j.Reader("b")
+	if err := os.Remove(segmentName(folder, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, r, true); !slices.Equal(got, []int64{1, 2, 5, 6}) || r.Stats().Dropped != 2 || r.Stats().Acknowledged != 4 {
+		t.Errorf("without the second segment: %v, %+v", got, r.Stats())
 	}
 }
 

@@ -21,8 +21,8 @@ type Reader struct {
 	open   File // of the segment number opened; nil without one
 	opened uint64
 	read   []Record
-	ends   []int64 // of read, the offset behind each
-	from   cursor  // of read[0]
+	ends   []cursor // of read, the place behind each
+	from   cursor   // of read[0]
 
 	// Journal.mu guards the fields below.
 	at    cursor // of the first record that is not acknowledged
@@ -124,15 +124,23 @@ func (r *Reader) settle() {
 }
 
 // left gives the number of records of a segment that are not acknowledged. The caller holds Journal.mu.
-func (r *Reader) left(s *segment) uint64 {
+func (r *Reader) left(s *segment) uint64 { return s.behind(r.at) }
+
+// behind gives the number of records behind a place. The caller holds Journal.mu.
+func (s *segment) behind(at cursor) uint64 {
 	switch {
-	case s.number < r.at.Segment:
+	case s.number < at.Segment:
 		return 0
-	case s.number > r.at.Segment:
+	case s.number > at.Segment:
 		return s.records
 	default:
-		return s.records - min(s.records, r.at.Index)
+		return s.records - min(s.records, at.Index)
 	}
+}
+
+// before reports whether a place is before another one.
+func (c cursor) before(other cursor) bool {
+	return c.Segment < other.Segment || c.Segment == other.Segment && c.Index < other.Index
 }
 
 // drop counts the records of a segment that is dropped. The caller holds Journal.mu.
@@ -153,16 +161,20 @@ func (r *Reader) drop(s *segment) {
 func (r *Reader) Read(n int) ([]Record, error) {
 	r.read, r.ends = r.read[:0], r.ends[:0]
 	for len(r.read) < n {
+		before := len(r.read)
 		s, from, end, err := r.next()
 		if s == nil || err != nil {
 			return r.read, err
 		}
-		if err := r.readFrom(s, from, end, n); err != nil {
+		err = r.readFrom(s, from, end, n)
+		if before > 0 && (err != nil || len(r.read) == before) {
+			break // The records of earlier segments come first. The next Read finds the fault again.
+		}
+		if err != nil {
 			return nil, err
 		}
-		if len(r.read) > 0 {
+		if before == 0 && len(r.read) > 0 {
 			r.note()
-			break // A batch has records of one segment.
 		}
 	}
 	return r.read, nil
@@ -177,7 +189,7 @@ func (r *Reader) note() {
 	}
 }
 
-// next gives the segment to read, and from where up to where; nil if there is none.
+// next gives the segment to read behind what was read, and from where up to where; nil if there is none.
 func (r *Reader) next() (s *segment, from cursor, end int64, err error) {
 	j := r.journal
 	j.mu.Lock()
@@ -185,14 +197,20 @@ func (r *Reader) next() (s *segment, from cursor, end int64, err error) {
 	if j.closed {
 		return nil, from, 0, ErrClosed
 	}
+	from = r.at
+	if n := len(r.ends); n > 0 {
+		from = r.ends[n-1]
+	}
 	for _, s := range j.segments {
-		if r.left(s) == 0 {
+		if s.behind(from) == 0 {
 			continue
 		}
-		if s.number > r.at.Segment {
-			r.at = cursor{Segment: s.number}
+		if s.number > from.Segment {
+			from = cursor{Segment: s.number}
 		}
-		from = r.at
+		if len(r.ends) == 0 {
+			r.at = from
+		}
 		return s, from, s.size, nil
 	}
 	return nil, from, 0, nil
@@ -203,7 +221,9 @@ func (r *Reader) readFrom(s *segment, from cursor, end int64, n int) error {
 	if err := r.use(s); err != nil || r.open == nil {
 		return err
 	}
-	r.from = from
+	if len(r.read) == 0 {
+		r.from = from
+	}
 	offset, skip := from.Offset, uint64(0)
 	if offset < s.begin { // Only the index is known.
 		offset, skip = s.begin, from.Index
@@ -221,8 +241,8 @@ func (r *Reader) readFrom(s *segment, from cursor, end int64, n int) error {
 		if i < skip {
 			continue
 		}
-		record.ID = ID{s.instance, s.epoch, s.first + from.Index + uint64(len(r.read))}
-		r.read, r.ends = append(r.read, record), append(r.ends, w.at)
+		record.ID = ID{s.instance, s.epoch, s.first + from.Index + i - skip}
+		r.read, r.ends = append(r.read, record), append(r.ends, cursor{s.number, from.Index + i - skip + 1, w.at})
 	}
 	return nil
 }
@@ -259,6 +279,9 @@ func (r *Reader) use(s *segment) error {
 	r.leave()
 	f, err := r.journal.files.OpenFile(s.name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
+		if len(r.read) > 0 {
+			return nil // They come first.
+		}
 		r.lose(s, "the file was removed")
 		return nil
 	}
@@ -282,14 +305,15 @@ func (r *Reader) Ack(n int) error {
 	if n <= 0 || n > len(r.ends) {
 		return nil
 	}
-	next := cursor{Segment: r.from.Segment, Index: r.from.Index + uint64(n), Offset: r.ends[n-1]}
 	j := r.journal
 	j.mu.Lock()
-	if r.at.Segment == r.from.Segment && r.at.Index == r.from.Index {
-		r.at, r.since = next, 0
-		r.stats.Acknowledged += uint64(n)
-	} // Otherwise the bound has dropped them meanwhile, and counted them.
-	next = r.at
+	for _, end := range r.ends[:n] {
+		if r.at.before(end) { // Otherwise the bound has dropped the record meanwhile, and counted it.
+			r.at, r.since = end, 0
+			r.stats.Acknowledged++
+		}
+	}
+	next := r.at
 	j.removeRead(1)
 	j.mu.Unlock()
 	r.ends = r.ends[:0]
