@@ -57,6 +57,8 @@ type CloudEvents struct {
 	size   int // events of the next request: fewer after a refusal, and slowly more after successes
 	body   []byte
 	aside  atomic.Uint64
+	// unkept counts the refused records that SetAsideFile had no capacity for.
+	unkept atomic.Uint64
 	// probe is the last accepted record. A record that the endpoint refuses is at fault only if the endpoint still accepts this one.
 	probe    journal.Record
 	accepted bool // probe is a record
@@ -101,6 +103,9 @@ func (*CloudEvents) Name() string { return "events" }
 // SetAside counts the events in SetAsideFile that this process has written.
 func (c *CloudEvents) SetAside() uint64 { return c.aside.Load() }
 
+// droppedRefused counts the records that the endpoint refuses and that are not kept, because SetAsideFile is full.
+func (c *CloudEvents) droppedRefused() uint64 { return c.unkept.Load() }
+
 // Close implements Output.
 func (c *CloudEvents) Close() error {
 	c.client.CloseIdleConnections()
@@ -137,10 +142,14 @@ func (c *CloudEvents) setAside(ctx context.Context, records []journal.Record, wh
 	if err := c.acceptsAnother(ctx, records, why); err != nil {
 		return err
 	}
-	if err := appendAside(c.config.SetAsideFile, &records[0]); err != nil {
+	switch err := appendAside(c.config.SetAsideFile, &records[0]); {
+	case err == nil:
+		c.aside.Add(1)
+	case errors.Is(err, errAsideFull):
+		c.unkept.Add(1)
+	default:
 		return fmt.Errorf("%w; and it cannot be set aside: %w", why, err)
 	}
-	c.aside.Add(1)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -259,6 +260,44 @@ func TestPoisonRows(t *testing.T) {
 			t.Errorf("%s: %d events are delivered and %d set aside", name, len(e.events), out.SetAside())
 		}
 	}
+}
+
+// TestFullAside: the file of refused records is full. Further ones are dropped and counted, and all others arrive.
+func TestFullAside(t *testing.T) {
+	poison := recordsOf(60)[37].ID.String()
+	e := &endpoint{answer: func(_ int, all []event, _ http.ResponseWriter) (int, bool) {
+		for i := range all {
+			if all[i].ID == poison {
+				return http.StatusBadRequest, false
+			}
+		}
+		return http.StatusOK, true
+	}}
+	out := serve(t, e)
+	if err := errors.Join(os.WriteFile(out.config.SetAsideFile, nil, 0o600), os.Truncate(out.config.SetAsideFile, maxAside)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := out.Deliver(t.Context(), recordsOf(60)); n != 60 || err != nil || len(e.events) != 59 {
+		t.Errorf("delivered %d, %v, and %d events arrived", n, err, len(e.events))
+	}
+	m := Meter{table: newTable(1), deliveries: []*delivery{{out: out, reader: openJournal(t).Reader("events")}}}
+	var log strings.Builder
+	m.journal = openJournal(t)
+	m.deliveries[0].log = slog.New(slog.NewTextHandler(&log, nil))
+	m.deliveries[0].logRefused(time.Now())
+	if s := m.Stats().Outputs[0]; s.Dropped != 1 || s.SetAside != 0 || !strings.Contains(log.String(), "dropped=1") {
+		t.Errorf("%+v, with the log %q, want one dropped", s, log.String())
+	}
+}
+
+func openJournal(t *testing.T) *journal.Journal {
+	t.Helper()
+	j, err := journal.Open(journal.Config{Folder: t.TempDir(), Instance: "i", Readers: []string{"events"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	return j
 }
 
 // TestEndpointAtFault: the endpoint refuses every event. None is set aside: a wrong address must lose nothing.

@@ -204,14 +204,18 @@ type OutputStats struct {
 	journal.ReaderStats
 
 	Name string
-	// Failures counts attempts. SetAside counts the records that the endpoint does not take, which are kept in a file.
+	// Failures counts attempts. SetAside counts the records that the endpoint does not take, which are kept in a file. Dropped
+	// also has those that this file had no capacity for.
 	Failures, SetAside uint64
 	// Error is the reason of the last failure; "" after a delivery.
 	Error string
 }
 
 // asider is an Output that sets records aside.
-type asider interface{ SetAside() uint64 }
+type asider interface {
+	SetAside() uint64
+	droppedRefused() uint64
+}
 
 // Stats gives the counts.
 func (m *Meter) Stats() Stats {
@@ -220,6 +224,7 @@ func (m *Meter) Stats() Stats {
 		out := OutputStats{ReaderStats: d.reader.Stats(), Name: d.out.Name()}
 		if a, ok := d.out.(asider); ok {
 			out.SetAside = a.SetAside()
+			out.Dropped += a.droppedRefused()
 		}
 		d.mu.Lock()
 		out.Failures, out.Error = d.failures, d.last

@@ -60,6 +60,9 @@ type delivery struct {
 	last     string // the last error; "" after a delivery
 	failing  time.Time
 	logged   time.Time
+
+	refused       uint64 // the set-aside and dropped records that were logged
+	refusedLogged time.Time
 }
 
 // starter is an Output with something to do before the first Deliver, when no other process has the journal.
@@ -173,11 +176,27 @@ func (d *delivery) deliver(ctx context.Context) (n int, more bool, err error) {
 				"output", d.out.Name(), "error", saved)
 		}
 	}
+	d.logRefused(time.Now())
 	if err == nil {
 		d.succeeded()
 		err = shortOf(n, len(records))
 	}
 	return n, true, err
+}
+
+// logRefused logs, at most once in logEvery, that the endpoint refuses records although it accepts others.
+func (d *delivery) logRefused(now time.Time) {
+	a, ok := d.out.(asider)
+	if !ok {
+		return
+	}
+	kept, dropped := a.SetAside(), a.droppedRefused()
+	if kept+dropped == d.refused || now.Sub(d.refusedLogged) < logEvery {
+		return
+	}
+	d.refused, d.refusedLogged = kept+dropped, now
+	d.log.Error("the endpoint refuses some records of metering: they are set aside, and dropped while that file is full",
+		"output", d.out.Name(), "set_aside", kept, "dropped", dropped)
 }
 
 // errShort says that an Output has delivered nothing and gave no error.
