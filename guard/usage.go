@@ -45,6 +45,9 @@ func (a *Answer) usage(results []Result) (u headgate.Usage, decided bool) {
 		return u, false
 	}
 	if r.mode == headgate.Refund {
+		if fellBack(results) {
+			return u, false // The store has given nothing back.
+		}
 		u.Admitted, u.Metered, u.Correction = -r.cost, -mostGivenBack(results), true
 		return u, true
 	}
@@ -56,6 +59,16 @@ func (a *Answer) usage(results []Result) (u headgate.Usage, decided bool) {
 	}
 	u.Admitted, u.Metered = r.cost, mostMetered(results)
 	return u, a.Verdict != headgate.Deny || !r.Enforced() || a.from.independent
+}
+
+// fellBack reports whether a rule was decided without its store.
+func fellBack(results []Result) bool {
+	for i := range results {
+		if results[i].Fallback {
+			return true
+		}
+	}
+	return false
 }
 
 // mostMetered gives the metered units of one rule, as Metered does: the highest number of its limits.

@@ -136,6 +136,8 @@ func TestUsageOfFallbacks(t *testing.T) {
 		})
 		decide(t, g, request("/a", "x"))
 		l.want(t, f.String(), want)
+		decide(t, g, costing(1, headgate.Refund))
+		l.want(t, f.String()+", and a refund that the store does not make", "")
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = g.Decide(gone, request("/a", "x"), new(guard.Answer))
