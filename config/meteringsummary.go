@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -17,7 +18,10 @@ func (c *Config) writeMetering(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "metering: journal %s of at most %s, synced each %s", m.Journal, field.FormatSize(m.MaxSize), m.Sync)
 	if m.Events != nil {
-		fmt.Fprintf(b, ", events to %s", m.Events.URL)
+		fmt.Fprintf(b, ", events to %s", withoutQuery(m.Events.URL))
+		if m.Events.TokenFile != "" && strings.HasPrefix(strings.ToLower(m.Events.URL), "http:") {
+			b.WriteString(" with a token that others in the network can read: use https")
+		}
 	}
 	if m.Lines != nil {
 		fmt.Fprintf(b, ", lines in %s", m.Lines.Folder)
@@ -26,4 +30,13 @@ func (c *Config) writeMetering(b *strings.Builder) {
 		b.WriteString("; no rule has a quota, so there is nothing to meter")
 	}
 	b.WriteByte('\n')
+}
+
+// withoutQuery gives the scheme, host and path of an address, for people: the query may have a secret.
+func withoutQuery(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the endpoint"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

@@ -206,11 +206,28 @@ func (c *CloudEvents) post(ctx context.Context, records []journal.Record) (n int
 	}
 	answer, err := c.client.Do(req)
 	if err != nil {
-		return n, err
+		return n, c.hideQuery(err)
 	}
 	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // A read answer lets the connection serve the next request.
 	_ = answer.Body.Close()
 	return n, judge(answer)
+}
+
+// hideQuery gives an error of the client without the query of the address, which may have a secret.
+func (c *CloudEvents) hideQuery(err error) error {
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("%s: %w", publicURL(c.config.URL), of.Err)
+	}
+	return err
+}
+
+// publicURL gives the scheme, host and path of an address, for people: the query may have a secret.
+func publicURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the endpoint"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // judge gives the error of a status.

@@ -352,6 +352,23 @@ func TestTokenIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestQueryIsHidden: an error says which endpoint fails, without the secret in the query.
+func TestQueryIsHidden(t *testing.T) {
+	out, err := NewCloudEvents(EventsConfig{URL: "http://endpoint/events?key=secret", Transport: failing{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = out.Deliver(t.Context(), recordsOf(1))
+	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "http://endpoint/events: no network") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// failing is a network without a connection.
+type failing struct{}
+
+func (failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }
+
 // TestBatchesAreBounded in events and bytes.
 func TestBatchesAreBounded(t *testing.T) {
 	most := 0
