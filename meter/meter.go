@@ -16,8 +16,8 @@ import (
 type Sync uint8
 
 const (
-	// SyncSecond syncs the records of a second before those of the next one are written. A crash of the machine can lose
-	// two seconds.
+	// SyncSecond syncs the records of a second after they are written, while those of the next ones are written. A crash of the machine
+	// can lose two seconds, and more while a sync of the disk takes longer.
 	SyncSecond Sync = iota
 	// SyncRecord syncs each record before an output sees it. A crash of the machine can lose one second.
 	SyncRecord
@@ -75,6 +75,7 @@ type Meter struct {
 	closing sync.Once
 	closed  error
 
+	syncs   chan struct{}    // wakes the goroutine that syncs
 	pending []journal.Record // collected and not written; of the goroutine that appends
 }
 
@@ -105,13 +106,14 @@ func Open(c Config) (*Meter, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &Meter{
 		config: c, table: newTable(c.MaxCustomers), journal: j, cancel: cancel,
-		ending: make(chan struct{}), stop: make(chan struct{}), stopped: make(chan struct{}),
+		ending: make(chan struct{}), stop: make(chan struct{}), stopped: make(chan struct{}), syncs: make(chan struct{}, 1),
 	}
 	for i, out := range c.Outputs {
 		d := &delivery{out: out, reader: j.Reader(names[i]), log: c.Log, every: c.Every, ending: m.ending}
 		m.deliveries = append(m.deliveries, d)
 		m.running.Go(func() { d.run(ctx) })
 	}
+	m.running.Go(m.runSyncs)
 	go m.run()
 	return m, nil
 }
@@ -122,6 +124,7 @@ func (m *Meter) Count(u headgate.Usage) (others bool) { return m.table.add(&u) }
 // run appends the changes of each second.
 func (m *Meter) run() {
 	defer close(m.stopped)
+	defer close(m.syncs)
 	ticker := time.NewTicker(appendEvery)
 	defer ticker.Stop()
 	for {
@@ -139,7 +142,7 @@ func (m *Meter) run() {
 // which is bounded.
 func (m *Meter) append() {
 	if m.config.Sync == SyncSecond {
-		_ = m.journal.Sync() // The journal counts and logs it.
+		defer m.wakeSyncs()
 	}
 	for range 2 { // What had to wait, and the changes since.
 		if len(m.pending) == 0 {
@@ -152,6 +155,21 @@ func (m *Meter) append() {
 		if err != nil {
 			return
 		}
+	}
+}
+
+// wakeSyncs has runSyncs sync what was written. It does not wait: a disk that syncs slowly must not keep usage in memory.
+func (m *Meter) wakeSyncs() {
+	select {
+	case m.syncs <- struct{}{}:
+	default:
+	}
+}
+
+// runSyncs syncs the journal after each value of syncs, until it is closed.
+func (m *Meter) runSyncs() {
+	for range m.syncs {
+		_ = m.journal.Sync() // The journal counts and logs it.
 	}
 }
 

@@ -274,6 +274,44 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
+// TestSlowSync: a sync of the disk takes a minute. Usage is written every second all the same.
+func TestSlowSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := opened(t, Config{Outputs: []Output{newCollecting()}, Files: slowSyncs{journal.Machine()}})
+		<-time.After(time.Second / 2)
+		for range 30 {
+			m.Count(used("c", 1, 1))
+			<-time.After(time.Second)
+		}
+		if written := m.Stats().Journal.Written; written < 29 {
+			t.Errorf("%d records are written within 30s, want 29", written)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := m.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// slowSyncs is a file system whose syncs of records take a minute.
+type slowSyncs struct{ journal.Files }
+
+func (s slowSyncs) OpenFile(name string, flags int, mode fileMode) (journal.File, error) {
+	f, err := s.Files.OpenFile(name, flags, mode)
+	if err != nil || mode == 0 { // A folder.
+		return f, err
+	}
+	return slowSync{f}, nil
+}
+
+type slowSync struct{ journal.File }
+
+func (s slowSync) Sync() error {
+	<-time.After(time.Minute)
+	return s.File.Sync()
+}
+
 // full is a file system without capacity while it is set.
 type full struct {
 	journal.Files

@@ -393,18 +393,25 @@ func (j *Journal) remove() {
 	}
 }
 
-// Sync syncs what was appended.
+// Sync syncs what was appended. Append does not wait for a Sync, unless it begins another file.
 func (j *Journal) Sync() error {
 	j.appending.Lock()
-	defer j.appending.Unlock()
-	if j.active == nil || !j.unsynced {
+	f, needed := j.active, j.active != nil && j.unsynced
+	j.unsynced = false
+	j.appending.Unlock()
+	if !needed {
 		return nil
 	}
-	err := j.active.Sync()
-	if j.unsynced = err != nil; err != nil {
-		j.leave()
-		j.fault(err)
+	err := f.Sync()
+	if err == nil || errors.Is(err, fs.ErrClosed) {
+		return nil // A file is closed after its sync, or after a fault that is counted.
 	}
+	j.appending.Lock()
+	if j.active == f {
+		j.leave()
+	}
+	j.appending.Unlock()
+	j.fault(err)
 	return err
 }
 
