@@ -137,6 +137,7 @@ func (j *Journal) open() (err error) {
 			return err
 		}
 	}
+	j.countGaps()
 	for _, r := range j.readers {
 		r.settle()
 	}
@@ -152,7 +153,8 @@ func (j *Journal) openOld(number uint64) error {
 	case err != nil:
 		return err
 	case s == nil:
-		j.config.Log.Warn("a file of the journal had no complete record, and is removed", "file", segmentName(j.config.Folder, number))
+		j.config.Log.Warn("a file of the journal has no record that can be read, and is renamed to end in "+damagedSuffix,
+			"file", segmentName(j.config.Folder, number))
 		return nil
 	case torn > 0:
 		j.stats.Torn += torn
@@ -162,6 +164,29 @@ func (j *Journal) openOld(number uint64) error {
 	j.segments = append(j.segments, s)
 	j.total += s.size
 	return nil
+}
+
+// countGaps counts the records that are missing between two segments of one epoch: an earlier file has changed on the disk. The sequences
+// say how many. At the end of an epoch, a crash can have left the last records incomplete, which is no fault of the disk.
+func (j *Journal) countGaps() {
+	for i := 1; i < len(j.segments); i++ {
+		s, next := j.segments[i-1], j.segments[i]
+		if s.instance != next.instance || s.epoch != next.epoch || next.first <= s.first+s.records {
+			continue
+		}
+		n := next.first - s.first - s.records
+		j.config.Log.Error("a file of the journal has changed on the disk, and its last records are lost", "file", s.name, "records", n)
+		for _, r := range j.readers {
+			switch {
+			case r.at.Segment < s.number || r.at.Segment == s.number && r.at.Index <= s.records:
+				r.stats.Dropped += n
+			case r.at.Segment == s.number:
+				r.stats.Dropped += n - min(n, r.at.Index-s.records)
+			case r.at.Segment < next.number:
+				r.stats.Dropped += n
+			}
+		}
+	}
 }
 
 // Epoch gives the second part of the ids of new records.

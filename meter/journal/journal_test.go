@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -359,6 +360,67 @@ func TestDamage(t *testing.T) {
 	add(t, j, records(11, 1))
 	if got := read(t, j.Reader("a"), true); !slices.Equal(got, []int64{11}) {
 		t.Errorf("after the damage: %v", got)
+	}
+}
+
+// TestDamageBeforeTheStart: a byte of an old segment changes while the journal is closed. Each reader counts the lost
+// records that it has not acknowledged.
+func TestDamageBeforeTheStart(t *testing.T) {
+	folder := t.TempDir()
+	j := opened(t, folder)
+	const written = 4000
+	for i := 0; i < written; i += 100 { // Two segments and more.
+		add(t, j, records(i, 100))
+	}
+	first := j.segments[0]
+	if len(j.segments) < 2 || int(first.records) < 500 {
+		t.Fatalf("%d segments, the first with %d records", len(j.segments), first.records)
+	}
+	if got, err := j.Reader("b").Read(int(first.records) - 5); err != nil || j.Reader("b").Ack(len(got)) != nil {
+		t.Fatal(err)
+	}
+	j.crash()
+	damage(t, first.name, first.size/2)
+	j = opened(t, folder)
+	got := read(t, j.Reader("a"), true)
+	if lost := j.Reader("a").Stats().Dropped; lost == 0 || len(got)+int(lost) != written {
+		t.Errorf("reader a got %d and lost %d, want a sum of %d", len(got), lost, written)
+	}
+	if lost := j.Reader("b").Stats().Dropped; lost != 5 {
+		t.Errorf("reader b lost %d, want the 5 that it had not acknowledged", lost)
+	}
+}
+
+func damage(t *testing.T, name string, at int64) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[at] ^= 0xff
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnknownForm: a segment of another version stops the start, and stays. One whose head is damaged is renamed.
+func TestUnknownForm(t *testing.T) {
+	folder := t.TempDir()
+	name := segmentName(folder, 1)
+	text := appendFrame(nil, func(b []byte) []byte { return append(b, "hgj2 and more"...) })
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Config{Folder: folder, Instance: "i"}); err == nil || !strings.Contains(err.Error(), "cannot read") {
+		t.Errorf("with a file of another form: %v", err)
+	}
+	if kept, err := os.ReadFile(name); err != nil || !bytes.Equal(kept, text) {
+		t.Errorf("the file has %q, %v", kept, err)
+	}
+	damage(t, name, 3)
+	opened(t, folder)
+	if _, err := os.Stat(name + damagedSuffix); err != nil {
+		t.Error(err)
 	}
 }
 

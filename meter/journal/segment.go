@@ -66,11 +66,15 @@ func (s *segment) head() []byte {
 	})
 }
 
+// errForm is the error of a segment whose first frame is complete and has another magic.
+var errForm = errors.New("the file has a form that this version cannot read: start the version that wrote it until its records are " +
+	"delivered, or move the file away")
+
 // readHead reads the first frame.
 func (s *segment) readHead(payload []byte) error {
 	rest, ok := strings.CutPrefix(string(payload), magic)
 	if !ok {
-		return errTorn
+		return errForm
 	}
 	in := fields{rest: []byte(rest)}
 	s.instance, s.epoch = in.text(maxInstance), in.text(maxEpoch)
@@ -170,8 +174,11 @@ func (w *window) fill() bool {
 	return n > 0
 }
 
+// damagedSuffix marks a segment whose first frame cannot be read.
+const damagedSuffix = ".damaged"
+
 // openSegment opens a segment of an earlier run, and cuts what is behind its complete records. A file without a complete
-// head has no records: openSegment removes it, and gives nil.
+// head has no records that can be read: openSegment renames it, and gives nil. An empty one is removed.
 func openSegment(files Files, folder string, number uint64, each func(r *Record, end int64)) (s *segment, torn int64, err error) {
 	s = &segment{number: number, name: segmentName(folder, number)}
 	f, err := files.OpenFile(s.name, os.O_RDWR, 0)
@@ -181,7 +188,10 @@ func openSegment(files Files, folder string, number uint64, each func(r *Record,
 	defer f.Close() //nolint:errcheck // because nothing is lost: Truncate has reported its error.
 	torn, err = s.scan(f, each)
 	if errors.Is(err, errTorn) {
-		return nil, 0, files.Remove(s.name)
+		if info, err := f.Stat(); err == nil && info.Size() == 0 {
+			return nil, 0, files.Remove(s.name)
+		}
+		return nil, 0, files.Rename(s.name, s.name+damagedSuffix)
 	}
 	if err == nil && torn > 0 {
 		info, statErr := f.Stat()
