@@ -52,9 +52,9 @@ func (a *Answer) usage(results []Result) (u headgate.Usage, decided bool) {
 		return u, true
 	}
 	for i := range results {
-		if results[i].Decision.Verdict == headgate.Deny {
+		if d := &results[i]; d.Decision.Verdict == headgate.Deny {
 			u.Refused = r.cost
-			return u, true
+			return u, !d.Fallback || d.Rule.Fallback != FallbackError // Its client decides, and the meter does not know how.
 		}
 	}
 	u.Admitted, u.Metered = r.cost, mostMetered(results)

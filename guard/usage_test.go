@@ -124,6 +124,7 @@ func TestUsageInShadow(t *testing.T) {
 func TestUsageOfFallbacks(t *testing.T) {
 	for f, want := range map[guard.Fallback]string{
 		guard.FallbackAllow: "x/calls 1 0 0;", guard.FallbackDeny: "x/calls 0 0 1;", guard.FallbackLocal: "x/calls 1 0 0;",
+		guard.FallbackError: "",
 	} {
 		local, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: storetest.NewClock().Now})
 		if err != nil {
