@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -73,6 +74,8 @@ type Meter struct {
 	running sync.WaitGroup
 	cancel  context.CancelFunc
 	closing sync.Once
+	ended   atomic.Bool // set by Close: changes are lost
+	late    sync.Once   // for the log line about them
 	closed  error
 
 	syncs   chan struct{}    // wakes the goroutine that syncs
@@ -119,7 +122,22 @@ func Open(c Config) (*Meter, error) {
 }
 
 // Count implements headgate.Meter. It allocates nothing for a customer and quota that have a row in the minute.
-func (m *Meter) Count(u headgate.Usage) (others bool) { return m.table.add(&u) }
+// After Close, changes are lost, which Stats counts.
+func (m *Meter) Count(u headgate.Usage) (others bool) {
+	if m.ended.Load() {
+		m.lose()
+		return false
+	}
+	return m.table.add(&u)
+}
+
+// lose counts a change after Close, and logs the first one.
+func (m *Meter) lose() {
+	m.table.lost.Add(1)
+	m.late.Do(func() {
+		m.config.Log.Error("a request ended after metering was closed: its usage is lost, and later ones too", "lost", m.table.lost.Load())
+	})
+}
 
 // run appends the changes of each second.
 func (m *Meter) run() {
@@ -181,6 +199,7 @@ func (m *Meter) Close(ctx context.Context) error {
 }
 
 func (m *Meter) close(ctx context.Context) error {
+	m.ended.Store(true) // Before the last records are made, so that none is left in the table.
 	close(m.stop)
 	<-m.stopped
 	close(m.ending)
@@ -197,7 +216,9 @@ func (m *Meter) close(ctx context.Context) error {
 	}
 	m.cancel()
 	var err error
+	m.pending = m.table.collect(m.pending, time.Now()) // After a fault of the journal, or of a Count beside Close.
 	if n := len(m.pending); n > 0 {
+		m.table.lost.Add(uint64(n))
 		err = fmt.Errorf("meter: %d records could not be written to the journal, and are lost", n)
 	}
 	for _, d := range m.deliveries {
@@ -210,7 +231,7 @@ func (m *Meter) close(ctx context.Context) error {
 type Stats struct {
 	Journal journal.Stats
 	// Others counts the changes that were summed under the others. Lost counts those that were not counted at all, because
-	// rows in too many minutes had to wait for a journal that cannot be written.
+	// rows in too many minutes had to wait for a journal that cannot be written, or because they came after Close.
 	Others, Lost uint64
 	// Rows are the customers and minutes in memory.
 	Rows    int64

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -358,6 +360,18 @@ func TestCloseWithinItsTime(t *testing.T) {
 			t.Errorf("after a restart: %v", got)
 		}
 	})
+}
+
+// TestCountAfterClose: a change that comes too late is lost, counted and logged once.
+func TestCountAfterClose(t *testing.T) {
+	var log strings.Builder
+	m := opened(t, Config{Outputs: []Output{newCollecting()}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	closed(t, m)
+	m.Count(used("c", 1, 1))
+	m.Count(used("c", 1, 1))
+	if n := strings.Count(log.String(), "level=ERROR"); m.Stats().Lost != 2 || n != 1 {
+		t.Errorf("%d changes are lost, with %d lines, want 2 and 1", m.Stats().Lost, n)
+	}
 }
 
 type fileMode = fs.FileMode
