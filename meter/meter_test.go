@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -184,6 +185,17 @@ func TestTableIsBounded(t *testing.T) {
 	}
 	if rows := table.rows.Load(); rows != 0 {
 		t.Errorf("%d rows stay without a change", rows)
+	}
+}
+
+// TestSumsSaturate: clients send the highest cost many times a second. The sum keeps its sign.
+func TestSumsSaturate(t *testing.T) {
+	table := newTable(10)
+	for range 2000 {
+		table.add(&headgate.Usage{Customer: "c", Quota: "q", Refused: headgate.MaxUnits, Admitted: -headgate.MaxUnits})
+	}
+	if all := table.collect(nil, time.Unix(0, 0)); len(all) != 1 || all[0].Refused != math.MaxInt64 || all[0].Admitted != math.MinInt64 {
+		t.Errorf("the records are %+v", all)
 	}
 }
 

@@ -3,6 +3,7 @@ package meter
 import (
 	"hash/maphash"
 	"maps"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -143,9 +144,21 @@ func (t *table) addRow(s *shard, key rowKey) (uint32, bool) {
 func (r *row) add(u *headgate.Usage) {
 	c := r.cell(u)
 	c.changed = true
-	c.admitted += u.Admitted
-	c.metered += u.Metered
-	c.refused += u.Refused
+	c.admitted = sumOf(c.admitted, u.Admitted)
+	c.metered = sumOf(c.metered, u.Metered)
+	c.refused = sumOf(c.refused, u.Refused)
+}
+
+// sumOf adds two numbers. A sum that does not fit is the nearest number that fits: clients choose costs of up to 2^53-1.
+func sumOf(a, b int64) int64 {
+	switch sum := a + b; {
+	case b > 0 && sum < a:
+		return math.MaxInt64
+	case b < 0 && sum > a:
+		return math.MinInt64
+	default:
+		return sum
+	}
 }
 
 func (r *row) cell(u *headgate.Usage) *cell {
