@@ -199,6 +199,47 @@ func TestSumsSaturate(t *testing.T) {
 	}
 }
 
+// TestEveryMinuteHasItsCustomers: each minute has as many customers as allowed, for some minutes. None is under the others.
+func TestEveryMinuteHasItsCustomers(t *testing.T) {
+	table, second := newTable(5), int64(0)
+	for minute := range int64(12) {
+		for range 60 {
+			for c := range 5 {
+				u := used(fmt.Sprint("c", (minute*5+int64(c))%100), minute, 1)
+				u.At = headgate.Instant(second * int64(time.Second))
+				if table.add(&u) {
+					t.Fatalf("in second %d, customer %s is under the others, with %d rows", second, u.Customer, table.rows.Load())
+				}
+			}
+			second++
+			table.collect(nil, time.Unix(second, 0))
+		}
+	}
+}
+
+// TestLateCorrection: the row of a decision is gone, and the minutes since have filled the table. The correction keeps its customer.
+func TestLateCorrection(t *testing.T) {
+	table := newTable(2)
+	for minute := range int64(rowFactor) {
+		for c := range 2 {
+			u := used(fmt.Sprint("new", c), 10+minute, 1)
+			table.add(&u)
+		}
+	}
+	u := used("c", 1, -1)
+	u.Correction = true
+	if table.add(&u) {
+		t.Error("the correction is under the others")
+	}
+	found := false
+	for _, r := range table.collect(nil, time.Unix(0, 0)) {
+		found = found || r.Customer == "c" && r.Admitted == -1 && r.Correction
+	}
+	if !found {
+		t.Error("the records have no correction of the customer")
+	}
+}
+
 func TestCountAllocatesNothing(t *testing.T) {
 	table := newTable(10)
 	u := used("customer", 5, 1)

@@ -15,10 +15,12 @@ import (
 
 const (
 	shardCount = 64
-	// idleRounds is the number of collections after which a row without changes is removed. The rows of a minute then live for
-	// two minutes more, so that late decisions find them.
-	idleRounds = 120
-	// rowFactor bounds the rows of all minutes together, as a multiple of the customers of one minute.
+	// idleRounds is the number of collections after which a row without changes is removed: a row stays for its minute, and late decisions
+	// find it. sweepRounds is the number between two removals.
+	idleRounds  = 60
+	sweepRounds = 30
+	// rowFactor bounds the rows of all minutes together, as a multiple of the customers of one minute. Rows are used in one minute and
+	// stay for at most 90 seconds more, so at most four minutes have rows.
 	rowFactor = 4
 	// keptMinutes bounds the minutes whose customers are counted. More are seen only while clocks differ.
 	keptMinutes = 16
@@ -87,7 +89,8 @@ func (t *table) add(u *headgate.Usage) (others bool) {
 	}
 	i, known := s.index[key]
 	if !known {
-		if !u.Others && !t.admits(key.minute, u.Correction && u.Admitted <= 0) {
+		// A correction never moves to the others: its customer has the decision that it corrects.
+		if !u.Others && !u.Correction && !t.admits(key.minute) {
 			key.name, key.others = "", true
 			i, known = s.index[key]
 		}
@@ -118,17 +121,14 @@ func minuteOf(at headgate.Instant) int64 {
 	return m
 }
 
-// admits reports whether another customer can have a row in a minute. The customer of a correction has had one.
-func (t *table) admits(minute int64, correction bool) bool {
-	if t.rows.Load() >= int64(rowFactor*t.most) {
-		return false
-	}
-	return correction || t.budget.take(minute, t.most)
+// admits reports whether another customer can have a row in a minute.
+func (t *table) admits(minute int64) bool {
+	return t.rows.Load() < int64(rowFactor*t.most) && t.budget.take(minute, t.most)
 }
 
 // addRow makes a row. It reports false if there are far too many: then a broken clock has made rows in many minutes.
 func (t *table) addRow(s *shard, key rowKey) (uint32, bool) {
-	if key.others && t.rows.Load() >= int64(2*rowFactor*t.most) {
+	if t.rows.Load() >= int64(2*rowFactor*t.most) {
 		t.lost.Add(1)
 		return 0, false
 	}
@@ -176,7 +176,7 @@ func (t *table) collect(dst []journal.Record, now time.Time) []journal.Record {
 	t.round++
 	for i := range t.shards {
 		s := &t.shards[i]
-		idle := t.round%idleRounds == 0
+		idle := t.round%sweepRounds == 0
 		if !idle && !s.dirty.Load() {
 			continue // Most shards of a quiet instance.
 		}
