@@ -8,7 +8,7 @@ type Usage struct {
 	// At is the time of the decision: that of the store, or that of the instance if the store did not decide.
 	At Instant
 	// Admitted are the units that were admitted. Metered is the part of Admitted beyond the included units. Refused are the
-	// units that the quota refused. A Correction may have negative numbers.
+	// units that the quota refused. A Correction and a Refund may have negative numbers.
 	Admitted, Metered, Refused int64
 	// Shadow says that the rule or the customer's plan is in shadow: nothing was refused.
 	Shadow bool

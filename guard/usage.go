@@ -48,7 +48,7 @@ func (a *Answer) usage(results []Result) (u headgate.Usage, decided bool) {
 		if fellBack(results) {
 			return u, false // The store has given nothing back.
 		}
-		u.Admitted, u.Metered, u.Correction = -r.cost, -mostGivenBack(results), true
+		u.Admitted, u.Metered = -r.cost, -mostGivenBack(results) // No Correction: its decision is unknown, and it has its own minute.
 		return u, true
 	}
 	for i := range results {

@@ -80,7 +80,7 @@ func TestUsageStory(t *testing.T) {
 		{"a look", 5, headgate.Peek, ""},
 		{"partly metered", 5, headgate.Take, "x/calls 5 3 0;"},
 		{"beyond the hard limit", 8, headgate.Take, "x/calls 0 0 8;"},
-		{"a refund", 4, headgate.Refund, "x/calls -4 -3 0 correction;"}, // The units 13 to 10: three were metered.
+		{"a refund", 4, headgate.Refund, "x/calls -4 -3 0;"}, // The units 13 to 10: three were metered.
 		{"the units come again", 2, headgate.Take, "x/calls 2 1 0;"},
 	} {
 		decide(t, g, costing(c.cost, c.kind))

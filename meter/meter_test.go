@@ -217,6 +217,18 @@ func TestEveryMinuteHasItsCustomers(t *testing.T) {
 	}
 }
 
+// TestRefundsAreBounded: refunds for many names take the places of customers, as decisions do.
+func TestRefundsAreBounded(t *testing.T) {
+	table := newTable(2)
+	for c := range 100 {
+		u := used(fmt.Sprint("c", c), 1, -1)
+		table.add(&u)
+	}
+	if rows := table.rows.Load(); rows > 2+shardCount {
+		t.Errorf("there are %d rows, want 2 and those of the others", rows)
+	}
+}
+
 // TestLateCorrection: the row of a decision is gone, and the minutes since have filled the table. The correction keeps its customer.
 func TestLateCorrection(t *testing.T) {
 	table := newTable(2)
