@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -219,7 +220,7 @@ func (l *Lines) begin(now time.Time) error {
 		return err
 	}
 	l.file, l.begun, l.size, l.torn = f, now, 0, false
-	return nil
+	return syncFolder(l.config.Folder) // A crash of the machine must not lose the file itself.
 }
 
 // complete gives the present file its final name, and removes the oldest files beyond Keep.
@@ -249,3 +250,15 @@ func (l *Lines) tick(now time.Time) error {
 
 // Close implements Output. It completes the present file.
 func (l *Lines) Close() error { return l.complete() }
+
+// syncFolder syncs the names of a folder. Windows has no such call, and syncs names by itself.
+func syncFolder(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

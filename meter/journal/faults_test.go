@@ -16,6 +16,7 @@ type faultyFiles struct {
 	// room is the number of bytes that can still be written; a write beyond it is short.
 	room      int64
 	failSync  bool
+	synced    []string // names
 	failStart bool
 	failCut   bool
 }
@@ -23,7 +24,8 @@ type faultyFiles struct {
 type faultyFile struct {
 	File
 
-	of *faultyFiles
+	of   *faultyFiles
+	name string
 }
 
 var errDisk = errors.New("the disk fails")
@@ -36,7 +38,7 @@ func (f *faultyFiles) OpenFile(name string, flags int, mode fs.FileMode) (File, 
 	if err != nil {
 		return nil, err
 	}
-	return &faultyFile{file, f}, nil
+	return &faultyFile{file, f, name}, nil
 }
 
 func (f *faultyFile) WriteAt(text []byte, at int64) (int, error) {
@@ -53,6 +55,7 @@ func (f *faultyFile) Sync() error {
 	if f.of.failSync {
 		return errDisk
 	}
+	f.of.synced = append(f.of.synced, f.name)
 	return f.File.Sync()
 }
 
@@ -160,4 +163,26 @@ func TestFailedFile(t *testing.T) {
 	if got := read(t, j.Reader("a"), true); !slices.Equal(got, []int64{1, 2}) || j.Stats().Segments != 2 {
 		t.Errorf("read %v in %d files", got, j.Stats().Segments)
 	}
+}
+
+// TestNamesAreSynced: after a new file, the folder is synced before a record is there. After a failed sync of a full file, the next attempt
+// uses another file.
+func TestNamesAreSynced(t *testing.T) {
+	files, folder := &faultyFiles{Files: Machine(), room: 1 << 40}, t.TempDir()
+	j := opened(t, folder, func(c *Config) { c.Files = files })
+	if n, err := j.Append(records(1, 1), true); n != 1 || err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{folder, segmentName(folder, 1)}; !slices.Equal(files.synced, want) {
+		t.Errorf("synced %v, want %v", files.synced, want)
+	}
+	for j.last().size < j.most {
+		add(t, j, records(1, 100))
+	}
+	files.failSync = true
+	if _, err := j.Append(records(1, 1), false); !errors.Is(err, errDisk) || j.active != nil {
+		t.Errorf("a failed sync of a full file: %v, and the file stays open", err)
+	}
+	files.failSync = false
+	add(t, j, records(1, 1))
 }

@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 )
 
 // Files is a file system, so that tests can fail it. Its methods are those of package os.
@@ -42,4 +44,16 @@ func (machine) OpenFile(name string, flags int, mode fs.FileMode) (File, error) 
 		return nil, err
 	}
 	return f, nil
+}
+
+// syncFolder syncs the names of a folder. Windows has no such call, and syncs names by itself.
+func syncFolder(files Files, folder string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := files.OpenFile(folder, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }

@@ -293,10 +293,11 @@ func (j *Journal) leave() {
 // begin makes the next segment.
 func (j *Journal) begin() error {
 	if j.active != nil {
-		if err := j.active.Sync(); err != nil {
+		err := j.active.Sync()
+		j.leave() // What the file has after a failed sync is unknown.
+		if err != nil {
 			return err
 		}
-		j.leave()
 	}
 	if err := j.makeFolder(); err != nil {
 		return err
@@ -319,7 +320,11 @@ func (j *Journal) begin() error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.WriteAt(head, 0); err != nil {
+	_, err = f.WriteAt(head, 0)
+	if err == nil {
+		err = syncFolder(j.files, j.config.Folder) // A crash of the machine must not lose the file itself.
+	}
+	if err != nil {
 		return errors.Join(err, f.Close(), j.files.Remove(s.name))
 	}
 	j.active = f
