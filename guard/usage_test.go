@@ -202,9 +202,9 @@ func TestUsageOfOutcomes(t *testing.T) {
 	}{
 		{"as estimated", "4", "", 200, nil},
 		{"no statement", "", "", 200, nil},
-		{"less", "1", "x/calls -3 -2 0 correction;", 200, nil},                               // Its metered units come back first.
-		{"more", "6", "x/calls 2 0 0 correction;x/calls 0 2 0 correction;", 200, nil},        // The counter says that both are metered.
-		{"far more", "90", "x/calls 86 0 0 correction;x/calls 0 86 0 correction;", 200, nil}, // The counter has room for 40 units in all.
+		{"less", "1", "x/calls -3 -2 0 correction;", 200, nil},      // Its metered units come back first.
+		{"more", "6", "x/calls 2 2 0 correction;", 200, nil},        // The request has used up the included units.
+		{"far more", "90", "x/calls 86 86 0 correction;", 200, nil}, // The counter has room for 40 units in all.
 		{"not counted", "", "x/calls -4 -2 0 correction;", 404, []int{200}},
 		{"counted", "", "", 200, []int{200}},
 	} {
@@ -222,6 +222,20 @@ func TestUsageOfOutcomes(t *testing.T) {
 		ticket.Done(guard.Outcome{End: guard.Answered, Status: c.status, Header: stated("X-Cost", c.real)})
 		l.want(t, c.name, c.want)
 	}
+}
+
+// TestUsageOfAChargeAcrossTheIncludedUnits: the estimate was included, and the real cost is not. The counter says which part is metered.
+func TestUsageOfAChargeAcrossTheIncludedUnits(t *testing.T) {
+	l, r := newLedger(), counting(t, "api", "/a")
+	r.Settle = "X-Cost"
+	g, _ := newGuard(t, guard.Config{Meter: l, Rules: []guard.Rule{r}, Quotas: quotas(t, []guard.Plan{metering(5, 20)})})
+	ticket := guard.Ticket{Answer: new(guard.Answer)}
+	if err := g.Admit(t.Context(), costing(4, headgate.Take), &ticket); err != nil {
+		t.Fatal(err)
+	}
+	ticket.Forward()
+	ticket.Done(guard.Outcome{End: guard.Answered, Status: 200, Header: stated("X-Cost", "7")})
+	l.want(t, "4, and really 7, with 5 included", "x/calls 4 0 0;x/calls 3 0 0 correction;x/calls 0 2 0 correction;")
 }
 
 // TestUsageAddsUp: random requests, most of which end in some way. The counter, the answers and the meter agree.
