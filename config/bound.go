@@ -50,7 +50,7 @@ const boundGarbage = 12
 func (c *Config) MemoryBound() int64 {
 	connection := c.connectionBound()
 	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes +
-		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.Metering.memory()
+		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.meteringMemory()
 	return processBytes + used + used/100*boundGarbage
 }
 
@@ -80,7 +80,7 @@ func (c *Config) logText() (text string) {
 	if bound := c.logBound(); bound > 0 {
 		text = ", decision log " + field.FormatSize(bound)
 	}
-	if bound := c.Metering.memory(); bound > 0 {
+	if bound := c.meteringMemory(); bound > 0 {
 		text += ", metering " + formatRounded(bound)
 	}
 	return text

@@ -66,14 +66,22 @@ func (m *Metering) InstanceName() string {
 const (
 	meteringRowBytes   = 1200
 	meteringBatchBytes = 8 << 20
+	// meteringQuotaBytes is a further quota of a customer: its decisions and corrections, with spare memory of the list, in four minutes.
+	meteringQuotaBytes = 768
 )
 
-// memory gives the most memory that metering takes, in bytes.
-func (m *Metering) memory() int64 {
-	if m == nil {
+// meteringMemory gives the most memory that metering takes, in bytes.
+func (c *Config) meteringMemory() int64 {
+	if c.Metering == nil {
 		return 0
 	}
-	return meteringBatchBytes + m.MaxCustomers*meteringRowBytes
+	quotas := map[string]bool{}
+	for i := range c.Rules {
+		if name := c.Rules[i].Quota; name != "" {
+			quotas[name] = true
+		}
+	}
+	return meteringBatchBytes + c.Metering.MaxCustomers*(meteringRowBytes+meteringQuotaBytes*max(0, int64(len(quotas))-1))
 }
 
 // metering reads the section metering.

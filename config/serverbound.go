@@ -35,7 +35,7 @@ func (c *Config) ServerMemoryBound() int64 {
 		return 0
 	}
 	used := c.MaxMemory + s.RateLimitService.LocalCache + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() +
-		c.Metering.memory()
+		c.meteringMemory()
 	if s.GRPC.Address != "" {
 		used += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + s.GRPC.MaxCallMemory + ReceiptBytes
 	}
