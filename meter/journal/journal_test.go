@@ -340,6 +340,34 @@ func TestBatchOfSegments(t *testing.T) {
 	}
 }
 
+// TestTakenFolder: the folder is removed, and another process begins a journal in it. The first one stops to write, and leaves the files of
+// the other one alone, until it has ended.
+func TestTakenFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "j")
+	first := opened(t, folder)
+	add(t, first, records(1, 3))
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	second := opened(t, folder)
+	for len(second.segments) < 3 {
+		add(t, second, records(10, 1000))
+	}
+	if _, err := first.Append(records(4, 2), false); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("the first journal writes into the folder of the second one: %v", err)
+	}
+	second.crash()
+	add(t, first, records(4, 2)) // The number of its next file is one of the second journal's.
+	if got := read(t, first.Reader("a"), true); !slices.Equal(got, []int64{4, 5}) || first.Reader("a").Stats().Dropped != 3 {
+		t.Errorf("the first journal has %v and %+v, want 4, 5 and 3 dropped", got, first.Reader("a").Stats())
+	}
+	for _, s := range second.segments {
+		if info, err := os.Stat(s.name); err != nil || info.Size() != s.size {
+			t.Errorf("a file of the second journal was changed: %v", err)
+		}
+	}
+}
+
 // TestDamage: a byte of a segment changes on the disk while the journal is in use. The rest of the segment is lost and counted.
 func TestDamage(t *testing.T) {
 	folder := t.TempDir()

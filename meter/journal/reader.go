@@ -144,11 +144,11 @@ func (c cursor) before(other cursor) bool {
 }
 
 // drop counts the records of a segment that is dropped. The caller holds Journal.mu.
-func (r *Reader) drop(s *segment) {
+func (r *Reader) drop(s *segment, reason string) {
 	if n := r.left(s); n > 0 {
 		r.stats.Dropped += n
 		r.since = 0
-		r.journal.config.Log.Error("the journal is full: its oldest records are dropped before they were delivered",
+		r.journal.config.Log.Error("records of the journal are dropped before they were delivered", "reason", reason,
 			"output", r.name, "records", n, "max_bytes", r.journal.config.MaxBytes)
 	}
 	if r.at.Segment <= s.number {
