@@ -439,6 +439,19 @@ func TestCountAfterClose(t *testing.T) {
 	}
 }
 
+// TestUnsavedPlaces: the place of an output cannot be saved many times a second. One line says so.
+func TestUnsavedPlaces(t *testing.T) {
+	var log strings.Builder
+	d := delivery{out: newCollecting(), log: slog.New(slog.NewTextHandler(&log, nil))}
+	for i := range 600 {
+		d.unsaved(errFull, time.Unix(0, 0).Add(time.Duration(i)*100*time.Millisecond))
+	}
+	d.unsaved(errFull, time.Unix(0, 0).Add(time.Minute))
+	if n := strings.Count(log.String(), "\n"); n != 2 {
+		t.Errorf("%d lines in a minute and after it, want 2", n)
+	}
+}
+
 type fileMode = fs.FileMode
 
 var errFull = errors.New("the disk is full")

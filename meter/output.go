@@ -63,6 +63,7 @@ type delivery struct {
 
 	refused       uint64 // the set-aside and dropped records that were logged
 	refusedLogged time.Time
+	unsavedLogged time.Time
 }
 
 // starter is an Output with something to do before the first Deliver, when no other process has the journal.
@@ -172,8 +173,7 @@ func (d *delivery) deliver(ctx context.Context) (n int, more bool, err error) {
 	n, err = d.out.Deliver(ctx, records)
 	if n > 0 {
 		if saved := d.reader.Ack(n); saved != nil {
-			d.log.Error("the place of an output cannot be saved: after a restart, it delivers records again",
-				"output", d.out.Name(), "error", saved)
+			d.unsaved(saved, time.Now())
 		}
 	}
 	d.logRefused(time.Now())
@@ -182,6 +182,15 @@ func (d *delivery) deliver(ctx context.Context) (n int, more bool, err error) {
 		err = shortOf(n, len(records))
 	}
 	return n, true, err
+}
+
+// unsaved logs, at most once in logEvery, that the place of the output was not saved.
+func (d *delivery) unsaved(err error, now time.Time) {
+	if now.Sub(d.unsavedLogged) < logEvery {
+		return
+	}
+	d.unsavedLogged = now
+	d.log.Error("the place of an output cannot be saved: after a restart, it delivers records again", "output", d.out.Name(), "error", err)
 }
 
 // logRefused logs, at most once in logEvery, that the endpoint refuses records although it accepts others.

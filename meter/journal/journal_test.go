@@ -77,6 +77,9 @@ func TestStory(t *testing.T) {
 	step("without an Ack", j.Reader("a"), false, 1, 2, 3)
 	step("again", j.Reader("a"), true, 1, 2, 3)
 	add(t, j, records(4, 1))
+	if j.Reader("a").open != nil {
+		t.Error("a reader keeps a file open")
+	}
 	step("only the new one", j.Reader("a"), true, 4)
 	if s := j.Reader("b").Stats(); s.Pending != 4 || s.PendingBytes <= 0 || s.Oldest != 0 {
 		t.Errorf("the slow reader has %+v, want 4 pending records", s)

@@ -18,7 +18,7 @@ type Reader struct {
 	name    string
 	ready   chan struct{}
 
-	open   File // of the segment number opened; nil without one
+	open   File // of the segment number opened, during a Read
 	opened uint64
 	read   []Record
 	ends   []cursor // of read, the place behind each
@@ -159,6 +159,7 @@ func (r *Reader) drop(s *segment, reason string) {
 // Read gives at most n of the oldest records that are not acknowledged, and none without an error if there are none. They are
 // valid until the next Read. A Read without an Ack gives the same records again, and new ones behind them.
 func (r *Reader) Read(n int) ([]Record, error) {
+	defer r.leave() // A dropped file must not use the disk for as long as an output fails.
 	r.read, r.ends = r.read[:0], r.ends[:0]
 	for len(r.read) < n {
 		before := len(r.read)
