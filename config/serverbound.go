@@ -23,7 +23,7 @@ const limitBytes = 4 << 20
 const jsonBytes = 64 << 20
 
 // ReceiptBytes is the most memory, in bytes, of what clients of headgate.v1 can give back for a second: 1,000,000
-// requests with one limit each, in messages of one request. With more limits, fewer requests can be given back.
+// requests with one limit each, in messages of one request. With more limits, or with metering, fewer requests can be given back.
 const ReceiptBytes = 320 << 20
 
 // ServerMemoryBound returns the most memory, in bytes, that headgate server takes with this

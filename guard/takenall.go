@@ -11,6 +11,9 @@ import (
 // TakenAll is what many requests took, in their order. It has 64 bytes for a request with one limit, without
 // pointers, so the garbage collector does not read them. Like a Taken, it keeps limits prepared. The zero TakenAll
 // is empty and ready. It is not safe for concurrent use.
+//
+// With Config.Meter, a request that a quota has counted is kept as a Taken, with the changes that a return makes: it allocates, has
+// pointers, and takes more memory, which Size counts.
 type TakenAll struct {
 	from     *set // of receipts
 	receipts []headgate.Receipt
