@@ -33,6 +33,8 @@ type sourceFollower struct {
 	state    objects.State
 	follower *objects.Follower
 	cache    *objects.Writer // nil without a cache
+	// cached is what the cache had at the start, until the source answers; nil without it. Instance.reloading guards it.
+	cached   *objects.Cached
 	answered chan struct{}   // Closed when objects are in force, or a cache cannot help.
 	first    sync.Once
 }
@@ -53,9 +55,11 @@ func newSourceFollower(i *Instance) (*sourceFollower, error) {
 	return f, nil
 }
 
-// Start follows the source, and waits for its first answer. Without one, the instance serves what the cache has.
+// Start follows the source, and waits for its first answer. Without one, the instance serves what the cache has. The
+// cache is read in any case: it has the former versions of objects that are faulty in the source now.
 func (f *sourceFollower) Start(ctx context.Context) (func(), error) {
 	if f.settings.Cache != "" {
+		f.readCache()
 		f.cache = objects.NewWriter(f.writeCache)
 	}
 	f.follower = objects.Follow(f.source, f)
@@ -64,7 +68,7 @@ func (f *sourceFollower) Start(ctx context.Context) (func(), error) {
 	select {
 	case <-f.answered:
 	case <-patience.C:
-		f.readCache()
+		f.serveCache()
 	case <-ctx.Done():
 	}
 	return nil, nil //nolint:nilnil // There is nothing to begin.
@@ -82,7 +86,7 @@ func (f *sourceFollower) Changed(changes []source.Change) {
 		return
 	}
 	began := time.Now()
-	f.revision = changes[len(changes)-1].Revision
+	f.revision, f.cached = changes[len(changes)-1].Revision, nil
 	former := f.table.Objects()
 	begun := f.table.Apply(began, changes...)
 	f.state.InForce(f.table, former, f.revision, len(begun), time.Now())
@@ -126,17 +130,14 @@ func (f *sourceFollower) Failed(err error) {
 	if f.state.Failed(err, time.Now()) {
 		f.instance.options.Log.Error("the source cannot be read: what is in force stays in force", "source", f.settings.Kind(), "error", err)
 	}
-	f.readCache()
+	f.serveCache()
 }
 
-// readCache puts the objects of the cache in force, unless others are.
+// readCache puts the objects of the cache in force. They do not count as known until serveCache.
 func (f *sourceFollower) readCache() {
 	i := f.instance
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
-	if f.table.Objects().Known() || f.settings.Cache == "" || i.draining.Load() {
-		return
-	}
 	cached, err := objects.ReadCache(f.settings.Cache, f.settings.Place())
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -148,10 +149,20 @@ func (f *sourceFollower) readCache() {
 		return
 	}
 	f.logHeld(f.table.Apply(time.Now(), source.Change{All: true, Objects: cached.Objects, Revision: cached.Revision}))
-	if !f.table.Objects().Known() {
+	if f.table.Objects().Known() {
+		f.cached, f.revision = cached, cached.Revision
+	}
+}
+
+// serveCache counts the objects of the cache as known, if the source has not answered.
+func (f *sourceFollower) serveCache() {
+	i := f.instance
+	i.reloading.Lock()
+	defer i.reloading.Unlock()
+	cached := f.cached
+	if f.cached = nil; cached == nil || i.draining.Load() {
 		return
 	}
-	f.revision = cached.Revision
 	f.state.Cached(cached)
 	f.state.Loaded(f.table.Objects(), f.table.Held())
 	i.options.Log.Warn("serving from the cache of the source, which cannot be read", "age", time.Since(cached.Written).Round(time.Second).String(),
