@@ -185,6 +185,9 @@ func (i *Instance) Stop() error {
 }
 
 func (i *Instance) stop() error {
+	if i.source != nil {
+		i.source.interrupt() // A check of many changes holds reloading.
+	}
 	i.reloading.Lock()
 	i.draining.Store(true) // Reload refuses to run from here on.
 	i.reloading.Unlock()

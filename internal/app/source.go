@@ -35,8 +35,11 @@ type sourceFollower struct {
 	cache    *objects.Writer // nil without a cache
 	// cached is what the cache had at the start, until the source answers; nil without it. Instance.reloading guards it.
 	cached   *objects.Cached
-	answered chan struct{}   // Closed when objects are in force, or a cache cannot help.
+	answered chan struct{} // Closed when objects are in force, or a cache cannot help.
 	first    sync.Once
+	// interrupt ends the check of changes, which may take seconds, for a stop.
+	running   context.Context //nolint:containedctx // because the methods of an objects.Sink have none.
+	interrupt context.CancelFunc
 }
 
 // newSourceFollower opens the source of a configuration. It connects when it is started.
@@ -51,6 +54,7 @@ func newSourceFollower(i *Instance) (*sourceFollower, error) {
 		return nil, errors.Join(err, from.Close())
 	}
 	f := &sourceFollower{instance: i, settings: settings, source: from, answered: make(chan struct{})}
+	f.running, f.interrupt = context.WithCancel(context.Background())
 	f.table = objects.NewTable(in, f.put)
 	return f, nil
 }
@@ -85,13 +89,18 @@ func (f *sourceFollower) Changed(changes []source.Change) {
 	if i.draining.Load() {
 		return
 	}
-	began := time.Now()
 	f.revision, f.cached = changes[len(changes)-1].Revision, nil
+	f.apply(changes)
+}
+
+// apply takes changes, and tries what is held back. The caller holds Instance.reloading.
+func (f *sourceFollower) apply(changes []source.Change) {
+	began := time.Now()
 	former := f.table.Objects()
-	begun := f.table.Apply(began, changes...)
+	begun := f.table.Apply(f.running, began, changes...)
 	f.state.InForce(f.table, former, f.revision, len(begun), time.Now())
 	f.logHeld(begun)
-	i.options.Log.Debug("changes of the source were applied", "changes", len(changes), "revision", f.revision,
+	f.instance.options.Log.Debug("changes of the source were applied", "changes", len(changes), "revision", f.revision,
 		"held_back", len(begun), "took", time.Since(began).String())
 	if f.cache != nil && f.table.Objects().Known() {
 		f.cache.Changed()
@@ -123,6 +132,16 @@ func (f *sourceFollower) Reached(at time.Time) {
 	}
 	f.state.Reached(at)
 	f.answer()
+	f.tryMore()
+}
+
+// tryMore tries changes for which the last one had no time.
+func (f *sourceFollower) tryMore() {
+	f.instance.reloading.Lock()
+	defer f.instance.reloading.Unlock()
+	if f.table.Due() && !f.instance.draining.Load() {
+		f.apply(nil)
+	}
 }
 
 // Failed implements objects.Sink.
@@ -148,7 +167,7 @@ func (f *sourceFollower) readCache() {
 		}
 		return
 	}
-	f.logHeld(f.table.Apply(time.Now(), source.Change{All: true, Objects: cached.Objects, Revision: cached.Revision}))
+	f.logHeld(f.table.Apply(f.running, time.Now(), source.Change{All: true, Objects: cached.Objects, Revision: cached.Revision}))
 	if f.table.Objects().Known() {
 		f.cached, f.revision = cached, cached.Revision
 	}

@@ -26,6 +26,6 @@ func (i *Instance) objectsReloaded(in *config.Objects) {
 		return
 	}
 	f.table.Reloaded(in)
-	f.table.Apply(time.Now())
+	f.table.Apply(f.running, time.Now())
 	f.state.Loaded(f.table.Objects(), f.table.Held())
 }

@@ -31,7 +31,7 @@ func TestExamplesOfTheDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		table.Reloaded(next)
-		table.Apply(time.Unix(0, 0), source.Change{All: true, Objects: all})
+		table.Apply(t.Context(), time.Unix(0, 0), source.Change{All: true, Objects: all})
 		in := table.Objects()
 		if held := table.Held(); len(held) != 0 || in.Len(source.Rule) != 1 || in.Len(source.Plan) != 2 || in.Len(source.Customer) != 1 {
 			t.Errorf("%s: held back are %+v", block[1], held)

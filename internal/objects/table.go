@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -9,12 +10,18 @@ import (
 )
 
 const (
-	// maxRounds bounds how often faulty units are left out before the others are tried again. Each round names up to
-	// 100 faulty rules and plans, and all faulty customers.
-	maxRounds = 32
 	// maxTogether bounds the objects held back that a change of customers alone is tried with. Customers rarely need
-	// each other, and each attempt reads all of them.
+	// each other, and each attempt reads all of them. The next change is tried with the next ones.
 	maxTogether = 1000
+	// maxNamed bounds how often the units that faults name are divided from the others. Each time, a check names up to
+	// 100 faulty rules and plans, and all faulty customers. Halves come after that.
+	maxNamed = 32
+	// Bounds of the attempts of one Apply. leastAttempts are enough to find one faulty unit of MaxObjects by halves.
+	leastAttempts = 40
+	// maxWork is in objects that are read again, and attemptWork is what each attempt costs beside that. A check reads
+	// about 50,000 objects in a second.
+	maxWork     = 50_000
+	attemptWork = 500
 )
 
 // Table decides which changes take effect. A change is a unit: it takes effect as a whole, or is held back as a whole.
@@ -23,6 +30,10 @@ const (
 type Table struct {
 	in   *config.Objects
 	held []*unit
+	// attempts and work are those of the present Apply, and named counts its divisions by names.
+	attempts, work, named int
+	// due is set if an Apply has reached its bounds before it had tried everything.
+	due bool
 	// put puts objects in force. After its error, the former ones stay.
 	put func(*config.Objects) error
 }
@@ -37,7 +48,9 @@ type Held struct {
 }
 
 // NewTable makes a table in which the objects are in force. put puts others in force; its error refuses them.
-func NewTable(in *config.Objects, put func(*config.Objects) error) *Table { return &Table{in: in, put: put} }
+func NewTable(in *config.Objects, put func(*config.Objects) error) *Table {
+	return &Table{in: in, put: put}
+}
 
 // Objects returns what is in force.
 func (t *Table) Objects() *config.Objects { return t.in }
@@ -46,10 +59,14 @@ func (t *Table) Objects() *config.Objects { return t.in }
 func (t *Table) Held() []Held {
 	all := make([]Held, len(t.held))
 	for i, u := range t.held {
-		all[i] = Held{u.keys(), u.since, u.faults, u.reason}
+		all[i] = u.shown()
 	}
+	slices.SortStableFunc(all, func(a, b Held) int { return a.Since.Compare(b.Since) })
 	return all
 }
+
+// Due reports whether changes are held back that were not tried yet, because there were too many. Apply tries more of them.
+func (t *Table) Due() bool { return t.due }
 
 // HeldKeys lists the objects that are held back, sorted within each change.
 func (t *Table) HeldKeys() []source.Key {
@@ -61,26 +78,28 @@ func (t *Table) HeldKeys() []source.Key {
 }
 
 // Apply takes changes in their order, and returns those that are now held back and were not before. Changes that come
-// together take effect in one step, unless one of them is faulty.
-func (t *Table) Apply(now time.Time, changes ...source.Change) []Held {
+// together take effect in one step, unless one of them is faulty. Without changes, it tries what is held back. It ends
+// early with ctx: then what it has not tried is held back.
+func (t *Table) Apply(ctx context.Context, now time.Time, changes ...source.Change) []Held {
 	var fresh []*unit
 	all := false
 	for _, c := range changes {
 		if c.All {
-			all, fresh, t.held = true, unitsOf(c, t.in, now), nil
+			all = true
+			fresh = t.replaced(c, now)
 		} else {
 			fresh = append(fresh, unitOf(c, now))
 		}
 	}
 	fresh = t.supersede(fresh)
-	t.apply(fresh)
-	if all && !t.in.Known() {
-		t.take(nil) // A source without a valid object is known too, if the file is complete.
+	t.apply(ctx, fresh)
+	if all && !t.in.Known() && ctx.Err() == nil {
+		_, _ = t.take(nil) // A source without a valid object is known too, if the file is complete.
 	}
-	var begun []Held
-	for _, u := range t.held {
-		if slices.Contains(fresh, u) {
-			begun = append(begun, Held{u.keys(), u.since, u.faults, u.reason})
+	begun := make([]Held, 0, len(fresh))
+	for _, u := range fresh {
+		if !u.taken {
+			begun = append(begun, u.shown())
 		}
 	}
 	return begun
@@ -113,95 +132,104 @@ func (t *Table) supersede(fresh []*unit) []*unit {
 }
 
 // apply puts in force what it can of the units and of what is held back.
-func (t *Table) apply(fresh []*unit) {
-	candidates := append(slices.Clone(t.held), fresh...)
-	if size(t.held) > maxTogether && !slices.ContainsFunc(fresh, (*unit).hasRuleOrPlan) {
-		candidates = fresh
+func (t *Table) apply(ctx context.Context, fresh []*unit) {
+	again := t.held
+	if size(again) > maxTogether && len(fresh) > 0 && !slices.ContainsFunc(fresh, (*unit).hasRuleOrPlan) {
+		n := countTogether(again)
+		t.held = slices.Concat(again[n:], again[:n]) // The next change is tried with others.
+		again = again[:n]
 	}
-	taken := t.takeMost(candidates)
-	rest := slices.DeleteFunc(append(slices.Clone(t.held), fresh...), func(u *unit) bool { return taken[u] })
-	t.held = rest
-	for _, u := range fresh {
-		if !taken[u] && len(fresh) <= maxRounds && t.take([]*unit{u}) {
-			t.held = slices.DeleteFunc(t.held, func(other *unit) bool { return other == u })
+	candidates := slices.Concat(again, fresh)
+	t.held = append(t.held, fresh...)
+	slices.SortStableFunc(candidates, func(a, b *unit) int { return a.order() - b.order() })
+	t.attempts, t.work, t.named, t.due = 0, 0, 0, false
+	for {
+		former := t.in
+		t.takeMost(ctx, candidates)
+		t.held = slices.DeleteFunc(t.held, func(u *unit) bool { return u.taken })
+		candidates = slices.DeleteFunc(candidates, func(u *unit) bool { return u.taken })
+		if t.in == former {
+			return
 		}
 	}
 }
 
-// takeMost tries units together, and leaves out those with faults until the others are valid. It returns those that
-// took effect.
-func (t *Table) takeMost(units []*unit) map[*unit]bool {
-	for round := 0; round < maxRounds && len(units) > 0; round++ {
-		if t.take(units) {
-			taken := make(map[*unit]bool, len(units))
-			for _, u := range units {
-				taken[u] = true
+// countTogether counts the first units that have about maxTogether objects.
+func countTogether(units []*unit) (n int) {
+	for objects := 0; n < len(units) && objects < maxTogether; n++ {
+		objects += len(units[n].set)
+	}
+	return n
+}
+
+// takeMost puts in force what it can of units: all together, or else in two parts, until single units are refused.
+// Faults may name the wrong unit or none, so that they only decide which units are tried first.
+func (t *Table) takeMost(ctx context.Context, units []*unit) {
+	units = slices.DeleteFunc(slices.Clone(units), func(u *unit) bool { return u.tried == t.in })
+	if len(units) == 0 {
+		return
+	}
+	if ctx.Err() != nil || t.attempts >= leastAttempts && t.work >= maxWork {
+		t.due = true
+		return
+	}
+	faults, reason := t.take(units)
+	switch {
+	case faults == nil && reason == "":
+		for _, u := range units {
+			u.taken = true
+		}
+	case len(units) == 1:
+		u := units[0]
+		if u.faults, u.reason, u.tried = faults, reason, t.in; reason != "" {
+			u.tried = nil // The next attempt may succeed, because put also fails for other reasons than its objects.
+		}
+	default:
+		first, second := t.divide(units, faults)
+		t.takeMost(ctx, first)
+		t.takeMost(ctx, second)
+	}
+}
+
+// divide makes two parts of units: those that faults do not name and the others, or halves.
+func (t *Table) divide(units []*unit, faults config.ObjectFaults) (first, second []*unit) {
+	bad := make(map[source.Key]bool, len(faults))
+	for i := range faults {
+		bad[faults[i].Key] = true
+	}
+	if t.named++; t.named <= maxNamed {
+		for _, u := range units {
+			if u.hasAny(bad) {
+				second = append(second, u)
+			} else {
+				first = append(first, u)
 			}
-			return taken
 		}
-		next := t.withoutFaulty(units)
-		if len(next) == len(units) {
-			return nil
-		}
-		units = next
 	}
-	return nil
+	if len(first) == 0 || len(second) == 0 {
+		return units[:len(units)/2], units[len(units)/2:]
+	}
+	return first, second
 }
 
-// take puts units in force together, or notes why they cannot be.
-func (t *Table) take(units []*unit) bool {
+// take puts units in force together, or says why they cannot be.
+func (t *Table) take(units []*unit) (faults config.ObjectFaults, reason string) {
+	t.attempts++
+	t.work += size(units) + attemptWork
+	if slices.ContainsFunc(units, (*unit).hasRuleOrPlan) {
+		for _, kind := range source.Kinds() {
+			t.work += t.in.Len(kind)
+		}
+	}
 	next, faults := t.in.With(merged(units))
-	reason := ""
-	if len(faults) == 0 {
-		err := t.put(next)
-		if err == nil {
-			t.in = next
-			return true
-		}
-		reason = err.Error()
+	if len(faults) > 0 {
+		return faults, ""
 	}
-	blame(units, faults, reason)
-	return false
-}
-
-// blame gives each unit the faults of its objects. A unit without any has those that name no unit.
-func blame(units []*unit, faults config.ObjectFaults, reason string) {
-	known := map[source.Key]bool{}
-	for _, u := range units {
-		for key := range u.set {
-			known[key] = true
-		}
+	if err := t.put(next); err != nil {
+		return nil, err.Error()
 	}
-	byKey := map[source.Key]config.ObjectFaults{}
-	var others config.ObjectFaults
-	for _, f := range faults {
-		if known[f.Key] {
-			byKey[f.Key] = append(byKey[f.Key], f)
-		} else {
-			others = append(others, f)
-		}
-	}
-	for _, u := range units {
-		u.faults, u.reason = nil, reason
-		for _, key := range u.keys() {
-			u.faults = append(u.faults, byKey[key]...)
-		}
-		if len(u.faults) == 0 {
-			u.faults = others
-		}
-	}
-}
-
-// withoutFaulty leaves out the units that have faults. If the faults name none of them, it leaves out those that others
-// may depend on.
-func (t *Table) withoutFaulty(units []*unit) []*unit {
-	named := func(u *unit) bool {
-		return slices.ContainsFunc(u.faults, func(f config.ObjectFault) bool { _, has := u.set[f.Key]; return has })
-	}
-	if slices.ContainsFunc(units, named) {
-		return slices.DeleteFunc(slices.Clone(units), named)
-	}
-	return slices.DeleteFunc(slices.Clone(units), (*unit).hasRuleOrPlan)
+	t.in = next
+	return nil, ""
 }
 
 // Reload gives the objects in force with another file. The error says why they do not fit it.

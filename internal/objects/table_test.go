@@ -123,7 +123,7 @@ func TestTable(t *testing.T) {
 		{"a gap: all objects, without what was held back", change(true, "plans/free", free, "customers/z", "{}"), "customers/z={}", ""},
 		{"a gap with the default plan missing keeps it", change(true, "customers/y", "{}"), "customers/y={}", "plans/free"},
 	} {
-		table.Apply(time.Unix(0, 0), row.change)
+		table.Apply(t.Context(), time.Unix(0, 0), row.change)
 		if got := inForce(table); got != row.inForce {
 			t.Fatalf("%s: in force is\n%s\nwant\n%s\nheld: %+v", row.name, got, row.inForce, table.Held())
 		}
@@ -141,7 +141,7 @@ func TestManyFaults(t *testing.T) {
 		pairs = append(pairs, fmt.Sprint("customers/bad", n), "{plan: fre}", fmt.Sprint("customers/good", n), "{}",
 			fmt.Sprint("rules/bad", n), "{key: [ip], limits: [1/1x]}", fmt.Sprint("rules/good", n), "{match: {path: /"+fmt.Sprint(n)+"}, key: [ip], limits: [1/1s]}")
 	}
-	table.Apply(time.Unix(0, 0), change(true, pairs...))
+	table.Apply(t.Context(), time.Unix(0, 0), change(true, pairs...))
 	in := table.Objects()
 	if c, r, held := in.Len(source.Customer), in.Len(source.Rule), len(table.Held()); c != 500 || r != 500 || held != 1000 {
 		t.Errorf("in force are %d customers and %d rules, and %d changes are held back: want 500, 500 and 1000", c, r, held)
@@ -158,15 +158,15 @@ func TestRefusedByTheGuard(t *testing.T) {
 		}
 		return nil
 	})
-	table.Apply(time.Unix(0, 0), change(true, "plans/free", free, "customers/a", "{}"))
-	table.Apply(time.Unix(0, 0), change(false, "customers/b", "{}"))
+	table.Apply(t.Context(), time.Unix(0, 0), change(true, "plans/free", free, "customers/a", "{}"))
+	table.Apply(t.Context(), time.Unix(0, 0), change(false, "customers/b", "{}"))
 	if got := inForce(table); got != "customers/a={}" {
 		t.Errorf("in force is %q", got)
 	}
 	if held := table.Held(); len(held) != 1 || held[0].Reason != "no space" {
 		t.Errorf("held back is %+v", held)
 	}
-	table.Apply(time.Unix(0, 0), change(false, "customers/a", "-"))
+	table.Apply(t.Context(), time.Unix(0, 0), change(false, "customers/a", "-"))
 	if got := inForce(table); got != "customers/b={}" {
 		t.Errorf("after a customer was deleted, in force is %q: %+v", got, table.Held())
 	}
@@ -176,13 +176,13 @@ func TestRefusedByTheGuard(t *testing.T) {
 func TestTogether(t *testing.T) {
 	puts := 0
 	table := newTable(t, func(*config.Objects) error { puts++; return nil })
-	table.Apply(time.Unix(0, 0), change(true, "plans/free", free))
+	table.Apply(t.Context(), time.Unix(0, 0), change(true, "plans/free", free))
 	puts = 0
-	table.Apply(time.Unix(0, 0), change(false, "customers/a", "{}"), change(false, "customers/b", "{}"), change(false, "customers/a", "{note: x}"))
+	table.Apply(t.Context(), time.Unix(0, 0), change(false, "customers/a", "{}"), change(false, "customers/b", "{}"), change(false, "customers/a", "{note: x}"))
 	if got := inForce(table); got != "customers/a={note: x} customers/b={}" || puts != 1 {
 		t.Errorf("in force is %q after %d steps, want one", got, puts)
 	}
-	begun := table.Apply(time.Unix(0, 0), change(false, "customers/a", "-"), change(false, "customers/c", "{plan: no}"))
+	begun := table.Apply(t.Context(), time.Unix(0, 0), change(false, "customers/a", "-"), change(false, "customers/c", "{plan: no}"))
 	if got := inForce(table); got != "customers/b={}" || len(begun) != 1 {
 		t.Errorf("in force is %q, and held back are %+v", got, begun)
 	}
@@ -191,7 +191,7 @@ func TestTogether(t *testing.T) {
 // TestReloadOfTheFile: another file is combined with what is in force, or refused.
 func TestReloadOfTheFile(t *testing.T) {
 	table := newTable(t, accept)
-	table.Apply(time.Unix(0, 0), change(true, "plans/free", free, "customers/a", "{}"))
+	table.Apply(t.Context(), time.Unix(0, 0), change(true, "plans/free", free, "customers/a", "{}"))
 	next, err := table.Reload(fromFile(t, strings.Replace(file, "rules:\n", "rules:\n  - {name: all, key: [ip], limits: [9/1s]}\n", 1)))
 	if err != nil {
 		t.Fatal(err)

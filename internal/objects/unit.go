@@ -17,6 +17,36 @@ type unit struct {
 	// faults say why the unit is held back.
 	faults config.ObjectFaults
 	reason string
+	// tried has the objects in force when the unit was refused alone. It would be refused again.
+	tried *config.Objects
+	taken bool
+}
+
+// shown is the unit for people.
+func (u *unit) shown() Held {
+	reason := u.reason
+	if len(u.faults) == 0 && reason == "" {
+		reason = "too many changes are held back, and this one was not tried yet: correct the others, or wait"
+	}
+	return Held{u.keys(), u.since, u.faults, reason}
+}
+
+// hasAny reports whether the unit has one of the keys.
+func (u *unit) hasAny(keys map[source.Key]bool) bool {
+	for key := range u.set {
+		if keys[key] {
+			return true
+		}
+	}
+	return false
+}
+
+// order is that in which units are tried if they cannot be tried together: customers need plans.
+func (u *unit) order() int {
+	if u.hasRuleOrPlan() {
+		return 0
+	}
+	return 1
 }
 
 // unitOf makes a unit of a change that is not All.
@@ -31,27 +61,50 @@ func unitOf(c source.Change, now time.Time) *unit {
 	return u
 }
 
-// unitsOf makes units of all objects of a source: one for each object that differs from those in force.
-func unitsOf(c source.Change, in *config.Objects, now time.Time) []*unit {
-	present := make(map[source.Key]bool, len(c.Objects))
+// replaced makes units of all objects of a source: one for each object that differs from those in force. A unit that is held back
+// stays whole if the source has its objects unchanged.
+func (t *Table) replaced(c source.Change, now time.Time) []*unit {
+	present := make(map[source.Key]*source.Object, len(c.Objects))
+	for i := range c.Objects {
+		present[c.Objects[i].Key] = &c.Objects[i]
+	}
+	keeps := map[source.Key]bool{}
+	t.held = slices.DeleteFunc(t.held, func(u *unit) bool {
+		kept := u.isIn(present)
+		for key := range u.set {
+			keeps[key] = keeps[key] || kept
+		}
+		return !kept
+	})
 	var units []*unit
 	add := func(key source.Key, object *source.Object) {
-		units = append(units, &unit{set: map[source.Key]*source.Object{key: object}, since: now})
+		if !keeps[key] {
+			units = append(units, &unit{set: map[source.Key]*source.Object{key: object}, since: now})
+		}
 	}
 	for i := range c.Objects {
 		object := &c.Objects[i]
-		present[object.Key] = true
-		if was, known := in.Get(object.Key); !known || was.Origin != config.FromSource || was.Text != object.Text ||
-			was.Revision != object.Revision {
+		if was, known := t.in.Get(object.Key); !known || was.Origin != config.FromSource || was.Object != *object {
 			add(object.Key, object)
 		}
 	}
-	for object := range in.Sourced {
-		if !present[object.Key] {
+	for object := range t.in.Sourced {
+		if present[object.Key] == nil {
 			add(object.Key, nil)
 		}
 	}
 	return units
+}
+
+// isIn reports whether a source has the objects of the unit as the unit has them.
+func (u *unit) isIn(all map[source.Key]*source.Object) bool {
+	for key, object := range u.set {
+		has := all[key]
+		if (has == nil) != (object == nil) || has != nil && *has != *object {
+			return false
+		}
+	}
+	return true
 }
 
 // hasRuleOrPlan reports whether other objects may depend on the unit.
