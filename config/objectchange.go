@@ -32,7 +32,9 @@ type objectChange struct {
 	faults ObjectFaults
 }
 
-func (w *objectChange) fault(key source.Key, f Fault) { w.faults = append(w.faults, ObjectFault{key, f}) }
+func (w *objectChange) fault(key source.Key, f Fault) {
+	w.faults = append(w.faults, ObjectFault{key, f})
+}
 
 // result gives the faults by key and place.
 func (w *objectChange) result() ObjectFaults {
@@ -70,7 +72,7 @@ func (w *objectChange) collect(c source.Change) {
 		}
 	}
 	slices.SortFunc(w.set, func(a, b source.Object) int { return strings.Compare(a.Name, b.Name) })
-	w.bound()
+	w.bound(source.MaxTotal)
 	if len(w.faults) == 0 {
 		w.replaceRulesAndPlans()
 	}
@@ -82,9 +84,9 @@ func (w *objectChange) collectOne(object source.Object) {
 	switch {
 	case object.Kind < source.Rule || object.Kind > source.Customer:
 		w.fault(object.Key, *nameFault(object.Key, fmt.Sprintf("has the kind %d", object.Kind), "use rules, plans or customers"))
-	case object.Name == "" || len(object.Name) > source.MaxName:
-		w.fault(object.Key, *nameFault(object.Key, fmt.Sprintf("has a name of %d bytes", len(object.Name)),
-			fmt.Sprintf("use 1 to %d", source.MaxName)))
+	case source.CheckName(object.Name) != nil:
+		w.fault(object.Key, *nameFault(object.Key, "has a name that is empty, too long or not printable",
+			fmt.Sprintf("use 1 to %d bytes of printable UTF-8", source.MaxName)))
 	case len(object.Text) > source.MaxText:
 		w.fault(object.Key, *nameFault(object.Key, "is larger than "+field.FormatSize(source.MaxText), "write a shorter text"))
 	case known && was.Text == object.Text:
@@ -113,17 +115,31 @@ func (o *Objects) inFile(key source.Key) bool {
 	}
 }
 
-// bound refuses too many objects.
-func (w *objectChange) bound() {
+// bound refuses too many objects, and too much text.
+func (w *objectChange) bound(most int) {
 	n := len(w.from.rules) + len(w.from.plans) + w.from.customers.size() - len(w.deleted)
-	var last source.Key
+	w.next.size = w.from.size
+	for _, key := range w.deleted {
+		was, _ := w.from.fromSource(key)
+		w.next.size -= len(was.Text)
+	}
+	var last, longer source.Key
 	for _, object := range w.set {
-		if _, known := w.from.fromSource(object.Key); !known {
+		was, known := w.from.fromSource(object.Key)
+		if !known {
 			n, last = n+1, object.Key
+		}
+		if w.next.size += len(object.Text) - len(was.Text); len(object.Text) > len(was.Text) {
+			longer = object.Key
 		}
 	}
 	if n > source.MaxObjects && last != (source.Key{}) {
-		w.fault(last, *nameFault(last, fmt.Sprintf("the source would have %d objects", n), fmt.Sprintf("use at most %d", source.MaxObjects)))
+		w.fault(last, *nameFault(last, fmt.Sprintf("the source would have %d objects", n),
+			fmt.Sprintf("use at most %d", source.MaxObjects)))
+	}
+	if w.next.size > most && longer != (source.Key{}) {
+		w.fault(longer, *nameFault(longer, fmt.Sprintf("the objects of the source would have %d bytes", w.next.size),
+			"use at most "+field.FormatSize(int64(most))+" in total"))
 	}
 }
 
@@ -157,26 +173,32 @@ func (w *objectChange) readBase() {
 
 // readCustomers reads the changed customers, and those that depend on what changed.
 func (w *objectChange) readCustomers() {
-	again := w.customersAgain()
-	w.again = make(map[string]*customerEntry, len(again))
-	periods := w.from.periods
-	if w.all {
-		periods = map[quotaPeriod]periodUse{}
-	} else {
-		periods = maps.Clone(periods)
-		for _, object := range again {
-			if was, known := w.from.customers.get(object.Name); known {
-				endUses(periods, was.form)
-			}
-		}
-		for _, key := range w.deleted {
-			if was, known := w.from.customers.get(key.Name); known && key.Kind == source.Customer {
-				endUses(periods, was.form)
-			}
-		}
+	again, former := w.customersAgain(), len(w.faults)
+	w.readAll(again, nil)
+	if most := w.read.majority(); len(w.faults) > former && len(most) > 0 {
+		w.faults = w.faults[:former]
+		w.readAll(again, most)
 	}
+	w.checkLimitNames()
+	if len(w.faults) == 0 {
+		w.addNames()
+	}
+}
+
+// readAll reads customers. If they disagree about the algorithm of a limit, the one in preferred counts, else that of the
+// first customer.
+func (w *objectChange) readAll(again []source.Object, preferred map[quotaPeriod]limitUse) {
+	w.again = make(map[string]*customerEntry, len(again))
+	periods := w.periodsOfOthers(again)
 	w.checkPeriods(periods)
-	w.read = newCustomerReading(w.next.base, again, periods, w.holder)
+	known := periods
+	if len(preferred) > 0 {
+		known = maps.Clone(periods)
+	}
+	for at, use := range preferred {
+		known[at] = periodUse{use.algorithm, use.number, 0}
+	}
+	w.read = newCustomerReading(w.next.base, again, known, w.holder)
 	for _, object := range again {
 		entry, faults := w.read.read(object)
 		if len(faults) > 0 {
@@ -190,10 +212,25 @@ func (w *objectChange) readCustomers() {
 		}
 	}
 	w.next.periods = periods
-	w.checkLimitNames()
-	if len(w.faults) == 0 {
-		w.addNames()
+}
+
+// periodsOfOthers gives the limits of the customers that are not read again and not deleted.
+func (w *objectChange) periodsOfOthers(again []source.Object) map[quotaPeriod]periodUse {
+	if w.all {
+		return map[quotaPeriod]periodUse{}
 	}
+	periods := maps.Clone(w.from.periods)
+	for _, object := range again {
+		if was, known := w.from.customers.get(object.Name); known {
+			endUses(periods, was.form)
+		}
+	}
+	for _, key := range w.deleted {
+		if was, known := w.from.customers.get(key.Name); known && key.Kind == source.Customer {
+			endUses(periods, was.form)
+		}
+	}
+	return periods
 }
 
 // endUses removes the limits of a customer.

@@ -47,6 +47,10 @@ type customerReading struct {
 	forms  map[string]*customerForm
 	values map[*customerForm]guard.Customer
 	parsed *parsedObjects
+	// votes counts the customers with a limit, also those with faults. added has the limits that a customer of this reading
+	// was the first to have.
+	votes map[limitUse]int
+	added map[quotaPeriod]limitUse
 }
 
 // newCustomerReading begins to read customers. periods are the limits of the customers that are not read.
@@ -54,6 +58,7 @@ func newCustomerReading(base *objectBase, objects []source.Object, periods map[q
 	r := &customerReading{
 		base: base, facts: *base.facts, zones: map[string]*time.Location{}, forms: map[string]*customerForm{},
 		values: map[*customerForm]guard.Customer{}, parsed: &parsedObjects{rest: objects},
+		votes: map[limitUse]int{}, added: map[quotaPeriod]limitUse{},
 	}
 	f := &r.facts
 	f.interned = newInterned()
@@ -80,6 +85,7 @@ func (r *customerReading) read(object source.Object) (*customerEntry, Faults) {
 		return nil, Faults{*fault}
 	}
 	if form, known := r.forms[object.Text]; known {
+		r.vote(form.used)
 		return &customerEntry{object, form, name}, nil
 	}
 	parsed := r.parsed.next(object, r.known)
@@ -88,6 +94,7 @@ func (r *customerReading) read(object source.Object) (*customerEntry, Faults) {
 	}
 	node := parsed.node
 	of, used, faults := r.parse(parsed.document, node, object.Name)
+	r.vote(used)
 	if len(faults) > 0 {
 		return nil, faults
 	}
@@ -107,13 +114,38 @@ func (r *customerReading) parse(src *document, node *yaml.Node, name string) (gu
 		counting: r.base.reader.counting, complete: true,
 	}
 	one := r.facts
-	one.root, one.used = &section{reader: reading}, nil
+	one.root, one.used, one.added = &section{reader: reading}, nil, nil
 	s := reading.section(value{path: customersName + "." + name, node: node}, "write it like "+customerExample)
 	of := one.customer(s, name, r.base.config)
 	if err := reading.result(); err != nil {
-		return of, nil, reading.faults
+		one.forget(one.added) // Otherwise a faulty customer would decide what the others may have.
+		return of, one.used, reading.faults
+	}
+	for _, use := range one.added {
+		r.added[use.at] = use
 	}
 	return of, one.used, nil
+}
+
+func (r *customerReading) vote(used []limitUse) {
+	for _, use := range used {
+		r.votes[use]++
+	}
+}
+
+// majority gives the limits of which another algorithm came first, although more customers have this one.
+func (r *customerReading) majority() map[quotaPeriod]limitUse {
+	most := map[quotaPeriod]limitUse{}
+	for use, n := range r.votes {
+		first, added := r.added[use.at]
+		if !added || n <= r.votes[first] {
+			continue
+		}
+		if other, known := most[use.at]; !known || n > r.votes[other] || n == r.votes[other] && use.algorithm < other.algorithm {
+			most[use.at] = use
+		}
+	}
+	return most
 }
 
 // ownFields reports whether a customer has more than a plan and a note.
@@ -151,11 +183,14 @@ func (r *customerReading) name(object source.Object) (string, *Fault) {
 
 // nameFault is a fault of an object as a whole.
 func nameFault(key source.Key, problem, fix string) *Fault {
-	return &Fault{File: key.String(), Path: key.Kind.Section() + "." + key.Name, Problem: withoutTokens(problem), Fix: withoutTokens(fix)}
+	name := key.String()
+	return &Fault{File: name, Path: strings.Replace(name, "/", ".", 1), Problem: withoutTokens(problem), Fix: withoutTokens(fix)}
 }
 
 // planOf gives the name of the plan of a customer.
-func (e *customerEntry) planOf(b *objectBase) string { return cmp.Or(e.form.plan, b.config.DefaultPlan) }
+func (e *customerEntry) planOf(b *objectBase) string {
+	return cmp.Or(e.form.plan, b.config.DefaultPlan)
+}
 
 // limitName gives the name under which callers see a limit of several.
 func (at quotaPeriod) limitName() string { return at.quota + "-" + at.period }

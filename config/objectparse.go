@@ -16,8 +16,12 @@ type parsedObject struct {
 	fault    *Fault
 }
 
-// parseAhead is how many objects are parsed together: enough to use all processors, and few trees in memory.
-const parseAhead = 2048
+// Bounds of what is parsed together: enough to use all processors, and few trees in memory. A tree takes a hundred times the
+// size of its text.
+const (
+	parseAhead  = 2048
+	parsedBytes = 1 << 20
+)
 
 // parsedObjects parses objects ahead of their reader, on all processors. One goroutine uses it.
 type parsedObjects struct {
@@ -44,7 +48,10 @@ func parseObject(object source.Object) (p parsedObject) {
 
 // parse parses the next objects, and only one of those with one text: most readers need no further one.
 func (p *parsedObjects) parse(known func(text string) bool) {
-	n := min(parseAhead, len(p.rest))
+	n, size := 0, 0
+	for ; n < min(parseAhead, len(p.rest)) && size < parsedBytes; n++ {
+		size += len(p.rest[n].Text)
+	}
 	texts := make(map[string]bool, n)
 	needed := make([]source.Object, 0, n)
 	for _, object := range p.rest[:n] {

@@ -23,6 +23,8 @@ type Objects struct {
 	// customers are those of the source, by name. names has their names by those under which rules find them.
 	customers *shards[*customerEntry]
 	names     *shards[string]
+	// size is the length of the texts of the source's objects.
+	size int
 	// periods counts the limits that the customers of the source have by quota and period.
 	periods map[quotaPeriod]periodUse
 	quotas  *guard.Quotas
@@ -126,7 +128,9 @@ func (o *Objects) Config() *Config {
 }
 
 // SameRules reports whether both have the same rules and plans, so that they differ at most in customers.
-func (o *Objects) SameRules(other *Objects) bool { return o.base == other.base && o.known == other.known }
+func (o *Objects) SameRules(other *Objects) bool {
+	return o.base == other.base && o.known == other.known
+}
 
 // Quotas returns the plans and customers as the guard has them; nil if no rule has a quota.
 func (o *Objects) Quotas() *guard.Quotas { return o.quotas }

@@ -168,6 +168,8 @@ func TestObjectFaults(t *testing.T) {
 		{"no YAML", source.Change{Objects: []source.Object{object("plans/p", "[")}}, `plans/p:`},
 		{"an empty text", source.Change{Objects: []source.Object{object("customers/c", "")}},
 			`customers/c: customers/c:1:1: customers.c: the object is empty: write it like {plan: free}`},
+		{"a name with a line break", source.Change{Objects: []source.Object{object("customers/a\nb", "{}")}},
+			`customers/"a\nb": customers/"a\nb": customers."a\nb": has a name that is empty, too long or not printable: use 1 to 256`},
 		{"a large text", source.Change{Objects: []source.Object{object("customers/c", strings.Repeat(" ", source.MaxText+1))}},
 			`customers/c: customers/c: customers.c: is larger than 64KiB: write a shorter text`},
 	} {

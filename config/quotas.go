@@ -30,8 +30,10 @@ type quotaReading struct {
 	// numbers has the first period for a quota and a guard.LimitNumber, and where it is written.
 	numbers map[quotaNumber]firstPeriod
 	// used are the limits that were read, for Objects. holder finds the path of one that another object has.
-	used   []limitUse
-	holder func(quotaPeriod) string
+	used []limitUse
+	// added are those of used that are the first with their quota and period.
+	added    []limitUse
+	holder   func(quotaPeriod) string
 	interned interned
 	// hards counts the limits with hard.
 	hards int
@@ -189,10 +191,12 @@ func (q *quotaReading) checkLimit(s *section, v value, l *guard.QuotaLimit, quot
 	q.policies[p] = struct{}{}
 	q.checkStore(s, v, p, quota)
 	at := quotaPeriod{quota, p.Limit.Period()}
-	q.used = append(q.used, limitUse{at, p.Algorithm, guard.LimitNumber(p.Limit)})
+	use := limitUse{at, p.Algorithm, guard.LimitNumber(p.Limit)}
+	q.used = append(q.used, use)
 	first, known := q.algorithms[at]
 	switch {
 	case !known:
+		q.added = append(q.added, use)
 		q.algorithms[at] = firstAlgorithm{p.Algorithm, s.self.path}
 		q.checkNumber(s, v, p.Limit, quota)
 	case first.algorithm != p.Algorithm:
@@ -208,6 +212,16 @@ func (q *quotaReading) pathOf(path string, at quotaPeriod) string {
 		return q.holder(at)
 	}
 	return path
+}
+
+// forget removes limits that were added.
+func (q *quotaReading) forget(added []limitUse) {
+	for _, use := range added {
+		delete(q.algorithms, use.at)
+		if at := (quotaNumber{use.at.quota, use.number}); q.numbers[at].period == use.at.period {
+			delete(q.numbers, at)
+		}
+	}
 }
 
 // checkStore checks a limit against the store, and this instance's part of it.

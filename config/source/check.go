@@ -19,10 +19,15 @@ func CheckName(name string) error {
 	switch {
 	case name == "" || len(name) > MaxName:
 		return fmt.Errorf("source: a name of %d bytes: use 1 to %d bytes", len(name), MaxName)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case !printable(name):
 		return fmt.Errorf("source: the name %q has a character that is not printable: remove it", name)
 	}
 	return nil
+}
+
+// printable reports whether a name has printable characters in UTF-8 only.
+func printable(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // ParseKey is the inverse of Key.String: it reads a section, a slash and a name.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -16,6 +17,8 @@ const (
 	MaxObjects = 200_000
 	// MaxText bounds the text of one object, in bytes.
 	MaxText = 64 << 10
+	// MaxTotal bounds the texts of all objects of one source, in bytes.
+	MaxTotal = 256 << 20
 	// MaxName bounds the name of an object, in bytes.
 	MaxName = 256
 )
@@ -55,8 +58,13 @@ type Key struct {
 	Name string
 }
 
-// String gives the key for people, like customers/acme.
-func (k Key) String() string { return k.Kind.Section() + "/" + k.Name }
+// String gives the key for people, like customers/acme. A name that is not printable, which no object may have, is quoted.
+func (k Key) String() string {
+	if !printable(k.Name) {
+		return k.Kind.Section() + "/" + strconv.Quote(k.Name)
+	}
+	return k.Kind.Section() + "/" + k.Name
+}
 
 // Object is one object as a source has it.
 type Object struct {
