@@ -22,7 +22,10 @@ type EtcdSource struct {
 	TLS                SourceTLS
 }
 
-func (e *EtcdSource) place() string { return strings.Join(e.Endpoints, ",") + " " + e.Prefix }
+func (e *EtcdSource) place() string { return sortedList(e.Endpoints) + " " + e.Prefix }
+
+// sortedList gives names in one text, which does not depend on their order.
+func sortedList(names []string) string { return strings.Join(slices.Sorted(slices.Values(names)), ",") }
 
 // PostgresSource are the tables of a schema of PostgreSQL.
 type PostgresSource struct {
@@ -39,7 +42,7 @@ type PostgresSource struct {
 }
 
 func (p *PostgresSource) place() string {
-	return strings.Join(p.Hosts, ",") + "/" + p.Database + " " + p.Schema
+	return sortedList(p.Hosts) + "/" + p.Database + " " + p.Schema
 }
 
 const (

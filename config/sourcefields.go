@@ -1,7 +1,10 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/config/field"
@@ -31,13 +34,14 @@ func (s *Source) Kind() string {
 	}
 }
 
-// Place gives the address of the source, without a password, for people and to tell caches apart.
+// Place gives the address of the source, without secrets, for people and to tell caches apart. A digest stands for the
+// query of a URL, which may have a token.
 func (s *Source) Place() string {
 	switch {
 	case s.Etcd != nil:
 		return s.Etcd.place()
 	case s.HTTP != nil:
-		return s.HTTP.URL
+		return s.HTTP.place()
 	default:
 		return s.Postgres.place()
 	}
@@ -64,6 +68,16 @@ type HTTPSource struct {
 	// HeadersFile has a header on each line, such as Authorization. Default "".
 	HeadersFile string
 	TLS         SourceTLS
+}
+
+// place gives the URL without its query.
+func (h *HTTPSource) place() string {
+	at, query, found := strings.Cut(h.URL, "?")
+	if !found {
+		return at
+	}
+	sum := sha256.Sum256([]byte(query))
+	return at + "?" + hex.EncodeToString(sum[:4])
 }
 
 const (
