@@ -158,12 +158,13 @@ func (t *objectTree) node(object source.Object) (*yaml.Node, *Fault) {
 // objectNode parses one object, which must be a mapping.
 func objectNode(object source.Object) (*document, *yaml.Node, *Fault) {
 	path := object.Kind.Section() + "." + object.Name
-	src, bad := newSource(object.Key.String(), []byte(object.Text))
+	text := joinedSurrogates(object.Text)
+	src, bad := newSource(object.Key.String(), []byte(text))
 	if bad != nil {
 		bad.Path = path
 		return nil, nil, bad
 	}
-	root := jsonNode(object.Text)
+	root := jsonNode(text)
 	if root == nil {
 		root, bad = src.tree()
 	}

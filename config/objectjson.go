@@ -1,6 +1,8 @@
 package config
 
 import (
+	"encoding/json"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -31,6 +33,24 @@ func jsonNode(text string) *yaml.Node {
 		return nil
 	}
 	return n
+}
+
+// surrogates are escapes of JSON: a pair is one character, and an escaped backslash is not the begin of one.
+const surrogates = `\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`
+
+// joinedSurrogates gives a text of JSON in which each pair of escapes for one character is that character: JSON has no
+// other escape for most of them, and YAML does not have this one. Any other text stays as it is.
+func joinedSurrogates(text string) string {
+	if !strings.Contains(text, `\ud`) && !strings.Contains(text, `\uD`) || !json.Valid([]byte(text)) {
+		return text
+	}
+	return regexp.MustCompile(surrogates).ReplaceAllStringFunc(text, func(escape string) string {
+		var character string
+		if len(escape) == 2 || json.Unmarshal([]byte(`"`+escape+`"`), &character) != nil {
+			return escape
+		}
+		return character
+	})
 }
 
 // jsonParser reads one text. Its methods give nil for a text that it does not read.

@@ -58,3 +58,24 @@ func TestJSONNode(t *testing.T) {
 		}
 	}
 }
+
+// TestSurrogates: JSON writes a character beyond 16 bits as two escapes. YAML refuses them.
+func TestSurrogates(t *testing.T) {
+	for _, row := range []struct{ text, want string }{
+		{`{"note": "\ud83c\udfaa x \uD83C\uDFAA"}`, `🎪 x 🎪`},
+		{`{"note": "ü \ud83c\udfaa \u00fc \n"}`, "ü 🎪 ü \n"},
+		{`{"note": "\\ud83c\\udfaa"}`, `\ud83c\udfaa`},
+	} {
+		_, node, bad := objectNode(object("customers/a", row.text))
+		if bad != nil {
+			t.Errorf("%s: %v", row.text, bad)
+			continue
+		}
+		if got := fieldOf(node, "note").Value; got != row.want {
+			t.Errorf("%s: got %q, want %q", row.text, got, row.want)
+		}
+	}
+	if _, _, bad := objectNode(object("customers/a", `{"note": "\ud83c"}`)); bad == nil {
+		t.Error("half of a pair is accepted")
+	}
+}
