@@ -46,8 +46,11 @@ type Source struct {
 	config Config
 	client *nethttp.Client
 	at     *url.URL
-	// etag and modified are those of the last document that was given to the receiver, and digest is its own.
+	// etag and modified are those of the last complete document, and digest is its own.
 	etag, modified, digest string
+	// refused says why the last complete document cannot be read; nil if it was given to the receiver. The source reads it
+	// again only when it changes.
+	refused error
 }
 
 // Open makes a source. It connects with the first read.
@@ -84,7 +87,7 @@ func (s *Source) checkRedirect(to *nethttp.Request, via []*nethttp.Request) erro
 
 // Follow implements source.Source.
 func (s *Source) Follow(ctx context.Context, to source.Receiver) {
-	s.etag, s.modified, s.digest = "", "", ""
+	s.etag, s.modified, s.digest, s.refused = "", "", "", nil
 	for ctx.Err() == nil {
 		began := time.Now()
 		pause := s.config.Interval
@@ -92,7 +95,9 @@ func (s *Source) Follow(ctx context.Context, to source.Receiver) {
 			to.Reached(began)
 		} else if ctx.Err() == nil {
 			to.Failed(err)
-			pause = min(pause, mostRetry)
+			if !errors.Is(err, s.refused) {
+				pause = min(pause, mostRetry)
+			}
 		}
 		next := time.NewTimer(jittered(pause))
 		select {
@@ -129,7 +134,7 @@ func (s *Source) read(ctx context.Context, to source.Receiver) error {
 	defer func() { _ = answer.Body.Close() }()
 	switch {
 	case answer.StatusCode == nethttp.StatusNotModified && s.digest != "":
-		return nil
+		return s.refused
 	case answer.StatusCode != nethttp.StatusOK:
 		return fmt.Errorf("source: %s answers %d: it must answer 200 with the document", s.shown(), answer.StatusCode)
 	}
@@ -141,13 +146,14 @@ func (s *Source) read(ctx context.Context, to source.Receiver) error {
 	digest := hex.EncodeToString(sum[:8])
 	if digest != s.digest {
 		objects, err := Parse(text)
-		if err != nil {
-			return fmt.Errorf("source: %s: %w", s.shown(), err)
+		if s.refused = nil; err != nil {
+			s.refused = fmt.Errorf("source: %s: %w", s.shown(), err)
+		} else {
+			to.Changed(source.Change{All: true, Objects: objects, Revision: digest})
 		}
-		to.Changed(source.Change{All: true, Objects: objects, Revision: digest})
 	}
 	s.digest, s.etag, s.modified = digest, answer.Header.Get("ETag"), answer.Header.Get("Last-Modified")
-	return nil
+	return s.refused
 }
 
 // request makes a conditional request.

@@ -87,6 +87,40 @@ func TestConditional(t *testing.T) {
 	}
 }
 
+// TestFaultyDocument: a document that cannot be read stays a failure while it does not change, and is asked for only if it did.
+// The former document is given again when it comes back.
+func TestFaultyDocument(t *testing.T) {
+	answers := []string{document, "no document", "no document", document}
+	var asked []string
+	n := -1
+	server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		n = min(n+1, len(answers)-1)
+		asked = append(asked, r.Header.Get("If-None-Match"))
+		etag := fmt.Sprintf("%q", fmt.Sprint(len(answers[n])))
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(nethttp.StatusNotModified)
+			return
+		}
+		_, _ = fmt.Fprint(w, answers[n])
+	}))
+	defer server.Close()
+	s, err := Open(Config{URL: server.URL, Interval: time.Hour, Timeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	to := make(receiver, 9)
+	for read, fails := range []bool{false, true, true, false} {
+		if err := s.read(t.Context(), to); (err != nil) != fails || (s.refused != nil) != fails {
+			t.Errorf("read %d: got %v, want a failure: %v", read, err, fails)
+		}
+	}
+	if got, want := fmt.Sprint(asked), fmt.Sprintf(`[ "%d" "11" "11"]`, len(document)); got != want || len(to) != 2 {
+		t.Errorf("it asked for changes of %s, want %s, and gave %d changes, want 2", got, want, len(to))
+	}
+}
+
 // TestHostileServers: no answer but a complete document changes anything, and each failure says what to do.
 func TestHostileServers(t *testing.T) {
 	elsewhere := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, document) }))
@@ -174,6 +208,8 @@ func TestParse(t *testing.T) {
 		{"JSON", `{"version": 1, "rules": [{"name": "a", "key": ["ip"]}], "customers": {"b": {}}}`, `rules/a={"name": "a", "key": ["ip"]} customers/b={}`},
 		{"rules by name", `{"rules": {"a": {"key": ["ip"]}}}`, `rules/a={"key": ["ip"]}`},
 		{"flow of YAML", `{customers: {a: {plan: x}}}`, "customers/a={plan: x}"},
+		{"empty sections", `{"customers": null, "rules": null, "plans": {"a": {}}}`, `plans/a={}`},
+		{"empty sections in YAML", "customers: null\nrules: ~\nplans: {a: {}}\n", `plans/a={}`},
 		{"a name twice", `{"customers": {"a": {}, "a": {}}}`, "customers/a is in the document twice: remove one of them"},
 		{"a section twice", `{"customers": {}, "customers": {}}`, `the document has "customers" twice: write it once`},
 		{"a section twice in YAML", "customers: {}\ncustomers: {}\n", `the document has "customers" twice: write it once`},

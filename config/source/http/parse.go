@@ -84,6 +84,9 @@ func parseJSON(text []byte) ([]source.Object, error) {
 		if !objects {
 			return d.Decode(&one)
 		}
+		if nextIs(d, text, 'n') {
+			return d.Decode(&one) // null is a section without objects, as in YAML.
+		}
 		if listed := nextIs(d, text, '['); listed && kind == source.Rule {
 			return c.list(d)
 		}
@@ -197,7 +200,7 @@ func (c *collection) complete(sections map[string]bool) ([]source.Object, error)
 // section reads the objects of one kind.
 func (c *collection) section(kind source.Kind, n *yaml.Node) error {
 	switch {
-	case n.Kind == yaml.ScalarNode && strings.Trim(n.Value, "~") == "":
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
 		return nil
 	case n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
