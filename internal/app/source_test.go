@@ -9,13 +9,16 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/objects"
 )
 
 // served is a document over HTTP that changes.
 type served struct {
-	text atomic.Pointer[string]
 	*httptest.Server
+
+	text atomic.Pointer[string]
 }
 
 func serveDocument(t *testing.T, text string) *served {
@@ -97,5 +100,31 @@ func TestStartFromTheCache(t *testing.T) {
 	i := startServer(t, serverOptions(t, settings))
 	if s := i.Status().Source; s.State != "cache" || s.Plans != 1 || s.Failure == "" || i.ready() != nil {
 		t.Errorf("got %+v, %v", s, i.ready())
+	}
+}
+
+// TestCacheAfterAReload: what takes effect with another file is in the cache too.
+func TestCacheAfterAReload(t *testing.T) {
+	d := serveDocument(t, `{"plans": {"free": {"quotas": {"api_calls": [{"limit": "3/1d"}]}}}, "customers": {"acme": {"plan": "gold"}}}`)
+	cache := filepath.Join(t.TempDir(), "cache")
+	settings := fmt.Sprintf(followedText, d.URL, cache)
+	o := serverOptions(t, settings)
+	o.Load = func() (*config.Config, error) {
+		return serverConfig(t, settings+"plans: {gold: {quotas: {api_calls: [{limit: 9/1d}]}}}\n"), nil
+	}
+	i := startServer(t, o)
+	eventually(t, "the cache", func() bool { return i.Status().Source.Cache.Written != nil })
+	if err := i.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := textOf(i, source.Customer, "acme"); got != `{"plan": "gold"}` {
+		t.Fatalf("after the reload, the customer is %q", got)
+	}
+	if err := i.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	cached, err := objects.ReadCache(cache, d.URL)
+	if err != nil || len(cached.Objects) != 2 {
+		t.Errorf("the cache has %+v, %v: want the plan and the customer", cached, err)
 	}
 }
