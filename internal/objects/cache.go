@@ -128,13 +128,14 @@ func readLines(body []byte, n int) ([]source.Object, error) {
 
 // WriteCache replaces the cache at path in one step. Its mode is 0600.
 func WriteCache(path string, c *Cached) error {
-	if err := writeCache(path, c); err != nil {
+	err := writeCache(path, c, maxCache)
+	if _, large := errors.AsType[*CacheError](err); err != nil && !large {
 		return fmt.Errorf("source.cache: %w: let the user of the process write in %s", err, filepath.Dir(path))
 	}
-	return nil
+	return err
 }
 
-func writeCache(path string, c *Cached) error {
+func writeCache(path string, c *Cached, most int) error {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
@@ -143,8 +144,8 @@ func writeCache(path string, c *Cached) error {
 		if err := encoder.Encode(cacheLine{o.Kind, o.Name, o.Revision, o.Text}); err != nil {
 			return fmt.Errorf("%s: %w", o.Key, err)
 		}
-		if body.Len() > maxCache-maxCacheLine {
-			return fmt.Errorf("%s would be larger than %d MiB", path, maxCache>>20)
+		if body.Len() > most-maxCacheLine {
+			return &CacheError{path, fmt.Sprintf("would be larger than %d MiB", most>>20), "write shorter objects, or fewer ones"}
 		}
 	}
 	sum := sha256.Sum256(body.Bytes())

@@ -97,3 +97,19 @@ func TestSpoiledCaches(t *testing.T) {
 		t.Errorf("a large file: got %v", err)
 	}
 }
+
+// TestAdvice: a cache that would be too large is not written, and the advice is about its size.
+func TestAdvice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache")
+	c := &Cached{Place: "http://a/x", Objects: make([]source.Object, 20)}
+	for n := range c.Objects {
+		c.Objects[n] = source.Object{Key: key(fmt.Sprint("customers/c", n)), Text: strings.Repeat("x", source.MaxText)}
+	}
+	const want = "/cache: would be larger than 1 MiB: write shorter objects, or fewer ones"
+	if err := writeCache(path, c, 1<<20); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v", err)
+	}
+	if err := WriteCache(filepath.Join(path, "no"), c); err == nil || !strings.Contains(err.Error(), "let the user of the process write") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -12,7 +12,7 @@ const (
 	// together is how long changes are collected that arrive one after another: each step of the guard costs
 	// milliseconds.
 	together = 50 * time.Millisecond
-	// maxQueued bounds the changes that wait. A source that sends more waits.
+	// maxQueued bounds the changes that wait, and source.MaxTotal their texts. A source that sends more waits.
 	maxQueued = 1024
 )
 
@@ -21,6 +21,7 @@ type Follower struct {
 	source source.Source
 	sink   Sink
 	events chan event
+	queued *queued
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 }
@@ -45,10 +46,10 @@ type event struct {
 // Follow starts to follow a source until Stop.
 func Follow(from source.Source, sink Sink) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &Follower{source: from, sink: sink, events: make(chan event, maxQueued), cancel: cancel}
+	f := &Follower{source: from, sink: sink, events: make(chan event, maxQueued), queued: newQueued(), cancel: cancel}
 	f.ended.Go(func() {
 		defer close(f.events)
-		from.Follow(ctx, receiver{ctx, f.events})
+		from.Follow(ctx, receiver{ctx, f.events, f.queued})
 	})
 	f.ended.Go(f.deliver)
 	return f
@@ -65,6 +66,8 @@ func (f *Follower) Stop() error {
 type receiver struct {
 	ctx context.Context //nolint:containedctx // because the methods of a source.Receiver have none.
 	to  chan<- event
+
+	queued *queued
 }
 
 // Changed implements source.Receiver.
@@ -77,6 +80,9 @@ func (r receiver) Reached(at time.Time) { r.send(event{reached: at}) }
 func (r receiver) Failed(err error) { r.send(event{failed: err}) }
 
 func (r receiver) send(e event) {
+	if !r.queued.add(r.ctx, e.size()) {
+		return
+	}
 	select {
 	case r.to <- e:
 	case <-r.ctx.Done():
@@ -86,6 +92,7 @@ func (r receiver) send(e event) {
 // deliver gives the events to the sink.
 func (f *Follower) deliver() {
 	for e := range f.events {
+		f.queued.remove(e.size())
 		if e.change == nil {
 			f.tell(e)
 			continue
@@ -101,11 +108,14 @@ func (f *Follower) deliver() {
 // collect waits for changes that follow within a short time. It also returns the event that ended the wait.
 func (f *Follower) collect(first source.Change) (changes []source.Change, last *event) {
 	changes = []source.Change{first}
+	size := textsOf(&first)
 	wait := time.NewTimer(together)
 	defer wait.Stop()
 	for {
 		select {
 		case e, more := <-f.events:
+			f.queued.remove(e.size())
+			size += e.size()
 			switch {
 			case !more:
 				return changes, nil
@@ -116,7 +126,7 @@ func (f *Follower) collect(first source.Change) (changes []source.Change, last *
 			default:
 				changes = append(changes, *e.change)
 			}
-			if e.change == nil && changes[0].All {
+			if e.change == nil && changes[0].All || size > source.MaxTotal {
 				return changes, last // Nothing follows the first read for a while.
 			}
 		case <-wait.C:

@@ -83,3 +83,30 @@ func TestWriter(t *testing.T) {
 		}
 	})
 }
+
+// TestQueuedBytes: a source whose changes are large waits until earlier ones were taken.
+func TestQueuedBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const half = source.MaxTotal/2 + 1
+		q, added := newQueued(), 0
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for q.add(ctx, half) {
+				added++
+			}
+		}()
+		for n := 1; n < 4; n++ {
+			synctest.Wait()
+			if added != n {
+				t.Errorf("after %d removals, %d changes were added", n-1, added)
+			}
+			q.remove(half)
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if added != 4 {
+			t.Errorf("after a stop, %d changes were added, want 4", added)
+		}
+	})
+}

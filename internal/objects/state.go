@@ -8,6 +8,9 @@ import (
 	"github.com/headgate/headgate/config/source"
 )
 
+// leastLogged is the least time between two failures in the log, without an answer between them.
+const leastLogged = time.Minute
+
 // State is what people see of a source. It is safe for concurrent use.
 type State struct {
 	mu sync.Mutex
@@ -29,6 +32,8 @@ type Snapshot struct {
 	Failures uint64
 	Failure  string
 	FailedAt time.Time
+	// failureLogged is when the log had a failure.
+	failureLogged time.Time
 	// Changes counts the changes that took effect, and Refused those that were held back.
 	Changes, Refused uint64
 	// Objects are those of the source in force, by kind.
@@ -92,14 +97,18 @@ func (s *State) Reached(at time.Time) {
 	s.change(func(n *Snapshot) { n.Reached, n.Failure, n.FromCache = at, "", false })
 }
 
-// Failed notes that the source cannot be read, and reports whether that is new.
-func (s *State) Failed(err error, now time.Time) (begun bool) {
+// Failed notes that the source cannot be read, and reports whether the log needs it: the first failure, and another one after
+// a minute. Texts of one failure differ, for example by ports.
+func (s *State) Failed(err error, now time.Time) (log bool) {
 	s.change(func(n *Snapshot) {
-		begun = n.Failure != err.Error()
+		other := n.Failure != err.Error()
+		if log = n.Failure == "" || other && now.Sub(n.failureLogged) >= leastLogged; log {
+			n.failureLogged = now
+		}
 		n.Failure, n.FailedAt = err.Error(), now
 		n.Failures++
 	})
-	return begun
+	return log
 }
 
 // CacheWritten notes the result of a write of the cache, and reports whether it differs from the one before.

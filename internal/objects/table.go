@@ -173,16 +173,16 @@ func (t *Table) takeMost(ctx context.Context, units []*unit) {
 		t.due = true
 		return
 	}
-	faults, reason := t.take(units)
+	faults, err := t.take(units)
 	switch {
-	case faults == nil && reason == "":
+	case faults == nil && err == nil:
 		for _, u := range units {
 			u.taken = true
 		}
 	case len(units) == 1:
 		u := units[0]
-		if u.faults, u.reason, u.tried = faults, reason, t.in; reason != "" {
-			u.tried = nil // The next attempt may succeed, because put also fails for other reasons than its objects.
+		if u.faults, u.reason, u.tried = faults, "", t.in; err != nil {
+			u.reason, u.tried = err.Error(), nil // The next attempt may succeed, because put also fails for other reasons.
 		}
 	default:
 		first, second := t.divide(units, faults)
@@ -213,7 +213,7 @@ func (t *Table) divide(units []*unit, faults config.ObjectFaults) (first, second
 }
 
 // take puts units in force together, or says why they cannot be.
-func (t *Table) take(units []*unit) (faults config.ObjectFaults, reason string) {
+func (t *Table) take(units []*unit) (config.ObjectFaults, error) {
 	t.attempts++
 	t.work += size(units) + attemptWork
 	if slices.ContainsFunc(units, (*unit).hasRuleOrPlan) {
@@ -223,13 +223,13 @@ func (t *Table) take(units []*unit) (faults config.ObjectFaults, reason string) 
 	}
 	next, faults := t.in.With(merged(units))
 	if len(faults) > 0 {
-		return faults, ""
+		return faults, nil
 	}
 	if err := t.put(next); err != nil {
-		return nil, err.Error()
+		return nil, err
 	}
 	t.in = next
-	return nil, ""
+	return nil, nil
 }
 
 // Reload gives the objects in force with another file. The error says why they do not fit it.

@@ -68,7 +68,7 @@ func TestTransactionAfterAGap(t *testing.T) {
 	if got := inForce(table); got != "customers/a={} customers/b={}" {
 		t.Errorf("after a gap, in force is %q: a transaction took effect in part", got)
 	}
-	if held := table.Held(); len(held) != 1 || len(held[0].Objects) != 3 || held[0].Since != at(1) {
+	if held := table.Held(); len(held) != 1 || len(held[0].Objects) != 3 || !held[0].Since.Equal(at(1)) {
 		t.Errorf("held back is %+v, want one transaction of three objects", held)
 	}
 	all.Objects[2].Text = "{note: x}"
