@@ -150,28 +150,58 @@ func TestObjectFaults(t *testing.T) {
 		change source.Change
 		want   string
 	}{
-		{"an unknown plan", source.Change{Objects: []source.Object{object("customers/bolt", "note: x\nplan: fre\n")}},
-			`customers/bolt: customers/bolt:2:7: customers.bolt.plan: plan "fre" does not exist: did you mean free?`},
-		{"a deleted plan", source.Change{Deleted: []source.Key{key("plans/paid")}},
-			`plans/paid: plans/paid: plans.paid: is the plan of customer "acme": keep the plan, or move its customers first`},
-		{"a plan that a customer does not fit", source.Change{Objects: []source.Object{object("plans/paid", "{quotas: {api_calls: [{limit: 9/30d}]}}")}},
+		{
+			"an unknown plan",
+			source.Change{Objects: []source.Object{object("customers/bolt", "note: x\nplan: fre\n")}},
+			`customers/bolt: customers/bolt:2:7: customers.bolt.plan: plan "fre" does not exist: did you mean free?`,
+		},
+		{
+			"a deleted plan",
+			source.Change{Deleted: []source.Key{key("plans/paid")}},
+			`plans/paid: plans/paid: plans.paid: is the plan of customer "acme": keep the plan, or move its customers first`,
+		},
+		{
+			"a plan that a customer does not fit",
+			source.Change{Objects: []source.Object{object("plans/paid", "{quotas: {api_calls: [{limit: 9/30d}]}}")}},
 			`plans/paid: plans/paid: customers.acme.hard: the customer no longer fits: no limit of the quota "api_calls" has hard: ` +
-				`remove it, or write hard beside a limit of the plan`},
-		{"the default plan", source.Change{Deleted: []source.Key{key("plans/free")}},
-			`unknowns/: headgate.yaml:5:1: default_plan: plan "free" does not exist: write it in plans, or use one of paid`},
-		{"a name of the file", source.Change{Objects: []source.Object{object("customers/filed", "{}")}},
-			`customers/filed: customers/filed: customers.filed: is also in the file headgate.yaml: remove it from the source, or from the file`},
-		{"a rule of the file", source.Change{Objects: []source.Object{object("rules/api", "{key: [ip], limits: [1/1s]}")}},
-			`rules/api: rules/api: rules.api: is also in the file headgate.yaml: remove it from the source, or from the file`},
-		{"a rule with a typo", source.Change{Objects: []source.Object{object("rules/r", "key: [ip]\nlimits: [1/1x]\n")}},
-			`rules/r: rules/r:2:10: rules.r.limits[0]: period "1x" has the unknown unit "x": period must be like 2s, 10m, 1h or 1d`},
+				`remove it, or write hard beside a limit of the plan`,
+		},
+		{
+			"the default plan",
+			source.Change{Deleted: []source.Key{key("plans/free")}},
+			`unknowns/: headgate.yaml:5:1: default_plan: plan "free" does not exist: write it in plans, or use one of paid`,
+		},
+		{
+			"a name of the file",
+			source.Change{Objects: []source.Object{object("customers/filed", "{}")}},
+			`customers/filed: customers/filed: customers.filed: is also in the file headgate.yaml: remove it from the source, or from the file`,
+		},
+		{
+			"a rule of the file",
+			source.Change{Objects: []source.Object{object("rules/api", "{key: [ip], limits: [1/1s]}")}},
+			`rules/api: rules/api: rules.api: is also in the file headgate.yaml: remove it from the source, or from the file`,
+		},
+		{
+			"a rule with a typo",
+			source.Change{Objects: []source.Object{object("rules/r", "key: [ip]\nlimits: [1/1x]\n")}},
+			`rules/r: rules/r:2:10: rules.r.limits[0]: period "1x" has the unknown unit "x": period must be like 2s, 10m, 1h or 1d`,
+		},
 		{"no YAML", source.Change{Objects: []source.Object{object("plans/p", "[")}}, `plans/p:`},
-		{"an empty text", source.Change{Objects: []source.Object{object("customers/c", "")}},
-			`customers/c: customers/c:1:1: customers.c: the object is empty: write it like {plan: free}`},
-		{"a name with a line break", source.Change{Objects: []source.Object{object("customers/a\nb", "{}")}},
-			`customers/"a\nb": customers/"a\nb": customers."a\nb": has a name that is empty, too long or not printable: use 1 to 256`},
-		{"a large text", source.Change{Objects: []source.Object{object("customers/c", strings.Repeat(" ", source.MaxText+1))}},
-			`customers/c: customers/c: customers.c: is larger than 64KiB: write a shorter text`},
+		{
+			"an empty text",
+			source.Change{Objects: []source.Object{object("customers/c", "")}},
+			`customers/c: customers/c:1:1: customers.c: the object is empty: write it like {plan: free}`,
+		},
+		{
+			"a name with a line break",
+			source.Change{Objects: []source.Object{object("customers/a\nb", "{}")}},
+			`customers/"a\nb": customers/"a\nb": customers."a\nb": has a name that is empty, too long or not printable: use 1 to 256`,
+		},
+		{
+			"a large text",
+			source.Change{Objects: []source.Object{object("customers/c", strings.Repeat(" ", source.MaxText+1))}},
+			`customers/c: customers/c: customers.c: is larger than 64KiB: write a shorter text`,
+		},
 	} {
 		_, faults := in.With(row.change)
 		if len(faults) == 0 {

@@ -46,10 +46,10 @@ func (p *PostgresSource) place() string {
 }
 
 const (
-	maxEndpoints = 16
-	maxPrefix    = 250
-	maxSchema    = 48
-	maxIdentity  = 63
+	maxEndpoints  = 16
+	maxPrefix     = 250
+	maxSchema     = 48
+	maxIdentity   = 63
 	schemaLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 )
 

@@ -91,8 +91,10 @@ func ReadCache(path, place string) (*Cached, error) {
 	sum := sha256.Sum256(body)
 	switch {
 	case header.Place != place:
-		return nil, &CacheError{path, fmt.Sprintf("belongs to the source %q, and this is %q", header.Place, place),
-			"name another file, or remove this one"}
+		return nil, &CacheError{
+			path, fmt.Sprintf("belongs to the source %q, and this is %q", header.Place, place),
+			"name another file, or remove this one",
+		}
 	case header.Bytes != int64(len(body)) || header.SHA256 != hex.EncodeToString(sum[:]):
 		return refuse("does not have its checksum: it was cut off or changed")
 	case header.Objects < 0 || header.Objects > source.MaxObjects:

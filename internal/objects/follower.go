@@ -10,8 +10,8 @@ import (
 
 const (
 	// together is how long changes are collected that arrive one after another: each step of the guard costs
-	// milliseconds.
-	together = 50 * time.Millisecond
+	// milliseconds of processor time, and decisions wait for it on a small machine.
+	together = 250 * time.Millisecond
 	// maxQueued bounds the changes that wait, and source.MaxTotal their texts. A source that sends more waits.
 	maxQueued = 1024
 )

@@ -99,27 +99,43 @@ func TestTable(t *testing.T) {
 		change         source.Change
 		inForce, holds string
 	}{
-		{"the first read has one faulty customer", change(true, "plans/free", free, "customers/a", "{plan: fre}", "customers/b", "{}"),
-			"customers/b={}", "customers/a"},
+		{
+			"the first read has one faulty customer", change(true, "plans/free", free, "customers/a", "{plan: fre}", "customers/b", "{}"),
+			"customers/b={}", "customers/a",
+		},
 		{"it is corrected", change(false, "customers/a", "{plan: free}"), "customers/a={plan: free} customers/b={}", ""},
 		{"a customer comes before its plan", change(false, "customers/a", "{plan: paid}"), "customers/a={plan: free} customers/b={}", "customers/a"},
-		{"another change does not wait for it", change(false, "customers/b", "{note: x}"), "customers/a={plan: free} customers/b={note: x}",
-			"customers/a"},
-		{"the plan arrives, and both take effect", change(false, "plans/paid", paid),
-			"customers/a={plan: paid} customers/b={note: x} plans/paid=" + paid, ""},
-		{"a change with one faulty object is held back as a whole", change(false, "customers/b", "-", "customers/c", "{plan: fre}"),
-			"customers/a={plan: paid} customers/b={note: x} plans/paid=" + paid, "customers/b+customers/c"},
-		{"a newer version of one of them takes its place", change(false, "customers/c", "{}"),
-			"customers/a={plan: paid} customers/c={} plans/paid=" + paid, ""},
+		{
+			"another change does not wait for it", change(false, "customers/b", "{note: x}"), "customers/a={plan: free} customers/b={note: x}",
+			"customers/a",
+		},
+		{
+			"the plan arrives, and both take effect", change(false, "plans/paid", paid),
+			"customers/a={plan: paid} customers/b={note: x} plans/paid=" + paid, "",
+		},
+		{
+			"a change with one faulty object is held back as a whole", change(false, "customers/b", "-", "customers/c", "{plan: fre}"),
+			"customers/a={plan: paid} customers/b={note: x} plans/paid=" + paid, "customers/b+customers/c",
+		},
+		{
+			"a newer version of one of them takes its place", change(false, "customers/c", "{}"),
+			"customers/a={plan: paid} customers/c={} plans/paid=" + paid, "",
+		},
 		{"a plan in use is not deleted", change(false, "plans/paid", "-"), "customers/a={plan: paid} customers/c={} plans/paid=" + paid, "plans/paid"},
 		{"until its customer has another one", change(false, "customers/a", "{plan: free}"), "customers/a={plan: free} customers/c={}", ""},
 		{"two unrelated faults", change(false, "customers/d", "{plan: x}"), "customers/a={plan: free} customers/c={}", "customers/d"},
-		{"and the second", change(false, "customers/e", "{plan: paid, hard: {api_calls: 15}}"), "customers/a={plan: free} customers/c={}",
-			"customers/d customers/e"},
-		{"a plan of which only one needs it", change(false, "plans/paid", paid),
-			"customers/a={plan: free} customers/c={} customers/e={plan: paid, hard: {api_calls: 15}} plans/paid=" + paid, "customers/d"},
-		{"a plan that its customer does not fit", change(false, "plans/paid", raw),
-			"customers/a={plan: free} customers/c={} customers/e={plan: paid, hard: {api_calls: 15}} plans/paid=" + paid, "customers/d plans/paid"},
+		{
+			"and the second", change(false, "customers/e", "{plan: paid, hard: {api_calls: 15}}"), "customers/a={plan: free} customers/c={}",
+			"customers/d customers/e",
+		},
+		{
+			"a plan of which only one needs it", change(false, "plans/paid", paid),
+			"customers/a={plan: free} customers/c={} customers/e={plan: paid, hard: {api_calls: 15}} plans/paid=" + paid, "customers/d",
+		},
+		{
+			"a plan that its customer does not fit", change(false, "plans/paid", raw),
+			"customers/a={plan: free} customers/c={} customers/e={plan: paid, hard: {api_calls: 15}} plans/paid=" + paid, "customers/d plans/paid",
+		},
 		{"a gap: all objects, without what was held back", change(true, "plans/free", free, "customers/z", "{}"), "customers/z={}", ""},
 		{"a gap with the default plan missing keeps it", change(true, "customers/y", "{}"), "customers/y={}", "plans/free"},
 	} {

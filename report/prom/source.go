@@ -45,12 +45,12 @@ func newSourceCollector(get func() Source) *sourceCollector {
 		info: desc("info", "The revision in force. The value is always 1.", "kind", "revision"),
 		state: desc("state", "1 for the origin of what is in force: followed, cache, or unknown for the file alone; 0 for the others.",
 			"state"),
-		age:          desc("age_seconds", "Seconds since everything that the source had was in force. "+
+		age: desc("age_seconds", "Seconds since everything that the source had was in force. "+
 			"With state cache, the age of the cache."),
-		changed:      desc("last_change_timestamp_seconds", "Time at which a change of the source last took effect."),
-		up:           desc("up", "1 if the last read of the source succeeded, otherwise 0."),
-		failures:     desc("failures_total", "Failed reads of the source."),
-		changes:      desc("changes_total", "Changes of the source that took effect, in batches, and changes that were held "+
+		changed:  desc("last_change_timestamp_seconds", "Time at which a change of the source last took effect."),
+		up:       desc("up", "1 if the last read of the source succeeded, otherwise 0."),
+		failures: desc("failures_total", "Failed reads of the source."),
+		changes: desc("changes_total", "Changes of the source that took effect, in batches, and changes that were held "+
 			"back.", "result"),
 		held:         desc("held_changes", "Changes of the source that are held back because of a fault."),
 		objects:      desc("objects", "Objects of the source in force.", "kind"),
