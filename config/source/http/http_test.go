@@ -31,7 +31,7 @@ func (r receiver) Failed(err error)        { r <- received{err: err} }
 // follow follows a URL, and gives what it says.
 func follow(t *testing.T, url string, header func() (nethttp.Header, error)) receiver {
 	t.Helper()
-	s, err := Open(Config{URL: url, Interval: 10 * time.Millisecond, Timeout: 5 * time.Second, Header: header})
+	s, err := Open(Config{URL: url, Interval: 10 * time.Millisecond, Timeout: time.Minute, Header: header})
 	if err != nil {
 		t.Fatal(err)
 	}
