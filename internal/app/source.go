@@ -193,10 +193,10 @@ func (f *sourceFollower) serveCache() {
 func (f *sourceFollower) writeCache() {
 	i := f.instance
 	i.reloading.Lock()
-	in, revision, held := f.table.Objects(), f.revision, f.table.HeldKeys()
+	in, revision := f.table.Objects(), f.revision
 	i.reloading.Unlock()
 	now := time.Now()
-	c := &objects.Cached{Place: f.settings.Place(), Revision: revision, Written: now, Held: held}
+	c := &objects.Cached{Place: f.settings.Place(), Revision: revision, Written: now}
 	for object := range in.Sourced {
 		c.Objects = append(c.Objects, object)
 	}

@@ -35,8 +35,6 @@ type Cached struct {
 	// Written is when the file was written.
 	Written time.Time
 	Objects []source.Object
-	// Held are the objects of which another version was held back.
-	Held []source.Key
 }
 
 // cacheHeader is the first line of the file. The others have one object each.
@@ -46,7 +44,6 @@ type cacheHeader struct {
 	Revision string    `json:"revision"`
 	Written  time.Time `json:"written"`
 	Objects  int       `json:"objects"`
-	Held     []string  `json:"held,omitempty"`
 	// SHA256 is the digest of all lines after the first, and Bytes their length.
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
@@ -154,9 +151,6 @@ func writeCache(path string, c *Cached, most int) error {
 	header := cacheHeader{
 		Format: cacheFormat, Place: c.Place, Revision: c.Revision, Written: c.Written.UTC(), Objects: len(c.Objects),
 		SHA256: hex.EncodeToString(sum[:]), Bytes: int64(body.Len()),
-	}
-	for _, key := range c.Held {
-		header.Held = append(header.Held, key.String())
 	}
 	first, err := json.Marshal(header)
 	if err != nil {

@@ -68,15 +68,6 @@ func (t *Table) Held() []Held {
 // Due reports whether changes are held back that were not tried yet, because there were too many. Apply tries more of them.
 func (t *Table) Due() bool { return t.due }
 
-// HeldKeys lists the objects that are held back, sorted within each change.
-func (t *Table) HeldKeys() []source.Key {
-	var keys []source.Key
-	for _, u := range t.held {
-		keys = append(keys, u.keys()...)
-	}
-	return keys
-}
-
 // Apply takes changes in their order, and returns those that are now held back and were not before. Changes that come
 // together take effect in one step, unless one of them is faulty. Without changes, it tries what is held back. It ends
 // early with ctx: then what it has not tried is held back.

@@ -115,7 +115,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a stop ends the attempts. What was not tried stays held back, and is tried later.
+// TestInterrupted: a stop ends the attempts. The other changes stay held back, and are tried later.
 func TestInterrupted(t *testing.T) {
 	table := newTable(t, accept)
 	ctx, cancel := context.WithCancel(t.Context())
