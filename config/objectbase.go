@@ -119,7 +119,7 @@ func (t *objectTree) tree() (*yaml.Node, ObjectFaults) {
 			bad = nameRule(t.documents[source.Key{Kind: source.Rule, Name: name}], node, name)
 		}
 		if bad != nil {
-			faults = append(faults, ObjectFault{source.Key{Kind: source.Rule, Name: name}, *bad})
+			faults = append(faults, ObjectFault{Key: source.Key{Kind: source.Rule, Name: name}, Fault: *bad})
 			continue
 		}
 		rules.Content = append(rules.Content, node)
@@ -133,7 +133,7 @@ func (t *objectTree) tree() (*yaml.Node, ObjectFaults) {
 	for _, name := range sortedNames(t.of.plans) {
 		node, bad := t.node(t.of.plans[name])
 		if bad != nil {
-			faults = append(faults, ObjectFault{source.Key{Kind: source.Plan, Name: name}, *bad})
+			faults = append(faults, ObjectFault{Key: source.Key{Kind: source.Plan, Name: name}, Fault: *bad})
 			continue
 		}
 		key := &yaml.Node{Kind: yaml.ScalarNode, Value: name, Style: yaml.DoubleQuotedStyle, Line: node.Line, Column: node.Column}

@@ -33,7 +33,7 @@ type objectChange struct {
 }
 
 func (w *objectChange) fault(key source.Key, f Fault) {
-	w.faults = append(w.faults, ObjectFault{key, f})
+	w.faults = append(w.faults, ObjectFault{Key: key, Fault: f})
 }
 
 // result gives the faults by key and place.
@@ -290,7 +290,7 @@ func (w *objectChange) checkPeriods(periods map[quotaPeriod]periodUse) {
 	for at, use := range periods {
 		first, known := base.facts.algorithms[at]
 		number, numbered := base.facts.numbers[quotaNumber{at.quota, use.number}]
-		problem, path := "", ""
+		var problem, path string
 		switch {
 		case known && first.algorithm != use.algorithm:
 			problem, path = fmt.Sprintf("counts %s in %s by %s, but %s counts by %s", at.quota, at.period, first.algorithm, w.holder(at),
@@ -303,7 +303,10 @@ func (w *objectChange) checkPeriods(periods map[quotaPeriod]periodUse) {
 		}
 		plan, _, _ := strings.Cut(strings.TrimPrefix(path, plansName+"."), ".")
 		key := w.changedKey(source.Key{Kind: source.Plan, Name: plan})
-		w.fault(key, Fault{File: w.fileOf(key), Path: path, Problem: problem, Fix: "use one algorithm for a quota and period, and periods with different numbers"})
+		w.fault(key, Fault{
+			File: w.fileOf(key), Path: path, Problem: problem,
+			Fix: "use one algorithm for a quota and period, and periods with different numbers",
+		})
 	}
 }
 
@@ -325,8 +328,8 @@ func (w *objectChange) checkLimitNames() {
 				break
 			}
 		}
-		w.fault(key, *nameFault(key, fmt.Sprintf("callers see the quota %s under the name %q, which is also that of a rule", at.quota, name),
-			"give the rule another name"))
+		problem := fmt.Sprintf("callers see the quota %s under the name %q, which is also that of a rule", at.quota, name)
+		w.fault(key, *nameFault(key, problem, "give the rule another name"))
 	}
 }
 
@@ -364,7 +367,8 @@ func (w *objectChange) addNames() {
 		}
 		switch {
 		case n.base.named[entry.name]:
-			w.fault(key, *nameFault(key, "is also in the file "+w.from.file.written.source.name, "remove it from the source, or from the file"))
+			w.fault(key, *nameFault(key, "is also in the file "+w.from.file.written.source.name,
+				"remove it from the source, or from the file"))
 		case twice:
 			w.fault(key, *nameFault(key, quote(name)+" duplicates "+quote(other), "remove one of them"))
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,9 @@ type customerReading struct {
 }
 
 // newCustomerReading begins to read customers. periods are the limits of the customers that are not read.
-func newCustomerReading(base *objectBase, objects []source.Object, periods map[quotaPeriod]periodUse, holder func(quotaPeriod) string) *customerReading {
+func newCustomerReading(
+	base *objectBase, objects []source.Object, periods map[quotaPeriod]periodUse, holder func(quotaPeriod) string,
+) *customerReading {
 	r := &customerReading{
 		base: base, facts: *base.facts, zones: map[string]*time.Location{}, forms: map[string]*customerForm{},
 		values: map[*customerForm]guard.Customer{}, parsed: &parsedObjects{rest: objects},
@@ -69,12 +72,8 @@ func newCustomerReading(base *objectBase, objects []source.Object, periods map[q
 		f.algorithms[at] = firstAlgorithm{use.algorithm, ""}
 		f.numbers[quotaNumber{at.quota, use.number}] = firstPeriod{at.period, ""}
 	}
-	for at, first := range base.facts.algorithms {
-		f.algorithms[at] = first
-	}
-	for at, first := range base.facts.numbers {
-		f.numbers[at] = first
-	}
+	maps.Copy(f.algorithms, base.facts.algorithms)
+	maps.Copy(f.numbers, base.facts.numbers)
 	return r
 }
 

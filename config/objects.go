@@ -34,8 +34,9 @@ type Objects struct {
 type Origin uint8
 
 const (
-	// FromFile objects are in the file, which only its owner changes. FromSource objects are in the source.
+	// FromFile objects are in the file, which only its owner changes.
 	FromFile Origin = iota + 1
+	// FromSource objects are in the source.
 	FromSource
 )
 
@@ -56,9 +57,10 @@ type Entry struct {
 
 // ObjectFault is a mistake in one object. Line and Column of its Fault count within the text of the object.
 type ObjectFault struct {
+	Fault
+
 	// Key names the object of the change that is at fault. It is zero if the fault is in the file: then File names that.
 	Key source.Key
-	Fault
 }
 
 // ObjectFaults are all faults of a change.

@@ -21,7 +21,7 @@ customers:
   filed: {plan: free}
 `
 
-func objects(t testing.TB, file string) *Objects {
+func objects(t *testing.T, file string) *Objects {
 	t.Helper()
 	c, err := Parse("headgate.yaml", []byte(file))
 	if err != nil {
@@ -158,12 +158,12 @@ func TestObjectFaults(t *testing.T) {
 		{
 			"a deleted plan",
 			source.Change{Deleted: []source.Key{key("plans/paid")}},
-			`plans/paid: plans/paid: plans.paid: is the plan of customer "acme": keep the plan, or move its customers first`,
+			`plans/paid: plans/paid: plans.paid: is the plan of customer "acme": keep the plan, or move its customers first`, //nolint:dupword // the key, and the name of its text
 		},
 		{
 			"a plan that a customer does not fit",
 			source.Change{Objects: []source.Object{object("plans/paid", "{quotas: {api_calls: [{limit: 9/30d}]}}")}},
-			`plans/paid: plans/paid: customers.acme.hard: the customer no longer fits: no limit of the quota "api_calls" has hard: ` +
+			`plans/paid: plans/paid: customers.acme.hard: the customer no longer fits: no limit of the quota "api_calls" has hard: ` + //nolint:dupword // the key, and the name of its text
 				`remove it, or write hard beside a limit of the plan`,
 		},
 		{
@@ -174,12 +174,12 @@ func TestObjectFaults(t *testing.T) {
 		{
 			"a name of the file",
 			source.Change{Objects: []source.Object{object("customers/filed", "{}")}},
-			`customers/filed: customers/filed: customers.filed: is also in the file headgate.yaml: remove it from the source, or from the file`,
+			`customers/filed: customers/filed: customers.filed: is also in the file headgate.yaml: remove it from the source, or from the file`, //nolint:dupword // the key, and the name of its text
 		},
 		{
 			"a rule of the file",
 			source.Change{Objects: []source.Object{object("rules/api", "{key: [ip], limits: [1/1s]}")}},
-			`rules/api: rules/api: rules.api: is also in the file headgate.yaml: remove it from the source, or from the file`,
+			`rules/api: rules/api: rules.api: is also in the file headgate.yaml: remove it from the source, or from the file`, //nolint:dupword // the key, and the name of its text
 		},
 		{
 			"a rule with a typo",
@@ -195,12 +195,12 @@ func TestObjectFaults(t *testing.T) {
 		{
 			"a name with a line break",
 			source.Change{Objects: []source.Object{object("customers/a\nb", "{}")}},
-			`customers/"a\nb": customers/"a\nb": customers."a\nb": has a name that is empty, too long or not printable: use 1 to 256`,
+			`customers/"a\nb": customers/"a\nb": customers."a\nb": has a name that is empty, too long or not printable: use 1 to 256`, //nolint:dupword // the key, and the name of its text
 		},
 		{
 			"a large text",
 			source.Change{Objects: []source.Object{object("customers/c", strings.Repeat(" ", source.MaxText+1))}},
-			`customers/c: customers/c: customers.c: is larger than 64KiB: write a shorter text`,
+			`customers/c: customers/c: customers.c: is larger than 64KiB: write a shorter text`, //nolint:dupword // the key, and the name of its text
 		},
 	} {
 		_, faults := in.With(row.change)

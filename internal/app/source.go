@@ -128,7 +128,7 @@ func (f *sourceFollower) logHeld(begun []objects.Held) {
 // Reached implements objects.Sink.
 func (f *sourceFollower) Reached(at time.Time) {
 	if s := f.state.Get(); s.Failure != "" {
-		f.instance.options.Log.Info("the source answers again", "source", f.settings.Kind())
+		f.instance.options.Log.Info("the source answers again", "kind", f.settings.Kind())
 	}
 	f.state.Reached(at)
 	f.answer()
@@ -147,7 +147,8 @@ func (f *sourceFollower) tryMore() {
 // Failed implements objects.Sink.
 func (f *sourceFollower) Failed(err error) {
 	if f.state.Failed(err, time.Now()) {
-		f.instance.options.Log.Error("the source cannot be read: what is in force stays in force", "source", f.settings.Kind(), "error", err)
+		f.instance.options.Log.Error("the source cannot be read: what is in force stays in force", "kind", f.settings.Kind(),
+			"error", err)
 	}
 	f.serveCache()
 }
@@ -184,8 +185,8 @@ func (f *sourceFollower) serveCache() {
 	}
 	f.state.Cached(cached)
 	f.state.Loaded(f.table.Objects(), f.table.Held())
-	i.options.Log.Warn("serving from the cache of the source, which cannot be read", "age", time.Since(cached.Written).Round(time.Second).String(),
-		"revision", cached.Revision, "objects", len(cached.Objects))
+	i.options.Log.Warn("serving from the cache of the source, which cannot be read",
+		"age", time.Since(cached.Written).Round(time.Second).String(), "revision", cached.Revision, "objects", len(cached.Objects))
 	f.answer()
 }
 

@@ -15,7 +15,8 @@ func (i *Instance) withObjects(file *config.Config) (*config.Objects, *config.Co
 	if err != nil {
 		return nil, nil, err
 	}
-	return in, in.Config(), nil
+	c := in.Config()
+	return in, c, nil
 }
 
 // objectsReloaded takes the result of withObjects, and tries what is held back with the new file. The caller holds

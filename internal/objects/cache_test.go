@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,7 +75,7 @@ func TestSpoiledCaches(t *testing.T) {
 	for cut := range whole {
 		refused(fmt.Sprintf("%d bytes", cut), whole[:cut], "http://a/x", "remove the file")
 	}
-	body := strings.IndexByte(string(whole), '\n') + 1
+	body := bytes.IndexByte(whole, '\n') + 1
 	for at := body; at < len(whole); at++ {
 		other := append([]byte{}, whole...)
 		other[at] ^= 1

@@ -38,7 +38,7 @@ func (n *notes) Changed(all []source.Change) {
 func (n *notes) Reached(time.Time) { n.all = append(n.all, "reached") }
 func (n *notes) Failed(err error)  { n.all = append(n.all, "failed "+err.Error()) }
 
-// TestFollower: changes that follow each other within 50 ms come together, and the order stays.
+// TestFollower: changes that follow each other within a quarter of a second come together, and the order stays.
 func TestFollower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &notes{}
@@ -46,15 +46,15 @@ func TestFollower(t *testing.T) {
 			to.Changed(source.Change{All: true, Revision: "1"})
 			to.Reached(time.Now())
 			for n := 2; n < 5; n++ {
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) //nolint:forbidigo // in the bubble of TestFollower
 				to.Changed(source.Change{Revision: fmt.Sprint(n)})
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) //nolint:forbidigo // in the bubble of TestFollower
 			to.Changed(source.Change{Revision: "5"})
 			to.Failed(errors.New("gone"))
 		}}
 		f := Follow(from, sink)
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) //nolint:forbidigo // in the bubble of TestFollower
 		if err := f.Stop(); err != nil || !from.closed {
 			t.Errorf("stop: %v, closed %v", err, from.closed)
 		}
@@ -73,7 +73,7 @@ func TestWriter(t *testing.T) {
 		w := NewWriter(func() { at = append(at, time.Since(began)) })
 		for range 25 {
 			w.Changed()
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // in the bubble of TestWriter
 		}
 		w.Changed()
 		w.Stop()

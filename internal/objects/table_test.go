@@ -21,7 +21,7 @@ default_plan: free
 
 const free = "{quotas: {api_calls: [{limit: 200/30d}]}}"
 
-func fromFile(t testing.TB, text string) *config.Config {
+func fromFile(t *testing.T, text string) *config.Config {
 	t.Helper()
 	c, err := config.Parse("headgate.yaml", []byte(text))
 	if err != nil {
@@ -30,7 +30,7 @@ func fromFile(t testing.TB, text string) *config.Config {
 	return c
 }
 
-func newTable(t testing.TB, put func(*config.Objects) error) *Table {
+func newTable(t *testing.T, put func(*config.Objects) error) *Table {
 	t.Helper()
 	in, err := config.NewObjects(fromFile(t, file))
 	if err != nil {

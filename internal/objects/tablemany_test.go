@@ -115,7 +115,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a stop ends the attempts. The other changes stay held back, and are tried later.
+// TestInterrupted: a stop ends the attempts. Changes that were not tried stay held back, and a later call tries them.
 func TestInterrupted(t *testing.T) {
 	table := newTable(t, accept)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	nethttp "net/http"
 	"net/url"
@@ -17,10 +18,10 @@ import (
 )
 
 const (
-	// MaxDocument bounds a document, in bytes, after it was unpacked. MaxYAML bounds one that is not JSON: the tree of a
-	// YAML document takes a hundred times its size.
+	// MaxDocument bounds a document, in bytes, after it was unpacked.
 	MaxDocument = 64 << 20
-	MaxYAML     = 16 << 20
+	// MaxYAML bounds a document that is not JSON: the tree of a YAML document takes a hundred times its size.
+	MaxYAML = 16 << 20
 
 	maxRedirects = 3
 	// mostRetry bounds the pause after a failure.
@@ -110,7 +111,7 @@ func (s *Source) Follow(ctx context.Context, to source.Receiver) {
 
 // jittered gives a time that is up to a tenth shorter or longer, so that instances do not read together.
 func jittered(d time.Duration) time.Duration {
-	return d + time.Duration((rand.Float64()-0.5)/5*float64(d)) //nolint:gosec // Nothing depends on the number being secret.
+	return d + time.Duration((rand.Float64()-0.5)/5*float64(d))
 }
 
 // Close implements source.Source.
@@ -167,9 +168,7 @@ func (s *Source) request(ctx context.Context) (*nethttp.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		for name, values := range header {
-			request.Header[name] = values
-		}
+		maps.Copy(request.Header, header)
 	}
 	request.Header.Set("Accept", "application/json, application/yaml")
 	switch {
@@ -194,7 +193,8 @@ func (s *Source) body(answer *nethttp.Response) ([]byte, error) {
 	case err != nil:
 		return nil, s.failure(err)
 	case len(text) > MaxDocument:
-		return nil, fmt.Errorf("source: the document of %s is larger than %d MiB: divide it, or use another source", s.shown(), MaxDocument>>20)
+		return nil, fmt.Errorf("source: the document of %s is larger than %d MiB: divide it, or use another source",
+			s.shown(), MaxDocument>>20)
 	}
 	return text, nil
 }
@@ -206,7 +206,8 @@ func (s *Source) failure(err error) error {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("source: %s did not send the whole document within %v: raise timeout, or make it faster", s.shown(), s.config.Timeout)
+		return fmt.Errorf("source: %s did not send the whole document within %v: raise timeout, or make it faster",
+			s.shown(), s.config.Timeout)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("source: %s closed the connection within the document: %w", s.shown(), err)
 	}

@@ -138,15 +138,18 @@ func TestHostileServers(t *testing.T) {
 		handler nethttp.HandlerFunc
 		want    string
 	}{
-		{"a broken server", func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(500) }, "answers 500"},
-		{"not modified at first", func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(304) }, "answers 304"},
-		{"a part only", func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(206); _, _ = fmt.Fprint(w, document) }, "answers 206"},
+		{"a broken server", func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(nethttp.StatusInternalServerError) }, "answers 500"},
+		{"not modified at first", func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(nethttp.StatusNotModified) }, "answers 304"},
+		{"a part only", func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+			w.WriteHeader(nethttp.StatusPartialContent)
+			_, _ = fmt.Fprint(w, document)
+		}, "answers 206"},
 		{"cut off by length", raw("HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\ncustomers:\n  acme: {plan: free}\n"), "closed the connection within the document"},
 		{"cut off in a chunk", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1f\r\ncustomers:\n  acme: {plan: free}\n"), "closed the connection within"},
 		{"no length", raw("HTTP/1.1 200 OK\r\n\r\ncustomers:\n  acme: {plan: free}\n"), "without Content-Length"},
 		{"no HTTP", raw("SSH-2.0-x\r\n"), "malformed HTTP"},
 		{"an endless header", raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), "header"},
-		{"no document", func(w nethttp.ResponseWriter, _ *nethttp.Request) {}, "neither JSON nor YAML"},
+		{"no document", func(_ nethttp.ResponseWriter, _ *nethttp.Request) {}, "neither JSON nor YAML"},
 		{"a page", func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, "<html>login</html>") }, "is not a mapping"},
 		{"an error in JSON", func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, `{"error": "x"}`) }, `has the field "error"`},
 		{"an empty mapping", func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, `{}`) }, "none of rules, plans and customers"},

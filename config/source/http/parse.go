@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -213,23 +214,28 @@ func (c *collection) section(kind source.Kind, n *yaml.Node) error {
 		}
 		return nil
 	case n.Kind == yaml.SequenceNode && kind == source.Rule:
-		for _, one := range n.Content {
-			name := ""
-			for i := 0; i+1 < len(one.Content); i += 2 {
-				if one.Kind == yaml.MappingNode && one.Content[i].Value == "name" {
-					name = one.Content[i+1].Value
-				}
-			}
-			if name == "" {
-				return errors.New("a rule of the list has no name: give each one")
-			}
-			if err := c.node(kind, name, one); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.ruleList(n)
 	}
 	return fmt.Errorf("%s is not a mapping: %s", kind.Section(), documentFix)
+}
+
+// ruleList reads a list of rules, as in the file.
+func (c *collection) ruleList(n *yaml.Node) error {
+	for _, one := range n.Content {
+		name := ""
+		for i := 0; i+1 < len(one.Content); i += 2 {
+			if one.Kind == yaml.MappingNode && one.Content[i].Value == "name" {
+				name = one.Content[i+1].Value
+			}
+		}
+		if name == "" {
+			return errors.New("a rule of the list has no name: give each one")
+		}
+		if err := c.node(source.Rule, name, one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // node adds an object of a tree.
@@ -248,10 +254,5 @@ func hasAlias(n *yaml.Node) bool {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		return true
 	}
-	for _, one := range n.Content {
-		if hasAlias(one) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Content, hasAlias)
 }
