@@ -38,24 +38,24 @@ type sourceCollector struct {
 
 func newSourceCollector(get func() Source) *sourceCollector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("headgate_source_"+name, help, labels, nil)
+		return prometheus.NewDesc("headgate_"+name, help, labels, nil)
 	}
 	return &sourceCollector{
 		get:  get,
-		info: desc("info", "The revision in force. The value is always 1.", "kind", "revision"),
-		state: desc("state", "1 for the origin of what is in force: followed, cache, or unknown for the file alone; 0 for the others.",
-			"state"),
-		age: desc("age_seconds", "Seconds since everything that the source had was in force. "+
+		info: desc("source_info", "The revision in force. The value is always 1.", "kind", "revision"),
+		state: desc("source_state", "1 for the origin of what is in force: followed, cache, or unknown for the file alone; 0 for "+
+			"the others.", "state"),
+		age: desc("source_age_seconds", "Seconds since everything that the source had was in force. "+
 			"With state cache, the age of the cache."),
-		changed:  desc("last_change_timestamp_seconds", "Time at which a change of the source last took effect."),
-		up:       desc("up", "1 if the last read of the source succeeded, otherwise 0."),
-		failures: desc("failures_total", "Failed reads of the source."),
-		changes: desc("changes_total", "Changes of the source that took effect, in batches, and changes that were held "+
+		changed:  desc("source_last_change_timestamp_seconds", "Time at which a change of the source last took effect."),
+		up:       desc("source_up", "1 if the last read of the source succeeded, otherwise 0."),
+		failures: desc("source_failures_total", "Failed reads of the source."),
+		changes: desc("source_changes_total", "Changes of the source that took effect, in batches, and changes that were held "+
 			"back.", "result"),
-		held:         desc("held_changes", "Changes of the source that are held back because of a fault."),
-		objects:      desc("objects", "Objects of the source in force.", "kind"),
-		cacheWritten: desc("cache_timestamp_seconds", "Time at which source.cache was last written."),
-		cacheBad:     desc("cache_failing", "1 if source.cache could not be read or written, otherwise 0."),
+		held:         desc("source_held_changes", "Changes of the source that are held back because of a fault."),
+		objects:      desc("source_objects", "Objects of the source in force.", "kind"),
+		cacheWritten: desc("source_cache_timestamp_seconds", "Time at which source.cache was last written."),
+		cacheBad:     desc("source_cache_failing", "1 if source.cache could not be read or written, otherwise 0."),
 	}
 }
 
