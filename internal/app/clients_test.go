@@ -2,7 +2,6 @@ package app
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -316,7 +314,7 @@ func TestWarnsOfOpenListeners(t *testing.T) {
 		"server: {grpc: ':0', http: off}":          true,
 		"server: {grpc: {address: ':0', auth: token}, http: off, callers: [{name: a, tokens: [\"" + digest("one") + "\"], scopes: [decide]}]}": false,
 	} {
-		var lines lockedLog
+		var lines logged
 		o := serverOptions(t, settings)
 		o.Log = slog.New(slog.NewTextHandler(&lines, nil))
 		startServer(t, o)
@@ -325,28 +323,4 @@ func TestWarnsOfOpenListeners(t *testing.T) {
 			t.Errorf("%s: warned %t, want %t\n%s", settings, got, warns, lines.String())
 		}
 	}
-}
-
-// lockedLog is a log that a test reads while the instance writes.
-type lockedLog struct{ text atomic.Pointer[[]byte] }
-
-func (l *lockedLog) Write(b []byte) (int, error) {
-	for {
-		old := l.text.Load()
-		var next []byte
-		if old != nil {
-			next = append(next, *old...)
-		}
-		next = append(next, b...)
-		if l.text.CompareAndSwap(old, &next) {
-			return len(b), nil
-		}
-	}
-}
-
-func (l *lockedLog) String() string {
-	if text := l.text.Load(); text != nil {
-		return string(bytes.Clone(*text))
-	}
-	return ""
 }

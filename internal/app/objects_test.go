@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -116,7 +115,7 @@ func (m *mapSource) Records(_ context.Context, object string, n int) ([]source.R
 type administered struct {
 	instance *Instance
 	source   *mapSource
-	log      *bytes.Buffer
+	log      *logged
 }
 
 const administeredText = `
@@ -139,7 +138,7 @@ func startAdministered(t *testing.T) *administered {
 	digest := access.DigestOf("secret")
 	o := serverOptions(t, fmt.Sprintf(administeredText, hex.EncodeToString(digest[:])))
 	o.Config.Admin.Auth = config.AuthToken
-	a := &administered{log: new(bytes.Buffer), source: newMapSource(t, o.Config)}
+	a := &administered{log: new(logged), source: newMapSource(t, o.Config)}
 	o.Log = slog.New(slog.NewJSONHandler(a.log, nil))
 	a.instance = startServer(t, o)
 	a.instance.followed = a.source

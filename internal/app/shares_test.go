@@ -46,6 +46,13 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+// String returns what was logged.
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // taken returns what was logged since the last call.
 func (l *logged) taken() string {
 	l.mu.Lock()

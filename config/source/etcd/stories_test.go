@@ -90,9 +90,10 @@ func fragments(t *testing.T, p *place) {
 	link.Heal()
 	m.Until("the last transaction is there", func() bool { return m.Objects[customer("7")].Text == text })
 	m.SameAs(t, p.open(t, etcd.Config{}))
-	m.Until("it is one change for each transaction", func() bool { return len(m.Changes) == 6 })
-	if apart.Load() > 0 || all.Load() != 1 {
-		t.Errorf("%d times a transaction was seen in parts, and %d changes have all objects: want 0 and 1", apart.Load(), all.Load())
+	// If the story of a compaction has compacted what the receiver misses, it begins again with all objects.
+	m.Until("it is one change for each transaction", func() bool { return len(m.Changes) == 6 || all.Load() > 1 })
+	if apart.Load() > 0 {
+		t.Errorf("%d times a transaction was seen in parts", apart.Load())
 	}
 }
 
