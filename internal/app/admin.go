@@ -154,9 +154,10 @@ func (a *adminServers) objectRoutes() (all []adminRoute) {
 		all = append(all, a.routesOf(kind)...)
 	}
 	return append(all,
-		adminRoute{"GET /api/v1/usage", config.ScopeAdminister, a.listUsage},
-		adminRoute{"POST /api/v1/usage/reset", config.ScopeAdminister, sameOrigin(a.reset)},
-		adminRoute{"GET /api/v1/audit", config.ScopeAdminister, a.listAudit},
+		adminRoute{"GET /api/v1/usage", config.ScopeAdminister, a.parameters(a.listUsage, "customer", "limit", "after", "from", "to")},
+		adminRoute{"POST /api/v1/usage/reset", config.ScopeAdminister, sameOrigin(
+			a.parameters(a.reset, "customer", "quota", "period", "dry_run", "reason"))},
+		adminRoute{"GET /api/v1/audit", config.ScopeAdminister, a.parameters(a.listAudit, "object", "limit")},
 	)
 }
 

@@ -31,11 +31,12 @@ type objectCalls struct {
 // routesOf lists the calls for objects of one kind.
 func (a *adminServers) routesOf(kind source.Kind) []adminRoute {
 	c, at := &objectCalls{a, kind}, "/api/v1/"+kind.Section()
+	change := []string{"name", "revision", "dry_run", "reason"}
 	return []adminRoute{
-		{"GET " + at, config.ScopeAdminister, c.read},
-		{"PUT " + at, config.ScopeAdminister, sameOrigin(c.put)},
-		{"PATCH " + at, config.ScopeAdminister, sameOrigin(c.patch)},
-		{"DELETE " + at, config.ScopeAdminister, sameOrigin(c.remove)},
+		{"GET " + at, config.ScopeAdminister, a.parameters(c.read, "name", "limit", "after")},
+		{"PUT " + at, config.ScopeAdminister, sameOrigin(a.parameters(c.put, change...))},
+		{"PATCH " + at, config.ScopeAdminister, sameOrigin(a.parameters(c.patch, change...))},
+		{"DELETE " + at, config.ScopeAdminister, sameOrigin(a.parameters(c.remove, change...))},
 	}
 }
 

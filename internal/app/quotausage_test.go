@@ -128,7 +128,7 @@ func TestUsageRefused(t *testing.T) {
 		{"POST", "/api/v1/usage/reset?customer=x&quota=calls", 404, "use one of api_calls"},
 		{"POST", "/api/v1/usage/reset?customer=x&period=7d", 404, "use one of 30d"},
 		{"POST", "/api/v1/usage/reset?customer=x&dry_run=yes", 400, "dry_run must be 1"},
-		{"GET", "/api/v1/usage?customer=", 400, "the name of the customer"},
+		{"GET", "/api/v1/usage?customer=", 400, "customer is empty"},
 		{"GET", "/api/v1/usage?limit=501", 400, "1 to 500"},
 	} {
 		if status, text := a.call(t, c.verb, c.page, ""); status != c.status || !strings.Contains(text, c.want) {
@@ -137,5 +137,28 @@ func TestUsageRefused(t *testing.T) {
 	}
 	if len(a.audited(t)) != 0 {
 		t.Error("a refused reset is in the audit lines")
+	}
+}
+
+// TestUnknownParameters: a misspelt parameter changes nothing. It is refused with the names that there are.
+func TestUnknownParameters(t *testing.T) {
+	a := startAdministered(t)
+	a.use(t, "filed", 2)
+	for _, c := range []struct{ verb, page, body, want string }{
+		{"PUT", "/api/v1/customers?name=x&revision=0&dryrun=1", "{}", "use name, revision, dry_run, reason"},
+		{"POST", "/api/v1/usage/reset?customer=filed&qouta=api_calls", "", "use customer, quota, period, dry_run, reason"},
+		{"POST", "/api/v1/usage/reset?customer=filed&quota=100%", "", "is not valid"},
+		{"POST", "/api/v1/usage/reset?customer=filed&dry_run=1;", "", "is not valid"},
+		{"POST", "/api/v1/usage/reset?customer=filed&quota=", "", "quota is empty"},
+		{"POST", "/api/v1/usage/reset?customer=filed&customer=someone", "", "customer is empty or there more than once"},
+		{"GET", "/api/v1/usage?user=filed", "", "use customer, limit, after, from, to"},
+		{"GET", "/api/v1/audit?customer=filed", "", "use object, limit"},
+	} {
+		if status, text := a.call(t, c.verb, c.page, c.body); status != http.StatusBadRequest || !strings.Contains(text, c.want) {
+			t.Errorf("%s %s: %d %s, want 400 with %q", c.verb, c.page, status, text, c.want)
+		}
+	}
+	if u := ask200[admin.Usage](t, a, "GET", "/api/v1/usage?customer=filed"); u.Customers[0].Limits[0].Used != 2 {
+		t.Errorf("%d units are used, want 2", u.Customers[0].Limits[0].Used)
 	}
 }
