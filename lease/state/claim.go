@@ -57,8 +57,18 @@ func (c *claim) server() bool { return c.buckets != nil }
 // lag returns the amount that counts above the grant because a shrink is not acknowledged.
 func (c *claim) lag() int64 { return c.ledger.count() - c.grant }
 
-// gain reports whether the change from one amount to a larger one deserves a push: 2 %.
-func gain(from, to int64) bool { return to > from && 50*(to-from) >= from }
+// open reports whether the holder has not acknowledged its grant.
+func (c *claim) open() bool { return c.ledger.acked.Less(c.ledger.last.version) }
+
+// gain reports whether a change of the grant to a larger amount deserves a push: 2 %, and 0.1 % for a
+// server. A server stands for many holders, and there are few of them.
+func (c *claim) gain(to int64) bool {
+	least := int64(50)
+	if c.server() {
+		least = 1000
+	}
+	return to > c.grant && least*(to-c.grant) >= c.grant
+}
 
 // counted converts the length of a lease to the time for which the server counts it: clocks run
 // equally fast, to a thousandth.

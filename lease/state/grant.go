@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/share"
 )
 
 // resend is the time after which a push without an acknowledgement is sent again.
@@ -44,7 +43,7 @@ func (s *Server) hand(r *resource, now headgate.Instant, out *Out) {
 		switch {
 		case c.answer != 0:
 			s.reply(c, c.answer, now, out)
-		case c.push:
+		case c.push, c.open() && now.Sub(c.pushed) >= resend: // A push or its acknowledgement may be lost.
 			s.send(c, 0, now, out)
 		}
 	}
@@ -60,7 +59,7 @@ func (s *Server) shrink(r *resource, now headgate.Instant) {
 		switch {
 		case c.target < c.grant:
 			d.excess = append(d.excess, c)
-		case gain(c.grant, c.target):
+		case c.gain(c.target):
 			short += max(c.target-max(c.ledger.count(), c.grant), 0)
 		}
 		if c.lag() > 0 && now.Sub(c.pushed) < resend {
@@ -80,36 +79,35 @@ func (s *Server) shrink(r *resource, now headgate.Instant) {
 		short -= c.grant - c.target
 		s.set(c, c.target)
 	}
-	for _, c := range r.claims {
-		if c.lag() > 0 && now.Sub(c.pushed) >= resend {
-			c.push = true // The push or its acknowledgement may be lost.
-		}
-	}
 }
 
-// grow pays larger amounts from what is free: the bands in order, in proportion to what is
-// missing.
+// grow pays larger amounts from what is free: the bands in order, and in each band first the claims
+// that have the smallest part of their targets. Each is paid whole, so that few claims stay below
+// their targets. In proportion, many would stay less than the gain of a push below them.
 func (s *Server) grow(r *resource) {
 	free := max(r.free(), 0)
+	d := &s.divider
 	for band := range r.bands() {
-		d := &s.divider
-		d.clients, d.needy = d.clients[:0], d.needy[:0]
+		d.needy = d.needy[:0]
 		for _, c := range r.claims {
-			if c.target > c.grant && r.band(c.all()[0].Band) == band && (c.answer != 0 || gain(c.grant, c.target)) {
+			if c.target > c.grant && r.band(c.all()[0].Band) == band && (c.answer != 0 || c.gain(c.target)) {
 				d.needy = append(d.needy, c)
-				d.clients = append(d.clients, share.Client{Demand: c.missing()})
 			}
 		}
-		for i, paid := range d.scratch.Proportional(free, d.clients) {
-			c := d.needy[i]
+		slices.SortStableFunc(d.needy, func(a, b *claim) int { return cmp.Compare(a.part(), b.part()) })
+		for _, c := range d.needy {
+			paid := min(c.missing(), free)
 			to := min(max(c.ledger.count(), c.grant)+paid, c.target)
-			if to > c.grant && (c.answer != 0 || gain(c.grant, to)) {
+			if to > c.grant && (c.answer != 0 || c.gain(to)) {
 				free -= paid
 				s.set(c, to)
 			}
 		}
 	}
 }
+
+// part returns which part of its target a claim has.
+func (c *claim) part() float64 { return float64(c.grant) / float64(c.target) }
 
 // missing returns how much the ledger must grow for the target.
 func (c *claim) missing() int64 { return max(c.target-max(c.ledger.count(), c.grant), 0) }
@@ -128,9 +126,7 @@ func (s *Server) reply(c *claim, seq uint64, now headgate.Instant, out *Out) {
 // send sends the grant of a claim: as an answer, or as a push if seq is 0.
 func (s *Server) send(c *claim, seq uint64, now headgate.Instant, out *Out) {
 	r := c.resource
-	if c.push {
-		c.push, c.pushed = false, now
-	}
+	c.push, c.pushed = false, now
 	lease := Lease{Resource: r.name, Version: c.ledger.last.version, Amount: c.grant, Seq: seq, Safe: r.safe(), Refresh: s.config.Refresh}
 	if seq != 0 {
 		lease.Length = s.length(r, now)

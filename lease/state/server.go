@@ -322,7 +322,7 @@ func (s *Server) listening(r *resource, now headgate.Instant) bool {
 func (s *Server) next(r *resource, now headgate.Instant) {
 	at := r.soon
 	for _, c := range r.claims {
-		if c.lag() > 0 {
+		if c.open() {
 			at = min(at, max(c.pushed.Add(resend), now.Add(resend/10)))
 		}
 	}
