@@ -130,7 +130,7 @@ func (Code) EnumDescriptor() ([]byte, []int) {
 // ReportRequest is a report of a holder: at most 1 MiB, and 1,000 claims and acknowledgements.
 type ReportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// holder is the name of the holder: 22 to 256 bytes that nobody can guess, such as 16 random bytes in
+	// holder is the name of the holder: 22 to 256 bytes that no other client can guess, such as 16 random bytes in
 	// base64. It belongs to the caller that has sent it first.
 	Holder string `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
 	// seq grows with each report of a holder. The claims of an older report are ignored. A report that is
