@@ -96,7 +96,9 @@ func (v *view) countQuota(a *guard.Answer, results []guard.Result) {
 	if soft {
 		b.aboveSoft.Add(1)
 	}
-	b.metered.Add(uint64(metered))
+	if metered > 0 { // Without a quota, which is the usual case, the counter stays out of the way of other processors.
+		b.metered.Add(uint64(metered))
+	}
 }
 
 // Unwarned counts the events of soft limits that were not sent, because too many customers were above their soft limits

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"errors"
 	"unicode/utf8"
 	"unsafe"
@@ -77,6 +78,22 @@ func Text(b []byte) (string, error) {
 		return "", err
 	}
 	return Checked(b), nil
+}
+
+// IsASCII reports that all bytes are ASCII. Texts in them need no Check.
+func IsASCII(b []byte) bool {
+	const high = 0x80
+	for len(b) >= 8 {
+		if binary.NativeEndian.Uint64(b)&(high*0x0101010101010101) != 0 {
+			return false
+		}
+		b = b[8:]
+	}
+	var all byte
+	for _, c := range b {
+		all |= c
+	}
+	return all < high
 }
 
 // Check reports ErrUTF8 for a part of a message that is no text.

@@ -42,12 +42,12 @@ func Undecided(a *guard.Answer) bool {
 	return false
 }
 
-// Read reads an answer of a guard. path is that of the request. The result is valid as long as the answer.
-func Read(a *guard.Answer, path string) Answer {
-	out := Answer{Verdict: a.Verdict, Metered: a.Metered(), from: a}
+// Read reads an answer of a guard into out. path is that of the request. The result is valid as long as the answer.
+func Read(a *guard.Answer, path string, out *Answer) {
+	*out = Answer{Verdict: a.Verdict, Metered: a.Metered(), from: a}
 	closest := a.Closest()
 	if closest == nil {
-		return out
+		return
 	}
 	d := &closest.Decision
 	out.Policy, out.Reason, out.Fallback = closest.Policy, d.Reason, closest.Fallback
@@ -66,7 +66,19 @@ func Read(a *guard.Answer, path string) Answer {
 			out.Location = fields.Location(closest.Rule.Exceed.Location, path)
 		}
 	}
-	return out
+}
+
+// Plain reports that the answer has no marks, no violated limits, no metered units and no fallback.
+func (a *Answer) Plain() bool {
+	if a.Verdict != headgate.Allow || a.Metered != 0 || a.Fallback {
+		return false
+	}
+	for i := range a.from.Results {
+		if r := &a.from.Results[i]; r.Decision.Reason != headgate.WithinLimit || r.AboveSoft {
+			return false
+		}
+	}
+	return true
 }
 
 // Marks calls yield with each header for the service: of rules that degrade, and the warning of soft

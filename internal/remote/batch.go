@@ -133,27 +133,28 @@ func (b *Batch) RefuseWaits(ctx context.Context) {
 	}
 }
 
-// Answer gives the decision on request i, or why there is none: a *FaultError, an error of guard.Decide or of
-// package access, or one that wraps ErrUnavailable. It is valid until the next Begin.
-func (b *Batch) Answer(i int) (Answer, error) {
+// Answer reads the decision on request i into out, or says why there is none: a *FaultError, an error of guard.Decide or
+// of package access, or one that wraps ErrUnavailable. The decision is valid until the next Begin.
+func (b *Batch) Answer(i int, out *Answer) error {
 	of := &b.stated[i]
 	switch {
 	case b.busy != nil && i >= b.granted:
-		return Answer{}, b.busy
+		return b.busy
 	case of.fault != nil:
-		return Answer{}, of.fault
+		return of.fault
 	}
 	a := &b.answers[of.place]
-	if outside, found := errors.AsType[*guard.PermitError](a.Error); found {
-		return Answer{}, b.client.OutsideRules(outside.Rule)
-	}
 	if a.Error != nil {
-		return Answer{}, a.Error
+		if outside, found := errors.AsType[*guard.PermitError](a.Error); found {
+			return b.client.OutsideRules(outside.Rule)
+		}
+		return a.Error
 	}
 	if Undecided(a) {
-		return Answer{}, fmt.Errorf("%w: %w", ErrUnavailable, a.StoreError)
+		return fmt.Errorf("%w: %w", ErrUnavailable, a.StoreError)
 	}
-	return Read(a, b.requests[of.place].Path), nil
+	Read(a, b.requests[of.place].Path, out)
+	return nil
 }
 
 // Take adds what each request took to into, and gives the number of requests that took anything.

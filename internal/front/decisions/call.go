@@ -34,8 +34,10 @@ type call struct {
 	batch remote.Batch // a part of the requests
 	headers, cookies,
 	descriptors []headgate.DescriptorEntry // of the batch
-	encoded []byte // the response
-	faults  uint64 // in the response
+	encoded   []byte    // the response
+	faults    uint64    // in the response
+	begun     beginning // of the last answer
+	beginning []byte    // the same, encoded; empty before the first answer
 
 	number uint64        // of the message on its stream
 	taken  []guard.Taken // what the message gives back

@@ -103,8 +103,8 @@ func FuzzDecode(f *testing.F) {
 		done := 0
 		c.decide(func(part *remote.Batch) {
 			for i := range part.Len() {
-				got, err := part.Answer(i)
-				same, twin := batch.Answer(done + i)
+				var got, same remote.Answer
+				err, twin := part.Answer(i, &got), batch.Answer(done+i, &same)
 				if (err != nil) != (twin != nil) || err == nil && (got.Verdict != same.Verdict || got.Policy != same.Policy || got.Remaining != same.Remaining) {
 					t.Errorf("%x: request %d gets %+v, %v, want %+v, %v", b, done+i, got, err, same, twin)
 				}

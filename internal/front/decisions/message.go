@@ -39,7 +39,9 @@ func (c *call) check(b []byte) (of size, err error) {
 	return of, err
 }
 
+// checkRequest checks a request. Bytes of ASCII are valid texts, whatever their fields are.
 func (of *size) checkRequest(b []byte) (err error) {
+	ascii := wire.IsASCII(b)
 	for len(b) > 0 && err == nil {
 		f, n := wire.ReadField(b)
 		if n < 0 {
@@ -48,13 +50,30 @@ func (of *size) checkRequest(b []byte) (err error) {
 		b = b[n:]
 		switch f.ID {
 		case wire.Bytes(1), wire.Bytes(2), wire.Bytes(3), wire.Bytes(4), wire.Bytes(7), wire.Bytes(8):
-			err = wire.Check(f.Bytes)
+			if !ascii {
+				err = wire.Check(f.Bytes)
+			}
 		case wire.Bytes(5), wire.Bytes(6), wire.Bytes(9):
 			of.entries++
-			err = checkEntry(f.Bytes)
+			if _, _, short := readEntry(f.Bytes); !short || !ascii {
+				err = checkEntry(f.Bytes)
+			}
 		}
 	}
 	return err
+}
+
+// readEntry reads an entry in its usual form: a short name, then a short value, and nothing else. Others are read field by field.
+func readEntry(b []byte) (name, value []byte, short bool) {
+	const nameTag, valueTag, more = 1<<3 | byte(protowire.BytesType), 2<<3 | byte(protowire.BytesType), 1 << 7
+	if len(b) < 4 || b[0] != nameTag || b[1] >= more {
+		return nil, nil, false
+	}
+	end := 2 + int(b[1])
+	if len(b) < end+2 || b[end] != valueTag || b[end+1] >= more || len(b) != end+2+int(b[end+1]) {
+		return nil, nil, false
+	}
+	return b[2:end], b[end+2:], true
 }
 
 func checkEntry(b []byte) (err error) {
@@ -124,6 +143,9 @@ func (c *call) decodeRequest(b []byte) {
 func addEntry(all []headgate.DescriptorEntry, from, most int, b []byte) []headgate.DescriptorEntry {
 	if len(all)-from > most {
 		return all
+	}
+	if name, value, short := readEntry(b); short {
+		return append(all, headgate.DescriptorEntry{Name: wire.Checked(name), Value: wire.Checked(value)})
 	}
 	var e headgate.DescriptorEntry
 	for len(b) > 0 {

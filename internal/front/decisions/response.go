@@ -36,11 +36,12 @@ func encodeReads(r *remote.Reads) []byte {
 // encodePart appends the answers of the decided batch to the response.
 func (c *call) encodePart() {
 	b := c.encoded
+	var a remote.Answer
 	for i := range c.batch.Len() {
 		var from int
 		b, from = wire.BeginMessage(b, 1)
-		if a, err := c.batch.Answer(i); err == nil {
-			b = appendAnswer(b, &a)
+		if err := c.batch.Answer(i, &a); err == nil {
+			b = c.appendAnswer(b, &a)
 		} else {
 			b = appendError(b, err)
 			c.faults++
@@ -54,20 +55,46 @@ func (c *call) encodePart() {
 // verdictOf gives the number of a verdict in the protocol, where 0 is no verdict.
 func verdictOf(v headgate.Verdict) uint64 { return uint64(v) + 1 }
 
-// appendAnswer appends the fields of an Answer.
-func appendAnswer(b []byte, a *remote.Answer) []byte {
-	b = wire.AppendNumber(b, 1, verdictOf(a.Verdict))
-	b = wire.AppendText(b, 2, a.Policy)
-	b = wire.AppendText(b, 3, a.Reason.String())
-	b = wire.AppendNumber(b, 4, uint64(a.Limit))
+// beginning is what all answers of one limit with one verdict have in common. Most answers of a message begin as the one
+// before, so these fields are encoded once and copied.
+type beginning struct {
+	verdict headgate.Verdict
+	reason  headgate.Reason
+	policy  string
+	limit   int64
+	quota   headgate.Limit
+}
+
+// appendBeginning appends the fields of a beginning.
+func (c *call) appendBeginning(b []byte, a *remote.Answer) []byte {
+	if now := (beginning{a.Verdict, a.Reason, a.Policy, a.Limit, a.Quota}); c.begun != now || len(c.beginning) == 0 {
+		e := wire.AppendNumber(c.beginning[:0], 1, verdictOf(a.Verdict))
+		e = wire.AppendText(e, 2, a.Policy)
+		e = wire.AppendText(e, 3, a.Reason.String())
+		e = wire.AppendNumber(e, 4, uint64(a.Limit))
+		e = wire.AppendNumber(e, 10, uint64(a.Quota.Count))
+		c.begun, c.beginning = now, appendDuration(e, 11, a.Quota.Per)
+	}
+	return append(b, c.beginning...)
+}
+
+// appendAnswer appends the fields of an Answer. Readers of Protocol Buffers take fields in any order.
+func (c *call) appendAnswer(b []byte, a *remote.Answer) []byte {
+	b = c.appendBeginning(b, a)
 	b = wire.AppendNumber(b, 5, uint64(a.Remaining))
 	b = appendDuration(b, 6, a.RetryAfter)
 	b = appendDuration(b, 7, a.ResetAfter)
 	b = appendDuration(b, 8, a.Delay)
-	b = wire.AppendNumber(b, 10, uint64(a.Quota.Count))
-	b = appendDuration(b, 11, a.Quota.Per)
 	b = wire.AppendNumber(b, 12, uint64(a.Status))
 	b = wire.AppendText(b, 13, a.Location)
+	if a.Plain() {
+		return b
+	}
+	return appendRest(b, a)
+}
+
+// appendRest appends the fields that few answers have. Its closures would keep the bytes of every answer on the stack.
+func appendRest(b []byte, a *remote.Answer) []byte {
 	a.Marks(func(name, value string) {
 		var from int
 		b, from = wire.BeginMessage(b, 14)

@@ -20,11 +20,12 @@ func (m *message) encode(s *Service, of *access.Call) (status int) {
 	if !m.alone {
 		b = append(b, '[')
 	}
+	var a remote.Answer
 	for i := range n {
 		if i > 0 {
 			b = append(b, ",\n"...)
 		}
-		if a, err := m.batch.Answer(i); err == nil {
+		if err := m.batch.Answer(i, &a); err == nil {
 			b = appendAnswer(b, &a)
 		} else {
 			faults++

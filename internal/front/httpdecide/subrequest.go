@@ -129,7 +129,8 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, x *exchange, re
 		refuse(w, http.StatusServiceUnavailable, remote.ErrUnavailable.Error())
 		return
 	}
-	a := remote.Read(&x.Answer, x.Request.Path)
+	var a remote.Answer
+	remote.Read(&x.Answer, x.Request.Path, &a)
 	x.announcer.Announce(fields.Draft, w.Header(), &x.Answer)
 	if a.Verdict == headgate.Deny {
 		x.Refuse(refused)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/remote"
 )
 
 // reply appends the answer to a command. It reports whether the command succeeded.
@@ -26,7 +27,8 @@ func (c *conn) reply(w *work, of *command) bool {
 		out.throttled(k, d, err)
 		return err == nil
 	case kindDecide:
-		a, err := w.decide.Answer(of.place)
+		var a remote.Answer
+		err := w.decide.Answer(of.place, &a)
 		if _, refused := access.ReasonOf(err); refused {
 			c.access.refuse(out, err)
 			return false
