@@ -29,7 +29,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 			t.Errorf("the document lacks the route %q: describe it in internal/front/openapi/openapi.json", s.pattern)
 		}
 	}
-	mux := server.handler()
+	mux := server.routes()
 	for path, operations := range described.Paths {
 		for method := range operations {
 			r := httptest.NewRequestWithContext(t.Context(), strings.ToUpper(method), path, http.NoBody)

@@ -117,7 +117,7 @@ func (c *counted) Write(b []byte) (int, error) {
 // as idle, and a new connection may replace it.
 func (c *counted) writePiece(b []byte) (int, error) {
 	now := time.Now()
-	_ = c.SetWriteDeadline(now.Add(c.from.writing))
+	c.renewDeadline(now)
 	c.arriving.Store(true)
 	c.unread.Store(true)
 	waits := c.since.CompareAndSwap(busy, now.UnixNano())
@@ -130,6 +130,33 @@ func (c *counted) writePiece(b []byte) (int, error) {
 		c.since.CompareAndSwap(now.UnixNano(), busy) // The swap fails if the connection was chosen.
 	}
 	return n, err
+}
+
+// renewDeadline gives a write at least 7/8 of WriteTimeout. A deadline for each answer would cost more than counting its request.
+func (c *counted) renewDeadline(now time.Time) {
+	const renewal = 8
+	whole, at := c.from.writing, now.Sub(c.from.opened)
+	if time.Duration(c.writeUntil.Load())-at > whole-whole/renewal {
+		return
+	}
+	_ = c.Conn.SetWriteDeadline(now.Add(whole))
+	c.writeUntil.Store(int64(at + whole))
+}
+
+// SetWriteDeadline implements net.Conn. Each write has a deadline of WriteTimeout, so removing the deadline, as net/http does after
+// each answer, changes nothing.
+func (c *counted) SetWriteDeadline(t time.Time) error {
+	if t.IsZero() && c.from.writing > 0 {
+		return nil
+	}
+	c.writeUntil.Store(0)
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline implements net.Conn.
+func (c *counted) SetDeadline(t time.Time) error {
+	c.writeUntil.Store(0)
+	return c.Conn.SetDeadline(t)
 }
 
 // giveWay closes a chosen connection. If the peer does not read, unsent data is discarded.

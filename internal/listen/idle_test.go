@@ -210,6 +210,55 @@ func TestPerAddressOfPeers(t *testing.T) {
 	})
 }
 
+// TestRenewedDeadline: a write keeps the deadline of the one before while 7/8 of WriteTimeout are left. Other deadlines end it.
+func TestRenewedDeadline(t *testing.T) {
+	const whole = 8 * time.Second
+	at := time.Now()
+	inner := new(deadlines)
+	c := &counted{Conn: inner, from: &Listener{writing: whole, opened: at}}
+	for _, step := range []struct {
+		do   string
+		at   time.Duration
+		want time.Duration // the deadline after it
+	}{
+		{"write", 0, 8 * time.Second},
+		{"write", 999 * time.Millisecond, 8 * time.Second},
+		{"end", 999 * time.Millisecond, 8 * time.Second},
+		{"write", time.Second, 9 * time.Second},
+		{"write", time.Hour, time.Hour + whole},
+		{"set", time.Hour, time.Hour + time.Second},
+		{"write", time.Hour, time.Hour + whole},
+		{"both", time.Hour, time.Hour + time.Second},
+		{"write", time.Hour, time.Hour + whole},
+	} {
+		now := at.Add(step.at)
+		switch step.do {
+		case "write":
+			c.renewDeadline(now)
+		case "end":
+			_ = c.SetWriteDeadline(time.Time{})
+		case "set":
+			_ = c.SetWriteDeadline(now.Add(time.Second))
+		case "both":
+			_ = c.SetDeadline(now.Add(time.Second))
+		}
+		if got := inner.write.Sub(at); got != step.want {
+			t.Fatalf("%s at %v: the deadline is at %v, want %v", step.do, step.at, got, step.want)
+		}
+	}
+}
+
+// deadlines is a connection that notes its write deadline.
+type deadlines struct {
+	net.Conn
+
+	write time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
+
+func (d *deadlines) SetDeadline(t time.Time) error { d.write = t; return nil }
+
 // TestWriteTimeout checks that a write times out if its peer does not read, and continues as
 // long as the peer reads.
 func TestWriteTimeout(t *testing.T) {

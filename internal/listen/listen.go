@@ -64,6 +64,7 @@ type Listener struct {
 	balancers balancers
 	timeout   time.Duration
 	writing   time.Duration // bound for writing one piece; 0 means no bound
+	opened    time.Time
 	limit     int
 	places    chan struct{} // one element for each open connection; nil without a limit
 	closed    chan struct{}
@@ -100,6 +101,7 @@ func Open(ctx context.Context, c Config) (*Listener, error) {
 	}
 	l := &Listener{
 		inner: inner, limit: c.MaxConnections, timeout: c.ProxyHeaderTimeout, writing: c.WriteTimeout, closed: make(chan struct{}),
+		opened:     time.Now(),
 		balancers:  balancers{networks: c.ProxyProtocol, unix: c.ProxyProtocolUnix},
 		perAddress: c.PerAddress, exempt: c.Exempt, admitted: c.Admit,
 		conns: make(map[*counted]struct{}), addresses: make(map[netip.Addr]int),
@@ -255,6 +257,8 @@ type counted struct {
 	since    atomic.Int64 // start of the idle time, in Unix nanoseconds; or busy, or chosen
 	arriving atomic.Bool  // set if new, written to, or if bytes have arrived since the connection became idle
 	unread   atomic.Bool  // a write with a timeout is in progress
+	// writeUntil is the deadline of writes since the Listener was opened; 0 if renewDeadline has not set it.
+	writeUntil atomic.Int64
 
 	closed  bool       // guarded by from.mu
 	address netip.Addr // guarded by from.mu; counted under this address; the zero Addr means not counted

@@ -95,22 +95,22 @@ func (s *Service) get(w http.ResponseWriter, r *http.Request) {
 		s.stats.faults.Add(1)
 		refuse(w, http.StatusBadRequest, err.Error())
 	} else {
-		s.answer(w, r, x, q.refuse)
+		s.answer(w, r, x, q.refuse, peer)
 	}
 	x.Reset()
 	x.request, x.target = http.Request{}, url.URL{}
 	s.exchanges.Put(x)
 }
 
-// answer decides the described request, and answers. refusal is the status for every refusal, or 0.
-func (s *Service) answer(w http.ResponseWriter, r *http.Request, x *exchange, refusal int) {
+// answer decides the request that peer describes, and answers. refusal is the status for every refusal, or 0.
+func (s *Service) answer(w http.ResponseWriter, r *http.Request, x *exchange, refusal int, peer netip.Addr) {
 	s.stats.requests.Add(1)
 	refused := w
 	if refusal != 0 {
 		refused = &restated{w, refusal}
 	}
 	of := access.CallOf(r.Context())
-	err := s.decide(r, x, of.Client())
+	err := s.decide(r, x, of.Client(), peer)
 	if _, denied := access.ReasonOf(err); denied {
 		of.Refused(err)
 		access.RefuseHTTP(w, err)
@@ -145,14 +145,14 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, x *exchange, re
 }
 
 // decide decides the described request. The error is of package access, of Identify or of guard.Decide.
-func (s *Service) decide(r *http.Request, x *exchange, client *access.Client) error {
+func (s *Service) decide(r *http.Request, x *exchange, client *access.Client, peer netip.Addr) error {
 	if err := client.TakeAll(1); err != nil {
 		return err
 	}
 	if err := x.Identify(s.guard, &x.request); err != nil {
 		return err
 	}
-	x.findClient(s.guard, peerOf(r.RemoteAddr))
+	x.findClient(s.guard, peer)
 	x.Request.Permitted = client.Rules()
 	err := s.guard.Decide(r.Context(), &x.Request, &x.Answer)
 	if outside, found := errors.AsType[*guard.PermitError](err); found {
@@ -175,16 +175,36 @@ func (x *exchange) describe(g *guard.Guard, r *http.Request, f family) error {
 	if err != nil {
 		return err
 	}
-	target, err := url.ParseRequestURI(uri)
-	if err != nil {
-		return errors.New(f.uri + " is not the target of a request: send it as the client did, like /search?q=a")
+	if isPlainPath(uri) {
+		x.target = url.URL{Path: uri}
+	} else {
+		target, err := url.ParseRequestURI(uri)
+		if err != nil {
+			return errors.New(f.uri + " is not the target of a request: send it as the client did, like /search?q=a")
+		}
+		x.target = *target
 	}
 	if g.Needs()&byAddress != 0 && len(r.Header["X-Forwarded-For"]) == 0 {
 		return errors.New("X-Forwarded-For is missing, and rules count by addresses: the gateway must set it")
 	}
-	x.target = *target
 	x.request = http.Request{Method: method, Host: host, URL: &x.target, Header: r.Header, Body: http.NoBody}
 	return nil
+}
+
+// isPlainPath reports whether a target is a path without a query, whose characters stand for themselves. url.ParseRequestURI gives
+// the same URL for it, and allocates.
+func isPlainPath(target string) bool {
+	if target[0] != '/' {
+		return false
+	}
+	for i := range len(target) {
+		switch c := target[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z', c == '/', c == '-', c == '.', c == '_', c == '~':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // byAddress are the needs of rules that count by addresses.

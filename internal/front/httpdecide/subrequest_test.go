@@ -1,7 +1,9 @@
 package httpdecide
 
 import (
+	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -136,6 +138,29 @@ func TestSubrequestUndecided(t *testing.T) {
 		if plain != want[0] || restated != want[1] {
 			t.Errorf("%s: got %d, and %d with refuse=403, want %v", uri, plain, restated, want)
 		}
+	}
+}
+
+// TestPlainPaths compares the quick form of targets with the parser of net/url.
+func TestPlainPaths(t *testing.T) {
+	const bytes = "/ab.-_~09Z?%;:@#\\ \x7f\n\xc3\xa4*+=&'\"<[|"
+	random, plain := rand.New(rand.NewPCG(1, 2)), 0
+	for range 20_000 {
+		target := []byte{"/ab"[random.IntN(3)]}
+		for range random.IntN(6) {
+			target = append(target, bytes[random.IntN(len(bytes))])
+		}
+		if !isPlainPath(string(target)) {
+			continue
+		}
+		plain++
+		want, err := url.ParseRequestURI(string(target))
+		if err != nil || *want != (url.URL{Path: string(target)}) {
+			t.Fatalf("%q: net/url gives %+v, %v", target, want, err)
+		}
+	}
+	if plain < 1000 {
+		t.Errorf("%d targets are plain", plain)
 	}
 }
 
