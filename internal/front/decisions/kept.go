@@ -10,18 +10,25 @@ import (
 func (x *stream) takeReceipts(c *call) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if len(c.returns) > 0 {
+		x.takeBack(c, time.Now())
+	}
+	if c.n > 0 {
+		x.makeRoom()
+		c.number = x.kept.begin()
+	}
+}
+
+// takeBack takes what the message gives back. The caller holds mu.
+func (x *stream) takeBack(c *call, now time.Time) {
 	for _, p := range c.returns {
-		if taken, found := x.kept.take(p.message, p.index); found {
+		if taken, found := x.kept.take(p.message, p.index, now); found {
 			c.taken = append(c.taken, taken)
 		} else {
 			x.service.stats.unknown.Add(1)
 		}
 	}
 	x.service.receipts.Add(-int64(len(c.taken)))
-	if c.n > 0 {
-		x.makeRoom()
-		c.number = x.kept.begin()
-	}
 }
 
 // makeRoom makes room for the receipts of another message. Without memory, it drops those of the oldest message.
@@ -51,6 +58,19 @@ func (x *stream) reserve(bytes int64) bool {
 	return true
 }
 
+// reserveReceipts counts n more receipts, unless all streams have too many.
+func (s *Service) reserveReceipts(n int) bool {
+	for {
+		now := s.receipts.Load()
+		if now+int64(n) > s.mostReceipts {
+			return false
+		}
+		if s.receipts.CompareAndSwap(now, now+int64(n)) {
+			return true
+		}
+	}
+}
+
 // count counts the memory that the receipts take now. It is at most what was counted and reserved.
 func (x *stream) count() {
 	if now := x.kept.size(); now != x.bytes {
@@ -75,13 +95,16 @@ func (x *stream) keep(c *call, taken guard.TakenAll, took int) {
 		return
 	}
 	keeps := took
-	if s.receipts.Load() >= maxReceipts || !x.reserve(taken.Size()) {
+	if !s.reserveReceipts(took) {
+		taken, keeps = guard.TakenAll{}, 0
+	} else if !x.reserve(taken.Size()) {
+		s.receipts.Add(-int64(took))
 		taken, keeps = guard.TakenAll{}, 0
 	}
 	kept := x.kept.fill(c.number, time.Now().Add(receiptTime), taken, keeps)
 	dropped := x.kept.trim(maxStreamReceipts)
 	x.count()
-	s.receipts.Add(int64(kept - dropped))
+	s.receipts.Add(int64(kept - keeps - dropped))
 	s.stats.dropped.Add(uint64(took - kept + dropped))
 	if x.expiry == nil {
 		x.expiry = time.AfterFunc(receiptTime, x.expire)

@@ -137,12 +137,16 @@ func (r *receipts) shrink() {
 	}
 }
 
-// take removes the receipt of a request, and gives what it took.
-func (r *receipts) take(message uint64, index uint32) (guard.Taken, bool) {
+// take removes the receipt of a request, and gives what it took. A receipt whose time has passed is not found, also
+// if expire has not dropped it yet.
+func (r *receipts) take(message uint64, index uint32, now time.Time) (guard.Taken, bool) {
 	if message < r.first || message >= r.next {
 		return guard.Taken{}, false
 	}
 	of := r.at(message)
+	if !of.until.After(now) {
+		return guard.Taken{}, false
+	}
 	taken := of.taken.Take(int(index))
 	if taken.Empty() {
 		return taken, false

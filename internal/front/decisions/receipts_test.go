@@ -40,7 +40,7 @@ func limited(t *testing.T, limits int, delay bool) *Service {
 	t.Helper()
 	var rules strings.Builder
 	for i := range limits {
-		fmt.Fprintf(&rules, "{name: r%d, match: {path: /a}, key: [\"header:h%d\"], limits: [1000000/1d]},", i, i)
+		fmt.Fprintf(&rules, "{name: r%d, match: {path: /a}, key: [\"header:h%d\"], limits: [1000000000/1d]},", i, i)
 	}
 	if delay {
 		rules.WriteString("{name: slow, match: {path: /a}, key: [all], limits: [1000/1s], on_exceed: {action: delay, max_wait: 1m, max_waiters: 100000}},")

@@ -58,6 +58,8 @@ type Service struct {
 	most     int64               // bytes of receipts
 	stats    counters
 
+	mostReceipts int64 // maxReceipts, or fewer in a test
+
 	mu       sync.Mutex // Guards the fields below.
 	streams  map[*stream]struct{}
 	draining bool
@@ -84,7 +86,7 @@ func New(g *guard.Guard, o Options) *Service {
 		part = maxRequests
 	}
 	return &Service{
-		guard: g, options: o, part: part, most: config.ReceiptBytes,
+		guard: g, options: o, part: part, most: config.ReceiptBytes, mostReceipts: maxReceipts,
 		pending: semaphore.NewWeighted(maxPending), streams: map[*stream]struct{}{},
 	}
 }
