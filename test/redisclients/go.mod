@@ -7,6 +7,7 @@ go 1.26.0
 require (
 	github.com/headgate/headgate v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.79
 )
 
 require (

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,6 +50,44 @@ func TestPost(t *testing.T) {
 		status, got := s.post1(t, row.body)
 		if got = changing.ReplaceAllString(got, `"$1":N`); status != row.status || got != row.want {
 			t.Errorf("row %d, %s: got %d %s\nwant %d %s", i, row.body, status, got, row.status, row.want)
+		}
+	}
+}
+
+// TestWaitIsNoBooking: a request that would have to wait is refused over the limit, with the time of the first place, however
+// many come: a booking that stays would make the next one wait longer. This holds for a message, a list and a subrequest.
+func TestWaitIsNoBooking(t *testing.T) {
+	s := serviceOf(t, `
+identity: {trusted_proxies: [10.0.0.0/8]}
+rules:
+- {name: late, match: {path: /late}, key: [all], algorithm: leaky_bucket, limits: [1/1h], burst: 5}
+- {name: slow, match: {path: /slow}, key: [all], limits: [1/1h], on_exceed: {action: delay, max_wait: 10h, max_waiters: 5}}
+`)
+	retry := regexp.MustCompile(`"retry_after":([0-9.]+)`)
+	for _, path := range []string{"/late", "/slow"} {
+		one := `{"path": "` + path + `"}`
+		if status, got := s.post1(t, one); status != 200 || !strings.Contains(got, `"verdict":"allow"`) {
+			t.Fatalf("%s: the first request gets %d %s", path, status, got)
+		}
+		for range 4 {
+			for _, body := range []string{one, "[" + one + "," + one + "," + one + "]"} {
+				status, got := s.post1(t, body)
+				asked := strings.Count(body, "path")
+				if status != 200 || strings.Count(got, `"verdict":"deny","reason":"over_limit"`) != asked {
+					t.Errorf("%s: got %d %s, want a refusal over the limit", body, status, got)
+				}
+				after := retry.FindAllStringSubmatch(got, -1)
+				if len(after) != asked {
+					t.Errorf("%s: got %s, want a retry_after for each", body, got)
+				}
+				if seconds, err := strconv.ParseFloat(after[0][1], 64); err != nil || seconds > 3600 || seconds < 3500 {
+					t.Errorf("%s: retry_after is %v, want the hour of the first place", body, after[0][1])
+				}
+			}
+			w := s.subrequest(t, "from=original", described("Original", "GET", path)...)
+			if seconds, err := strconv.Atoi(w.Header().Get("Retry-After")); w.Code != 429 || err != nil || seconds > 3600 || seconds < 3500 {
+				t.Errorf("%s: a subrequest gets %d with Retry-After %q", path, w.Code, w.Header().Get("Retry-After"))
+			}
 		}
 	}
 }

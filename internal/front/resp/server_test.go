@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,15 +232,29 @@ func TestDecide(t *testing.T) {
 	exchange(t, conn, "HG.DECIDE ip=192.0.2.1 COST 2\r\nPING\r\n", "*30\r\n$7\r\nverdict\r\n$4\r\ndeny\r\n$6\r\nreason\r\n$10\r\nover_limit\r\n")
 }
 
-// TestWaitIsNoBooking: a request that would have to wait is refused with its time, and books nothing.
+// TestWaitIsNoBooking: a request that would have to wait is refused with the time of the first place, and books nothing: a
+// booking that stays would make the next one wait longer.
 func TestWaitIsNoBooking(t *testing.T) {
-	g := guards.Of(t, "rules: [{name: late, key: [all], algorithm: leaky_bucket, limits: [1/1h], burst: 5}]")
-	_, at := startWith(t, Config{Guard: g}, WriteTimeout)
-	conn := dial(t, at)
-	exchange(t, conn, "HG.DECIDE path=/\r\n", "*30\r\n$7\r\nverdict\r\n$5\r\nallow\r\n")
-	for range 20 { // More than the queue has places.
+	for _, rule := range []string{
+		"algorithm: leaky_bucket, limits: [1/1h], burst: 5",
+		"limits: [1/1h], on_exceed: {action: delay, max_wait: 10h, max_waiters: 5}",
+	} {
+		g := guards.Of(t, "rules: [{name: late, key: [all], "+rule+"}]")
+		_, at := startWith(t, Config{Guard: g}, WriteTimeout)
 		conn := dial(t, at)
-		exchange(t, conn, "HG.DECIDE path=/\r\n", "*30\r\n$7\r\nverdict\r\n$4\r\ndeny\r\n$6\r\nreason\r\n$10\r\nover_limit\r\n")
+		exchange(t, conn, "HG.DECIDE path=/\r\n", "*30\r\n$7\r\nverdict\r\n$5\r\nallow\r\n")
+		for range 10 { // More than the queue has places.
+			conn := dial(t, at)
+			exchange(t, conn, "HG.DECIDE path=/\r\n", "*30\r\n$7\r\nverdict\r\n$4\r\ndeny\r\n$6\r\nreason\r\n$10\r\nover_limit\r\n")
+			lines := answer(t, conn, 25)
+			at := slices.Index(lines, "retry_after")
+			if at < 0 {
+				t.Fatalf("%s: the answer lacks retry_after: %q", rule, lines)
+			}
+			if seconds, err := strconv.ParseFloat(lines[at+2], 64); err != nil || seconds > 3600 || seconds < 3500 {
+				t.Errorf("%s: retry_after is %s, want the hour of the first place", rule, lines[at+2])
+			}
+		}
 	}
 }
 

@@ -1,0 +1,22 @@
+'use strict';
+
+// node client.js ADDRESS VERSION sends commands with node-redis. Each line of the input is a JSON list of commands, which are
+// lists of words. It prints a JSON list of their answers for each line.
+
+const readline = require('node:readline');
+const { createClient } = require('redis');
+
+const [address, version] = process.argv.slice(2);
+
+async function main() {
+  const client = createClient({ url: `redis://${address}`, RESP: Number(version), name: 'test' });
+  client.on('error', (err) => { throw err; });
+  await client.connect();
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    const answers = JSON.parse(line).map((words) => client.sendCommand(words).catch((err) => ({ error: err.message })));
+    console.log(JSON.stringify(await Promise.all(answers)));
+  }
+  client.destroy();
+}
+
+main();
