@@ -41,7 +41,7 @@ func attempts(t *testing.T, servers, n, answered int) (at []time.Duration) {
 				t.Fatal(err)
 			}
 			k.conns = append(k.conns, conn)
-			defer conn.Close()
+			t.Cleanup(func() { _ = conn.Close() })
 		}
 		k.run()
 		k.ended.Wait()
@@ -53,7 +53,7 @@ func attempts(t *testing.T, servers, n, answered int) (at []time.Duration) {
 type accepted struct {
 	grpc.ClientStream
 
-	ctx  context.Context //nolint:containedctx // It is that of the stream.
+	ctx  context.Context
 	told bool
 }
 

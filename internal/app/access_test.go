@@ -306,6 +306,34 @@ func TestAccess(t *testing.T) {
 	}
 }
 
+// TestNobodyAdministersFromAfar: on an admin listener outside loopback without auth, calls that need administer are refused, and
+// the others are answered. TestAccess has a listener on loopback.
+func TestNobodyAdministersFromAfar(t *testing.T) {
+	o := serverOptions(t, "")
+	o.Config.Admin.Listen = ":0"
+	_, port, err := net.SplitHostPort(startServer(t, o).Addresses().Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, m := range methodsOfTheDocumentation(t) {
+		if m.listener != "admin.listen" {
+			continue
+		}
+		want := wasAnswered
+		if m.scope == "administer" {
+			want = forbidden
+			refused++
+		}
+		if got := requested(t, "127.0.0.1:"+port, m.name, ""); got != want {
+			t.Errorf("%s: %s, want %s", m.name, got, want)
+		}
+	}
+	if refused < 5 {
+		t.Errorf("%d methods of the documentation need administer", refused)
+	}
+}
+
 // TestEveryMethodHasARow: docs/security.md lists each method of each listener.
 func TestEveryMethodHasARow(t *testing.T) {
 	a := startGuarded(t, "none")

@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // TestServerDocument runs the commands of docs/server.md under "Decisions for any program", and compares their
@@ -48,4 +51,33 @@ func TestServerDocument(t *testing.T) {
 func plain(output string) string {
 	output = strings.ReplaceAll(strings.TrimSpace(output), "\r\n", "\n")
 	return regexp.MustCompile(`("(?:reset|retry)_after":|;t=)[0-9.]+`).ReplaceAllString(output, "${1}N")
+}
+
+// TestSecurityDocument runs the command of docs/security.md, and compares its output with the page. Then it starts the server of
+// the page with the printed digest, and makes a call with the printed token.
+func TestSecurityDocument(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(page), "2027-12-31", "2099-12-31") // The test outlives the date.
+	digests := regexp.MustCompile("sha256:[0-9a-f]{64}")
+	_, example, _ := strings.Cut(text, "```\n$ headgate ")
+	example, _, _ = strings.Cut(example, "```")
+	line, want, _ := strings.Cut(example, " > checkout.token\n")
+	exit, token, printed := call(t, strings.Fields(line)...)
+	digest := digests.FindString(printed)
+	if got := digests.ReplaceAllString(printed, "X"); exit != 0 || got != digests.ReplaceAllString(want, "X") {
+		t.Errorf("%s: status %d\ngot\n%s\nwant\n%s", line, exit, printed, want)
+	}
+	_, settings, _ := strings.Cut(text, "```yaml\n")
+	settings, _, _ = strings.Cut(settings, "```\n")
+	settings = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(settings, "127.0.0.1:0")
+	i := launchServer(t, file(t, digests.ReplaceAllString(settings, digest)+adminAnywhere))
+	for shown, want := range map[string]codes.Code{strings.TrimSpace(token): codes.OK, "hg_wrong": codes.Unauthenticated} {
+		if _, err := askAsEnvoy(t, dialAs(t, i.GRPC, shown, nil)); status.Code(err) != want {
+			t.Errorf("a call with %.8s... gets %v, want %s", shown, err, want)
+		}
+	}
 }

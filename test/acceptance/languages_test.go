@@ -337,13 +337,3 @@ func TestLanguageOrder(t *testing.T) {
 		})
 	}
 }
-
-// TestNodePipeline sends 10,000 commands at once with node-redis, in RESP2 and RESP3.
-func TestNodePipeline(t *testing.T) {
-	t.Parallel()
-	i := launchServer(t, file(t, "version: 1\nserver: {grpc: 'off', http: 'off', resp: '127.0.0.1:0'}\nrules: []\n"+adminAnywhere))
-	out, err := exec.CommandContext(t.Context(), "node", filepath.Join("testdata", "pipeline.js"), i.RESP).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}

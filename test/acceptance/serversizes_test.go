@@ -33,7 +33,9 @@ func postBody(t *testing.T, at, body string) (code int, verdicts map[string]int)
 		t.Fatal(err)
 	}
 	verdicts = map[string]int{}
-	var all []struct{ Verdict string }
+	var all []struct {
+		Verdict string `json:"verdict"`
+	}
 	if answer.StatusCode == http.StatusOK {
 		if err := json.Unmarshal(text, &all); err != nil {
 			t.Fatalf("%.200s: %v", text, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,10 +116,13 @@ func TestServerTokens(t *testing.T) {
 	envoy, envoyDigest := newToken(t, "envoy")
 	reader, readerDigest := newToken(t, "reader")
 	other, otherDigest := newToken(t, "other")
+	operator, operatorDigest := tokenOf(t, "operator", "administer")
 	i := launchServer(t, file(t, "version: 1\nserver:\n  grpc: {address: '127.0.0.1:0', auth: token}\n  http: off\n  callers:\n"+
 		"    - {name: envoy, tokens: ['"+envoyDigest+"'], scopes: [decide]}\n"+
 		"    - {name: reader, tokens: ['"+readerDigest+"'], scopes: [read]}\n"+
-		"    - {name: other, tokens: ['"+otherDigest+"'], scopes: [decide], domains: [other]}\n"+shopDomain+adminAnywhere))
+		"    - {name: other, tokens: ['"+otherDigest+"'], scopes: [decide], domains: [other]}\n"+
+		"    - {name: operator, tokens: ['"+operatorDigest+"'], scopes: [administer]}\n"+shopDomain+
+		"admin: {listen: '127.0.0.1:0', health: '127.0.0.1:0', auth: token}\n"))
 	callAll(t, i.GRPC, 100, []asEnvoy{
 		{"without a token", "", nil, codes.Unauthenticated},
 		{"with a wrong token", "hg_wrong", nil, codes.Unauthenticated},
@@ -132,6 +136,13 @@ func TestServerTokens(t *testing.T) {
 	for reason, want := range map[string]float64{"unauthenticated": 4, "forbidden": 2} {
 		if got := metric(t, i, `headgate_refused_clients_total{listener="server.grpc",reason="`+reason+`"}`); got != want {
 			t.Errorf("the metric has %v refusals with the reason %s, want %v", got, reason, want)
+		}
+	}
+	for variable, want := range map[string]int{"HEADGATE_TOKEN_FILE=" + operator: 0, "HEADGATE_TOKEN_FILE=": 1} {
+		reload := exec.CommandContext(t.Context(), binary, "ctl", "reload", "--admin", i.Admin)
+		reload.Env = append(os.Environ(), variable)
+		if text, err := reload.CombinedOutput(); exitStatus(err) != want {
+			t.Errorf("ctl reload with %s: %v\n%s", variable, err, text)
 		}
 	}
 	if status := i.stop(); status != 0 {

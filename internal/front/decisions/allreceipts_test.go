@@ -32,18 +32,19 @@ func TestReceiptsOfOneSecond(t *testing.T) {
 			return after.Returned > before.Returned
 		}
 		x.ask(t, messageOf(1))
-		time.Sleep(receiptTime / 10) // The timer of the stream is late for what follows.
+		// The timer of the stream is late for what follows.
+		time.Sleep(receiptTime / 10) //nolint:forbidigo // the time of the bubble
 		x.ask(t, messageOf(1))
 		x.ask(t, messageOf(1))
-		time.Sleep(receiptTime - 1)
+		time.Sleep(receiptTime - 1) //nolint:forbidigo // the time of the bubble
 		if !returned(1) {
 			t.Error("a receipt is lost before its second has passed")
 		}
-		time.Sleep(1)
+		time.Sleep(1) //nolint:forbidigo // the time of the bubble
 		if returned(2) {
 			t.Error("a receipt can be returned after its second has passed")
 		}
-		time.Sleep(receiptTime)
+		time.Sleep(receiptTime) //nolint:forbidigo // the time of the bubble
 		if got := s.Stats().Receipts; got != 0 {
 			t.Errorf("%d receipts are kept by an idle stream", got)
 		}

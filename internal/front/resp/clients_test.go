@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/redis/rueidis"
 )
 
 // TestRedisCLI runs the examples of docs/redis-protocol.md with redis-cli, and compares their output.
@@ -72,29 +70,4 @@ func shows(want, got []string) bool {
 		got = got[1:]
 	}
 	return len(got) == 0
-}
-
-// TestRueidis uses RESP3, and many commands at a time.
-func TestRueidis(t *testing.T) {
-	_, at := startServer(t, new(clock), 0)
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{at}, DisableCache: true, ClientName: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	const n, admitted = 10_000, 6000
-	all := make(rueidis.Commands, 0, n)
-	for range n {
-		all = append(all, client.B().Arbitrary("CL.THROTTLE").Keys("k").Args("5999", "1", "60").Build())
-	}
-	for i, answer := range client.DoMulti(t.Context(), all...) {
-		got, err := answer.AsIntSlice()
-		if err != nil || (got[0] == 1) != (i >= admitted) || got[1] != admitted || got[2] != int64(max(admitted-1-i, 0)) {
-			t.Fatalf("answer %d is %v, %v", i, got, err)
-		}
-	}
-	fields, err := client.Do(t.Context(), client.B().Arbitrary("HG.DECIDE").Args("ip=192.0.2.1").Build()).AsMap()
-	if verdict := fields["verdict"]; err != nil || verdict.String() == "" {
-		t.Errorf("HG.DECIDE: %v, %v", fields, err)
-	}
 }
