@@ -150,6 +150,7 @@ func TestKilledServer(t *testing.T) {
 
 // TestDeafServer: a server that answers nothing costs callers the timeout, and the client asks another one.
 func TestDeafServer(t *testing.T) {
+	t.Parallel()
 	deaf, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

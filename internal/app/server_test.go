@@ -129,6 +129,7 @@ func TestServerLife(t *testing.T) {
 // TestServerIsUnhealthyWithoutItsStore: until the store was reached, the server is unhealthy. After
 // that it is healthy.
 func TestServerIsUnhealthyWithoutItsStore(t *testing.T) {
+	t.Parallel()
 	i := startServer(t, serverOptions(t, "store: redis://127.0.0.1:1"))
 	at := i.Addresses()
 	if status, text := get(t, at.HTTP+"/healthcheck"); status != http.StatusInternalServerError || text != "" {
@@ -147,6 +148,7 @@ func TestServerIsUnhealthyWithoutItsStore(t *testing.T) {
 // TestHealthFollowsTheStore: with unhealthy_without_store, the server is unhealthy while Redis is gone, and
 // healthy again without a request. Without the setting it stays healthy.
 func TestHealthFollowsTheStore(t *testing.T) {
+	t.Parallel()
 	store := redis.Start(t)
 	const settings = "server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', unhealthy_without_store: %t}\nstore: redis://%s"
 	following := startServer(t, serverOptions(t, fmt.Sprintf(settings, true, store.Addr))).Addresses()
@@ -316,6 +318,7 @@ func TestServerDrains(t *testing.T) {
 // TestHealthOfBothStores: with store_per_second, the server is unhealthy until both stores were reached. With
 // unhealthy_without_store, it is also unhealthy while one of them is gone.
 func TestHealthOfBothStores(t *testing.T) {
+	t.Parallel()
 	main, second := redis.Start(t), redis.Start(t)
 	second.Kill()
 	i := startServer(t, serverOptions(t, fmt.Sprintf("server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', unhealthy_without_store: true}\n"+

@@ -18,6 +18,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/client"
+	"github.com/headgate/headgate/guard"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
@@ -35,6 +38,11 @@ func otherWays() []way {
 	}
 }
 
+// waysAndStream are otherWays, and the stream of package client. TestServerStreamsHandOver has its restarts.
+func waysAndStream() []way {
+	return append(otherWays(), way{"stream", openClient, func(i *instance) string { return i.GRPC }})
+}
+
 // load is one call after another of 16 workers on 4 connections. Each worker has a key of its own.
 func (w *way) load(prefix string, retries int) *serverLoad {
 	return &serverLoad{connections: 4, workers: 16, retries: retries, pause: 2 * time.Millisecond, open: func(t *testing.T, at string) asker {
@@ -48,7 +56,7 @@ func openJSON(t *testing.T, at, prefix string) asker {
 	t.Helper()
 	transport := new(http.Transport)
 	t.Cleanup(transport.CloseIdleConnections)
-	client := &http.Client{Transport: transport}
+	asks := &http.Client{Transport: transport}
 	return func(ctx context.Context, worker, _, attempt int) error {
 		if attempt > 0 {
 			transport.CloseIdleConnections()
@@ -58,7 +66,7 @@ func openJSON(t *testing.T, at, prefix string) asker {
 		if err != nil {
 			return err
 		}
-		answer, err := client.Do(r)
+		answer, err := asks.Do(r)
 		if err != nil {
 			return status.Error(codes.Unavailable, err.Error())
 		}
@@ -69,6 +77,28 @@ func openJSON(t *testing.T, at, prefix string) asker {
 			return status.Error(codes.Unavailable, string(text))
 		case answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte(`"verdict":"allow"`)):
 			return status.Errorf(codes.Internal, "%d %s", answer.StatusCode, text)
+		}
+		return nil
+	}
+}
+
+// openClient asks with package client. What gets no answer of the server is unavailable.
+func openClient(t *testing.T, at, prefix string) asker {
+	t.Helper()
+	k, err := client.New(client.Config{Servers: []string{at}, Timeout: patience, Fallback: guard.FallbackError})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = k.Close() })
+	return func(ctx context.Context, worker, _, _ int) error {
+		a, err := k.Decide(ctx, &client.Request{
+			Domain: "shop", Descriptors: headgate.Descriptors{{Name: "user", Value: fmt.Sprint(prefix, "-", worker)}},
+		})
+		switch {
+		case errors.Is(err, client.ErrUnavailable):
+			return status.Error(codes.Unavailable, err.Error())
+		case err != nil || a.Verdict != headgate.Allow:
+			return status.Errorf(codes.Internal, "%+v, %v", a, err)
 		}
 		return nil
 	}
@@ -189,14 +219,14 @@ rules:
 server: {grpc: "%s", http: "%s", resp: "%s"}
 ` + adminAnywhere
 
-// TestServerWaysWithoutRedis takes Redis away while clients ask over HTTP and the Redis protocol: as
+// TestServerWaysWithoutRedis takes Redis away while clients ask over HTTP, the Redis protocol and streams: as
 // TestServerWithoutRedis does for Envoy's service.
 func TestServerWaysWithoutRedis(t *testing.T) {
 	t.Parallel()
 	redis := testserver.Start(t)
 	const anywhere = "127.0.0.1:0"
 	i := launchServer(t, file(t, fmt.Sprintf(waysConfigured, redis.Addr, "100ms", anywhere, anywhere, anywhere)))
-	for _, w := range otherWays() {
+	for _, w := range waysAndStream() {
 		for _, o := range []absence{
 			{w.name + "-ended", redis.Kill, redis.Restart, true, outageBounds{patience, patience}},
 			{w.name + "-silent", redis.Pause, redis.Resume, false, outageBounds{patience, patience}},
@@ -223,10 +253,11 @@ func TestServerWaysHandOver(t *testing.T) {
 	}
 }
 
-// TestServerWaysReload reloads 10,000 rules under load over HTTP and the Redis protocol. No call fails.
+// TestServerWaysReload reloads 10,000 rules under load over HTTP, the Redis protocol and streams. No call fails.
 func TestServerWaysReload(t *testing.T) {
+	const anywhere = "127.0.0.1:0"
 	version := func(n int) []byte {
-		text := fmt.Sprintf(waysConfigured, "", "5s", "off", "127.0.0.1:0", "127.0.0.1:0")
+		text := fmt.Sprintf(waysConfigured, "", "5s", anywhere, anywhere, anywhere)
 		text = strings.Replace(text, "store: redis://\nstore_timeout: 5s\n", "max_memory: 64MiB\n", 1)
 		var more strings.Builder
 		for rule := range manyRules {
@@ -235,7 +266,7 @@ func TestServerWaysReload(t *testing.T) {
 		return []byte(strings.Replace(text, "rules:\n", "rules:\n"+more.String(), 1))
 	}
 	i := launchServer(t, file(t, string(version(0))))
-	for n, w := range otherWays() {
+	for n, w := range waysAndStream() {
 		all := w.load(w.name, 0).run(t, w.at(i), func() {
 			done := len(reloadTimes(t, i))
 			replace(t, i.path, version(n+1))

@@ -105,43 +105,59 @@ func others() []row {
 	}
 }
 
-// TestTable walks the table with each client and each version of the protocol.
-func TestTable(t *testing.T) {
+// TestClients walks the table with each client and each version of the protocol. Then it sends many commands at once, which are
+// answered in their order.
+func TestClients(t *testing.T) {
 	t.Parallel()
-	onClients(t, func(t *testing.T, c *clock, ask asker) {
-		t.Helper()
-		for i, row := range table() {
-			c.set(row.now)
-			got := ask(t, strings.Fields(row.command))[0]
-			if got != row.want && (!strings.HasPrefix(row.want, "ERR") || !strings.HasPrefix(got, row.want)) {
-				t.Errorf("row %d, %.60s: got %s, want %s", i, row.command, got, row.want)
-			}
+	for name, of := range map[string]struct {
+		connect func(t *testing.T, at string, version int) asker
+		atOnce  int
+	}{
+		"socket": {socket, 10_000}, "go-redis": {goRedis, 10_000}, "rueidis": {rueidisClient, 10_000}, "node-redis": {nodeRedis, 10_000},
+		"redis-cli": {redisCLI, 100}, // It waits for each answer.
+	} {
+		for _, version := range []int{2, 3} {
+			t.Run(fmt.Sprintf("%s RESP%d", name, version), func(t *testing.T) {
+				t.Parallel()
+				c := new(clock)
+				ask := of.connect(t, start(t, c), version)
+				walk(t, c, ask)
+				sendAtOnce(t, ask, of.atOnce)
+			})
 		}
-	})
+	}
 }
 
-// TestPipeline: 10,000 commands that are sent together are answered in their order.
-func TestPipeline(t *testing.T) {
-	t.Parallel()
-	onClients(t, func(t *testing.T, _ *clock, ask asker) {
-		t.Helper()
-		const n, admitted = 10_000, 6000
-		all := make([][]string, n)
-		for i := range all {
-			all[i] = []string{"CL.THROTTLE", "k", fmt.Sprint(admitted - 1), "1", "60"}
+// walk sends the commands of the table.
+func walk(t *testing.T, c *clock, ask asker) {
+	t.Helper()
+	for i, row := range table() {
+		c.set(row.now)
+		got := ask(t, strings.Fields(row.command))[0]
+		if got != row.want && (!strings.HasPrefix(row.want, "ERR") || !strings.HasPrefix(got, row.want)) {
+			t.Errorf("row %d, %.60s: got %s, want %s", i, row.command, got, row.want)
 		}
-		answers := ask(t, all...)
-		if len(answers) != n {
-			t.Fatalf("%d answers", len(answers))
+	}
+}
+
+// sendAtOnce sends n commands, of which a limit admits a part.
+func sendAtOnce(t *testing.T, ask asker, n int) {
+	t.Helper()
+	all, admitted := make([][]string, n), n*6/10
+	for i := range all {
+		all[i] = []string{"CL.THROTTLE", "together", fmt.Sprint(admitted - 1), "1", "60"}
+	}
+	answers := ask(t, all...)
+	if len(answers) != n {
+		t.Fatalf("%d answers", len(answers))
+	}
+	for i, got := range answers {
+		want := fmt.Sprintf("[0 %d %d -1 %d]", admitted, admitted-1-i, 60*(i+1))
+		if i >= admitted {
+			want = fmt.Sprintf("[1 %d 0 60 %d]", admitted, 60*admitted)
 		}
-		for i, got := range answers {
-			want := fmt.Sprintf("[0 %d %d -1 %d]", admitted, admitted-1-i, 60*(i+1))
-			if i >= admitted {
-				want = fmt.Sprintf("[1 %d 0 60 %d]", admitted, 60*admitted)
-			}
-			if got != want {
-				t.Fatalf("answer %d is %s, want %s", i, got, want)
-			}
+		if got != want {
+			t.Fatalf("answer %d is %s, want %s", i, got, want)
 		}
-	})
+	}
 }

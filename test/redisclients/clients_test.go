@@ -23,22 +23,6 @@ const patience = time.Minute
 // asker sends commands together, and gives the answers as text.
 type asker func(t *testing.T, commands ...[]string) []string
 
-// onClients runs a test with each client and each version of the protocol. Each has a server of its own.
-func onClients(t *testing.T, test func(*testing.T, *clock, asker)) {
-	t.Helper()
-	for name, connect := range map[string]func(t *testing.T, at string, version int) asker{
-		"socket": socket, "redis-cli": redisCLI, "go-redis": goRedis, "rueidis": rueidisClient, "node-redis": nodeRedis,
-	} {
-		for _, version := range []int{2, 3} {
-			t.Run(fmt.Sprintf("%s RESP%d", name, version), func(t *testing.T) {
-				t.Parallel()
-				c := new(clock)
-				test(t, c, connect(t, start(t, c), version))
-			})
-		}
-	}
-}
-
 // goRedis is a client of go-redis.
 func goRedis(t *testing.T, at string, version int) asker {
 	t.Helper()

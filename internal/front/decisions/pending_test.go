@@ -39,8 +39,13 @@ func (s *shut) Apply(ctx context.Context, ops []headgate.Op, decisions []headgat
 	}
 }
 
-// keep keeps the keys of a call.
+// keep keeps the keys of a call to the open store.
 func (s *shut) keep(ops []headgate.Op) {
+	select {
+	case <-s.open:
+	default:
+		return
+	}
 	keys := make([]string, len(ops))
 	for i := range ops {
 		keys[i] = strings.Clone(ops[i].Key)

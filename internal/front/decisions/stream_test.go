@@ -112,39 +112,6 @@ func TestForeignReturns(t *testing.T) {
 	})
 }
 
-// TestReceiptsExpire: after a second nothing can be given back, and an idle stream keeps nothing.
-func TestReceiptsExpire(t *testing.T) {
-	r := serve(t, guards.Of(t, fivePerDay), Options{})
-	c := r.open(t)
-	c.send(&headgatev1.DecideRequest{Requests: of("/five")})
-	c.receive()
-	if s := r.Stats(); s.Receipts != 1 {
-		t.Errorf("after an answer: %+v", s)
-	}
-	until(t, "the receipts to expire", func() bool { return r.Stats().Receipts == 0 })
-	c.send(&headgatev1.DecideRequest{Requests: of("/five", "/five", "/five", "/five", "/five"), Returns: []*headgatev1.Return{{Indexes: []uint32{0}}}})
-	if got := verdicts(c.receive()); got != "aaaad" {
-		t.Errorf("after the time of the receipts: %s", got)
-	}
-}
-
-// TestManyReceipts: a stream keeps the receipts of its last 4,096 requests, and not more.
-func TestManyReceipts(t *testing.T) {
-	r := serve(t, guards.Of(t, fivePerDay), Options{})
-	c := r.open(t)
-	message := make([]string, 1000)
-	for i := range message {
-		message[i] = "/many"
-	}
-	for range 5 {
-		c.send(&headgatev1.DecideRequest{Requests: of(message...)})
-		c.receive()
-	}
-	if s := r.Stats(); s.Receipts != 4000 && s.Receipts != 0 { // 0 on a machine that stood still for a second.
-		t.Errorf("after 5,000 requests: %+v", s)
-	}
-}
-
 // TestStreamFaults: an invalid message ends its stream, and says why.
 func TestStreamFaults(t *testing.T) {
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
@@ -228,6 +195,7 @@ func TestDrain(t *testing.T) {
 
 // TestMaxAge: an old stream is asked to end.
 func TestMaxAge(t *testing.T) {
+	t.Parallel()
 	r := serve(t, guards.Of(t, fivePerDay), Options{MaxAge: 10 * time.Millisecond})
 	if m := r.open(t).receive(); !m.GetDraining() {
 		t.Errorf("got %v", m)
@@ -236,6 +204,7 @@ func TestMaxAge(t *testing.T) {
 
 // TestClientThatDoesNotRead: the server stops to read, and holds little. Other streams are served.
 func TestClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
 		t.Helper()
 		deaf := r.open(t)
@@ -279,6 +248,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 
 // TestUnreadShortAnswersCount: many short answers that a client does not read count, and nothing after the end.
 func TestUnreadShortAnswersCount(t *testing.T) {
+	t.Parallel()
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
 		t.Helper()
 		deaf := r.open(t)

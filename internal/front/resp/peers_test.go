@@ -18,8 +18,8 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// onRedis serves with a store in Redis.
-func onRedis(t *testing.T) (at string, server *testserver.Server) {
+// onRedis serves with a store in Redis, for which decisions wait up to a timeout.
+func onRedis(t *testing.T, timeout time.Duration) (at string, server *testserver.Server) {
 	t.Helper()
 	server = testserver.Start(t)
 	store, err := redis.Open(redis.Config{Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}})
@@ -27,13 +27,13 @@ func onRedis(t *testing.T) (at string, server *testserver.Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	_, at = startOn(t, store, Config{}, WriteTimeout)
+	_, at = startWithin(t, store, timeout, Config{}, WriteTimeout)
 	return at, server
 }
 
 // TestSharedStore: clients of two servers share the limits that they send, also with different periods.
 func TestSharedStore(t *testing.T) {
-	at, server := onRedis(t)
+	at, server := onRedis(t, storePatience)
 	store, err := redis.Open(redis.Config{Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func answer(t *testing.T, c net.Conn, n int) []string {
 // TestUnavailable: without its store, the server says that it cannot decide, and decides again when the
 // store is back.
 func TestUnavailable(t *testing.T) {
-	at, server := onRedis(t)
+	at, server := onRedis(t, 200*time.Millisecond)
 	c := dial(t, at)
 	server.Pause()
 	for _, command := range []string{"CL.THROTTLE key 9 1 60", "THROTTLE key 9 1 60", "HG.DECIDE ip=192.0.2.1"} {

@@ -54,13 +54,22 @@ func startServer(t *testing.T, c *clock, idle time.Duration) (*Server, string) {
 	return startOn(t, store, Config{Idle: idle}, WriteTimeout)
 }
 
+// storePatience is longer than any answer of a store takes, on a busy machine.
+const storePatience = 5 * time.Second
+
 // startOn serves with a store until the test ends.
 func startOn(t *testing.T, store headgate.Store, c Config, unread time.Duration) (*Server, string) {
+	t.Helper()
+	return startWithin(t, store, storePatience, c, unread)
+}
+
+// startWithin is startOn with a timeout of the store.
+func startWithin(t *testing.T, store headgate.Store, timeout time.Duration, c Config, unread time.Duration) (*Server, string) {
 	t.Helper()
 	of := ruleOf(t)
 	of.Fallback = guard.FallbackError
 	var err error
-	c.Guard, err = guard.New(guard.Config{Store: store, StoreTimeout: 5 * time.Second, MaxSentLimits: 100, Rules: []guard.Rule{of}})
+	c.Guard, err = guard.New(guard.Config{Store: store, StoreTimeout: timeout, MaxSentLimits: 100, Rules: []guard.Rule{of}})
 	if err != nil {
 		t.Fatal(err)
 	}

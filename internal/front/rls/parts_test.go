@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/rpc"
 	"github.com/headgate/headgate/internal/testkit/allocs"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -63,6 +64,9 @@ func TestPartsAreCounted(t *testing.T) {
 
 // TestMemoryOfRequests: all that a call allocates, garbage included, is less than what it acquires.
 func TestMemoryOfRequests(t *testing.T) {
+	if race.On { // As in TestMemoryOfJSON.
+		return
+	}
 	for _, metadata := range []bool{false, true} {
 		s := withTree(t, metadata)
 		for _, c := range []struct {
@@ -120,6 +124,9 @@ func answered(tb testing.TB, s *Service, request []byte) {
 
 // TestMemoryOfJSON: a body allocates no more than its charge, the answer included.
 func TestMemoryOfJSON(t *testing.T) {
+	if race.On { // The race detector makes it ten times slower.
+		return
+	}
 	s := withTree(t, true) // With dynamic metadata, an answer takes the most.
 	for what, body := range map[string]string{
 		"empty descriptors": `{"domain":"d","descriptors":[` + strings.Repeat("{},", 60_000) + `{}]}`,
