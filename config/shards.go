@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// shardCount divides a map, so that a change of one entry copies only its shard: with 100,000 entries, 400.
-const shardCount = 256
+// shardCount divides a map, so that a change of one entry copies only its shard: with 100,000 entries, 200.
+const shardCount = 512
 
 // shards is an immutable map of names: with makes changed ones, which share the shards that do not change. It is safe
 // for concurrent use. A nil shards is empty.

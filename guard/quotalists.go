@@ -3,7 +3,6 @@ package guard
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/headgate/headgate"
@@ -12,11 +11,11 @@ import (
 // resolve sets the plan and the lists of every variant.
 func (q *Quotas) resolve() error {
 	q.nameQuotas()
-	q.listNumbers = map[textKey]uint32{}
+	q.lacking = make([]int, len(q.names))
 	missing := map[string]uint32{}
-	for n := range q.variants {
-		if q.variants[n].key != (textKey{}) {
-			q.resolveOne(uint32(n), missing)
+	for n := range uint32(q.variants.n) {
+		if q.variants.at(n).key != (textKey{}) {
+			q.resolveOne(n, missing)
 		}
 	}
 	return q.inUse(missing)
@@ -33,7 +32,7 @@ func (q *Quotas) resolveSome(fresh []uint32) error {
 
 // resolveOne sets the plan and the lists of a variant, or notes that its plan is missing.
 func (q *Quotas) resolveOne(n uint32, missing map[string]uint32) {
-	v := &q.variants[n]
+	v := q.variants.change(n)
 	at, known := q.plan(v.entry.Plan)
 	if !known {
 		if _, found := missing[v.entry.Plan]; !found {
@@ -43,46 +42,50 @@ func (q *Quotas) resolveOne(n uint32, missing map[string]uint32) {
 	}
 	v.plan, v.quotas = at, make([]uint32, len(q.names))
 	for i, quota := range q.names {
-		v.quotas[i] = q.list(quota, v)
+		if v.quotas[i] = q.list(quota, v); v.quotas[i] == noList && q.plans[at].Mode != Off {
+			q.lacking[i]++
+		}
 	}
 }
 
 // keepLists takes the lists of former Quotas with equal plans.
 func (q *Quotas) keepLists(former *Quotas) {
-	q.names, q.atMost = former.names, former.atMost
-	q.lists, q.listUses, q.freeLists = slices.Clone(former.lists), slices.Clone(former.listUses), slices.Clone(former.freeLists)
-	q.listNumbers = maps.Clone(former.listNumbers)
+	q.names, q.lacking, q.atMost = former.names, slices.Clone(former.lacking), former.atMost
+	q.lists, q.listNumbers, q.freeList = former.lists.copied(), former.listNumbers.copied(), former.freeList
 }
 
-// endLists ends the uses of lists by a variant. Without listNumbers, all lists are made anew.
-func (q *Quotas) endLists(numbers []uint32) {
-	if q.listNumbers == nil {
+// endLists ends the uses of lists by a variant. Without lacking, all lists are made anew.
+func (q *Quotas) endLists(v *variant) {
+	if q.lacking == nil {
 		return
 	}
-	for _, n := range numbers {
+	for i, n := range v.quotas {
 		if n == noList {
+			if q.plans[v.plan].Mode != Off {
+				q.lacking[i]--
+			}
 			continue
 		}
-		if q.listUses[n]--; q.listUses[n] == 0 {
-			l := q.lists[n]
-			delete(q.listNumbers, l.key)
+		l := q.lists.change(n)
+		if l.uses--; l.uses == 0 {
+			q.listNumbers.remove(l.key)
 			q.atMost -= len(l.limits)
-			q.lists[n] = nil
-			q.freeLists = append(q.freeLists, n)
+			*l = numberedList{next: q.freeList}
+			q.freeList = n + 1
 		}
 	}
 }
 
 // addList gives a list a number.
 func (q *Quotas) addList(l *quotaList) uint32 {
-	n := uint32(len(q.lists))
-	if last := len(q.freeLists) - 1; last >= 0 {
-		n, q.freeLists = q.freeLists[last], q.freeLists[:last]
-		q.lists[n], q.listUses[n] = l, 0
+	n := q.freeList - 1
+	if q.freeList > 0 {
+		to := q.lists.change(n)
+		q.freeList, *to = to.next, numberedList{quotaList: l}
 	} else {
-		q.lists, q.listUses = append(q.lists, l), append(q.listUses, 0)
+		n = q.lists.add(numberedList{quotaList: l})
 	}
-	q.listNumbers[l.key] = n
+	q.listNumbers.set(l.key, n)
 	q.atMost += len(l.limits)
 	return n
 }
@@ -143,11 +146,11 @@ func (q *Quotas) list(quota string, v *variant) uint32 {
 		text += calendarText(l.calendar)
 	}
 	l.key = keyOf(text)
-	n, known := q.listNumbers[l.key]
+	n, known := q.listNumbers.get(l.key)
 	if !known {
 		n = q.addList(l)
 	}
-	q.listUses[n]++
+	q.lists.change(n).uses++
 	return n
 }
 
@@ -191,7 +194,8 @@ func (q *Quotas) Limits(enough int) int {
 		return q.limitsAtMost()
 	}
 	different := map[headgate.Policy]struct{}{}
-	for _, l := range q.lists {
+	for n := range uint32(q.lists.n) {
+		l := q.lists.at(n).quotaList
 		if l == nil {
 			continue
 		}

@@ -28,7 +28,7 @@ func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 		a.keys = keys[:from]
 		return false, nil
 	}
-	windows := s.quotas.windows[s.quotas.variants[n].quotas[p.quota]]
+	windows := s.quotas.prepared.at(s.quotas.variants.at(n).quotas[p.quota]).windows
 	cost, err := costOf(req, p.Rule)
 	if err != nil && mode == Enforce {
 		return false, err
@@ -61,7 +61,7 @@ func (q *quotaSet) find(name string, g *Guard) (n uint32, plan int) {
 	if n = c.Limits; c.Until != 0 {
 		n = c.At(g.calendarNow())
 	}
-	return n, q.variants[n].plan
+	return n, q.variants.at(n).plan
 }
 
 // charge reads from the store's decision how many units of the request are beyond the included units, and whether it is above

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -22,16 +21,25 @@ type Quotas struct {
 	plans     []Plan // by name
 	standard  string // the name of the default plan
 	customers *rule.Customers
-	variants  []variant
-	known     map[textKey]uint32 // the number of each variant in use
-	names     []string           // of the quotas, sorted
-	// lists are the limits by their numbers; nil is a free number. listNumbers has the numbers by text, and listUses says how
-	// many variants have each. Changes of customers keep the numbers, so that a guard keeps what it has prepared.
-	lists       []*quotaList
-	listNumbers map[textKey]uint32
-	listUses    []uint32
-	freeLists   []uint32
-	atMost      int // the number of limits of all lists, equal ones included
+	variants  blocks[variant]
+	known     numbers  // the number of each variant in use
+	free      uint32   // the first free variant; 0 for none
+	names     []string // of the quotas, sorted
+	lacking   []int    // by the position of the quota, the variants in use without limits of the quota, although their plan is not off
+	// lists are the limits by their numbers. listNumbers has the numbers by text. Changes of customers keep the numbers, so that
+	// a guard keeps what it has prepared.
+	lists       blocks[numberedList]
+	listNumbers numbers
+	freeList    uint32 // 1 more than the first free number; 0 for none
+	atMost      int    // the number of limits of all lists, equal ones included
+}
+
+// numberedList is a list, and how many variants have it. Without a list, the number is free, and next is 1 more than the
+// next free number.
+type numberedList struct {
+	*quotaList
+
+	uses, next uint32
 }
 
 // variant is what customers with equal entries have. A variant without customers is free for another
@@ -42,6 +50,7 @@ type variant struct {
 	uses   int
 	plan   int      // the position of its plan
 	quotas []uint32 // by the position of the quota, the position of its list; noList for none
+	next   uint32   // the next free variant, if this one is free
 }
 
 // variantEntry is the part of a Customer that decides its limits.
@@ -125,19 +134,14 @@ func NewQuotas(plans []Plan, standard string, customers []Customer) (*Quotas, er
 	return new(Quotas).With(QuotaChange{Plans: plans, Default: standard, Customers: customers})
 }
 
-// With gives Quotas with a change. It costs time for each plan, each changed customer, and each different entry of
-// customers. After an error, nothing has changed. A change of a plan keeps what customers have
+// With gives Quotas with a change. It costs time for each changed customer. A change of plans also costs time for each
+// plan, and each different entry of customers. After an error, nothing has changed. A change of a plan keeps what customers have
 // used, where the limits keep algorithm and period.
 func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
-	next := &Quotas{
-		plans: q.plans, standard: q.standard, variants: slices.Clone(q.variants), known: maps.Clone(q.known),
-	}
-	anew := c.Plans != nil || c.Default != "" || len(q.variants) == 0
+	next := &Quotas{plans: q.plans, standard: q.standard, variants: q.variants.copied(), known: q.known.copied(), free: q.free}
+	anew := c.Plans != nil || c.Default != "" || q.variants.n == 0
 	if !anew {
 		next.keepLists(q)
-	}
-	if next.known == nil {
-		next.known = map[textKey]uint32{}
 	}
 	if c.Plans != nil {
 		next.plans = slices.Clone(c.Plans)
@@ -149,8 +153,8 @@ func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
 	if err := next.checkPlans(); err != nil {
 		return nil, err
 	}
-	if len(next.variants) == 0 {
-		next.variants = append(next.variants, variant{key: textKey{1}, uses: 1}) // No text has this key.
+	if next.variants.n == 0 {
+		next.variants.add(variant{key: textKey{1}, uses: 1}) // No text has this key.
 	}
 	changed, fresh, err := next.number(c.Customers)
 	if err != nil {
@@ -175,18 +179,12 @@ func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
 // number gives the customers the numbers of their variants. fresh are the variants that are new.
 func (q *Quotas) number(customers []Customer) (changed map[string]rule.Customer, fresh []uint32, err error) {
 	changed = make(map[string]rule.Customer, len(customers))
-	var free []uint32
 	use := func(entry Customer) uint32 {
-		n, isFresh := q.use(entry, &free)
+		n, isFresh := q.use(entry)
 		if isFresh {
 			fresh = append(fresh, n)
 		}
 		return n
-	}
-	for i := 1; i < len(q.variants); i++ {
-		if q.variants[i].key == (textKey{}) {
-			free = append(free, uint32(i))
-		}
 	}
 	for i := range customers {
 		c := &customers[i]
@@ -221,23 +219,23 @@ func (c *Customer) raised() Customer {
 }
 
 // use gives the number of the variant of an entry, and reports whether it is new.
-func (q *Quotas) use(entry Customer, free *[]uint32) (n uint32, fresh bool) {
+func (q *Quotas) use(entry Customer) (n uint32, fresh bool) {
 	if entry.Plan == "" && len(entry.Quotas) == 0 && len(entry.Spending) == 0 && entry.Calendar == nil {
 		return 0, false
 	}
 	key := keyOf(entry.text())
-	if n, known := q.known[key]; known {
-		q.variants[n].uses++
+	if n, known := q.known.get(key); known {
+		q.variants.change(n).uses++
 		return n, false
 	}
-	n = uint32(len(q.variants))
-	if last := len(*free) - 1; last >= 0 {
-		n, *free = (*free)[last], (*free)[:last]
+	v := variant{key: key, entry: variantEntry{entry.Plan, entry.Quotas, entry.Spending, entry.Calendar}, uses: 1}
+	if n = q.free; n > 0 {
+		to := q.variants.change(n)
+		q.free, *to = to.next, v
 	} else {
-		q.variants = append(q.variants, variant{})
+		n = q.variants.add(v)
 	}
-	q.variants[n] = variant{key: key, entry: variantEntry{entry.Plan, entry.Quotas, entry.Spending, entry.Calendar}, uses: 1}
-	q.known[key] = n
+	q.known.set(key, n)
 	return n, true
 }
 
@@ -275,11 +273,12 @@ func calendarText(s calendar.Settings) string {
 func (q *Quotas) drop(former *rule.Customers, changed map[string]rule.Customer, deleted []string) {
 	dropped := make(map[string]bool, len(changed)+len(deleted))
 	end := func(n uint32) {
-		v := &q.variants[n]
+		v := q.variants.change(n)
 		if v.uses--; n > 0 && v.uses == 0 {
-			delete(q.known, v.key)
-			q.endLists(v.quotas)
-			*v = variant{}
+			q.known.remove(v.key)
+			q.endLists(v)
+			*v = variant{next: q.free}
+			q.free = n
 		}
 	}
 	one := func(name string) {
@@ -319,5 +318,5 @@ func (q *Quotas) Len() int {
 func (q *Quotas) PlanOf(name string, now headgate.Instant) (plan *Plan, entry, raised bool) {
 	of, known := q.customers.By(name)
 	n := of.At(now)
-	return &q.plans[q.variants[n].plan], known, known && n != of.Limits
+	return &q.plans[q.variants.at(n).plan], known, known && n != of.Limits
 }

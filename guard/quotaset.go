@@ -26,17 +26,22 @@ type terms struct {
 type quotaSet struct {
 	*Quotas
 
-	windows [][]window // by the number of the list
-	// owners keep the prepared limits of each list. needs are what the windows were prepared for.
-	owners []*claims
-	needs  map[string]quotaNeeds
+	// prepared has the windows of each list, by its number. needs are what they were prepared for.
+	prepared blocks[preparedList]
+	needs    map[string]quotaNeeds
 	local  headgate.Store
 	share  int
 	// calendars are the calendar windows that the lists share, by calendarText and unit.
 	calendars map[string]*calendar.Windows
 }
 
-// needs is what the rules of one quota need of its windows.
+// preparedList are the windows of a list. owner keeps what is prepared in the stores; nil for a list that no rule counts.
+type preparedList struct {
+	windows []window
+	owner   *claims
+}
+
+// quotaNeeds is what the rules of one quota need of its windows.
 type quotaNeeds struct {
 	fallback Fallback
 	settle   string
@@ -74,10 +79,7 @@ func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
 		return nil, fmt.Errorf("guard: %d rules have a quota, and there are %d plans: the product is at most %d",
 			rules, len(c.Quotas.plans), maxEffects)
 	}
-	n := len(c.Quotas.lists)
-	q := &quotaSet{
-		Quotas: c.Quotas, windows: make([][]window, n), owners: make([]*claims, n), needs: needs, local: c.Local, share: c.LocalShare,
-	}
+	q := &quotaSet{Quotas: c.Quotas, needs: needs, local: c.Local, share: c.LocalShare}
 	if err := q.prepareLists(g, c, claimed); err != nil {
 		return nil, err
 	}
@@ -87,32 +89,49 @@ func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
 // prepareLists prepares the limits of all lists, and keeps those that the set in effect has prepared.
 func (q *quotaSet) prepareLists(g *Guard, c *Config, claimed *claims) error {
 	former := g.quotasInEffect()
-	if former != nil && (former.local != q.local || former.share != q.share) {
+	if former != nil && (former.local != q.local || former.share != q.share || !maps.Equal(former.needs, q.needs)) {
 		former = nil
 	}
-	if former != nil {
-		q.calendars = maps.Clone(former.calendars)
+	if former == nil {
+		former = &quotaSet{Quotas: new(Quotas)}
 	}
-	for i, l := range q.lists {
-		if l == nil {
+	q.calendars = maps.Clone(former.calendars)
+	q.prepared = former.prepared.copied()
+	q.prepared.resize(q.lists.n)
+	for part := range q.lists.parts {
+		if q.lists.sharesPart(&former.lists, part) {
 			continue
 		}
-		need, counted := q.needs[l.quota]
-		if !counted {
-			continue
+		for n := part * blockSize; n < min((part+1)*blockSize, q.lists.n); n++ {
+			if err := q.prepareList(g, c, claimed, uint32(n), former); err != nil {
+				return err
+			}
 		}
-		if former != nil && i < len(former.lists) && former.lists[i] == l && former.owners[i] != nil && former.needs[l.quota] == need {
-			q.windows[i], q.owners[i] = former.windows[i], former.owners[i]
-			continue
-		}
-		owner := new(claims)
-		claimed.addPart(owner)
-		windows, err := q.prepare(g, c, l, need, owner)
-		if err != nil {
-			return fmt.Errorf("guard: quota %q: %w", l.quota, err)
-		}
-		q.windows[i], q.owners[i] = windows, owner
 	}
+	return nil
+}
+
+// prepareList prepares list n, if the former set has another one.
+func (q *quotaSet) prepareList(g *Guard, c *Config, claimed *claims, n uint32, former *quotaSet) error {
+	l := q.lists.at(n).quotaList
+	if int(n) < former.lists.n && former.lists.at(n).quotaList == l {
+		return nil
+	}
+	to := q.prepared.change(n)
+	if *to = (preparedList{}); l == nil {
+		return nil
+	}
+	need, counted := q.needs[l.quota]
+	if !counted {
+		return nil
+	}
+	to.owner = new(claims)
+	claimed.addPart(to.owner)
+	windows, err := q.prepare(g, c, l, need, to.owner)
+	if err != nil {
+		return fmt.Errorf("guard: quota %q: %w", l.quota, err)
+	}
+	to.windows = windows
 	return nil
 }
 
@@ -184,8 +203,11 @@ func checkQuotaRule(c *Config, r *Rule) error {
 		return errors.New("the plan says what follows its units: use the action reject or redirect")
 	}
 	at, named := slices.BinarySearch(c.Quotas.names, r.Quota)
-	for i := range c.Quotas.variants {
-		v := &c.Quotas.variants[i]
+	if named && c.Quotas.lacking[at] == 0 {
+		return nil
+	}
+	for n := range uint32(c.Quotas.variants.n) {
+		v := c.Quotas.variants.at(n)
 		if v.key == (textKey{}) || named && v.quotas[at] != noList || c.Quotas.plans[v.plan].Mode == Off {
 			continue
 		}

@@ -174,14 +174,14 @@ func (u *usage) countersOf(p *prepared, customer string) ([]countedLimit, error)
 	}
 	q := u.set.quotas
 	n, _ := q.find(name, u.guard)
-	at := q.variants[n].quotas[p.quota]
+	at := q.variants.at(n).quotas[p.quota]
 	if at == noList {
 		return nil, nil
 	}
-	list, key := q.lists[at], string(rule.AppendKeyOfCustomer(slices.Clone(p.space), p.Quota, name))
+	list, key := q.lists.at(at), string(rule.AppendKeyOfCustomer(slices.Clone(p.space), p.Quota, name))
 	all := make([]countedLimit, len(list.limits))
 	for i := range all {
-		all[i] = countedLimit{&q.windows[at][i], key, p.Quota, list.limits[i], list.policy(i), list.after}
+		all[i] = countedLimit{&q.prepared.at(at).windows[i], key, p.Quota, list.limits[i], list.policy(i), list.after}
 	}
 	return all, nil
 }

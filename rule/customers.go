@@ -8,8 +8,8 @@ import (
 )
 
 // customerShards divides the customers, so that a change of one of them copies only its shard: with
-// 100,000 customers, 400 entries.
-const customerShards = 256
+// 100,000 customers, 200 entries.
+const customerShards = 512
 
 // Customer says which limits a customer has. The numbers belong to the owner of the Customers.
 type Customer struct {
