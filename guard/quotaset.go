@@ -29,8 +29,8 @@ type quotaSet struct {
 	// prepared has the windows of each list, by its number. needs are what they were prepared for.
 	prepared blocks[preparedList]
 	needs    map[string]quotaNeeds
-	local  headgate.Store
-	share  int
+	local    headgate.Store
+	share    int
 	// calendars are the calendar windows that the lists share, by calendarText and unit.
 	calendars map[string]*calendar.Windows
 }

@@ -191,17 +191,18 @@ func (f *sourceFollower) serveCache() {
 }
 
 // writeCache writes what is in force.
-func (f *sourceFollower) writeCache() {
+func (f *sourceFollower) writeCache(rest func()) {
 	i := f.instance
 	i.reloading.Lock()
 	in, revision := f.table.Objects(), f.revision
 	i.reloading.Unlock()
-	now := time.Now()
-	c := &objects.Cached{Place: f.settings.Place(), Revision: revision, Written: now}
-	for object := range in.Sourced {
-		c.Objects = append(c.Objects, object)
+	now, n := time.Now(), 0
+	for _, kind := range source.Kinds() {
+		n += in.Len(kind)
 	}
-	err := objects.WriteCache(f.settings.Cache, c)
+	err := objects.WriteCache(f.settings.Cache, &objects.Content{
+		Place: f.settings.Place(), Revision: revision, Written: now, Len: n, All: in.Sourced, Rest: rest,
+	})
 	if f.state.CacheWritten(err, now) && err != nil {
 		i.options.Log.Error("the cache of the source was not written", "error", err)
 	}

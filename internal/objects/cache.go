@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/headgate/headgate/config/source"
@@ -24,7 +21,6 @@ const (
 	maxCache = 256 << 20
 	// maxCacheLine bounds one line: an object's text is at most six times as long in JSON.
 	maxCacheLine = 6*source.MaxText + 8*source.MaxName
-	cacheMode    = 0o600
 )
 
 // Cached is the content of a cache.
@@ -123,67 +119,4 @@ func readLines(body []byte, n int) ([]source.Object, error) {
 		return nil, fmt.Errorf("has %d objects in place of %d", len(all), n)
 	}
 	return all, nil
-}
-
-// WriteCache replaces the cache at path in one step. Its mode is 0600.
-func WriteCache(path string, c *Cached) error {
-	err := writeCache(path, c, maxCache)
-	if _, large := errors.AsType[*CacheError](err); err != nil && !large {
-		return fmt.Errorf("source.cache: %w: let the user of the process write in %s", err, filepath.Dir(path))
-	}
-	return err
-}
-
-func writeCache(path string, c *Cached, most int) error {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	for i := range c.Objects {
-		o := &c.Objects[i]
-		if err := encoder.Encode(cacheLine{o.Kind, o.Name, o.Revision, o.Text}); err != nil {
-			return fmt.Errorf("%s: %w", o.Key, err)
-		}
-		if body.Len() > most-maxCacheLine {
-			return &CacheError{path, fmt.Sprintf("would be larger than %d MiB", most>>20), "write shorter objects, or fewer ones"}
-		}
-	}
-	sum := sha256.Sum256(body.Bytes())
-	header := cacheHeader{
-		Format: cacheFormat, Place: c.Place, Revision: c.Revision, Written: c.Written.UTC(), Objects: len(c.Objects),
-		SHA256: hex.EncodeToString(sum[:]), Bytes: int64(body.Len()),
-	}
-	first, err := json.Marshal(header)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return replaceFile(path, append(first, '\n'), body.Bytes())
-}
-
-// replaceFile writes a file beside path, and then moves it there.
-func replaceFile(path string, parts ...[]byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	w := bufio.NewWriter(file)
-	for _, part := range parts {
-		_, _ = w.Write(part) // Flush gives the error.
-	}
-	err = errors.Join(file.Chmod(cacheMode), w.Flush(), file.Sync(), file.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }

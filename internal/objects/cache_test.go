@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,11 @@ func someCache(n int) *Cached {
 	return c
 }
 
+// contentOf gives what WriteCache needs to write a cache.
+func contentOf(c *Cached) *Content {
+	return &Content{Place: c.Place, Revision: c.Revision, Written: c.Written, Len: len(c.Objects), All: slices.Values(c.Objects)}
+}
+
 // TestCache: a cache is read as it was written, and only its owner may read it.
 func TestCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache")
@@ -30,7 +36,7 @@ func TestCache(t *testing.T) {
 		t.Errorf("without a file: got %v", err)
 	}
 	for _, n := range []int{0, 3} {
-		if err := WriteCache(path, someCache(n)); err != nil {
+		if err := WriteCache(path, contentOf(someCache(n))); err != nil {
 			t.Fatal(err)
 		}
 		got, err := ReadCache(path, "http://a/x")
@@ -46,7 +52,7 @@ func TestCache(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) != 0 {
 		t.Errorf("files are left: %q", left)
 	}
-	if err := WriteCache(filepath.Join(path, "no"), someCache(1)); err == nil {
+	if err := WriteCache(filepath.Join(path, "no"), contentOf(someCache(1))); err == nil {
 		t.Error("a cache below a file was written")
 	}
 }
@@ -54,7 +60,7 @@ func TestCache(t *testing.T) {
 // TestSpoiledCaches: each changed byte, each cut, and each foreign file is refused with a reason.
 func TestSpoiledCaches(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache")
-	if err := WriteCache(path, someCache(3)); err != nil {
+	if err := WriteCache(path, contentOf(someCache(3))); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)
@@ -106,10 +112,10 @@ func TestAdvice(t *testing.T) {
 		c.Objects[n] = source.Object{Key: key(fmt.Sprint("customers/c", n)), Text: strings.Repeat("x", source.MaxText)}
 	}
 	const want = "/cache: would be larger than 1 MiB: write shorter objects, or fewer ones"
-	if err := writeCache(path, c, 1<<20); err == nil || !strings.HasSuffix(err.Error(), want) {
+	if err := writeCache(path, contentOf(c), 1<<20); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
-	if err := WriteCache(filepath.Join(path, "no"), c); err == nil || !strings.Contains(err.Error(), "let the user of the process write") {
+	if err := WriteCache(filepath.Join(path, "no"), contentOf(c)); err == nil || !strings.Contains(err.Error(), "let the user of the process write") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -70,7 +70,7 @@ func TestWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var at []time.Duration
-		w := NewWriter(func() { at = append(at, time.Since(began)) })
+		w := NewWriter(func(func()) { at = append(at, time.Since(began)) })
 		for range 25 {
 			w.Changed()
 			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // in the bubble of TestWriter

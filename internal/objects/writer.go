@@ -8,21 +8,24 @@ import (
 const (
 	// leastPause is the least time between two writes of a cache.
 	leastPause = time.Second
-	// pauseFactor makes the pause after a write longer for a large cache: writing takes at most a twentieth of one
-	// processor.
-	pauseFactor = 20
+	// pauseFactor makes the pause after a write longer for a large cache. A write rests most of its time, so that writing
+	// takes about a hundredth of one processor.
+	pauseFactor = 10
+	// rest is the pause after each step of a write.
+	rest = time.Millisecond
 )
 
 // Writer writes a cache in the background, at most about once a second. The methods are safe for concurrent use.
 type Writer struct {
-	write func()
+	write func(rest func())
 	dirty chan struct{}
 	stop  chan struct{}
 	ended sync.WaitGroup
 }
 
-// NewWriter starts a writer. write writes what is in force when it is called.
-func NewWriter(write func()) *Writer {
+// NewWriter starts a writer. write writes what is in force when it is called. It calls its argument often, which rests,
+// so that writing leaves the processor to others.
+func NewWriter(write func(rest func())) *Writer {
 	w := &Writer{write: write, dirty: make(chan struct{}, 1), stop: make(chan struct{})}
 	w.ended.Go(w.run)
 	return w
@@ -42,7 +45,7 @@ func (w *Writer) Stop() {
 	w.ended.Wait()
 	select {
 	case <-w.dirty:
-		w.write()
+		w.write(func() {})
 	default:
 	}
 }
@@ -55,13 +58,21 @@ func (w *Writer) run() {
 		case <-w.dirty:
 		}
 		began := time.Now()
-		w.write()
-		pause := time.NewTimer(max(leastPause, pauseFactor*time.Since(began)))
-		select {
-		case <-w.stop:
-			pause.Stop()
+		w.write(func() { w.wait(rest) })
+		if !w.wait(max(leastPause, pauseFactor*time.Since(began))) {
 			return
-		case <-pause.C:
 		}
+	}
+}
+
+// wait waits, and reports whether the writer goes on.
+func (w *Writer) wait(d time.Duration) bool {
+	pause := time.NewTimer(d)
+	defer pause.Stop()
+	select {
+	case <-w.stop:
+		return false
+	case <-pause.C:
+		return true
 	}
 }
