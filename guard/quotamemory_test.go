@@ -103,3 +103,40 @@ func inUse() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// TestChangeOfACustomerIsSmall: a change of one customer of 20,000 with limits of their own allocates little. Garbage would
+// delay decisions: the collector reads all customers.
+func TestChangeOfACustomerIsSmall(t *testing.T) {
+	const customers, changes, most = 20_000, 50, 100_000
+	all := make([]guard.Customer, customers)
+	for i := range all {
+		n := int64(1000 + i)
+		all[i] = guard.Customer{Name: fmt.Sprintf("customer-%d", i), Quotas: calls(upTo(n, 2*n))}
+	}
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := guard.Config{Store: store, Rules: []guard.Rule{counting(t, "api", "/a")}, Quotas: quotas(t, []guard.Plan{metering(1, 2)}, all...)}
+	g, err := guard.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range int64(changes) {
+		one := guard.Customer{Name: all[777*i%customers].Name, Quotas: calls(upTo(100_000+i, 200_000))}
+		if config.Quotas, err = config.Quotas.With(guard.QuotaChange{Customers: []guard.Customer{one}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Reload(config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / changes; got > most {
+		t.Errorf("a change allocates %d bytes, want at most %d", got, most)
+	} else {
+		t.Logf("a change allocates %d bytes", got)
+	}
+}
