@@ -15,7 +15,6 @@ import (
 
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/testkit/etcd"
-	"github.com/headgate/headgate/internal/testkit/postgres"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
@@ -133,18 +132,8 @@ func TestAdministration(t *testing.T) { //nolint:tparallel // because the subtes
 // TestAdministrationInPostgres: ctl source init makes the tables, and the commands are the same.
 func TestAdministrationInPostgres(t *testing.T) { //nolint:tparallel // as above
 	t.Parallel()
-	database := postgres.Start(t)
-	status, sql, stderr := call(t, "ctl", "source", "init")
-	if status != 0 {
-		t.Fatal(stderr)
-	}
-	database.SQL(sql)
-	password := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(password, []byte(database.Password+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := openOffice(t, fmt.Sprintf("{postgres: {hosts: [%q], database: %s, user: %s, password_file: %q}}", database.Addr, postgres.Database,
-		postgres.User, password))
+	_, source := tablesOfObjects(t)
+	o := openOffice(t, source)
 	t.Run("two writers", o.twoWriters)
 	t.Run("every command with and without the scope", o.everyCommand)
 }
