@@ -175,6 +175,27 @@ func (o *Objects) fromSource(key source.Key) (source.Object, bool) {
 	return source.Object{}, false
 }
 
+// Needs lists the objects of the source without which an object cannot be in force: the plan of a customer, and the default
+// plan of a rule that counts a quota.
+func (o *Objects) Needs(key source.Key) []source.Key {
+	plan := ""
+	switch key.Kind {
+	case source.Customer:
+		if entry, found := o.customers.get(key.Name); found {
+			plan = entry.planOf(o.base)
+		}
+	case source.Rule:
+		counts := func(r guard.Rule) bool { return r.Name == key.Name && r.Quota != "" }
+		if slices.ContainsFunc(o.base.config.Rules, counts) {
+			plan = o.base.config.DefaultPlan
+		}
+	}
+	if _, found := o.plans[plan]; !found {
+		return nil // It is in the file.
+	}
+	return []source.Key{{Kind: source.Plan, Name: plan}}
+}
+
 // List returns at most n objects of a kind with names after a name, sorted by name. It looks at all of them.
 func (o *Objects) List(kind source.Kind, after string, n int) []Entry {
 	names := o.texts.names(kind)

@@ -42,6 +42,7 @@ type changeFlags struct {
 	Revision *int64 `help:"Change it only if it has this revision; 0 means that it does not exist. Default: read it first." placeholder:"N"`
 	DryRun   bool   `help:"Only check the change."`
 	Reason   string `help:"Reason, for the record of the change." placeholder:"TEXT"`
+	NoWait   bool   `help:"Do not wait until the change is in force. Without it, a change that is not is an error."`
 }
 
 func (f *changeFlags) change() *ctl.Change {

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/ctl"
@@ -30,6 +33,19 @@ type resetQuotaCommand struct {
 	Period string `help:"Period of the limit to reset, like 30d or month. Default: all limits of the quota." placeholder:"PERIOD"`
 	DryRun bool   `help:"Only print what is used."`
 	Reason string `help:"Reason, for the log." placeholder:"TEXT"`
+}
+
+// AfterApply refuses empty arguments: an empty variable of a script would mean all quotas.
+func (r resetQuotaCommand) AfterApply(of *kong.Context) error {
+	for _, path := range of.Path {
+		if p := path.Positional; p != nil && p.Set && p.Target.String() == "" {
+			return fmt.Errorf("<%s> is empty: name it, or leave it out", p.Name)
+		}
+		if f := path.Flag; f != nil && f.Name == "period" && f.Set && f.Target.String() == "" {
+			return errors.New("--period is empty: name it, or leave it out")
+		}
+	}
+	return nil
 }
 
 // Run gives back what the customer has used.
@@ -70,7 +86,15 @@ func (u usageCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) 
 
 type auditCommand struct {
 	Object string `arg:"" optional:"" help:"An object, like customers/acme, plans/free or rules/search. Default: all."`
-	Last   int    `help:"How many records to print, 1 to 1000." default:"100" placeholder:"N"`
+	Last   int    `help:"How many records to print, 1 to 10000." default:"100" placeholder:"N"`
+}
+
+// Validate bounds the number.
+func (a auditCommand) Validate() error {
+	if a.Last < 1 || a.Last > source.MaxRecords {
+		return fmt.Errorf("--last %d: use 1 to %d", a.Last, source.MaxRecords)
+	}
+	return nil
 }
 
 // Run prints the records of changes.

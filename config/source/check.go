@@ -30,6 +30,20 @@ func printable(name string) bool {
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
+// RecordText makes a text that a record can have: a source may have objects with any bytes. Bytes that are not UTF-8, and NUL,
+// become U+FFFD. A text of more than MaxText bytes is cut.
+func RecordText(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), MaxText+1)], "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= MaxText {
+		return text
+	}
+	end := MaxText
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
 // ParseKey is the inverse of Key.String: it reads a section, a slash and a name.
 func ParseKey(text string) (Key, error) {
 	section, name, found := strings.Cut(text, "/")
@@ -65,6 +79,12 @@ func (w *Write) Check() error {
 	}
 	if r.Time.UnixNano() < 0 || r.Time.Year() > 2200 {
 		faults = append(faults, fmt.Errorf("source: the record has the time %v: use the time of the change", r.Time))
+	}
+	if len(w.Needs) > MaxNeeds {
+		faults = append(faults, fmt.Errorf("source: the change needs %d objects: name at most %d", len(w.Needs), MaxNeeds))
+	}
+	for _, key := range w.Needs {
+		faults = append(faults, key.Check())
 	}
 	return errors.Join(faults...)
 }

@@ -87,6 +87,9 @@ type Change struct {
 	Deleted []Key
 	// Revision is that of the source after the change, for people: it is equal for equal contents.
 	Revision string
+	// Position grows with the changes of a source that can be written: see View. It is smaller after the source has
+	// lost its data.
+	Position int64
 }
 
 // Receiver takes what a source has. A source calls it from one goroutine at a time.
@@ -119,8 +122,25 @@ type Write struct {
 	Delete bool
 	// Revision is the object's revision that the writer has read; 0 says that there is no such object.
 	Revision int64
+	// View is what the change was checked against. With it, the write fails with ErrStale if another write was
+	// made since: of any object for a rule or a plan, of a rule or a plan for a customer. nil means no such check.
+	View *View
+	// Needs are objects that must exist when the change is made, such as the plan of a customer. At most MaxNeeds.
+	Needs []Key
 	// Record is written in the same transaction.
 	Record Record
+}
+
+// MaxNeeds bounds Write.Needs.
+const MaxNeeds = 16
+
+// View says which writes through a Writer there were at a time. Changes by other programs, such as etcdctl or psql, do
+// not count.
+type View struct {
+	// Position is that of a Change: a receiver has seen these writes when it has got a change with at least this position.
+	Position int64
+	// RulesAndPlans and Customers name the last write of these kinds. Only the Writer knows their meaning.
+	RulesAndPlans, Customers int64
 }
 
 // Record says who changed what, and why.
@@ -141,11 +161,31 @@ type Writer interface {
 	// Get reads one object as it is now. The error is ErrNotFound if there is none.
 	Get(ctx context.Context, key Key) (Object, error)
 	// Write changes an object and adds the record, in one transaction, if the object still has the revision. It
-	// gives the object's new revision; 0 after a deletion. The error is a *ConflictError if another writer was first.
-	// After another error, the change may have been made: read the object to know.
+	// gives the object's new revision; 0 after a deletion. The error is a *ConflictError if another writer was first,
+	// ErrStale if the View is no longer the present one, and a *MissingError if an object of Needs does not exist. After
+	// ErrUnknownResult, the change may have been made. After any other error, nothing was changed.
 	Write(ctx context.Context, w Write) (revision int64, err error)
-	// Records gives at most n records, the newest first. object is empty, or the Key of an object in its text.
-	Records(ctx context.Context, object string, n int) ([]Record, error)
+	// View says which writes there were. It has those that concern a write of the kind.
+	View(ctx context.Context, kind Kind) (View, error)
+	// Records gives records, the newest first.
+	Records(ctx context.Context, q RecordQuery) (RecordPage, error)
+}
+
+// RecordQuery selects records.
+type RecordQuery struct {
+	// Object is empty, or the Key of an object in its text.
+	Object string
+	// Number bounds the records of the page. RecordPageBytes bounds their texts.
+	Number int
+	// After continues after a page: it is that page's Next. "" begins with the newest record.
+	After string
+}
+
+// RecordPage is the answer to a RecordQuery.
+type RecordPage struct {
+	Records []Record
+	// Next is for the next page; "" after the last one. A page may be empty and have a next one.
+	Next string
 }
 
 // Bounds of the records of a writer: older ones are removed.
@@ -153,7 +193,28 @@ const (
 	// MaxRecords bounds their number, and RecordAge their age.
 	MaxRecords = 10_000
 	RecordAge  = 400 * 24 * time.Hour
+	// MaxRecordBytes bounds the texts of all records together, and RecordPageBytes those of a page. A page has at
+	// least one record, whatever its size.
+	MaxRecordBytes  = 64 << 20
+	RecordPageBytes = 1 << 20
 )
+
+// ErrStale says that another write was made since the View of a Write. Nothing was written.
+var ErrStale = errors.New("source: other rules, plans or customers were written meanwhile: read them again and repeat the change")
+
+// ErrUnknownResult says that the connection ended before the answer.
+var ErrUnknownResult = errors.New("the change may have been made: read the object to know")
+
+// ErrBadCursor says that RecordQuery.After is not the Next of a page.
+var ErrBadCursor = errors.New("source: the place of the next records is not valid: use the one of the page before")
+
+// MissingError says that an object of Write.Needs does not exist. Nothing was written.
+type MissingError struct{ Key Key }
+
+// Error gives the problem and the fix in one sentence.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("source: %s is not in the source, and the change needs it: write it first", e.Key)
+}
 
 // ErrNotFound says that an object does not exist.
 var ErrNotFound = errors.New("source: there is no such object")

@@ -32,6 +32,8 @@ type Written struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// InForce says that the instance decides by the change. Other instances follow by themselves.
 	InForce bool `json:"in_force"`
+	// Held says why the instance holds the change back; "" if it does not.
+	Held string `json:"held,omitempty"`
 	// Before and After are the texts; "" means that there is no object.
 	Before string `json:"before"`
 	After  string `json:"after"`
@@ -47,7 +49,7 @@ const (
 	// CodeFaults says that the checker refused the change. Faults has the reasons.
 	CodeFaults     = "faults"
 	CodeBadRequest = "bad_request"
-	// CodeUnavailable says that the source or the counting store did not answer. A change may have been made.
+	// CodeUnavailable says that the source or the counting store did not answer. Error says whether a change may have been made.
 	CodeUnavailable = "unavailable"
 )
 
@@ -65,4 +67,6 @@ type Failure struct {
 // Audit is the answer of /api/v1/audit, with the newest record first.
 type Audit struct {
 	Records []source.Record `json:"records"`
+	// Next is the after of the next page; "" is the last page. A page may be empty and have a next one.
+	Next string `json:"next,omitempty"`
 }

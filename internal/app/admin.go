@@ -157,7 +157,7 @@ func (a *adminServers) objectRoutes() (all []adminRoute) {
 		adminRoute{"GET /api/v1/usage", config.ScopeAdminister, a.parameters(a.listUsage, "customer", "limit", "after", "from", "to")},
 		adminRoute{"POST /api/v1/usage/reset", config.ScopeAdminister, sameOrigin(
 			a.parameters(a.reset, "customer", "quota", "period", "dry_run", "reason"))},
-		adminRoute{"GET /api/v1/audit", config.ScopeAdminister, a.parameters(a.listAudit, "object", "limit")},
+		adminRoute{"GET /api/v1/audit", config.ScopeAdminister, a.parameters(a.listAudit, "object", "limit", "after")},
 	)
 }
 

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -17,17 +20,19 @@ func (a *adminServers) record(r *http.Request, object, reason string) source.Rec
 	}
 }
 
-// audit logs a change. err is nil if the change was made. With an error, it may have been made.
+// audit logs a change, whatever log.level is. err is nil if the change was made. With an error, it may have been made.
 func (i *Instance) audit(r *source.Record, err error) {
-	terms := []any{
-		"caller", r.Caller, "address", r.Address, "action", r.Action, "object", r.Object, "before", r.Before, "after", r.After,
-		"reason", r.Reason,
-	}
+	level := slog.LevelInfo
 	if err != nil {
-		i.options.Log.Error("audit", append(terms, "error", err)...)
-		return
+		level = slog.LevelError
 	}
-	i.options.Log.Info("audit", terms...)
+	line := slog.NewRecord(time.Now(), level, "audit", 0)
+	line.Add("caller", r.Caller, "address", r.Address, "action", r.Action, "object", r.Object, "before", r.Before, "after", r.After,
+		"reason", r.Reason)
+	if err != nil {
+		line.Add("error", err)
+	}
+	_ = i.options.Log.Handler().Handle(context.Background(), line) // Other lines of the log ignore its errors too.
 }
 
 // Bounds of the number of records in an answer.
@@ -43,6 +48,12 @@ func (a *adminServers) listAudit(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, fault)
 		return
 	}
+	if object := r.URL.Query().Get("object"); object != "" {
+		if _, err := source.ParseKey(object); err != nil {
+			a.fail(w, badRequest("object must be rules/NAME, plans/NAME or customers/NAME"))
+			return
+		}
+	}
 	writer := a.instance.writer()
 	if writer == nil {
 		a.fail(w, &failure{admin.Failure{
@@ -52,13 +63,17 @@ func (a *adminServers) listAudit(w http.ResponseWriter, r *http.Request) {
 		}, http.StatusConflict})
 		return
 	}
-	records, err := writer.Records(r.Context(), r.URL.Query().Get("object"), n)
-	if err != nil {
-		a.fail(w, unavailable(err, false))
-		return
+	query := r.URL.Query()
+	page, err := writer.Records(r.Context(), source.RecordQuery{Object: query.Get("object"), Number: n, After: query.Get("after")})
+	switch {
+	case errors.Is(err, source.ErrBadCursor):
+		a.fail(w, badRequest("after is not valid: use next of the page before"))
+	case err != nil:
+		a.fail(w, unavailable(err))
+	default:
+		if page.Records == nil {
+			page.Records = []source.Record{}
+		}
+		writeJSON(a.instance.options.Log, w, admin.Audit{Records: page.Records, Next: page.Next})
 	}
-	if records == nil {
-		records = []source.Record{}
-	}
-	writeJSON(a.instance.options.Log, w, admin.Audit{Records: records})
 }

@@ -38,14 +38,14 @@ func objectOf(e *config.Entry) admin.Object {
 	return admin.Object{Kind: e.Kind.String(), Name: e.Name, Text: e.Text, Revision: e.Revision, Origin: e.Origin.String()}
 }
 
-// check says why a change could not be in force. It changes nothing.
-func (o inForce) check(c source.Change) []admin.ReloadFault {
-	_, faults := o.With(c)
+// check says why a change could not be in force, or else what would be. It changes nothing.
+func (o inForce) check(c source.Change) (*config.Objects, []admin.ReloadFault) {
+	next, faults := o.With(c)
 	all := make([]admin.ReloadFault, len(faults))
 	for i := range faults {
 		all[i] = reloadFault(&faults[i].Fault)
 	}
-	return all
+	return next, all
 }
 
 // fileObjects has the objects of a configuration without a source. Reading them costs as much as reading the file.
@@ -77,6 +77,10 @@ type objectFollower interface {
 	writer() source.Writer
 	// kind is the word of the configuration for the source, such as etcd.
 	kind() string
+	// position is that of the last change of the source that was followed.
+	position() int64
+	// held gives the version of an object that is held back, and why. A nil object is a deletion.
+	held(key source.Key) (object *source.Object, why string, found bool)
 }
 
 // objects implements objectFollower.
@@ -95,18 +99,43 @@ func (f *sourceFollower) writer() source.Writer {
 // kind implements objectFollower.
 func (f *sourceFollower) kind() string { return f.settings.Kind() }
 
+// position implements objectFollower.
+func (f *sourceFollower) position() int64 {
+	f.instance.reloading.Lock()
+	defer f.instance.reloading.Unlock()
+	return f.at
+}
+
+// held implements objectFollower.
+func (f *sourceFollower) held(key source.Key) (object *source.Object, why string, found bool) {
+	f.instance.reloading.Lock()
+	defer f.instance.reloading.Unlock()
+	object, held, found := f.table.HeldObject(key)
+	if !found {
+		return nil, "", false
+	}
+	s := heldStatus(&held)
+	for _, part := range []string{s.At, s.Problem, s.Fix} {
+		if part != "" && why != "" {
+			why += ": "
+		}
+		why += part
+	}
+	return object, why, true
+}
+
 // objects gives the rules, plans and customers in force.
 func (i *Instance) objects() (inForce, *failure) {
 	if i.followed != nil {
 		o := i.followed.objects()
 		if !o.Known() {
-			return inForce{}, unavailable(errSourceUnknown, false)
+			return inForce{}, unavailable(errSourceUnknown)
 		}
 		return inForce{o}, nil
 	}
 	o, err := i.fileObjects.get(i.config.Load())
 	if err != nil {
-		return inForce{}, unavailable(err, false)
+		return inForce{}, unavailable(err)
 	}
 	return o, nil
 }

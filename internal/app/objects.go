@@ -31,7 +31,7 @@ type objectCalls struct {
 // routesOf lists the calls for objects of one kind.
 func (a *adminServers) routesOf(kind source.Kind) []adminRoute {
 	c, at := &objectCalls{a, kind}, "/api/v1/"+kind.Section()
-	change := []string{"name", "revision", "dry_run", "reason"}
+	change := []string{"name", "revision", "dry_run", "reason", "wait"}
 	return []adminRoute{
 		{"GET " + at, config.ScopeAdminister, a.parameters(c.read, "name", "limit", "after")},
 		{"PUT " + at, config.ScopeAdminister, sameOrigin(a.parameters(c.put, change...))},
@@ -126,9 +126,9 @@ func (a *adminServers) fail(w http.ResponseWriter, f *failure) {
 // on its way.
 func (c *objectCalls) key(r *http.Request) (source.Key, *failure) {
 	name := r.URL.Query().Get("name")
-	if name == "" || len(name) > source.MaxName || !utf8.ValidString(name) {
+	if source.CheckName(name) != nil {
 		return source.Key{}, badRequest("name is missing or is not valid: write ?name=NAME with 1 to " + strconv.Itoa(source.MaxName) +
-			" bytes of UTF-8, percent-encoded")
+			" bytes of printable UTF-8, percent-encoded")
 	}
 	return source.Key{Kind: c.kind, Name: name}, nil
 }
@@ -149,7 +149,9 @@ func pageSize(text string, standard, most int) (int, *failure) {
 type terms struct {
 	revision int64
 	dryRun   bool
-	reason   string
+	// hurried says that the caller does not wait until the change is in force.
+	hurried bool
+	reason  string
 }
 
 // termsOf reads the terms of a change. revised says that it needs the revision.
@@ -169,6 +171,13 @@ func termsOf(r *http.Request, revised bool) (t terms, f *failure) {
 	}
 	if !revised {
 		return t, nil
+	}
+	switch query.Get("wait") {
+	case "", "1":
+	case "0":
+		t.hurried = true
+	default:
+		return t, badRequest("wait must be 0, which does not wait until the change is in force, or 1")
 	}
 	var err error
 	if t.revision, err = strconv.ParseInt(query.Get("revision"), 10, 64); err != nil || t.revision < 0 {

@@ -1,15 +1,16 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,10 @@ type mapSource struct {
 	readOnly bool
 	fails    error // of Write, after it has written
 	between  func()
+	view     source.View
+	behind   int64  // what the instance has not followed
+	holds    string // why changes are held back; "" puts them in force
+	stale    int    // how many writes fail, because of another writer
 }
 
 func newMapSource(t *testing.T, c *config.Config) *mapSource {
@@ -48,6 +53,40 @@ func newMapSource(t *testing.T, c *config.Config) *mapSource {
 func (*mapSource) Follow(context.Context, source.Receiver) {}
 func (*mapSource) Close() error                            { return nil }
 func (*mapSource) kind() string                            { return "map" }
+
+func (m *mapSource) position() int64 { return m.view.Position - m.behind }
+
+func (m *mapSource) held(key source.Key) (object *source.Object, why string, found bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, found := m.all[key]
+	return &o, m.holds, found && m.holds != ""
+}
+
+func (m *mapSource) View(context.Context, source.Kind) (source.View, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.view, nil
+}
+
+// refused compares as a source does.
+func (m *mapSource) refused(w *source.Write) error {
+	if has := m.all[w.Key].Revision; has != w.Revision {
+		return &source.ConflictError{Key: w.Key, Revision: has, Expected: w.Revision}
+	}
+	for _, need := range w.Needs {
+		if _, found := m.all[need]; !found {
+			return &source.MissingError{Key: need}
+		}
+	}
+	if v := w.View; v != nil && (v.RulesAndPlans != m.view.RulesAndPlans || w.Kind != source.Customer && v.Customers != m.view.Customers) {
+		return source.ErrStale
+	}
+	if m.stale--; m.stale >= 0 {
+		return source.ErrStale
+	}
+	return nil
+}
 
 func (m *mapSource) objects() *config.Objects {
 	m.mu.Lock()
@@ -79,8 +118,8 @@ func (m *mapSource) Write(_ context.Context, w source.Write) (int64, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if has := m.all[w.Key].Revision; has != w.Revision {
-		return 0, &source.ConflictError{Key: w.Key, Revision: has, Expected: w.Revision}
+	if err := m.refused(&w); err != nil {
+		return 0, err
 	}
 	change := source.Change{}
 	if w.Delete {
@@ -90,25 +129,40 @@ func (m *mapSource) Write(_ context.Context, w source.Write) (int64, error) {
 		m.all[w.Key] = source.Object{Key: w.Key, Text: w.Text, Revision: w.Revision + 1}
 		change.Objects = []source.Object{m.all[w.Key]}
 	}
-	next, faults := m.inForce.With(change)
-	if faults != nil {
-		return 0, faults
+	m.view.Position++
+	if w.Kind == source.Customer {
+		m.view.Customers = m.view.Position
+	} else {
+		m.view.RulesAndPlans = m.view.Position
 	}
-	m.inForce = next
+	if m.holds == "" {
+		next, faults := m.inForce.With(change)
+		if faults != nil {
+			return 0, faults
+		}
+		m.inForce = next
+	}
 	m.records = slices.Insert(m.records, 0, w.Record)
 	return m.all[w.Key].Revision, m.fails
 }
 
-func (m *mapSource) Records(_ context.Context, object string, n int) ([]source.Record, error) {
+func (m *mapSource) Records(_ context.Context, q source.RecordQuery) (page source.RecordPage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var some []source.Record
-	for i := range m.records {
-		if (object == "" || m.records[i].Object == object) && len(some) < n {
-			some = append(some, m.records[i])
+	from, err := strconv.Atoi(cmp.Or(q.After, "0"))
+	if err != nil {
+		return page, source.ErrBadCursor
+	}
+	for i := from; i < len(m.records); i++ {
+		if len(page.Records) == q.Number {
+			page.Next = strconv.Itoa(i)
+			break
+		}
+		if q.Object == "" || m.records[i].Object == q.Object {
+			page.Records = append(page.Records, m.records[i])
 		}
 	}
-	return some, nil
+	return page, nil
 }
 
 // administered is an instance with quotas, whose caller ops has the token secret.
@@ -221,6 +275,10 @@ func TestObjectCalls(t *testing.T) {
 		{"a rule", "PUT", "/api/v1/rules?name=slow&revision=0", `{"key": ["ip"], "limits": ["9/1m"]}`, 200, `"revision": 1`},
 		{"an odd name", "PUT", "/api/v1/customers?name=" + odd + "&revision=0", "{plan: paid}", 200, `"name": "a/b \u0026/../?\""`},
 		{"is found", "GET", "/api/v1/customers?name=" + odd, "", 200, `"revision": 1`},
+		{"a control in a name", "PUT", "/api/v1/customers?name=a%0Ab&revision=0", "{}", 400, `printable`},
+		{"a wrong wait", "PUT", "/api/v1/customers?name=x&revision=0&wait=no", "{}", 400, `wait must be 0`},
+		{"records of no object", "GET", "/api/v1/audit?object=acme", "", 400, `object must be`},
+		{"records after nothing", "GET", "/api/v1/audit?after=x", "", 400, `use next of the page before`},
 		{"bytes that are no text", "GET", "/api/v1/customers?name=%ff", "", 400, `UTF-8`},
 		{"a customer of the file", "PATCH", "/api/v1/customers?name=filed&revision=0", "{plan: free}", 409, `is in the configuration file`},
 		{"a deletion", "DELETE", "/api/v1/customers?name=acme&revision=4", "", 200, `"revision": 0`},
@@ -313,12 +371,12 @@ func TestLostRace(t *testing.T) {
 // TestUnknownResult: after another error than a conflict, the change may have been made, and the log says so.
 func TestUnknownResult(t *testing.T) {
 	a := startAdministered(t)
-	a.source.fails = errors.New("the connection broke")
+	a.source.fails = fmt.Errorf("the connection broke: %w", source.ErrUnknownResult)
 	status, text := a.call(t, "PUT", "/api/v1/customers?name=acme&revision=0", "{}")
 	if status != 503 || !strings.Contains(text, "may have been made: read the object") {
 		t.Errorf("got %d %s", status, text)
 	}
-	if !strings.Contains(a.log.String(), `"error":"the connection broke"`) {
+	if !strings.Contains(a.log.String(), `"error":"the connection broke: the change may have been made`) {
 		t.Errorf("the log has no line about it: %s", a.log)
 	}
 }

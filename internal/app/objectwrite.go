@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/headgate/headgate/config/source"
@@ -71,7 +70,7 @@ func (c *objectCalls) changed(r *http.Request, by edit) (*admin.Written, *failur
 	if failure := edited(&write, present, body, by); failure != nil {
 		return nil, failure
 	}
-	return c.write(r.Context(), &write, t.dryRun)
+	return c.write(r.Context(), &write, t)
 }
 
 // present gives the object as the source has it now, so that a caller does not wait for this instance to follow the
@@ -85,7 +84,7 @@ func (c *objectCalls) present(ctx context.Context, key source.Key) (*admin.Objec
 			}, nil
 		}
 		if !errors.Is(err, source.ErrNotFound) {
-			return nil, unavailable(err, false)
+			return nil, unavailable(err)
 		}
 	}
 	all, failure := c.instance.objects()
@@ -123,7 +122,7 @@ func edited(write *source.Write, present *admin.Object, body string, by edit) *f
 	if has := revisionOf(present); has != write.Revision {
 		return conflict(&source.ConflictError{Key: write.Key, Revision: has, Expected: write.Revision}, present)
 	}
-	write.Record.Before = before
+	write.Record.Before = source.RecordText(before)
 	if by == nil {
 		write.Delete, write.Record.Action = true, "delete"
 		if present == nil {
@@ -150,84 +149,15 @@ func revisionOf(o *admin.Object) int64 {
 	return o.Revision
 }
 
-// write checks a change, and makes it unless the run is dry.
-func (c *objectCalls) write(ctx context.Context, write *source.Write, dry bool) (*admin.Written, *failure) {
-	change := source.Change{}
-	if write.Delete {
-		change.Deleted = []source.Key{write.Key}
-	} else {
-		change.Objects = []source.Object{{Key: write.Key, Text: write.Text, Revision: write.Revision + 1}}
-	}
-	all, unknown := c.instance.objects()
-	if unknown != nil {
-		return nil, unknown
-	}
-	if faults := all.check(change); len(faults) > 0 {
-		return nil, &failure{admin.Failure{
-			Code: admin.CodeFaults, Error: "the change has faults, and was not made", Faults: faults,
-		}, http.StatusUnprocessableEntity}
-	}
-	answer := &admin.Written{
-		Kind: write.Kind.String(), Name: write.Name, DryRun: dry, Before: write.Record.Before, After: write.Record.After,
-	}
-	if dry {
-		return answer, nil
-	}
-	revision, err := c.instance.writer().Write(ctx, *write)
-	if lost, found := errors.AsType[*source.ConflictError](err); found {
-		present, _ := c.present(ctx, write.Key) // Without it, the error still has the revision.
-		return nil, conflict(lost, present)
-	}
-	c.instance.audit(&write.Record, err)
-	if err != nil {
-		return nil, unavailable(err, true)
-	}
-	answer.Revision, answer.InForce = revision, c.instance.awaitObject(ctx, write.Key, revision)
-	return answer, nil
-}
-
-// Bounds of the wait until a change is in force.
-const (
-	inForcePatience = 2 * time.Second
-	inForcePause    = 10 * time.Millisecond
-)
-
-// awaitObject waits until this instance has followed a change, so that the next change of the caller is checked against
-// it. It reports whether the object has the revision, or is gone for a revision of 0.
-func (i *Instance) awaitObject(ctx context.Context, key source.Key, revision int64) bool {
-	end, pause := time.NewTimer(inForcePatience), time.NewTicker(inForcePause)
-	defer end.Stop()
-	defer pause.Stop()
-	for {
-		if in, failure := i.objects(); failure == nil {
-			o, found := in.get(key)
-			if found && revision > 0 && o.Revision >= revision || !found && revision == 0 {
-				return true
-			}
-		}
-		select {
-		case <-pause.C:
-		case <-end.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
 func conflict(err *source.ConflictError, present *admin.Object) *failure {
 	return &failure{admin.Failure{
 		Code: admin.CodeConflict, Error: err.Error(), Revision: err.Revision, Present: present,
 	}, http.StatusConflict}
 }
 
-// unavailable says that the source or the store did not answer. written says that a change may have been made.
-func unavailable(err error, written bool) *failure {
-	text := err.Error()
-	if written {
-		text += ": the change may have been made: read the object to know"
-	}
-	return &failure{admin.Failure{Code: admin.CodeUnavailable, Error: text}, http.StatusServiceUnavailable}
+// unavailable says that the source or the store did not answer.
+func unavailable(err error) *failure {
+	return &failure{admin.Failure{Code: admin.CodeUnavailable, Error: err.Error()}, http.StatusServiceUnavailable}
 }
 
 // bodyOf reads the body of a change.

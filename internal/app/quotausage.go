@@ -99,7 +99,7 @@ func failureOfUsage(err error, written bool) *failure {
 	if errors.As(err, &value) {
 		return badRequest("the name of the customer: " + value.Problem + ": " + value.Fix)
 	}
-	f := unavailable(err, false)
+	f := unavailable(err)
 	if written {
 		f.Error += ": some units may have been given back: look at the usage"
 	}

@@ -30,10 +30,15 @@ func (a *administered) use(t *testing.T, customer string, n int) {
 	}
 }
 
-// ask calls, and reads the answer into a document.
+// ask200 calls, and reads the answer into a document.
 func ask200[T any](t *testing.T, a *administered, verb, page string) (document T) {
 	t.Helper()
-	status, text := a.call(t, verb, page, "")
+	return askWith[T](t, a, verb, page, "")
+}
+
+func askWith[T any](t *testing.T, a *administered, verb, page, body string) (document T) {
+	t.Helper()
+	status, text := a.call(t, verb, page, body)
 	if err := json.Unmarshal([]byte(text), &document); status != 200 || err != nil {
 		t.Fatalf("%s %s: %d %s, %v", verb, page, status, text, err)
 	}

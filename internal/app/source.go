@@ -27,9 +27,10 @@ type sourceFollower struct {
 	instance *Instance
 	settings *config.Source
 	source   source.Source
-	// table and revision are guarded by Instance.reloading.
+	// table, revision and at are guarded by Instance.reloading.
 	table    *objects.Table
 	revision string
+	at       int64 // The position of the last change.
 	state    objects.State
 	follower *objects.Follower
 	cache    *objects.Writer // nil without a cache
@@ -89,8 +90,10 @@ func (f *sourceFollower) Changed(changes []source.Change) {
 	if i.draining.Load() {
 		return
 	}
-	f.revision, f.cached = changes[len(changes)-1].Revision, nil
+	last := &changes[len(changes)-1]
+	f.revision, f.cached = last.Revision, nil
 	f.apply(changes)
+	f.at = last.Position
 }
 
 // apply takes changes, and tries what is held back. The caller holds Instance.reloading.

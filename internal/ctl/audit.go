@@ -9,33 +9,60 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// Audit prints at most n records of changes, the newest first. object is like customers/acme; "" means all.
+// auditPage is the highest number of records that an instance gives at a time.
+const auditPage = 1000
+
+// Audit prints at most n records of changes, the newest first, page by page. object is like customers/acme; "" means all. With
+// JSON, each page is a document.
 func (c *Instance) Audit(ctx context.Context, out io.Writer, object string, n int) error {
-	query := url.Values{"limit": {strconv.Itoa(n)}}
+	query := url.Values{}
 	if object != "" {
+		if _, err := source.ParseKey(object); err != nil {
+			return ConfigError{fmt.Errorf("ctl: %q is not an object: write rules/NAME, plans/NAME or customers/NAME", object)}
+		}
 		query.Set("object", object)
 	}
-	text, err := c.call(ctx, http.MethodGet, "/api/v1/audit?"+query.Encode(), "")
-	if err != nil {
-		return err
+	for printed := 0; ; {
+		query.Set("limit", strconv.Itoa(min(n-printed, auditPage)))
+		text, err := c.call(ctx, http.MethodGet, "/api/v1/audit?"+query.Encode(), "")
+		if err != nil {
+			return err
+		}
+		var page admin.Audit
+		if err := c.decode(text, &page); err != nil {
+			return err
+		}
+		if c.JSON {
+			_, err = out.Write(text)
+		} else {
+			err = writeRecords(out, page.Records)
+		}
+		if err != nil {
+			return err
+		}
+		printed += len(page.Records)
+		if page.Next == "" || printed >= n {
+			return endOfRecords(out, printed, c.JSON)
+		}
+		query.Set("after", page.Next)
 	}
-	if c.JSON {
-		_, err := out.Write(text)
-		return err
+}
+
+func endOfRecords(out io.Writer, printed int, asJSON bool) error {
+	if printed > 0 || asJSON {
+		return nil
 	}
-	var a admin.Audit
-	if err := c.decode(text, &a); err != nil {
-		return err
-	}
-	if len(a.Records) == 0 {
-		_, err := fmt.Fprintln(out, "no records")
-		return err
-	}
-	for i := range a.Records {
-		r := &a.Records[i]
+	_, err := fmt.Fprintln(out, "no records")
+	return err
+}
+
+func writeRecords(out io.Writer, all []source.Record) error {
+	for i := range all {
+		r := &all[i]
 		line := fmt.Sprintf("%s %s %s by %s from %s", r.Time.UTC().Format(time.RFC3339), r.Action, r.Object, orNone(r.Caller),
 			orNone(r.Address))
 		if r.Reason != "" {

@@ -144,9 +144,13 @@ func (c *Instance) exchange(ctx context.Context, method, page, body string, pati
 		return reply{}, fmt.Errorf("ctl: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus+1))
 	if err != nil {
 		return reply{}, fmt.Errorf("ctl: reading from %s: %w", address, err)
+	}
+	if len(text) > maxStatus {
+		return reply{}, fmt.Errorf("ctl: the answer of %s has more than %d MiB: ask for fewer entries",
+			address, maxStatus>>20)
 	}
 	return reply{resp.StatusCode, resp.Status, text}, nil
 }

@@ -25,6 +25,8 @@ type Change struct {
 	DryRun bool
 	// Reason is for the record.
 	Reason string
+	// NoWait does not wait until the change is in force in the instance.
+	NoWait bool
 }
 
 func objectPage(kind source.Kind, query url.Values) string {
@@ -141,15 +143,30 @@ func (c *Instance) change(ctx context.Context, out io.Writer, method string, key
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		_, err := out.Write(answer)
-		return err
-	}
 	var w admin.Written
 	if err := c.decode(answer, &w); err != nil {
 		return err
 	}
-	return writeWritten(out, key, &w)
+	if c.JSON {
+		_, err = out.Write(answer)
+	} else {
+		err = writeWritten(out, key, &w)
+	}
+	if err != nil || w.InForce || w.DryRun || how.NoWait {
+		return err
+	}
+	return c.notInForce(key, &w)
+}
+
+// notInForce is the error of a change that was made and that the instance does not decide by.
+func (c *Instance) notInForce(key source.Key, w *admin.Written) error {
+	name := printable(key.String())
+	if w.Held != "" {
+		return fmt.Errorf("ctl: %s: the change of %s was written, but is held back, and the former version stays in force: %s",
+			c.Admin, name, printable(w.Held))
+	}
+	return fmt.Errorf("ctl: %s: the change of %s was written, and is not in force yet: headgate ctl status says why; "+
+		"--no-wait does not wait for it", c.Admin, name)
 }
 
 func (how *Change) query() url.Values {
@@ -159,6 +176,9 @@ func (how *Change) query() url.Values {
 	}
 	if how.Reason != "" {
 		query.Set("reason", how.Reason)
+	}
+	if how.NoWait {
+		query.Set("wait", "0")
 	}
 	return query
 }
@@ -188,19 +208,11 @@ func writeWritten(out io.Writer, key source.Key, w *admin.Written) (err error) {
 	case w.DryRun:
 		_, err = fmt.Fprintf(out, "dry run: %s can be written\n", name)
 	case w.After == "":
-		_, err = fmt.Fprintf(out, "%s is deleted%s\n", name, later(w))
+		_, err = fmt.Fprintf(out, "%s is deleted\n", name)
 	default:
-		_, err = fmt.Fprintf(out, "%s has revision %d%s\n", name, w.Revision, later(w))
+		_, err = fmt.Fprintf(out, "%s has revision %d\n", name, w.Revision)
 	}
 	return err
-}
-
-// later tells that the instance has not followed a change yet.
-func later(w *admin.Written) string {
-	if w.InForce {
-		return ""
-	}
-	return ", and is not in force yet: headgate ctl status says why"
 }
 
 // FailedError is a call that the instance has not answered.

@@ -65,6 +65,16 @@ func (t *Table) Held() []Held {
 	return all
 }
 
+// HeldObject gives the version of an object that is held back, and why. A nil object is a deletion.
+func (t *Table) HeldObject(key source.Key) (object *source.Object, why Held, found bool) {
+	for _, u := range t.held {
+		if object, found := u.set[key]; found {
+			return object, u.shown(), true
+		}
+	}
+	return nil, Held{}, false
+}
+
 // Due reports whether changes are held back that were not tried yet, because there were too many. Apply tries more of them.
 func (t *Table) Due() bool { return t.due }
 

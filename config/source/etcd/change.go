@@ -82,7 +82,7 @@ func (w *watching) flush() error {
 	w.history.revision = w.groupAt
 	w.group, w.groupAt = nil, 0
 	if len(c.Objects)+len(c.Deleted) > 0 {
-		c.Revision = w.contents.text()
+		c.Revision, c.Position = w.contents.text(), w.history.revision
 		w.to.Changed(c)
 	}
 	w.reach(w.history.revision)

@@ -41,6 +41,8 @@ type Config struct {
 	MaxObjects int
 	// MaxRecords bounds the records. 0 means source.MaxRecords.
 	MaxRecords int
+	// MaxRecordBytes bounds the texts of all records. 0 means source.MaxRecordBytes.
+	MaxRecordBytes int
 	// Logger gets a line about keys that are no objects, and when old records cannot be removed. nil means
 	// slog.Default().
 	Logger *slog.Logger `json:"-"`
@@ -68,7 +70,8 @@ func (c Config) withDefaults() (Config, error) {
 		faults = append(faults, fmt.Errorf("config/source/etcd: Prefix %.40q (%d bytes): use at most %d bytes that end with /, like %s",
 			c.Prefix, len(c.Prefix), maxPrefix, DefaultPrefix))
 	}
-	faults = append(faults, atMost("MaxObjects", &c.MaxObjects, source.MaxObjects), atMost("MaxRecords", &c.MaxRecords, source.MaxRecords))
+	faults = append(faults, atMost("MaxObjects", &c.MaxObjects, source.MaxObjects), atMost("MaxRecords", &c.MaxRecords, source.MaxRecords),
+		atMost("MaxRecordBytes", &c.MaxRecordBytes, source.MaxRecordBytes))
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}

@@ -31,7 +31,7 @@ func advice(err error) string {
 func isRefusal(err error) bool {
 	clean := rpctypes.Error(err)
 	switch codeOf(err) {
-	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated:
+	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.ResourceExhausted:
 		return true
 	default:
 		return isUnauthenticated(err) || errors.Is(clean, rpctypes.ErrNoSpace) ||

@@ -78,7 +78,7 @@ func (f *follower) takeAll(all *listing, at time.Time) {
 	f.foreign.log(f.config.Logger, &f.warned)
 	f.contents.set(all.objects)
 	f.read, f.history = true, all.history
-	f.to.Changed(source.Change{All: true, Objects: all.objects, Revision: f.contents.text()})
+	f.to.Changed(source.Change{All: true, Objects: all.objects, Revision: f.contents.text(), Position: f.history.revision})
 	f.to.Reached(at)
 }
 

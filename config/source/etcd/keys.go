@@ -16,6 +16,18 @@ const auditSection = "audit/"
 // keys makes and reads the keys below a prefix.
 type keys struct{ prefix string }
 
+// viewSection has the keys that each write through Headgate of one kind changes. They come before the records in etcd's order,
+// so that no instance follows them.
+const viewSection = "_view/"
+
+// view gives the key that each write of the kind changes.
+func (k keys) view(kind source.Kind) string {
+	if kind == source.Customer {
+		return k.prefix + viewSection + source.Customer.Section()
+	}
+	return k.prefix + viewSection + "rules-plans"
+}
+
 func (k keys) object(key source.Key) string { return k.prefix + key.String() }
 func (k keys) audit() string                { return k.prefix + auditSection }
 

@@ -18,14 +18,27 @@ import (
 const (
 	// pruneAtOnce bounds the records that one write removes.
 	pruneAtOnce = 100
-	// recordPage bounds the records of one answer: the largest has about 800 KiB.
+	// recordPage bounds the records of one answer of etcd: the largest has about 800 KiB.
 	recordPage = 32
+	// measureEvery is how many bytes of records a Source writes until it adds up the sizes of all records.
+	measureEvery = 1 << 20
+	maxCursor    = 1024
 )
 
 // record gives the key of a record. Keys are in the order of the time: 19 digits hold all of it. The random part keeps records of one
-// nanosecond apart. The object in the key finds its records without their values.
-func (k keys) record(r *source.Record) string {
-	return fmt.Sprintf("%s%019d-%s/%s", k.audit(), r.Time.UnixNano(), rand.Text()[:13], r.Object)
+// nanosecond apart. The size and the object in the key are there to be read without the value.
+func (k keys) record(r *source.Record, size int) string {
+	return fmt.Sprintf("%s%019d-%s-%d/%s", k.audit(), r.Time.UnixNano(), rand.Text()[:13], size, r.Object)
+}
+
+// recordSize reads the size of a record from its key; 0 from another key.
+func (k keys) recordSize(key []byte) int {
+	before, _, _ := strings.Cut(strings.TrimPrefix(string(key), k.audit()), "/")
+	size, err := strconv.Atoi(before[strings.LastIndexByte(before, '-')+1:])
+	if err != nil || size < 0 || strings.Count(before, "-") != 2 {
+		return 0
+	}
+	return min(size, 4*source.MaxText)
 }
 
 // recordTime reads the time of a record's key.
@@ -41,8 +54,8 @@ func (k keys) recordObject(key []byte) string {
 	return object
 }
 
-// putRecord gives the operation that writes the record of a change.
-func (s *Source) putRecord(w *source.Write) (clientv3.Op, error) {
+// putRecord gives the operation that writes the record of a change, and its size.
+func (s *Source) putRecord(w *source.Write) (put clientv3.Op, size int, err error) {
 	if w.Record.Object == "" {
 		w.Record.Object = w.Key.String()
 	}
@@ -50,24 +63,53 @@ func (s *Source) putRecord(w *source.Write) (clientv3.Op, error) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false) // Escaped text would be longer.
 	if err := encoder.Encode(w.Record); err != nil {
-		return clientv3.Op{}, fmt.Errorf("config/source/etcd: the record of %s: %w", w.Key, err)
+		return clientv3.Op{}, 0, fmt.Errorf("config/source/etcd: the record of %s: %w", w.Key, err)
 	}
-	return clientv3.OpPut(s.keys.record(&w.Record), text.String()), nil
+	return clientv3.OpPut(s.keys.record(&w.Record, text.Len()), text.String()), text.Len(), nil
 }
 
 // prune removes some of the oldest records beyond the bounds. It is not a part of the change: a failure is logged,
-// and the next change prunes again.
-func (s *Source) prune(ctx context.Context, client *clientv3.Client) {
+// and the next change prunes again. size is that of the new record.
+func (s *Source) prune(ctx context.Context, client *clientv3.Client, size int) {
 	oldest, err := client.Get(ctx, s.keys.audit(), clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(pruneAtOnce))
 	if err == nil {
 		if n := s.expired(oldest, time.Now()); n > 0 {
-			end := string(oldest.Kvs[n-1].GetKey()) + "\x00"
-			_, err = client.Delete(ctx, s.keys.audit(), clientv3.WithRange(end))
+			err = s.deleteTo(ctx, client, string(oldest.Kvs[n-1].GetKey()))
+		}
+	}
+	if err == nil && s.unmeasured.Add(int64(size)) >= measureEvery {
+		if err = s.pruneBytes(ctx, client); err == nil {
+			s.unmeasured.Store(0)
 		}
 	}
 	if err != nil && ctx.Err() == nil {
 		s.config.Logger.Warn("old records of changes cannot be removed from etcd: the next change tries again", "error", err)
 	}
+}
+
+// deleteTo removes the records up to a key.
+func (s *Source) deleteTo(ctx context.Context, client *clientv3.Client, last string) error {
+	_, err := client.Delete(ctx, s.keys.audit(), clientv3.WithRange(last+"\x00"))
+	return err
+}
+
+// pruneBytes removes the oldest records beyond the bound of all bytes. It reads the keys of all records, so that it does not
+// run for each change: beyond the bound are at most measureEvery bytes for each instance that writes.
+func (s *Source) pruneBytes(ctx context.Context, client *clientv3.Client) error {
+	total := 0
+	for end := clientv3.GetPrefixRangeEnd(s.keys.audit()); end != ""; {
+		names, next, err := s.recordsBefore(ctx, client, end, "")
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if total += s.keys.recordSize([]byte(name)); total > s.config.MaxRecordBytes {
+				return s.deleteTo(ctx, client, name)
+			}
+		}
+		end = next
+	}
+	return nil
 }
 
 // expired gives how many of the oldest records are beyond the bounds.
@@ -82,32 +124,74 @@ func (s *Source) expired(oldest *clientv3.GetResponse, now time.Time) int {
 	return n
 }
 
-// Records implements source.Writer.
-func (s *Source) Records(ctx context.Context, object string, n int) ([]source.Record, error) {
+// Records implements source.Writer. It reads keys first, and the values of the records that it gives.
+func (s *Source) Records(ctx context.Context, q source.RecordQuery) (page source.RecordPage, err error) {
+	if len(q.After) > maxCursor {
+		return page, source.ErrBadCursor
+	}
 	client, err := s.connection.get(ctx)
 	if err != nil {
-		return nil, s.recordsFault(err)
+		return page, s.recordsFault(err)
 	}
-	var found []source.Record
-	n = min(n, s.config.MaxRecords)
-	for end := clientv3.GetPrefixRangeEnd(s.keys.audit()); len(found) < n && end != ""; {
+	p := recordPages{Source: s, client: client, number: min(q.Number, s.config.MaxRecords), page: &page}
+	end := clientv3.GetPrefixRangeEnd(s.keys.audit())
+	if q.After != "" {
+		end = s.keys.audit() + q.After
+	}
+	for end != "" && !p.full() {
 		var names []string
-		if names, end, err = s.recordsBefore(ctx, client, end, object); err != nil {
-			return nil, s.recordsFault(err)
+		if names, end, err = s.recordsBefore(ctx, client, end, q.Object); err == nil {
+			err = p.take(ctx, names, end != "")
 		}
-		for len(names) > 0 && len(found) < n {
-			some := min(recordPage, len(names), n-len(found))
-			if found, err = readRecords(ctx, client, names[:some], found); err != nil {
-				return nil, s.recordsFault(err)
-			}
-			names = names[some:]
+		if err != nil {
+			return page, s.recordsFault(err)
 		}
 	}
-	return found, nil
+	return page, nil
+}
+
+// recordPages collects one page.
+type recordPages struct {
+	*Source
+
+	client *clientv3.Client
+	number int
+	page   *source.RecordPage
+	bytes  int
+	ended  bool // The next record has no space.
+}
+
+func (p *recordPages) full() bool {
+	return len(p.page.Records) >= p.number || p.bytes >= source.RecordPageBytes || p.ended
+}
+
+// take reads records by their keys until the page is full. more says that there are others after them.
+func (p *recordPages) take(ctx context.Context, names []string, more bool) error {
+	for len(names) > 0 && !p.full() {
+		some, size := 1, p.keys.recordSize([]byte(names[0]))
+		if p.ended = len(p.page.Records) > 0 && p.bytes+size > source.RecordPageBytes; p.ended {
+			return nil // Next is the record before.
+		}
+		for ; some < min(recordPage, len(names), p.number-len(p.page.Records)); some++ {
+			if size += p.keys.recordSize([]byte(names[some])); p.bytes+size > source.RecordPageBytes {
+				break
+			}
+		}
+		if err := p.read(ctx, names[:some]); err != nil {
+			return err
+		}
+		if p.page.Next = ""; some < len(names) || more {
+			p.page.Next = strings.TrimPrefix(names[some-1], p.keys.audit())
+		}
+		names = names[some:]
+	}
+	return nil
 }
 
 // recordsBefore gives the keys of an object's records before a key, the newest first, and the key for the next call.
 func (s *Source) recordsBefore(ctx context.Context, client *clientv3.Client, end, object string) (names []string, next string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
 	r, err := client.Get(ctx, s.keys.audit(), clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(maxPage),
 		clientv3.WithSort(clientv3.SortByKey, clientv3.SortDescend))
 	if err != nil {
@@ -124,26 +208,27 @@ func (s *Source) recordsBefore(ctx context.Context, client *clientv3.Client, end
 	return names, next, nil
 }
 
-// readRecords appends records by their keys. Records that were pruned meanwhile, and values that are no
-// records, are left out.
-func readRecords(ctx context.Context, client *clientv3.Client, names []string, to []source.Record) ([]source.Record, error) {
-	var gets []clientv3.Op
-	for _, name := range names {
-		gets = append(gets, clientv3.OpGet(name))
+// read appends records by their keys. Records that were pruned meanwhile, and values that are no records, are left out.
+func (p *recordPages) read(ctx context.Context, names []string) error {
+	ctx, cancel := context.WithTimeout(ctx, p.config.Timeout)
+	defer cancel()
+	gets := make([]clientv3.Op, len(names))
+	for i, name := range names {
+		gets[i] = clientv3.OpGet(name)
 	}
-	r, err := client.Txn(ctx).Then(gets...).Commit()
+	r, err := p.client.Txn(ctx).Then(gets...).Commit()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, one := range r.Responses {
 		for _, kv := range one.GetResponseRange().GetKvs() {
 			var record source.Record
-			if json.Unmarshal(kv.GetValue(), &record) == nil {
-				to = append(to, record)
+			if p.bytes += len(kv.GetValue()); json.Unmarshal(kv.GetValue(), &record) == nil {
+				p.page.Records = append(p.page.Records, record)
 			}
 		}
 	}
-	return to, nil
+	return nil
 }
 
 func (s *Source) recordsFault(err error) error {

@@ -85,6 +85,11 @@ func (p *place) KeepRecords(t *testing.T, n int) source.Writer {
 	return p.open(t, etcd.Config{MaxRecords: n})
 }
 
+func (p *place) KeepRecordBytes(t *testing.T, n int) source.Writer {
+	t.Helper()
+	return p.open(t, etcd.Config{MaxRecordBytes: n})
+}
+
 func (p *place) Commit(t *testing.T, edits ...sourcetest.Edit) {
 	t.Helper()
 	var ops []clientv3.Op

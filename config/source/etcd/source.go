@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/headgate/headgate/config/source"
 )
@@ -11,6 +12,8 @@ type Source struct {
 	config     Config
 	keys       keys
 	connection *connection
+	// unmeasured are the bytes of records since the last call of pruneBytes.
+	unmeasured atomic.Int64
 }
 
 var _ source.Writer = (*Source)(nil)
@@ -21,7 +24,9 @@ func Open(c Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{config: c, keys: keys{c.Prefix}, connection: newConnection(c)}, nil
+	s := &Source{config: c, keys: keys{c.Prefix}, connection: newConnection(c)}
+	s.unmeasured.Store(measureEvery)
+	return s, nil
 }
 
 // Follow implements source.Source.

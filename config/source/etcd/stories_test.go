@@ -129,7 +129,7 @@ func foreign(t *testing.T, p *place) {
 	if got := log.String(); !strings.Contains(got, "keys that are no objects") || !strings.Contains(got, "keys=4") {
 		t.Errorf("the log does not have the four keys of the first read: %s", got)
 	}
-	if records, err := s.Records(t.Context(), "", 5); err != nil || len(records) != 0 {
+	if records, err := sourcetest.Records(t, s, "", 5); err != nil || len(records) != 0 {
 		t.Errorf("%v, %v: want no record", records, err)
 	}
 }

@@ -98,7 +98,7 @@ func (c *connection) all(ctx context.Context, s *Source) (position, source.Chang
 		change.Objects, err = c.pages(ctx, s, int(h.objects))
 		return err
 	})
-	change.Revision = h.revision()
+	change.Revision, change.Position = h.revision(), h.rows
 	return h.position, change, err
 }
 
@@ -142,7 +142,7 @@ func (c *connection) news(ctx context.Context, s *Source, last position) (to pos
 		}
 		return c.rows(ctx, func(r pgx.Rows) error { return c.takeNews(r, &h, &change, &all) }, s.sql(newsSQL), last.snapshot)
 	})
-	change.Revision = h.revision()
+	change.Revision, change.Position = h.revision(), h.rows
 	return h.position, change, all || !h.known, err
 }
 

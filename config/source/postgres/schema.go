@@ -40,6 +40,7 @@ func Schema(name string) string {
 		"{max_name}", fmt.Sprint(source.MaxName),
 		"{unprintable}", unprintable,
 		"{max_records}", fmt.Sprint(source.MaxRecords),
+		"{max_record_bytes}", fmt.Sprint(source.MaxRecordBytes),
 		"{record_age}", fmt.Sprintf("%d hours", int(source.RecordAge.Hours())),
 		"{max_changes}", fmt.Sprint(maxChanges),
 		"{hold}", fmt.Sprint(hold),

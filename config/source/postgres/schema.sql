@@ -30,9 +30,12 @@ CREATE TABLE IF NOT EXISTS {schema}.audit (
   id     bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at     timestamptz NOT NULL,
   object text        NOT NULL CHECK (octet_length(object) <= 1024),
-  record jsonb       NOT NULL
+  record jsonb       NOT NULL,
+  customer boolean   NOT NULL DEFAULT false                 -- The record is about a customer, and not about a rule or plan.
 );
+ALTER TABLE {schema}.audit ADD COLUMN IF NOT EXISTS customer boolean NOT NULL DEFAULT false;
 CREATE INDEX IF NOT EXISTS audit_at ON {schema}.audit (at, id);
+CREATE INDEX IF NOT EXISTS audit_kind ON {schema}.audit (customer, id);
 CREATE INDEX IF NOT EXISTS audit_object ON {schema}.audit (object, at, id);
 
 -- One row: what was removed from the log, and the bounds.
@@ -48,6 +51,8 @@ CREATE TABLE IF NOT EXISTS {schema}.state (
   max_records bigint   NOT NULL DEFAULT {max_records} CHECK (max_records >= 1),
   record_age  interval NOT NULL DEFAULT '{record_age}'
 );
+ALTER TABLE {schema}.state ADD COLUMN IF NOT EXISTS max_record_bytes bigint NOT NULL DEFAULT {max_record_bytes}
+  CHECK (max_record_bytes >= 1);
 INSERT INTO {schema}.state (version) VALUES ({version}) ON CONFLICT DO NOTHING;
 
 -- A sequence, because a revision must not come back when an object is deleted and made again.
@@ -134,6 +139,9 @@ BEGIN
     SELECT a.id FROM {schema}.audit a
     WHERE (a.at, a.id) <= (SELECT at, id FROM {schema}.audit ORDER BY at DESC, id DESC OFFSET bounds.max_records LIMIT 1)
     ORDER BY a.at, a.id LIMIT 100 FOR UPDATE SKIP LOCKED);
+  DELETE FROM {schema}.audit WHERE id IN (
+    SELECT id FROM (SELECT id, at, sum(pg_column_size(record)) OVER (ORDER BY at DESC, id DESC) AS bytes FROM {schema}.audit) sized
+    WHERE bytes > bounds.max_record_bytes ORDER BY at, id LIMIT 100);
   RETURN NULL;
 EXCEPTION WHEN serialization_failure OR deadlock_detected THEN
   RETURN NULL; -- The next record removes them.

@@ -98,6 +98,12 @@ func (p *place) KeepRecords(t *testing.T, n int) source.Writer {
 	return p.open(t, postgres.Config{})
 }
 
+func (p *place) KeepRecordBytes(t *testing.T, n int) source.Writer {
+	t.Helper()
+	p.server.SQL(fmt.Sprintf("UPDATE %s.state SET max_record_bytes = %d", p.schema, n))
+	return p.open(t, postgres.Config{})
+}
+
 // session opens a connection of an operator.
 func (p *place) session(t *testing.T) *pgx.Conn {
 	t.Helper()

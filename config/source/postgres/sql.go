@@ -1,6 +1,10 @@
 package postgres
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/headgate/headgate/config/source"
+)
 
 // The statements. sql sets the schema, whose name needs no quotes.
 
@@ -45,9 +49,29 @@ const (
 )
 
 const (
-	addRecordSQL = `INSERT INTO {schema}.audit (at, object, record) VALUES ($1::text::timestamptz, $2, $3::text::jsonb)`
-	recordsSQL   = `SELECT record::text FROM {schema}.audit WHERE $1::text = '' OR object = $1::text ORDER BY at DESC, id DESC LIMIT $2`
+	addRecordSQL = `INSERT INTO {schema}.audit (at, object, record, customer) VALUES ($1::text::timestamptz, $2, $3::text::jsonb, $4)`
+	// recordsSQL reads $3 records after record $2, or the newest ones.
+	recordsSQL = `SELECT id, record::text FROM {schema}.audit WHERE ($1::text = '' OR object = $1::text)
+  AND ($2::bigint = 0 OR (at, id) < (SELECT at, id FROM {schema}.audit WHERE id = $2::bigint)) ORDER BY at DESC, id DESC LIMIT $3`
 )
+
+// viewSQL gives the number of changes of rows, and the last records of the two kinds of writes.
+const viewSQL = `SELECT pruned + (SELECT count(*) FROM {schema}.changes),
+  coalesce((SELECT max(id) FROM {schema}.audit WHERE NOT customer), 0), coalesce((SELECT max(id) FROM {schema}.audit WHERE customer), 0)
+FROM {schema}.state`
+
+// needSQL keeps an object until the transaction ends.
+const needSQL = `SELECT 1 FROM {schema}.objects WHERE kind = $1 AND name = $2 FOR KEY SHARE`
+
+const beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+
+// lockWritesSQL waits for the writes through Headgate that are open. Writes of customers wait only for those of rules and plans.
+func (s *Source) lockWritesSQL(kind source.Kind) string {
+	if kind == source.Customer {
+		return s.sql("SELECT pg_advisory_xact_lock_shared(hashtext('{schema}.writes'))")
+	}
+	return s.sql("SELECT pg_advisory_xact_lock(hashtext('{schema}.writes'))")
+}
 
 const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" //nolint:dupword // it is SQL
 

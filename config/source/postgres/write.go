@@ -58,8 +58,44 @@ func (s *Source) Get(ctx context.Context, key source.Key) (o source.Object, err 
 	return o, err
 }
 
-// errConflict says that the object does not have the revision that the writer has read.
-var errConflict = errors.New("config/source/postgres: conflict")
+var (
+	// errConflict says that the object does not have the revision that the writer has read.
+	errConflict = errors.New("config/source/postgres: conflict")
+	// errAgain says that the transaction did nothing, and may succeed when it is repeated.
+	errAgain = errors.New("config/source/postgres: the object was changed and changed back meanwhile")
+)
+
+// maxAttempts bounds the attempts of one write: PostgreSQL ends one of two transactions that wait for each other.
+const maxAttempts = 3
+
+// View implements source.Writer.
+func (s *Source) View(ctx context.Context, kind source.Kind) (v source.View, err error) {
+	err = s.with(ctx, func(c *connection) error {
+		if err := c.run(ctx, beginWrite); err != nil {
+			return err
+		}
+		if err := c.run(ctx, s.lockWritesSQL(kind)); err != nil { // Another write is in the view as a whole, or not at all.
+			return err
+		}
+		if v, err = c.view(ctx, s, kind); err != nil {
+			return err
+		}
+		return c.run(ctx, "COMMIT")
+	})
+	if err != nil {
+		return v, fmt.Errorf("config/source/postgres: the last writes cannot be read from %s: %w%s", s.config, err, advice(err))
+	}
+	return v, nil
+}
+
+// view reads the last writes. The caller holds the lock of writes.
+func (c *connection) view(ctx context.Context, s *Source, kind source.Kind) (v source.View, err error) {
+	err = c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&v.Position, &v.RulesAndPlans, &v.Customers) }, s.sql(viewSQL))
+	if kind == source.Customer {
+		v.Customers = 0
+	}
+	return v, err
+}
 
 // Write implements source.Writer.
 func (s *Source) Write(ctx context.Context, w source.Write) (revision int64, err error) {
@@ -76,22 +112,38 @@ func (s *Source) Write(ctx context.Context, w source.Write) (revision int64, err
 	if err != nil {
 		return 0, fmt.Errorf("config/source/postgres: the record of %s: %w", w.Key, err)
 	}
-	err = s.with(ctx, func(c *connection) error {
-		revision, err = c.write(ctx, s, &w, string(record))
-		return err
-	})
+	for range maxAttempts {
+		err = s.with(ctx, func(c *connection) error {
+			revision, err = c.write(ctx, s, &w, string(record))
+			return err
+		})
+		if errors.Is(err, errConflict) || code(err) == "23505" { // unique_violation
+			err = s.conflict(ctx, &w)
+		}
+		if !isAgain(err) {
+			break
+		}
+	}
+	_, missing := errors.AsType[*source.MissingError](err)
+	_, lost := errors.AsType[*source.ConflictError](err)
 	switch {
 	case err == nil:
 		return revision, nil
-	case errors.Is(err, errConflict) || isConflict(err):
-		return 0, s.conflict(ctx, &w)
+	case missing, lost, errors.Is(err, source.ErrStale):
+		return 0, err
+	case isAgain(err):
+		return 0, fmt.Errorf("%w: nothing was changed, in %d attempts: try again when other transactions have ended",
+			s.fault("written", w.Key, err), maxAttempts)
 	}
 	return 0, s.fault("written", w.Key, err)
 }
 
 // write makes the change in one transaction. An error after which the change may have been made says so.
 func (c *connection) write(ctx context.Context, s *Source, w *source.Write, record string) (revision int64, err error) {
-	if err := c.run(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
+	if err := c.run(ctx, beginWrite); err != nil {
+		return 0, err
+	}
+	if err := c.conditions(ctx, s, w); err != nil {
 		return 0, err
 	}
 	found := false
@@ -107,20 +159,47 @@ func (c *connection) write(ctx context.Context, s *Source, w *source.Write, reco
 		return 0, errConflict
 	}
 	err = c.rows(ctx, func(pgx.Rows) error { return nil },
-		s.sql(addRecordSQL), w.Record.Time.UTC().Format(time.RFC3339Nano), w.Record.Object, record)
+		s.sql(addRecordSQL), w.Record.Time.UTC().Format(time.RFC3339Nano), w.Record.Object, record, w.Kind == source.Customer)
 	if err != nil {
 		return 0, err
 	}
 	if err := c.run(ctx, "COMMIT"); err != nil {
-		if isAnswer(err) {
+		if isRolledBack(err) {
 			return 0, err
 		}
-		return 0, fmt.Errorf("%w: the change may have been made: read the object to know", err)
+		return 0, fmt.Errorf("%w: %w", err, source.ErrUnknownResult)
 	}
 	if w.Delete {
 		return 0, nil
 	}
 	return revision, nil
+}
+
+// conditions checks what a write needs, and keeps it true until the transaction ends.
+func (c *connection) conditions(ctx context.Context, s *Source, w *source.Write) error {
+	if err := c.run(ctx, s.lockWritesSQL(w.Kind)); err != nil {
+		return err
+	}
+	if w.View != nil {
+		now, err := c.view(ctx, s, w.Kind)
+		if err != nil {
+			return err
+		}
+		if now.RulesAndPlans != w.View.RulesAndPlans || now.Customers != w.View.Customers && w.Kind != source.Customer {
+			return source.ErrStale
+		}
+	}
+	for _, need := range w.Needs {
+		found := false
+		err := c.rows(ctx, func(pgx.Rows) error { found = true; return nil }, s.sql(needSQL), need.Kind.String(), need.Name)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return &source.MissingError{Key: need}
+		}
+	}
+	return nil
 }
 
 // changeSQL gives the statement that changes the object only if it has the revision. It gives the new revision.
@@ -139,31 +218,13 @@ func (s *Source) changeSQL(w *source.Write) (sql string, args []any) {
 // conflict gives the error with the revision that the object has now.
 func (s *Source) conflict(ctx context.Context, w *source.Write) error {
 	o, err := s.Get(ctx, w.Key)
-	if err != nil && !errors.Is(err, source.ErrNotFound) {
+	switch {
+	case err != nil && !errors.Is(err, source.ErrNotFound):
 		return fmt.Errorf("config/source/postgres: %s was changed by another writer, and nothing was written: %w", w.Key, err)
+	case o.Revision == w.Revision:
+		return errAgain
 	}
 	return &source.ConflictError{Key: w.Key, Revision: o.Revision, Expected: w.Revision}
-}
-
-// Records implements source.Writer.
-func (s *Source) Records(ctx context.Context, object string, n int) (records []source.Record, err error) {
-	err = s.with(ctx, func(c *connection) error {
-		return c.rows(ctx, func(r pgx.Rows) error {
-			var text string
-			if err := r.Scan(&text); err != nil {
-				return err
-			}
-			var record source.Record
-			if json.Unmarshal([]byte(text), &record) == nil { // An operator may have inserted something else.
-				records = append(records, record)
-			}
-			return nil
-		}, s.sql(recordsSQL), object, max(0, min(n, source.MaxRecords)))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("config/source/postgres: the records cannot be read from %s: %w%s", s.config, err, advice(err))
-	}
-	return records, nil
 }
 
 // fault adds the object and the place to an error.
@@ -171,18 +232,20 @@ func (s *Source) fault(what string, key source.Key, err error) error {
 	return fmt.Errorf("config/source/postgres: %s cannot be %s in %s: %w%s", key, what, s.config, err, advice(err))
 }
 
-// isAnswer reports whether the server has answered with an error. Then the transaction was not made.
-func isAnswer(err error) bool {
-	return code(err) != ""
+// isRolledBack reports whether a failed COMMIT has certainly changed nothing. A server that ends the connection may have
+// committed before.
+func isRolledBack(err error) bool {
+	answer, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && answer.SeverityUnlocalized == "ERROR"
 }
 
-// isConflict reports whether two writers have met in the server.
-func isConflict(err error) bool {
+// isAgain reports whether a transaction did nothing because of another one.
+func isAgain(err error) bool {
 	switch code(err) {
-	case "40001", "40P01", "23505": // serialization_failure, deadlock_detected, unique_violation
+	case "40001", "40P01": // serialization_failure, deadlock_detected
 		return true
 	}
-	return false
+	return errors.Is(err, errAgain)
 }
 
 // code gives the code of an error that the server has answered; "" for others.

@@ -31,7 +31,7 @@ func hostile(t *testing.T, p Place) {
 		if o, err := s.Get(t.Context(), key); err != nil || o != (source.Object{Key: key, Text: texts[i], Revision: revision}) {
 			t.Errorf("%s: %.100q, %v", key, o.Text, err)
 		}
-		records, err := s.Records(t.Context(), key.String(), 5)
+		records, err := Records(t, s, key.String(), 5)
 		if err != nil || len(records) != 1 || records[0].After != texts[i] || records[0].Object != key.String() {
 			t.Errorf("%s: %d records, %v", key, len(records), err)
 		}
@@ -96,15 +96,15 @@ func records(t *testing.T, p Place) {
 		want = append([]source.Record{r}, want...)
 	}
 	write(t, s, customer("acme/x"), "x", 0)
-	got, err := s.Records(t.Context(), "customers/acme", 2)
+	got, err := Records(t, s, "customers/acme", 2)
 	if err != nil || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("%.200v, %v", got, err)
 	}
-	got, err = s.Records(t.Context(), "", 100)
+	got, err = Records(t, s, "", 100)
 	if err != nil || len(got) != 4 || got[0].Object != "customers/acme/x" || got[3] != want[2] {
 		t.Errorf("%d records, %v", len(got), err)
 	}
-	if got, err = s.Records(t.Context(), "", 0); err != nil || len(got) != 0 {
+	if got, err = Records(t, s, "", 0); err != nil || len(got) != 0 {
 		t.Errorf("%d records, %v: want none", len(got), err)
 	}
 }
@@ -120,14 +120,14 @@ func pruned(t *testing.T, p Place) {
 		}
 	}
 	write(t, s, customer("new"), "x", 0)
-	if got, err := s.Records(t.Context(), "", 100); err != nil || len(got) != 1 || got[0].Action != "set" {
+	if got, err := Records(t, s, "", 100); err != nil || len(got) != 1 || got[0].Action != "set" {
 		t.Errorf("%+v, %v: want one record that is not old", got, err)
 	}
 	s = p.KeepRecords(t, 4)
 	for i := range 7 {
 		write(t, s, customer(fmt.Sprint(i)), "x", 0)
 	}
-	got, err := s.Records(t.Context(), "", 100)
+	got, err := Records(t, s, "", 100)
 	if err != nil || len(got) != 4 || got[0].Object != "customers/6" || got[3].Object != "customers/3" {
 		t.Errorf("%+v, %v: want the last four", got, err)
 	}

@@ -35,6 +35,8 @@ type Place interface {
 	Commit(t *testing.T, edits ...Edit)
 	// KeepRecords bounds the records of the place, and gives a source with this bound.
 	KeepRecords(t *testing.T, n int) source.Writer
+	// KeepRecordBytes is KeepRecords for the texts of all records.
+	KeepRecordBytes(t *testing.T, n int) source.Writer
 }
 
 // Edit changes one object without a writer. An empty text deletes it.
@@ -64,6 +66,9 @@ func Run(t *testing.T, s Server, more ...Story) {
 			{"refused writes", refused},
 			{"records", records},
 			{"old records are removed", pruned},
+			{"records beyond a size are removed", prunedBytes},
+			{"writes after a view", views},
+			{"a view and a race", viewRace},
 			{"too many objects", tooMany},
 			{"a cut link", cutLink},
 			{"a silent link", silentLink},

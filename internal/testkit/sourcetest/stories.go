@@ -156,7 +156,7 @@ func conflicts(t *testing.T, p Place) {
 	if o, err := s.Get(t.Context(), acme); err != nil || o.Text != "two" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if all, err := s.Records(t.Context(), "", 10); err != nil || len(all) != 2 {
+	if all, err := Records(t, s, "", 10); err != nil || len(all) != 2 {
 		t.Errorf("records %+v, %v: want those of two changes", all, err)
 	}
 }
@@ -189,7 +189,7 @@ func manyWriters(t *testing.T, p Place) {
 	if sum != writers*each {
 		t.Errorf("the sum is %d: want %d", sum, writers*each)
 	}
-	if all, err := s.Records(t.Context(), "", 1000); err != nil || len(all) != writers*each {
+	if all, err := Records(t, s, "", 1000); err != nil || len(all) != writers*each {
 		t.Errorf("%d records, %v: want %d", len(all), err, writers*each)
 	}
 }

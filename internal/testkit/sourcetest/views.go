@@ -1,0 +1,161 @@
+package sourcetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/config/source"
+)
+
+// Records reads at most n records, page by page, and checks the bounds of each page.
+func Records(t *testing.T, s source.Writer, object string, n int) (all []source.Record, err error) {
+	t.Helper()
+	q := source.RecordQuery{Object: object, Number: n}
+	for {
+		page, err := s.Records(t.Context(), q)
+		if err != nil {
+			return all, err
+		}
+		size := 0
+		for i := range page.Records {
+			size += len(page.Records[i].Before) + len(page.Records[i].After)
+		}
+		if size > source.RecordPageBytes && len(page.Records) > 1 || len(page.Records) > q.Number {
+			t.Errorf("a page of %d records has %d bytes", len(page.Records), size)
+		}
+		all = append(all, page.Records...)
+		if q.Number, q.After = n-len(all), page.Next; q.Number <= 0 || q.After == "" {
+			return all, nil
+		}
+	}
+}
+
+func plan(name string) source.Key { return source.Key{Kind: source.Plan, Name: name} }
+
+// views: a write that was checked against a view fails if another write has changed what the check has seen.
+func views(t *testing.T, p Place) {
+	t.Helper()
+	a, b := p.Open(t, Options{}), p.Open(t, Options{})
+	free := write(t, a, plan("free"), "x", 0)
+	view := func(kind source.Kind) *source.View {
+		t.Helper()
+		v, err := a.View(t.Context(), kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &v
+	}
+	try := func(what string, w source.Write, want error) {
+		t.Helper()
+		_, err := a.Write(t.Context(), w)
+		missing, isMissing := errors.AsType[*source.MissingError](want)
+		got, ok := errors.AsType[*source.MissingError](err)
+		if isMissing && (!ok || *got != *missing) || !isMissing && !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", what, err, want)
+		}
+	}
+	ofCustomer, ofPlan := view(source.Customer), view(source.Plan)
+	write(t, b, customer("other"), "x", 0)
+	try("a plan after a customer", source.Write{Key: plan("free"), Delete: true, Revision: free, View: ofPlan}, source.ErrStale)
+	try("a customer after a customer", source.Write{Key: customer("acme"), Text: "x", View: ofCustomer, Needs: []source.Key{plan("free")}}, nil)
+	ofPlan = view(source.Plan)
+	try("a plan in the present view", source.Write{Key: plan("free"), Delete: true, Revision: free, View: ofPlan}, nil)
+	try("a customer after a plan", source.Write{Key: customer("new"), Text: "x", View: ofCustomer}, source.ErrStale)
+	try("a customer of no plan", source.Write{Key: customer("new"), Text: "x", View: view(source.Customer), Needs: []source.Key{plan("free")}},
+		&source.MissingError{Key: plan("free")})
+	if got, err := Records(t, a, "", 10); err != nil || len(got) != 4 {
+		t.Errorf("%d records, %v: want those of the four changes", len(got), err)
+	}
+	positions(t, p, b)
+}
+
+// positions: a receiver that has the position of a view has the writes of the view.
+func positions(t *testing.T, p Place, s source.Writer) {
+	t.Helper()
+	m, _ := Follow(t, p.Open(t, Options{}), nil)
+	for i := range 5 {
+		write(t, s, customer(fmt.Sprint("position", i)), "x", 0)
+		v, err := s.View(t.Context(), source.Rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Until("the position of the view", func() bool {
+			return len(m.Changes) > 0 && m.Changes[len(m.Changes)-1].Position >= v.Position
+		})
+		m.mu.Lock()
+		if _, has := m.Objects[customer(fmt.Sprint("position", i))]; !has {
+			t.Errorf("the receiver has position %d, and not write %d", v.Position, i)
+		}
+		m.mu.Unlock()
+	}
+}
+
+// viewRace: one writer deletes a plan while others give it to customers. Each checks what it has read. Never is there a customer
+// without its plan.
+func viewRace(t *testing.T, p Place) {
+	t.Helper()
+	const rounds = 20
+	for round := range rounds {
+		a, b := p.Open(t, Options{}), p.Open(t, Options{})
+		key, of := plan(fmt.Sprint("p", round)), customer(fmt.Sprint("c", round))
+		revision := write(t, a, key, "x", 0)
+		deleted := make(chan error, 1)
+		go func() { deleted <- deleteUnused(t.Context(), b, key, of, revision) }()
+		_, added := a.Write(t.Context(), source.Write{Key: of, Text: "x", Needs: []source.Key{key}})
+		if err := <-deleted; err == nil && added == nil {
+			t.Fatalf("round %d: the customer and the deletion of its plan were both written", round)
+		}
+	}
+}
+
+var errUsed = errors.New("the plan is used")
+
+// deleteUnused deletes a plan that a customer does not have.
+func deleteUnused(ctx context.Context, s source.Writer, key, of source.Key, revision int64) error {
+	v, err := s.View(ctx, source.Plan)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Get(ctx, of); !errors.Is(err, source.ErrNotFound) {
+		return errUsed
+	}
+	_, err = s.Write(ctx, source.Write{Key: key, Delete: true, Revision: revision, View: &v})
+	return err
+}
+
+// letters gives a text that PostgreSQL does not compress.
+func letters(n int) string {
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = 'a' + byte(rand.N(26))
+	}
+	return string(text)
+}
+
+// prunedBytes: the texts of all records are bounded.
+func prunedBytes(t *testing.T, p Place) {
+	t.Helper()
+	const most, size, writes = 1 << 20, 60 << 10, 45
+	s := p.KeepRecordBytes(t, most)
+	for i := range writes {
+		r := source.Record{Time: time.Now(), Action: "set", Before: letters(size)}
+		if _, err := s.Write(t.Context(), source.Write{Key: customer(fmt.Sprint(i)), Text: "x", Record: r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := Records(t, s, "", 1000)
+	if total := len(all) * size; err != nil || total > most+most+size || total < most/2 {
+		t.Errorf("%d records with %d bytes, %v", len(all), total, err)
+	}
+	if len(all) > 0 && all[0].Object != fmt.Sprint("customers/", writes-1) {
+		t.Errorf("the newest is %s", all[0].Object)
+	}
+	if _, err := s.Records(t.Context(), source.RecordQuery{Number: 1, After: strings.Repeat("x", 2000)}); !errors.Is(err, source.ErrBadCursor) {
+		t.Errorf("a long cursor: %v", err)
+	}
+}
