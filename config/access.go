@@ -46,6 +46,8 @@ const (
 	ScopeRead
 	// ScopeAdminister permits changes under /api/v1, and profiles.
 	ScopeAdminister
+	// ScopeLease permits reports of headgate.lease.v1: claims of resources.
+	ScopeLease
 )
 
 func scopeChoices() []choice[Scope] {
@@ -54,6 +56,7 @@ func scopeChoices() []choice[Scope] {
 		{word: "send_limits", value: ScopeSendLimits},
 		{word: "read", value: ScopeRead},
 		{word: "administer", value: ScopeAdminister},
+		{word: "lease", value: ScopeLease},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // open are the scopes of clients of a listener without auth.
-const open = config.ScopeDecide | config.ScopeSendLimits | config.ScopeRead
+const open = config.ScopeDecide | config.ScopeSendLimits | config.ScopeRead | config.ScopeLease
 
 // Client is a client that a Gate has let in. A nil Client is one of a listener without auth. A Client is
 // safe for concurrent use.

@@ -128,11 +128,12 @@ func (s *Server) send(c *claim, seq uint64, now headgate.Instant, out *Out) {
 	r := c.resource
 	c.push, c.pushed = false, now
 	lease := Lease{Resource: r.name, Version: c.ledger.last.version, Amount: c.grant, Seq: seq, Safe: r.safe(), Refresh: s.config.Refresh}
+	lease.Slots = r.terms.Slots
 	if seq != 0 {
 		lease.Length = s.length(r, now)
 	}
 	if c.server() {
-		lease.Parts, lease.Algorithm, lease.Slots = slices.Clone(c.parts), r.terms.Algorithm, r.terms.Slots
+		lease.Parts, lease.Algorithm = slices.Clone(c.parts), r.terms.Algorithm
 		lease.Each, lease.Counted = r.each, c.ledger.count()
 	}
 	out.Leases = append(out.Leases, Delivery{c.holder.name, lease})

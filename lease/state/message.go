@@ -71,11 +71,12 @@ type Lease struct {
 	Length, Refresh time.Duration
 	// Safe is what the holder may use when it cannot renew.
 	Safe int64
+	// Slots says that amounts are slots.
+	Slots bool
 	// The following fields are for servers. Parts has the part of Amount for each band, from band
 	// 1. Each bounds one holder under Static. Counted is the amount in the ledger of the parent.
 	Parts     []int64
 	Algorithm Algorithm
-	Slots     bool
 	Each      int64
 	Counted   int64
 }
@@ -118,6 +119,18 @@ type Out struct {
 	// Up is the report to the parent, if its Seq is not 0.
 	Up Report
 }
+
+// full reports whether a report to the parent has no place for a further resource.
+func (r *Report) full() bool {
+	buckets := 0
+	for i := range r.Claims {
+		buckets += len(r.Claims[i].Curve)
+	}
+	return len(r.Claims) >= MaxClaims || len(r.Acks) >= MaxClaims || buckets > maxCurves-MaxBuckets
+}
+
+// maxCurves bounds the buckets of a report to the parent. One takes up to 20 bytes, and a message has 1 MiB.
+const maxCurves = 20_000
 
 // Delivery is a lease for a holder.
 type Delivery struct {

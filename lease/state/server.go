@@ -2,7 +2,9 @@ package state
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -30,6 +32,10 @@ type key struct {
 	resource *resource
 }
 
+// seqBits is the width of the reports of one term in a Seq. Terms may be milliseconds since 1970: a server sends less than
+// 2^20 reports in a millisecond, so the reports of a later term have larger numbers.
+const seqBits = 20
+
 // New returns a server that starts at now. It returns the error of Config.Check.
 func New(config Config, now headgate.Instant) (*Server, error) {
 	if err := config.Check(); err != nil {
@@ -37,7 +43,7 @@ func New(config Config, now headgate.Instant) (*Server, error) {
 	}
 	config.defaults()
 	return &Server{
-		config: config, started: now, seq: config.Term << 32,
+		config: config, started: now, seq: config.Term << seqBits,
 		resources: make(map[string]*resource), holders: make(map[string]*holder), claimed: make(map[key]*claim),
 		divider: divider{least: make(map[int64]int64)},
 	}, nil
@@ -70,7 +76,7 @@ func (s *Server) Receive(now headgate.Instant, caller string, report *Report, ou
 		if len(s.holders) >= MaxHolders {
 			return &Error{Code: Exhausted, Field: "holder", Text: "the server has its maximum of 100000 holders: use another server"}
 		}
-		h = &holder{name: report.Holder, caller: caller}
+		h = &holder{name: strings.Clone(report.Holder), caller: caller} // The report may be a part of a large message.
 		s.holders[h.name] = h
 	}
 	s.acknowledge(now, h, report.Acks)
@@ -188,13 +194,13 @@ func (s *Server) open(now headgate.Instant, name string) (*resource, *Error) {
 	if r := s.resources[name]; r != nil {
 		return r, nil
 	}
-	r := &resource{name: name, heap: -1, soon: never, quiet: s.started}
+	r := &resource{name: strings.Clone(name), heap: -1, soon: never, quiet: s.started}
 	if s.config.Child {
 		r.up = &uplink{}
 	} else {
 		terms := find(s.config.Resources, name)
 		if terms == nil {
-			return nil, &Error{Code: NotFound, Resource: name, Text: "no pattern matches: add a resource that matches the name"}
+			return nil, &Error{Code: NotFound, Resource: name, Text: noPattern(name)}
 		}
 		r.configure(terms)
 	}
@@ -208,8 +214,17 @@ func (s *Server) open(now headgate.Instant, name string) (*resource, *Error) {
 		}
 		s.queue.schedule(r, r.quiet)
 	}
-	s.resources[name] = r
+	s.resources[r.name] = r
 	return r, nil
+}
+
+// noPattern says which pattern is missing.
+func noPattern(name string) string {
+	pattern := name
+	if i := strings.LastIndexByte(name, '/'); i > 0 {
+		pattern = name[:i+1] + "*"
+	}
+	return fmt.Sprintf("no pattern matches: add {match: %q, capacity: ...} to lease.resources of the root", pattern)
 }
 
 // configure sets the terms of a resource of a root.
@@ -254,15 +269,19 @@ func (s *Server) drop(c *claim) {
 	}
 }
 
-// Configure replaces the resources of a root. Leases that are out keep their ends.
-func (s *Server) Configure(now headgate.Instant, resources []Resource) error {
+// Configure replaces the callers, and the resources of a root. Leases that are out keep their ends. A claim has the rights of
+// its caller from its next report on.
+func (s *Server) Configure(now headgate.Instant, resources []Resource, callers map[string]Caller) error {
 	config := s.config
-	config.Resources = resources
+	config.Resources, config.Callers = resources, callers
 	if err := config.Check(); err != nil {
 		return err
 	}
 	s.config = config
 	for name, r := range s.resources {
+		if r.up != nil {
+			continue // Its terms are those of the parent.
+		}
 		terms := find(resources, name)
 		if terms == nil {
 			terms = &Resource{Match: name, Algorithm: MaxMin}
@@ -273,9 +292,19 @@ func (s *Server) Configure(now headgate.Instant, resources []Resource) error {
 	return nil
 }
 
-// Advance does what is due at now: leases end, changes are divided, and grants are sent.
+// Heard returns the Seq of the newest report of a holder. It is 0 for a holder without claims.
+func (s *Server) Heard(holder string) uint64 {
+	h := s.holders[holder]
+	if h == nil {
+		return 0
+	}
+	return h.seq
+}
+
+// Advance does what is due at now: leases end, changes are divided, and grants are sent. It returns early when the report
+// to the parent is full. Then Next is not after now: the caller sends out, and calls Advance again.
 func (s *Server) Advance(now headgate.Instant, out *Out) {
-	for len(s.queue) > 0 && s.queue[0].due <= now {
+	for len(s.queue) > 0 && s.queue[0].due <= now && !out.Up.full() {
 		s.advance(s.queue.pop(), now, out)
 	}
 }

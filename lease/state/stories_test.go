@@ -83,7 +83,7 @@ func TestLoweredCapacity(t *testing.T) {
 		t.Fatalf("%d is out of 100", out)
 	}
 	c.Resources[0].Capacity = 40
-	if err := n.server.Configure(w.now, c.Resources); err != nil {
+	if err := n.server.Configure(w.now, c.Resources, c.Callers); err != nil {
 		t.Fatal(err)
 	}
 	n.flush()
