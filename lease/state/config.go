@@ -46,6 +46,24 @@ const (
 	MaxMin
 )
 
+// Loss says what a server divides when the lease of its parent has ended. It comes on top of the
+// capacity of the root.
+type Loss uint8
+
+const (
+	// LossSafe divides the safe amount of the resource for each holder.
+	LossSafe Loss = iota
+	// LossPessimistic divides nothing: answers wait for the parent.
+	LossPessimistic
+	// LossOptimistic gives each claim what it wants.
+	LossOptimistic
+)
+
+// String returns the configuration word.
+func (l Loss) String() string {
+	return [...]string{"safe", "pessimistic", "optimistic"}[min(l, LossOptimistic)]
+}
+
 // String returns the configuration word.
 func (a Algorithm) String() string {
 	return [...]string{"none", "static", "proportional", "max_min"}[min(a, MaxMin)]
@@ -89,6 +107,8 @@ type Config struct {
 	Resources []Resource
 	// Child says that capacities come from a parent. Resources must be empty.
 	Child bool
+	// OnLoss says what a child divides without a lease of its parent.
+	OnLoss Loss
 	// Callers has the callers by name. Other callers have weight 1 and band 1.
 	Callers map[string]Caller
 	// Lease is the length of leases, and Refresh is how often holders report.

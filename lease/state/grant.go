@@ -115,7 +115,7 @@ func (c *claim) missing() int64 { return max(c.target-max(c.ledger.count(), c.gr
 // reply answers a report. Without a lease of the parent, there is nothing to give: the answer
 // waits.
 func (s *Server) reply(c *claim, seq uint64, now headgate.Instant, out *Out) {
-	if up := c.resource.up; up != nil && up.held.Left(now) <= 0 {
+	if up := c.resource.up; up != nil && up.held.Left(now) <= 0 && !c.resource.lost {
 		c.answer = seq
 		return
 	}
@@ -142,7 +142,7 @@ func (s *Server) send(c *claim, seq uint64, now headgate.Instant, out *Out) {
 // length returns the length of a lease. It ends before the lease of the parent. While a restarted
 // server has more out than its parent counts, it prolongs no lease.
 func (s *Server) length(r *resource, now headgate.Instant) time.Duration {
-	if r.up == nil {
+	if r.up == nil || r.lost {
 		return s.config.Lease
 	}
 	if s.restarted(r) && r.sum+r.unknown > r.backed() {

@@ -27,6 +27,7 @@ type resource struct {
 	heap int              // index in the heap of the server, or -1
 	soon headgate.Instant // no claim ends before this time
 	up   *uplink          // of a child
+	lost bool             // the lease of the parent has ended, and Config.OnLoss gives the capacity
 }
 
 // free returns the capacity that no lease can use. It is negative after the capacity was lowered.

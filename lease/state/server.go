@@ -369,7 +369,7 @@ func (s *Server) expire(r *resource, now headgate.Instant) {
 	if now >= r.forgotten {
 		r.unknown, r.forgotten = 0, 0
 	}
-	if up := r.up; up != nil && up.known && r.capacity+r.sum > 0 && up.held.Left(now) <= 0 {
+	if up := r.up; up != nil && up.known && !r.lost && r.capacity+r.sum > 0 && up.held.Left(now) <= 0 {
 		s.lapse(r)
 	}
 	if now < r.soon {

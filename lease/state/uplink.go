@@ -139,7 +139,10 @@ func (s *Server) receive(r *resource, now headgate.Instant, lease *Lease) {
 	if !up.known && s.restarted(r) {
 		r.unknown = max(lease.Counted-r.sum, 0)
 	}
-	up.known = true
+	up.known, r.lost = true, r.lost && up.held.Left(now) <= 0
+	if r.lost {
+		return
+	}
 	newest := up.held.Lease()
 	r.terms.Algorithm, r.terms.Slots, r.each = min(newest.Algorithm, MaxMin), newest.Slots, newest.Each
 	r.terms.Safe, r.parts, r.capacity = newest.Safe, newest.Parts, up.held.Amount(now)
@@ -161,11 +164,26 @@ func (s *Server) RefuseParent(refused *Error, out *Out) {
 }
 
 // lapse ends all leases of a resource: the lease of the parent has ended, and none of them
-// outlives it.
+// outlives it. Config.OnLoss says what the server divides from now on.
 func (s *Server) lapse(r *resource) {
 	for _, c := range r.claims {
 		r.change(c, func(l *ledger) { l.n, l.base = 0, 0 })
 		s.set(c, 0)
 	}
 	r.capacity, r.unknown = 0, 0
+	switch r.lost = s.config.OnLoss != LossPessimistic; {
+	case !r.lost:
+	case s.config.OnLoss == LossOptimistic:
+		r.capacity, r.each = MaxAmount, MaxAmount
+	default:
+		r.capacity, r.each = scaled(r.terms.Safe, r.holders), min(r.each, r.terms.Safe)
+	}
+}
+
+// scaled returns n amounts, at most MaxAmount.
+func scaled(amount, n int64) int64 {
+	if n > 0 && amount > MaxAmount/n {
+		return MaxAmount
+	}
+	return amount * n
 }
