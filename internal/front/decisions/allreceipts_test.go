@@ -40,7 +40,7 @@ func TestReceiptsOfOneSecond(t *testing.T) {
 		if !returned(1) {
 			t.Error("a receipt is lost before its second has passed")
 		}
-		time.Sleep(1) //nolint:forbidigo // the time of the bubble
+		time.Sleep(time.Nanosecond) //nolint:forbidigo // the time of the bubble
 		if returned(2) {
 			t.Error("a receipt can be returned after its second has passed")
 		}

@@ -204,7 +204,6 @@ func TestMaxAge(t *testing.T) {
 
 // TestClientThatDoesNotRead: the server stops to read, and holds little. Other streams are served.
 func TestClientThatDoesNotRead(t *testing.T) {
-	t.Parallel()
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
 		t.Helper()
 		deaf := r.open(t)
@@ -248,7 +247,6 @@ func TestClientThatDoesNotRead(t *testing.T) {
 
 // TestUnreadShortAnswersCount: many short answers that a client does not read count, and nothing after the end.
 func TestUnreadShortAnswersCount(t *testing.T) {
-	t.Parallel()
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
 		t.Helper()
 		deaf := r.open(t)
