@@ -150,6 +150,9 @@ func (s *section) auth(into *Auth, tls *TLS) {
 		}
 		*into |= one
 	}
+	if tls != nil {
+		tls.demand(*into)
+	}
 	v, ok := s.given("auth")
 	if ok && *into != 0 {
 		s.authenticated = append(s.authenticated, v)

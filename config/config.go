@@ -175,7 +175,8 @@ type TLS struct {
 	// ClientCA is a PEM file of authorities for client certificates. If it is "", no
 	// certificate is requested.
 	ClientCA string
-	// ClientAuth says whether clients must have a certificate. Default ClientRequire with a ClientCA.
+	// ClientAuth says whether clients must have a certificate. With a ClientCA, the default is ClientRequire, and
+	// ClientRequest where a token or a certificate is enough.
 	ClientAuth ClientAuth
 	// ClientName is a DNS name or an IP address that a client's certificate must have. "" means any.
 	ClientName string

@@ -28,6 +28,7 @@ func (s *section) proxy(p *Proxy) {
 	proxy.front(proxy.declare("listen", field.Restart, "Address for clients: host:port, :port, unix:/path of a socket, or systemd "+
 		"(systemd:NAME) for a socket inherited from systemd."), &p.Listen)
 	proxy.tls(&p.TLS)
+	p.TLS.demand(0)
 	p.ProxyProtocol, p.ProxyProtocolUnix = proxy.peers(proxy.declare("proxy_protocol", field.Restart,
 		"Networks and addresses of balancers that begin each connection with the PROXY protocol; unix means peers on a "+
 			"unix socket."))

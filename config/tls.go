@@ -16,11 +16,8 @@ func (s *section) tls(t *TLS) {
 	tls.pair(&t.Cert, &t.Key)
 	tls.file(tls.declare("client_ca", field.Restart, "PEM file of authorities for client certificates. Without it, no certificate is "+
 		"requested."), &t.ClientCA)
-	if t.ClientCA != "" {
-		t.ClientAuth = ClientRequire
-	}
 	oneOf(tls, tls.declare("client_auth", field.Restart, "Handling of client certificates: require (default with client_ca) "+
-		"or request."), &t.ClientAuth, []choice[ClientAuth]{
+		"or request (default with auth: [token, mtls])."), &t.ClientAuth, []choice[ClientAuth]{
 		{word: string(ClientRequire), value: ClientRequire}, {word: string(ClientRequest), value: ClientRequest},
 	})
 	tls.declare("client_name", field.Restart, "DNS name or IP address that a client's certificate must have as a subject alternative "+
@@ -35,6 +32,17 @@ func (s *section) tls(t *TLS) {
 	}
 	if t.Cert == "" && t.Key == "" && tls.begun() && !tls.blamedAny("cert", "key") && !tls.blamedAt(tls.self.path) {
 		tls.missing("cert", "name the server's certificate and its key, or remove tls")
+	}
+}
+
+// demand sets the default of client_auth. A client with a token needs no certificate where either one is enough.
+func (t *TLS) demand(auth Auth) {
+	switch {
+	case t.ClientCA == "" || t.ClientAuth != "":
+	case auth == AuthToken|AuthMTLS:
+		t.ClientAuth = ClientRequest
+	default:
+		t.ClientAuth = ClientRequire
 	}
 }
 

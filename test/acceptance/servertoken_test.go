@@ -158,7 +158,7 @@ func TestServerTokens(t *testing.T) {
 	}
 }
 
-// TestServerTokensOrCertificates: with auth: [token, mtls] and client_auth: request, either one is enough, and a wrong token is refused beside a
+// TestServerTokensOrCertificates: with auth: [token, mtls], either one is enough, and a wrong token is refused beside a
 // good certificate. Package client shows both.
 func TestServerTokensOrCertificates(t *testing.T) {
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestServerTokensOrCertificates(t *testing.T) {
 	own, gateway, stranger := a.issue(t, "127.0.0.1", 2), a.issue(t, "gateway.internal", 3), a.issue(t, "stranger.internal", 4)
 	envoy, digest := newToken(t, "envoy")
 	i := launchServer(t, file(t, "version: 1\nserver:\n  grpc: {address: '127.0.0.1:0', auth: [token, mtls], tls: {cert: "+own.cert+
-		", key: "+own.key+", client_ca: "+a.path+", client_auth: request}}\n  http: off\n  callers:\n"+
+		", key: "+own.key+", client_ca: "+a.path+"}}\n  http: off\n  callers:\n"+
 		"    - {name: envoy, tokens: ['"+digest+"'], scopes: [decide]}\n"+
 		"    - {name: gateway, certificate: gateway.internal, scopes: [decide]}\n"+shopDomain+adminAnywhere))
 	showing := func(shows ...pair) *tls.Config {
