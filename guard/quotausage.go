@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -68,7 +69,66 @@ func (g *Guard) UsageOf(ctx context.Context, customer, quota, period string) ([]
 		return nil, err
 	}
 	defer u.end()
-	return u.read(ctx)
+	all, err := u.read(ctx)
+	return u.shown(all), err
+}
+
+// UsageOfMany is Usage of several customers, in few calls of the store. Customers whose plan counts nothing have nil.
+func (g *Guard) UsageOfMany(ctx context.Context, customers []string) ([][]QuotaUse, error) {
+	s := g.now()
+	if s == nil {
+		return nil, headgate.ErrNotMade
+	}
+	u := &usage{guard: g, set: s}
+	ends := make([]int, len(customers))
+	for i, name := range customers {
+		err := u.find(name, "")
+		if unknown := new(UnknownQuotaError); err != nil && !errors.As(err, &unknown) {
+			return nil, err
+		}
+		ends[i] = len(u.counted)
+	}
+	if err := u.prepare(); err != nil {
+		return nil, err
+	}
+	defer u.end()
+	all, err := u.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by, from := make([][]QuotaUse, len(customers)), 0
+	for i, to := range ends {
+		if to > from {
+			one := usage{counted: u.counted[from:to]}
+			by[i] = one.shown(all[from:to])
+		}
+		from = to
+	}
+	return by, nil
+}
+
+// PresentWindows gives the first start and the last end of the windows that limits of customers have now, by this instance's
+// clock. found is false without a limit that has windows.
+func (g *Guard) PresentWindows() (first, last headgate.Instant, found bool) {
+	s := g.now()
+	if s == nil || s.quotas == nil {
+		return 0, 0, false
+	}
+	for n := range uint32(s.quotas.prepared.n) {
+		windows := s.quotas.prepared.at(n).windows
+		for i := range windows {
+			c := countedLimit{window: &windows[i], limit: s.quotas.lists.at(n).limits[i]}
+			use := c.use(&headgate.Decision{At: g.calendarNow()})
+			if use.End == 0 {
+				continue
+			}
+			if !found || use.Start < first {
+				first = use.Start
+			}
+			last, found = max(last, use.End), true
+		}
+	}
+	return first, last, found
 }
 
 // ResetUsage gives back the used units of a customer: those of a quota, or of all quotas with "", and of the limit with a
@@ -79,7 +139,10 @@ func (g *Guard) UsageOf(ctx context.Context, customer, quota, period string) ([]
 // stay counted. Of the other algorithms it gives back all units at one time. All versions of a limit share one
 // counter, so the reset has effect for each of them. Receipts of units from before the reset return nothing
 // afterwards. Another instance that remembers a refusal may refuse for up to a second more. After an error
-// of the store, some or all units may have been given back.
+// of the store, some or all units may have been given back, and the result is what was read before. If the window of a calendar
+// ends during the call, the error is a *headgate.EdgeError, and units of the next window stay counted.
+//
+// Config.Meter counts what the longest fixed window of each quota has given back, with negative numbers.
 func (g *Guard) ResetUsage(ctx context.Context, customer, quota, period string) ([]QuotaUse, error) {
 	u, err := g.usageOf(customer, quota, period)
 	if err != nil {
@@ -98,12 +161,41 @@ func (g *Guard) ResetUsage(ctx context.Context, customer, quota, period string) 
 		}
 		if cost > 0 {
 			u.add(i, u.ids[i], headgate.Refund, cost, false)
+			u.ops[len(u.ops)-1].Edges = before[i].onlyWindow(u.ops[len(u.ops)-1].Edges)
 		}
 	}
 	if err := u.apply(ctx, g.store); err != nil {
-		return nil, err
+		return u.shown(before), err
 	}
-	return before, u.resetLocal(ctx)
+	u.meterReset(before)
+	return u.shown(before), u.resetLocal(ctx)
+}
+
+// onlyWindow gives edges with the window of a calendar that was read, so that the store gives back no units of the next one.
+func (q *QuotaUse) onlyWindow(edges *headgate.Edges) *headgate.Edges {
+	if edges == nil {
+		return nil
+	}
+	return &headgate.Edges{q.Start, q.End, q.End, q.End}
+}
+
+// meterReset has Config.Meter take back what a reset has given back. Of each quota, the fixed window with the longest period
+// counts: bills follow it. Other algorithms do not know how many units they have given back.
+func (u *usage) meterReset(before []QuotaUse) {
+	if u.set.config.Meter == nil {
+		return
+	}
+	for i := range before {
+		c, use := &u.counted[i], &before[i]
+		if use.Used == 0 || !c.billed {
+			continue
+		}
+		back := headgate.Usage{Customer: c.name, Quota: c.quota, At: use.At, Admitted: -use.Used, Shadow: c.shadow}
+		if c.after == AfterMeter && c.window.quota.beyond {
+			back.Metered = -max(0, use.Used-use.Limit.Count)
+		}
+		u.set.config.Meter.Count(back)
+	}
 }
 
 // usage reads or resets the counters of one customer.
@@ -121,10 +213,14 @@ type usage struct {
 type countedLimit struct {
 	window *window
 	key    string
+	name   string // of the customer, within key
 	quota  string
 	limit  QuotaLimit
 	counts headgate.Policy // under which the store counts limit
 	after  After
+	// billed: the limit is the fixed window with the longest period. shadow: the rule or the plan is in shadow.
+	billed, shadow bool
+	group          uint8
 }
 
 // usageOf finds the counters of a customer. quota and period select some of them.
@@ -134,56 +230,84 @@ func (g *Guard) usageOf(customer, quota, period string) (*usage, error) {
 		return nil, headgate.ErrNotMade
 	}
 	u := &usage{guard: g, set: s}
-	var known []string
-	for i := range s.rules {
-		p := &s.rules[i]
-		if p.Quota == "" || p.Mode == Off || slices.Contains(known, p.Quota) {
-			continue
-		}
-		all, err := u.countersOf(p, customer)
-		if err != nil {
-			return nil, err
-		}
-		if len(all) == 0 {
-			continue
-		}
-		known = append(known, p.Quota)
-		if quota == "" || quota == p.Quota {
-			u.counted = append(u.counted, all...)
-		}
-	}
-	if len(u.counted) == 0 {
-		slices.Sort(known)
-		return nil, &UnknownQuotaError{Quota: quota, Known: known}
+	if err := u.find(customer, quota); err != nil {
+		return nil, err
 	}
 	if err := u.choose(period); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(u.counted, func(a, b countedLimit) int { return strings.Compare(a.quota, b.quota) })
 	if err := u.prepare(); err != nil {
 		return nil, err
 	}
 	return u, nil
 }
 
-// countersOf gives the counters that a rule counts for a customer.
-func (u *usage) countersOf(p *prepared, customer string) ([]countedLimit, error) {
-	name, err := rule.CustomerName(p.Key[0], customer)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // It names the value and the part.
+// find adds the counters of a customer, by the names of the quotas. Rules of one quota may find customers by different parts, which
+// read a value in different ways: a host is in lower case. Each name has its own counters.
+func (u *usage) find(customer, quota string) error {
+	type counter struct{ quota, name string }
+	var seen []counter
+	var known []string
+	var added []countedLimit
+	var invalid error
+	for i := range u.set.rules {
+		p := &u.set.rules[i]
+		if p.Quota == "" || p.Mode == Off {
+			continue
+		}
+		name, err := rule.CustomerName(p.Key[0], customer)
+		if err != nil {
+			invalid = err // Another rule may find the customer.
+			continue
+		}
+		if c := (counter{p.Quota, name}); !slices.Contains(seen, c) {
+			seen = append(seen, c)
+			all := u.countersOf(p, name)
+			if len(all) > 0 && !slices.Contains(known, p.Quota) {
+				known = append(known, p.Quota)
+			}
+			if quota == "" || quota == p.Quota {
+				added = append(added, all...)
+			}
+		}
 	}
+	if len(added) == 0 && len(known) == 0 && invalid != nil {
+		return invalid //nolint:wrapcheck // It names the value and the part.
+	}
+	if len(added) == 0 {
+		slices.Sort(known)
+		return &UnknownQuotaError{Quota: quota, Known: known}
+	}
+	slices.SortStableFunc(added, func(a, b countedLimit) int { return strings.Compare(a.quota, b.quota) })
+	u.counted = append(u.counted, added...)
+	return nil
+}
+
+// countersOf gives the counters that a rule counts for a customer's name.
+func (u *usage) countersOf(p *prepared, name string) []countedLimit {
 	q := u.set.quotas
-	n, _ := q.find(name, u.guard)
+	n, plan := q.find(name, u.guard)
 	at := q.variants.at(n).quotas[p.quota]
 	if at == noList {
-		return nil, nil
+		return nil
 	}
 	list, key := q.lists.at(at), string(rule.AppendKeyOfCustomer(slices.Clone(p.space), p.Quota, name))
 	all := make([]countedLimit, len(list.limits))
+	longest := -1
 	for i := range all {
-		all[i] = countedLimit{&q.prepared.at(at).windows[i], key, p.Quota, list.limits[i], list.policy(i), list.after}
+		all[i] = countedLimit{
+			window: &q.prepared.at(at).windows[i], key: key, name: name, quota: p.Quota, limit: list.limits[i], counts: list.policy(i), after: list.after,
+			shadow: p.effects[plan].Mode != Enforce,
+		}
+		if of := list.limits[i].Policy; of.Algorithm == headgate.FixedWindow &&
+			(longest < 0 || of.Limit.Per > list.limits[longest].Policy.Limit.Per) {
+			longest = i
+		}
 	}
-	return all, nil
+	if longest >= 0 {
+		all[longest].billed = true
+	}
+	return all
 }
 
 // choose keeps the counters of a period.
@@ -249,29 +373,42 @@ func (u *usage) end() {
 // add adds an Op on counter i. Each Refund is a group of its own.
 func (u *usage) add(i int, id headgate.PolicyID, kind headgate.OpKind, cost int64, local bool) {
 	c := &u.counted[i]
-	group := uint8(0)
+	group := c.group
 	if kind == headgate.Refund {
-		group = uint8(len(u.ops))
+		group = uint8(len(u.ops)) // Groups are neighbors with one number, so it may come back.
 	}
 	u.ops = append(u.ops, headgate.Op{
 		Key: c.key, Policy: id, Window: c.window.number, Group: group, Kind: kind, Cost: cost, Edges: c.window.edges(u.guard, local),
 	})
 }
 
+// maxTogether bounds the Ops of one call of the store. It is above maxWindows, so that a group is not divided.
+const maxTogether = 256
+
 func (u *usage) apply(ctx context.Context, store headgate.Store) error {
-	if len(u.ops) == 0 {
-		return nil
-	}
 	u.decided = slices.Grow(u.decided[:0], len(u.ops))[:len(u.ops)]
-	if err := store.Apply(ctx, u.ops, u.decided); err != nil {
-		return fmt.Errorf("guard: the counting store: %w", err)
+	for from := 0; from < len(u.ops); {
+		to := min(from+maxTogether, len(u.ops))
+		for to < len(u.ops) && u.ops[to].Group == u.ops[to-1].Group {
+			to--
+		}
+		if err := store.Apply(ctx, u.ops[from:to], u.decided[from:to]); err != nil {
+			return fmt.Errorf("guard: the counting store: %w", err)
+		}
+		from = to
 	}
 	return nil
 }
 
-// read reads all counters. The Ops of one quota share a key, and are one group.
+// read reads all counters. The Ops with one key are one group.
 func (u *usage) read(ctx context.Context) ([]QuotaUse, error) {
 	for i := range u.counted {
+		if i > 0 {
+			u.counted[i].group = u.counted[i-1].group
+			if u.counted[i].key != u.counted[i-1].key {
+				u.counted[i].group++
+			}
+		}
 		u.add(i, u.ids[i], headgate.Peek, 0, false)
 	}
 	if err := u.apply(ctx, u.guard.store); err != nil {
@@ -282,6 +419,26 @@ func (u *usage) read(ctx context.Context) ([]QuotaUse, error) {
 		all[i] = u.counted[i].use(&u.decided[i])
 	}
 	return all, nil
+}
+
+// shown leaves out counters of another name of the customer that have no units: usually, only one name of a value is in use.
+func (u *usage) shown(all []QuotaUse) []QuotaUse {
+	kept := make([]QuotaUse, 0, len(all))
+	for i := range all {
+		others := func(used bool) bool {
+			for j := range all {
+				same := u.counted[i].quota == u.counted[j].quota && u.counted[i].key != u.counted[j].key
+				if same && (used && all[j].Used > 0 || !used && j < i) {
+					return true
+				}
+			}
+			return false
+		}
+		if all[i].Used > 0 || !others(true) && !others(false) {
+			kept = append(kept, all[i])
+		}
+	}
+	return kept
 }
 
 // use reads the decision on a Peek.
@@ -333,7 +490,7 @@ func (g *Guard) PlanOf(customer string) (plan string, entry, raised bool) {
 		}
 		name, err := rule.CustomerName(s.rules[i].Key[0], customer)
 		if err != nil {
-			return "", false, false
+			continue // Another rule may find the customer.
 		}
 		of, entry, raised := s.quotas.PlanOf(name, g.calendarNow())
 		return of.Name, entry, raised

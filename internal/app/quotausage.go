@@ -41,20 +41,42 @@ func (a *adminServers) listUsage(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, failure)
 		return
 	}
-	for _, name := range names {
-		use, failure := a.usageOf(ctx, name)
-		if failure != nil {
-			a.fail(w, failure)
-			return
-		}
-		use.Limits = span.chosen(use.Limits)
-		answer.Customers = append(answer.Customers, *use)
-	}
-	if failure := span.answered(); failure != nil && len(names) > 0 {
+	all, failure := a.usageOf(ctx, names)
+	if failure != nil {
 		a.fail(w, failure)
 		return
 	}
+	if failure := a.judge(span, query.Has("customer"), all); failure != nil {
+		a.fail(w, failure)
+		return
+	}
+	for i := range all {
+		all[i].Limits = span.chosen(all[i].Limits)
+		answer.Customers = append(answer.Customers, all[i])
+	}
 	writeJSON(a.instance.options.Log, w, answer)
+}
+
+// judge refuses a time that the store does not have. For the list, the windows of all limits decide, so that each page gives
+// the same answer.
+func (a *adminServers) judge(s *span, one bool, all []admin.CustomerUsage) *failure {
+	if !s.bounded() {
+		return nil
+	}
+	if !one {
+		if first, last, found := a.instance.rules.guard.PresentWindows(); found {
+			s.seen(first.Time(), last.Time())
+		}
+		return s.answered()
+	}
+	for i := range all {
+		for j := range all[i].Limits {
+			if l := &all[i].Limits[j]; l.Start != nil {
+				s.seen(*l.Start, *l.End)
+			}
+		}
+	}
+	return s.answered()
 }
 
 // pageOfCustomers gives the names of a page.
@@ -77,18 +99,19 @@ func (a *adminServers) pageOfCustomers(r *http.Request) (names []string, next st
 	return names, "", nil
 }
 
-// usageOf reads what one customer has used.
-func (a *adminServers) usageOf(ctx context.Context, name string) (*admin.CustomerUsage, *failure) {
+// usageOf reads what customers have used.
+func (a *adminServers) usageOf(ctx context.Context, names []string) ([]admin.CustomerUsage, *failure) {
 	g := a.instance.rules.guard
-	used, err := g.Usage(ctx, name)
-	if unknown := new(guard.UnknownQuotaError); errors.As(err, &unknown) {
-		used, err = nil, nil // Its plan counts nothing.
-	}
+	used, err := g.UsageOfMany(ctx, names)
 	if err != nil {
 		return nil, failureOfUsage(err, false)
 	}
-	plan, entry, raised := g.PlanOf(name)
-	return &admin.CustomerUsage{Customer: name, Plan: plan, Default: !entry, Raised: raised, Limits: limitUsage(used)}, nil
+	all := make([]admin.CustomerUsage, len(names))
+	for i, name := range names {
+		plan, entry, raised := g.PlanOf(name)
+		all[i] = admin.CustomerUsage{Customer: name, Plan: plan, Default: !entry, Raised: raised, Limits: limitUsage(used[i])}
+	}
+	return all, nil
 }
 
 func failureOfUsage(err error, written bool) *failure {
@@ -211,6 +234,21 @@ func spanOf(r *http.Request) (s *span, f *failure) {
 
 func (s *span) bounded() bool { return !s.from.IsZero() || !s.to.IsZero() }
 
+// seen takes a present window.
+func (s *span) seen(start, end time.Time) {
+	if s.first.IsZero() || start.Before(s.first) {
+		s.first = start
+	}
+	if end.After(s.last) {
+		s.last = end
+	}
+	s.found = s.found || s.overlaps(start, end)
+}
+
+func (s *span) overlaps(start, end time.Time) bool {
+	return (s.from.IsZero() || end.After(s.from)) && (s.to.IsZero() || start.Before(s.to))
+}
+
 // chosen keeps the limits whose present window overlaps the span. Without a span, it keeps all.
 func (s *span) chosen(all []admin.LimitUsage) []admin.LimitUsage {
 	if !s.bounded() {
@@ -218,18 +256,8 @@ func (s *span) chosen(all []admin.LimitUsage) []admin.LimitUsage {
 	}
 	kept := []admin.LimitUsage{}
 	for i := range all {
-		l := &all[i]
-		if l.Start == nil {
-			continue
-		}
-		if s.first.IsZero() || l.Start.Before(s.first) {
-			s.first = *l.Start
-		}
-		if l.End.After(s.last) {
-			s.last = *l.End
-		}
-		if (s.from.IsZero() || l.End.After(s.from)) && (s.to.IsZero() || l.Start.Before(s.to)) {
-			kept, s.found = append(kept, *l), true
+		if l := &all[i]; l.Start != nil && s.overlaps(*l.Start, *l.End) {
+			kept = append(kept, *l)
 		}
 	}
 	return kept
