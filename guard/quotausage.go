@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
@@ -293,15 +294,18 @@ func (u *usage) countersOf(p *prepared, name string) []countedLimit {
 	}
 	list, key := q.lists.at(at), string(rule.AppendKeyOfCustomer(slices.Clone(p.space), p.Quota, name))
 	all := make([]countedLimit, len(list.limits))
-	longest := -1
+	longest, longestPer := -1, time.Duration(0)
 	for i := range all {
 		all[i] = countedLimit{
 			window: &q.prepared.at(at).windows[i], key: key, name: name, quota: p.Quota, limit: list.limits[i], counts: list.policy(i), after: list.after,
 			shadow: p.effects[plan].Mode != Enforce,
 		}
-		if of := list.limits[i].Policy; of.Algorithm == headgate.FixedWindow &&
-			(longest < 0 || of.Limit.Per > list.limits[longest].Policy.Limit.Per) {
-			longest = i
+		per := list.limits[i].Policy.Limit.Per
+		if c := all[i].window.calendar; c != nil {
+			per = c.Length(u.guard.calendarNow())
+		}
+		if list.limits[i].Policy.Algorithm == headgate.FixedWindow && per > longestPer {
+			longest, longestPer = i, per
 		}
 	}
 	if longest >= 0 {

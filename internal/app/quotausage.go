@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard"
@@ -123,7 +124,9 @@ func failureOfUsage(err error, written bool) *failure {
 		return badRequest("the name of the customer: " + value.Problem + ": " + value.Fix)
 	}
 	f := unavailable(err)
-	if written {
+	if edge := new(headgate.EdgeError); written && errors.As(err, &edge) {
+		f.Error = "a window ended during the reset, so units of other limits may have been given back: repeat the reset"
+	} else if written {
 		f.Error += ": some units may have been given back: look at the usage"
 	}
 	return f
@@ -173,6 +176,10 @@ func (a *adminServers) reset(w http.ResponseWriter, r *http.Request) {
 	record.Action, record.Before, record.After = "reset", usedText(before), "0 units"
 	if failure := failureOfReset(err); failure != nil {
 		if failure.Code == admin.CodeUnavailable && !t.dryRun {
+			record.After = "not known"
+			if len(before) == 0 { // The counters could not be read, so nothing was given back.
+				record.Before, record.After = "not known", "unchanged"
+			}
 			a.instance.audit(&record, err)
 		}
 		a.fail(w, failure)
