@@ -31,6 +31,9 @@ func (t *fileTexts) get(key source.Key) (string, bool) {
 	if !found {
 		return "", false
 	}
+	if own, ok := withoutAliases(node); ok {
+		node = own
+	}
 	text, err := yaml.Marshal(node)
 	return strings.TrimSuffix(string(text), "\n"), err == nil
 }
@@ -45,6 +48,28 @@ func (t *fileTexts) names(kind source.Kind) []string {
 		}
 	}
 	return names
+}
+
+// ObjectTexts gives the texts of the rules, plans and customers of the file. It parses the file again.
+func (c *Config) ObjectTexts() map[source.Key]string {
+	if c.written == nil {
+		return nil
+	}
+	t := fileTexts{of: c.written}
+	t.once.Do(t.read)
+	all := make(map[source.Key]string, len(t.nodes))
+	for key := range t.nodes {
+		all[key], _ = t.get(key)
+	}
+	return all
+}
+
+// FileName gives the name of the file that the configuration was read from; "" for none.
+func (c *Config) FileName() string {
+	if c.written == nil {
+		return ""
+	}
+	return c.written.source.name
 }
 
 func (t *fileTexts) read() {
@@ -82,6 +107,31 @@ func fieldOf(n *yaml.Node, name string) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+// maxUnaliased bounds the nodes and texts of an object whose aliases are replaced: aliases of aliases grow fast.
+const maxUnaliased = 2 * source.MaxText
+
+// withoutAliases copies a tree in which each alias is replaced by what it stands for, because its anchor may be elsewhere. It
+// reports false if the tree is too large.
+func withoutAliases(n *yaml.Node) (own *yaml.Node, ok bool) {
+	left := maxUnaliased
+	own = unaliased(n, &left)
+	return own, left >= 0
+}
+
+func unaliased(n *yaml.Node, left *int) *yaml.Node {
+	n = aliased(n)
+	own := *n
+	own.Anchor, own.Content = "", nil
+	*left -= 1 + len(n.Value)
+	for _, child := range n.Content {
+		if *left < 0 {
+			break
+		}
+		own.Content = append(own.Content, unaliased(child, left))
+	}
+	return &own
 }
 
 func aliased(n *yaml.Node) *yaml.Node {

@@ -20,7 +20,9 @@ type getPlanCommand struct {
 
 // Run prints one plan.
 func (g getPlanCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().GetObject(ctx, stdout, source.Key{Kind: source.Plan, Name: g.Name})
+	of := c.instance()
+	of.Terminal = isTerminal(stdout)
+	return of.GetObject(ctx, stdout, source.Key{Kind: source.Plan, Name: g.Name})
 }
 
 type setPlanCommand struct {

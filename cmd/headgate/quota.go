@@ -74,6 +74,7 @@ func (f *textFlags) set(ctx context.Context, c *ctlCommand, stdout io.Writer, ke
 	var err error
 	if f.File != "" {
 		text, err = ctl.ReadText(f.File, os.Stdin)
+		text = ctl.CutHead(key, text)
 	} else {
 		text, err = ctl.FieldsText(f.Fields)
 	}

@@ -20,7 +20,9 @@ type getQuotaCommand struct {
 
 // Run prints one customer.
 func (g getQuotaCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().GetObject(ctx, stdout, source.Key{Kind: source.Customer, Name: g.Name})
+	of := c.instance()
+	of.Terminal = isTerminal(stdout)
+	return of.GetObject(ctx, stdout, source.Key{Kind: source.Customer, Name: g.Name})
 }
 
 type setQuotaCommand struct {

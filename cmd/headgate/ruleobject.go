@@ -20,7 +20,9 @@ type getRuleCommand struct {
 
 // Run prints one rule.
 func (g getRuleCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().GetObject(ctx, stdout, source.Key{Kind: source.Rule, Name: g.Name})
+	of := c.instance()
+	of.Terminal = isTerminal(stdout)
+	return of.GetObject(ctx, stdout, source.Key{Kind: source.Rule, Name: g.Name})
 }
 
 type setRuleCommand struct {

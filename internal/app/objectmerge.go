@@ -7,6 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"github.com/headgate/headgate/config/source"
 )
 
 // maxObjectDepth bounds how deep the texts of objects are nested, because merge is recursive.
@@ -24,7 +26,7 @@ func mergeText(before, patch string) (text string, fields []string, err error) {
 	}
 	present, err := mappingOf(before)
 	if err != nil {
-		return "", nil, fmt.Errorf("the present text: %w", err)
+		return "", nil, fmt.Errorf("the present text: %w: write the whole object instead", err)
 	}
 	if present == nil {
 		present = &yaml.Node{Kind: yaml.MappingNode}
@@ -54,9 +56,31 @@ func mappingOf(text string) (*yaml.Node, error) {
 		return nil, fmt.Errorf("it is neither YAML nor JSON: %w", err)
 	case len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode:
 		return nil, errors.New("it has no fields: write them like {plan: paid}")
-	default:
-		return document.Content[0], nil
 	}
+	left := 2 * source.MaxText
+	root := unaliased(document.Content[0], &left)
+	if left < 0 {
+		return nil, errors.New("its aliases stand for too much text: write it without aliases")
+	}
+	return root, nil
+}
+
+// unaliased copies a tree in which each alias is replaced by what it stands for: a change of one place is no change of the
+// others, and an anchor may be removed. left bounds the nodes and their texts.
+func unaliased(n *yaml.Node, left *int) *yaml.Node {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = n.Alias
+	}
+	own := *n
+	own.Anchor, own.Content = "", nil
+	*left -= 1 + len(n.Value)
+	for _, child := range n.Content {
+		if *left < 0 {
+			break
+		}
+		own.Content = append(own.Content, unaliased(child, left))
+	}
+	return &own
 }
 
 // mergeNode merges a mapping into another one.

@@ -413,6 +413,11 @@ func TestMergeText(t *testing.T) {
 		{"raise: {until: 2030-01-31}\n", "note: x", "raise: {until: 2030-01-31}\nnote: x\n"},
 		{"note: n\n", "note: null", "{}\n"},
 		{"limits: {a: [{limit: 1/s}]}\n", "limits: {a: [{limit: 2/s}, {limit: 3/m}]}", "limits: {a: [{limit: 2/s}, {limit: 3/m}]}\n"},
+		{"a: &x {b: 1}\nc: *x\n", "a: null", "c: {b: 1}\n"},
+		{"a: &x {b: 1}\nc: *x\n", "a: {b: 2}", "a: {b: 2}\nc: {b: 1}\n"},
+		{"a: &x {b: 1}\nc: *x\n", "c: {d: 2}", "a: {b: 1}\nc: {b: 1, d: 2}\n"},
+		{"", "a: &x {b: 1}\nc: *x\n", "a: {b: 1}\nc: {b: 1}\n"},
+		{"a: &a " + strings.Repeat("x", 1000) + "\nb: &b [" + strings.Repeat("*a, ", 20) + "]\nc: [" + strings.Repeat("*b, ", 20) + "]\n", "note: x", "too much text"},
 		{"", "", "the body is empty"},
 		{"", "[a]", "it has no fields"},
 		{"", "{", "neither YAML nor JSON"},
@@ -423,7 +428,7 @@ func TestMergeText(t *testing.T) {
 			got = err.Error()
 		}
 		if got != c.want && (err == nil || !strings.Contains(got, c.want)) {
-			t.Errorf("%q with %q: got %q, want %q", c.before, c.patch, got, c.want)
+			t.Errorf("%.200q with %.200q: got %.200q, want %q", c.before, c.patch, got, c.want)
 		}
 	}
 }

@@ -25,6 +25,7 @@ func (i *Instance) Reload() error {
 		return errStopping
 	}
 	began := time.Now()
+	former := i.base
 	next, err := i.reload()
 	i.reloadEnded(partConfiguration, err)
 	i.reopen() // Logs and certificates are rotated even when the configuration is faulty.
@@ -32,6 +33,7 @@ func (i *Instance) Reload() error {
 		i.logFaults(err)
 		return err
 	}
+	i.auditFile(former, i.base)
 	i.options.Log.Info("the configuration was reloaded", "rules", len(next.Rules), "took", time.Since(began).String())
 	return nil
 }

@@ -67,6 +67,7 @@ func (f *sourceFollower) Start(ctx context.Context) (func(), error) {
 		f.readCache()
 		f.cache = objects.NewWriter(f.writeCache)
 	}
+	f.warnOpen()
 	f.follower = objects.Follow(f.source, f)
 	patience := time.NewTimer(firstObjects)
 	defer patience.Stop()
@@ -77,6 +78,17 @@ func (f *sourceFollower) Start(ctx context.Context) (func(), error) {
 	case <-ctx.Done():
 	}
 	return nil, nil //nolint:nilnil // There is nothing to begin.
+}
+
+// warnOpen warns of an admin listener that lets everyone on this machine change what the whole fleet has.
+func (f *sourceFollower) warnOpen() {
+	admin := &f.instance.options.Config.Admin
+	if f.writer() == nil || admin.Listen == "" || admin.Auth != 0 || f.instance.options.probe {
+		return
+	}
+	f.instance.options.Log.Warn("every program that reaches admin.listen can change the rules, plans and customers of all instances, "+
+		"because admin.auth is none: set admin.auth to token", "listener", "admin.listen", "address", admin.Listen,
+		"source", f.settings.Kind())
 }
 
 func (f *sourceFollower) answer() { f.first.Do(func() { close(f.answered) }) }
@@ -103,6 +115,7 @@ func (f *sourceFollower) apply(changes []source.Change) {
 	begun := f.table.Apply(f.running, began, changes...)
 	f.state.InForce(f.table, former, f.revision, len(begun), time.Now())
 	f.logHeld(begun)
+	f.auditFollowed(former, f.table.Objects())
 	f.instance.options.Log.Debug("changes of the source were applied", "changes", len(changes), "revision", f.revision,
 		"held_back", len(begun), "took", time.Since(began).String())
 	if f.cache != nil && f.table.Objects().Known() {

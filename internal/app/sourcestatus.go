@@ -94,9 +94,33 @@ func (f *sourceFollower) Metrics(c *prom.Config) {
 		return prom.Source{
 			Kind: f.settings.Kind(), Revision: n.Revision, Known: n.Known, FromCache: n.FromCache,
 			Changed: n.Changed, Reached: n.Reached, Failing: n.Failure != "", Failures: n.Failures,
-			Changes: n.Changes, Refused: n.Refused, Held: len(n.Held),
+			Changes: n.Changes, Refused: n.Refused, Held: len(n.Held), HeldObjects: heldObjects(n.Held),
 			Rules: n.Objects[source.Rule], Plans: n.Objects[source.Plan], Customers: n.Objects[source.Customer],
 			Cache: f.settings.Cache != "", CacheWritten: n.CacheWritten, CacheFailing: n.CacheFailure != "",
 		}
 	}
+}
+
+// heldObjects counts the objects of changes that are held back, by name as far as the metric has names.
+func heldObjects(held []objects.Held) []prom.HeldObject {
+	var all []prom.HeldObject
+	others, seen := map[source.Kind]int{}, map[source.Key]bool{}
+	for i := range held {
+		for _, key := range held[i].Objects {
+			switch {
+			case seen[key]:
+			case len(all) < prom.MaxHeldObjects && key.Name != prom.OthersHeld:
+				all = append(all, prom.HeldObject{Kind: key.Kind.String(), Name: key.Name, N: 1})
+			default:
+				others[key.Kind]++
+			}
+			seen[key] = true
+		}
+	}
+	for _, kind := range source.Kinds() {
+		if others[kind] > 0 {
+			all = append(all, prom.HeldObject{Kind: kind.String(), Name: prom.OthersHeld, N: others[kind]})
+		}
+	}
+	return all
 }

@@ -23,6 +23,8 @@ type Instance struct {
 	Admin string
 	// JSON prints the instance's answers unchanged.
 	JSON bool
+	// Terminal says that the output is a terminal, which would interpret texts.
+	Terminal bool
 	// TokenFile has the token of a caller; "" means none.
 	TokenFile string
 }

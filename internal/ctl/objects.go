@@ -82,7 +82,10 @@ func writeObjects(w *tabwriter.Writer, all []admin.Object) error {
 // flat gives a text in one line.
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// GetObject prints an object: its text, below a comment with its revision. SetObject takes the same text.
+const aboutFile = "in the configuration file"
+
+// GetObject prints an object: its text, below a comment with its revision. SetObject takes the same text after CutHead. On a
+// terminal, characters that are not printable are escaped.
 func (c *Instance) GetObject(ctx context.Context, out io.Writer, key source.Key) error {
 	text, err := c.call(ctx, http.MethodGet, objectPage(key.Kind, url.Values{"name": {key.Name}}), "")
 	if err != nil {
@@ -96,16 +99,42 @@ func (c *Instance) GetObject(ctx context.Context, out io.Writer, key source.Key)
 	if err := c.decode(text, &o); err != nil {
 		return err
 	}
-	about := "in the configuration file"
+	about := aboutFile
 	if o.Origin != "file" {
 		about = fmt.Sprintf("revision %d", o.Revision)
+	}
+	head := headOf(key, about)
+	if !c.Terminal { // What is printed is what SetObject takes, to the byte.
+		_, err = io.WriteString(out, head+o.Text)
+		return err
 	}
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(o.Text, "\n"), "\n") {
 		lines = append(lines, printableTabs(strings.TrimSuffix(line, "\r")))
 	}
-	_, err = fmt.Fprintf(out, "# %s, %s\n%s\n", printable(key.String()), about, strings.Join(lines, "\n"))
+	shown := strings.Join(lines, "\n")
+	if shown != strings.TrimSuffix(o.Text, "\n") {
+		shown = "# some characters are shown in escaped form: redirect the output to a file to have the text itself\n" + shown
+	}
+	_, err = fmt.Fprintf(out, "%s%s\n", head, shown)
 	return err
+}
+
+// headOf is the line above the text of an object. CutHead removes it.
+func headOf(key source.Key, about string) string {
+	return "# " + printable(key.String()) + ", " + about + "\n"
+}
+
+// CutHead removes the line that GetObject prints above the text of an object.
+func CutHead(key source.Key, text string) string {
+	first, rest, found := strings.Cut(text, "\n")
+	about, isHead := strings.CutPrefix(first, "# "+printable(key.String())+", ")
+	digits, isRevision := strings.CutPrefix(about, "revision ")
+	_, err := strconv.ParseUint(digits, 10, 63)
+	if !found || !isHead || about != aboutFile && (!isRevision || err != nil) {
+		return text
+	}
+	return rest
 }
 
 // printableTabs is printable, and keeps tabs.

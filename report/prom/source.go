@@ -22,6 +22,8 @@ type Source struct {
 	// that are held back now.
 	Changes, Refused uint64
 	Held             int
+	// HeldObjects are the objects of these changes by kind and name, at most MaxHeldObjects beside those with the name OthersHeld.
+	HeldObjects []HeldObject
 	// Rules, Plans and Customers are the numbers of objects in force.
 	Rules, Plans, Customers int
 	// Cache is set if there is a cache. CacheFailing is set if it was not read or written.
@@ -29,11 +31,24 @@ type Source struct {
 	CacheWritten        time.Time
 }
 
+// MaxHeldObjects bounds the names of Source.HeldObjects. OthersHeld is the name of all further objects of a kind.
+const (
+	MaxHeldObjects = 16
+	OthersHeld     = "others"
+)
+
+// HeldObject counts objects whose change is held back. Kind is rule, plan or customer.
+type HeldObject struct {
+	Kind, Name string
+	N          int
+}
+
 // sourceCollector collects the metrics of a Source.
 type sourceCollector struct {
 	get                                            func() Source
 	info, state, age, changed, up, failures        *prometheus.Desc
 	changes, held, objects, cacheWritten, cacheBad *prometheus.Desc
+	heldObjects                                    *prometheus.Desc
 }
 
 func newSourceCollector(get func() Source) *sourceCollector {
@@ -52,7 +67,9 @@ func newSourceCollector(get func() Source) *sourceCollector {
 		failures: desc("source_failures_total", "Failed reads of the source."),
 		changes: desc("source_changes_total", "Changes of the source that took effect, in batches, and changes that were held "+
 			"back.", "result"),
-		held:         desc("source_held_changes", "Changes of the source that are held back because of a fault."),
+		held: desc("source_held_changes", "Changes of the source that are held back because of a fault."),
+		heldObjects: desc("source_held_objects", "Objects of the changes that are held back, by name. After 16 names, the name is others.",
+			"kind", "name"),
 		objects:      desc("source_objects", "Objects of the source in force.", "kind"),
 		cacheWritten: desc("source_cache_timestamp_seconds", "Time at which source.cache was last written."),
 		cacheBad:     desc("source_cache_failing", "1 if source.cache could not be read or written, otherwise 0."),
@@ -62,7 +79,7 @@ func newSourceCollector(get func() Source) *sourceCollector {
 // Describe implements prometheus.Collector.
 func (c *sourceCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.info, c.state, c.age, c.changed, c.up, c.failures, c.changes, c.held, c.objects, c.cacheWritten, c.cacheBad,
+		c.info, c.state, c.age, c.changed, c.up, c.failures, c.changes, c.held, c.heldObjects, c.objects, c.cacheWritten, c.cacheBad,
 	} {
 		ch <- d
 	}
@@ -86,6 +103,9 @@ func (c *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- counter(c.changes, s.Changes, "applied")
 	ch <- counter(c.changes, s.Refused, "held")
 	ch <- gauge(c.held, int64(s.Held))
+	for _, h := range s.HeldObjects {
+		ch <- gauge(c.heldObjects, int64(h.N), h.Kind, h.Name)
+	}
 	ch <- gauge(c.objects, int64(s.Rules), "rules")
 	ch <- gauge(c.objects, int64(s.Plans), "plans")
 	ch <- gauge(c.objects, int64(s.Customers), "customers")
