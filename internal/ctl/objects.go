@@ -104,7 +104,7 @@ func (c *Instance) GetObject(ctx context.Context, out io.Writer, key source.Key)
 		about = fmt.Sprintf("revision %d", o.Revision)
 	}
 	head := headOf(key, about)
-	if !c.Terminal { // What is printed is what SetObject takes, to the byte.
+	if !c.Terminal { // SetObject takes the same bytes.
 		_, err = io.WriteString(out, head+o.Text)
 		return err
 	}
