@@ -297,8 +297,8 @@ func (u *usage) countersOf(p *prepared, name string) []countedLimit {
 	longest, longestPer := -1, time.Duration(0)
 	for i := range all {
 		all[i] = countedLimit{
-			window: &q.prepared.at(at).windows[i], key: key, name: name, quota: p.Quota, limit: list.limits[i], counts: list.policy(i), after: list.after,
-			shadow: p.effects[plan].Mode != Enforce,
+			window: &q.prepared.at(at).windows[i], key: key, name: name, quota: p.Quota, limit: list.limits[i], counts: list.policy(i),
+			after: list.after, shadow: p.effects[plan].Mode != Enforce,
 		}
 		per := list.limits[i].Policy.Limit.Per
 		if c := all[i].window.calendar; c != nil {

@@ -35,7 +35,7 @@ func TestQuotaArguments(t *testing.T) {
 	} {
 		calls = calls[:0]
 		args := []string{"ctl", "--admin", s.URL}
-		for _, a := range strings.Fields(strings.ReplaceAll(c.args, "|", " EMPTY ")) {
+		for a := range strings.FieldsSeq(strings.ReplaceAll(c.args, "|", " EMPTY ")) {
 			args = append(args, strings.TrimPrefix(a, "EMPTY"))
 		}
 		var out, faults strings.Builder

@@ -38,7 +38,8 @@ func (f *followed) add(key source.Key, before, after string) {
 
 func (f *followed) end() {
 	if more := f.lines - maxFollowed; more > 0 {
-		f.instance.options.Log.Warn("audit: a change has further objects, which have no line of their own", "address", f.by, "objects", more)
+		f.instance.options.Log.Warn("audit: a change has further objects, which have no line of their own", "address", f.by,
+			"objects", more)
 	}
 }
 

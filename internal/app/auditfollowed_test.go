@@ -20,7 +20,11 @@ import (
 func auditLines(t *testing.T, log string) (lines []string) {
 	t.Helper()
 	for line := range strings.Lines(log) {
-		var r struct{ Msg, Action, Object, Before, After, Address string }
+		var r struct {
+			source.Record
+
+			Msg string `json:"msg"`
+		}
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func (f *sourceFollower) warnOpen() {
 	}
 	f.instance.options.Log.Warn("every program that reaches admin.listen can change the rules, plans and customers of all instances, "+
 		"because admin.auth is none: set admin.auth to token", "listener", "admin.listen", "address", admin.Listen,
-		"source", f.settings.Kind())
+		"kind", f.settings.Kind())
 }
 
 func (f *sourceFollower) answer() { f.first.Do(func() { close(f.answered) }) }

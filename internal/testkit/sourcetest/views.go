@@ -62,11 +62,12 @@ func views(t *testing.T, p Place) {
 	ofCustomer, ofPlan := view(source.Customer), view(source.Plan)
 	write(t, b, customer("other"), "x", 0)
 	try("a plan after a customer", source.Write{Key: plan("free"), Delete: true, Revision: free, View: ofPlan}, source.ErrStale)
-	try("a customer after a customer", source.Write{Key: customer("acme"), Text: "x", View: ofCustomer, Needs: []source.Key{plan("free")}}, nil)
+	needed := []source.Key{plan("free")}
+	try("a customer after a customer", source.Write{Key: customer("acme"), Text: "x", View: ofCustomer, Needs: needed}, nil)
 	ofPlan = view(source.Plan)
 	try("a plan in the present view", source.Write{Key: plan("free"), Delete: true, Revision: free, View: ofPlan}, nil)
 	try("a customer after a plan", source.Write{Key: customer("new"), Text: "x", View: ofCustomer}, source.ErrStale)
-	try("a customer of no plan", source.Write{Key: customer("new"), Text: "x", View: view(source.Customer), Needs: []source.Key{plan("free")}},
+	try("a customer of no plan", source.Write{Key: customer("new"), Text: "x", View: view(source.Customer), Needs: needed},
 		&source.MissingError{Key: plan("free")})
 	if got, err := Records(t, a, "", 10); err != nil || len(got) != 4 {
 		t.Errorf("%d records, %v: want those of the four changes", len(got), err)
@@ -155,7 +156,8 @@ func prunedBytes(t *testing.T, p Place) {
 	if len(all) > 0 && all[0].Object != fmt.Sprint("customers/", writes-1) {
 		t.Errorf("the newest is %s", all[0].Object)
 	}
-	if _, err := s.Records(t.Context(), source.RecordQuery{Number: 1, After: strings.Repeat("x", 2000)}); !errors.Is(err, source.ErrBadCursor) {
+	long := source.RecordQuery{Number: 1, After: strings.Repeat("x", 2000)}
+	if _, err := s.Records(t.Context(), long); !errors.Is(err, source.ErrBadCursor) {
 		t.Errorf("a long cursor: %v", err)
 	}
 }
