@@ -113,7 +113,8 @@ func (o *Objects) With(c source.Change) (*Objects, ObjectFaults) {
 	if len(w.faults) > 0 {
 		return nil, w.result()
 	}
-	return &w.next, nil
+	next := w.next // A pointer to the field would keep everything that the change has read.
+	return &next, nil
 }
 
 // File returns the configuration of the file alone.

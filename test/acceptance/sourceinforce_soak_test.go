@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,5 +95,52 @@ func TestSoakSourceOfManyCustomers(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		began(d.name, fmt.Sprintf("http: {url: %q, interval: 10m}", server.URL))
+	}
+}
+
+// TestSoakMemoryOfSourcedCustomers measures what a customer of a source costs a process in all, beside its name and its text:
+// the heap in use with 100,000 customers under 10,000 different limits against that with 1,000.
+func TestSoakMemoryOfSourcedCustomers(t *testing.T) {
+	const few, many, limits, most = 1_000, 100_000, 10_000, 300
+	texts := 0
+	heap := func(customers int) int {
+		all := map[string]json.RawMessage{}
+		texts = 0
+		for n := range customers {
+			name := fmt.Sprintf("customer-%06d", n)
+			all[name] = json.RawMessage(fmt.Sprintf(`{"limits":{"api_calls":[{"limit":"%d/30d"}]}}`, 1_000_000+n%limits))
+			texts += len(name) + len(all[name])
+		}
+		document, err := json.Marshal(map[string]any{"customers": all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := serveDocument(t, string(document))
+		path := file(t, strings.Replace(fmt.Sprintf(manyCustomers, "x", filepath.Join(t.TempDir(), "cache")),
+			`{etcd: {endpoints: ["http://x"], prefix: /objects}`, fmt.Sprintf("{http: {url: %q, interval: 10m}", d.URL), 1))
+		i := launchServer(t, path)
+		eventually(t, "the customers", func() bool { status, _ := pageOf(t, "http://"+i.Health+"/readyz"); return status == http.StatusOK })
+		defer i.stop()
+		eventually(t, "the cache", func() bool { return metric(t, i, "headgate_source_cache_timestamp_seconds") > 0 })
+		var size int
+		for range 3 {
+			_, page := pageOf(t, "http://"+i.Admin+"/debug/pprof/heap?debug=1&gc=1")
+			_, after, _ := strings.Cut(page, "# HeapAlloc = ")
+			if _, err := fmt.Sscan(after, &size); err != nil {
+				t.Fatalf("the heap: %v in %.200q", err, after)
+			}
+		}
+		_, prof := pageOf(t, "http://"+i.Admin+"/debug/pprof/heap?gc=1")
+		_ = os.WriteFile(fmt.Sprintf("/tmp/see18/heap-%d.pb.gz", customers), []byte(prof), 0o600)
+		t.Logf("%d customers: %d KiB of heap, %d MiB of memory", customers, size>>10, residentMemory(t, i.command.Process.Pid, "VmRSS:")>>20)
+		return size
+	}
+	base := heap(few)
+	before := texts
+	all := heap(many) - base
+	each, own := all/(many-few), (texts-before)/(many-few)
+	t.Logf("a customer takes %d bytes of heap, and its name and text are %d of them", each, own)
+	if each-own > most {
+		t.Errorf("a customer takes %d bytes beside its name and text, want at most %d", each-own, most)
 	}
 }
