@@ -340,16 +340,13 @@ func (w *objectChange) addNames() {
 	var goneNames []string
 	for _, key := range w.deleted {
 		if was, known := w.from.customers.get(key.Name); known && key.Kind == source.Customer {
-			gone, goneNames = append(gone, key.Name), append(goneNames, was.name)
+			gone, goneNames = append(gone, key.Name), append(goneNames, was.found())
 		}
 	}
-	former := w.from.names
-	if w.all {
-		former = nil
-	} else {
+	if !w.all {
 		for name := range w.again {
 			if was, known := w.from.customers.get(name); known {
-				goneNames = append(goneNames, was.name)
+				goneNames = append(goneNames, was.found())
 			}
 		}
 	}
@@ -359,22 +356,22 @@ func (w *objectChange) addNames() {
 		free[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.again)) {
-		entry := w.again[name]
+		found := w.again[name].found()
 		key := source.Key{Kind: source.Customer, Name: name}
-		other, twice := names[entry.name]
-		if !twice && !free[entry.name] {
-			other, twice = former.get(entry.name)
+		other, twice := names[found]
+		if !twice && !w.all && !free[found] {
+			other, twice = w.from.customerFound(found)
 		}
 		switch {
-		case n.base.named[entry.name]:
+		case n.base.named[found]:
 			w.fault(key, *nameFault(key, "is also in the file "+w.from.file.written.source.name,
 				"remove it from the source, or from the file"))
 		case twice:
 			w.fault(key, *nameFault(key, quote(name)+" duplicates "+quote(other), "remove one of them"))
 		}
-		names[entry.name] = name
+		names[found] = name
 	}
-	n.names = former.with(names, goneNames)
+	n.names = w.otherNames(names, goneNames)
 	set := maps.Clone(w.again)
 	for _, object := range w.touched {
 		if object.Kind != source.Customer || set[object.Name] != nil {
@@ -388,6 +385,28 @@ func (w *objectChange) addNames() {
 	n.customers = n.customers.with(set, gone)
 }
 
+// otherNames are the names of the next Objects under which rules find customers, where they are not those of the objects.
+func (w *objectChange) otherNames(names map[string]string, gone []string) *shards[string] {
+	maps.DeleteFunc(names, func(found, name string) bool { return found == name })
+	former := w.from.names
+	if w.all {
+		former, gone = nil, nil
+	}
+	if len(names) == 0 && former.size() == 0 {
+		return nil
+	}
+	return former.with(names, gone)
+}
+
+// customerFound gives the customer of the source that rules find under a name.
+func (o *Objects) customerFound(found string) (name string, known bool) {
+	if name, known = o.names.get(found); known {
+		return name, true
+	}
+	entry, known := o.customers.get(found)
+	return found, known && entry.other == nil
+}
+
 // addQuotas makes the plans and customers of the guard.
 func (w *objectChange) addQuotas() {
 	n := &w.next
@@ -399,7 +418,7 @@ func (w *objectChange) addQuotas() {
 	change := guard.QuotaChange{Customers: make([]guard.Customer, 0, len(w.again))}
 	for _, entry := range w.again {
 		of := w.read.values[entry.form]
-		of.Name = entry.name
+		of.Name = entry.found()
 		change.Customers = append(change.Customers, of)
 	}
 	from := w.from.quotas
@@ -427,7 +446,7 @@ func (w *objectChange) goneNames() []string {
 	var gone []string
 	for _, key := range w.deleted {
 		if was, known := w.from.customers.get(key.Name); known && key.Kind == source.Customer {
-			gone = append(gone, was.name)
+			gone = append(gone, was.found())
 		}
 	}
 	return gone

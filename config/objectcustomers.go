@@ -17,12 +17,28 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// customerEntry is a customer of the source. name is that under which rules find it.
+// customerEntry is a customer of the source.
 type customerEntry struct {
 	source.Object
 
 	form *customerForm
-	name string
+	// other is the name under which rules find it; nil if it is that of the object.
+	other *string
+}
+
+func newCustomerEntry(object source.Object, form *customerForm, name string) *customerEntry {
+	if name == object.Name {
+		return &customerEntry{object, form, nil}
+	}
+	return &customerEntry{object, form, &name}
+}
+
+// found is the name under which rules find the customer.
+func (e *customerEntry) found() string {
+	if e.other != nil {
+		return *e.other
+	}
+	return e.Name
 }
 
 // customerForm is what a text says. Customers with one text share it.
@@ -85,7 +101,7 @@ func (r *customerReading) read(object source.Object) (*customerEntry, Faults) {
 	}
 	if form, known := r.forms[object.Text]; known {
 		r.vote(form.used)
-		return &customerEntry{object, form, name}, nil
+		return newCustomerEntry(object, form, name), nil
 	}
 	parsed := r.parsed.next(object, r.known)
 	if parsed.fault != nil {
@@ -100,7 +116,7 @@ func (r *customerReading) read(object source.Object) (*customerEntry, Faults) {
 	form := &customerForm{plan: of.Plan, own: ownFields(node), used: slices.Clip(used)}
 	of.Name = ""
 	r.forms[object.Text], r.values[form] = form, of
-	return &customerEntry{object, form, name}, nil
+	return newCustomerEntry(object, form, name), nil
 }
 
 // known reports whether a text was read.

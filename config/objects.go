@@ -20,7 +20,7 @@ type Objects struct {
 	// rules and plans are those of the source, by name.
 	rules, plans map[string]source.Object
 	base         *objectBase
-	// customers are those of the source, by name. names has their names by those under which rules find them.
+	// customers are those of the source, by name. names has the names of those that rules find under another one, by that.
 	customers *shards[*customerEntry]
 	names     *shards[string]
 	// size is the length of the texts of the source's objects.

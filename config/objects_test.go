@@ -125,8 +125,8 @@ func described(o *Objects) string {
 		for _, e := range o.List(kind, "", 100) {
 			fmt.Fprintf(&b, "%s %d %s %s\n", e.Key, e.Revision, e.Origin, e.Text)
 			if entry, sourced := o.customers.get(e.Name); sourced && kind == source.Customer {
-				plan, _, _ := o.quotas.PlanOf(entry.name, 0)
-				fmt.Fprintf(&b, "%s %s %v\n", entry.name, plan.Name, entry.form.used)
+				plan, _, _ := o.quotas.PlanOf(entry.found(), 0)
+				fmt.Fprintf(&b, "%s %s %v\n", entry.found(), plan.Name, entry.form.used)
 			}
 		}
 	}
