@@ -149,6 +149,9 @@ func (t *Table) apply(ctx context.Context, fresh []*unit) {
 		t.takeMost(ctx, candidates)
 		t.held = slices.DeleteFunc(t.held, func(u *unit) bool { return u.taken })
 		candidates = slices.DeleteFunc(candidates, func(u *unit) bool { return u.taken })
+		if len(t.held) == 0 {
+			t.held = nil // Its array has space for all changes that came together.
+		}
 		if t.in == former {
 			return
 		}

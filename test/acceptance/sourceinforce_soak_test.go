@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -130,8 +129,6 @@ func TestSoakMemoryOfSourcedCustomers(t *testing.T) {
 				t.Fatalf("the heap: %v in %.200q", err, after)
 			}
 		}
-		_, prof := pageOf(t, "http://"+i.Admin+"/debug/pprof/heap?gc=1")
-		_ = os.WriteFile(fmt.Sprintf("/tmp/see18/heap-%d.pb.gz", customers), []byte(prof), 0o600)
 		t.Logf("%d customers: %d KiB of heap, %d MiB of memory", customers, size>>10, residentMemory(t, i.command.Process.Pid, "VmRSS:")>>20)
 		return size
 	}

@@ -34,7 +34,7 @@ const (
 type Config struct {
 	// URL is http or https.
 	URL string
-	// Interval is the time from one read to the next, a tenth more or less. Timeout bounds one read.
+	// Interval is the time from one read to the next, up to a fifth less. Timeout bounds one read.
 	Interval, Timeout time.Duration
 	// Header gives the headers of the next request; nil for none.
 	Header func() (nethttp.Header, error)
@@ -109,9 +109,10 @@ func (s *Source) Follow(ctx context.Context, to source.Receiver) {
 	}
 }
 
-// jittered gives a time that is up to a tenth shorter or longer, so that instances do not read together.
+// jittered gives a time that is up to a fifth shorter, so that instances do not read together. It is not longer: a change is in
+// force soon after one interval.
 func jittered(d time.Duration) time.Duration {
-	return d + time.Duration((rand.Float64()-0.5)/5*float64(d))
+	return d - time.Duration(rand.Float64()/5*float64(d))
 }
 
 // Close implements source.Source.

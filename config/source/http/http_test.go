@@ -3,10 +3,13 @@ package http
 import (
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	nethttp "net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -260,4 +263,103 @@ func ExampleParse() {
 	// <nil>
 	// plans/free {"quotas": {}}
 	// customers/acme {"plan": "free"}
+}
+
+// TestJitter: two reads are at most the interval apart, and instances do not read together.
+func TestJitter(t *testing.T) {
+	const d = 10 * time.Second
+	shortest, longest := d, time.Duration(0)
+	for range 1000 {
+		got := jittered(d)
+		shortest, longest = min(shortest, got), max(longest, got)
+	}
+	if shortest < 8*time.Second || longest > d || longest-shortest < time.Second {
+		t.Errorf("got %v to %v, want times between 8s and 10s", shortest, longest)
+	}
+}
+
+// TestLastModified: without an ETag, the requests are conditional by the time of the document.
+func TestLastModified(t *testing.T) {
+	const modified = "Wed, 21 Oct 2015 07:28:00 GMT"
+	var asked []string
+	server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		asked = append(asked, r.Header.Get("If-Modified-Since"))
+		w.Header().Set("Last-Modified", modified)
+		if len(asked) > 1 && r.Header.Get("If-Modified-Since") == modified {
+			w.WriteHeader(nethttp.StatusNotModified)
+			return
+		}
+		_, _ = fmt.Fprint(w, document)
+	}))
+	defer server.Close()
+	s, err := Open(Config{URL: server.URL, Interval: time.Hour, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	to := make(receiver, 9)
+	for range 3 {
+		if err := s.read(t.Context(), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"", modified, modified}; !slices.Equal(asked, want) || len(to) != 1 {
+		t.Errorf("it asked for changes since %q, want %q, and gave %d changes, want 1", asked, want, len(to))
+	}
+}
+
+// TestRedirects: three redirects on the same host are followed, with the headers of the configuration. Another scheme of the
+// same host is another host.
+func TestRedirects(t *testing.T) {
+	var paths []string
+	server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		paths = append(paths, r.URL.Path+" "+r.Header.Get("Authorization"))
+		switch r.URL.Path {
+		case "/3":
+			_, _ = fmt.Fprint(w, document)
+		case "/secure":
+			nethttp.Redirect(w, r, "https://"+r.Host+"/3", nethttp.StatusFound)
+		default:
+			nethttp.Redirect(w, r, fmt.Sprint("/", r.URL.Path[1]-'0'+1), nethttp.StatusTemporaryRedirect)
+		}
+	}))
+	defer server.Close()
+	read := func(path string) error {
+		s, err := Open(Config{URL: server.URL + path, Interval: time.Hour, Timeout: time.Minute, Header: func() (nethttp.Header, error) {
+			return nethttp.Header{"Authorization": {"x"}}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		return s.read(t.Context(), make(receiver, 1))
+	}
+	if err := read("/0"); err != nil || strings.Join(paths, ", ") != "/0 x, /1 x, /2 x, /3 x" {
+		t.Errorf("got %v by way of %q", err, paths)
+	}
+	if err := read("/secure"); err == nil || !strings.Contains(err.Error(), "redirects to another host") {
+		t.Errorf("to another scheme: got %v", err)
+	}
+}
+
+// TestAuthorities: a server whose certificate is of an authority of the configuration is read, and another server is not.
+func TestAuthorities(t *testing.T) {
+	server := httptest.NewTLSServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, document) }))
+	defer server.Close()
+	known := x509.NewCertPool()
+	known.AddCert(server.Certificate())
+	for _, row := range []struct {
+		pool *x509.CertPool
+		want string
+	}{{known, ""}, {x509.NewCertPool(), "certificate"}} {
+		s, err := Open(Config{URL: server.URL, Interval: time.Hour, Timeout: time.Minute, TLS: &tls.Config{RootCAs: row.pool, MinVersion: tls.VersionTLS12}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.read(t.Context(), make(receiver, 1))
+		if fails := row.want != ""; fails != (err != nil) || fails && !strings.Contains(err.Error(), row.want) {
+			t.Errorf("got %v, want an error with %q", err, row.want)
+		}
+		_ = s.Close()
+	}
 }
