@@ -7,10 +7,18 @@ import (
 	"time"
 )
 
-// TestSoakMetering: eight processes and a million decisions, and the sums are exact.
+// TestSoakMetering: eight processes and a million decisions, an endpoint that fails, answers twice and is slow, and the sums are
+// exact.
 func TestSoakMetering(t *testing.T) {
-	meterMany(t, meteredLoad{processes: 8, decisions: 1_000_000, customers: 1000})
+	meterMany(t, meteredLoad{processes: 8, decisions: 1_000_000, customers: 1000, slow: 500 * time.Millisecond})
 }
 
-// TestSoakMeteringKilled kills a process twenty times.
-func TestSoakMeteringKilled(t *testing.T) { meterKilled(t, 20, 3*time.Second) }
+// TestSoakMeteringKilled kills a process twenty times, at different times after the last write of the journal. At most the last
+// second is missing.
+func TestSoakMeteringKilled(t *testing.T) {
+	for part := range time.Duration(4) {
+		if missing := meterKilled(t, 5, time.Second, part*300*time.Millisecond); missing > time.Second {
+			t.Errorf("%v before a kill are missing, want at most 1s", missing)
+		}
+	}
+}

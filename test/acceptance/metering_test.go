@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,6 +63,8 @@ type billing struct {
 	twice    int
 	changed  []string // ids that came with other contents
 	away     atomic.Bool
+	arrived  atomic.Int64
+	slow     time.Duration // how long each fifth request waits
 }
 
 func (b *billing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -69,6 +72,9 @@ func (b *billing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
+	}
+	if b.slow > 0 && b.arrived.Add(1)%5 == 3 {
+		<-time.After(b.slow)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,9 +197,14 @@ func (l *usageBook) note(customer string, cost int64, answer *http.Response, err
 }
 
 // meteredLoad says how much a test of metering does.
-type meteredLoad struct{ processes, decisions, customers int }
+type meteredLoad struct {
+	processes, decisions, customers int
+	// slow is how long the endpoint waits with each fifth answer.
+	slow time.Duration
+}
 
-// TestMetering: two processes meter some thousand decisions, and the endpoint misbehaves. One process is killed and started again.
+// TestMetering: two processes meter some thousand decisions, and the endpoint misbehaves. The processes are stopped and started
+// again. TestMeteringKilled kills one.
 func TestMetering(t *testing.T) {
 	t.Parallel()
 	meterMany(t, meteredLoad{processes: 2, decisions: 3000, customers: 40})
@@ -201,7 +212,7 @@ func TestMetering(t *testing.T) {
 
 func meterMany(t *testing.T, load meteredLoad) {
 	t.Helper()
-	bills := &billing{events: map[string]usageEvent{}}
+	bills := &billing{events: map[string]usageEvent{}, slow: load.slow}
 	endpoint := httptest.NewServer(bills)
 	t.Cleanup(endpoint.Close)
 	upstream := upstreamOfQuotas(t)
@@ -230,6 +241,7 @@ func meterMany(t *testing.T, load meteredLoad) {
 	}
 	for n := range all { // What a stopped process has not delivered comes after the next start.
 		again := launch(t, all[n].path)
+		t.Logf("process %d has %d records to deliver after its start", n, pendingOf(t, again))
 		eventually(t, "the journal is empty", func() bool { return pendingOf(t, again) == 0 })
 		again.stop()
 	}
@@ -290,10 +302,43 @@ func meteringOf(t *testing.T, i *instance) meteringState {
 // TestMeteringKilled kills a process under load some times. Everything but the last second is there, and no id comes twice.
 func TestMeteringKilled(t *testing.T) {
 	t.Parallel()
-	meterKilled(t, 2, 100*time.Millisecond)
+	meterKilled(t, 2, 100*time.Millisecond, 0)
 }
 
-func meterKilled(t *testing.T, kills int, load time.Duration) {
+// moment is what was decided at a time.
+type moment struct {
+	at    time.Time
+	units int64
+}
+
+// watch notes what was decided, every few milliseconds.
+func (l *usageBook) watch(stop chan struct{}) (all []moment) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return all
+		case now := <-tick.C:
+			all = append(all, moment{now, l.total()})
+		}
+	}
+}
+
+// lost gives how much of the time before the kill is missing in records with a sum of units.
+func lost(all []moment, killed time.Time, units int64) time.Duration {
+	missing := time.Duration(0)
+	for _, m := range all {
+		if m.at.Before(killed) && m.units > units {
+			missing = max(missing, killed.Sub(m.at))
+		}
+	}
+	return missing
+}
+
+// meterKilled kills a process some time after a write of its journal, and gives how much of the time before a kill was missing
+// at most.
+func meterKilled(t *testing.T, kills int, load, late time.Duration) (missing time.Duration) {
 	t.Helper()
 	bills := &billing{events: map[string]usageEvent{}}
 	endpoint := httptest.NewServer(bills)
@@ -301,7 +346,8 @@ func meterKilled(t *testing.T, kills int, load time.Duration) {
 	folder := t.TempDir()
 	path := file(t, fmt.Sprintf(metered, 1000, 1_000_000, upstreamOfQuotas(t), folder, endpoint.URL, folder)+adminAnywhere)
 	var least, most int64
-	for range kills {
+	watched, killed := make([][]moment, kills), make([]time.Time, kills)
+	for n := range kills {
 		i := launch(t, path)
 		book := &usageBook{decided: map[string]usedUnits{}}
 		stop := make(chan struct{})
@@ -309,12 +355,15 @@ func meterKilled(t *testing.T, kills int, load time.Duration) {
 		for worker := range 4 {
 			sending.Go(func() { book.spendMany(t, i.Proxy, worker, 1<<30, 40, stop) })
 		}
+		sending.Go(func() { watched[n] = book.watch(stop) })
 		<-time.After(load)
 		least += book.total()
 		for range 2 { // The second change of the journal has all of the units so far, on a slow machine too.
 			written := meteringOf(t, i).Written
 			eventually(t, "the journal grows", func() bool { return meteringOf(t, i).Written > written })
 		}
+		<-time.After(late)
+		killed[n] = time.Now()
 		_ = i.command.Process.Kill()
 		<-i.ended
 		close(stop)
@@ -336,14 +385,19 @@ func meterKilled(t *testing.T, kills int, load time.Duration) {
 	if len(bills.changed) > 0 {
 		t.Errorf("ids came with other contents: %v", bills.changed)
 	}
-	epochs := map[string]bool{}
-	for id := range bills.events {
-		epochs[strings.Split(id, "/")[1]] = true
+	epochs := map[string]int64{}
+	for id, e := range bills.events {
+		epochs[strings.Split(id, "/")[1]] += e.Admitted + e.Refused
 	}
 	if len(epochs) != kills {
-		t.Errorf("the epochs are %v, want %d", epochs, kills)
+		t.Fatalf("the epochs are %v, want %d", epochs, kills)
 	}
-	t.Logf("%d kills: the records have %d units, at least %d and at most %d", kills, got, least, most)
+	for n, epoch := range slices.Sorted(maps.Keys(epochs)) { // An epoch begins with its time.
+		missing = max(missing, lost(watched[n], killed[n], epochs[epoch]))
+	}
+	t.Logf("%d kills: the records have %d units, at least %d and at most %d; at most %v before a kill are missing", kills, got, least, most,
+		missing)
+	return missing
 }
 
 // total is the sum of all units.
