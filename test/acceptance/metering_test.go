@@ -241,8 +241,12 @@ func meterMany(t *testing.T, load meteredLoad) {
 	}
 	for n := range all { // What a stopped process has not delivered comes after the next start.
 		again := launch(t, all[n].path)
-		t.Logf("process %d has %d records to deliver after its start", n, pendingOf(t, again))
-		eventually(t, "the journal is empty", func() bool { return pendingOf(t, again) == 0 })
+		left := pendingOf(t, again)
+		t.Logf("process %d has %d records to deliver after its start", n, left)
+		for left > 0 { // The endpoint fails often, and each failure costs a second or two.
+			eventually(t, "the journal shrinks", func() bool { return pendingOf(t, again) < left })
+			left = pendingOf(t, again)
+		}
 		again.stop()
 	}
 	wantSums(t, "events", bills.sums(), book.decided)
