@@ -16,8 +16,8 @@ func TestSoakMetering(t *testing.T) {
 // TestSoakMeteringKilled kills a process twenty times, at different times after the last write of the journal. At most the last
 // second is missing.
 func TestSoakMeteringKilled(t *testing.T) {
-	for part := range time.Duration(4) {
-		if missing := meterKilled(t, 5, time.Second, part*300*time.Millisecond); missing > time.Second {
+	for part := range 4 {
+		if missing := meterKilled(t, 5, time.Second, time.Duration(part)*300*time.Millisecond); missing > time.Second {
 			t.Errorf("%v before a kill are missing, want at most 1s", missing)
 		}
 	}
