@@ -46,15 +46,15 @@ func (r *reply) decode(b []byte, names *names) error {
 func (r *reply) decodeField(f *wire.Field, names *names) (err error) {
 	switch f.ID {
 	case wire.Varint(1):
-		r.verdict = headgatev1.Verdict(f.Number) // One that is not known refuses.
+		r.verdict = headgatev1.Verdict(f.Number()) // One that is not known refuses.
 	case wire.Bytes(2):
 		r.Policy, err = names.text(f.Bytes)
 	case wire.Bytes(3):
 		r.Reason, err = names.text(f.Bytes)
 	case wire.Varint(4):
-		r.Limit = int64(f.Number)
+		r.Limit = int64(f.Number())
 	case wire.Varint(5):
-		r.Remaining = int64(f.Number)
+		r.Remaining = int64(f.Number())
 	case wire.Bytes(6):
 		r.RetryAfter, err = durationOf(f.Bytes)
 	case wire.Bytes(7):
@@ -64,11 +64,11 @@ func (r *reply) decodeField(f *wire.Field, names *names) (err error) {
 	case wire.Bytes(9):
 		r.fault = f.Bytes
 	case wire.Varint(10):
-		r.Quota.Count = int64(f.Number)
+		r.Quota.Count = int64(f.Number())
 	case wire.Bytes(11):
 		r.Quota.Per, err = durationOf(f.Bytes)
 	case wire.Varint(12):
-		r.Status = int(uint32(f.Number))
+		r.Status = int(uint32(f.Number()))
 	case wire.Bytes(13):
 		r.Location, err = textOf(f.Bytes)
 	case wire.Bytes(14):
@@ -80,9 +80,9 @@ func (r *reply) decodeField(f *wire.Field, names *names) (err error) {
 		policy, err = names.text(f.Bytes)
 		r.Violated = append(r.Violated, policy)
 	case wire.Varint(16):
-		r.Fallback = f.Number != 0
+		r.Fallback = f.Number() != 0
 	case wire.Varint(17):
-		r.Metered = int64(f.Number)
+		r.Metered = int64(f.Number())
 	}
 	return err
 }
@@ -124,9 +124,9 @@ func durationOf(b []byte) (time.Duration, error) {
 		b = b[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			seconds = int64(f.Number)
+			seconds = int64(f.Number())
 		case wire.Varint(2):
-			nanos = int64(int32(f.Number))
+			nanos = int64(int32(f.Number()))
 		}
 	}
 	const longest = int64(math.MaxInt64/time.Second) - 2
@@ -154,7 +154,7 @@ func (r *reply) err() error {
 		rest = rest[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			code = codes.Code(f.Number)
+			code = codes.Code(f.Number())
 		case wire.Bytes(2):
 			message = string(f.Bytes)
 		case wire.Bytes(3):

@@ -239,7 +239,7 @@ func (s *stream) read(in []byte) bool {
 		case wire.Bytes(1):
 			answers++
 		case wire.Varint(2):
-			if f.Number != 0 {
+			if f.Number() != 0 {
 				s.ending.Store(true)
 				s.wake()
 				return true
@@ -303,7 +303,7 @@ func takes(answer []byte) bool {
 			return false
 		}
 		if f.ID == wire.Varint(1) {
-			v := headgatev1.Verdict(f.Number)
+			v := headgatev1.Verdict(f.Number())
 			return v == headgatev1.Verdict_VERDICT_ALLOW || v == headgatev1.Verdict_VERDICT_WAIT
 		}
 		answer = answer[n:]

@@ -174,11 +174,16 @@ func (a *Answer) nextResult() *Result {
 
 // addOp adds the Op of a result, with the store's id of the policy, to the current group.
 func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
-	r.op = len(a.asks.ops)
-	a.asks.ops = append(a.asks.ops, headgate.Op{
-		Key: r.key, Policy: policy, Window: r.window.number, Group: a.group, Kind: r.mode, Cost: r.cost,
-		Edges: r.window.edges(a.from.guard, false),
-	})
+	q := a.asks
+	r.op = len(q.ops)
+	if len(q.ops) < cap(q.ops) {
+		q.ops = q.ops[:r.op+1]
+	} else {
+		q.ops = append(q.ops, headgate.Op{})
+	}
+	op := &q.ops[r.op] // Its fields are set one by one: a copy of a literal would wait for its own stores.
+	op.Key, op.Policy, op.Window, op.Group, op.Kind, op.Cost = r.key, policy, r.window.number, a.group, r.mode, r.cost
+	op.Edges = r.window.edges(a.from.guard, false)
 }
 
 // addLocalOp is addOp for Local.

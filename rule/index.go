@@ -82,7 +82,8 @@ func (x *Index) bound(m *Match) {
 // Match appends the positions of the rules that match the request, in ascending order.
 // Match allocates nothing if into has enough capacity.
 func (x *Index) Match(req *headgate.Request, into []int) []int {
-	s := search{index: x, req: req, found: into}
+	var s search // Its fields are set one by one: a copy of a literal would wait for its own stores.
+	s.index, s.req, s.found = x, req, into
 	s.run()
 	// The search may find a rule once for each of several hosts.
 	fresh := s.found[len(into):]

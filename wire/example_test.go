@@ -20,7 +20,7 @@ func Example() {
 			text, err := wire.Text(f.Bytes)
 			fmt.Println(text, err)
 		case wire.Varint(2):
-			fmt.Println(f.Number)
+			fmt.Println(f.Number())
 		}
 		message = message[n:]
 	}

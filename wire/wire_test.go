@@ -19,7 +19,7 @@ func FuzzReadField(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		field, n := ReadField(b)
 		same, m := readLongField(b)
-		if (n < 0) != (m < 0) || n >= 0 && (n != m || field.ID != same.ID || field.Number != same.Number || !bytes.Equal(field.Bytes, same.Bytes)) {
+		if (n < 0) != (m < 0) || n >= 0 && (n != m || field.ID != same.ID || field.Number() != same.Number() || !bytes.Equal(field.Bytes, same.Bytes)) {
 			t.Fatalf("%x: got %+v, %d, want %+v, %d", b, field, n, same, m)
 		}
 		number, _, length := protowire.ConsumeField(b)

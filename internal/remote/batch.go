@@ -90,8 +90,9 @@ func (b *Batch) fill(into *headgate.Request, r *Request) error {
 	if len(r.Headers)+len(r.Cookies) == 0 {
 		return nil
 	}
-	b.headers, b.cookies = append(b.headers, values{entries: r.Headers}), append(b.cookies, values{entries: r.Cookies})
+	b.headers, b.cookies = append(b.headers, values{}), append(b.cookies, values{})
 	headers, cookies := &b.headers[len(b.headers)-1], &b.cookies[len(b.cookies)-1]
+	headers.entries, cookies.entries = r.Headers, r.Cookies
 	into.Header, into.Cookie = headers, cookies
 	return once(headers, cookies, b.reads)
 }

@@ -33,7 +33,7 @@ func (c *call) check(b []byte) (of size, err error) {
 		case wire.Bytes(2):
 			err = c.decodeReturn(f.Bytes)
 		case wire.Varint(3):
-			c.watch = f.Number != 0
+			c.watch = f.Number() != 0
 		}
 	}
 	return of, err
@@ -131,7 +131,7 @@ func (c *call) decodeRequest(b []byte) {
 		case wire.Bytes(9):
 			c.descriptors = addEntry(c.descriptors, descriptors, remote.MaxDescriptors, f.Bytes)
 		case wire.Varint(10):
-			r.Cost = int64(f.Number)
+			r.Cost = int64(f.Number())
 		}
 	}
 	r.Headers, r.Cookies, r.Descriptors = c.headers[headers:], c.cookies[cookies:], c.descriptors[descriptors:]
@@ -172,9 +172,9 @@ func (c *call) decodeReturn(b []byte) error {
 		b = b[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			message = f.Number
+			message = f.Number()
 		case wire.Varint(2):
-			c.returns = append(c.returns, place{index: uint32(f.Number)})
+			c.returns = append(c.returns, place{index: uint32(f.Number())})
 		case wire.Bytes(2): // Whole numbers of one field may be packed.
 			for packed := f.Bytes; len(packed) > 0; {
 				index, n := protowire.ConsumeVarint(packed)

@@ -57,7 +57,7 @@ func (r *wireRequest) decode(b []byte) error {
 		case wire.Bytes(fieldDescriptors):
 			err = r.decodeDescriptor(f.Bytes)
 		case wire.Varint(3):
-			r.hits = uint32(f.Number) // Generated types cut numbers too.
+			r.hits = uint32(f.Number()) // Generated types cut numbers too.
 		}
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (r *wireRequest) decodeDescriptor(b []byte) error {
 			d.hasHits = true
 			err = decodeNumber(f.Bytes, &d.hits)
 		case wire.Varint(4):
-			d.negative = f.Number != 0
+			d.negative = f.Number() != 0
 		}
 		if err != nil {
 			return err
@@ -129,9 +129,9 @@ func (l *wireLimit) decode(b []byte) error {
 		b = b[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			l.requests = uint32(f.Number)
+			l.requests = uint32(f.Number())
 		case wire.Varint(2):
-			l.unit = int32(f.Number)
+			l.unit = int32(f.Number())
 		case wire.Bytes(3):
 			multiplier := uint64(l.multiplier)
 			if err := decodeNumber(f.Bytes, &multiplier); err != nil {
@@ -151,7 +151,7 @@ func decodeNumber(b []byte, value *uint64) error {
 			return errWire
 		}
 		if f.ID == wire.Varint(1) {
-			*value = f.Number
+			*value = f.Number()
 		}
 		b = b[n:]
 	}
