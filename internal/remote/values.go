@@ -73,17 +73,26 @@ func lower(c byte) byte {
 // once checks that every header and cookie that a rule reads has one value: services may read another
 // one of several.
 func once(headers, cookies *values, reads *rule.Reads) error {
-	for _, name := range reads.Headers {
-		if i := headers.find(name, 0); i >= 0 && headers.find(name, i+1) >= 0 {
-			return &FaultError{
-				"headers", "has " + quote(name) + " twice", "send one value, with the lines of the header separated by commas",
-			}
+	if name, found := headers.repeated(reads.Headers); found {
+		return &FaultError{
+			"headers", "has " + quote(name) + " twice", "send one value, with the lines of the header separated by commas",
 		}
 	}
-	for _, name := range reads.Cookies {
-		if i := cookies.find(name, 0); i >= 0 && cookies.find(name, i+1) >= 0 {
-			return &FaultError{"cookies", "has " + quote(name) + " twice", "send one value"}
-		}
+	if name, found := cookies.repeated(reads.Cookies); found {
+		return &FaultError{"cookies", "has " + quote(name) + " twice", "send one value"}
 	}
 	return nil
+}
+
+// repeated finds a name that has two values.
+func (v *values) repeated(names []string) (name string, found bool) {
+	if len(v.entries) < 2 {
+		return "", false
+	}
+	for _, name := range names {
+		if i := v.find(name, 0); i >= 0 && v.find(name, i+1) >= 0 {
+			return name, true
+		}
+	}
+	return "", false
 }
