@@ -50,7 +50,7 @@ type Config struct {
 	// DefaultProxyHeaderTimeout.
 	ProxyHeaderTimeout time.Duration
 	// WriteTimeout bounds how long a peer may leave a piece of a response, of at most
-	// 64 KiB, unread; 0 means no bound. With a bound, a connection whose response waits for
+	// 64 KiB, unread; 0 means no bound. A peer has 7/8 of it at least. With a bound, a connection whose response waits for
 	// its peer counts as idle, and a new connection may replace it.
 	WriteTimeout time.Duration
 	// Inherited has the inherited sockets, for addresses that begin with systemd. Listeners
