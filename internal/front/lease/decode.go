@@ -40,7 +40,7 @@ func decodeResponse(b []byte) (r response, err error) {
 		case wire.Bytes(4):
 			r.master, err = wire.Text(f.Bytes)
 		case wire.Varint(5):
-			r.draining = f.Number != 0
+			r.draining = f.Number() != 0
 		}
 		if err != nil {
 			return r, err
@@ -64,17 +64,17 @@ func decodeLease(b []byte, l *state.Lease) (err error) {
 				decodeVersion(f.Bytes, &l.Version)
 			}
 		case wire.Varint(3):
-			l.Amount = amount(f.Number)
+			l.Amount = amount(f.Number())
 		case wire.Varint(4):
-			l.Seq = f.Number
+			l.Seq = f.Number()
 		case wire.Varint(5):
-			l.Length = max(microseconds(f.Number), 0)
+			l.Length = max(microseconds(f.Number()), 0)
 		case wire.Varint(6):
-			l.Refresh = max(microseconds(f.Number), 0)
+			l.Refresh = max(microseconds(f.Number()), 0)
 		case wire.Varint(7):
-			l.Safe = amount(f.Number)
+			l.Safe = amount(f.Number())
 		case wire.Varint(8):
-			l.Slots = f.Number != 0
+			l.Slots = f.Number() != 0
 		default:
 			err = decodeForServer(f, l)
 		}
@@ -86,7 +86,7 @@ func decodeLease(b []byte, l *state.Lease) (err error) {
 func decodeForServer(f wire.Field, l *state.Lease) error {
 	switch f.ID {
 	case wire.Varint(9):
-		return addPart(l, f.Number)
+		return addPart(l, f.Number())
 	case wire.Bytes(9): // Whole numbers of one field may be packed.
 		for packed := f.Bytes; len(packed) > 0; {
 			part, n := protowire.ConsumeVarint(packed)
@@ -99,11 +99,11 @@ func decodeForServer(f wire.Field, l *state.Lease) error {
 			}
 		}
 	case wire.Varint(10):
-		l.Each = amount(f.Number)
+		l.Each = amount(f.Number())
 	case wire.Varint(11):
-		l.Counted = amount(f.Number)
+		l.Counted = amount(f.Number())
 	case wire.Varint(12):
-		l.Algorithm = state.Algorithm(min(f.Number, uint64(state.MaxMin)))
+		l.Algorithm = state.Algorithm(min(f.Number(), uint64(state.MaxMin)))
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func decodeRefusal(b []byte, e *state.Error) (err error) {
 		case wire.Bytes(2):
 			e.Resource, err = wire.Text(f.Bytes)
 		case wire.Varint(3):
-			e.Code = state.Code(min(f.Number, uint64(state.Exhausted)))
+			e.Code = state.Code(min(f.Number(), uint64(state.Exhausted)))
 		case wire.Bytes(4):
 			e.Text, err = wire.Text(f.Bytes)
 		}

@@ -123,7 +123,7 @@ func decodeReport(b []byte, of size) state.Report {
 		case wire.Bytes(1):
 			r.Holder = wire.Checked(f.Bytes)
 		case wire.Varint(2):
-			r.Seq = f.Number
+			r.Seq = f.Number()
 		case wire.Bytes(3):
 			from := len(buckets)
 			var claim state.Claim
@@ -150,23 +150,23 @@ func decodeClaim(b []byte, c *state.Claim, buckets []state.Bucket) []state.Bucke
 		case wire.Bytes(1):
 			c.Resource = wire.Checked(f.Bytes)
 		case wire.Varint(2):
-			c.Wants = int64(f.Number)
+			c.Wants = int64(f.Number())
 		case wire.Varint(3):
-			c.Band = int(uint32(f.Number))
+			c.Band = int(uint32(f.Number()))
 		case wire.Bytes(4):
 			buckets = append(buckets, decodeBucket(f.Bytes))
 		case wire.Varint(5):
-			c.Holders = int64(f.Number)
+			c.Holders = int64(f.Number())
 		case wire.Varint(6):
-			c.Learning = f.Number != 0
+			c.Learning = f.Number() != 0
 		case wire.Bytes(7):
 			decodeVersion(f.Bytes, &c.Version)
 		case wire.Varint(8):
-			c.Holds = int64(f.Number)
+			c.Holds = int64(f.Number())
 		case wire.Varint(9):
-			c.Left = microseconds(f.Number)
+			c.Left = microseconds(f.Number())
 		case wire.Varint(10):
-			c.Release = f.Number != 0
+			c.Release = f.Number() != 0
 		}
 	}
 	return buckets
@@ -178,11 +178,11 @@ func decodeBucket(b []byte) (of state.Bucket) {
 		b = b[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			of.Band = int(uint32(f.Number))
+			of.Band = int(uint32(f.Number()))
 		case wire.Varint(2):
-			of.Weight = int64(f.Number)
+			of.Weight = int64(f.Number())
 		case wire.Varint(3):
-			of.Wants = int64(f.Number)
+			of.Wants = int64(f.Number())
 		}
 	}
 	return of
@@ -194,9 +194,9 @@ func decodeVersion(b []byte, v *state.Version) {
 		b = b[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			v.Term = f.Number
+			v.Term = f.Number()
 		case wire.Varint(2):
-			v.Number = f.Number
+			v.Number = f.Number()
 		}
 	}
 }
@@ -211,7 +211,7 @@ func decodeAck(b []byte) (a state.Ack) {
 		case wire.Bytes(2):
 			decodeVersion(f.Bytes, &a.Version)
 		case wire.Varint(3):
-			a.Holds = int64(f.Number)
+			a.Holds = int64(f.Number())
 		}
 	}
 	return a
