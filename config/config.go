@@ -77,7 +77,9 @@ type Config struct {
 	Proxy    Proxy
 	// Server has the settings of headgate server. It is nil if the configuration has no server.
 	Server *Server
-	Admin  Admin
+	// Lease has the settings of capacity leases. It is nil if the configuration has none.
+	Lease *Lease
+	Admin Admin
 
 	stamps stamps // The stamps of the files that Load read.
 	// places has a Fault without a text for each field that names a file: see Located.

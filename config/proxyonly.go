@@ -2,13 +2,13 @@ package config
 
 import "slices"
 
-// unusedByPrograms lists the settings of the file that only headgate proxy uses: the proxy, its
-// admin listener, metering, and its logs.
+// unusedByPrograms lists the settings of the file that only headgate proxy and headgate server use: the
+// listeners, metering, leases, and the logs.
 func (s *section) unusedByPrograms() []string {
 	var settings []string
 	for _, name := range s.names {
 		switch name {
-		case "admin", "shutdown_timeout", "metering":
+		case "admin", "shutdown_timeout", "metering", leaseName:
 			settings = append(settings, name)
 		case "proxy", "server":
 			settings = append(settings, s.fieldsOf(name, func(string) bool { return true })...)

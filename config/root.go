@@ -41,6 +41,7 @@ func (r *reader) config(c *Config) {
 	root.proxy(&c.Proxy)
 	root.checkProxyHeaders(c)
 	root.server(c)
+	root.leases(c)
 	root.admin(&c.Admin)
 	root.checkListeners()
 	root.checkAuth(c)

@@ -17,7 +17,7 @@ const ruleExample = `{name: product, key: [ip], limits: ["500/2s"]}`
 
 // rules reads the rules and checks them against each other.
 func (s *section) rules(c *Config) {
-	s.requiredUnless("rules", "write at least one, or rules: [] to limit nothing", fairShareName, domainsName, sourceName)
+	s.requiredUnless("rules", "write at least one, or rules: [] to limit nothing", fairShareName, domainsName, sourceName, leaseName)
 	s.refuseTable("rules")
 	entries, _ := s.list("rules", "["+ruleExample+"]", 0, maxRules)
 	c.Rules = make([]guard.Rule, len(entries))

@@ -14,7 +14,7 @@ import (
 // tokenCommand makes a token for a caller of headgate server.
 type tokenCommand struct {
 	Name  string   `arg:"" help:"Name of the caller: up to 64 letters, digits and the signs - _ and ."`
-	Scope []string `help:"What the caller may do: decide, send_limits, read, administer." default:"decide" placeholder:"SCOPE"`
+	Scope []string `help:"What the caller may do: decide, send_limits, read, administer, lease." default:"decide" placeholder:"SCOPE"`
 	Until string   `help:"When the caller ends: a date, which includes that day in UTC, or a time. Default: never." placeholder:"DATE"`
 }
 
@@ -25,7 +25,7 @@ func (t *tokenCommand) Validate() error {
 	}
 	for _, word := range t.Scope {
 		if _, known := config.ParseScope(word); !known {
-			return fmt.Errorf("--scope %q is not known: use decide, send_limits, read or administer", word)
+			return fmt.Errorf("--scope %q is not known: use decide, send_limits, read, administer or lease", word)
 		}
 	}
 	if t.Until == "" {

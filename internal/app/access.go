@@ -87,6 +87,8 @@ func methodScopes() map[string]config.Scope {
 		"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit": config.ScopeDecide,
 		"/headgate.v1.Decisions/Decide":                                config.ScopeDecide,
 		"/headgate.v1.Decisions/Stream":                                config.ScopeDecide,
+		"/headgate.lease.v1.Leases/Report":                             config.ScopeLease,
+		"/headgate.lease.v1.Leases/Stream":                             config.ScopeLease,
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/access"
+	leasev1 "github.com/headgate/headgate/proto/headgate/lease/v1"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
 
@@ -103,6 +104,7 @@ func (a *asker) call(t *testing.T, name, token string) string {
 		{Entries: []*ratelimitv3.RateLimitDescriptor_Entry{{Key: "k", Value: "v"}}},
 	}}
 	decided := &headgatev1.DecideRequest{Requests: []*headgatev1.Request{{Path: "/"}}}
+	released := &leasev1.ReportRequest{Holder: "the-name-of-one-holder", Seq: 1, Claims: []*leasev1.Claim{{Resource: "db", Release: true}}}
 	var err error
 	switch name {
 	case "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit":
@@ -111,6 +113,10 @@ func (a *asker) call(t *testing.T, name, token string) string {
 		err = a.grpc.Invoke(ctx, name, decided, new(headgatev1.DecideResponse))
 	case "/headgate.v1.Decisions/Stream":
 		err = a.stream(ctx, name, decided, new(headgatev1.DecideResponse))
+	case "/headgate.lease.v1.Leases/Report":
+		err = a.grpc.Invoke(ctx, name, released, new(leasev1.ReportResponse))
+	case "/headgate.lease.v1.Leases/Stream":
+		err = a.stream(ctx, name, new(leasev1.ReportRequest), new(leasev1.ReportResponse))
 	case "/grpc.health.v1.Health/Watch":
 		err = a.stream(ctx, name, new(healthpb.HealthCheckRequest), new(healthpb.HealthCheckResponse))
 	case "/grpc.health.v1.Health/Check":
@@ -240,7 +246,7 @@ func command(t *testing.T, at, name, token string) string {
 
 // scoped makes a caller for each of some scopes, whose token is its name, and one without each of them.
 func scoped() (yaml string) {
-	scopes := []string{"decide", "send_limits", "read", "administer"}
+	scopes := []string{"decide", "send_limits", "read", "administer", "lease"}
 	add := func(token string, has []string) {
 		yaml += fmt.Sprintf("    - {name: %s, tokens: [%q], scopes: [%s]}\n", token, digest(token), strings.Join(has, ", "))
 	}
@@ -258,7 +264,7 @@ func startGuarded(t *testing.T, auth string) *asker {
 	for _, listener := range []string{"grpc", "http", "resp"} {
 		settings += fmt.Sprintf("  %s: {address: '127.0.0.1:0', auth: %s}\n", listener, auth)
 	}
-	o := serverOptions(t, settings+"  callers:\n"+scoped())
+	o := serverOptions(t, settings+"  callers:\n"+scoped()+"lease: {resources: [{match: '*', capacity: 5/s}]}\n")
 	if auth != "none" {
 		o.Config.Admin.Auth = config.AuthToken
 	}

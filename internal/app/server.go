@@ -47,6 +47,7 @@ type decisionServer struct {
 	limits    *rls.Service
 	decisions *decisions.Service
 	decide    *httpdecide.Service
+	leases    *leases // nil without the section
 	mapping   *statsd.Mapping
 	times     *statsd.Timer // of calls of limits
 	grpc      *rpc.Server
@@ -87,13 +88,14 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 		d.decisions = decisions.New(i.rules.guard, decisions.Options{Shared: i.rules.store.Shared(), MaxAge: c.GRPC.MaxConnectionAge})
 		d.decide = httpdecide.New(i.rules.guard, i.options.Log)
 	}
+	granting, leaseFault := newLeases(i)
 	files, err := i.listenerCertificates(c.GRPC.TLS, "server.grpc.tls", partGRPCCerts)
 	httpFiles, fault := i.listenerCertificates(c.HTTP.TLS, "server.http.tls", partHTTPCerts)
 	redis, wrong := newRESPListener(i, d.gates.resp)
-	if err != nil || fault != nil || wrong != nil {
-		return nil, errors.Join(err, fault, wrong)
+	if err != nil || fault != nil || wrong != nil || leaseFault != nil {
+		return nil, errors.Join(err, fault, wrong, leaseFault)
 	}
-	d.resp = redis
+	d.resp, d.leases = redis, granting
 	d.secured, d.grpc = files, rpc.New(d.describe(&c.GRPC, files))
 	d.grpc.SetServing(rateLimitName, false)
 	d.http = &side{
@@ -197,6 +199,7 @@ func (d *decisionServer) begin() {
 	if d.resp.socket != nil {
 		d.instance.serve(d.resp.serve)
 	}
+	d.leases.start()
 	d.waiting.Go(d.awaitStore)
 	d.serves.Store(true)
 }
@@ -247,6 +250,7 @@ func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 	}
 	return Change{Commit: func() {
 		d.limits.SetOptions(d.rateLimitOptions(next))
+		d.leases.reload(next)
 		d.showHealth()
 	}}, nil
 }
@@ -276,7 +280,9 @@ func (d *decisionServer) Drain(ctx context.Context) error {
 	})
 	closing.Go(func() { d.resp.drain(ctx) })
 	d.decisions.Drain()
+	d.leases.drain()
 	err := d.grpc.Drain(ctx)
+	d.leases.close()
 	closing.Wait()
 	if d.socket != nil {
 		_ = d.socket.Close() // If the server served, it has closed the socket already.

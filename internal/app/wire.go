@@ -95,7 +95,11 @@ type grpcService func(grpc.ServiceRegistrar)
 
 // grpcServices lists the services of the gRPC listener, beside the health service.
 func (d *decisionServer) grpcServices() []grpcService {
-	return []grpcService{d.limits.Register, d.decisions.Register}
+	all := []grpcService{d.limits.Register, d.decisions.Register}
+	if d.leases != nil {
+		all = append(all, d.leases.service.Register)
+	}
+	return all
 }
 
 // httpService handles the requests of one pattern of http.ServeMux on the HTTP listener of

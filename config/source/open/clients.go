@@ -19,7 +19,7 @@ func openEtcd(c *config.EtcdSource) (source.Source, error) {
 	described := etcd.Config{Endpoints: c.Endpoints, Prefix: c.Prefix + "/", User: c.User}
 	var err error
 	if len(c.Endpoints) > 0 && strings.HasPrefix(c.Endpoints[0], "https:") {
-		if described.TLS, err = secure("source.etcd.tls", &c.TLS); err != nil {
+		if described.TLS, err = Secure("source.etcd.tls", &c.TLS); err != nil {
 			return nil, err
 		}
 	}
@@ -35,7 +35,7 @@ func openPostgres(c *config.PostgresSource) (source.Source, error) {
 	var secured *tls.Config
 	var err error
 	if c.UseTLS {
-		if secured, err = secure("source.postgres.tls", &c.TLS); err != nil {
+		if secured, err = Secure("source.postgres.tls", &c.TLS); err != nil {
 			return nil, err
 		}
 	}

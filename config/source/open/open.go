@@ -40,7 +40,7 @@ func Source(c *config.Source) (source.Source, error) {
 
 // openHTTP opens a document at a URL.
 func openHTTP(c *config.HTTPSource) (source.Source, error) {
-	secure, err := secure("source.http.tls", &c.TLS)
+	secure, err := Secure("source.http.tls", &c.TLS)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +79,8 @@ func readHeaders(path string) (nethttp.Header, error) {
 	return header, nil
 }
 
-// secure gives the settings of TLS. The client's certificate is read again for each connection.
-func secure(name string, t *config.SourceTLS) (*tls.Config, error) {
+// Secure gives the settings of TLS of a section, whose path is name. The error is a *config.FileError. The client's certificate is read again for each connection.
+func Secure(name string, t *config.SourceTLS) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CA != "" {
 		text, err := readfile.Head(t.CA, maxFile)

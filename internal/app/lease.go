@@ -1,0 +1,120 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/source/open"
+	"github.com/headgate/headgate/internal/front/lease"
+	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/readfile"
+)
+
+// leases gives capacity leases on the gRPC listener.
+type leases struct {
+	service *lease.Service
+	up      *lease.Uplink // nil for a root
+}
+
+// newLeases makes the service of the section lease. It is nil without the section.
+func newLeases(i *Instance) (*leases, error) {
+	c := i.options.Config.Lease
+	if c == nil {
+		return nil, nil //nolint:nilnil // The section is optional.
+	}
+	l := &leases{}
+	o := lease.Options{State: leaseState(c), Now: sinceStart(), MaxAge: i.options.Config.Server.GRPC.MaxConnectionAge}
+	if len(c.Servers) > 0 {
+		up, err := newUplink(i, c)
+		if err != nil {
+			return nil, err
+		}
+		l.up, o.Up = up, up.Up
+	}
+	service, err := lease.New(o)
+	if err != nil {
+		return nil, err
+	}
+	l.service = service
+	return l, nil
+}
+
+// sinceStart is a clock that begins at 0 and never steps.
+func sinceStart() func() headgate.Instant {
+	start := time.Now()
+	return func() headgate.Instant { return headgate.Instant(time.Since(start)) }
+}
+
+// leaseState gives the configuration of the state machine. Each start may follow another one, whose leases are out.
+func leaseState(c *config.Lease) state.Config {
+	return state.Config{
+		Resources: c.Resources, Child: len(c.Servers) > 0, OnLoss: c.OnLoss, Callers: c.Holders,
+		Lease: c.Length, Refresh: c.Refresh, Term: uint64(time.Now().UnixMilli()), Restarted: true,
+	}
+}
+
+// newUplink makes the side to the parent.
+func newUplink(i *Instance, c *config.Lease) (*lease.Uplink, error) {
+	o := lease.UplinkOptions{Servers: c.Servers, Credentials: insecure.NewCredentials(), Log: i.options.Log}
+	if c.UseTLS {
+		secured, err := open.Secure("lease.tls", &c.TLS)
+		if err != nil {
+			return nil, err
+		}
+		o.Credentials = credentials.NewTLS(secured)
+	}
+	token := ""
+	if c.TokenFile != "" {
+		const most = 4096
+		o.Token = func() (string, error) { return readfile.Line(c.TokenFile, most, "token") }
+		var err error
+		if token, err = o.Token(); err != nil {
+			return nil, &config.FileError{Path: "lease.token_file", Err: err}
+		}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("app: lease: the name of the machine: %w", err)
+	}
+	o.Holder = lease.HolderOf(token, host+" "+i.options.Config.Server.GRPC.Address)
+	return lease.NewUplink(o), nil
+}
+
+// start opens the stream to the parent.
+func (l *leases) start() {
+	if l != nil && l.up != nil {
+		l.up.Start(l.service)
+	}
+}
+
+// drain asks the clients to open streams elsewhere.
+func (l *leases) drain() {
+	if l != nil {
+		l.service.Drain()
+	}
+}
+
+// close ends the service after its last client.
+func (l *leases) close() {
+	if l == nil {
+		return
+	}
+	if l.up != nil {
+		l.up.Close()
+	}
+	l.service.Close()
+}
+
+// reload puts resources and holders into effect. The other settings need a restart.
+func (l *leases) reload(next *config.Config) {
+	if l == nil || next.Lease == nil || (l.up == nil) != (len(next.Lease.Servers) == 0) {
+		return // lease.servers waits for a restart, and so does what depends on it.
+	}
+	_ = l.service.Configure(next.Lease.Resources, next.Lease.Holders) // Package config has checked the values.
+}

@@ -1,0 +1,148 @@
+package lease
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/lease/state"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+)
+
+// UplinkOptions are the settings of an Uplink.
+type UplinkOptions struct {
+	// Servers are host:port of the parents: servers of one group. The first one that answers is used.
+	Servers []string
+	// Credentials are for all of them.
+	Credentials credentials.TransportCredentials
+	// Token reads the token of this server. It may be nil.
+	Token func() (string, error)
+	// Holder is the name of this server at its parents: see HolderOf.
+	Holder string
+	Log    *slog.Logger
+}
+
+// Bounds of an uplink.
+const (
+	// maxUp bounds the reports that wait for the stream, in bytes. Further ones are dropped: the state machine repeats them.
+	maxUp = 4 << 20
+	// leastPause and mostPause bound the pause before another attempt to open a stream.
+	leastPause, mostPause = 50 * time.Millisecond, 2 * time.Second
+	// openTime bounds the time for a parent to accept a stream.
+	openTime = 5 * time.Second
+	// maxRedirects bounds the redirects to another master without a pause.
+	maxRedirects = 3
+	// maxDown bounds a message of the parent: that of a stream.
+	maxDown = 4 << 20
+)
+
+// Uplink carries the reports of a Service to its parent, and the leases back. It is safe for concurrent use.
+type Uplink struct {
+	options UplinkOptions
+	life    context.Context //nolint:containedctx // It ends the stream.
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+	service *Service
+	wake    chan struct{} // has room for one
+	stats   struct{ opened, sent, dropped atomic.Uint64 }
+
+	mu      sync.Mutex // Guards the fields below.
+	reports [][]byte
+	bytes   int
+	parent  string // of the open stream; "" without one
+	conns   map[string]*grpc.ClientConn
+}
+
+// NewUplink makes an Uplink. Its Up is for Options.Up.
+func NewUplink(o UplinkOptions) *Uplink {
+	u := &Uplink{options: o, wake: make(chan struct{}, 1), conns: map[string]*grpc.ClientConn{}}
+	u.life, u.stop = context.WithCancel(context.Background())
+	return u
+}
+
+// HolderOf gives the name of a server at its parents, which nobody can guess without the token. With a token, a server has the
+// same name after a restart, so that its parent knows what it had. server tells servers with one token apart.
+func HolderOf(token, server string) string {
+	if token == "" {
+		return rand.Text()
+	}
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte("headgate.lease.v1 holder " + server))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18])
+}
+
+// Start opens streams until Close. The leases go to s.
+func (u *Uplink) Start(s *Service) {
+	u.service = s
+	u.ended.Go(u.run)
+}
+
+// Close ends the stream. What the server holds ends with its lease.
+func (u *Uplink) Close() {
+	u.stop()
+	u.ended.Wait()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for at, conn := range u.conns {
+		_ = conn.Close()
+		delete(u.conns, at)
+	}
+}
+
+// Parent gives the address of the parent with an open stream, or "".
+func (u *Uplink) Parent() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.parent
+}
+
+// UplinkStats are the counters of an Uplink.
+type UplinkStats struct {
+	// Opened counts streams that a parent has accepted, Sent reports, and Dropped reports without a stream.
+	Opened, Sent, Dropped uint64
+}
+
+// Stats reads the counters.
+func (u *Uplink) Stats() UplinkStats {
+	return UplinkStats{Opened: u.stats.opened.Load(), Sent: u.stats.sent.Load(), Dropped: u.stats.dropped.Load()}
+}
+
+// Up queues a report. Without a stream it is dropped.
+func (u *Uplink) Up(r *state.Report) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.parent == "" || u.bytes > maxUp {
+		u.stats.dropped.Add(1)
+		return
+	}
+	b := encodeReport(u.options.Holder, r)
+	u.reports = append(u.reports, b)
+	u.bytes += len(b)
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the queue of reports.
+func (u *Uplink) take() [][]byte {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := u.reports
+	u.reports, u.bytes = nil, 0
+	return all
+}
+
+// connect notes the parent of the open stream. Reports for an earlier stream are dropped.
+func (u *Uplink) connect(parent string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.parent, u.reports, u.bytes = parent, nil, 0
+}

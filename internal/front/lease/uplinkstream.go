@@ -1,0 +1,200 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+)
+
+// errDraining ends a stream for another one.
+var errDraining = errors.New("the parent drains")
+
+// movedError says that another server is the master.
+type movedError struct{ to string }
+
+func (e *movedError) Error() string { return "the master is " + e.to }
+
+// run keeps a stream open until Close.
+func (u *Uplink) run() {
+	pause, redirects, master := leastPause, 0, ""
+	for turn := 0; u.life.Err() == nil; {
+		at := u.options.Servers[turn%len(u.options.Servers)]
+		if master != "" {
+			at, master = master, ""
+		}
+		opened, err := u.serve(at)
+		if moved, ok := errors.AsType[*movedError](err); ok && redirects < maxRedirects {
+			redirects, master = redirects+1, moved.to
+			continue
+		}
+		turn++ // Not after a redirect: else a server in a circle could be the only one that is tried.
+		if redirects = 0; opened {
+			pause = leastPause
+		}
+		if u.life.Err() == nil && !errors.Is(err, errDraining) {
+			u.options.Log.Warn("no stream to the parent: leases end unless another server answers", "parent", at, "error", err)
+		}
+		select {
+		case <-time.After(time.Duration((0.5 + rand.Float64()) * float64(pause))):
+		case <-u.life.Done():
+		}
+		pause = min(2*pause, mostPause)
+	}
+}
+
+// serve opens a stream to a parent and uses it until it ends. It reports whether the parent has accepted it.
+func (u *Uplink) serve(at string) (opened bool, err error) {
+	ctx, cancel := context.WithCancel(u.life)
+	defer cancel()
+	of, err := u.open(ctx, cancel, at)
+	if err != nil {
+		return false, err
+	}
+	u.stats.opened.Add(1)
+	u.connect(at)
+	defer u.connect("")
+	u.options.Log.Info("a stream to the parent is open", "parent", at)
+	received := make(chan error, 1)
+	go func() {
+		received <- u.receive(of)
+		cancel()
+	}()
+	u.send(ctx, of)
+	cancel()
+	return true, <-received
+}
+
+// conn gives the connection to an address.
+func (u *Uplink) conn(at string) (*grpc.ClientConn, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if conn := u.conns[at]; conn != nil {
+		return conn, nil
+	}
+	const most = 64 // Masters may have many addresses over time.
+	for other, conn := range u.conns {
+		if len(u.conns) < most {
+			break
+		}
+		_ = conn.Close()
+		delete(u.conns, other)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(u.options.Credentials), grpc.WithNoProxy(),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxDown)))
+	if err != nil {
+		return nil, fmt.Errorf("lease: %s: %w", at, err)
+	}
+	u.conns[at] = conn
+	return conn, nil
+}
+
+// open opens a stream, and waits until the parent accepts it.
+func (u *Uplink) open(ctx context.Context, cancel func(), at string) (grpc.ClientStream, error) {
+	conn, err := u.conn(at)
+	if err != nil {
+		return nil, err
+	}
+	if u.options.Token != nil {
+		token, err := u.options.Token()
+		if err != nil {
+			return nil, err
+		}
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+	}
+	late := time.AfterFunc(openTime, cancel)
+	defer late.Stop()
+	conn.ResetConnectBackoff()
+	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+Name+"/Stream", grpc.ForceCodecV2(raw{}))
+	if err != nil {
+		return nil, err
+	}
+	if header, err := of.Header(); err == nil && header != nil {
+		return of, nil
+	}
+	return nil, of.RecvMsg(new([]byte)) // It has the reason.
+}
+
+// send sends reports until ctx ends.
+func (u *Uplink) send(ctx context.Context, of grpc.ClientStream) {
+	for {
+		for _, b := range u.take() {
+			if of.SendMsg(mem.SliceBuffer(b)) != nil {
+				return // The receiver gets the reason.
+			}
+			u.stats.sent.Add(1)
+		}
+		select {
+		case <-u.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// receive takes the messages of the parent.
+func (u *Uplink) receive(of grpc.ClientStream) error {
+	for {
+		var b []byte
+		if err := of.RecvMsg(&b); err != nil {
+			return err
+		}
+		r, err := decodeResponse(b)
+		if err != nil {
+			return err
+		}
+		u.warn(&r)
+		u.service.fromParent(&r)
+		switch {
+		case r.master != "":
+			return &movedError{r.master}
+		case r.draining:
+			return errDraining
+		}
+	}
+}
+
+// warn logs a refusal of a whole report. Those of claims go to the holders.
+func (u *Uplink) warn(r *response) {
+	for _, refused := range r.refusals {
+		if refused.Resource == "" {
+			u.options.Log.Warn("the parent refuses a report", "error", refused.Text)
+			return
+		}
+	}
+}
+
+// errRaw says that a message is no bytes: a programmer's fault.
+var errRaw = errors.New("lease: the uplink sends and receives bytes")
+
+// raw passes encoded messages through gRPC: a mem.Buffer is sent, and a *[]byte receives.
+type raw struct{}
+
+// Name implements encoding.CodecV2.
+func (raw) Name() string { return "proto" }
+
+// Marshal implements encoding.CodecV2.
+func (raw) Marshal(v any) (mem.BufferSlice, error) {
+	buffer, ok := v.(mem.Buffer)
+	if !ok {
+		return nil, errRaw
+	}
+	return mem.BufferSlice{buffer}, nil
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (raw) Unmarshal(data mem.BufferSlice, v any) error {
+	into, ok := v.(*[]byte)
+	if !ok {
+		return errRaw
+	}
+	*into = data.Materialize()
+	return nil
+}
