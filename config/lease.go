@@ -137,7 +137,8 @@ func (s *section) leaseResource() (r state.Resource) {
 // leaseAmount reads a rate in thousandths of a unit a second, or a number of slots.
 func (s *section) leaseAmount(name, text string, slots bool, into *int64) {
 	s.declare(name, field.Taken, text)
-	s.outline.field(name).written("", amountPattern)
+	s.outline.field(name).written("", limitPattern)
+	s.outline.field(name).number(-1, 0, state.MaxAmount)
 	v, ok := s.scalar(name, "a limit or a number of slots")
 	if !ok || s.blamedAny("unit") {
 		return
@@ -166,9 +167,6 @@ func (s *section) leaseAmount(name, text string, slots bool, into *int64) {
 		*into = int64(rate)
 	}
 }
-
-// amountPattern is the form of a rate or a number of slots.
-const amountPattern = limitPattern + "|^[0-9]+$"
 
 // leaseBands reads the priority bands of a resource.
 func (s *section) leaseBands(r *state.Resource) {

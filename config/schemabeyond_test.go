@@ -50,6 +50,11 @@ var beyondSchemaNames = map[string]string{
 	"the source: fields that need or exclude each other": `
 		source-etcd-two-schemes source-etcd-user-alone source-http-interval-too-short source-http-tls-unused source-of-none source-of-two
 		source-postgres-port source-postgres-without-hosts`,
+	"leases: amounts, fields that need or exclude each other, and names that are one to us alone": `
+		lease-capacity-of-slots-with-a-period lease-capacity-of-the-calendar lease-capacity-too-great lease-capacity-without-a-period
+		lease-floors-above-all lease-holder-band-twice lease-holder-unknown lease-holders-without-auth lease-length-too-short
+		lease-match-twice lease-refresh-too-long lease-resources-of-a-leaf lease-server-twice lease-server-without-host
+		lease-server-without-port lease-token-of-a-root lease-without-resources lease-without-server`,
 	"between fields: what one field means for another, in one section or across the file": `
 		count-with-ban count-with-delay count-with-leaky-bucket count-without-limits
 		in-flight-alone-with-degrade in-flight-alone-with-delay in-flight-alone-with-fields-of-limits

@@ -42,6 +42,9 @@ func (c *Config) ServerMemoryBound() int64 {
 	if s.HTTP.Address != "" {
 		used += int64(s.HTTP.MaxConnections)*s.HTTP.connectionBound() + jsonBytes
 	}
+	if c.Lease != nil {
+		used += LeaseBytes
+	}
 	for _, l := range []headgate.Limit{s.Limits.Address, s.Limits.Connections} {
 		if l.Per > 0 {
 			used += limitBytes
@@ -82,6 +85,9 @@ func (c *Config) writeServer(b *strings.Builder) {
 	}
 	if s.RESP.Address != "" {
 		fmt.Fprintf(b, ", %d Redis connections of %s", s.RESP.MaxConnections, formatRounded(respConnectionBytes))
+	}
+	if c.Lease != nil {
+		fmt.Fprintf(b, ", leases %s", field.FormatSize(LeaseBytes))
 	}
 	fmt.Fprintf(b, ", %d of admin and health of %s%s, garbage %d%%\n",
 		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), c.logText(), boundGarbage)

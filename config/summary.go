@@ -40,6 +40,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 		c.writeBound(&b)
 	}
 	c.writeServer(&b)
+	c.writeLease(&b)
 	if len(c.Domains) > 0 && c.Server == nil && c.Proxy.Upstream != nil {
 		b.WriteString("domains have no effect in headgate proxy: headgate server decides them, and needs a section server\n")
 	}

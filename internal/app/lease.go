@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/front/lease"
 	"github.com/headgate/headgate/lease/state"
 	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/report/prom"
 )
 
 // leases gives capacity leases on the gRPC listener.
@@ -109,6 +110,23 @@ func (l *leases) close() {
 		l.up.Close()
 	}
 	l.service.Close()
+}
+
+// state gives the counters of the leases.
+func (l *leases) state() prom.Leases {
+	s := l.service.Stats()
+	p := prom.Leases{
+		Holders: int64(s.Holders), Resources: int64(s.Resources), Claims: int64(s.Claims), Streams: s.Streams, WaitingBytes: s.WaitingBytes,
+		Reports: s.Reports, Answers: s.Leases, Pushes: s.Pushes, Refusals: s.Refusals, Closed: s.Closed,
+	}
+	if l.up != nil {
+		up := l.up.Stats()
+		p.Child, p.Opened, p.Sent, p.Dropped = true, up.Opened, up.Sent, up.Dropped
+		if l.up.Parent() != "" {
+			p.Connected = 1
+		}
+	}
+	return p
 }
 
 // reload puts resources and holders into effect. The other settings need a restart.

@@ -301,6 +301,9 @@ func (d *decisionServer) Ready() error {
 // Metrics implements Component.
 func (d *decisionServer) Metrics(c *prom.Config) {
 	c.Server = d.state
+	if d.leases != nil {
+		c.Leases = d.leases.state
+	}
 	c.Collectors = append(c.Collectors, d.collectors()...)
 }
 

@@ -399,6 +399,11 @@ func (s *Server) close(r *resource, out *Out) {
 	}
 }
 
+// Counts returns the numbers of holders, resources and claims.
+func (s *Server) Counts() (holders, resources, claims int) {
+	return len(s.holders), len(s.resources), len(s.claimed)
+}
+
 // Usage is what is out of one resource.
 type Usage struct {
 	Capacity, Ledger, Unknown, Wants, Granted int64

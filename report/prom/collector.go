@@ -31,6 +31,7 @@ type collector struct {
 	refused, sessions                        *prometheus.Desc
 	quota                                    *quotaMetrics
 	metering                                 *meteringMetrics
+	leases                                   *leaseMetrics
 }
 
 func newCollector(c Config) *collector {
@@ -42,6 +43,7 @@ func newCollector(c Config) *collector {
 		shared: newSharedMetrics(desc),
 		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc), outcomes: newOutcomeMetrics(desc),
 		server: newServerMetrics(desc), quota: newQuotaMetrics(desc), metering: newMeteringMetrics(desc),
+		leases: newLeaseMetrics(desc),
 		refused: desc("refused_clients_total",
 			"Calls, requests and commands of clients without valid credentials, without the right, or above server.limits.",
 			"listener", "reason"),
@@ -119,6 +121,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	if c.config.Server != nil {
 		c.server.describe(ch)
 	}
+	if c.config.Leases != nil {
+		c.leases.describe(ch)
+	}
 	if c.config.Refused != nil {
 		ch <- c.refused
 	}
@@ -167,6 +172,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if c.config.Server != nil {
 		s := c.config.Server()
 		c.server.collect(ch, &s)
+	}
+	if c.config.Leases != nil {
+		l := c.config.Leases()
+		c.leases.collect(ch, &l)
 	}
 	if c.config.Store != nil {
 		c.collectStore(ch, c.config.Store())

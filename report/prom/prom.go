@@ -38,6 +38,8 @@ type Config struct {
 	Front func() Front
 	// Server returns the state of the listeners of headgate server. nil omits it.
 	Server func() Server
+	// Leases returns the state of the capacity leases of headgate server. nil omits it.
+	Leases func() Leases
 	// Refused calls yield with the refused clients of each listener and reason. nil omits them.
 	Refused func(yield func(listener, reason string, n uint64))
 	// Sessions is the number of open streams and connections of callers with credentials. nil omits it.

@@ -16,7 +16,7 @@ func (s *Service) receive(caller string, r *state.Report, from sink) (fresh bool
 	if len(r.Holder) < leastHolder {
 		return false, &state.Error{
 			Code: state.Invalid, Field: "holder",
-			Text: fmt.Sprintf("%d bytes: use %d to %d that nobody can guess", len(r.Holder), leastHolder, state.MaxName),
+			Text: fmt.Sprintf("%d bytes: use %d to %d that no other client can guess", len(r.Holder), leastHolder, state.MaxName),
 		}
 	}
 	s.mu.Lock()

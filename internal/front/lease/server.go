@@ -73,6 +73,8 @@ type counters struct{ reports, leases, pushes, refusals, closed atomic.Uint64 }
 
 // Stats are the counters of a Service.
 type Stats struct {
+	// Holders have claims of Resources.
+	Holders, Resources, Claims int
 	// Streams are open now, and WaitingBytes is what they have not sent.
 	Streams, WaitingBytes int64
 	// Reports were received. Leases counts answers, Pushes leases without a report, and Refusals refused claims and reports.
@@ -95,8 +97,12 @@ func (s *Service) Stats() Stats {
 	s.watch.Lock()
 	streams := len(s.streams)
 	s.watch.Unlock()
+	s.mu.Lock()
+	holders, resources, claims := s.server.Counts()
+	s.mu.Unlock()
 	c := &s.stats
 	return Stats{
+		Holders: holders, Resources: resources, Claims: claims,
 		Streams: int64(streams), WaitingBytes: s.waiting.Load(), Reports: c.reports.Load(), Leases: c.leases.Load(),
 		Pushes: c.pushes.Load(), Refusals: c.refusals.Load(), Closed: c.closed.Load(),
 	}

@@ -43,7 +43,7 @@ func TestStream(t *testing.T) {
 	if grown := other.receive(); grown.GetLeases()[0].GetAmount() != 60_000-shrunk.GetAmount() {
 		t.Errorf("after the acknowledgement of %v: %v", shrunk, grown)
 	}
-	if got := r.Stats(); got.Streams != 2 || got.Reports != 4 || got.Leases != 3 || got.Pushes < 2 {
+	if got := r.Stats(); got.Streams != 2 || got.Reports != 4 || got.Leases != 3 || got.Pushes < 2 || got.Holders != 3 || got.Resources != 1 || got.Claims != 3 {
 		t.Errorf("counted %+v", got)
 	}
 }
@@ -248,9 +248,10 @@ func TestStreamEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the end of the stream", func() bool {
+		streams := r.Stats().Streams
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.Stats().Streams == 0 && len(r.owners) == 0
+		return streams == 0 && len(r.owners) == 0
 	})
 	if got, err := r.report(t, claims("late", 1, 100_000, "db/orders")); err != nil || got.GetLeases()[0].GetAmount() != 0 {
 		t.Errorf("%v, %v", got, err)

@@ -11,9 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/headgate/headgate/lease/state"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/headgate/headgate/lease/state"
 )
 
 // UplinkOptions are the settings of an Uplink.
@@ -58,6 +59,7 @@ type Uplink struct {
 	bytes   int
 	parent  string // of the open stream; "" without one
 	conns   map[string]*grpc.ClientConn
+	quiet   time.Time // no warning before this time
 }
 
 // NewUplink makes an Uplink. Its Up is for Options.Up.
@@ -67,7 +69,7 @@ func NewUplink(o UplinkOptions) *Uplink {
 	return u
 }
 
-// HolderOf gives the name of a server at its parents, which nobody can guess without the token. With a token, a server has the
+// HolderOf gives the name of a server at its parents, which no program can guess without the token. With a token, a server has the
 // same name after a restart, so that its parent knows what it had. server tells servers with one token apart.
 func HolderOf(token, server string) string {
 	if token == "" {

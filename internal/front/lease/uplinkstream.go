@@ -39,7 +39,7 @@ func (u *Uplink) run() {
 			pause = leastPause
 		}
 		if u.life.Err() == nil && !errors.Is(err, errDraining) {
-			u.options.Log.Warn("no stream to the parent: leases end unless another server answers", "parent", at, "error", err)
+			u.warn("no stream to the parent: leases end unless another server answers", "parent", at, "error", err)
 		}
 		select {
 		case <-time.After(time.Duration((0.5 + rand.Float64()) * float64(pause))):
@@ -150,7 +150,7 @@ func (u *Uplink) receive(of grpc.ClientStream) error {
 		if err != nil {
 			return err
 		}
-		u.warn(&r)
+		u.refused(&r)
 		u.service.fromParent(&r)
 		switch {
 		case r.master != "":
@@ -161,13 +161,30 @@ func (u *Uplink) receive(of grpc.ClientStream) error {
 	}
 }
 
-// warn logs a refusal of a whole report. Those of claims go to the holders.
-func (u *Uplink) warn(r *response) {
+// refused logs a refusal of a whole report. Those of claims go to the holders.
+func (u *Uplink) refused(r *response) {
 	for _, refused := range r.refusals {
 		if refused.Resource == "" {
-			u.options.Log.Warn("the parent refuses a report", "error", refused.Text)
+			u.warn("the parent refuses a report", "error", refused.Text)
 			return
 		}
+	}
+}
+
+// warnEvery is the shortest time between two warnings: a failure repeats with each attempt.
+const warnEvery = 10 * time.Second
+
+// warn logs a warning, if the last one is old enough.
+func (u *Uplink) warn(text string, args ...any) {
+	u.mu.Lock()
+	now := time.Now()
+	quiet := now.Before(u.quiet)
+	if !quiet {
+		u.quiet = now.Add(warnEvery)
+	}
+	u.mu.Unlock()
+	if !quiet {
+		u.options.Log.Warn(text, args...)
 	}
 }
 

@@ -1,0 +1,30 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headgate/headgate/config/field"
+)
+
+// LeaseBytes bounds the memory of leases: 200,000 claims of 100,000 holders, and 128 MiB of answers that clients have not read.
+const LeaseBytes = 512 << 20
+
+// writeLease writes what the server gives leases of. Writing to a strings.Builder never fails.
+func (c *Config) writeLease(b *strings.Builder) {
+	l := c.Lease
+	if l == nil {
+		return
+	}
+	if len(l.Servers) > 0 {
+		fmt.Fprintf(b, "leases from %s", strings.Join(l.Servers, ", "))
+		if l.TokenFile != "" && !l.UseTLS {
+			b.WriteString(" with a token that others in the network can read: use tls")
+		}
+		fmt.Fprintf(b, "; without them %v", l.OnLoss)
+	} else {
+		fmt.Fprintf(b, "leases: the root of %d resources", len(l.Resources))
+	}
+	fmt.Fprintf(b, "; leases of %s, refreshed each %s; %d holders with settings\n", field.FormatDuration(l.Length),
+		field.FormatDuration(l.Refresh), len(l.Holders))
+}

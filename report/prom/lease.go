@@ -1,0 +1,68 @@
+package prom
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Leases is the state of the capacity leases of headgate server.
+type Leases struct {
+	// Holders, Resources and Claims are known now.
+	Holders, Resources, Claims int64
+	// Streams are open now, and WaitingBytes have not been sent on them.
+	Streams, WaitingBytes int64
+	// Reports were received. Answers and Pushes are leases that were sent, and Refusals refused claims and reports. Closed
+	// counts streams whose clients did not read.
+	Reports, Answers, Pushes, Refusals, Closed uint64
+	// Child says that the server has a parent. Connected is 1 while a stream to the parent is open. Opened counts these streams,
+	// and Sent and Dropped the reports to the parent.
+	Child                 bool
+	Connected             int64
+	Opened, Sent, Dropped uint64
+}
+
+// leaseMetrics describes the metrics of capacity leases.
+type leaseMetrics struct {
+	holders, resources, claims, streams, waiting, reports, sent, refusals, closed, connected, opened, up *prometheus.Desc
+}
+
+func newLeaseMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *leaseMetrics {
+	return &leaseMetrics{
+		holders:   desc("lease_holders", "Holders with claims."),
+		resources: desc("lease_resources", "Resources with claims."),
+		claims:    desc("lease_claims", "Claims of all holders."),
+		streams:   desc("lease_streams", "Open streams of headgate.lease.v1."),
+		waiting:   desc("lease_waiting_bytes", "Memory of leases that streams have not sent."),
+		reports:   desc("lease_reports_total", "Reports of holders."),
+		sent:      desc("lease_leases_total", "Leases for holders: answers to reports, and pushes.", "kind"),
+		refusals:  desc("lease_refusals_total", "Refused claims and reports."),
+		closed:    desc("lease_closed_streams_total", "Streams closed because their clients did not read."),
+		connected: desc("lease_parent_connected", "1 while a stream to the parent is open."),
+		opened:    desc("lease_parent_streams_total", "Streams that a parent has accepted."),
+		up:        desc("lease_parent_reports_total", "Reports to the parent: sent, and dropped without a stream.", "result"),
+	}
+}
+
+func (m *leaseMetrics) describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		m.holders, m.resources, m.claims, m.streams, m.waiting, m.reports, m.sent, m.refusals, m.closed, m.connected, m.opened, m.up,
+	} {
+		ch <- d
+	}
+}
+
+func (m *leaseMetrics) collect(ch chan<- prometheus.Metric, l *Leases) {
+	ch <- gauge(m.holders, l.Holders)
+	ch <- gauge(m.resources, l.Resources)
+	ch <- gauge(m.claims, l.Claims)
+	ch <- gauge(m.streams, l.Streams)
+	ch <- gauge(m.waiting, l.WaitingBytes)
+	ch <- counter(m.reports, l.Reports)
+	ch <- counter(m.sent, l.Answers, "answer")
+	ch <- counter(m.sent, l.Pushes, "push")
+	ch <- counter(m.refusals, l.Refusals)
+	ch <- counter(m.closed, l.Closed)
+	if l.Child {
+		ch <- gauge(m.connected, l.Connected)
+		ch <- counter(m.opened, l.Opened)
+		ch <- counter(m.up, l.Sent, "sent")
+		ch <- counter(m.up, l.Dropped, "dropped")
+	}
+}
