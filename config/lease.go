@@ -181,7 +181,8 @@ func (s *section) leaseBands(r *state.Resource) {
 		one := s.section(v, "write it like {floor: 10%}, or {}")
 		one.outline = s.outline.field("bands").entries()
 		floor := 0
-		one.percent(one.declare("floor", field.Taken, "Part of the capacity that the band gets before higher ones. Default: none."), &floor, 0, 100)
+		one.percent(one.declare("floor", field.Taken, "Part of the capacity that the band gets before higher ones. Default: none."),
+			&floor, 0, 100)
 		one.end()
 		r.Floors = append(r.Floors, floor)
 		sum += floor
@@ -281,7 +282,8 @@ func (s *section) leaseNeeds(c *Config, l *Lease, tls *section) {
 			s.unused(tls, "has no effect without servers", "remove it, or write the servers of the parent")
 		}
 		if len(l.Resources) == 0 && !s.blamedAny("resources") && !s.blamedAt(s.self.path) {
-			s.missing("resources", `write what the root divides, like resources: [{match: "db/*", capacity: 500/s}], or the servers of a parent`)
+			s.missing("resources", `write what the root divides, like resources: [{match: "db/*", capacity: 500/s}], or the servers of a `+
+				"parent")
 		}
 	}
 	if child && s.has("resources") && !s.blamedAny("resources") {
@@ -293,7 +295,8 @@ func (s *section) leaseNeeds(c *Config, l *Lease, tls *section) {
 			s.fault(s.self, "needs the gRPC listener of headgate server", `write server: {grpc: "127.0.0.1:8081"}`)
 		}
 	case s.has("holders") && c.Server.GRPC.Auth == 0 && !s.blamed("server"):
-		s.fault(s.keyOf("holders"), "has no effect, because no client of server.grpc has a name", "write server: {grpc: {auth: token, ...}, callers: ...}")
+		s.fault(s.keyOf("holders"), "has no effect, because no client of server.grpc has a name",
+			"write server: {grpc: {auth: token, ...}, callers: ...}")
 	case c.Server.CallersFile == "" && !s.blamed("server"):
 		s.leaseCallers(c, l)
 	}
@@ -305,6 +308,7 @@ func (s *section) leaseCallers(c *Config, l *Lease) {
 		if slices.ContainsFunc(c.Server.Callers, func(known Caller) bool { return known.Name == name }) {
 			continue
 		}
-		s.fault(s.find(s.pathOf("holders."+name)), "no caller is called "+quote(name), "add it to server.callers with the scope lease, or remove it")
+		s.fault(s.find(s.pathOf("holders."+name)), "no caller is called "+quote(name),
+			"add it to server.callers with the scope lease, or remove it")
 	}
 }

@@ -114,6 +114,16 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "domains.*.descriptors[]":
 			base += "domains: {a: {descriptors: [{key: k, limits: 5/s"
 			base, set = base+"}]}}\n", base+", "+line+"}]}}\n"
+		case within == "lease":
+			base += "server: {}\nlease: {servers: ['h:1']"
+			base, set = base+"}\n", base+", "+line+"}\n"
+		case within == "lease.resources[]":
+			base += "server: {}\nlease: {resources: [{match: a, capacity: 5/s"
+			base, set = base+"}]}\n", base+", "+line+"}]}\n"
+		case within == "lease.holders.*":
+			base += "server: {grpc: {auth: token}, callers: [{name: a, certificate: a, scopes: [lease]}]}\n" +
+				"lease: {resources: [{match: a, capacity: 5/s}], holders: {a: {bands: [1]"
+			base, set = base+"}}}\n", base+", "+line+"}}}\n"
 		case before != "":
 			closing := strings.Repeat("}", strings.Count(before, "{")) + "]\n"
 			base, set = "version: 1\nrules: ["+before+closing, "version: 1\nrules: ["+before+", "+line+closing
@@ -388,7 +398,7 @@ func TestVariablesOfTheSchema(t *testing.T) {
 		_, section := field["properties"]
 		_, names := field["additionalProperties"].(map[string]any)
 		if section || names || strings.HasPrefix(path, "rules") || strings.HasPrefix(path, "throttle.classes") || strings.HasPrefix(path, "domains.") ||
-			strings.HasPrefix(path, "plans.") || strings.HasPrefix(path, "customers.") || strings.HasPrefix(path, "source.") || strings.HasPrefix(path, "server.callers") && path != "server.callers_file" || path == "version" {
+			strings.HasPrefix(path, "plans.") || strings.HasPrefix(path, "customers.") || strings.HasPrefix(path, "source.") || strings.HasPrefix(path, "lease.") || strings.HasPrefix(path, "server.callers") && path != "server.callers_file" || path == "version" {
 			return
 		}
 		if text, _ := field["description"].(string); !strings.HasSuffix(text, " Variable: "+variableOf(path)+".") {

@@ -43,7 +43,7 @@ func TestTokenUsage(t *testing.T) {
 	}{
 		{[]string{"token"}, "the name of the caller is not valid"},
 		{[]string{"token", "a b"}, "the name of the caller is not valid"},
-		{[]string{"token", "a", "--scope", "all"}, "use decide, send_limits, read or administer"},
+		{[]string{"token", "a", "--scope", "all"}, "use decide, send_limits, read, administer or lease"},
 		{[]string{"token", "a", "--until", "tomorrow"}, "write a date like"},
 	} {
 		var out, errs bytes.Buffer

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -36,11 +37,10 @@ func (s *Service) receive(caller string, r *state.Report, from sink) (fresh bool
 
 // refusalOf gives the *state.Error of a server.
 func refusalOf(err error) *state.Error {
-	refused, ok := err.(*state.Error) //nolint:errorlint // state.Server.Receive returns no other type.
-	if !ok {
-		return &state.Error{Code: state.Invalid, Text: err.Error()}
+	if refused, ok := errors.AsType[*state.Error](err); ok {
+		return refused
 	}
-	return refused
+	return &state.Error{Code: state.Invalid, Text: err.Error()}
 }
 
 // own notes that a sink reports for a holder. The caller holds mu.

@@ -43,8 +43,8 @@ func root() state.Config {
 	}
 }
 
-// make1 makes a service until the end of the test.
-func make1(tb testing.TB, o Options) *Service {
+// serviceOf makes a service until the end of the test.
+func serviceOf(tb testing.TB, o Options) *Service {
 	tb.Helper()
 	if o.Now == nil {
 		o.Now = clock()
@@ -68,7 +68,7 @@ type running struct {
 // serve serves on a free port until the end of the test.
 func serve(tb testing.TB, o Options) *running {
 	tb.Helper()
-	s := make1(tb, o)
+	s := serviceOf(tb, o)
 	server := rpc.New(rpc.Config{
 		MaxStreams: 1000, MaxCallMemory: 256 << 20, HandshakeTimeout: longest, Idle: time.Hour, WriteTimeout: time.Hour,
 		Keepalive: time.Hour, KeepaliveTimeout: time.Hour, MaxAge: time.Hour, MaxAgeGrace: time.Hour,
@@ -142,10 +142,11 @@ func (c *client) receive() *leasev1.ReportResponse {
 // until waits for a condition.
 func until(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(longest); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(longest); !done(); {
 		if time.Now().After(end) {
 			tb.Fatalf("waiting for %s", what)
 		}
+		<-time.After(time.Millisecond)
 	}
 }
 

@@ -25,9 +25,9 @@ var errWire = errors.New("the message is no ReportRequest: its wire form is brok
 type size struct{ claims, acks, buckets int }
 
 // memory is the memory of a decoded message and of the answers to it, in bytes.
-func (n size) memory(length int) int64 {
+func (of *size) memory(length int) int64 {
 	const claim, ack, bucket = 800, 64, 24
-	return int64(length) + int64(n.claims)*claim + int64(n.acks)*ack + int64(n.buckets)*bucket
+	return int64(length) + int64(of.claims)*claim + int64(of.acks)*ack + int64(of.buckets)*bucket
 }
 
 // measure counts what a message has, and reports the first fault of its form.

@@ -70,7 +70,7 @@ func FuzzReport(f *testing.F) {
 	}
 	f.Add([]byte{0x1a, 0x04, 0x22, 0x02, 0x08, 0x80}) // A bucket that ends early.
 	f.Add([]byte{0x1a, 0x06, 0x3a, 0x01, 0x08, 0x0a, 0x01, 0xff})
-	s := make1(f, Options{State: root()})
+	s := serviceOf(f, Options{State: root()})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		of, err := measure(b)
 		m := new(leasev1.ReportRequest)

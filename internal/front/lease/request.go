@@ -48,6 +48,6 @@ func (r *request) release() {
 
 // statusOf gives the status of gRPC for a refused report.
 func statusOf(err *state.Error) error {
-	code := [...]codes.Code{codes.InvalidArgument, codes.PermissionDenied, codes.NotFound, codes.ResourceExhausted}[min(err.Code, state.Exhausted)]
-	return status.Error(code, textOf(err))
+	all := [...]codes.Code{codes.InvalidArgument, codes.PermissionDenied, codes.NotFound, codes.ResourceExhausted}
+	return status.Error(all[min(err.Code, state.Exhausted)], textOf(err))
 }

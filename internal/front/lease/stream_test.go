@@ -89,7 +89,7 @@ func TestRefusedReports(t *testing.T) {
 
 // TestHolderOfAnotherCaller: a holder belongs to the caller that has sent it first.
 func TestHolderOfAnotherCaller(t *testing.T) {
-	s := make1(t, Options{State: root()})
+	s := serviceOf(t, Options{State: root()})
 	c := &call{}
 	report := state.Report{Holder: name("web"), Seq: 1, Claims: []state.Claim{{Resource: "db/orders", Wants: 1}}}
 	if _, err := s.receive("shop", &report, c); err != nil {
@@ -104,7 +104,7 @@ func TestHolderOfAnotherCaller(t *testing.T) {
 func TestBrokenMessages(t *testing.T) {
 	r := serve(t, Options{State: root()})
 	many := &leasev1.ReportRequest{Holder: name("web"), Seq: 1, Claims: make([]*leasev1.Claim, 1001)}
-	for i := range many.Claims {
+	for i := range many.GetClaims() {
 		many.Claims[i] = new(leasev1.Claim)
 	}
 	for what, m := range map[string]*leasev1.ReportRequest{
@@ -169,7 +169,7 @@ func unread(t *testing.T, s *Service) *stream {
 
 // TestUnread: leases for a client that does not read wait once for each claim. Beyond the bound of a stream, it ends.
 func TestUnread(t *testing.T) {
-	s := make1(t, Options{State: root()})
+	s := serviceOf(t, Options{State: root()})
 	x := unread(t, s)
 	for i := range int64(1_000_000) {
 		x.lease("web", &state.Lease{Resource: "db/orders", Amount: i})
@@ -187,7 +187,7 @@ func TestUnread(t *testing.T) {
 
 // TestUnreadOfAll: beyond the bound of all streams, the one with the most ends.
 func TestUnreadOfAll(t *testing.T) {
-	s := make1(t, Options{State: root()})
+	s := serviceOf(t, Options{State: root()})
 	few, most := unread(t, s), unread(t, s)
 	few.lease("web", &state.Lease{Resource: "db/a"})
 	for _, resource := range []string{"db/a", "db/b", "db/c"} {

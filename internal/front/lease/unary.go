@@ -86,7 +86,8 @@ func (c *call) result() ([]byte, error) {
 	case c.replaces:
 		return nil, status.Error(codes.Aborted, "a newer report of the holder has arrived: use the answer to that one")
 	case c.missing > 0:
-		return nil, status.Errorf(codes.Unavailable, "%d claims have no lease yet, because the parent of the server does not answer: report again", c.missing)
+		const text = "%d claims have no lease yet, because the parent of the server does not answer: report again"
+		return nil, status.Errorf(codes.Unavailable, text, c.missing)
 	}
 	all := c.queue.take()
 	b := wire.AppendText(nil, 1, all[0].holder)

@@ -55,7 +55,7 @@ func TestStatus(t *testing.T) {
 // TestTimes tells what happens as time passes: the lease of a holder that is gone ends, and another one gets the capacity.
 func TestTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := make1(t, Options{State: root()})
+		s := serviceOf(t, Options{State: root()})
 		ask := func(holder string, seq uint64) string {
 			b, err := s.report(t.Context(), "", &state.Report{Holder: name(holder), Seq: seq, Claims: []state.Claim{{Resource: "db/orders", Wants: 100_000}}})
 			if err != nil {
@@ -77,7 +77,7 @@ func TestTimes(t *testing.T) {
 			{28 * time.Second, "late", "30s 0s"},
 			{2 * time.Second, "late", "30s 100µs"},
 		} {
-			time.Sleep(step.wait) // In a bubble.
+			time.Sleep(step.wait) //nolint:forbidigo // in the bubble of TestTimes
 			if got := ask(step.holder, uint64(time.Now().UnixNano())); got != step.want {
 				t.Errorf("%s after %v: got %s, want %s", step.holder, step.wait, got, step.want)
 			}
@@ -91,7 +91,7 @@ func TestNoParent(t *testing.T) {
 		config := root()
 		config.Resources, config.Child = nil, true
 		reports := 0
-		s := make1(t, Options{State: config, Up: func(*state.Report) { reports++ }})
+		s := serviceOf(t, Options{State: config, Up: func(*state.Report) { reports++ }})
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		report := &state.Report{Holder: name("web"), Seq: 1, Claims: []state.Claim{{Resource: "db/orders", Wants: 1}}}
@@ -104,7 +104,7 @@ func TestNoParent(t *testing.T) {
 // TestReplaced: a call whose holder reports again ends.
 func TestReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := make1(t, Options{State: root()})
+		s := serviceOf(t, Options{State: root()})
 		ended := make(chan error, 1)
 		go func() {
 			_, err := s.report(t.Context(), "", &state.Report{Holder: name("web"), Seq: 1, Claims: []state.Claim{{Resource: "db/orders", Wants: 1}}})
@@ -120,7 +120,7 @@ func TestReplaced(t *testing.T) {
 
 // TestNamesAreCopied: what the service keeps is not a part of the message.
 func TestNamesAreCopied(t *testing.T) {
-	s := make1(t, Options{State: root()})
+	s := serviceOf(t, Options{State: root()})
 	message := []byte(name("web") + "db/orders")
 	texts := string(message)
 	holder, resource := message[:leastHolder], message[leastHolder:]
@@ -136,7 +136,7 @@ func TestNamesAreCopied(t *testing.T) {
 
 // TestOwnersAreBounded: holders that released all claims leave nothing behind.
 func TestOwnersAreBounded(t *testing.T) {
-	s := make1(t, Options{State: root()})
+	s := serviceOf(t, Options{State: root()})
 	x := &stream{service: s, holders: map[string]struct{}{}}
 	for i := range maxOwners {
 		s.own(name(string(rune('a'+i%26))+string(rune('a'+i/26%26))+string(rune('a'+i/676%26))+string(rune('a'+i/17576))), x)

@@ -148,7 +148,8 @@ func TestNoToken(t *testing.T) {
 // TestHolderOf: a server keeps its name if it has a token. Servers with one token have different names.
 func TestHolderOf(t *testing.T) {
 	a, b := HolderOf("secret", "a"), HolderOf("secret", "b")
-	if a != HolderOf("secret", "a") || a == b || HolderOf("", "a") == HolderOf("", "a") || len(a) < leastHolder || len(HolderOf("", "a")) < leastHolder {
+	again, first, second := HolderOf("secret", "a"), HolderOf("", "a"), HolderOf("", "a")
+	if a != again || a == b || first == second || len(a) < leastHolder || len(first) < leastHolder {
 		t.Errorf("the names are %q and %q", a, b)
 	}
 }

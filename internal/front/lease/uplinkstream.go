@@ -184,7 +184,7 @@ func (u *Uplink) warn(text string, args ...any) {
 	}
 	u.mu.Unlock()
 	if !quiet {
-		u.options.Log.Warn(text, args...)
+		u.options.Log.Warn(text, args...) //nolint:sloglint // both callers give a constant
 	}
 }
 
