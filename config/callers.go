@@ -149,8 +149,8 @@ func (s *section) tokens(c *Caller) {
 
 // scopes reads what the caller may do.
 func (s *section) scopes(c *Caller) {
-	s.declare("scopes", field.Taken, "What the caller may do: decide, send_limits (limits in requests), read (state), administer, and lease "+
-		"(claims of capacity).")
+	s.declare("scopes", field.Taken, "What the caller may do: decide, send_limits (limits in requests), read (state), administer, and "+
+		"lease (claims of capacity).")
 	s.required("scopes", "write what the caller may do, like scopes: [decide]")
 	words, _ := built(scopeChoices(), 0)
 	s.outline.field("scopes").entries().words("", words)

@@ -55,8 +55,8 @@ func (s *section) leases(c *Config) {
 	oneOf(lease, lease.declare("on_loss", field.Restart, "What a server divides when the lease of its parent has ended: safe divides the "+
 		"safe amount for each holder, pessimistic nothing, optimistic gives what is wanted."), &l.OnLoss,
 		choicesOf([]state.Loss{state.LossSafe, state.LossPessimistic, state.LossOptimistic}))
-	lease.duration(lease.declare("length", field.Restart, "Length of leases. Default: 30s for the root, 15s for a leaf, 22500ms for a server "+
-		"between servers. A child needs shorter leases than its parent."), &l.Length, time.Second, time.Hour)
+	lease.duration(lease.declare("length", field.Restart, "Length of leases. Default: 30s for the root, 15s for a leaf, 22500ms for a "+
+		"server between servers. A child needs shorter leases than its parent."), &l.Length, time.Second, time.Hour)
 	lease.duration(lease.declare("refresh", field.Restart, "How often holders report."), &l.Refresh, 100*time.Millisecond, 10*time.Minute)
 	lease.leaseResources(l)
 	lease.leaseHolders(l)
@@ -74,7 +74,8 @@ func (s *section) leases(c *Config) {
 // leaseServers reads the parents.
 func (s *section) leaseServers(l *Lease) {
 	const example = "[eu-1.example.com:8081, eu-2.example.com:8081]"
-	s.declare("servers", field.Restart, "host:port of the parents: servers of one group, of which one is used. Default: none, for the root.")
+	s.declare("servers", field.Restart, "host:port of the parents: servers of one group, of which one is used. Default: none, "+
+		"for the root.")
 	l.Servers = s.texts("servers", example, maxEndpoints)
 	for i, text := range l.Servers {
 		v := s.find(fmt.Sprintf("%s[%d]", s.pathOf("servers"), i))
@@ -194,7 +195,8 @@ func (s *section) leaseBands(r *state.Resource) {
 
 // leaseHolders reads what callers may do.
 func (s *section) leaseHolders(l *Lease) {
-	all := s.sub(s.declare("holders", field.Taken, "What callers may do, by their names in server.callers. Others have weight 1 and band 1."),
+	all := s.sub(s.declare("holders", field.Taken, "What callers may do, by their names in server.callers. Others have weight 1 and "+
+		"band 1."),
 		"{batch: {weight: 2}}")
 	each := all.outline.each(maxCallers)
 	for _, name := range all.names {
@@ -219,8 +221,8 @@ func (s *section) leaseHolders(l *Lease) {
 
 // leaseCallerBands reads the bands of a caller.
 func (s *section) leaseCallerBands(c *state.Caller) {
-	s.declare("bands", field.Taken, "Bands that the claims of the caller may name; the first one is used by claims without a band. Default: "+
-		"[1].")
+	s.declare("bands", field.Taken, "Bands that the claims of the caller may name; the first one is used by claims without a band. "+
+		"Default: [1].")
 	s.outline.field("bands").entries().number(0, 1, state.MaxBands)
 	entries, _ := s.scalars("bands", "[2]", state.MaxBands)
 	for _, v := range entries {

@@ -79,7 +79,8 @@ func readHeaders(path string) (nethttp.Header, error) {
 	return header, nil
 }
 
-// Secure gives the settings of TLS of a section, whose path is name. The error is a *config.FileError. The client's certificate is read again for each connection.
+// Secure gives the settings of TLS of a section, whose path is name. The error is a *config.FileError.
+// The client's certificate is read again for each connection.
 func Secure(name string, t *config.SourceTLS) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CA != "" {
