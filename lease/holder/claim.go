@@ -1,0 +1,99 @@
+package holder
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/lease/state"
+)
+
+// claim is a holder's claim on one resource.
+type claim struct {
+	resource string
+	made     headgate.Instant
+	held     state.Held
+	wants    int64
+	said     int64 // the wants of the last report
+	safe     int64 // of the last lease
+	refresh  time.Duration
+	slots    bool
+	leased   bool // A lease is or was valid since the claim was made.
+	lost     bool // The lease has ended.
+	refused  *state.Error
+
+	reported headgate.Instant // time of the last report
+	seq      uint64           // of the last report, 0 if this stream has none
+	answered bool             // The last report has an answer.
+	asked    headgate.Instant // time of the first report without an answer
+	retry    time.Duration    // the time from the last report to its repetition
+	next     headgate.Instant // time of the next report without a change
+	ack      bool             // the newest version is not acknowledged
+
+	spent, failed int64 // units since the last report, in thousandths
+}
+
+// interval returns the shortest time between two reports of changes.
+func (c *claim) interval() time.Duration {
+	if c.slots {
+		return slotInterval
+	}
+	return interval
+}
+
+// changed reports whether what the holder wants differs by an eighth from what it said.
+func (c *claim) changed() bool {
+	by := c.wants - c.said
+	if by < 0 {
+		by = -by
+	}
+	return by > 0 && 8*by >= c.said
+}
+
+// due returns the time of the next report of the claim on the present stream.
+func (c *claim) due() headgate.Instant {
+	if c.seq == 0 || c.refused != nil || !c.answered || !c.changed() {
+		return c.next
+	}
+	return min(c.next, c.reported.Add(c.interval()))
+}
+
+// amount returns what the holder may use at now.
+func (c *claim) amount(now headgate.Instant, mode OnLoss) int64 {
+	if amount := c.held.Amount(now); amount > 0 || c.held.Left(now) > 0 {
+		return amount
+	}
+	switch {
+	case mode == Optimistic && (c.leased || now.Sub(c.made) >= optimistic):
+		return c.wants
+	case mode == Safe && c.leased:
+		return c.safe
+	}
+	return 0
+}
+
+// receive takes a lease, whose fields may have any values.
+func (c *claim) receive(now headgate.Instant, lease *state.Lease) {
+	l := *lease
+	l.Amount, l.Safe = within(l.Amount), within(l.Safe)
+	l.Length = min(max(l.Length, 0), MaxLength)
+	l.Parts = nil
+	if c.held.Receive(&l) {
+		c.ack = true
+	}
+	if c.held.Left(now) <= 0 {
+		return
+	}
+	newest := c.held.Lease()
+	c.leased, c.lost, c.refused = true, false, nil
+	c.safe, c.slots = newest.Safe, newest.Slots
+	if l.Seq == 0 || l.Seq < c.seq {
+		return
+	}
+	c.answered, c.retry = true, leastRetry
+	if l.Refresh > 0 {
+		c.refresh = min(max(l.Refresh, leastRefresh), MaxLength)
+	}
+}
+
+// within clamps an amount of a server.
+func within(amount int64) int64 { return min(max(amount, 0), state.MaxAmount) }
