@@ -229,15 +229,15 @@ func (p *Pacer) refusal(now, n int64, maxWait time.Duration) error {
 }
 
 // planned reports whether the time at which units open can be predicted: there is a plan,
-// and it is valid.
+// and it is valid. A rate that may grow is no plan.
 func (p *Pacer) planned(now int64) bool {
 	_, told := p.timeline.Last()
-	return told && now < p.valid
+	return (told || p.rate.on && p.rate.Limited) && now < p.valid
 }
 
 // tooLarge reports whether no window of a plan has n units.
 func (p *Pacer) tooLarge(n int64) bool {
-	last, told := p.timeline.Last()
+	last, told := p.timeline.Last() // With a rate, any number of units opens at some time.
 	return n > schedule.MaxLimit || told && n > max(last.Most(), p.window.Plan.Most()) && last.Limit > 0
 }
 
@@ -251,6 +251,7 @@ func (p *Pacer) cancel(w *waiter, turn uint32) bool {
 	}
 	p.queue.remove(w)
 	p.counts.givenUp++
+	p.counts.left = min(p.counts.left+w.n, 1<<62)
 	p.window.until = max(p.window.until, now)
 	p.release(w)
 	p.leave(now)

@@ -145,6 +145,10 @@ func (p *Pacer) brake(b Brake, fleet bool) (news bool) {
 // slow reduces the current window to what the brakes leave of it.
 func (p *Pacer) slow(now int64) {
 	w := &p.window
+	if p.rate.on {
+		p.settleRate(now, false)
+		return
+	}
 	if percent := p.brakes.percent(now); w.length() > 0 && percent < 100 {
 		w.part = max(min(w.part, w.Plan.Braked(w.Number, percent)), w.given)
 		w.disturbed = true

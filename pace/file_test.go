@@ -45,6 +45,12 @@ func (n *fileNotes) Brake(pace.Brake)          {}
 func (n *fileNotes) ClockOffset(time.Duration) {}
 func (n *fileNotes) Demand() int64             { return 0 }
 
+// Rate implements pace.Receiver. This source gives plans.
+func (*fileNotes) Rate(pace.Rate) {}
+
+// Requested implements pace.Receiver.
+func (*fileNotes) Requested() (total, waiting int64) { return 0, 0 }
+
 // limits gives the assigned limits, and the number of faults.
 func (n *fileNotes) limits() (limits []int64, faults int) {
 	n.mu.Lock()

@@ -35,6 +35,7 @@ type Pacer struct {
 type state struct {
 	timeline schedule.Timeline
 	window   window
+	rate     rate
 	fresh    bool // The first window begins with the part that is left of it.
 	queue    queue
 	refused  decided // Waiters that were refused and are not notified yet.

@@ -14,6 +14,11 @@ type receiver struct{ *Pacer }
 func (r receiver) Assign(a Assignment) {
 	p := r.Pacer
 	now := p.enter()
+	if p.rate.on {
+		p.leave(now)
+		r.Fault(errRates)
+		return
+	}
 	last, told := p.timeline.Last()
 	if told && last.Revision == a.Revision && last.Equal(a.Plan) && a.From <= last.From {
 		p.leave(now)
@@ -101,6 +106,7 @@ func (r receiver) Fault(err error) {
 	p.mu.Lock()
 	p.counts.faults++
 	_, planned := p.timeline.Last()
+	planned = planned || p.rate.on
 	known := text == p.fault && now-p.faultAt < int64(time.Minute)
 	if !known {
 		p.fault, p.faultAt = text, now

@@ -196,7 +196,7 @@ func (p *Pacer) timeout(maxWait, opens int64, ok bool) error {
 func (p *Pacer) cause() string {
 	now := p.clock.now()
 	switch _, told := p.timeline.Last(); {
-	case !told:
+	case !told && !p.rate.on:
 		return "no plan yet: the source has not answered: see whether it can be reached"
 	case now >= p.valid:
 		return "its source is lost, and what it told is no longer valid: see whether it can be reached"
@@ -204,6 +204,8 @@ func (p *Pacer) cause() string {
 		return "it asked to be left alone"
 	case p.window.length() == 0:
 		return "its first plan has not begun"
+	case p.rate.on && p.rate.Amount == 0:
+		return "its rate is 0"
 	case p.window.Plan.Limit == 0:
 		return "its limit is 0"
 	}

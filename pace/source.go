@@ -11,11 +11,13 @@ import (
 // Source supplies a provider's limit and this instance's part of the limit, and reports
 // changes of both.
 //
-// Follow reports to the receiver until ctx is done. It reports the first plan as soon as
+// A source gives assignments, which are parts of windows, or rates. It does not give both.
+//
+// Follow reports to the receiver until ctx is done. It reports the first plan or rate as soon as
 // there is one. It returns an error earlier only for a permanent fault, such as an invalid
 // configuration. It reports transient faults with [Receiver.Fault] and retries. When ctx
 // ends it returns nil, and it reports nothing after that. A source that returns before it
-// has reported a plan has failed. A [Pacer] calls Follow once, in its own goroutine.
+// has reported a plan or a rate has failed. A [Pacer] calls Follow once, in its own goroutine.
 // Several pacers may share a source that allows it.
 type Source interface {
 	Follow(ctx context.Context, to Receiver) error
@@ -26,9 +28,11 @@ type Source interface {
 type Receiver interface {
 	// Assign adopts a plan. A plan equal to the last one changes only the revision.
 	Assign(Assignment)
-	// ValidUntil sets the expiry of all assignments, present and later. A time with a
+	// Rate adopts a rate at once, in place of plans. See [Rate] for how permits open.
+	Rate(Rate)
+	// ValidUntil sets the expiry of all assignments and rates, present and later. A time with a
 	// monotonic reading is compared by that reading. Without a call, or with a zero time,
-	// assignments do not expire. Assign does not extend the expiry.
+	// they do not expire. Assign and Rate do not extend the expiry.
 	ValidUntil(time.Time)
 	// Brake slows this instance down in addition to its plan. The last call counts.
 	Brake(Brake)
@@ -41,6 +45,24 @@ type Receiver interface {
 	// Demand returns the units that were requested in the last complete window, including
 	// the units that still wait.
 	Demand() int64
+	// Requested returns the units that were requested since the pacer was made, and how many of
+	// them still wait. A request counts once, whatever became of it.
+	Requested() (total, waiting int64)
+}
+
+// Rate is what an instance may use from a source that follows demand, such as pace/lease.
+//
+// Permits open one after the other at the rate, whatever [Config.Smoothing] is. Of unused permits,
+// at most max(1 unit, 0.1 s of the rate) stay open. A larger rate begins without saved permits, and
+// a smaller one clips them. So in any time T, an instance with a constant rate takes at most
+// rate × (T + 0.1 s) units, or one unit more than rate × T if the rate is below 10 a second.
+// [Pacer.AcquireN] of n units adds up to n-1.
+type Rate struct {
+	// Amount is in thousandths of a unit per second: 0 to schedule.MaxLimit.
+	Amount int64
+	// Limited says that the instance gets no more now, whatever its demand is. Then waits that
+	// cannot succeed at this rate fail at once. Otherwise callers wait, because the rate may grow.
+	Limited bool
 }
 
 // Assignment is an instance's part of a limit, and the time from which it holds.

@@ -21,6 +21,7 @@ type counts struct {
 	acquired, waited                                     uint64
 	timedOut, givenUp, tooMany, tooLarge, faults, brakes uint64
 	demand                                               int64
+	refused, left                                        int64 // units of refused requests, and of callers that left
 	waits                                                [len(waitBounds) + 1]uint64
 	waitSum                                              time.Duration
 }
@@ -39,7 +40,7 @@ func (c *counts) served(wait time.Duration, n int64) {
 // Stats has a pacer's counters since it was made, and its current state.
 type Stats struct {
 	Provider  string
-	Limit     int64         // units per window for all instances, by the current plan
+	Limit     int64         // units per window for all instances, by the current plan; with a rate, those of this instance
 	Per       time.Duration // a window's length
 	Instances int
 	Index     int
@@ -76,10 +77,13 @@ func (p *Pacer) Stats() Stats {
 	s := Stats{
 		Provider: p.config.Provider,
 		Limit:    w.Plan.Limit, Per: w.Plan.Per, Instances: w.Plan.Instances, Index: w.Plan.Index, Part: w.part, Revision: w.Revision,
-		Acquired: c.acquired + uint64(w.given), Waited: c.waited, TimedOut: c.timedOut, GivenUp: c.givenUp,
+		Acquired: c.acquired + uint64(w.earlier+w.given), Waited: c.waited, TimedOut: c.timedOut, GivenUp: c.givenUp,
 		TooMany: c.tooMany, TooLarge: c.tooLarge, Faults: c.faults, Brakes: c.brakes,
 		Waiters: p.queue.waiters, Demand: c.demand, BrakedTo: p.brakes.percent(now), Lost: now >= p.valid,
 		ClockOffset: p.clockOffset, Waits: slices.Clone(c.waits[:]), WaitSum: c.waitSum,
+	}
+	if p.rate.on {
+		s.Part = s.Limit
 	}
 	if until := p.brakes.until(now, 100); until > 0 {
 		s.BrakedUntil = headgate.Instant(until + p.clock.ahead(now)).Time()

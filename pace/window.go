@@ -16,6 +16,7 @@ type window struct {
 	edge       headgate.Instant // the wall time at which the next begins
 	part       int64            // units that may be given, in all
 	given      int64            // units that have been given, those in the gate among them
+	earlier    int64            // of a rate: units that were given before its last change
 	refused    int64            // units of requests that were refused
 	spent      int64            // when it was first seen that all were given; 0 if never
 	wanted     bool             // more was asked for than the part
@@ -77,6 +78,9 @@ func (p *Pacer) advance(now int64) {
 	if now >= p.window.end {
 		p.nextWindow(now)
 	}
+	if p.rate.on {
+		p.trim(now)
+	}
 }
 
 // nextWindow begins the window of the wall clock if that window begins after the end of the current
@@ -87,6 +91,10 @@ func (p *Pacer) advance(now int64) {
 // the parts of two successive windows. The first waiter waits for at most two windows, unless the
 // clock is set again meanwhile.
 func (p *Pacer) nextWindow(now int64) {
+	if p.rate.on {
+		p.nextSecond(now)
+		return
+	}
 	over := &p.window
 	ahead := p.wallAhead(now)
 	w, ok := p.timeline.At(headgate.Instant(now+ahead), headgate.Instant(now))
@@ -179,8 +187,9 @@ func (p *Pacer) wallAhead(now int64) int64 {
 // the counters.
 func (p *Pacer) settleAccount(now int64) {
 	over := &p.window
-	p.counts.acquired += uint64(over.given)
-	p.counts.demand = over.given + over.refused + p.queue.units
+	p.counts.acquired += uint64(over.earlier + over.given)
+	p.counts.refused = min(p.counts.refused+over.refused, 1<<62)
+	p.counts.demand = over.earlier + over.given + over.refused + p.queue.units
 	if now-over.end >= max(over.length(), 1) {
 		p.counts.demand = p.queue.units // Whole windows have passed without a request.
 	}
@@ -238,6 +247,9 @@ func (p *Pacer) open(now int64) {
 // predict returns the time at which the last of the given number of further units can be granted by
 // the known plans. The grant comes earlier only if waiters give up.
 func (p *Pacer) predict(now, units int64) (opens int64, ok bool) {
+	if p.rate.on {
+		return p.predictRate(now, units)
+	}
 	w := &p.window
 	left := w.left()
 	if units <= left {

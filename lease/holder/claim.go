@@ -29,6 +29,9 @@ type claim struct {
 	next     headgate.Instant // time of the next report without a change
 	ack      bool             // the newest version is not acknowledged
 
+	short   bool             // The server gave less than the holder said, or the lease has ended.
+	shortAt headgate.Instant // since when
+
 	spent, failed int64 // units since the last report, in thousandths
 }
 
@@ -69,6 +72,17 @@ func (c *claim) amount(now headgate.Instant, mode OnLoss) int64 {
 		return c.safe
 	}
 	return 0
+}
+
+// shorten notes whether the holder has less than it said.
+func (c *claim) shorten(now headgate.Instant, mode OnLoss) {
+	short := c.lost && c.amount(now, mode) < c.wants || c.answered && c.leased && !c.lost && c.held.Amount(now) < c.said
+	if short && !c.short {
+		c.shortAt = now
+	}
+	if c.answered || c.lost {
+		c.short = short
+	}
 }
 
 // receive takes a lease, whose fields may have any values.

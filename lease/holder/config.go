@@ -57,6 +57,9 @@ const (
 	leastRefresh, defaultRefresh = time.Second, 5 * time.Second
 	// optimistic is how long an optimistic holder waits for its first lease.
 	optimistic = 2 * time.Second
+	// limitedAfter is how long a holder must have less than it wants until it counts as limited. Others
+	// shrink within this time.
+	limitedAfter = 2 * time.Second
 	// maxReleases bounds the releases that wait to be sent. Other leases end by time.
 	maxReleases = state.MaxClaims
 )

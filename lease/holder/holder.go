@@ -112,6 +112,9 @@ func (h *Holder) Next(now headgate.Instant) headgate.Instant {
 		if left := c.held.Left(now); left > 0 {
 			at = min(at, now.Add(left))
 		}
+		if limited := c.shortAt.Add(limitedAfter); c.short && limited > now {
+			at = min(at, limited)
+		}
 		if h.connected {
 			at = min(at, c.due())
 			if c.ack {
@@ -130,6 +133,7 @@ func (h *Holder) Advance(now headgate.Instant) {
 	for _, c := range h.claims {
 		if c.leased && !c.lost && c.held.Left(now) <= 0 {
 			c.held, c.lost, c.ack = state.Held{}, true, false
+			c.shorten(now, h.config.OnLoss)
 		}
 	}
 }
@@ -197,6 +201,7 @@ func (h *Holder) Receive(now headgate.Instant, leases []state.Lease) {
 		}
 		before := c.answered
 		c.receive(now, &leases[i])
+		c.shorten(now, h.config.OnLoss)
 		if c.answered && !before {
 			c.next = c.reported.Add(c.refresh - h.jitter(c.refresh/15))
 		}
@@ -226,8 +231,8 @@ func (h *Holder) Amount(now headgate.Instant, resource string) int64 {
 
 // Status is the state of one claim.
 type Status struct {
-	// Amount is what the holder may use. Limited says that it wants more than it got: the server has
-	// answered its last report.
+	// Amount is what the holder may use. Limited says that it had less than it wants for 2 s. Until
+	// then, the rest may be on its way.
 	Amount  int64
 	Limited bool
 	// Slots says that amounts are slots.
@@ -252,7 +257,7 @@ func (h *Holder) Status(now headgate.Instant, resource string) Status {
 		Amount: c.amount(now, h.config.OnLoss), Slots: c.slots, Left: c.held.Left(now), Wants: c.wants, Refused: c.refused,
 		Lost: c.leased && c.held.Left(now) <= 0,
 	}
-	s.Limited = s.Lost || c.leased && c.answered && s.Amount < c.said
+	s.Limited = c.short && now.Sub(c.shortAt) >= limitedAfter
 	return s
 }
 

@@ -130,7 +130,7 @@ func TestReports(t *testing.T) {
 		Resource: resource, Seq: r.Seq, Version: state.Version{Term: 1, Number: 1}, Amount: 800, Length: 15 * time.Second, Refresh: 5 * time.Second,
 	}
 	h.Receive(now, []state.Lease{lease})
-	if s := h.Status(now, resource); s.Amount != 800 || !s.Limited || h.Silent(now) != 0 {
+	if s := h.Status(now, resource); s.Amount != 800 || s.Limited || h.Silent(now) != 0 {
 		t.Errorf("%+v after the answer, want 800", s)
 	}
 	if !h.Report(now, &r) || len(r.Claims) != 0 || len(r.Acks) != 1 || r.Acks[0].Holds != 800 {

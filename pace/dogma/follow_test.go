@@ -58,6 +58,12 @@ func (n *notes) Brake(pace.Brake)          {}
 func (n *notes) ClockOffset(time.Duration) {}
 func (n *notes) Demand() int64             { return 0 }
 
+// Rate implements pace.Receiver. This source gives plans.
+func (*notes) Rate(pace.Rate) {}
+
+// Requested implements pace.Receiver.
+func (*notes) Requested() (total, waiting int64) { return 0, 0 }
+
 func (n *notes) plans() []told {
 	n.mu.Lock()
 	defer n.mu.Unlock()

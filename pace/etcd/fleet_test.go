@@ -209,6 +209,12 @@ func (i *instance) Fault(err error) {
 	i.faults = append(i.faults, err.Error())
 }
 
+// Rate implements pace.Receiver. This source gives plans.
+func (*instance) Rate(pace.Rate) {}
+
+// Requested implements pace.Receiver.
+func (*instance) Requested() (total, waiting int64) { return 0, 0 }
+
 func (i *instance) Demand() int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()

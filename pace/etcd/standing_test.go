@@ -37,6 +37,12 @@ func (l *listener) ClockOffset(time.Duration) {}
 func (l *listener) Fault(err error)           { l.faults = append(l.faults, err) }
 func (l *listener) Demand() int64             { return 0 }
 
+// Rate implements pace.Receiver. This source gives plans.
+func (*listener) Rate(pace.Rate) {}
+
+// Requested implements pace.Receiver.
+func (*listener) Requested() (total, waiting int64) { return 0, 0 }
+
 // part gives the number of units that may be used in the window at a time.
 func (l *listener) part(d time.Duration) (start headgate.Instant, units int64, ok bool) {
 	if !epoch.Add(d).Before(l.valid) {
