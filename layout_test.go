@@ -31,8 +31,8 @@ var (
 	// leaves are the packages that may import other modules. No other package of the
 	// library imports a leaf, so a program links only the modules that it uses.
 	leaves = []string{
-		"client", "config", "config/source/etcd", "config/source/postgres", "config/source/xds", "middleware/grpclimit", "pace/dogma", "pace/etcd",
-		"pace/grpcpace", "report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
+		"client", "config", "config/source/etcd", "config/source/postgres", "config/source/xds", "lease/client", "middleware/grpclimit", "pace/dogma", "pace/etcd",
+		"pace/grpcpace", "pace/lease", "report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
 	pure = []string{"limit", "calendar", "rule/domain", "share", "fairshare", "throttle", "lease/state", "lease/holder", "pace/schedule", "pace/feedback", "pace/adaptive"}

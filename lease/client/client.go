@@ -1,0 +1,217 @@
+package client
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/lease/holder"
+)
+
+// Client has the leases of one program. It is safe for concurrent use.
+type Client struct {
+	config Config
+	conns  []*grpc.ClientConn // one for each server
+	base   time.Time
+	life   context.Context //nolint:containedctx // It ends the streams.
+	end    context.CancelFunc
+	ended  sync.WaitGroup
+	alarm  chan struct{} // wakes watch; has room for one
+	work   chan struct{} // wakes the sender of the stream; has room for one
+	log    journal
+
+	mu     sync.Mutex // Guards the fields below.
+	holder *holder.Holder
+	leases map[string]*Lease
+	cancel context.CancelFunc // of the present stream, or nil
+	closed bool
+}
+
+const (
+	// sample is the time between two estimates of the demand.
+	sample = 100 * time.Millisecond
+	// patience is how long a server may leave a report without an answer.
+	patience = 10 * time.Second
+	// farewell bounds the time that Close takes for the releases.
+	farewell = time.Second
+	// mostMessage bounds a message of a server, in bytes, and window what it may send before it is read.
+	mostMessage, window = 1 << 20, 1 << 20
+)
+
+// New makes a Client, which connects in the background when it has a lease.
+func New(c Config) (*Client, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	k := &Client{config: c, base: time.Now(), leases: make(map[string]*Lease), alarm: make(chan struct{}, 1), work: make(chan struct{}, 1)}
+	k.log.to = c.Log
+	k.holder = holder.New(holder.Config{Name: name(), OnLoss: c.OnLoss, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))})
+	k.life, k.end = context.WithCancel(context.Background())
+	for _, at := range c.Servers {
+		conn, err := k.conn(at)
+		if err != nil {
+			_ = k.Close()
+			return nil, fmt.Errorf("lease: server %q: %w", at, err)
+		}
+		k.conns = append(k.conns, conn)
+	}
+	k.ended.Go(k.watch)
+	k.ended.Go(k.run)
+	return k, nil
+}
+
+// name returns a name that nobody can guess: a server binds it to the caller.
+func name() string {
+	var random [16]byte
+	_, _ = crand.Read(random[:]) // It never fails.
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// conn makes the connection to a server. It connects with the first stream.
+func (k *Client) conn(at string) (*grpc.ClientConn, error) {
+	secured := insecure.NewCredentials()
+	if k.config.TLS != nil {
+		secured = credentials.NewTLS(k.config.TLS)
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(secured), grpc.WithNoProxy(),
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostMessage)),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: leastPause, Multiplier: 2, Jitter: 0.5, MaxDelay: mostPause},
+			MinConnectTimeout: openPatience,
+		}),
+	}
+	if k.config.Dial != nil {
+		options = append(options, grpc.WithContextDialer(k.config.Dial))
+	}
+	return grpc.NewClient("passthrough:///"+at, options...)
+}
+
+// Lease claims a resource. A resource has at most one Lease at a time, and a client at most 1,000. The
+// amount is 0 until a server answers.
+func (k *Client) Lease(resource string) (*Lease, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return nil, errClosed
+	}
+	now := k.now()
+	if err := k.holder.Claim(now, resource); err != nil {
+		return nil, fmt.Errorf("lease: resource %.300q: %w", resource, err)
+	}
+	l := &Lease{client: k, resource: resource, changed: make(chan struct{}, 1)}
+	l.estimate.Add(now, 0)
+	k.leases[resource] = l
+	k.wake()
+	return l, nil
+}
+
+// Close releases all leases and ends the stream. It waits at most a second for the server.
+func (k *Client) Close() error {
+	k.mu.Lock()
+	for resource := range k.leases {
+		k.holder.Release(resource)
+	}
+	clear(k.leases)
+	k.closed = true
+	k.mu.Unlock()
+	k.wake()
+	late := time.AfterFunc(farewell, k.end)
+	k.ended.Wait()
+	late.Stop()
+	k.end()
+	var first error
+	for _, conn := range k.conns {
+		if err := conn.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// now returns the time of the client, by its monotonic clock.
+func (k *Client) now() headgate.Instant { return headgate.Instant(time.Since(k.base)) }
+
+// wake makes watch and the sender look for work.
+func (k *Client) wake() {
+	poke(k.alarm)
+	poke(k.work)
+}
+
+func poke(alarm chan struct{}) {
+	select {
+	case alarm <- struct{}{}:
+	default:
+	}
+}
+
+// watch estimates demands, ends leases in time and tells their users, until the client is closed.
+func (k *Client) watch() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		next, closed := k.look()
+		if closed {
+			return
+		}
+		timer.Reset(next)
+		select {
+		case <-k.alarm:
+		case <-timer.C:
+		}
+	}
+}
+
+// look does the work of watch, and returns the time until there is more.
+func (k *Client) look() (next time.Duration, closed bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	next = time.Hour
+	for resource, l := range k.leases {
+		if l.measure(now) {
+			next = sample
+		}
+		k.holder.Want(resource, l.wants(now))
+	}
+	k.holder.Advance(now)
+	k.publish(now)
+	if k.holder.Silent(now) > patience && k.cancel != nil {
+		k.log.fault("the server does not answer: another one is asked")
+		k.cancel()
+	}
+	due := k.holder.Next(now)
+	if due <= now {
+		poke(k.work)
+		due = now.Add(sample) // The sender does it.
+	}
+	return min(next, due.Sub(now)), k.closed
+}
+
+// publish tells the users of leases what has changed. The caller holds mu.
+func (k *Client) publish(now headgate.Instant) {
+	lost, of := 0, ""
+	for resource, l := range k.leases {
+		s := k.holder.Status(now, resource)
+		if s.Lost {
+			lost, of = lost+1, resource
+		}
+		state := l.stateOf(s, k.base.Add(now.Sub(0)))
+		if state != l.state {
+			l.state = state
+			poke(l.changed)
+		}
+	}
+	k.log.losses(lost, of, k.config.OnLoss)
+}
