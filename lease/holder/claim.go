@@ -43,21 +43,26 @@ func (c *claim) interval() time.Duration {
 	return interval
 }
 
-// changed reports whether what the holder wants differs by an eighth from what it said.
-func (c *claim) changed() bool {
-	by := c.wants - c.said
-	if by < 0 {
-		by = -by
+// soonest returns the time of the next report of a changed demand, or never if the change is below an
+// eighth. Growth is reported at once and a shrink later, because most shrinks are followed by growth.
+// While the holder has less than half of what it said and wants, the amounts make no difference.
+func (c *claim) soonest() headgate.Instant {
+	has := 2 * c.held.Lease().Amount
+	switch by := c.wants - c.said; {
+	case by == 0, 8*max(by, -by) < c.said, has > 0 && c.said > has && c.wants > has:
+		return never
+	case by < 0 && !c.slots:
+		return c.reported.Add(shrinkInterval)
 	}
-	return by > 0 && 8*by >= c.said
+	return c.reported.Add(c.interval())
 }
 
 // due returns the time of the next report of the claim on the present stream.
 func (c *claim) due() headgate.Instant {
-	if c.seq == 0 || c.refused != nil || !c.answered || !c.changed() {
+	if c.seq == 0 || c.refused != nil || !c.answered {
 		return c.next
 	}
-	return min(c.next, c.reported.Add(c.interval()))
+	return min(c.next, c.soonest())
 }
 
 // amount returns what the holder may use at now.

@@ -49,6 +49,8 @@ const (
 	// interval and slotInterval are the shortest times between two reports of a changed claim. A
 	// server divides no earlier.
 	interval, slotInterval = 100 * time.Millisecond, 20 * time.Millisecond
+	// shrinkInterval is the time from a report to the report of a smaller demand.
+	shrinkInterval = 250 * time.Millisecond
 	// leastRetry and mostRetry bound the time after which a claim without an answer is reported again.
 	leastRetry, mostRetry = 500 * time.Millisecond, 5 * time.Second
 	// refusedRetry is the time after which a refused claim is reported again.

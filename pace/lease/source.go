@@ -1,0 +1,89 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/headgate/headgate/lease/client"
+	"github.com/headgate/headgate/pace"
+)
+
+// Source is a [pace.Source] with the rate of a lease. One pacer at a time may use it.
+type Source struct {
+	leases   *client.Client
+	resource string
+}
+
+// every is the time between two reports of the demand to the client.
+const every = 100 * time.Millisecond
+
+// New returns a source for a resource. The pacer claims the resource when it starts, and releases it when
+// it is closed.
+func New(leases *client.Client, resource string) (*Source, error) {
+	switch {
+	case leases == nil:
+		return nil, errors.New("pace/lease: the client is nil: make one with client.New of package lease/client")
+	case resource == "":
+		return nil, errors.New("pace/lease: the resource has no name: use the name of a resource of the servers, like mail")
+	}
+	return &Source{leases, resource}, nil
+}
+
+// Follow implements [pace.Source].
+func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
+	l, err := s.leases.Lease(s.resource)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	f := follower{lease: l, to: to}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			f.measure()
+		case <-l.Changed():
+			if err := f.adopt(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// follower is the state of Follow.
+type follower struct {
+	lease     *client.Lease
+	to        pace.Receiver
+	requested int64
+	fault     string
+}
+
+// measure reports the demand.
+func (f *follower) measure() {
+	total, waiting := f.to.Requested()
+	f.lease.Demand(total - f.requested)
+	f.lease.Waiting(waiting)
+	f.requested = total
+}
+
+// adopt gives the pacer the rate of the lease.
+func (f *follower) adopt() error {
+	s := f.lease.State()
+	if s.Slots {
+		return errors.New("pace/lease: resource " + f.lease.Resource() + " has slots: a pacer needs a resource with a rate, like 500/s")
+	}
+	if s.Fault != f.fault && s.Fault != "" {
+		f.to.Fault(errors.New("lease: " + s.Fault))
+	}
+	f.fault = s.Fault
+	if s.Until.IsZero() && !s.Lost && s.Amount == 0 {
+		return nil // There is no lease yet: callers wait.
+	}
+	f.to.Rate(pace.Rate{Amount: s.Amount, Limited: s.Limited})
+	f.to.ValidUntil(s.Until)
+	return nil
+}
