@@ -120,8 +120,9 @@ func (k *Client) Lease(resource string) (*Lease, error) {
 // Close releases all leases and ends the stream. It waits at most a second for the server.
 func (k *Client) Close() error {
 	k.mu.Lock()
-	for resource := range k.leases {
+	for resource, l := range k.leases {
 		k.holder.Release(resource)
+		poke(l.changed)
 	}
 	clear(k.leases)
 	k.closed = true

@@ -106,6 +106,9 @@ func TestLease(t *testing.T) {
 		if usage, _ := a.Usage("db/orders"); usage.Claims != 1 {
 			t.Errorf("%+v after the first client was closed, want one claim", usage)
 		}
+		if s := l.State(); !s.Closed || s.Amount != 0 {
+			t.Errorf("%+v after the client was closed", s)
+		}
 		if _, err := one.Lease("db/other"); err == nil {
 			t.Error("a closed client gives a lease")
 		}

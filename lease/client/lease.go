@@ -41,6 +41,8 @@ type State struct {
 	// Limited says that the program has got less than it wants for 2 s: waiting callers will not be
 	// served earlier than Amount says.
 	Limited bool
+	// Closed says that the lease was released, by Lease.Close or Client.Close.
+	Closed bool
 	// Fault is what the server said against the claim: for example that no resource has the name.
 	Fault string
 }
@@ -54,7 +56,7 @@ func (l *Lease) State() State {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.leases[l.resource] != l {
-		return State{}
+		return State{Closed: true}
 	}
 	now := k.now()
 	return l.stateOf(k.holder.Status(now, l.resource), k.base.Add(now.Sub(0)))
@@ -121,6 +123,7 @@ func (l *Lease) Close() {
 	if k.leases[l.resource] == l {
 		k.holder.Release(l.resource)
 		delete(k.leases, l.resource)
+		poke(l.changed)
 	}
 	k.mu.Unlock()
 	k.wake()

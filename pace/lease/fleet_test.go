@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -206,6 +207,35 @@ func TestOneAndNineteen(t *testing.T) {
 		if most := 500*11/10 + 20; worst > most {
 			t.Errorf("%d calls in a second, want at most %d", worst, most)
 		}
+	})
+}
+
+// TestClosedClient: a pacer spends nothing of a lease that its client has released.
+func TestClosedClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _, _ := fleet(t, 500, 1)
+		k, err := client.New(client.Config{Servers: []string{"a"}, Dial: g.Dial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := lease.New(k, "mail")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := pace.New(pace.Config{Provider: "mail", Source: source, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Acquire(t.Context(), patience); err != nil {
+			t.Error(err)
+		}
+		_ = k.Close()
+		synctest.Wait()
+		if err := p.Acquire(t.Context(), patience); !errors.Is(err, pace.ErrClosed) {
+			t.Errorf("%v after the client was closed, want ErrClosed", err)
+		}
+		p.Close()
+		g.Close()
 	})
 }
 

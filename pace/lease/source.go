@@ -54,6 +54,8 @@ func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
 	}
 }
 
+var errClosed = errors.New("pace/lease: the client of the leases was closed: close the pacer first")
+
 // follower is the state of Follow.
 type follower struct {
 	lease     *client.Lease
@@ -73,6 +75,10 @@ func (f *follower) measure() {
 // adopt gives the pacer the rate of the lease.
 func (f *follower) adopt() error {
 	s := f.lease.State()
+	if s.Closed {
+		f.to.Rate(pace.Rate{Limited: true})
+		return errClosed
+	}
 	if s.Slots {
 		return errors.New("pace/lease: resource " + f.lease.Resource() + " has slots: a pacer needs a resource with a rate, like 500/s")
 	}
