@@ -269,7 +269,7 @@ func TestRefused(t *testing.T) {
 		l := lease(t, dial(t, g, client.Config{}), "other")
 		l.Want(1000)
 		pass(time.Second)
-		if s := l.State(); s.Amount != 0 || !strings.Contains(s.Fault, "add a resource") {
+		if s := l.State(); s.Amount != 0 || !strings.Contains(s.Fault, "no pattern matches") {
 			t.Errorf("%+v, want the fault", s)
 		}
 	})
@@ -292,7 +292,7 @@ func TestSlowServer(t *testing.T) {
 func TestManyLeases(t *testing.T) {
 	bubble(t, func(t *testing.T, g *leases.Group, a *leases.Server) {
 		k := dial(t, g, client.Config{})
-		for i := range 300 {
+		for i := range 100 {
 			lease(t, k, fmt.Sprint("db/", i)).Want(1000)
 		}
 		pass(30 * time.Second)
