@@ -41,7 +41,7 @@ func (m *message) decode(b []byte) error {
 		case wire.Bytes(4):
 			m.master, ok = text(f.Bytes, state.MaxName)
 		case wire.Varint(5):
-			m.draining = f.Number != 0
+			m.draining = f.Number() != 0
 		}
 		if !ok {
 			return errMessage
@@ -63,17 +63,17 @@ func decodeLease(b []byte, l *state.Lease) (ok bool) {
 		case wire.Bytes(2):
 			ok = decodeVersion(f.Bytes, &l.Version)
 		case wire.Varint(3):
-			l.Amount = int64(f.Number)
+			l.Amount = int64(f.Number())
 		case wire.Varint(4):
-			l.Seq = f.Number
+			l.Seq = f.Number()
 		case wire.Varint(5):
-			l.Length = duration(f.Number)
+			l.Length = duration(f.Number())
 		case wire.Varint(6):
-			l.Refresh = duration(f.Number)
+			l.Refresh = duration(f.Number())
 		case wire.Varint(7):
-			l.Safe = int64(f.Number)
+			l.Safe = int64(f.Number())
 		case wire.Varint(8):
-			l.Slots = f.Number != 0
+			l.Slots = f.Number() != 0
 		}
 	}
 	return ok
@@ -88,9 +88,9 @@ func decodeVersion(b []byte, v *state.Version) bool {
 		b = b[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			v.Term = f.Number
+			v.Term = f.Number()
 		case wire.Varint(2):
-			v.Number = f.Number
+			v.Number = f.Number()
 		}
 	}
 	return true
@@ -105,11 +105,11 @@ func decodeRefusal(b []byte, r *state.Refusal) (ok bool) {
 		b = b[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			r.Seq = f.Number
+			r.Seq = f.Number()
 		case wire.Bytes(2):
 			r.Err.Resource, ok = text(f.Bytes, state.MaxName)
 		case wire.Varint(3):
-			r.Err.Code = state.Code(min(f.Number, uint64(state.Exhausted)))
+			r.Err.Code = state.Code(min(f.Number(), uint64(state.Exhausted)))
 		case wire.Bytes(4):
 			r.Err.Text = strings.ToValidUTF8(string(f.Bytes[:min(len(f.Bytes), holder.MaxText)]), "")
 		}
