@@ -9,14 +9,19 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/lease/state"
 )
 
 // TestNeverAbove has random demands, broken connections and restarted servers. Messages are lost,
-// repeated, and arrive after those of a later connection. The sum of what the holders may use is
+// repeated, and arrive after those of a later connection, or at the next server. The sum of what the holders may use is
 // never above the capacity.
 func TestNeverAbove(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(250)
+	if race.On {
+		seeds = 20
+	}
+	for seed := range seeds {
 		capacity := 1 + rand.New(rand.NewPCG(seed, 1)).Int64N(100_000)
 		w := newWorld(t, seed, capacity)
 		w.loss, w.repeat = 0.5, 0.2

@@ -27,6 +27,7 @@ type claim struct {
 	wants   int64 // sum of the buckets
 
 	ledger ledger
+	moved  int64   // from the unknown holder
 	grant  int64   // the last amount sent
 	parts  []int64 // of the grant, for a server
 	target int64   // the result of the last division

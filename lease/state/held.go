@@ -19,26 +19,30 @@ type Held struct {
 }
 
 type sentReport struct {
-	seq uint64
-	at  headgate.Instant
+	seq     uint64
+	at      headgate.Instant
+	version Version // in the report
 }
 
 // Sent records that a report with the claim is sent now. A report that is sent again keeps its Seq
 // and the time of its first sending.
 func (h *Held) Sent(now headgate.Instant, seq uint64) {
-	h.sent[h.next] = sentReport{seq, now}
+	h.sent[h.next] = sentReport{seq, now, h.version}
 	h.next = (h.next + 1) % len(h.sent)
 }
 
 // Receive takes a lease from the server, in any order. It reports whether the holder must
-// acknowledge: the amount has changed. A push before the first answer, and an answer to a report
-// that Held does not remember, have no effect.
+// acknowledge: the amount has changed. These have no effect: a push before the first answer, an
+// answer to a report that Held does not remember, and a lease of a new server that does not know the
+// newest version. That server takes the amount from the next report.
 func (h *Held) Receive(lease *Lease) (acknowledge bool) {
-	if at, ok := h.sentAt(lease.Seq); ok {
-		h.end = max(h.end, at.Add(max(lease.Length, 0)))
-		h.open = true
-	} else if lease.Seq != 0 || !h.open {
+	report, ok := h.report(lease.Seq)
+	switch {
+	case !ok && (lease.Seq != 0 || !h.open), h.version.Term < lease.Version.Term && (!ok || report.version != h.version):
 		return false
+	case ok:
+		h.end = max(h.end, report.at.Add(max(lease.Length, 0)))
+		h.open = true
 	}
 	if lease.Version.Less(h.version) {
 		return false
@@ -48,16 +52,14 @@ func (h *Held) Receive(lease *Lease) (acknowledge bool) {
 	return acknowledge
 }
 
-func (h *Held) sentAt(seq uint64) (headgate.Instant, bool) {
-	if seq == 0 {
-		return 0, false
-	}
+// report returns the report with a number.
+func (h *Held) report(seq uint64) (report sentReport, ok bool) {
 	for _, s := range h.sent {
-		if s.seq == seq {
-			return s.at, true
+		if s.seq == seq && seq != 0 {
+			return s, true
 		}
 	}
-	return 0, false
+	return sentReport{}, false
 }
 
 // Amount returns what the holder may use at now: 0 after the end of the lease.

@@ -131,6 +131,8 @@ func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim,
 			return
 		}
 		c = s.enter(now, h, r, m)
+	case s.adopts(c, m) && c.ledger.acked.Less(m.Version): // The first report was an old one.
+		s.adopt(c, m)
 	}
 	s.ack(now, c, m.Version, m.Holds)
 	c.end = max(c.end, now.Add(counted(s.config.Lease)))
@@ -241,27 +243,51 @@ func (s *Server) enter(now headgate.Instant, h *holder, r *resource, m *Claim) *
 	r.add(c)
 	h.claims++
 	s.claimed[key{h, r}] = c
-	var moved int64
-	if r.forgotten != 0 && m.Left > 0 && m.Version.Term < s.config.Term {
-		moved = m.Holds
-		if r.up == nil || r.up.known {
-			moved = min(moved, r.unknown)
-			r.unknown -= moved
-		}
-		r.change(c, func(l *ledger) { l.adopt(m.Version, moved) })
+	if s.adopts(c, m) {
+		s.adopt(c, m)
+	} else {
+		s.aim(c, m, 0)
 	}
-	c.target = moved
-	if m.Curve != nil { // The parts of a server are known when the resource is divided.
-		c.buckets, c.aims = []Bucket{}, make([]int64, MaxBands)
-		c.aims[0] = moved
-	}
-	s.set(c, moved)
 	s.queue.schedule(r, now.Add(s.config.Tick))
 	return c
 }
 
-// drop removes a claim, and its holder with the last one.
+// adopts reports whether a claim says what its holder still holds from an earlier server.
+func (s *Server) adopts(c *claim, m *Claim) bool {
+	return c.resource.forgotten != 0 && m.Left > 0 && m.Version.Term < s.config.Term && c.ledger.acked.Term < s.config.Term
+}
+
+// adopt moves what a holder still holds from the unknown holder to its claim. An earlier report may
+// have said another amount: reports may overtake each other, and a holder accepts no lease of this
+// server before it has said its newest version.
+func (s *Server) adopt(c *claim, m *Claim) {
+	r, moved := c.resource, m.Holds
+	if r.up == nil || r.up.known {
+		moved = min(moved, r.unknown+c.moved)
+		r.unknown += c.moved - moved
+	}
+	c.moved = moved
+	r.change(c, func(l *ledger) { l.adopt(m.Version, moved) })
+	s.aim(c, m, moved)
+}
+
+// aim gives a claim an amount until the next division. It knows no bands of a server before that.
+func (s *Server) aim(c *claim, m *Claim, amount int64) {
+	c.target = amount
+	if m.Curve != nil {
+		c.buckets, c.aims = []Bucket{}, make([]int64, MaxBands)
+		c.aims[0] = amount
+	}
+	s.set(c, amount)
+}
+
+// drop removes a claim, and its holder with the last one. What came from the unknown holder goes
+// back, unless the holder has acknowledged a lease of this server: an old report may have said more
+// than it held.
 func (s *Server) drop(c *claim) {
+	if c.resource.forgotten != 0 && c.ledger.acked.Term < s.config.Term {
+		c.resource.unknown += c.moved
+	}
 	c.resource.remove(c)
 	delete(s.claimed, key{c.holder, c.resource})
 	if c.holder.claims--; c.holder.claims == 0 {

@@ -168,6 +168,7 @@ func (s *Server) RefuseParent(refused *Error, out *Out) {
 func (s *Server) lapse(r *resource) {
 	for _, c := range r.claims {
 		r.change(c, func(l *ledger) { l.n, l.base = 0, 0 })
+		c.moved = 0
 		s.set(c, 0)
 	}
 	r.capacity, r.unknown = 0, 0
