@@ -95,6 +95,9 @@ func Open(ctx context.Context, c Config) (*Listener, error) {
 	if c.ProxyHeaderTimeout <= 0 {
 		c.ProxyHeaderTimeout = DefaultProxyHeaderTimeout
 	}
+	if err := ctx.Err(); err != nil { // The resolver may answer before it looks at ctx.
+		return nil, fmt.Errorf("listen: %s: %w", c.Address, err)
+	}
 	inner, err := open(ctx, c)
 	if err != nil {
 		return nil, err
