@@ -190,6 +190,7 @@ func (o *Objects) Needs(key source.Key) []source.Key {
 		if slices.ContainsFunc(o.base.config.Rules, counts) {
 			plan = o.base.config.DefaultPlan
 		}
+	case source.Plan: // A plan needs no other object.
 	}
 	if _, found := o.plans[plan]; !found {
 		return nil // It is in the file.

@@ -53,7 +53,7 @@ func (r receiver) Rate(to Rate) {
 	}
 	p.leave(now)
 	if first {
-		p.config.Logger.Info("pace: a rate", "provider", p.config.Provider, "per second", float64(to.Amount)/1000)
+		p.config.Logger.Info("pace: a rate", "provider", p.config.Provider, "per_second", float64(to.Amount)/1000)
 	}
 }
 

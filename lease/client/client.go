@@ -70,7 +70,7 @@ func New(c Config) (*Client, error) {
 	return k, nil
 }
 
-// name returns a name that nobody can guess: a server binds it to the caller.
+// name returns an unguessable name: a server binds it to the caller.
 func name() string {
 	var random [16]byte
 	_, _ = crand.Read(random[:]) // It never fails.

@@ -28,15 +28,13 @@ func config() state.Config {
 	}
 }
 
-// bubble runs a test in a bubble, with a group of servers that has one master "a".
-func bubble(t *testing.T, test func(t *testing.T, g *leases.Group, a *leases.Server)) {
+// group makes a group of servers with one master "a", until the end of the test.
+func group(t *testing.T) (*leases.Group, *leases.Server) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		g := leases.New(t, config())
-		a := g.Start("a")
-		test(t, g, a)
-		g.Close()
-	})
+	g := leases.New(t, config())
+	t.Cleanup(g.Close)
+	a := g.Start("a")
+	return g, a
 }
 
 // dial makes a client of the servers of a group, until the end of the test.
@@ -65,7 +63,8 @@ func lease(t *testing.T, k *client.Client, resource string) *client.Lease {
 
 // TestLease is the story of two programs that share a resource.
 func TestLease(t *testing.T) {
-	bubble(t, func(t *testing.T, g *leases.Group, a *leases.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		g, a := group(t)
 		one, two := dial(t, g, client.Config{}), dial(t, g, client.Config{})
 		l, m := lease(t, one, "db/orders"), lease(t, two, "db/orders")
 		l.Want(500_000)
@@ -117,7 +116,8 @@ func TestLease(t *testing.T) {
 
 // TestDemand: what a program wants follows its calls.
 func TestDemand(t *testing.T) {
-	bubble(t, func(t *testing.T, g *leases.Group, a *leases.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		g, a := group(t)
 		l := lease(t, dial(t, g, client.Config{}), "db/orders")
 		pass(time.Second)
 		l.Waiting(4)
@@ -147,7 +147,8 @@ func TestDemand(t *testing.T) {
 
 // TestChanged has a value for each change, the end of the lease too.
 func TestChanged(t *testing.T) {
-	bubble(t, func(t *testing.T, g *leases.Group, a *leases.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		g, a := group(t)
 		var log bytes.Buffer
 		k := dial(t, g, client.Config{OnLoss: client.Safe, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		l := lease(t, k, "db/orders")
@@ -182,7 +183,8 @@ func TestChanged(t *testing.T) {
 
 // TestServers has a group with a master: the client follows, also after a drain and a kill.
 func TestServers(t *testing.T) {
-	bubble(t, func(t *testing.T, g *leases.Group, a *leases.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		g, a := group(t)
 		b := g.Start("b")
 		path := filepath.Join(t.TempDir(), "token")
 		if err := os.WriteFile(path, []byte("hg_secret\n"), 0o600); err != nil {
@@ -216,7 +218,8 @@ func TestServers(t *testing.T) {
 
 // TestForeignMaster: a server that names another address gets no token there.
 func TestForeignMaster(t *testing.T) {
-	bubble(t, func(t *testing.T, g *leases.Group, _ *leases.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := group(t)
 		foreign := g.Start("foreign")
 		g.SetMaster("foreign")
 		l := lease(t, dial(t, g, client.Config{Token: "hg_secret"}), "db/orders")
@@ -241,7 +244,8 @@ func TestHostile(t *testing.T) {
 		"too large":  func(m *leases.Message) { m.Master = strings.Repeat("a", 4<<20) },
 		"empty":      func(m *leases.Message) { m.Leases, m.Holder = nil, "" },
 	} {
-		bubble(t, func(t *testing.T, g *leases.Group, a *leases.Server) {
+		synctest.Test(t, func(t *testing.T) {
+			g, a := group(t)
 			a.Answer(change)
 			l := lease(t, dial(t, g, client.Config{OnLoss: client.Safe}), "db/orders")
 			l.Want(70_000)
@@ -265,7 +269,8 @@ func TestHostile(t *testing.T) {
 
 // TestRefused has a resource that no server knows.
 func TestRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, g *leases.Group, _ *leases.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := group(t)
 		l := lease(t, dial(t, g, client.Config{}), "other")
 		l.Want(1000)
 		pass(time.Second)
@@ -277,7 +282,8 @@ func TestRefused(t *testing.T) {
 
 // TestSlowServer: Close ends in a second whatever the server does.
 func TestSlowServer(t *testing.T) {
-	bubble(t, func(t *testing.T, g *leases.Group, _ *leases.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := group(t)
 		k := dial(t, g, client.Config{Servers: []string{"nowhere"}})
 		lease(t, k, "db/orders").Want(1)
 		pass(time.Minute)
@@ -290,7 +296,8 @@ func TestSlowServer(t *testing.T) {
 
 // TestManyLeases share one stream.
 func TestManyLeases(t *testing.T) {
-	bubble(t, func(t *testing.T, g *leases.Group, a *leases.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		g, a := group(t)
 		k := dial(t, g, client.Config{})
 		for i := range 100 {
 			lease(t, k, fmt.Sprint("db/", i)).Want(1000)

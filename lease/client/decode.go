@@ -19,7 +19,7 @@ type message struct {
 }
 
 // errMessage says that a message is no ReportResponse, or has more than one may have.
-var errMessage = errors.New("lease: an answer is no valid message of headgate.lease.v1: check that the address is that of a headgate server")
+var errMessage = errors.New("lease: an answer is no valid message of headgate.lease.v1: is the address that of a headgate server?")
 
 // decode reads a message, whose bytes may be any.
 func (m *message) decode(b []byte) error {

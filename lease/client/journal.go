@@ -7,10 +7,10 @@ import (
 
 // journal writes at most one line of a kind every 10 s. The lock of the client guards it.
 type journal struct {
-	to                  *slog.Logger
-	lost                bool // said last
-	faultAt, lossAt     time.Time
-	faults, transitions int // without a line since the last one
+	to              *slog.Logger
+	lost            bool // said last
+	faultAt, lossAt time.Time
+	faults          int // without a line since the last one
 }
 
 const logEvery = 10 * time.Second
@@ -18,7 +18,7 @@ const logEvery = 10 * time.Second
 // fault writes a line about a server.
 func (j *journal) fault(text string, args ...any) {
 	if now := time.Now(); j.faultAt.IsZero() || now.Sub(j.faultAt) >= logEvery {
-		j.to.Warn("lease: "+text, append(args, "not logged", j.faults)...)
+		j.to.Warn("lease: "+text, append(args, "not_logged", j.faults)...) //nolint:sloglint // all callers give a constant
 		j.faultAt, j.faults = now, 0
 		return
 	}

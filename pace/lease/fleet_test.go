@@ -51,7 +51,7 @@ func start(tb testing.TB, g *leases.Group, seed uint64, rate float64) *process {
 	if p.pacer, err = pace.New(pace.Config{Provider: "mail", Source: source, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		tb.Fatal(err)
 	}
-	ctx, end := context.WithCancel(context.Background())
+	ctx, end := context.WithCancel(tb.Context())
 	p.end = func() {
 		end()
 		p.ended.Wait()

@@ -77,7 +77,7 @@ func (s *Server) stream(of grpc.ServerStream) error {
 	for {
 		m := new(leasev1.ReportRequest)
 		if err := of.RecvMsg(m); err != nil {
-			return nil //nolint:nilerr // The program has left.
+			return nil // The program has left.
 		}
 		s.receive(o, reportOf(m))
 	}
