@@ -19,6 +19,7 @@ type ctlCommand struct {
 	Reload   reloadCommand   `cmd:"" help:"Reload the configuration, certificates and log files, and print the faults."`
 	Shares   sharesCommand   `cmd:"" help:"Print each client's share of the capacity: demand, size, borrowed or lent, admitted, refused."`
 	Throttle throttleCommand `cmd:"" help:"Print what the service has, what is queued by class, and what the throttle refused."`
+	Leases   leasesCommand   `cmd:"" help:"Print what holders of capacity leases want and have."`
 	Top      topCommand      `cmd:"" help:"Print the keys with the most refusals in the last five to ten minutes."`
 	Bans     bansCommand     `cmd:"" help:"List and lift bans."`
 	Quota    quotaCommand    `cmd:"" help:"Read and change the customers of plans, and what they have used."`
@@ -54,6 +55,15 @@ type reloadCommand struct{}
 // Run tells the instance to reload its configuration, and prints the result.
 func (reloadCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
 	return c.instance().Reload(ctx, stdout)
+}
+
+type leasesCommand struct {
+	Resource string `arg:"" optional:"" help:"Name of a resource, to list its holders. The default lists all resources."`
+}
+
+// Run prints capacity leases.
+func (l leasesCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+	return c.instance().Leases(ctx, stdout, l.Resource)
 }
 
 type topCommand struct {

@@ -137,6 +137,7 @@ func (a *adminServers) routes() []adminRoute {
 			http.NewCrossOriginProtection().Handler(http.HandlerFunc(i.reloadNow)).ServeHTTP,
 		},
 		{"GET /api/v1/shares", config.ScopeRead, deciding.listShares},
+		{"GET /api/v1/leases", config.ScopeRead, a.parameters(a.listLeases, "resource")},
 		{"GET /api/v1/top", config.ScopeRead, deciding.listTop},
 		{"GET /api/v1/bans", config.ScopeRead, deciding.listBans},
 		{"DELETE /api/v1/bans/{id}", config.ScopeAdminister, deciding.liftBan},

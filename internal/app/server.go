@@ -95,7 +95,7 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 	if err != nil || fault != nil || wrong != nil || leaseFault != nil {
 		return nil, errors.Join(err, fault, wrong, leaseFault)
 	}
-	d.resp, d.leases = redis, granting
+	d.resp, d.leases, i.leases = redis, granting, granting
 	d.secured, d.grpc = files, rpc.New(d.describe(&c.GRPC, files))
 	d.grpc.SetServing(rateLimitName, false)
 	d.http = &side{

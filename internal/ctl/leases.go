@@ -1,0 +1,66 @@
+package ctl
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/headgate/headgate/internal/admin"
+)
+
+// Leases prints the resources of capacity leases, or one resource with its holders.
+func (c *Instance) Leases(ctx context.Context, stdout io.Writer, resource string) error {
+	page := "/api/v1/leases"
+	if resource != "" {
+		page += "?resource=" + url.QueryEscape(resource)
+	}
+	return show(ctx, c, page, stdout, writeLeases)
+}
+
+func writeLeases(out io.Writer, l *admin.Leases) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	switch {
+	case l.Parent != "":
+		rowf(w, "below %s\n\n", l.Parent)
+	case l.Child:
+		rowf(w, "no stream to the parent is open\n\n")
+	default:
+		rowf(w, "root\n\n")
+	}
+	rowf(w, "RESOURCE\tUNIT\tCAPACITY\tWANTS\tHAS\tLEDGER\tUNKNOWN\tCLAIMS\tENDS IN\n")
+	for i := range l.Resources {
+		r := &l.Resources[i]
+		rowf(w, "%q\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.Name, r.Unit, amount(r.Capacity), amount(r.Wants), amount(r.Has),
+			amount(r.Ledger), amount(r.Unknown), r.Claims, endOf(r.EndSeconds, l.Child))
+	}
+	if len(l.Resources) == 1 && len(l.Resources[0].Holders) > 0 {
+		writeHolders(w, &l.Resources[0])
+	}
+	return w.Flush()
+}
+
+func writeHolders(w io.Writer, r *admin.LeasedResource) {
+	rowf(w, "\nHOLDER\tCALLER\tBELOW\tWANTS\tHAS\tLEDGER\tENDS IN\n")
+	for i := range r.Holders {
+		h := &r.Holders[i]
+		rowf(w, "%q\t%s\t%d\t%s\t%s\t%s\t%s\n", h.Holder, h.Caller, h.Below, amount(h.Wants), amount(h.Has), amount(h.Ledger),
+			endOf(h.EndSeconds, true))
+	}
+	if more := r.Claims - len(r.Holders); more > 0 {
+		rowf(w, "\nThe list is incomplete: %d smaller claims are not listed.\n", more)
+	}
+}
+
+func amount(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// endOf writes the time until a lease ends; - for a root, which has none.
+func endOf(seconds float64, has bool) string {
+	if !has {
+		return "-"
+	}
+	return fmt.Sprint(time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond))
+}

@@ -1,0 +1,40 @@
+package ctl
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/admin"
+)
+
+// TestWriteLeases has the tables of a root, and of one resource of a leaf.
+func TestWriteLeases(t *testing.T) {
+	one := admin.LeasedResource{Name: "db/orders", Unit: "rate", Capacity: 500, Wants: 900.5, Has: 500, Ledger: 500, Claims: 3}
+	leaf := one
+	leaf.EndSeconds, leaf.Holders = 12.34, []admin.LeaseHolder{{Holder: "q7ad2x", Caller: "batch", Wants: 900.5, Has: 400, Ledger: 410, Below: 7, EndSeconds: 9}}
+	for what, row := range map[string]struct {
+		leases admin.Leases
+		want   string
+	}{
+		"a root": {admin.Leases{Resources: []admin.LeasedResource{one}}, `root
+
+RESOURCE     UNIT  CAPACITY  WANTS  HAS  LEDGER  UNKNOWN  CLAIMS  ENDS IN
+"db/orders"  rate  500       900.5  500  500     0        3       -
+`},
+		"a leaf": {admin.Leases{Parent: "root:8081", Child: true, Resources: []admin.LeasedResource{leaf}}, `below root:8081
+
+RESOURCE     UNIT  CAPACITY  WANTS  HAS  LEDGER  UNKNOWN  CLAIMS  ENDS IN
+"db/orders"  rate  500       900.5  500  500     0        3       12.3s
+
+HOLDER    CALLER  BELOW  WANTS  HAS  LEDGER  ENDS IN
+"q7ad2x"  batch   7      900.5  400  410     9s
+
+The list is incomplete: 2 smaller claims are not listed.
+`},
+	} {
+		var b strings.Builder
+		if err := writeLeases(&b, &row.leases); err != nil || b.String() != row.want {
+			t.Errorf("%s: got\n%s%v, want\n%s", what, b.String(), err, row.want)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/headgate/headgate/lease/state"
+)
+
+// Resource is what is out of one resource.
+type Resource struct {
+	Name string
+	state.Usage
+}
+
+// Resources lists all resources with claims, by name.
+func (s *Service) Resources() []Resource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names, now := s.server.Names(nil), s.options.Now()
+	slices.Sort(names)
+	all := make([]Resource, len(names))
+	for i, name := range names {
+		all[i].Name = name
+		all[i].Usage, _ = s.server.Usage(now, name)
+	}
+	return all
+}
+
+// Holders lists the claims of a resource, at most some of them: the largest ones first. found is false for a resource without
+// claims.
+func (s *Service) Holders(name string, most int) (of Resource, all []state.HolderUsage, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Now()
+	of.Name = name
+	if of.Usage, found = s.server.Usage(now, name); !found {
+		return of, nil, false
+	}
+	all = s.server.Holders(now, name, nil)
+	slices.SortFunc(all, func(a, b state.HolderUsage) int {
+		return cmp.Or(cmp.Compare(b.Ledger, a.Ledger), cmp.Compare(b.Wants, a.Wants), cmp.Compare(a.Holder, b.Holder))
+	})
+	return of, all[:min(len(all), most)], true
+}
