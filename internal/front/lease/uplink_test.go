@@ -108,11 +108,22 @@ func TestMaster(t *testing.T) {
 		next := tokens[0]
 		tokens = tokens[1:]
 		return next, nil
-	}, follower.at)
+	}, follower.at, master.at)
 	if first, second := <-follower.tokens, <-master.tokens; first != "Bearer one" || second != "Bearer two" {
 		t.Errorf("the tokens are %q and %q", first, second)
 	}
 	until(t, "the stream to the master", func() bool { return u.Parent() == master.at })
+}
+
+// TestForeignMaster: a master that is not in lease.servers gets neither a stream nor the token. The next server is used.
+func TestForeignMaster(t *testing.T) {
+	foreign, second := script(t, new(leasev1.ReportResponse)), script(t, new(leasev1.ReportResponse))
+	first := script(t, &leasev1.ReportResponse{Master: foreign.at})
+	_, u := leaf(t, func() (string, error) { return "secret", nil }, first.at, second.at)
+	until(t, "the stream to the second server", func() bool { return u.Parent() == second.at })
+	if len(first.tokens) != 1 || len(foreign.tokens) != 0 {
+		t.Errorf("%d streams to the first server, and %d to the foreign one", len(first.tokens), len(foreign.tokens))
+	}
 }
 
 // TestRedirectsInACircle and a parent that drains: the leaf opens other streams, with a pause.

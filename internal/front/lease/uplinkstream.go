@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,7 +17,7 @@ import (
 // errDraining ends a stream for another one.
 var errDraining = errors.New("the parent drains")
 
-// movedError says that another server is the master.
+// movedError says that another one of the servers is the master.
 type movedError struct{ to string }
 
 func (e *movedError) Error() string { return "the master is " + e.to }
@@ -71,20 +72,12 @@ func (u *Uplink) serve(at string) (opened bool, err error) {
 	return true, <-received
 }
 
-// conn gives the connection to an address.
+// conn gives the connection to one of the servers.
 func (u *Uplink) conn(at string) (*grpc.ClientConn, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if conn := u.conns[at]; conn != nil {
 		return conn, nil
-	}
-	const most = 64 // Masters may have many addresses over time.
-	for other, conn := range u.conns {
-		if len(u.conns) < most {
-			break
-		}
-		_ = conn.Close()
-		delete(u.conns, other)
 	}
 	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(u.options.Credentials), grpc.WithNoProxy(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
@@ -153,6 +146,8 @@ func (u *Uplink) receive(of grpc.ClientStream) error {
 		u.refused(&r)
 		u.service.fromParent(&r)
 		switch {
+		case r.master != "" && !slices.Contains(u.options.Servers, r.master):
+			return fmt.Errorf("the master %.300q is not in lease.servers and gets no token: add it if it is a server of yours", r.master)
 		case r.master != "":
 			return &movedError{r.master}
 		case r.draining:
