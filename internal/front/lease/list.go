@@ -9,8 +9,9 @@ import (
 
 // Resource is what is out of one resource.
 type Resource struct {
-	Name string
 	state.Usage
+
+	Name string
 }
 
 // Resources lists all resources with claims, by name.
