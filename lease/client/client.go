@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -21,7 +20,6 @@ import (
 // Client has the leases of one program. It is safe for concurrent use.
 type Client struct {
 	config Config
-	conns  []*grpc.ClientConn // one for each server
 	base   time.Time
 	life   context.Context //nolint:containedctx // It ends the streams.
 	end    context.CancelFunc
@@ -57,14 +55,6 @@ func New(c Config) (*Client, error) {
 	k.log.to = c.Log
 	k.holder = holder.New(holder.Config{Name: name(), OnLoss: c.OnLoss, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))})
 	k.life, k.end = context.WithCancel(context.Background())
-	for _, at := range c.Servers {
-		conn, err := k.conn(at)
-		if err != nil {
-			_ = k.Close()
-			return nil, fmt.Errorf("lease: server %q: %w", at, err)
-		}
-		k.conns = append(k.conns, conn)
-	}
 	k.ended.Go(k.watch)
 	k.ended.Go(k.run)
 	return k, nil
@@ -77,7 +67,8 @@ func name() string {
 	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
-// conn makes the connection to a server. It connects with the first stream.
+// conn makes a connection for one stream. A connection that has failed would refuse streams during the pauses of gRPC, beside
+// those of run.
 func (k *Client) conn(at string) (*grpc.ClientConn, error) {
 	secured := insecure.NewCredentials()
 	if k.config.TLS != nil {
@@ -87,10 +78,6 @@ func (k *Client) conn(at string) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(secured), grpc.WithNoProxy(),
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostMessage)),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: leastPause, Multiplier: 2, Jitter: 0.5, MaxDelay: mostPause},
-			MinConnectTimeout: openPatience,
-		}),
 	}
 	if k.config.Dial != nil {
 		options = append(options, grpc.WithContextDialer(k.config.Dial))
@@ -132,13 +119,7 @@ func (k *Client) Close() error {
 	k.ended.Wait()
 	late.Stop()
 	k.end()
-	var first error
-	for _, conn := range k.conns {
-		if err := conn.Close(); err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
+	return nil
 }
 
 // now returns the time of the client, by its monotonic clock.

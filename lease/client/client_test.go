@@ -181,6 +181,24 @@ func TestChanged(t *testing.T) {
 	})
 }
 
+// TestReturn: after an outage of any length, the client is back after at most one pause of 7.5 s, the longest one.
+func TestReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, a := group(t)
+		lease(t, dial(t, g, client.Config{}), "db/orders").Want(70_000)
+		for i := range 30 {
+			pass(time.Second)
+			a.Kill()
+			pass(20*time.Second + time.Duration(i)*250*time.Millisecond)
+			a = g.Start("a")
+			pass(7600 * time.Millisecond)
+			if _, reports := a.Usage("db/orders"); reports == 0 {
+				t.Errorf("outage %d: no report 7.6 s after its end", i)
+			}
+		}
+	})
+}
+
 // TestServers has a group with a master: the client follows, also after a drain and a kill.
 func TestServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -36,22 +37,22 @@ var (
 
 // run keeps a stream open while there are leases, until the client is closed.
 func (k *Client) run() {
-	at, pause, moves := rand.IntN(len(k.conns)), leastPause, 0
+	at, pause, moves := rand.IntN(len(k.config.Servers)), leastPause, 0
 	for k.wanted() {
 		s := &stream{client: k, server: k.config.Servers[at], master: -1}
-		err := s.serve(k.conns[at])
+		err := s.serve()
 		if k.done() {
 			return
 		}
 		if s.leased {
 			pause, moves = leastPause, 0
 		}
-		next := (at + 1) % len(k.conns)
+		next := (at + 1) % len(k.config.Servers)
 		switch {
-		case s.master >= 0 && moves < len(k.conns):
+		case s.master >= 0 && moves < len(k.config.Servers):
 			at, moves = s.master, moves+1
 			continue
-		case errors.Is(err, errDraining) && moves < len(k.conns):
+		case errors.Is(err, errDraining) && moves < len(k.config.Servers):
 			at, moves = next, moves+1
 			continue
 		}
@@ -113,11 +114,16 @@ type stream struct {
 }
 
 // serve opens a stream and uses it until it ends.
-func (s *stream) serve(conn *grpc.ClientConn) error {
+func (s *stream) serve() error {
 	k := s.client
+	conn, err := k.conn(s.server)
+	if err != nil {
+		return fmt.Errorf("lease: server %q: %w", s.server, err)
+	}
+	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithCancel(k.life)
 	defer cancel()
-	if err := s.open(ctx, cancel, conn); err != nil {
+	if err = s.open(ctx, cancel, conn); err != nil {
 		return err
 	}
 	k.mu.Lock()
