@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/instances"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
 	"github.com/headgate/headgate/store/memcached"
 )
@@ -34,4 +35,13 @@ func TestMonthOnARealServer(t *testing.T) {
 			t.Errorf("a clock that is 4 months ahead: %v", err)
 		}
 	}
+}
+
+// TestWrongClocks: the clock of a real server ends a month for all instances, and refuses those that do not know the
+// present month.
+func TestWrongClocks(t *testing.T) {
+	server := testserver.Start(t)
+	open := func() headgate.Store { return newStore(t, memcached.Config{Servers: []string{server.Addr}}) }
+	instances.DecideAlike(t, open, time.Second)
+	instances.Outside(t, open())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/instances"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/redis"
@@ -48,7 +49,7 @@ func TestMonthByTheServersClock(t *testing.T) {
 	key := "customer"
 	until(t, "a month that ends soon, and not before the first decision", func() bool {
 		key += "+"
-		e = monthEnding(time.Now().Add(3 * time.Second))
+		e = monthEnding(time.Now().Add(1300 * time.Millisecond)) // Between 0.3 s and 1.3 s ahead, in whole seconds.
 		d := takeMonth(t, store, id, key, 5, e)
 		if d.Verdict != headgate.Allow {
 			t.Fatalf("the first 5 of a month: %+v", d)
@@ -137,4 +138,16 @@ func TestMonthBesideALength(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWrongClocks: the clock of a real server ends a month for all instances, and refuses those that do not know the
+// present month. TestStoreOnCluster has the same on a cluster.
+func TestWrongClocks(t *testing.T) {
+	testWrongClocks(t, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{testserver.Start(t).Addr}}, Timeout: patience})
+}
+
+func testWrongClocks(t *testing.T, c redis.Config) {
+	t.Helper()
+	instances.DecideAlike(t, func() headgate.Store { return open(t, c) }, 0)
+	instances.Outside(t, open(t, c))
 }

@@ -28,6 +28,9 @@ func TestStore(t *testing.T) {
 // slots.
 func TestStoreOnCluster(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0)
+	t.Run("wrong clocks", func(t *testing.T) {
+		testWrongClocks(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}, Timeout: patience})
+	})
 	var clients []rueidis.Client
 	for _, node := range cluster.Nodes {
 		clients = append(clients, newClient(t, node.Addr))
