@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -74,7 +75,8 @@ func TestMonthByTheServersClock(t *testing.T) {
 }
 
 // TestMonthSurvivesRestarts: a month lasts longer than our process, and longer than the master of
-// the servers. The replica that takes over has every count that was replicated.
+// the servers. The replica that takes over has every count that was replicated, until the end of the month. So the month has
+// at most the lost units above its limit.
 func TestMonthSurvivesRestarts(t *testing.T) {
 	s := testserver.StartSentinel(t, 1, 1)
 	start := func() (*redis.Store, headgate.PolicyID) {
@@ -94,13 +96,36 @@ func TestMonthSurvivesRestarts(t *testing.T) {
 		t.Errorf("after a restart of this process, %d are left, want 2", d.Remaining)
 	}
 	s.WaitReplicated()
-	s.WaitMaster(s.KillMaster().Addr, time.Minute)
+	old := s.Master()
+	deafen(t, s, old)
+	if d := takeMonth(t, store, id, "customer", 1, e); d.Remaining != 1 {
+		t.Errorf("after a unit that no replica has, %d are left, want 1", d.Remaining)
+	}
+	failOver(t, s, old)
 	var d [1]headgate.Decision
 	until(t, "a decision by the new master", func() bool {
 		return store.Apply(t.Context(), []headgate.Op{{Key: "customer", Policy: id, Kind: headgate.Peek, Edges: e}}, d[:]) == nil
 	})
 	if d[0].Remaining != 2 {
-		t.Errorf("after the failover, %d are left, want 2", d[0].Remaining)
+		t.Errorf("after the failover, %d are left, want 2: only the unit that no replica had is lost", d[0].Remaining)
+	}
+	keptUntil(t, s.Master(), e[2])
+	for i, want := range []headgate.Verdict{headgate.Allow, headgate.Allow, headgate.Deny} {
+		if d := takeMonth(t, store, id, "customer", 1, e); d.Verdict != want {
+			t.Errorf("request %d to the new master: %s, want %s: a month of 5 has at most the lost unit more", i, d.Verdict, want)
+		}
+	}
+}
+
+// keptUntil checks that the only state of a server is kept at least until a time.
+func keptUntil(t *testing.T, server *testserver.Server, end headgate.Instant) {
+	t.Helper()
+	ms, err := strconv.ParseInt(server.CLI("PTTL", server.CLI("RANDOMKEY")), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if expires := time.Now().Add(time.Duration(ms) * time.Millisecond); expires.Before(end.Time()) {
+		t.Errorf("the state expires at %s, want the end of the month at %s or later", expires, end.Time())
 	}
 }
 

@@ -46,13 +46,7 @@ func TestFailoverLosesALimitsWorth(t *testing.T) {
 			t.Fatalf("%s: %d units admitted before the failover, want %d", key, n, limit)
 		}
 	}
-	old.Kill()
-	for _, node := range s.Nodes {
-		if node != old {
-			node.Resume()
-		}
-	}
-	s.WaitMaster(old.Addr, 30*time.Second)
+	failOver(t, s, old)
 	until(t, "a decision by the new master", func() bool { _, err := look(store, ids[0], "none"); return err == nil })
 	spend(2*limit, patience)
 	for key, n := range admitted {
@@ -73,4 +67,16 @@ func deafen(t *testing.T, s *testserver.Sentinel, master *testserver.Server) {
 		}
 	}
 	master.CLI("CLIENT", "KILL", "TYPE", "replica")
+}
+
+// failOver kills a master whose replicas were deafened, and waits for the next one.
+func failOver(t *testing.T, s *testserver.Sentinel, master *testserver.Server) {
+	t.Helper()
+	master.Kill()
+	for _, node := range s.Nodes {
+		if node != master {
+			node.Resume()
+		}
+	}
+	s.WaitMaster(master.Addr, 30*time.Second)
 }
