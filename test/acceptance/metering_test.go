@@ -224,7 +224,7 @@ func meterMany(t *testing.T, load meteredLoad) {
 	for range load.processes {
 		folder := t.TempDir()
 		folders = append(folders, folder)
-		all = append(all, launch(t, file(t, fmt.Sprintf(metered, share/2, share*9/10, upstream, folder, endpoint.URL, folder)+adminAnywhere)))
+		all = append(all, launch(t, file(t, fmt.Sprintf(lasting(metered), share/2, share*9/10, upstream, folder, endpoint.URL, folder)+adminAnywhere)))
 	}
 	const workers = 4
 	var sending sync.WaitGroup
@@ -348,7 +348,7 @@ func meterKilled(t *testing.T, kills int, load, late time.Duration) (missing tim
 	endpoint := httptest.NewServer(bills)
 	t.Cleanup(endpoint.Close)
 	folder := t.TempDir()
-	path := file(t, fmt.Sprintf(metered, 1000, 1_000_000, upstreamOfQuotas(t), folder, endpoint.URL, folder)+adminAnywhere)
+	path := file(t, fmt.Sprintf(lasting(metered), 1000, 1_000_000, upstreamOfQuotas(t), folder, endpoint.URL, folder)+adminAnywhere)
 	var least, most int64
 	watched, killed := make([][]moment, kills), make([]time.Time, kills)
 	for n := range kills {

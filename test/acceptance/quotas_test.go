@@ -21,7 +21,7 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// planned is a configuration of a proxy with two plans. Its windows of a year do not end during a test.
+// planned is a configuration of a proxy with two plans. With lasting, no window ends during a test.
 const planned = `version: 1
 max_memory: 16MiB
 rules:
@@ -63,7 +63,7 @@ func spend(t *testing.T, i *instance, customer string, cost int) (status, metere
 // request is across the boundary. Another one has a spending limit.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
-	i := start(t, planned, upstreamOfQuotas(t))
+	i := start(t, lasting(planned), upstreamOfQuotas(t))
 	for n := range 6 {
 		status, metered, warning := spend(t, i, "somebody", 1)
 		if refused := n == 5; refused != (status == http.StatusTooManyRequests) || metered != 0 || (warning != "") != (n == 3 || n == 4) {
@@ -105,7 +105,7 @@ func TestQuotas(t *testing.T) {
 // TestPlanChangesInTheWindow: a reload gives a customer another plan, and keeps what it used.
 func TestPlanChangesInTheWindow(t *testing.T) {
 	t.Parallel()
-	i := start(t, planned, upstreamOfQuotas(t))
+	i := start(t, lasting(planned), upstreamOfQuotas(t))
 	if status, _, _ := spend(t, i, "grows", 5); status != http.StatusOK {
 		t.Fatalf("the first request: got %d", status)
 	}
@@ -132,7 +132,7 @@ func TestRaiseEnds(t *testing.T) {
 	until := time.Now().Add(3 * time.Second)
 	raised := strings.Replace(planned, "  acme: {plan: paid}", "  acme: {raise: {limits: {api_calls: [{limit: 1000000/365d}]}, until: "+
 		until.UTC().Format(time.RFC3339Nano)+"}}", 1)
-	i := start(t, raised, upstreamOfQuotas(t))
+	i := start(t, lasting(raised), upstreamOfQuotas(t))
 	began := time.Now()
 	status, _, _ := spend(t, i, "acme", 6)
 	if ended := time.Now(); status != http.StatusOK && ended.Before(until) {
@@ -240,7 +240,7 @@ func meteredRESP(t *testing.T, i *instance, customer string) int64 {
 func TestMeteredInEveryWay(t *testing.T) {
 	t.Parallel()
 	redis := testserver.Start(t)
-	settings := fmt.Sprintf(plannedServer, "store: redis://"+redis.Addr+"\nstore_timeout: 5s") + adminAnywhere
+	settings := fmt.Sprintf(lasting(plannedServer), "store: redis://"+redis.Addr+"\nstore_timeout: 5s") + adminAnywhere
 	servers := [...]*instance{launchServer(t, file(t, settings)), launchServer(t, file(t, settings))}
 	ways := []struct {
 		name string
