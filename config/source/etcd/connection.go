@@ -24,13 +24,20 @@ const (
 // a client with a password cannot be made while etcd is unreachable.
 type connection struct {
 	config Config
+	secure *handshakes   // nil for plain text.
 	lock   chan struct{} // Held while the fields below are used. A channel, because the wait ends with a context.
 	client *clientv3.Client
 	end    context.CancelFunc
 	closed bool
 }
 
-func newConnection(c Config) *connection { return &connection{config: c, lock: make(chan struct{}, 1)} }
+func newConnection(c Config) *connection {
+	made := &connection{config: c, lock: make(chan struct{}, 1)}
+	if c.TLS != nil {
+		made.secure = newHandshakes(c.TLS)
+	}
+	return made
+}
 
 var errClosed = errors.New("config/source/etcd: the source is closed")
 
@@ -77,6 +84,10 @@ func (c *connection) open(life context.Context) (*clientv3.Client, error) {
 				MinConnectTimeout: c.config.Timeout,
 			}),
 		},
+	}
+	if c.secure != nil { // The later option replaces that of etcd's client.
+		settings.DialOptions = append(settings.DialOptions,
+			grpc.WithTransportCredentials(c.secure), grpc.WithChainUnaryInterceptor(c.secure.answered))
 	}
 	if c.config.User != "" {
 		password, err := c.config.Password()

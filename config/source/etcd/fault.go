@@ -7,10 +7,15 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate/config/source"
 )
 
 // advice says what to do about an error of etcd; "" if there is nothing to add.
 func advice(err error) string {
+	if text := source.TLSAdvice(err, "source.etcd.tls"); text != "" {
+		return text
+	}
 	clean := rpctypes.Error(err)
 	switch {
 	case errors.Is(clean, rpctypes.ErrPermissionDenied):

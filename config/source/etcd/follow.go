@@ -87,5 +87,5 @@ func (f *follower) explain(err error) error {
 	if errors.Is(err, errCompacted) || errors.Is(err, errHistory) {
 		return err
 	}
-	return fmt.Errorf("config/source/etcd: %s: %w%s", f.config, err, advice(err))
+	return fmt.Errorf("config/source/etcd: %s: %w%s", f.config, err, f.connection.advice(err))
 }

@@ -232,5 +232,5 @@ func (p *recordPages) read(ctx context.Context, names []string) error {
 }
 
 func (s *Source) recordsFault(err error) error {
-	return fmt.Errorf("config/source/etcd: the records cannot be read from %s: %w%s", s.config, err, advice(err))
+	return fmt.Errorf("config/source/etcd: the records cannot be read from %s: %w%s", s.config, err, s.connection.advice(err))
 }

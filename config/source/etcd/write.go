@@ -137,10 +137,10 @@ func revisionIn(r *clientv3.TxnResponse, i int) int64 {
 }
 
 func (s *Source) viewFault(err error) error {
-	return fmt.Errorf("config/source/etcd: the last writes cannot be read from %s: %w%s", s.config, err, advice(err))
+	return fmt.Errorf("config/source/etcd: the last writes cannot be read from %s: %w%s", s.config, err, s.connection.advice(err))
 }
 
 // fault adds the object and the place to an error.
 func (s *Source) fault(what string, key source.Key, err error) error {
-	return fmt.Errorf("config/source/etcd: %s cannot be %s in %s: %w%s", key, what, s.config, err, advice(err))
+	return fmt.Errorf("config/source/etcd: %s cannot be %s in %s: %w%s", key, what, s.config, err, s.connection.advice(err))
 }

@@ -212,7 +212,7 @@ func (s *Source) failure(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("source: %s closed the connection within the document: %w", s.shown(), err)
 	}
-	return fmt.Errorf("source: %s: %w", s.shown(), err)
+	return fmt.Errorf("source: %s: %w%s", s.shown(), err, source.TLSAdvice(err, "source.http.tls"))
 }
 
 // shown gives the URL without its query.

@@ -4,16 +4,23 @@ import (
 	"context"
 	"errors"
 	"net"
+
+	"github.com/headgate/headgate/config/source"
 )
 
 // advice says what to do about an error of PostgreSQL; "" if there is nothing to add.
 func advice(err error) string {
+	if text := source.TLSAdvice(err, "source.postgres.tls"); text != "" {
+		return text
+	}
 	var network net.Error
 	switch code(err) {
 	case "3F000", "42P01": // invalid_schema_name, undefined_table
 		return ": make the tables with headgate ctl source init | psql DATABASE"
 	case "42501": // insufficient_privilege
 		return ": grant the user the rights that docs/sources.md lists"
+	case "42703": // undefined_column
+		return ": the tables are older than this program: add the columns with headgate ctl source init | psql DATABASE"
 	case "42883", "42704": // undefined_function, undefined_object
 		return ": use PostgreSQL 13 or newer"
 	case "28P01", "28000": // invalid_password, invalid_authorization_specification

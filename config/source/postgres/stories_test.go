@@ -42,6 +42,7 @@ func stories() []sourcetest.Story {
 		own("a notification during a read", notifiedWithin),
 		own("roles", roles),
 		own("the schema is made twice at once", madeTwice),
+		own("tables of an older version", older),
 		own("rows of another server's log", restored),
 		own("servers that are none", noServers),
 	}
@@ -319,6 +320,34 @@ func madeTwice(t *testing.T, p *place) {
 	m.Has(map[source.Key]string{customer("a"): "x", customer("b"): "x"})
 	p.server.SQL("UPDATE " + p.schema + ".state SET version = 99")
 	m.Fails("needs version 1")
+}
+
+// older: with the tables of an older program, a write says that the columns are missing and how to add them. Init adds
+// them, and keeps objects and records.
+func older(t *testing.T, p *place) {
+	t.Helper()
+	s := p.open(t, postgres.Config{})
+	write := func(name string) error {
+		_, err := s.Write(t.Context(), source.Write{Key: customer(name), Text: "x", Record: source.Record{Time: time.Now(), Action: "set"}})
+		return err
+	}
+	if err := write("a"); err != nil {
+		t.Fatal(err)
+	}
+	p.server.SQL("ALTER TABLE " + p.schema + ".audit DROP COLUMN customer; ALTER TABLE " + p.schema + ".state DROP COLUMN max_record_bytes")
+	if err := write("b"); err == nil || !strings.Contains(err.Error(), "older than this program: add the columns with headgate ctl source init") {
+		t.Errorf("with tables of an older version: %v", err)
+	}
+	p.server.SQL(postgres.Schema(p.schema))
+	if err := write("b"); err != nil {
+		t.Error(err)
+	}
+	page, err := s.Records(t.Context(), source.RecordQuery{Number: 10})
+	if err != nil || len(page.Records) != 2 {
+		t.Errorf("after Init: %d records, %v, want 2", len(page.Records), err)
+	}
+	m, _ := sourcetest.Follow(t, s, nil)
+	m.Has(map[source.Key]string{customer("a"): "x", customer("b"): "x"})
 }
 
 // restored: a dump has transactions of another server, whose numbers this one has not reached. They are no changes.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,10 +25,11 @@ type Server struct {
 	// Addr is the address for clients: 127.0.0.1 and the server's own port.
 	Addr string
 
-	tb    testing.TB
-	dir   string
-	name  string   // A unique name, which identifies the server that answers.
-	words []string // The command line of etcd.
+	tb     testing.TB
+	dir    string
+	name   string      // A unique name, which identifies the server that answers.
+	words  []string    // The command line of etcd.
+	secure *tls.Config // How this package reaches the server; nil means plain text.
 
 	mu     sync.Mutex // Guards the fields below.
 	run    *process.Process
@@ -48,6 +50,12 @@ const startTimeout = 20 * time.Second
 // etcd grants no lease below 2 s.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
+	return start(tb, nil, settings)
+}
+
+// start runs a server; secure is nil for plain text.
+func start(tb testing.TB, secure *tls.Config, settings []string) *Server {
+	tb.Helper()
 	for _, program := range []string{"etcd", "etcdctl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			tb.Fatalf("%s is not installed: run make deps, or apt-get install etcd-server etcd-client", program)
@@ -55,7 +63,7 @@ func Start(tb testing.TB, settings ...string) *Server {
 	}
 	var problems []error
 	for range attempts {
-		s, err := tryStart(tb, settings)
+		s, err := tryStart(tb, secure, settings)
 		if err == nil {
 			tb.Cleanup(s.Stop)
 			return s
@@ -66,16 +74,16 @@ func Start(tb testing.TB, settings ...string) *Server {
 	return nil
 }
 
-func tryStart(tb testing.TB, settings []string) (*Server, error) {
+func tryStart(tb testing.TB, secure *tls.Config, settings []string) (*Server, error) {
 	tb.Helper()
 	client, peer, err := freePorts()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: client, tb: tb, dir: tb.TempDir(), name: rand.Text()}
+	s := &Server{Addr: client, tb: tb, dir: tb.TempDir(), name: rand.Text(), secure: secure}
 	s.words = append([]string{
 		"--name", s.name, "--data-dir", s.dataDir(),
-		"--listen-client-urls", "http://" + client, "--advertise-client-urls", "http://" + client,
+		"--listen-client-urls", s.scheme() + client, "--advertise-client-urls", s.scheme() + client,
 		"--listen-peer-urls", "http://" + peer, "--initial-advertise-peer-urls", "http://" + peer,
 		"--initial-cluster", s.name + "=http://" + peer, "--initial-cluster-token", s.name,
 		"--heartbeat-interval", "20", "--election-timeout", "200",
@@ -83,6 +91,14 @@ func tryStart(tb testing.TB, settings []string) (*Server, error) {
 	}, settings...)
 	err = s.launch()
 	return s, err
+}
+
+// scheme begins the URL for clients.
+func (s *Server) scheme() string {
+	if s.secure == nil {
+		return "http://"
+	}
+	return "https://"
 }
 
 func (s *Server) dataDir() string { return filepath.Join(s.dir, "data") }
@@ -147,11 +163,11 @@ func (s *Server) answers() error {
 func (s *Server) post(path, body string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.Addr+path, bytes.NewBufferString(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.scheme()+s.Addr+path, bytes.NewBufferString(body))
 	if err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: s.secure}
 	defer transport.CloseIdleConnections()
 	reply, err := (&http.Client{Transport: transport}).Do(r)
 	if err != nil {

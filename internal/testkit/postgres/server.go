@@ -54,11 +54,17 @@ const (
 // Start runs a server until the test ends. Settings are those of postgresql.conf, like "max_connections=20".
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
+	return start(tb, func(*Server) []string { return settings })
+}
+
+// start runs a server with the settings that more gives after initdb.
+func start(tb testing.TB, more func(*Server) []string) *Server {
+	tb.Helper()
 	s := &Server{tb: tb, programs: folder(tb), dir: ownFolder(tb), Password: rand.Text()}
 	s.initdb()
 	s.words = []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=127.0.0.1"}
 	fixed := []string{"fsync=off", "shared_buffers=32MB", "logging_collector=off", "log_min_messages=warning"}
-	for _, setting := range append(fixed, settings...) {
+	for _, setting := range append(fixed, more(s)...) {
 		s.words = append(s.words, "-c", setting)
 	}
 	var problems []error
