@@ -86,18 +86,34 @@ func TestHardDays(t *testing.T) {
 	}
 }
 
-// TestTimeDateMissesDays counts the days whose start time.Date misses, as a reason for dayStart.
-func TestTimeDateMissesDays(t *testing.T) {
-	for name, want := range map[string]int{"America/Santiago": 129, "UTC": 0} {
-		in, missed := zone(t, name), 0
+// missedMonths are the months of Asuncion whose first midnight the clock skips: 22 of October and one of September.
+const missedMonths = "1972-10 1975-10 1976-10 1977-10 1978-10 1979-10 1980-10 1981-10 1982-10 1983-10 1984-10 1985-10 1986-10 1987-10 " +
+	"1988-10 1990-10 1993-10 1994-10 1995-10 2000-10 2002-09 2017-10 2023-10"
+
+// TestTimeDateMisses names the starts that time.Date misses until 2100, as a reason for dayStart. The twin has the right starts.
+func TestTimeDateMisses(t *testing.T) {
+	for _, row := range []struct {
+		zone   string
+		days   int
+		months string
+	}{{"America/Santiago", 129, ""}, {"America/Asuncion", 51, missedMonths}, {"UTC", 0, ""}} {
+		in, days := zone(t, row.zone), 0
+		var months []string
+		twin := startsOf(in)
 		for day := range number(2100, time.January, 1) {
 			date := time.Unix(day*daySeconds, 0).UTC()
-			if time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, in).Unix() != dayStart(in, day) {
-				missed++
+			if dayStart(in, day) != twin.of(day) {
+				t.Fatalf("%s: the start of %s differs from the twin", row.zone, date.Format(time.DateOnly))
+			}
+			if time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, in).Unix() == twin.of(day) {
+				continue
+			}
+			if days++; date.Day() == 1 {
+				months = append(months, date.Format("2006-01"))
 			}
 		}
-		if missed != want {
-			t.Errorf("time.Date misses the start of %d days in %s, want %d", missed, name, want)
+		if got := strings.Join(months, " "); days != row.days || got != row.months {
+			t.Errorf("%s: time.Date misses the start of %d days, and of the months %s; want %d and %s", row.zone, days, got, row.days, row.months)
 		}
 	}
 }

@@ -75,8 +75,8 @@ type objectFollower interface {
 	objects() *config.Objects
 	// writer writes the source; nil for one that can only be read.
 	writer() source.Writer
-	// kind is the word of the configuration for the source, such as etcd.
-	kind() string
+	// place names the source for people, such as http https://config.example.com/quotas.yaml.
+	place() string
 	// position is that of the last change of the source that was followed.
 	position() int64
 	// held gives the version of an object that is held back, and why. A nil object is a deletion.
@@ -96,8 +96,8 @@ func (f *sourceFollower) writer() source.Writer {
 	return w
 }
 
-// kind implements objectFollower.
-func (f *sourceFollower) kind() string { return f.settings.Kind() }
+// place implements objectFollower.
+func (f *sourceFollower) place() string { return f.settings.Kind() + " " + f.settings.Place() }
 
 // position implements objectFollower.
 func (f *sourceFollower) position() int64 {
@@ -156,5 +156,5 @@ func (i *Instance) readOnly() string {
 	if i.followed == nil {
 		return "rules, plans and customers are in the configuration file, which headgate only reads" + fix
 	}
-	return "the source " + i.followed.kind() + " can only be read" + fix
+	return "the source " + i.followed.place() + " can only be read" + fix
 }

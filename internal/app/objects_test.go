@@ -52,7 +52,7 @@ func newMapSource(t *testing.T, c *config.Config) *mapSource {
 
 func (*mapSource) Follow(context.Context, source.Receiver) {}
 func (*mapSource) Close() error                            { return nil }
-func (*mapSource) kind() string                            { return "map" }
+func (*mapSource) place() string                           { return "map" }
 
 func (m *mapSource) position() int64 { return m.view.Position - m.behind }
 

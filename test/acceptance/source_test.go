@@ -1,16 +1,21 @@
 package acceptance
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/objects"
 )
 
 // sourced is a configuration of a proxy whose plans and customers are in a source.
@@ -108,11 +113,13 @@ func TestStartWithoutTheSource(t *testing.T) {
 	if n := allowed(t, first, "acme", 6); n != 5 {
 		t.Errorf("with the source: %d of 6 requests passed, want 5", n)
 	}
+	wantInForce(t, first, d)
 	first.stop()
 	if info, err := os.Stat(cache); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the cache: %v, %v, want mode 0600", info, err)
 	}
 	d.set("")
+	writtenBefore(t, cache, d.URL, time.Hour)
 	second := start(t, sourcedBy(d.URL, cache), upstream)
 	if n := allowed(t, second, "acme", 6); n != 5 {
 		t.Errorf("from the cache: %d of 6 requests passed, want 5", n)
@@ -123,8 +130,10 @@ func TestStartWithoutTheSource(t *testing.T) {
 	if got := metric(t, second, `headgate_source_state{state="cache"}`); got != 1 {
 		t.Errorf("headgate_source_state of cache: got %v, want 1", got)
 	}
+	wantAnHourOld(t, second)
 	d.set(fmt.Sprintf(freePlan, ""))
 	eventually(t, "the source", func() bool { return metric(t, second, `headgate_source_state{state="followed"}`) == 1 })
+	wantInForce(t, second, d)
 
 	d.set("")
 	third := start(t, sourcedBy(d.URL, cache+"-none"), upstream)
@@ -137,6 +146,80 @@ func TestStartWithoutTheSource(t *testing.T) {
 	}
 	d.set(fmt.Sprintf(freePlan, ""))
 	eventually(t, "ready", func() bool { return ready() == "ready" })
+}
+
+// sourceAge is the metric that an operator alerts on.
+const sourceAge = "headgate_source_age_seconds"
+
+// wantInForce checks that the metrics have the revision of the document, and an age of seconds.
+func wantInForce(t *testing.T, i *instance, d *documents) {
+	t.Helper()
+	sum := sha256.Sum256([]byte(*d.text.Load()))
+	if got := metric(t, i, fmt.Sprintf(`headgate_source_info{kind="http",revision="%x"}`, sum[:8])); got != 1 {
+		t.Errorf("headgate_source_info of the document: got %v, want 1", got)
+	}
+	if age := metric(t, i, sourceAge); age < 0 || age > (30*time.Minute).Seconds() {
+		t.Errorf("%s of a source that answers: got %v, want seconds", sourceAge, age)
+	}
+	if up := metric(t, i, "headgate_source_up"); up != 1 {
+		t.Errorf("headgate_source_up of a source that answers: got %v, want 1", up)
+	}
+}
+
+// writtenBefore makes a cache older.
+func writtenBefore(t *testing.T, cache, url string, age time.Duration) {
+	t.Helper()
+	was, err := objects.ReadCache(cache, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = objects.WriteCache(cache, &objects.Content{
+		Place: was.Place, Revision: was.Revision, Written: was.Written.Add(-age), Len: len(was.Objects), All: slices.Values(was.Objects),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantAnHourOld checks that the log, ctl status and the metrics say how old a cache of an hour is, and that the age grows.
+func wantAnHourOld(t *testing.T, i *instance) {
+	t.Helper()
+	hour := regexp.MustCompile(`serving from the cache of the source.*"age":"1h[0-9]+m[0-9]+s"`)
+	if text := i.text(); !hour.MatchString(text) {
+		t.Errorf("the log does not say that the cache is an hour old:\n%s", text)
+	}
+	status, out, stderr := call(t, "ctl", "--admin", i.Admin, "status")
+	if row := regexp.MustCompile(`(?m)^http \S+ +cache +[0-9a-f]{16} +1h[0-9]+m[0-9]+s `); status != 0 || !row.MatchString(out) {
+		t.Errorf("ctl status does not say that the cache is an hour old: %d\n%s%s", status, out, stderr)
+	}
+	before := metric(t, i, sourceAge)
+	if before < time.Hour.Seconds() || metric(t, i, "headgate_source_up") != 0 {
+		t.Errorf("%s is %v, want an hour, and headgate_source_up 0", sourceAge, before)
+	}
+	eventually(t, "the age grows", func() bool { return metric(t, i, sourceAge) > before })
+}
+
+// TestWriteToADocument: ctl refuses to change what is in a document over HTTP, and says where to change it. The change
+// there has an audit line, and the refused one has none.
+func TestWriteToADocument(t *testing.T) {
+	t.Parallel()
+	d := serveDocument(t, fmt.Sprintf(freePlan, `"acme": {}`))
+	i := start(t, sourcedBy(d.URL, filepath.Join(t.TempDir(), "cache")), upstreamOfQuotas(t))
+	for _, args := range [][]string{
+		{"quota", "set", "acme", "note=paid"}, {"quota", "plan", "acme", "free"}, {"quota", "set", "acme", "note=paid", "--dry-run"},
+	} {
+		status, out, stderr := call(t, append([]string{"ctl", "--admin", i.Admin}, args...)...)
+		for _, want := range []string{"source http", "can only be read", d.URL, "change it there", "etcd or postgres"} {
+			if status != 1 || out != "" || !strings.Contains(stderr, want) {
+				t.Errorf("ctl %v: status %d, want 1 with %q:\n%s%s", args, status, want, out, stderr)
+			}
+		}
+	}
+	d.set(fmt.Sprintf(freePlan, `"acme": {"note": "paid"}`))
+	eventually(t, "the audit line", func() bool { return strings.Contains(i.text(), `"msg":"audit"`) })
+	if n := strings.Count(i.text(), `"msg":"audit"`); n != 1 || !strings.Contains(i.text(), `"object":"customers/acme"`) {
+		t.Errorf("%d audit lines, want that of the change in the document:\n%s", n, i.text())
+	}
 }
 
 // TestFaultyObjects: one faulty customer does not block the others, and status names it until it is corrected.
