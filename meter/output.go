@@ -39,8 +39,12 @@ const (
 	// batchRecords is the number of records that an output gets at once. It bounds the memory of an output, whatever the
 	// backlog.
 	batchRecords = 2000
-	firstBackoff = time.Second
+	// firstBackoff is short, because an endpoint that fails now and then answers the next request. Each failure without a
+	// delivery doubles the backoff, up to mostBackoff.
+	firstBackoff = 100 * time.Millisecond
 	mostBackoff  = time.Minute
+	// endingBackoff bounds the backoff at the end of the meter.
+	endingBackoff = time.Second
 	// mostRetryAfter bounds the time for which an endpoint can stop deliveries.
 	mostRetryAfter = 10 * time.Minute
 	// logEvery bounds the lines about an output that fails.
@@ -123,12 +127,11 @@ func (d *delivery) deliverAll(ctx context.Context) (left bool) {
 		n, more, err := d.deliver(ctx)
 		switch {
 		case err != nil:
-			wait := d.failed(err, backoff)
 			if n > 0 {
 				backoff = firstBackoff
 			}
+			d.backOff(ctx, d.failed(err, backoff))
 			backoff = min(2*backoff, mostBackoff)
-			d.backOff(ctx, wait)
 		case !more:
 			return false
 		default:
@@ -142,7 +145,7 @@ func (d *delivery) deliverAll(ctx context.Context) (left bool) {
 func (d *delivery) backOff(ctx context.Context, wait time.Duration) {
 	select {
 	case <-d.ending:
-		wait = min(wait, firstBackoff)
+		wait = min(wait, endingBackoff)
 	default:
 	}
 	timer := time.NewTimer(wait)
