@@ -123,7 +123,7 @@ func (s *stream) serve() error {
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithCancel(k.life)
 	defer cancel()
-	if err = s.open(ctx, cancel, conn); err != nil {
+	if err := s.open(ctx, cancel, conn); err != nil {
 		return err
 	}
 	k.mu.Lock()
