@@ -11,7 +11,8 @@ import (
 func StartTLS(tb testing.TB, ca, cert, key string) *Server {
 	tb.Helper()
 	return start(tb, func(s *Server) []string {
-		const rules = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256 clientcert=verify-ca\n" //nolint:dupword // all databases and all users
+		//nolint:dupword // The words stand for all databases and all users.
+		const rules = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256 clientcert=verify-ca\n"
 		settings := []string{"ssl=on", "hba_file=" + s.put("hba", []byte(rules))}
 		for name, path := range map[string]string{"ssl_ca_file": ca, "ssl_cert_file": cert, "ssl_key_file": key} {
 			text, err := os.ReadFile(path)
