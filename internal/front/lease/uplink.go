@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/headgate/headgate/lease/state"
@@ -57,14 +56,13 @@ type Uplink struct {
 	mu      sync.Mutex // Guards the fields below.
 	reports [][]byte
 	bytes   int
-	parent  string // of the open stream; "" without one
-	conns   map[string]*grpc.ClientConn
+	parent  string    // of the open stream; "" without one
 	quiet   time.Time // no warning before this time
 }
 
 // NewUplink makes an Uplink. Its Up is for Options.Up.
 func NewUplink(o UplinkOptions) *Uplink {
-	u := &Uplink{options: o, wake: make(chan struct{}, 1), conns: map[string]*grpc.ClientConn{}}
+	u := &Uplink{options: o, wake: make(chan struct{}, 1)}
 	u.life, u.stop = context.WithCancel(context.Background())
 	return u
 }
@@ -90,12 +88,6 @@ func (u *Uplink) Start(s *Service) {
 func (u *Uplink) Close() {
 	u.stop()
 	u.ended.Wait()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for at, conn := range u.conns {
-		_ = conn.Close()
-		delete(u.conns, at)
-	}
 }
 
 // Parent gives the address of the parent with an open stream, or "".

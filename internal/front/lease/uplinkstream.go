@@ -54,7 +54,12 @@ func (u *Uplink) run() {
 func (u *Uplink) serve(at string) (opened bool, err error) {
 	ctx, cancel := context.WithCancel(u.life)
 	defer cancel()
-	of, err := u.open(ctx, cancel, at)
+	conn, err := u.connection(at)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close() }()
+	of, err := u.open(ctx, cancel, conn)
 	if err != nil {
 		return false, err
 	}
@@ -72,29 +77,19 @@ func (u *Uplink) serve(at string) (opened bool, err error) {
 	return true, <-received
 }
 
-// conn gives the connection to one of the servers.
-func (u *Uplink) conn(at string) (*grpc.ClientConn, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if conn := u.conns[at]; conn != nil {
-		return conn, nil
-	}
+// connection gives a connection for one stream. A kept one would pause between its attempts, up to two minutes after an outage.
+func (u *Uplink) connection(at string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(u.options.Credentials), grpc.WithNoProxy(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxDown)))
 	if err != nil {
 		return nil, fmt.Errorf("lease: %s: %w", at, err)
 	}
-	u.conns[at] = conn
 	return conn, nil
 }
 
 // open opens a stream, and waits until the parent accepts it.
-func (u *Uplink) open(ctx context.Context, cancel func(), at string) (grpc.ClientStream, error) {
-	conn, err := u.conn(at)
-	if err != nil {
-		return nil, err
-	}
+func (u *Uplink) open(ctx context.Context, cancel func(), conn *grpc.ClientConn) (grpc.ClientStream, error) {
 	if u.options.Token != nil {
 		token, err := u.options.Token()
 		if err != nil {
@@ -104,7 +99,6 @@ func (u *Uplink) open(ctx context.Context, cancel func(), at string) (grpc.Clien
 	}
 	late := time.AfterFunc(openTime, cancel)
 	defer late.Stop()
-	conn.ResetConnectBackoff()
 	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+Name+"/Stream", grpc.ForceCodecV2(raw{}))
 	if err != nil {
 		return nil, err
