@@ -315,7 +315,7 @@ func TestAccess(t *testing.T) {
 // TestNobodyAdministersFromAfar: on an admin listener outside loopback without auth, calls that need administer are refused, and
 // the others are answered. TestAccess has a listener on loopback.
 func TestNobodyAdministersFromAfar(t *testing.T) {
-	o := serverOptions(t, "")
+	o := serverOptions(t, "lease: {resources: [{match: '*', capacity: 5/s}]}\n")
 	o.Config.Admin.Listen = ":0"
 	_, port, err := net.SplitHostPort(startServer(t, o).Addresses().Admin)
 	if err != nil {

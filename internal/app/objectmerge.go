@@ -62,7 +62,20 @@ func mappingOf(text string) (*yaml.Node, error) {
 	if left < 0 {
 		return nil, errors.New("its aliases stand for too much text: write it without aliases")
 	}
+	if !haveNames(root) {
+		return nil, errors.New("a field of it has no name: each name must be a text")
+	}
 	return root, nil
+}
+
+// haveNames reports whether all fields of a tree have names. YAML also has mappings, lists and null in their place.
+func haveNames(n *yaml.Node) bool {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && (child.Kind != yaml.ScalarNode || child.ShortTag() == "!!null") || !haveNames(child) {
+			return false
+		}
+	}
+	return true
 }
 
 // unaliased copies a tree in which each alias is replaced by what it stands for: a change of one place is no change of the
@@ -73,6 +86,9 @@ func unaliased(n *yaml.Node, left *int) *yaml.Node {
 	}
 	own := *n
 	own.Anchor, own.Content = "", nil
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+		own.Value = "null" // Nothing would come back as an empty text in a mapping of one line.
+	}
 	*left -= 1 + len(n.Value)
 	for _, child := range n.Content {
 		if *left < 0 {

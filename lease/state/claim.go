@@ -52,6 +52,14 @@ func (c *claim) all() []Bucket {
 	return c.own[:]
 }
 
+// band returns the first band of the claim: the first one of all for a server that knows no holders yet.
+func (c *claim) band() int {
+	if all := c.all(); len(all) > 0 {
+		return all[0].Band
+	}
+	return 1
+}
+
 // server reports whether the holder is a server.
 func (c *claim) server() bool { return c.buckets != nil }
 

@@ -108,7 +108,7 @@ func (r *resource) floor(band int, capacity int64) int64 {
 	case r.up != nil && band < len(r.parts):
 		return r.parts[band]
 	case r.up == nil && band < len(r.terms.Floors):
-		return capacity / 100 * int64(r.terms.Floors[band])
+		return capacity * int64(r.terms.Floors[band]) / 100 // At most 2^47.
 	}
 	return 0
 }

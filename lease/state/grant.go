@@ -90,7 +90,7 @@ func (s *Server) grow(r *resource) {
 	for band := range r.bands() {
 		d.needy = d.needy[:0]
 		for _, c := range r.claims {
-			if c.target > c.grant && r.band(c.all()[0].Band) == band && (c.answer != 0 || c.gain(c.target)) {
+			if c.target > c.grant && r.band(c.band()) == band && (c.answer != 0 || c.gain(c.target)) {
 				d.needy = append(d.needy, c)
 			}
 		}

@@ -25,20 +25,27 @@ type sentReport struct {
 }
 
 // Sent records that a report with the claim is sent now. A report that is sent again keeps its Seq
-// and the time of its first sending.
+// and the time of its first sending. After the end of a lease, the report states no version, so that
+// the lease of any server can follow.
 func (h *Held) Sent(now headgate.Instant, seq uint64) {
+	if h.open && h.Left(now) <= 0 {
+		h.version, h.amount, h.open = Version{}, 0, false
+	}
 	h.sent[h.next] = sentReport{seq, now, h.version}
 	h.next = (h.next + 1) % len(h.sent)
 }
 
 // Receive takes a lease from the server, in any order. It reports whether the holder must
 // acknowledge: the amount has changed. These have no effect: a push before the first answer, an
-// answer to a report that Held does not remember, and a lease of a new server that does not know the
-// newest version. That server takes the amount from the next report.
+// answer to a report that Held does not remember, a lease of a server with an older term, and a lease
+// of a new server that does not know the newest version. That server takes the amount from the next
+// report.
 func (h *Held) Receive(lease *Lease) (acknowledge bool) {
 	report, ok := h.report(lease.Seq)
 	switch {
-	case !ok && (lease.Seq != 0 || !h.open), h.version.Term < lease.Version.Term && (!ok || report.version != h.version):
+	case !ok && (lease.Seq != 0 || !h.open), lease.Version.Term < h.version.Term:
+		return false
+	case h.version.Term < lease.Version.Term && (!ok || report.version != h.version):
 		return false
 	case ok:
 		h.end = max(h.end, report.at.Add(max(lease.Length, 0)))

@@ -38,7 +38,7 @@ func (s *Server) report(r *resource, now headgate.Instant, out *Out) {
 	switch {
 	case s.claims(r, now):
 		s.claimUp(r, now, out)
-	case up.acked.Less(up.held.version) || holds < up.holds:
+	case up.acked != up.held.version || holds < up.holds:
 		out.Up.Acks = append(out.Up.Acks, Ack{Resource: r.name, Version: up.held.version, Holds: holds})
 		s.stamp(out)
 	default:
@@ -103,7 +103,7 @@ func (s *Server) claimUp(r *resource, now headgate.Instant, out *Out) {
 	claim.Learning = s.config.Restarted && s.listening(r, now)
 	up.held.Claim(now, &claim)
 	up.learning = claim.Learning
-	claim.Holds = r.holds()
+	claim.Holds = min(r.holds(), MaxAmount)
 	out.Up.Claims = append(out.Up.Claims, claim)
 	s.queue.schedule(r, now.Add(retry))
 }
