@@ -1,6 +1,8 @@
 package app
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/config"
@@ -11,6 +13,8 @@ const (
 	// maxFollowed bounds the audit lines of one change that other programs have made, and maxFollowedText their texts in bytes.
 	maxFollowed     = 100
 	maxFollowedText = 1 << 20
+	// maxFollowedPart bounds each text: many readers of logs take no line above 64 KiB, and the whole text is at the origin.
+	maxFollowedPart = 8 << 10
 )
 
 // followed writes the audit lines of a change of objects of an origin that headgate cannot write. Their authors are not known.
@@ -26,6 +30,7 @@ func (f *followed) add(key source.Key, before, after string) {
 	if f.lines++; f.lines > maxFollowed {
 		return
 	}
+	before, after = shortened(before), shortened(after)
 	r := source.Record{Address: f.by, Action: "set", Object: key.String(), Before: before, After: after}
 	if after == "" {
 		r.Action = "delete"
@@ -34,6 +39,14 @@ func (f *followed) add(key source.Key, before, after string) {
 		r.Before, r.After = "", ""
 	}
 	f.instance.audit(&r, nil)
+}
+
+// shortened gives a text, or its beginning and its size.
+func shortened(text string) string {
+	if len(text) <= maxFollowedPart {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:maxFollowedPart], ""), len(text))
 }
 
 func (f *followed) end() {

@@ -135,3 +135,15 @@ func TestHeldObjects(t *testing.T) {
 		t.Errorf("got %+v", all)
 	}
 }
+
+func TestShortened(t *testing.T) {
+	long := strings.Repeat("a", maxFollowedPart-1) + "\u00e9 and more"
+	for text, want := range map[string]string{
+		"": "", "plan: paid\n": "plan: paid\n", long[:maxFollowedPart-1]: long[:maxFollowedPart-1],
+		long: long[:maxFollowedPart-1] + "... (8202 bytes)",
+	} {
+		if got := shortened(text); got != want {
+			t.Errorf("%d bytes became %q", len(text), got[max(0, len(got)-40):])
+		}
+	}
+}
