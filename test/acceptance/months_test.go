@@ -74,7 +74,7 @@ func TestMonths(t *testing.T) {
 	plan, west, own := calm(t, 1, "Asia/Tokyo", "Asia/Kolkata"), calm(t, 1, "America/Los_Angeles", "America/New_York"),
 		calm(t, 15, "Europe/Madrid", "Europe/Athens")
 	path := file(t, fmt.Sprintf(monthly, testserver.Start(t).Addr, plan, west, own, upstreamOfQuotas(t)))
-	months := []ownMonth{{"somebody", "plan free", plan, 1}, {"west", `customer "west"`, west, 1}, {"fifteen", `customer "fifteen"`, own, 15}}
+	months := []ownMonth{{"unlisted", "plan free", plan, 1}, {"west", `customer "west"`, west, 1}, {"fifteen", `customer "fifteen"`, own, 15}}
 	i := launch(t, path)
 	for _, m := range months {
 		m.spendAll(t, i)

@@ -65,7 +65,7 @@ func TestQuotas(t *testing.T) {
 	t.Parallel()
 	i := start(t, lasting(planned), upstreamOfQuotas(t))
 	for n := range 6 {
-		status, metered, warning := spend(t, i, "somebody", 1)
+		status, metered, warning := spend(t, i, "unlisted", 1)
 		if refused := n == 5; refused != (status == http.StatusTooManyRequests) || metered != 0 || (warning != "") != (n == 3 || n == 4) {
 			t.Errorf("free request %d: got %d, metered %d, warning %q", n, status, metered, warning)
 		}
