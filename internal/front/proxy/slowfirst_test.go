@@ -25,6 +25,7 @@ func TestSlowFirstHeader(t *testing.T) {
 		{"before a line without CR", "GET / HTTP/1.1\nX: ", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			config := ServerConfig{ReadHeader: bound, Idle: time.Minute}
 			if c.secure {
 				config.TLS = served

@@ -111,7 +111,10 @@ func (h *hoarder) open(n int, more ...hpack.HeaderField) {
 func TestStreamsWithoutWindow(t *testing.T) {
 	for _, by := range transports(t) {
 		for name, store := range map[string]*scripted{"served": allowed(), "refused by a rule": denied(0, time.Second)} {
-			t.Run(by.name+", "+name, func(t *testing.T) { streamsWithoutWindow(t, by, store) })
+			t.Run(by.name+", "+name, func(t *testing.T) {
+				t.Parallel()
+				streamsWithoutWindow(t, by, store)
+			})
 		}
 	}
 }
@@ -233,6 +236,7 @@ func TestDeafClientThatPings(t *testing.T) {
 	const idle = 2 * time.Second
 	for _, by := range transports(t) {
 		t.Run(by.name, func(t *testing.T) {
+			t.Parallel()
 			p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 16<<20)) }),
 				func(c *Config) { c.BodyIdle = idle })
 			_, at := start(t, p, nil, ServerConfig{TLS: by.served})

@@ -40,6 +40,7 @@ func TestUnreadLaterAnswer(t *testing.T) {
 		{"an upgrade", first + "\r\n", "GET /flood HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: flood\r\n\r\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if strings.HasPrefix(r.URL.Path, "/flood") {
 					flood(w, r)
