@@ -50,7 +50,7 @@ func (p *place) decides(ctx context.Context) (s *servers.Server, web string, err
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return []string{"false"} // The server then ends at once, and its log says why.
 		}
-		return []string{filepath.Join(p.dir, "headgate"), "server", "--config", config}
+		return []string{p.programs.path("headgate"), "server", "--config", config}
 	})
 	return s, web, err
 }
@@ -236,7 +236,7 @@ func web(ctx context.Context, p *place, e contest.Effort) (contest.Result, error
 func (p *place) bare(ctx context.Context) (s *servers.Server, at string, err error) {
 	s, err = p.serve(ctx, func(addr, port string) []string {
 		at = second(port)
-		return []string{filepath.Join(p.dir, "bare204"), addr, at}
+		return []string{p.programs.path("bare204"), addr, at}
 	})
 	return s, at, err
 }

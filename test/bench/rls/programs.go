@@ -6,31 +6,41 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/test/bench/contest"
 	"github.com/headgate/headgate/test/bench/servers"
 )
 
-// place holds what a scene has built, started and opened.
-type place struct {
-	dir     string
-	started []*servers.Server
-	closes  []func()
+// Programs is a temporary folder with the programs that this package builds. Call Remove
+// when the scenes have ended.
+type Programs struct{ dir string }
+
+// Build compiles the programs of the scenes.
+func Build(ctx context.Context, of []Scene) (*Programs, error) {
+	dir, err := os.MkdirTemp("", "headgate-bench-")
+	if err != nil {
+		return nil, err
+	}
+	p := &Programs{dir}
+	if err := p.build(ctx, slices.ContainsFunc(of, func(s Scene) bool { return s.reference })); err != nil {
+		p.Remove()
+		return nil, err
+	}
+	return p, nil
 }
 
-func (p *place) close() {
-	for _, f := range p.closes {
-		f()
-	}
-	for _, s := range p.started {
-		s.Stop()
-	}
+// Remove deletes the folder.
+func (p *Programs) Remove() {
 	_ = os.RemoveAll(p.dir) // Files that cannot be removed stay in the system's temporary folder.
 }
 
+// path returns the path of a program.
+func (p *Programs) path(name string) string { return filepath.Join(p.dir, name) }
+
 // build compiles the programs. The reference is a module of its own.
-func (p *place) build(ctx context.Context, withReference bool) error {
+func (p *Programs) build(ctx context.Context, withReference bool) error {
 	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return fmt.Errorf("rls: go list: %w", err)
@@ -51,6 +61,24 @@ func (p *place) build(ctx context.Context, withReference bool) error {
 		}
 	}
 	return nil
+}
+
+// place holds what a scene has started and opened, and a folder for its files.
+type place struct {
+	programs *Programs
+	dir      string
+	started  []*servers.Server
+	closes   []func()
+}
+
+func (p *place) close() {
+	for _, f := range p.closes {
+		f()
+	}
+	for _, s := range p.started {
+		s.Stop()
+	}
+	_ = os.RemoveAll(p.dir) // Files that cannot be removed stay in the system's temporary folder.
 }
 
 // redis starts a Redis server.
@@ -85,13 +113,13 @@ func (p *place) ours(ctx context.Context, store string) (*servers.Server, error)
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return []string{"false"} // The server then ends at once, and its log says why.
 		}
-		return []string{filepath.Join(p.dir, "headgate"), "server", "--config", config}
+		return []string{p.programs.path("headgate"), "server", "--config", config}
 	})
 }
 
 // empty is a server that decides nothing.
 func (p *place) empty(ctx context.Context) (*servers.Server, error) {
-	return p.serve(ctx, func(addr, _ string) []string { return []string{filepath.Join(p.dir, "emptycall"), addr} })
+	return p.serve(ctx, func(addr, _ string) []string { return []string{p.programs.path("emptycall"), addr} })
 }
 
 // reference is envoyproxy/ratelimit with its defaults, with the same limit, on a Redis server.
@@ -110,7 +138,7 @@ func (p *place) reference(ctx context.Context, redis string) (*servers.Server, e
 			"PORT=0", "GRPC_PORT=" + port, "DEBUG_PORT=0", "PROMETHEUS_ADDR=127.0.0.1:0",
 			"USE_STATSD=false", "USE_PROMETHEUS=true", "RUNTIME_ROOT=" + root, "RUNTIME_SUBDIRECTORY=.",
 			"RUNTIME_APPDIRECTORY=config", "RUNTIME_WATCH_ROOT=false", "BACKEND_TYPE=redis", "REDIS_SOCKET_TYPE=tcp",
-			"REDIS_URL=" + redis, filepath.Join(p.dir, "ratelimit"),
+			"REDIS_URL=" + redis, p.programs.path("ratelimit"),
 		}
 	})
 }

@@ -37,7 +37,7 @@ func throttles(name string, pipeline int, bar float64) func(context.Context, *pl
 			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 				return []string{"false"} // The server then ends at once, and its log says why.
 			}
-			return []string{filepath.Join(p.dir, "headgate"), "server", "--config", config}
+			return []string{p.programs.path("headgate"), "server", "--config", config}
 		})
 		if err != nil {
 			return contest.Result{}, err

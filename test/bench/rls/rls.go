@@ -33,7 +33,7 @@ const (
 	sideZero      = "nothing"
 )
 
-// Scene is one measurement. It builds and starts its programs only in Measure.
+// Scene is one measurement. It starts its programs only in Measure.
 type Scene struct {
 	Name    string
 	measure func(context.Context, *place, contest.Effort) (contest.Result, error)
@@ -62,17 +62,14 @@ func All() []Scene {
 	}
 }
 
-// Measure builds and starts the programs, measures, and stops them.
-func (s Scene) Measure(ctx context.Context, e contest.Effort) (contest.Result, error) {
+// Measure starts programs, measures, and stops them.
+func (s Scene) Measure(ctx context.Context, programs *Programs, e contest.Effort) (contest.Result, error) {
 	dir, err := os.MkdirTemp("", "headgate-bench-")
 	if err != nil {
 		return contest.Result{}, err
 	}
-	p := &place{dir: dir}
+	p := &place{programs: programs, dir: dir}
 	defer p.close()
-	if err := p.build(ctx, s.reference); err != nil {
-		return contest.Result{}, err
-	}
 	r, err := s.measure(ctx, p, e)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", s.Name, err)

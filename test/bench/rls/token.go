@@ -33,7 +33,7 @@ func (p *place) guarded(ctx context.Context) (*servers.Server, error) {
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return []string{"false"} // The server then ends at once, and its log says why.
 		}
-		return []string{filepath.Join(p.dir, "headgate"), "server", "--config", config}
+		return []string{p.programs.path("headgate"), "server", "--config", config}
 	})
 }
 

@@ -206,12 +206,18 @@ func (p *plan) sharedStores(ctx context.Context, o *outcome.Outcome) error {
 }
 
 func (p *plan) decisionServers(ctx context.Context, o *outcome.Outcome) error {
-	for _, s := range rls.All() {
-		if !p.only.MatchString(s.Name) {
-			continue
-		}
+	selected := slices.DeleteFunc(rls.All(), func(s rls.Scene) bool { return !p.only.MatchString(s.Name) })
+	if len(selected) == 0 {
+		return nil
+	}
+	programs, err := rls.Build(ctx, selected)
+	if err != nil {
+		return err
+	}
+	defer programs.Remove()
+	for _, s := range selected {
 		fmt.Fprintln(os.Stderr, "bench:", s.Name)
-		result, err := s.Measure(ctx, p.shared)
+		result, err := s.Measure(ctx, programs, p.shared)
 		if err != nil {
 			return err
 		}
