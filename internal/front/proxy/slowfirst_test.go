@@ -13,7 +13,7 @@ import (
 // TestSlowFirstHeader checks that the time for the first header starts with the connection.
 // A pause before the handshake or before the first byte does not extend the time, and neither
 // does a line that the fast path leaves to net/http.
-func TestSlowFirstHeader(t *testing.T) {
+func TestSlowFirstHeader(t *testing.T) { //nolint:tparallel // Its bounds are for a machine without other tests.
 	const bound = 900 * time.Millisecond
 	served, trusting := certificate(t)
 	for _, c := range []struct {

@@ -108,7 +108,7 @@ func (h *hoarder) open(n int, more ...hpack.HeaderField) {
 // TestStreamsWithoutWindow checks streams whose responses are not read. The streams stay in
 // flight until their last byte. The server evicts them for clients that read, and ends them
 // within the body bound.
-func TestStreamsWithoutWindow(t *testing.T) {
+func TestStreamsWithoutWindow(t *testing.T) { //nolint:tparallel // Its bounds are for a machine without other tests.
 	for _, by := range transports(t) {
 		for name, store := range map[string]*scripted{"served": allowed(), "refused by a rule": denied(0, time.Second)} {
 			t.Run(by.name+", "+name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func http2Only(p *http.Protocols) { p.SetUnencryptedHTTP2(true) }
 
 // TestDeafClientThatPings checks a client that reads nothing from its socket. The proxy
 // stops reading from it, so that queued replies are bounded, and then disconnects it.
-func TestDeafClientThatPings(t *testing.T) {
+func TestDeafClientThatPings(t *testing.T) { //nolint:tparallel // Its bounds are for a machine without other tests.
 	const idle = 2 * time.Second
 	for _, by := range transports(t) {
 		t.Run(by.name, func(t *testing.T) {

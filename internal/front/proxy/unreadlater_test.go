@@ -32,7 +32,7 @@ func flood(w http.ResponseWriter, r *http.Request) {
 // TestUnreadLaterAnswer checks that the bound of writes also applies shortly after another
 // request on the connection. net/http removes the write deadline between two requests and
 // before an upgrade.
-func TestUnreadLaterAnswer(t *testing.T) {
+func TestUnreadLaterAnswer(t *testing.T) { //nolint:tparallel // Its bounds are for a machine without other tests.
 	const first = "GET /fine HTTP/1.1\r\nHost: a\r\n"
 	for _, c := range []struct{ name, first, later string }{
 		{"a response after a plain request", first + "\r\n", "GET /flood HTTP/1.1\r\nHost: a\r\n\r\n"},
