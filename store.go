@@ -37,6 +37,9 @@ const (
 	// nothing, even if its policy counts refused attempts. The other Ops of its group must
 	// have the same Kind.
 	TakeIfAll
+	// TakeNow is Take, except that a leaky bucket refuses a request that would have to wait, and
+	// books nothing. RetryAfter is then the time until the queue is empty.
+	TakeNow
 )
 
 // Op is a query to a Store: count one request under one key against one policy.
@@ -213,7 +216,7 @@ var (
 	ErrNoEdges = errors.New("headgate: a limit per day, week, month or year needs the edges of its windows, in order: " +
 		"set Op.Edges with package calendar")
 	// ErrUnknownKind means that an Op has a Kind that does not exist.
-	ErrUnknownKind = errors.New("headgate: the Kind of an Op is unknown: use Take, Peek, Book, Refund or TakeIfAll")
+	ErrUnknownKind = errors.New("headgate: the Kind of an Op is unknown: use Take, Peek, Book, Refund, TakeIfAll or TakeNow")
 )
 
 // MaxUnits is the maximum of every Count, Burst and Cost: 2^53 - 1. Scripts with

@@ -15,7 +15,7 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 		}
 	}
 	a.hear()
-	a.settleFull(ctx, s, g.store)
+	a.settleFull()
 }
 
 // hear copies the store's decision on each Op to its result.

@@ -90,7 +90,7 @@ func (g *Guard) concludeOne(ctx context.Context, s *set, req *headgate.Request, 
 		a.fallBack(ctx, s, err)
 	} else {
 		a.hear()
-		a.settleFull(ctx, s, g.store)
+		a.settleFull()
 	}
 	g.conclude(ctx, s, req, a)
 	s.observe(req, a)

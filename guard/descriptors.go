@@ -16,8 +16,8 @@ import (
 //
 // Each descriptor has its own answer. In a domain with a tree (Config.Domains), it counts under the
 // node that Answer.Leaf gives, and a node without limits allows it. In another domain, the rules
-// that match the domain or the entries decide, as in DecideAll. A descriptor that would have to
-// wait is refused there, and its booking returned.
+// that match the domain or the entries decide, as in DecideAll, and no descriptor waits: DecideDescriptors
+// sets the NoWait of each request.
 //
 // A request of the Kind Peek and Cost 0 reads the counts. Refund gives units back that any
 // request took. With together, all descriptors of a tree are one group: if one is over its limit, the
@@ -30,10 +30,10 @@ import (
 func (g *Guard) DecideDescriptors(ctx context.Context, requests []headgate.Request, answers []Answer, together bool) {
 	s := g.now()
 	if s == nil || len(requests) == 0 || s.trees[requests[0].Domain] == nil {
-		g.DecideAll(ctx, requests, answers)
 		for i := range requests {
-			g.RefuseWait(ctx, &answers[i])
+			requests[i].NoWait = true
 		}
+		g.DecideAll(ctx, requests, answers)
 		return
 	}
 	d := treeCall{guard: g, set: s, tree: s.trees[requests[0].Domain], requests: requests, answers: answers[:len(requests)]}
@@ -44,25 +44,6 @@ func (g *Guard) DecideDescriptors(ctx context.Context, requests []headgate.Reque
 func (g *Guard) HasDomain(name string) bool {
 	s := g.now()
 	return s != nil && s.trees[name] != nil
-}
-
-// RefuseWait turns the verdict Wait of Decide or DecideAll into a refusal, and gives back what the
-// request booked, for clients that cannot wait. If that fails, the reason is the StoreError.
-func (g *Guard) RefuseWait(ctx context.Context, a *Answer) {
-	if a.Error != nil || a.Verdict != headgate.Wait {
-		return
-	}
-	if err := g.Cancel(ctx, a); err != nil && a.StoreError == nil {
-		a.StoreError = err
-	}
-	a.Verdict = headgate.Deny
-	for i := range a.Results {
-		r := &a.Results[i]
-		if d := &r.Decision; d.Verdict == headgate.Wait {
-			d.Verdict, d.Reason = headgate.Deny, headgate.OverLimit
-			d.Remaining = min(d.Limit, d.Remaining+max(r.cost, 0))
-		}
-	}
 }
 
 // treeCall is one DecideDescriptors of a domain with a tree.

@@ -38,7 +38,7 @@ func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 		}
 	}
 	if local {
-		a.settleFull(ctx, s, s.config.Local)
+		a.settleFull()
 	}
 }
 

@@ -124,7 +124,7 @@ func (s *set) addWindows(p *prepared, of *Rule, windows []window, req *headgate.
 			a.nextGroup()
 		case r.mode == headgate.Peek:
 			a.addOp(r, w.id)
-		case w.waits() && s.place(p, r, a):
+		case w.waits() && s.place(p, r, a, req.NoWait):
 			r.op = opReserved
 		case w.beside:
 			r.op = opLater
@@ -146,15 +146,15 @@ func (p *prepared) refundable() error {
 
 // place looks for a place to wait before anything is booked. If the queue of the key has spare
 // units, place gives them to the request and reports true: the store books nothing. Without a free
-// place, the store only decides whether the request can go at once.
-func (s *set) place(p *prepared, r *Result, a *Answer) (reserved bool) {
-	if p.places.waiting.Load() < int64(p.maxWaiters()) {
+// place, and for a client that cannot wait, the store only decides whether the request can go at once.
+func (s *set) place(p *prepared, r *Result, a *Answer, noWait bool) (reserved bool) {
+	if !noWait && p.places.waiting.Load() < int64(p.maxWaiters()) {
 		id, _ := s.guard.queueOf(a, r)
 		return !r.window.beside && p.state.queues.reserve(r, id, r.window)
 	}
-	r.full, r.mode = true, headgate.Take
+	r.full, r.mode = !noWait, headgate.Take
 	if r.window.algorithm == headgate.LeakyBucket {
-		r.mode = headgate.Peek // A Take would book a departure; see takeFull.
+		r.mode = headgate.TakeNow
 	}
 	return false
 }

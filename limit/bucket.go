@@ -82,6 +82,8 @@ func (p *Plan) judgeDeparture(edge span, mode headgate.OpKind, d *Draw) {
 	switch ahead := wait.ceil(); {
 	case ahead == 0:
 		// The queue is empty: the request departs now.
+	case mode == headgate.TakeNow:
+		d.refuse(headgate.OverLimit, ahead)
 	case mode == headgate.Book && ahead > p.Policy.MaxWait:
 		d.refuse(headgate.WaitTooLong, ahead-p.Policy.MaxWait)
 	default:
@@ -90,13 +92,17 @@ func (p *Plan) judgeDeparture(edge span, mode headgate.OpKind, d *Draw) {
 }
 
 // queueRetry returns the time until the queue has capacity for the refused request. For a
-// booking, the departure must also be within MaxWait.
+// booking, the departure must also be within MaxWait, and TakeNow departs at once.
 func (p *Plan) queueRetry(late span, mode headgate.OpKind, d *Draw) time.Duration {
-	if mode != headgate.Book {
+	ahead := d.from.sub(span{int64(d.now), 0}, p.den).ceil()
+	switch mode {
+	case headgate.Book:
+		return max(late.ceil(), ahead-p.Policy.MaxWait)
+	case headgate.TakeNow:
+		return max(late.ceil(), ahead)
+	default:
 		return late.ceil()
 	}
-	ahead := d.from.sub(span{int64(d.now), 0}, p.den).ceil()
-	return max(late.ceil(), ahead-p.Policy.MaxWait)
 }
 
 // refuse turns the draw into a refusal that takes nothing.

@@ -8,7 +8,7 @@ func CheckKind(a headgate.Algorithm, kind headgate.OpKind) error {
 	switch {
 	case Accepts(a, kind):
 		return nil
-	case kind > headgate.TakeIfAll:
+	case kind > headgate.TakeNow:
 		return headgate.ErrUnknownKind
 	case kind == headgate.Book:
 		return headgate.ErrNotBookable
@@ -20,7 +20,7 @@ func CheckKind(a headgate.Algorithm, kind headgate.OpKind) error {
 // Accepts reports whether an algorithm supports a Kind.
 func Accepts(a headgate.Algorithm, kind headgate.OpKind) bool {
 	switch kind {
-	case headgate.Take, headgate.Peek, headgate.TakeIfAll:
+	case headgate.Take, headgate.Peek, headgate.TakeIfAll, headgate.TakeNow:
 		return true
 	case headgate.Book:
 		return isBucket(a)

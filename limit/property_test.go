@@ -183,6 +183,8 @@ func modeOf(p headgate.Policy, what int64) headgate.OpKind {
 		return headgate.Peek
 	case what < 10 && p.MaxWait > 0:
 		return headgate.Book
+	case what < 12:
+		return headgate.TakeNow
 	case what > 17 && Accepts(p.Algorithm, headgate.Refund):
 		return headgate.Refund
 	default:

@@ -20,6 +20,7 @@ var ErrUnavailable = errors.New("the store could not decide")
 type Batch struct {
 	guard    *guard.Guard
 	client   *access.Client
+	noWait   bool
 	busy     error // The client is above its limit: requests from granted on are not decided.
 	granted  int
 	needs    rule.Needs
@@ -38,9 +39,10 @@ type request struct {
 }
 
 // Begin begins a message of a client, to be decided by g. A nil client may do what clients of a listener
-// without auth may.
-func (b *Batch) Begin(g *guard.Guard, client *access.Client) {
+// without auth may. With noWait, a request that would have to wait is refused, because the client cannot wait.
+func (b *Batch) Begin(g *guard.Guard, client *access.Client, noWait bool) {
 	b.drop()
+	b.noWait = noWait
 	b.guard, b.client, b.busy, b.needs, b.reads = g, client, nil, g.Needs(), g.Reads()
 }
 
@@ -78,7 +80,7 @@ func (b *Batch) fill(into *headgate.Request, r *Request) error {
 	if err := r.fill(into, b.needs); err != nil {
 		return err
 	}
-	into.Permitted = b.client.Rules()
+	into.Permitted, into.NoWait = b.client.Rules(), b.noWait
 	if r.Domain != "" {
 		if err := b.client.PermitDomain(r.Domain); err != nil {
 			return err
@@ -123,15 +125,6 @@ func (b *Batch) placesWithin() int {
 		return b.stated[b.granted].place
 	}
 	return len(b.requests)
-}
-
-// RefuseWaits turns the waits of a decided batch into refusals, for clients that cannot wait.
-func (b *Batch) RefuseWaits(ctx context.Context) {
-	for i := range b.requests {
-		if a := &b.answers[i]; a.Error == nil && a.Verdict == headgate.Wait {
-			b.guard.RefuseWait(ctx, a)
-		}
-	}
 }
 
 // Answer reads the decision on request i into out, or says why there is none: a *FaultError, an error of guard.Decide or

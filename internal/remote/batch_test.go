@@ -14,7 +14,7 @@ import (
 func TestBatchKeepsNoTexts(t *testing.T) {
 	g, b := guards.Of(t, "rules: []"), new(Batch)
 	for place := 31; place >= 0; place-- {
-		b.Begin(g, nil)
+		b.Begin(g, nil, true)
 		for n := range place + 2 {
 			r := &Request{Path: "/"}
 			switch n {
@@ -28,7 +28,7 @@ func TestBatchKeepsNoTexts(t *testing.T) {
 		}
 		_ = b.Decide(t.Context())
 	}
-	for _, end := range []func(){func() { b.Begin(g, nil) }, b.Release} {
+	for _, end := range []func(){func() { b.Begin(g, nil, true) }, b.Release} {
 		end()
 		if slices.ContainsFunc(b.requests[:cap(b.requests)], func(r headgate.Request) bool { return r.Path != "" || r.Header != nil }) ||
 			slices.ContainsFunc(b.headers[:cap(b.headers)], func(v values) bool { return v.entries != nil }) ||

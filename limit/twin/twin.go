@@ -157,8 +157,12 @@ func (b *bucket) queue(tokens *big.Rat, missing time.Duration, mode headgate.OpK
 	switch {
 	case missing > 0 && mode == headgate.Book:
 		return Answer{Verdict: headgate.Deny, Reason: headgate.QueueFull, Retry: max(missing, wait-b.policy.MaxWait)}
+	case missing > 0 && mode == headgate.TakeNow:
+		return Answer{Verdict: headgate.Deny, Reason: headgate.QueueFull, Retry: max(missing, wait)}
 	case missing > 0:
 		return Answer{Verdict: headgate.Deny, Reason: headgate.QueueFull, Retry: missing}
+	case mode == headgate.TakeNow && wait > 0:
+		return Answer{Verdict: headgate.Deny, Reason: headgate.OverLimit, Retry: wait}
 	case mode == headgate.Book && wait > b.policy.MaxWait:
 		return Answer{Verdict: headgate.Deny, Reason: headgate.WaitTooLong, Retry: wait - b.policy.MaxWait}
 	case wait > 0:

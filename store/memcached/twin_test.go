@@ -84,7 +84,7 @@ func mixedPolicies() []headgate.Policy {
 // ops makes a group of one to three keys, each with some of its windows.
 func (tw *twins) ops(which int, r *rand.Rand) []headgate.Op {
 	var ops []headgate.Op
-	cost, mode := r.Int64N(7), []headgate.OpKind{headgate.Take, headgate.Take, headgate.TakeIfAll, headgate.Peek}[r.IntN(10)/3]
+	cost, mode := r.Int64N(7), []headgate.OpKind{headgate.Take, headgate.TakeNow, headgate.TakeIfAll, headgate.Peek}[r.IntN(10)/3]
 	for key := range 1 + r.IntN(3) {
 		for w, id := range tw.ids[which] {
 			if r.IntN(3) > 0 {

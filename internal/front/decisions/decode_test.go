@@ -94,7 +94,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		var batch remote.Batch
-		batch.Begin(theirs, nil)
+		batch.Begin(theirs, nil, false)
 		twin(&batch, m)
 		if c.n != batch.Len() || len(c.returns) != returns {
 			t.Fatalf("%x: %d requests and %d returns, want %d and %d", b, c.n, len(c.returns), batch.Len(), returns)

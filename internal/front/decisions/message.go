@@ -94,7 +94,7 @@ func checkEntry(b []byte) (err error) {
 // decodePart adds the next requests of the message to an empty batch, at most as many as a part has. All texts are
 // parts of the message.
 func (c *call) decodePart() {
-	c.batch.Begin(c.service.guard, c.client())
+	c.batch.Begin(c.service.guard, c.client(), false)
 	c.headers, c.cookies, c.descriptors = c.headers[:0], c.cookies[:0], c.descriptors[:0]
 	for len(c.rest) > 0 && c.batch.Len() < c.service.part {
 		f, n := wire.ReadField(c.rest)

@@ -44,7 +44,7 @@ type (
 
 // decode decodes the body, and adds its requests to the batch. The error says where the fault is.
 func (m *message) decode(g *guard.Guard, client *access.Client) error {
-	m.batch.Begin(g, client)
+	m.batch.Begin(g, client, true)
 	start := bytes.TrimLeft(m.body, " \t\r\n")
 	if m.alone = len(start) == 0 || start[0] != '['; m.alone {
 		var one request

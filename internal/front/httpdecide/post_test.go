@@ -80,14 +80,33 @@ rules:
 				if len(after) != asked {
 					t.Errorf("%s: got %s, want a retry_after for each", body, got)
 				}
-				if seconds, err := strconv.ParseFloat(after[0][1], 64); err != nil || seconds > 3600 || seconds < 3500 {
-					t.Errorf("%s: retry_after is %v, want the hour of the first place", body, after[0][1])
+				for _, a := range after {
+					if seconds, err := strconv.ParseFloat(a[1], 64); err != nil || seconds > 3600 || seconds < 3500 {
+						t.Errorf("%s: retry_after is %v, want the hour of the first place", body, a[1])
+					}
 				}
 			}
 			w := s.subrequest(t, "from=original", described("Original", "GET", path)...)
 			if seconds, err := strconv.Atoi(w.Header().Get("Retry-After")); w.Code != 429 || err != nil || seconds > 3600 || seconds < 3500 {
 				t.Errorf("%s: a subrequest gets %d with Retry-After %q", path, w.Code, w.Header().Get("Retry-After"))
 			}
+		}
+	}
+}
+
+// TestWaitTakesNothing: later requests of the message are decided as if the refused one had not come.
+func TestWaitTakesNothing(t *testing.T) {
+	s := serviceOf(t, `
+rules:
+- {name: late, match: {path: "/late/*"}, key: [all], algorithm: leaky_bucket, limits: [1/1h], burst: 5}
+- {name: both, match: {path: "/*"}, key: [all], limits: [2/1h]}
+`)
+	_, got := s.post1(t, `[{"path": "/late/1"}, {"path": "/late/2"}, {"path": "/late/3"}, {"path": "/x"}, {"path": "/x"}]`)
+	verdicts := regexp.MustCompile(`"verdict":"([a-z]+)"`).FindAllStringSubmatch(got, -1)
+	want := []string{"allow", "deny", "deny", "allow", "deny"}
+	for i, v := range verdicts {
+		if len(verdicts) != len(want) || v[1] != want[i] {
+			t.Fatalf("got %s, want the verdicts %v", got, want)
 		}
 	}
 }

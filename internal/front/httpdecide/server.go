@@ -106,7 +106,6 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) {
 		access.RefuseHTTP(w, err)
 		return
 	}
-	m.batch.RefuseWaits(r.Context())
 	length := int64(len(m.body))
 	status, out := s.encode(m, of)
 	kept := min(memory, max(0, int64(cap(out.b))-length-freeAnswer))

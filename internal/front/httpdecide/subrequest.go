@@ -123,7 +123,6 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, x *exchange, re
 		}
 		return
 	}
-	s.guard.RefuseWait(r.Context(), &x.Answer)
 	if remote.Undecided(&x.Answer) {
 		s.stats.faults.Add(1)
 		refuse(w, http.StatusServiceUnavailable, remote.ErrUnavailable.Error())
@@ -153,7 +152,7 @@ func (s *Service) decide(r *http.Request, x *exchange, client *access.Client, pe
 		return err
 	}
 	x.findClient(s.guard, peer)
-	x.Request.Permitted = client.Rules()
+	x.Request.Permitted, x.Request.NoWait = client.Rules(), true
 	err := s.guard.Decide(r.Context(), &x.Request, &x.Answer)
 	if outside, found := errors.AsType[*guard.PermitError](err); found {
 		return client.OutsideRules(outside.Rule)

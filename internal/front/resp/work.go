@@ -47,7 +47,7 @@ func (w *work) begin(of *caller) {
 	w.commands = w.commands[:0]
 	w.caller, w.client = of, of.client()
 	w.sent.Begin(w.guard)
-	w.decide.Begin(w.guard, w.client)
+	w.decide.Begin(w.guard, w.client, true)
 }
 
 // read parses commands of b until a bound, and gives their length. last reports that the connection ends
@@ -106,7 +106,6 @@ func (w *work) decideAll(ctx context.Context) {
 	w.sent.Decide(ctx)
 	if w.decide.Len() > 0 {
 		_ = w.decide.Decide(ctx) // Each answer has the error.
-		w.decide.RefuseWaits(ctx)
 	}
 }
 

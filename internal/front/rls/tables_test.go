@@ -192,7 +192,7 @@ func TestRulesDecide(t *testing.T) {
 	s.tell("other", []step{{"no rule names the domain or the entry", of(asked("k", "b")), "ok ok(0)"}})
 	s.tell("waits", []step{
 		{"departs at once", of(asked("k", "b")), "ok ok(2 of 3/MINUTE, 20s)"},
-		{"would wait", of(asked("k", "b")), "over over(0 of 3/MINUTE, 40s)"},
-		{"and has not booked", of(asked("k", "b")), "over over(0 of 3/MINUTE, 40s)"},
+		{"would wait", of(asked("k", "b")), "over over(0 of 3/MINUTE, 20s)"},
+		{"and has not booked", of(asked("k", "b")), "over over(0 of 3/MINUTE, 20s)"},
 	})
 }

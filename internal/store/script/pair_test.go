@@ -149,7 +149,7 @@ func everyPolicy() []headgate.Policy {
 // kind gives a random Kind that the policy supports, for a group of several Ops.
 func (p *pair) kind(policy headgate.Policy) headgate.OpKind {
 	m := headgate.OpKind(p.r.IntN(6))
-	if m > headgate.Book || m == headgate.Book && policy.Algorithm > headgate.LeakyBucket {
+	if m > headgate.Book && m != headgate.TakeNow || m == headgate.Book && policy.Algorithm > headgate.LeakyBucket {
 		return headgate.Take
 	}
 	return m

@@ -47,16 +47,15 @@ func (a *answer) judgeBucket(d *headgate.Decision, from span) span {
 	}
 	switch ahead := wait.ceil(); {
 	case p.policy.Algorithm == headgate.LeakyBucket && over:
-		retry := late.ceil()
-		if a.kind == headgate.Book {
-			retry = max(retry, ahead-p.maxWait)
-		}
-		refuse(d, headgate.QueueFull, retry)
+		refuse(d, headgate.QueueFull, a.queueRetry(late.ceil(), ahead))
 		return from
 	case p.policy.Algorithm == headgate.TokenBucket && over && a.kind != headgate.Book:
 		refuse(d, headgate.OverLimit, ahead)
 		return from
 	case ahead <= 0:
+	case a.kind == headgate.TakeNow:
+		refuse(d, headgate.OverLimit, ahead)
+		return from
 	case a.kind == headgate.Book && ahead > p.maxWait:
 		refuse(d, headgate.WaitTooLong, ahead-p.maxWait)
 		return from
@@ -64,6 +63,19 @@ func (a *answer) judgeBucket(d *headgate.Decision, from span) span {
 		d.Verdict, d.Reason, d.RetryAfter = headgate.Wait, headgate.Scheduled, micros(ahead)
 	}
 	return to
+}
+
+// queueRetry gives the time until the queue has capacity: the departure of a booking must also be within
+// the policy's MaxWait, and TakeNow departs at once.
+func (a *answer) queueRetry(late, ahead int64) int64 {
+	switch a.kind {
+	case headgate.Book:
+		return max(late, ahead-a.plan.maxWait)
+	case headgate.TakeNow:
+		return max(late, ahead)
+	default:
+		return late
+	}
 }
 
 func refuse(d *headgate.Decision, why headgate.Reason, retry int64) {

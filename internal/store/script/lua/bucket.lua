@@ -18,7 +18,7 @@ local function buckets(env)
   local unpack_, pack, byte, floor, max = struct.unpack, struct.pack, string.byte, math.floor, math.max
   local add, subtract, after, span_of, muldiv, units_in = numbers()
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
-  local PASSES, OVER, NEVER, PEEK, BOOK = env.PASSES, env.OVER, env.NEVER, env.PEEK, env.BOOK
+  local PASSES, OVER, NEVER, PEEK, BOOK, TAKE_NOW = env.PASSES, env.OVER, env.NEVER, env.PEEK, env.BOOK, env.TAKE_NOW
 
   local SHORT, LONG = '<Bdddd', '<Bddddddddd'
   local FARTHEST = 1576800000000000 -- Fifty years, the upper bound of restate.
@@ -133,7 +133,8 @@ local function buckets(env)
     if late_part > 0 then
       late = late + 1
     end
-    return b.mode == BOOK and late > p.max_wait and OVER or PASSES
+    local most = b.mode == BOOK and p.max_wait or b.mode == TAKE_NOW and 0 or late
+    return late > most and OVER or PASSES
   end
 
   -- record makes p the policy of record. Earlier receipts become invalid if the rate at which
