@@ -169,7 +169,7 @@ func (o *outlets) Drain(ctx context.Context) error {
 		o.running.Wait() // A send has a deadline of its own.
 	}
 	for _, s := range o.sides {
-		s.close(ctx)
+		_ = s.close(ctx) // A scrape that is cut off loses nothing.
 	}
 	return nil
 }

@@ -64,12 +64,12 @@ func (r *respListener) serve() error {
 }
 
 // drain refuses connections and answers the commands in progress.
-func (r *respListener) drain(ctx context.Context) {
+func (r *respListener) drain(ctx context.Context) error {
 	if r.socket == nil {
-		return
+		return nil
 	}
 	_ = r.socket.Close()
-	r.server.Drain(ctx)
+	return r.server.Drain(ctx)
 }
 
 func (r *respListener) address() string {

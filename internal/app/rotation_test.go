@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -118,6 +119,33 @@ func TestRotation(t *testing.T) {
 	callers.Wait()
 	if got := k.Stats(); got.Fallbacks != 0 || got.Switches < 3 {
 		t.Errorf("got %+v, want no fallback and a stream for each token", got)
+	}
+}
+
+// TestNamesInAuth: the token decides who a client of the Redis protocol is. The name that clients send with a password alone is
+// none, and a wrong name is told.
+func TestNamesInAuth(t *testing.T) {
+	at := startRotating(t).instance.Addresses().RESP
+	for command, want := range map[string]string{
+		"AUTH one": "+OK", "AUTH a one": "+OK", "AUTH default one": "+OK", "HELLO 3 AUTH default one": "%7",
+		"AUTH b one":           "-WRONGPASS the token is not that of the caller in AUTH",
+		"HELLO 2 AUTH b one":   "-WRONGPASS the token is not that of the caller in AUTH",
+		"AUTH default another": "-WRONGPASS the token or certificate belongs to no caller",
+	} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+		_, _ = fmt.Fprintf(conn, "%s\r\n", command)
+		if line, err := bufio.NewReader(conn).ReadString('\n'); !strings.HasPrefix(line, want) {
+			t.Errorf("%s answers %q, %v, want %q", command, line, err, want)
+		}
+		conn.Close()
+	}
+	cli := exec.CommandContext(t.Context(), "redis-cli", "--no-auth-warning", "-u", "redis://:one@"+at, "PING")
+	if text, err := cli.CombinedOutput(); err != nil || string(text) != "PONG\n" {
+		t.Errorf("redis-cli with a password in its URL prints %q, %v", text, err)
 	}
 }
 

@@ -273,12 +273,13 @@ func (d *decisionServer) Drain(ctx context.Context) error {
 	close(d.stop)
 	d.waiting.Wait()
 	var closing sync.WaitGroup
+	var ofHTTP, ofRESP error
 	closing.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, httpDrain)
 		defer cancel()
-		d.http.close(ctx)
+		ofHTTP = d.http.close(ctx)
 	})
-	closing.Go(func() { d.resp.drain(ctx) })
+	closing.Go(func() { ofRESP = d.resp.drain(ctx) })
 	d.decisions.Drain()
 	d.leases.drain()
 	err := d.grpc.Drain(ctx)
@@ -287,7 +288,7 @@ func (d *decisionServer) Drain(ctx context.Context) error {
 	if d.socket != nil {
 		_ = d.socket.Close() // If the server served, it has closed the socket already.
 	}
-	return err
+	return errors.Join(err, ofHTTP, ofRESP)
 }
 
 // Ready implements Component.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -312,6 +314,44 @@ func TestServerDrains(t *testing.T) {
 	}
 	if last, err := stream.Recv(); err != nil || last.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("the last status is %v, %v", last, err)
+	}
+}
+
+// TestDrainSaysWhatItCut: Stop gives an error, and the program then exits with 1, if the deadline cut off a client that had
+// answers to get, over each protocol without a drain of its own.
+func TestDrainSaysWhatItCut(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		settings, sends, want string
+		address               func(admin.Addresses) string
+	}{
+		"a half body": {"", "POST /v1/decide HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{", "1 requests were cut off", func(a admin.Addresses) string { return a.HTTP }},
+		"unread answers": {
+			", resp: '127.0.0.1:0'", strings.Repeat("CL.THROTTLE k 1 1 60\r\n", 400_000), "1 connections were closed before",
+			func(a admin.Addresses) string { return a.RESP },
+		},
+		"nothing sent": {"", "", "", func(a admin.Addresses) string { return a.HTTP }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := serverOptions(t, "server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0'"+row.settings+"}")
+			o.Config.ShutdownTimeout = 3 * time.Second
+			i := startServer(t, o)
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", row.address(i.Addresses()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // A client that does not read is not read from either.
+			_, _ = io.WriteString(conn, row.sends)
+			server := decisionServerOf(t, i)
+			eventually(t, "the client", func() bool {
+				return row.sends == "" || server.http.inFlight.Load() > 0 || server.resp.server.Stats().Commands > 0
+			})
+			if err := i.Stop(); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+				t.Errorf("Stop gives %v, want %q", err, row.want)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate/internal/certs"
@@ -30,6 +31,8 @@ type side struct {
 
 	socket *listen.Listener // Nil when the server is off or not open yet.
 	server *http.Server
+	// inFlight is the number of requests whose headers have arrived.
+	inFlight atomic.Int64
 }
 
 func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.Logger) error {
@@ -45,7 +48,7 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 	}
 	s.socket = socket
 	s.server = &http.Server{
-		Handler:           bounded(s.handler, s.body, s.longest),
+		Handler:           s.counted(bounded(s.handler, s.body, s.longest)),
 		ReadHeaderTimeout: adminReadHeader, IdleTimeout: s.idle, MaxHeaderBytes: adminHeader,
 		ConnState: tellIdle, Protocols: new(http.Protocols),
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -84,15 +87,29 @@ func (s *side) serve() error {
 	return nil
 }
 
-// close shuts the server down, and closes the socket of a server that never served.
-func (s *side) close(ctx context.Context) {
+func (s *side) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.inFlight.Add(1)
+		defer s.inFlight.Add(-1)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// close shuts the server down, and closes the socket of a server that never served. The error says how many
+// requests in flight were cut off.
+func (s *side) close(ctx context.Context) (err error) {
 	if s.socket == nil {
-		return
+		return nil
 	}
-	if s.server.Shutdown(ctx) != nil {
+	// Shutdown also waits for new connections, which have no request to lose.
+	if failed := s.server.Shutdown(ctx); failed != nil {
+		if n := s.inFlight.Load(); n > 0 {
+			err = fmt.Errorf("app: %s: %d requests were cut off: %w", s.setting, n, failed)
+		}
 		_ = s.server.Close()
 	}
 	_ = s.socket.Close() // If the server served, it has closed the socket already.
+	return err
 }
 
 func (s *side) address() string {

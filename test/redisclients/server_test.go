@@ -54,7 +54,9 @@ func start(t *testing.T, c *clock) string {
 		_ = l.Close()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 		defer cancel()
-		s.Drain(ctx)
+		if err := s.Drain(ctx); err != nil {
+			t.Error(err)
+		}
 		if err := <-served; err != nil {
 			t.Error(err)
 		}

@@ -99,6 +99,26 @@ func (c *conn) authenticate(out *writer, args [][]byte) bool {
 	return true
 }
 
+// defaultName is the user that most clients name when only a password is set. Others send an empty name.
+const defaultName = "default"
+
+// nameError says that a token belongs to another caller than AUTH names.
+type nameError struct{}
+
+// Error implements error.
+func (nameError) Error() string {
+	return "the token is not that of the caller in AUTH: leave the name out, or write the name of its caller"
+}
+
+// Is makes a nameError one of wrong credentials.
+func (nameError) Is(target error) bool { return target == access.ErrWrongCredentials }
+
+// names reports whether the arguments of AUTH have the name of a client, or none.
+func names(args [][]byte, client *access.Client) bool {
+	name := string(args[0])
+	return len(args) == 1 || name == "" || name == defaultName || name == client.Name()
+}
+
 // admit authenticates the connection by a token, which the name of its caller may precede. After an error the
 // former caller stays.
 func (c *conn) admit(args [][]byte) error {
@@ -109,10 +129,10 @@ func (c *conn) admit(args [][]byte) error {
 	if err := c.begin(&access.Credentials{Token: string(args[len(args)-1])}); err != nil {
 		return err
 	}
-	if opened := c.access.session; len(args) == 2 && string(args[0]) != opened.Client().Name() { //nolint:mnd // AUTH caller token.
+	if opened := c.access.session; !names(args, opened.Client()) {
 		opened.Close()
 		c.access.session = former
-		return access.ErrWrongCredentials
+		return nameError{}
 	}
 	former.Close()
 	return nil

@@ -26,6 +26,8 @@ type conn struct {
 	busy   activity
 	access caller
 	ending atomic.Bool // The connection ends after the commands that have arrived.
+	// answered means that all answers are sent: the connection only waits for the client to close it.
+	answered atomic.Bool
 
 	in    *buffer // nil while there are no bytes
 	end   int
@@ -55,6 +57,9 @@ func (c *conn) serve() {
 		if !c.answer() {
 			return
 		}
+	}
+	if c.ends() {
+		c.finish()
 	}
 }
 
@@ -171,24 +176,30 @@ func (c *conn) answer() (goesOn bool) {
 	return c.keep(at)
 }
 
-// Bounds of finish.
-const (
-	mostDiscarded = 256 << 10
-	longestFinish = time.Second
-)
+// longestFinish bounds the time of finish.
+const longestFinish = time.Second
 
-// finish ends the sending side, and discards what the client still sends: to close the connection
-// before would discard the last answers.
+// finish ends the sending side, and discards what the client still sends, until it closes the connection: the
+// kernel drops the last answers of a connection that is closed with bytes to read. A connection without
+// bytes gets no buffer.
 func (c *conn) finish() {
 	half, ok := c.net.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		return
 	}
-	_ = c.net.SetReadDeadline(time.Now().Add(longestFinish))
-	c.take()
-	for total := 0; total < mostDiscarded; {
-		n, err := c.net.Read(c.in[:])
-		if total += n; err != nil {
+	c.answered.Store(true)
+	into := c.one[:]
+	for end := time.Now().Add(longestFinish); ; {
+		_ = c.net.SetReadDeadline(end)
+		_, err := c.net.Read(into)
+		switch {
+		case err == nil:
+			c.take()
+			into = c.in[:]
+		case !errors.Is(err, os.ErrDeadlineExceeded): // Drain and revoke set deadlines in the past.
+			return
+		}
+		if !time.Now().Before(end) {
 			return
 		}
 	}

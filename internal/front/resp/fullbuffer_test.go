@@ -79,7 +79,7 @@ func TestFullBuffers(t *testing.T) {
 		}
 		_ = ours.Close()
 		_ = l.Close()
-		s.Drain(t.Context())
+		_ = s.Drain(t.Context())
 		running.Wait()
 	})
 }

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -166,6 +167,54 @@ func TestUnread(t *testing.T) {
 	}
 }
 
+// TestLastAnswers: a client that sends without pause, and reads slowly, gets the answer to each command that was decided
+// before its connection ends: by a drain, and because its token ended.
+func TestLastAnswers(t *testing.T) {
+	for name, end := range map[string]func(context.Context, *Server) error{
+		"drain": func(ctx context.Context, s *Server) error { return s.Drain(ctx) },
+		"revoke": func(_ context.Context, s *Server) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for c := range s.conns {
+				c.revoke()
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, at := startOn(t, memoryStore(t), Config{}, WriteTimeout)
+			c := dial(t, at)
+			go func() {
+				for commands := bytes.Repeat([]byte("PING\r\n"), 1000); ; {
+					if _, err := c.Write(commands); err != nil {
+						return
+					}
+				}
+			}()
+			ended := make(chan error, 1)
+			go func() {
+				for s.Stats().Commands < 200_000 {
+					<-time.After(time.Millisecond)
+				}
+				ended <- end(t.Context(), s)
+			}()
+			got, err := 0, error(nil)
+			for part := make([]byte, 64<<10); err == nil; {
+				var n int
+				n, err = c.Read(part)
+				got += n
+				<-time.After(time.Millisecond)
+			}
+			if want := int(s.Stats().Commands) * len("+PONG\r\n"); got != want || err != io.EOF { //nolint:errorlint // net.Conn gives it bare.
+				t.Errorf("got %d bytes of answers, then %v, want %d, then EOF", got, err, want)
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestDrain: what has arrived is answered, then the connections end.
 func TestDrain(t *testing.T) {
 	s, at := startOn(t, memoryStore(t), Config{}, WriteTimeout)
@@ -193,7 +242,9 @@ func TestDrain(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	s.Drain(ctx)
+	if err := s.Drain(ctx); err != nil {
+		t.Error(err)
+	}
 	clients.Wait()
 	if ctx.Err() != nil || s.Stats().Open != 0 {
 		t.Errorf("%d connections are open after the drain, %v", s.Stats().Open, ctx.Err())

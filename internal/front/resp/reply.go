@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -149,7 +150,7 @@ func (c *conn) hello(out *writer, args [][]byte) bool {
 			return false
 		}
 	case c.access.locked():
-		c.access.refuse(out, access.ErrNoCredentials)
+		c.access.refuse(out, cmp.Or(c.access.fault, access.ErrNoCredentials))
 		return false
 	}
 	three := g.three

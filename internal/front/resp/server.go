@@ -176,29 +176,40 @@ func (c *conn) handshake() bool {
 
 // Drain ends idle connections, and waits for the commands in progress to be answered. When ctx ends,
 // it closes the rest. The caller closes the listener.
-func (s *Server) Drain(ctx context.Context) {
+func (s *Server) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing.Store(true)
 	for c := range s.conns {
 		_ = c.net.SetReadDeadline(time.Unix(1, 0)) // A time in the past.
 	}
 	s.mu.Unlock()
-	stop := context.AfterFunc(ctx, s.closeAll)
-	defer stop()
+	cut := make(chan int, 1)
+	stop := context.AfterFunc(ctx, func() { cut <- s.closeAll() })
 	s.serving.Wait()
 	s.cancel()
+	if stop() {
+		return nil
+	}
+	if n := <-cut; n > 0 {
+		return fmt.Errorf("resp: %d connections were closed before their clients had all answers: %w", n, context.Cause(ctx))
+	}
+	return nil
 }
 
-// closeAll closes all connections.
-func (s *Server) closeAll() {
+// closeAll closes all connections, and gives the number of those that had answers to get.
+func (s *Server) closeAll() (cut int) {
 	s.cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
+		if !c.answered.Load() {
+			cut++
+		}
 		if plain, ok := c.net.(*tls.Conn); ok { // Close would wait to send an alert.
 			_ = plain.NetConn().Close()
 			continue
 		}
 		_ = c.net.Close()
 	}
+	return cut
 }
