@@ -163,7 +163,8 @@ type Decision struct {
 	ResetAfter time.Duration
 	// At is the time of the decision, by the store's clock.
 	At Instant
-	// Receipt records the units that were taken, and is empty when no units were taken.
+	// Receipt records the units that were taken, and is empty when no units were taken. After a
+	// Refund, it is empty too, and its Cost says how many units a fixed window gave back.
 	Receipt Receipt
 }
 

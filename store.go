@@ -30,8 +30,9 @@ const (
 	// attempts of its window, and under a bucket with a limit of 0.
 	//
 	// The Decision is Allow for WithinLimit, with the Remaining and the ResetAfter after the
-	// Refund, and an empty Receipt. For a leaky bucket and a Ban, Apply fails with
-	// ErrNotRefundable.
+	// Refund, and an empty Receipt. For a fixed window, the Cost of this Receipt is the number
+	// of units that came back; for the other algorithms it is 0. For a leaky bucket and a Ban,
+	// Apply fails with ErrNotRefundable.
 	Refund
 	// TakeIfAll is Take, except in a group that is refused: an Op that passes alone then counts
 	// nothing, even if its policy counts refused attempts. The other Ops of its group must

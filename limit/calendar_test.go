@@ -51,7 +51,7 @@ func (k *calendarKey) do(e *headgate.Edges, now headgate.Instant, cost int64, mo
 	k.plan.JudgeCell(at, now, asked, headgate.Take, &draw)
 	k.plan.Explain(&draw, &d)
 	if mode == headgate.Refund {
-		SettleRefund(&d)
+		SettleRefund(&d, 0)
 	} else if mode == headgate.Take && (d.Verdict == headgate.Allow || k.plan.CountsRefused(d.Reason != headgate.Never)) {
 		k.plan.TakeCell(&k.cell, &draw)
 		k.plan.Receipt(&draw, &d.Receipt)

@@ -28,9 +28,10 @@ func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64, e
 	}
 }
 
-// SettleRefund turns the decision on a Peek of cost 0 into that on a Refund.
-func SettleRefund(d *headgate.Decision) {
-	d.Verdict, d.Reason, d.RetryAfter, d.Receipt = headgate.Allow, headgate.WithinLimit, 0, headgate.Receipt{}
+// SettleRefund turns the decision on a Peek of cost 0 into that on a Refund. units are those that a fixed window gave back;
+// 0 for the other algorithms.
+func SettleRefund(d *headgate.Decision, units int64) {
+	d.Verdict, d.Reason, d.RetryAfter, d.Receipt = headgate.Allow, headgate.WithinLimit, 0, headgate.Receipt{Cost: units}
 }
 
 // refundFixed gives units back to a window that contains now. The epoch and Returned change

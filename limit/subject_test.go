@@ -133,7 +133,7 @@ func (s *subject) refund(now headgate.Instant, cost int64) headgate.Decision {
 	if given {
 		s.refunds++
 	}
-	SettleRefund(&d)
+	SettleRefund(&d, 0)
 	return d
 }
 

@@ -17,10 +17,13 @@ func (p *part) refunds() bool { return p.turns[0].mode == headgate.Refund }
 func (p *part) refund(it *item, now headgate.Instant) {
 	t, d := &p.turns[0], &p.decisions[0]
 	t.at = it.time(now)
-	s := it.find(t.window, t.plan.Family())
+	s, units := it.find(t.window, t.plan.Family()), int64(0)
 	if s == nil {
 		s = newState(t.window, t.plan)
-	} else if was := s.before(); t.cost > 0 && t.giveUnits(s) {
+	} else if was, counted := s.before(), s.cell.Units; t.cost > 0 && t.giveUnits(s) {
+		if t.plan.Policy.Algorithm == headgate.FixedWindow {
+			units = int64(counted - s.cell.Units)
+		}
 		it.settled(s, &was, t.at)
 		// An emptied state is kept until earlier receipts are worthless: a new state could have their epoch.
 		s.until = max(s.until, was.until)
@@ -28,7 +31,7 @@ func (p *part) refund(it *item, now headgate.Instant) {
 	}
 	look := turn{plan: t.plan, at: t.at, draw: limit.Draw{Edges: t.draw.Edges}, state: s.clone()}
 	look.judge(0, headgate.Peek, d)
-	limit.SettleRefund(d)
+	limit.SettleRefund(d, units)
 	d.ResetAfter = microsUp(d.ResetAfter, t.at.Sub(now))
 }
 

@@ -45,9 +45,15 @@ func (s *Store) refund(t *turn, d *headgate.Decision) {
 		alone.place = &none
 	}
 	p := alone.place
-	if t.cost > 0 && s.giveUnits(&alone) && !t.plan.InCell() {
-		p.cell.Epoch++
-		p.cell.Returned++
+	counted, units := p.cell.Units, int64(0)
+	if t.cost > 0 && s.giveUnits(&alone) {
+		switch {
+		case !t.plan.InCell():
+			p.cell.Epoch++
+			p.cell.Returned++
+		case t.plan.Policy.Algorithm == headgate.FixedWindow:
+			units = int64(counted - p.cell.Units)
+		}
 	}
 	if !t.plan.InCell() {
 		p.cell.Time = s.blockFreeAt(s.planOf(p), p)
@@ -58,7 +64,7 @@ func (s *Store) refund(t *turn, d *headgate.Decision) {
 		alone.place = &copied // The look at the count must not begin a new one.
 	}
 	s.judge(&alone, d)
-	limit.SettleRefund(d)
+	limit.SettleRefund(d, units)
 }
 
 // giveUnits gives the cost of the turn back, and reports whether any units came back.

@@ -91,7 +91,11 @@ func calendarMonth(b *bench) {
 	b.wantDecision("a peek", b.apply(peek)[0], headgate.Deny, 0, next[2])
 	refund := op
 	refund.Kind, refund.Cost = headgate.Refund, 4
-	b.wantDecision("a refund", b.apply(refund)[0], headgate.Allow, 4, next[2])
+	given := b.apply(refund)[0]
+	b.wantDecision("a refund", given, headgate.Allow, 4, next[2])
+	if given.Receipt != (headgate.Receipt{Cost: 4}) {
+		b.t.Errorf("the refund has the receipt %+v, want the cost 4 alone", given.Receipt)
+	}
 }
 
 // calendarCallers has callers whose clocks differ by 30 s from the store's, around an edge.

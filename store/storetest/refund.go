@@ -51,12 +51,45 @@ func (s *suite) testRefund(t *testing.T) {
 		b.refundsVersions(p, id)
 	})
 	t.Run("faults", s.testRefundFaults)
+	t.Run("number", func(t *testing.T) { refundSays(s.bench(t)) })
 	t.Run("reset", func(t *testing.T) { resetsLoweredLimit(s.bench(t)) })
 	t.Run("booked departures", func(t *testing.T) {
 		if !s.without[headgate.TokenBucket] {
 			refundBooked(s.bench(t))
 		}
 	})
+}
+
+// refundSays: a fixed window says how many units came back, also above a lower limit.
+func refundSays(b *bench) {
+	const many = 1 << 31 // Above it, Memcached has another counter.
+	p := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: many, Per: time.Minute}}
+	all := b.prepare(p)
+	p.Limit.Count = 3
+	few := b.prepare(p)
+	for _, c := range []struct {
+		what             string
+		by               headgate.PolicyID
+		take, cost, want int64
+	}{
+		{"a refund of a new key", few, 0, 5, 0},
+		{"3 of 10", all, 10, 3, 3},
+		{"6 of 7, by a lower limit", few, 0, 6, 6},
+		{"5 of 1", few, 0, 5, 1},
+		{"5 of none", all, 0, 5, 0},
+		{"all of many", few, many, headgate.MaxUnits, many},
+		{"none of 2", all, 2, 0, 0},
+	} {
+		b.take("k", all, c.take)
+		d := b.apply(headgate.Op{Key: "k", Policy: c.by, Cost: c.cost, Kind: headgate.Refund})[0]
+		if d.Receipt != (headgate.Receipt{Cost: c.want}) {
+			b.t.Errorf("%s: the receipt is %+v, want the cost %d alone", c.what, d.Receipt, c.want)
+		}
+	}
+	b.clock.Advance(time.Hour)
+	if d := b.apply(headgate.Op{Key: "k", Policy: all, Cost: 5, Kind: headgate.Refund})[0]; d.Receipt.Cost != 0 {
+		b.t.Errorf("a refund of an expired window says %d units", d.Receipt.Cost)
+	}
 }
 
 // refusesRefund: an algorithm without refunds gives an error, and nothing is applied.

@@ -27,7 +27,7 @@ func (a *answer) explainCalendar(d *headgate.Decision) error {
 		return &headgate.EdgeError{At: now, Edges: *a.edges}
 	}
 	last := int64(a.edges[len(a.edges)-1]) / int64(time.Microsecond)
-	if from > last || from < a.now-a.plan.kept || used < 0 || used > a.plan.mostUsed() || !isVersion(a.numbers[2]) {
+	if from > last || from < a.now-a.plan.kept || used < 0 || used > a.plan.mostUsed() || !a.isLast(a.numbers[2]) {
 		return wrong("%v for a window of %s", a.numbers, a.plan.policy.Limit)
 	}
 	ends := limit.CountEnds(a.plan.policy.Limit.Calendar, a.edges, instant(from), now).Sub(now)

@@ -20,6 +20,8 @@ type answer struct {
 	// passes: the group passes. stays: the Op passes, but its group is refused. counted: the attempt
 	// counts even if the group is refused.
 	passes, stays, counted bool
+	// refund: the last number of a fixed window is the number of units that came back, and not the version.
+	refund bool
 }
 
 // Explain fills the decisions of a group from the reply. decisions must have at least len(ops)
@@ -63,8 +65,20 @@ func (b *Batch) Explain(group int, ops []headgate.Op, plans []*Plan, places []Pl
 		a.settle(&decisions[i], places[i])
 	}
 	if ops[0].Kind == headgate.Refund {
-		limit.SettleRefund(&decisions[0])
+		return b.explainRefund(group, &ops[0], plans[0], &decisions[0])
 	}
+	return nil
+}
+
+// explainRefund fills the decision on a Refund. In place of the version, a fixed window gives the number of units that came back.
+func (b *Batch) explainRefund(group int, op *headgate.Op, p *Plan, d *headgate.Decision) error {
+	units := int64(0)
+	if p.policy.Algorithm == headgate.FixedWindow {
+		if units = b.numbers[b.groups[group].from+p.width-1]; units < 0 || units > op.Cost {
+			return wrong("%d units of a refund of %d", units, op.Cost)
+		}
+	}
+	limit.SettleRefund(d, units)
 	return nil
 }
 
@@ -74,10 +88,13 @@ func answerTo(now int64, op *headgate.Op, p *Plan, numbers []int64, granted int6
 		a.cost = granted
 	}
 	if a.kind == headgate.Refund { // The numbers are those after the refund.
-		a.kind, a.cost = headgate.Peek, 0
+		a.kind, a.cost, a.refund = headgate.Peek, 0, true
 	}
 	return a
 }
+
+// isLast reports whether the last number of a fixed window is possible.
+func (a *answer) isLast(n int64) bool { return isVersion(n) || a.refund && n >= 0 }
 
 func wrong(format string, args ...any) error {
 	return fmt.Errorf("script: the reply of decide.lua has "+format+": "+report, args...)

@@ -109,7 +109,7 @@ func (p *Plan) mostUsed() int64 {
 // back), the units used before, and the version.
 func (a *answer) explainFixed(d *headgate.Decision) error {
 	held, used := a.numbers[0], a.numbers[1]
-	if held < 0 || held > a.plan.per || used < 0 || used > a.plan.mostUsed() || !isVersion(a.numbers[2]) {
+	if held < 0 || held > a.plan.per || used < 0 || used > a.plan.mostUsed() || !a.isLast(a.numbers[2]) {
 		return wrong("%v for a window of %s", a.numbers, a.plan.policy.Limit)
 	}
 	at := a.now + held

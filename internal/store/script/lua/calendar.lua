@@ -81,7 +81,8 @@ local function calendar_windows(env)
     states[w.key], due[w.key] = pack_calendar(w), w.start + w.policy.kept - base
   end
 
-  -- refund_calendar gives units back to the count. Earlier receipts become invalid.
+  -- refund_calendar gives units back to the count, and gives their number. Earlier receipts become
+  -- invalid.
   local function refund_calendar(w)
     local units = min(w.units, w.cost)
     if units > 0 then
@@ -89,6 +90,7 @@ local function calendar_windows(env)
       use(w)
       save_calendar(w)
     end
+    return units
   end
 
   local function settle_calendar(w, all, possible)

@@ -77,7 +77,8 @@ local function fixed_windows(env)
     states[w.key], due[w.key] = pack_fixed(w), w.start + w.per - base
   end
 
-  -- refund_fixed gives units back to the window. Earlier receipts become invalid.
+  -- refund_fixed gives units back to the window, and gives their number. Earlier receipts become
+  -- invalid.
   local function refund_fixed(w)
     local units = min(w.units, w.cost)
     if units > 0 then
@@ -85,6 +86,7 @@ local function fixed_windows(env)
       use(w)
       save_fixed(w)
     end
+    return units
   end
 
   local function settle_fixed(w, all, possible)
