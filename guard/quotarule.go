@@ -83,7 +83,10 @@ func (r *Result) charge() {
 	}
 	if over, passes := r.showIncluded(); passes {
 		r.Beyond = min(r.cost, max(0, over))
-		r.givenBack = min(r.cost, max(0, over+r.cost)) // What a Refund gave back, by the numbers that its units had.
+		if r.mode == headgate.Refund { // By the numbers that its units had.
+			units := r.refunded()
+			r.givenBack = min(units, max(0, over+units))
+		}
 	}
 	r.AboveSoft = q.soft > 0 && overSoft(d, int(q.soft))
 	switch {

@@ -73,73 +73,6 @@ func (g *Guard) UsageOf(ctx context.Context, customer, quota, period string) ([]
 	return u.shown(all), err
 }
 
-// ResetUsage gives back the used units of a customer: those of a quota, or of all quotas with "", and of the limit with a
-// period such as 30d or month, or of all limits with "". It returns what was used before. It also empties the
-// counters in Local.
-//
-// Of a fixed window it gives back exactly the units that it returns: units that other requests take meanwhile
-// stay counted. Of the other algorithms it gives back all units at one time. All versions of a limit share one
-// counter, so the reset has effect for each of them. Receipts of units from before the reset return nothing
-// afterwards. Another instance that remembers a refusal may refuse for up to a second more. After an error
-// of the store, some or all units may have been given back, and the result is what was read before. If the window of a calendar
-// ends during the call, the error is a *headgate.EdgeError, and units of the next window stay counted.
-//
-// Config.Meter counts what the longest fixed window of each quota has given back, with negative numbers.
-func (g *Guard) ResetUsage(ctx context.Context, customer, quota, period string) ([]QuotaUse, error) {
-	u, err := g.usageOf(customer, quota, period)
-	if err != nil {
-		return nil, err
-	}
-	defer u.end()
-	before, err := u.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	u.ops = u.ops[:0]
-	for i := range before {
-		cost := int64(headgate.MaxUnits)
-		if before[i].Algorithm == headgate.FixedWindow {
-			cost = before[i].Used
-		}
-		if cost > 0 {
-			u.add(i, u.ids[i], headgate.Refund, cost, false)
-			u.ops[len(u.ops)-1].Edges = before[i].onlyWindow(u.ops[len(u.ops)-1].Edges)
-		}
-	}
-	if err := u.apply(ctx, g.store); err != nil {
-		return u.shown(before), err
-	}
-	u.meterReset(before)
-	return u.shown(before), u.resetLocal(ctx)
-}
-
-// onlyWindow gives edges with the window of a calendar that was read, so that the store gives back no units of the next one.
-func (q *QuotaUse) onlyWindow(edges *headgate.Edges) *headgate.Edges {
-	if edges == nil {
-		return nil
-	}
-	return &headgate.Edges{q.Start, q.End, q.End, q.End}
-}
-
-// meterReset has Config.Meter take back what a reset has given back. Of each quota, the fixed window with the longest period
-// counts: bills follow it. Other algorithms do not know how many units they have given back.
-func (u *usage) meterReset(before []QuotaUse) {
-	if u.set.config.Meter == nil {
-		return
-	}
-	for i := range before {
-		c, use := &u.counted[i], &before[i]
-		if use.Used == 0 || !c.billed {
-			continue
-		}
-		back := headgate.Usage{Customer: c.name, Quota: c.quota, At: use.At, Admitted: -use.Used, Shadow: c.shadow}
-		if c.after == AfterMeter && c.window.quota.beyond {
-			back.Metered = -max(0, use.Used-use.Limit.Count)
-		}
-		u.set.config.Meter.Count(back)
-	}
-}
-
 // usage reads or resets the counters of one customer.
 type usage struct {
 	guard   *Guard
@@ -160,7 +93,7 @@ type countedLimit struct {
 	limit  QuotaLimit
 	counts headgate.Policy // under which the store counts limit
 	after  After
-	// billed: the limit is the fixed window with the longest period. shadow: the rule or the plan is in shadow.
+	// billed: the limit is the fixed window with the longest period. shadow: all rules that count it are in shadow, or the plan is.
 	billed, shadow bool
 	group          uint8
 }
@@ -187,7 +120,6 @@ func (g *Guard) usageOf(customer, quota, period string) (*usage, error) {
 // find adds the counters of a customer, by the names of the quotas. Rules of one quota may find customers by different parts, which
 // read a value in different ways: a host is in lower case. Each name has its own counters.
 func (u *usage) find(customer, quota string) error {
-	type counter struct{ quota, name string }
 	var seen []counter
 	var known []string
 	var added []countedLimit
@@ -202,7 +134,9 @@ func (u *usage) find(customer, quota string) error {
 			invalid = err // Another rule may find the customer.
 			continue
 		}
-		if c := (counter{p.Quota, name}); !slices.Contains(seen, c) {
+		if c := (counter{p.Quota, name}); slices.Contains(seen, c) {
+			u.enforces(p, added, c)
+		} else {
 			seen = append(seen, c)
 			all := u.countersOf(p, name)
 			if len(all) > 0 && !slices.Contains(known, p.Quota) {
@@ -223,6 +157,16 @@ func (u *usage) find(customer, quota string) error {
 	slices.SortStableFunc(added, func(a, b countedLimit) int { return strings.Compare(a.quota, b.quota) })
 	u.counted = append(u.counted, added...)
 	return nil
+}
+
+// enforces notes that a further rule counts a counter. A reset of the counter is in shadow only if all its rules are.
+func (u *usage) enforces(p *prepared, added []countedLimit, c counter) {
+	_, plan := u.set.quotas.find(c.name, u.guard)
+	for i := range added {
+		if a := &added[i]; a.quota == c.quota && a.name == c.name {
+			a.shadow = a.shadow && p.effects[plan].Mode != Enforce
+		}
+	}
 }
 
 // countersOf gives the counters that a rule counts for a customer's name.
@@ -406,20 +350,6 @@ func (c *countedLimit) use(d *headgate.Decision) QuotaUse {
 		use.Start, use.End = d.At-per, d.At
 	}
 	return use
-}
-
-// resetLocal empties the counters of this instance in Local.
-func (u *usage) resetLocal(ctx context.Context) error {
-	if u.set.config.Local == nil {
-		return nil
-	}
-	u.ops = u.ops[:0]
-	for i := range u.counted {
-		if id := u.counted[i].window.local; id != 0 {
-			u.add(i, id, headgate.Refund, headgate.MaxUnits, true)
-		}
-	}
-	return u.apply(ctx, u.set.config.Local)
 }
 
 // PlanOf gives the name of the plan that a customer has now. entry reports that the configuration has an entry for

@@ -66,7 +66,7 @@ func (e *ending) settle(t *Ticket, o *Outcome) {
 	}
 	w.meter = t.set.config.Meter
 	for i := range e.usages {
-		e.correct(&e.usages[i], o)
+		e.correct(&e.usages[i], t.set, o)
 	}
 	for i := range e.charges {
 		c := &e.charges[i]

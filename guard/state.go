@@ -17,6 +17,7 @@ type State struct {
 	bans   bans
 
 	returns     returns
+	resets      resets
 	resumptions resumptions
 	batches     sync.Pool // of *batch
 	endings     sync.Pool // of *ending

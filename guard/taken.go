@@ -71,7 +71,7 @@ func (a *Answer) Taken() Taken {
 // uncount has Config.Meter take back what it has counted. A second call does nothing.
 func (t *Taken) uncount() {
 	for i := range t.usage {
-		t.from.config.Meter.Count(t.usage[i])
+		t.from.takeBack(&t.usage[i])
 	}
 	t.usage = nil
 }

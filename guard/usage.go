@@ -48,8 +48,8 @@ func (a *Answer) usage(results []Result) (u headgate.Usage, decided bool) {
 		if fellBack(results) {
 			return u, false // The store has given nothing back.
 		}
-		u.Admitted, u.Metered = -r.cost, -mostGivenBack(results) // No Correction: its decision is unknown, and it has its own minute.
-		return u, true
+		u.Admitted, u.Metered = -mostRefunded(results), -mostGivenBack(results)
+		return u, u.Admitted != 0 // No Correction: its decision is unknown, and it has its own minute.
 	}
 	for i := range results {
 		if d := &results[i]; d.Decision.Verdict == headgate.Deny {
@@ -76,6 +76,28 @@ func mostMetered(results []Result) (most int64) {
 	for i := range results {
 		if r := &results[i]; r.Decision.Reason == headgate.Metered {
 			most = max(most, r.Beyond)
+		}
+	}
+	return most
+}
+
+// refunded gives the units that came back. Only a fixed window says how many; other algorithms may have had fewer.
+func (r *Result) refunded() int64 {
+	if r.window.algorithm == headgate.FixedWindow {
+		return r.Decision.Receipt.Cost
+	}
+	return r.cost
+}
+
+// mostRefunded gives the units that came back to the limits of one rule. If there are fixed windows, theirs count: bills follow them.
+func mostRefunded(results []Result) (most int64) {
+	fixed := false
+	for i := range results {
+		r := &results[i]
+		if isFixed := r.window.algorithm == headgate.FixedWindow; isFixed && !fixed {
+			most, fixed = r.refunded(), true
+		} else if isFixed == fixed {
+			most = max(most, r.refunded())
 		}
 	}
 	return most
@@ -110,7 +132,8 @@ func (a *Answer) uncount() {
 		to := a.endOfRule(from)
 		if r := &a.Results[from]; r.counted {
 			r.counted = false
-			a.from.config.Meter.Count(a.correction(a.Results[from:to]))
+			u := a.correction(a.Results[from:to])
+			a.from.takeBack(&u)
 		}
 		from = to
 	}

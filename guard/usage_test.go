@@ -82,6 +82,9 @@ func TestUsageStory(t *testing.T) {
 		{"beyond the hard limit", 8, headgate.Take, "x/calls 0 0 8;"},
 		{"a refund", 4, headgate.Refund, "x/calls -4 -3 0;"}, // The units 13 to 10: three were metered.
 		{"the units come again", 2, headgate.Take, "x/calls 2 1 0;"},
+		{"a refund of more than is counted", 50, headgate.Refund, "x/calls -11 -1 0;"},
+		{"a refund of nothing", 50, headgate.Refund, ""},
+		{"all again", 11, headgate.Take, "x/calls 11 1 0;"},
 	} {
 		decide(t, g, costing(c.cost, c.kind))
 		l.want(t, c.name, c.want)

@@ -11,7 +11,7 @@ import (
 // correct has Config.Meter count how the outcome of a request changes the units of one rule. The numbers follow the request, also where
 // the store cannot return or charge the units. A request gives its metered units back first. If none of its units was metered, the metered
 // part of what is charged beyond the estimate is known after the charge: see settlement.charged. It is lost with the charge.
-func (e *ending) correct(c *countedUsage, o *Outcome) {
+func (e *ending) correct(c *countedUsage, by *set, o *Outcome) {
 	u := c.usage
 	name := e.keys[c.from:c.to]
 	u.Customer = unsafe.String(unsafe.SliceData(name), len(name)) //nolint:gosec // A Meter does not keep the name.
@@ -29,6 +29,8 @@ func (e *ending) correct(c *countedUsage, o *Outcome) {
 	switch {
 	case left < taken:
 		u.Metered = -min(metered, taken-left)
+		by.takeBack(&u)
+		return
 	case left > taken && metered > 0:
 		u.Metered = left - taken // The request has used up the included units, so further ones are beyond them, whatever the store says.
 	case left > taken:
