@@ -33,6 +33,8 @@ type quotaSet struct {
 	share    int
 	// calendars are the calendar windows that the lists share, by calendarText and unit.
 	calendars map[string]*calendar.Windows
+	// kept is the number of calendars after the last removal of those without a list.
+	kept int
 }
 
 // preparedList are the windows of a list. owner keeps what is prepared in the stores; nil for a list that no rule counts.
@@ -95,7 +97,7 @@ func (q *quotaSet) prepareLists(g *Guard, c *Config, claimed *claims) error {
 	if former == nil {
 		former = &quotaSet{Quotas: new(Quotas)}
 	}
-	q.calendars = maps.Clone(former.calendars)
+	q.calendars, q.kept = maps.Clone(former.calendars), former.kept
 	q.prepared = former.prepared.copied()
 	q.prepared.resize(q.lists.n)
 	for part := range q.lists.parts {
@@ -108,7 +110,26 @@ func (q *quotaSet) prepareLists(g *Guard, c *Config, claimed *claims) error {
 			}
 		}
 	}
+	q.removeCalendars()
 	return nil
+}
+
+// removeCalendars removes the calendars that no list has any more, when their number may have doubled: a look at all lists takes
+// longer than most changes.
+func (q *quotaSet) removeCalendars() {
+	const few = 64
+	if len(q.calendars) <= 2*q.kept+few {
+		return
+	}
+	used := map[*calendar.Windows]bool{}
+	for n := range uint32(q.lists.n) {
+		windows := q.prepared.at(n).windows
+		for i := range windows {
+			used[windows[i].calendar] = true
+		}
+	}
+	maps.DeleteFunc(q.calendars, func(_ string, w *calendar.Windows) bool { return !used[w] })
+	q.kept = len(q.calendars)
 }
 
 // prepareList prepares list n, if the former set has another one.
