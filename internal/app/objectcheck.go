@@ -41,7 +41,7 @@ func (c *objectCalls) write(ctx context.Context, write *source.Write, t terms) (
 	}
 	c.instance.audit(&write.Record, nil)
 	if !t.hurried {
-		answer.InForce, answer.Held = c.instance.awaitObject(ctx, write.Key, answer.Revision)
+		answer.InForce, answer.Held = c.instance.awaitObject(ctx, write, answer.Revision)
 	}
 	return answer, nil
 }
@@ -114,14 +114,19 @@ func (i *Instance) awaitPosition(ctx context.Context, position int64) bool {
 
 // awaitObject waits until a change is in force, so that the next one of the caller is checked against it. Otherwise, held says why
 // the change is held back; "" if it was not followed in time. A revision of 0 is a deletion.
-func (i *Instance) awaitObject(ctx context.Context, key source.Key, revision int64) (in bool, held string) {
+func (i *Instance) awaitObject(ctx context.Context, write *source.Write, revision int64) (in bool, held string) {
+	key := write.Key
 	await(ctx, func() bool {
 		all, failure := i.objects()
 		if failure != nil {
 			return false
 		}
 		o, found := all.get(key)
-		if in = found && revision > 0 && o.Revision >= revision || !found && revision == 0; in {
+		present := int64(0)
+		if found {
+			present = o.Revision
+		}
+		if in = showsChange(present, write.Revision, revision); in {
 			return true
 		}
 		object, why, isHeld := i.followed.held(key)
@@ -131,6 +136,15 @@ func (i *Instance) awaitObject(ctx context.Context, key source.Key, revision int
 		return held != ""
 	})
 	return in, held
+}
+
+// showsChange reports whether an object shows a change of its revision from read to written, or a later one. A revision of 0 stands for no
+// object. After a deletion, another writer may have made the object again: it then has a later revision than the deleted one.
+func showsChange(present, read, written int64) bool {
+	if written == 0 {
+		return present == 0 || present > read
+	}
+	return present >= written
 }
 
 // await waits for a condition for a bounded time, and reports whether it holds.
