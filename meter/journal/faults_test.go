@@ -165,24 +165,49 @@ func TestFailedFile(t *testing.T) {
 	}
 }
 
-// TestNamesAreSynced: after a new file, the folder is synced before a record is there. After a failed sync of a full file, the next attempt
-// uses another file.
+// TestNamesAreSynced: after a new file, the folder is synced before a synced record is there. A file that is full does not hold up
+// records: the next Sync syncs it, and the name of the new file.
 func TestNamesAreSynced(t *testing.T) {
 	files, folder := &faultyFiles{Files: Machine(), room: 1 << 40}, t.TempDir()
 	j := opened(t, folder, func(c *Config) { c.Files = files })
 	if n, err := j.Append(records(1, 1), true); n != 1 || err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{folder, segmentName(folder, 1)}; !slices.Equal(files.synced, want) {
+	first, second := segmentName(folder, 1), segmentName(folder, 2)
+	if want := []string{folder, first}; !slices.Equal(files.synced, want) {
 		t.Errorf("synced %v, want %v", files.synced, want)
 	}
-	for j.last().size < j.most {
-		add(t, j, records(1, 100))
+	for j.last().size < j.most { // One record at a time, so that no other file begins.
+		add(t, j, records(1, 1))
 	}
 	files.failSync = true
-	if _, err := j.Append(records(1, 1), false); !errors.Is(err, errDisk) || j.active != nil {
-		t.Errorf("a failed sync of a full file: %v, and the file stays open", err)
+	if n, err := j.Append(records(1, 1), false); n != 1 || err != nil {
+		t.Errorf("a record after a full file: %d, %v", n, err)
 	}
-	files.failSync = false
+	if err := j.Sync(); !errors.Is(err, errDisk) || j.Stats().Faults != 3 {
+		t.Errorf("a failed Sync gave %v, with %d faults, want one of the file, of the name and of the next file", err, j.Stats().Faults)
+	}
+	files.failSync, files.synced = false, nil
 	add(t, j, records(1, 1))
+	if err := j.Sync(); err != nil || !slices.Contains(files.synced, folder) {
+		t.Errorf("after a failed Sync: %v, and synced %v", err, files.synced)
+	}
+	if slices.Contains(files.synced, first) || slices.Contains(files.synced, second) {
+		t.Errorf("files whose sync has failed are synced again: %v", files.synced)
+	}
+}
+
+// TestFullFilesAreBounded: without a Sync, full files wait up to a bound. Then each is synced before the next one.
+func TestFullFilesAreBounded(t *testing.T) {
+	files := &faultyFiles{Files: Machine(), room: 1 << 40}
+	j := opened(t, t.TempDir(), func(c *Config) { c.Files = files })
+	for j.Stats().Segments == 0 || j.last().number < mostFull+4 {
+		add(t, j, records(1, 500))
+	}
+	if len(j.full) != mostFull || len(files.synced) != 3 {
+		t.Errorf("%d files wait, and %d are synced, want %d and 3", len(j.full), len(files.synced), mostFull)
+	}
+	if err := j.Sync(); err != nil || len(j.full) != 0 || len(files.synced) != 3+mostFull+2 {
+		t.Errorf("after Sync, %d files wait, and %d are synced, want 0 and all: %v", len(j.full), len(files.synced), err)
+	}
 }

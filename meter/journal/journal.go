@@ -53,6 +53,8 @@ type Journal struct {
 	active    File       // of the last segment; nil before the first record and after a fault. Guarded by appending
 	buffer    []byte     // guarded by appending
 	unsynced  bool       // active has bytes that were not synced; guarded by appending
+	full      []File     // earlier segments that Sync syncs and closes; guarded by appending
+	unnamed   bool       // the folder has names that were not synced; guarded by appending
 
 	mu       sync.Mutex
 	segments []*segment // the oldest first; never empty of those with records that a reader needs
@@ -135,6 +137,9 @@ func (j *Journal) open() (err error) {
 		if err := j.openOld(n); err != nil {
 			return err
 		}
+	}
+	if err := j.removeDamaged(); err != nil {
+		return fmt.Errorf("journal: %w", err)
 	}
 	j.countGaps()
 	for _, r := range j.readers {
@@ -229,7 +234,7 @@ func (j *Journal) isClosed() bool {
 
 // appendSome writes as many records as one segment takes.
 func (j *Journal) appendSome(records []Record, sync bool) (int, error) {
-	if err := j.ready(); err != nil {
+	if err := j.ready(sync); err != nil {
 		return 0, err
 	}
 	s := j.last()
@@ -256,7 +261,7 @@ func (j *Journal) appendSome(records []Record, sync bool) (int, error) {
 }
 
 // ready makes a segment to append to, if the present one is full or gone.
-func (j *Journal) ready() error {
+func (j *Journal) ready(sync bool) error {
 	if j.active != nil {
 		s := j.last()
 		info, err := j.files.Stat(s.name)
@@ -273,7 +278,7 @@ func (j *Journal) ready() error {
 			return nil
 		}
 	}
-	return j.begin()
+	return j.begin(sync)
 }
 
 func sameFile(info fs.FileInfo, open File) bool {
@@ -289,14 +294,10 @@ func (j *Journal) leave() {
 	}
 }
 
-// begin makes the next segment.
-func (j *Journal) begin() error {
-	if j.active != nil {
-		err := j.active.Sync()
-		j.leave() // What the file has after a failed sync is unknown.
-		if err != nil {
-			return err
-		}
+// begin makes the next segment. With sync, it syncs the name of the file; otherwise Sync does.
+func (j *Journal) begin(sync bool) error {
+	if err := j.retire(); err != nil {
+		return err
 	}
 	if err := j.makeFolder(); err != nil {
 		return err
@@ -319,13 +320,13 @@ func (j *Journal) begin() error {
 		return err
 	}
 	_, err = f.WriteAt(head, 0)
-	if err == nil {
+	if err == nil && sync {
 		err = syncFolder(j.files, j.config.Folder) // A crash of the machine must not lose the file itself.
 	}
 	if err != nil {
 		return errors.Join(err, f.Close(), j.files.Remove(s.name))
 	}
-	j.active = f
+	j.active, j.unnamed = f, j.unnamed || !sync
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.segments = append(j.segments, s)
@@ -403,28 +404,6 @@ func (j *Journal) remove() {
 	}
 }
 
-// Sync syncs what was appended. Append does not wait for a Sync, unless it begins another file.
-func (j *Journal) Sync() error {
-	j.appending.Lock()
-	f, needed := j.active, j.active != nil && j.unsynced
-	j.unsynced = false
-	j.appending.Unlock()
-	if !needed {
-		return nil
-	}
-	err := f.Sync()
-	if err == nil || errors.Is(err, fs.ErrClosed) {
-		return nil // A file is closed after its sync, or after a fault that is counted.
-	}
-	j.appending.Lock()
-	if j.active == f {
-		j.leave()
-	}
-	j.appending.Unlock()
-	j.fault(err)
-	return err
-}
-
 // Stats gives the counts.
 func (j *Journal) Stats() Stats {
 	j.mu.Lock()
@@ -446,6 +425,9 @@ func (j *Journal) Close() error {
 	}
 	j.closed = true
 	j.leave()
+	for _, f := range j.full {
+		_ = f.Close() // A full file came after Sync, and only the caller's later records are in doubt.
+	}
 	for _, r := range j.readers {
 		r.close()
 	}

@@ -159,6 +159,7 @@ func TestBound(t *testing.T) {
 // crash ends a journal without any of the steps of Close, as a kill does.
 func (j *Journal) crash() {
 	j.leave()
+	_ = j.syncFull(j.full)
 	for _, r := range j.readers {
 		r.leave()
 	}
@@ -419,6 +420,22 @@ func TestDamageBeforeTheStart(t *testing.T) {
 	}
 	if lost := j.Reader("b").Stats().Dropped; lost != 5 {
 		t.Errorf("reader b lost %d, want the 5 that it had not acknowledged", lost)
+	}
+}
+
+// TestDamagedFilesAreBounded: files without a readable head stay under another name, the newest four of them.
+func TestDamagedFilesAreBounded(t *testing.T) {
+	folder := t.TempDir()
+	for n := range uint64(7) {
+		if err := os.WriteFile(segmentName(folder, n+1), []byte("no head"), fileMode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened(t, folder)
+	for n := range uint64(7) {
+		if _, err := os.Stat(segmentName(folder, n+1) + damagedSuffix); (err == nil) != (n >= 3) {
+			t.Errorf("damaged file %d: %v", n+1, err)
+		}
 	}
 }
 

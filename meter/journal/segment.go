@@ -174,8 +174,31 @@ func (w *window) fill() bool {
 	return n > 0
 }
 
-// damagedSuffix marks a segment whose first frame cannot be read.
-const damagedSuffix = ".damaged"
+// damagedSuffix marks a segment whose first frame cannot be read. mostDamaged bounds their number: the newest ones stay, to be looked at.
+const (
+	damagedSuffix = ".damaged"
+	mostDamaged   = 4
+)
+
+// removeDamaged removes the oldest damaged files beyond their bound. Their names begin with the number.
+func (j *Journal) removeDamaged() error {
+	entries, err := j.files.ReadDir(j.config.Folder)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), suffix+damagedSuffix) && e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names[:max(0, len(names)-mostDamaged)] {
+		j.config.Log.Warn("an old damaged file of the journal is removed", "file", name, "kept", mostDamaged)
+		err = errors.Join(err, j.files.Remove(filepath.Join(j.config.Folder, name)))
+	}
+	return err
+}
 
 // openSegment opens a segment of an earlier run, and cuts what is behind its complete records. A file without a complete
 // head has no records that can be read: openSegment renames it, and gives nil. An empty one is removed.
