@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/meter/journal"
+	"github.com/headgate/headgate/readfile"
 )
 
 // Bounds of files of lines by default.
@@ -50,6 +51,7 @@ type LinesConfig struct {
 type Lines struct {
 	config LinesConfig
 	prefix string
+	note   string // the path of openNote; "" before start
 	file   *os.File
 	name   string // of file, without openSuffix
 	begun  time.Time
@@ -61,7 +63,8 @@ type Lines struct {
 
 // NewLines gives an output that writes files. A file that is complete has a name like
 // usage-INSTANCE-TIME-NUMBER.jsonl and mode 0640; the one that is written has a further .open. Open completes the file that an
-// earlier run of the instance has left: a line that was not complete is cut, and comes again.
+// earlier run has left: a line that was not complete is cut, and comes again. It finds the file also if the instance had another name
+// then: its path is in a file beside the journal.
 func NewLines(c LinesConfig) (*Lines, error) {
 	if c.Folder == "" {
 		return nil, errors.New("meter: the files of lines have no folder: set LinesConfig.Folder")
@@ -75,17 +78,53 @@ func NewLines(c LinesConfig) (*Lines, error) {
 	return &Lines{config: c, prefix: linesPrefix + url.PathEscape(c.Instance) + "-"}, nil
 }
 
+// openNote is a file in the folder of the journal. It has the path of the file that is written, without openSuffix.
+const openNote = "lines.open"
+
+// maxPath bounds the bytes of openNote.
+const maxPath = 4 << 10
+
 // start makes the folder, and completes the files of an earlier run. Open calls it with the lock of the journal: without the lock, the
-// files could belong to a process that writes them now.
-func (l *Lines) start() error {
+// files could belong to a process that writes them now. The earlier run with this journal may have had another name, as a pod
+// with the name of its host has.
+func (l *Lines) start(journal string) error {
 	if err := os.MkdirAll(l.config.Folder, linesFolderMode); err != nil {
 		return err
 	}
+	if err := l.completeLeft(); err != nil {
+		return err
+	}
+	l.note = filepath.Join(journal, openNote)
+	text, err := readfile.Head(l.note, maxPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	former := string(text)
+	if err != nil || !strings.HasPrefix(filepath.Base(former), linesPrefix) || !strings.HasSuffix(former, linesSuffix) {
+		return err
+	}
+	if err := completeFile(former + openSuffix); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// completeLeft completes the files that an earlier run of the instance has left.
+func (l *Lines) completeLeft() error {
 	left, err := l.named(linesSuffix + openSuffix)
 	for _, name := range left {
 		err = errors.Join(err, completeFile(filepath.Join(l.config.Folder, name)))
 	}
 	return err
+}
+
+// writeNote writes a small file in one step.
+func writeNote(name, text string) error {
+	next := name + ".next"
+	if err := os.WriteFile(next, []byte(text), privateMode); err != nil {
+		return err
+	}
+	return os.Rename(next, name)
 }
 
 // Name implements Output.
@@ -215,6 +254,15 @@ func (l *Lines) begin(now time.Time) error {
 	}
 	l.number++
 	l.name = filepath.Join(l.config.Folder, fmt.Sprintf("%s%s-%06d%s", l.prefix, now.UTC().Format(linesTime), l.number%1e6, linesSuffix))
+	if l.note != "" {
+		path, err := filepath.Abs(l.name) // The next run may start in another folder.
+		if err == nil {
+			err = writeNote(l.note, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	f, err := os.OpenFile(l.name+openSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, linesMode)
 	if err != nil {
 		return err

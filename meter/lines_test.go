@@ -21,7 +21,7 @@ func newLines(t *testing.T, c LinesConfig) *Lines {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.start(); err != nil {
+	if err := l.start(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -132,6 +132,40 @@ func TestLinesAfterACrash(t *testing.T) {
 		}
 		if text, err := os.ReadFile(other); err != nil || string(text) != "torn" {
 			t.Errorf("the file of another instance: %q, %v", text, err)
+		}
+	}
+}
+
+// TestLinesOfAFormerName: an instance ends without Close, and starts under another name, as a pod with a new host name does. Its journal
+// says which file it has left. The files of other instances stay open.
+func TestLinesOfAFormerName(t *testing.T) {
+	folder, journals := t.TempDir(), t.TempDir()
+	run := func(instance, journal string) *Lines {
+		l, err := NewLines(LinesConfig{Folder: folder, Instance: instance})
+		if err == nil {
+			err = l.start(filepath.Join(journals, journal))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := l.Deliver(t.Context(), recordsOf(2)); n != 2 || err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for _, name := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(journals, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("eu/1", "a")
+	run("us", "b")
+	for i, name := range []string{"eu/2", "eu/3", "eu/3"} {
+		run(name, "a")
+		complete, _ := filesOf(t, folder, linesSuffix)
+		open, _ := filesOf(t, folder, openSuffix)
+		if len(complete) != i+1 || len(open) != 2 || !strings.HasPrefix(open[1], "usage-us-") {
+			t.Errorf("after a start as %s, %v are complete and %v open; want %d and 2", name, complete, open, i+1)
 		}
 	}
 }

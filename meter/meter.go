@@ -103,7 +103,7 @@ func Open(c Config) (*Meter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("meter: %w", err)
 	}
-	if err := start(c.Outputs); err != nil {
+	if err := start(c.Outputs, c.Folder); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -171,6 +171,7 @@ func (m *Meter) append() {
 		clear(m.pending[rest:])
 		m.pending = m.pending[:rest]
 		if err != nil {
+			m.table.sweep(time.Now())
 			return
 		}
 	}
@@ -191,8 +192,17 @@ func (m *Meter) runSyncs() {
 	}
 }
 
+// closeGrace is how long Close waits after its context has ended: for outputs that stop, and for the journal.
+const closeGrace = time.Second
+
+// ErrHung is the error of a Close whose disk does not answer. Records that were written are delivered after the next
+// start.
+var ErrHung = errors.New("meter: the disk of the journal or of an output does not answer: usage since the last record may be lost, " +
+	"look at the disk before the next start")
+
 // Close appends the last changes, and lets the outputs deliver until ctx ends. What they have not delivered then stays in the
-// journal. The caller counts nothing more.
+// journal. The caller counts nothing more. Close returns within a second after the end of ctx, with ErrHung if a disk hangs: the
+// goroutines that wait for the disk then go on.
 func (m *Meter) Close(ctx context.Context) error {
 	m.closing.Do(func() { m.closed = m.close(ctx) })
 	return m.closed
@@ -201,6 +211,26 @@ func (m *Meter) Close(ctx context.Context) error {
 func (m *Meter) close(ctx context.Context) error {
 	m.ended.Store(true) // Before the last records are made, so that none is left in the table.
 	close(m.stop)
+	done := make(chan error, 1)
+	go func() { done <- m.finish(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	m.cancel()
+	timer := time.NewTimer(closeGrace)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return ErrHung
+	}
+}
+
+// finish ends the goroutines, and closes the outputs and the journal.
+func (m *Meter) finish(ctx context.Context) error {
 	<-m.stopped
 	close(m.ending)
 	done := make(chan struct{})

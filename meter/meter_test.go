@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -178,8 +177,8 @@ func TestTableIsBounded(t *testing.T) {
 	if lost := int64(table.lost.Load()); counted+lost != 5000 || counted == 0 {
 		t.Errorf("%d changes are counted and %d lost, of 5000", counted, lost)
 	}
-	for range 3 * idleRounds {
-		if got := table.collect(nil, time.Unix(0, 0)); len(got) > 0 {
+	for second := range int64(idleSeconds + 2*sweepSeconds) {
+		if got := table.collect(nil, time.Unix(second, 0)); len(got) > 0 {
 			t.Fatalf("records without changes: %v", got)
 		}
 	}
@@ -199,20 +198,43 @@ func TestSumsSaturate(t *testing.T) {
 	}
 }
 
-// TestEveryMinuteHasItsCustomers: each minute has as many customers as allowed, for some minutes. None is under the others.
+// TestEveryMinuteHasItsCustomers: each minute has as many customers as allowed, for some minutes. None is under the others, also if it
+// comes at the start and the end of the minute only. The table is collected twice a second, as a Meter does.
 func TestEveryMinuteHasItsCustomers(t *testing.T) {
-	table, second := newTable(5), int64(0)
-	for minute := range int64(12) {
+	table := newTable(5)
+	for second := range int64(12 * 60) {
+		minute := second / 60
+		for c := range 5 {
+			u := used(fmt.Sprint("c", (minute*5+int64(c))%100), minute, 1)
+			if u.At += headgate.Instant(second % 60 * int64(time.Second)); c == 0 && second%60 > 2 && second%60 < 55 {
+				continue
+			}
+			if table.add(&u) {
+				t.Fatalf("in second %d, customer %s is under the others, with %d rows", second, u.Customer, table.rows.Load())
+			}
+		}
+		for range 2 {
+			table.collect(nil, time.Unix(second+1, 0))
+		}
+	}
+}
+
+// TestClockSetBack: the clock of the store is set back by an hour, after it has run for as long. No customer is under the others.
+func TestClockSetBack(t *testing.T) {
+	table, now := newTable(5), time.Unix(0, 0)
+	for _, minute := range []int64{600, 540, 600} {
 		for range 60 {
-			for c := range 5 {
-				u := used(fmt.Sprint("c", (minute*5+int64(c))%100), minute, 1)
-				u.At = headgate.Instant(second * int64(time.Second))
-				if table.add(&u) {
-					t.Fatalf("in second %d, customer %s is under the others, with %d rows", second, u.Customer, table.rows.Load())
+			for c := range 6 {
+				u := used(fmt.Sprint("c", c), minute, 1)
+				if others := table.add(&u); others != (c == 5) {
+					t.Fatalf("in minute %d, customer %d is under the others: %t", minute, c, others)
 				}
 			}
-			second++
-			table.collect(nil, time.Unix(second, 0))
+			minute++
+			for range 60 {
+				now = now.Add(time.Second)
+				table.collect(nil, now)
+			}
 		}
 	}
 }
@@ -313,119 +335,6 @@ type named struct {
 }
 
 func (n *named) Name() string { return n.name }
-
-// TestFullDisk: the journal cannot be written for an hour. Changes add up in memory, and then each is recorded once.
-func TestFullDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		files := &full{Files: journal.Machine()}
-		out := newCollecting()
-		m := opened(t, Config{Outputs: []Output{out}, Files: files})
-		files.set(true)
-		for i := range int64(3600) {
-			m.Count(used(fmt.Sprint("c", i%10), i/60, 1))
-			<-time.After(time.Second)
-		}
-		if s := m.Stats(); s.Journal.Faults < 3500 || s.Journal.Written != 0 {
-			t.Errorf("with a full disk: %+v", s.Journal)
-		}
-		files.set(false)
-		<-time.After(3 * time.Second)
-		closed(t, m)
-		var total int64
-		for _, s := range out.sums() {
-			total += s.admitted
-		}
-		if total != 3600 || m.Stats().Lost != 0 {
-			t.Errorf("the records add up to %d, and %d are lost; want 3600 and 0", total, m.Stats().Lost)
-		}
-	})
-}
-
-// TestSlowSync: a sync of the disk takes a minute. Usage is written every second all the same.
-func TestSlowSync(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := opened(t, Config{Outputs: []Output{newCollecting()}, Files: slowSyncs{journal.Machine()}})
-		<-time.After(time.Second / 2)
-		for range 30 {
-			m.Count(used("c", 1, 1))
-			<-time.After(time.Second)
-		}
-		if written := m.Stats().Journal.Written; written < 29 {
-			t.Errorf("%d records are written within 30s, want 29", written)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// slowSyncs is a file system whose syncs of records take a minute.
-type slowSyncs struct{ journal.Files }
-
-func (s slowSyncs) OpenFile(name string, flags int, mode fileMode) (journal.File, error) {
-	f, err := s.Files.OpenFile(name, flags, mode)
-	if err != nil || mode == 0 { // A folder.
-		return f, err
-	}
-	return slowSync{f}, nil
-}
-
-type slowSync struct{ journal.File }
-
-func (s slowSync) Sync() error {
-	<-time.After(time.Minute)
-	return s.File.Sync()
-}
-
-// full is a file system without capacity while it is set.
-type full struct {
-	journal.Files
-
-	mu  sync.Mutex
-	now bool
-}
-
-func (f *full) set(now bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.now = now
-}
-
-func (f *full) OpenFile(name string, flags int, mode fileMode) (journal.File, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.now {
-		return nil, errFull
-	}
-	return f.Files.OpenFile(name, flags, mode)
-}
-
-func TestCloseWithinItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := newCollecting()
-		out.fail = errFull
-		m := opened(t, Config{Outputs: []Output{out}})
-		m.Count(used("c", 1, 1))
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		begun := time.Now()
-		_ = m.Close(ctx)
-		if took := time.Since(begun); took != 5*time.Second {
-			t.Errorf("Close took %v, want 5s", took)
-		}
-		if out.calls < 3 {
-			t.Errorf("%d attempts in five seconds", out.calls)
-		}
-		again := newCollecting()
-		m = opened(t, Config{Outputs: []Output{again}, Folder: m.config.Folder})
-		closed(t, m)
-		if got := again.sums(); !slices.Equal([]sum{got["c false calls 1"]}, []sum{{admitted: 1}}) {
-			t.Errorf("after a restart: %v", got)
-		}
-	})
-}
 
 // TestCountAfterClose: a change that comes too late is lost, counted and logged once.
 func TestCountAfterClose(t *testing.T) {

@@ -70,14 +70,14 @@ type delivery struct {
 	unsavedLogged time.Time
 }
 
-// starter is an Output with something to do before the first Deliver, when no other process has the journal.
-type starter interface{ start() error }
+// starter is an Output with something to do before the first Deliver, when no other process has the journal in a folder.
+type starter interface{ start(journal string) error }
 
 // start starts the outputs that need it.
-func start(outputs []Output) error {
+func start(outputs []Output, journal string) error {
 	for _, out := range outputs {
 		if s, ok := out.(starter); ok {
-			if err := s.start(); err != nil {
+			if err := s.start(journal); err != nil {
 				return fmt.Errorf("meter: output %s: %w", out.Name(), err)
 			}
 		}

@@ -15,12 +15,12 @@ import (
 
 const (
 	shardCount = 64
-	// idleRounds is the number of collections after which a row without changes is removed: a row stays for its minute, and late decisions
-	// find it. sweepRounds is the number between two removals.
-	idleRounds  = 60
-	sweepRounds = 30
+	// idleSeconds is the time after which a row without changes is removed: a customer keeps its row for its minute, and late decisions
+	// find it. sweepSeconds is the time between two removals. More than idleSeconds have passed, because both times are cut to seconds.
+	idleSeconds  = 60
+	sweepSeconds = 15
 	// rowFactor bounds the rows of all minutes together, as a multiple of the customers of one minute. Rows are used in one minute and
-	// stay for at most 90 seconds more, so at most four minutes have rows.
+	// stay for at most 80 seconds more, so at most four minutes have rows.
 	rowFactor = 4
 	// keptMinutes bounds the minutes whose customers are counted. More are seen only while clocks differ.
 	keptMinutes = 16
@@ -35,7 +35,10 @@ type table struct {
 	others atomic.Uint64
 	lost   atomic.Uint64
 	budget budget
-	round  uint32 // the number of the collection; of the goroutine that collects
+
+	// The goroutine that collects has these. swept is the second of the last removal.
+	begun time.Time // of the first collection
+	swept int32
 }
 
 type shard struct {
@@ -59,7 +62,7 @@ type row struct {
 
 	cells   []cell
 	changed bool
-	round   uint32 // of the last change
+	second  int32 // of the last collected change, since table.begun
 }
 
 // cell has what was used of one quota.
@@ -71,7 +74,7 @@ type cell struct {
 
 func newTable(most int) *table {
 	t := &table{seed: maphash.MakeSeed(), most: most}
-	t.budget.minutes = map[int64]int{}
+	t.budget.minutes = map[int64]minuteBudget{}
 	for i := range t.shards {
 		t.shards[i].index = map[rowKey]uint32{}
 	}
@@ -171,30 +174,51 @@ func (r *row) cell(u *headgate.Usage) *cell {
 	return &r.cells[len(r.cells)-1]
 }
 
+// second gives the time since the first collection. A difference of two seconds is right for 68 years.
+func (t *table) second(now time.Time) int32 {
+	if t.begun.IsZero() {
+		t.begun = now
+	}
+	return int32(now.Sub(t.begun) / time.Second)
+}
+
 // collect appends a record for each change since the last collection. time is that of the records.
 func (t *table) collect(dst []journal.Record, now time.Time) []journal.Record {
-	t.round++
+	second := t.second(now)
 	for i := range t.shards {
 		s := &t.shards[i]
-		idle := t.round%sweepRounds == 0
-		if !idle && !s.dirty.Load() {
+		if !s.dirty.Load() {
 			continue // Most shards of a quiet instance.
 		}
 		s.mu.Lock()
-		dst = s.collect(dst, now.UnixMilli(), t.round)
-		if idle {
-			t.rows.Add(-int64(s.removeIdle(t.round)))
-		}
+		dst = s.collect(dst, now.UnixMilli(), second)
 		s.mu.Unlock()
 	}
+	t.sweep(now)
 	return dst
 }
 
-func (s *shard) collect(dst []journal.Record, now int64, round uint32) []journal.Record {
+// sweep removes the rows that have not changed for some time. It is called while records wait, too: the rows of new minutes need the
+// place.
+func (t *table) sweep(now time.Time) {
+	second := t.second(now)
+	if second-t.swept < sweepSeconds {
+		return
+	}
+	t.swept = second
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		t.rows.Add(-int64(s.removeIdle(second)))
+		s.mu.Unlock()
+	}
+}
+
+func (s *shard) collect(dst []journal.Record, now int64, second int32) []journal.Record {
 	s.dirty.Store(false)
 	for _, i := range s.changed {
 		r := &s.rows[i]
-		r.changed, r.round = false, round
+		r.changed, r.second = false, second
 		for j := range r.cells {
 			c := &r.cells[j]
 			if c.changed && c.admitted|c.metered|c.refused != 0 {
@@ -210,18 +234,22 @@ func (s *shard) collect(dst []journal.Record, now int64, round uint32) []journal
 	return dst
 }
 
-// removeIdle removes the rows that have not changed for some time. No row has changed since the collection.
-func (s *shard) removeIdle(round uint32) (removed int) {
+// removeIdle removes the rows that have not changed for some time. Rows with changes that were not collected stay.
+func (s *shard) removeIdle(second int32) (removed int) {
 	kept := s.rows[:0]
 	clear(s.index)
+	s.changed = s.changed[:0]
 	for i := range s.rows {
 		r := s.rows[i]
-		if round-r.round >= idleRounds {
+		if !r.changed && second-r.second > idleSeconds {
 			removed++
 			continue
 		}
-		s.index[r.rowKey] = uint32(len(kept))
-		kept = append(kept, r)
+		at := uint32(len(kept))
+		s.index[r.rowKey] = at
+		if kept = append(kept, r); r.changed {
+			s.changed = append(s.changed, at)
+		}
 	}
 	clear(s.rows[len(kept):])
 	s.rows = kept
@@ -238,27 +266,40 @@ func (s *shard) removeIdle(round uint32) (removed int) {
 // budget counts the customers of each minute.
 type budget struct {
 	mu      sync.Mutex
-	minutes map[int64]int
+	minutes map[int64]minuteBudget
+	takes   uint64
 }
 
-// take takes a place for a customer in a minute.
+// minuteBudget has the number of customers, and when the last one came: the number of its take.
+type minuteBudget struct {
+	customers int
+	last      uint64
+}
+
+// take takes a place for a customer in a minute. Beyond keptMinutes, the minute that was used least recently is forgotten, and not the
+// oldest one: after a clock was set back, the present minute is older than all others.
 func (b *budget) take(minute int64, most int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n, known := b.minutes[minute]
-	if n >= most {
+	of, known := b.minutes[minute]
+	if of.customers >= most {
 		return false
 	}
 	if !known && len(b.minutes) >= keptMinutes {
-		oldest := minute
-		for m := range b.minutes {
-			oldest = min(oldest, m)
-		}
-		if oldest == minute {
-			return false // The customers of a minute so long ago are not counted any more.
-		}
-		delete(b.minutes, oldest)
+		b.forget()
 	}
-	b.minutes[minute] = n + 1
+	b.takes++
+	b.minutes[minute] = minuteBudget{of.customers + 1, b.takes}
 	return true
+}
+
+// forget forgets the minute that was used least recently.
+func (b *budget) forget() {
+	unused, last := int64(0), b.takes+1
+	for minute, of := range b.minutes {
+		if of.last < last {
+			unused, last = minute, of.last
+		}
+	}
+	delete(b.minutes, unused)
 }

