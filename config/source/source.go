@@ -88,7 +88,7 @@ type Change struct {
 	// Revision is that of the source after the change, for people: it is equal for equal contents.
 	Revision string
 	// Position grows with the changes of a source that can be written: see View. It is smaller after the source has
-	// lost its data.
+	// lost its data. A change without objects only gives a new position.
 	Position int64
 }
 

@@ -88,7 +88,7 @@ func (t *Table) Apply(ctx context.Context, now time.Time, changes ...source.Chan
 		if c.All {
 			all = true
 			fresh = t.replaced(c, now)
-		} else {
+		} else if len(c.Objects)+len(c.Deleted) > 0 {
 			fresh = append(fresh, unitOf(c, now))
 		}
 	}

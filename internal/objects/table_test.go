@@ -198,6 +198,10 @@ func TestTogether(t *testing.T) {
 	if got := inForce(table); got != "customers/a={note: x} customers/b={}" || puts != 1 {
 		t.Errorf("in force is %q after %d steps, want one", got, puts)
 	}
+	table.Apply(t.Context(), time.Unix(0, 0), change(false))
+	if puts != 1 {
+		t.Errorf("a change without objects took %d steps, want none", puts-1)
+	}
 	begun := table.Apply(t.Context(), time.Unix(0, 0), change(false, "customers/a", "-"), change(false, "customers/c", "{plan: no}"))
 	if got := inForce(table); got != "customers/b={}" || len(begun) != 1 {
 		t.Errorf("in force is %q, and held back are %+v", got, begun)

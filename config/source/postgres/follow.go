@@ -109,9 +109,7 @@ func (f *follower) read(ctx context.Context, c *connection) error {
 		return f.tooMany()
 	}
 	f.at = at
-	if len(change.Objects)+len(change.Deleted) > 0 {
-		f.to.Changed(change)
-	}
+	f.to.Changed(change) // Rows that are ignored count in the position, so that the change may have no objects.
 	f.to.Reached(sent)
 	return nil
 }

@@ -36,6 +36,7 @@ func stories() []sourcetest.Story {
 		own("TRUNCATE, renamed and long rows", otherChanges),
 		own("a table is emptied and filled during a read", replaced),
 		own("names that the table takes", names),
+		own("a row that is ignored", ignoredRow),
 		own("the log was pruned", prunedLog),
 		own("a transaction is open for long", longTransaction),
 		own("a notification is lost", lostNotification),
@@ -154,6 +155,23 @@ func names(t *testing.T, p *place) {
 			t.Fatalf("%U: the table takes it: %v, and a reader: %v", r, takes, reads)
 		}
 	}
+}
+
+// ignoredRow: a row that readers ignore counts in the position of a view, and the receiver reaches this position without another
+// change.
+func ignoredRow(t *testing.T, p *place) {
+	t.Helper()
+	s := p.open(t, postgres.Config{})
+	m, _ := sourcetest.Follow(t, s, nil)
+	m.UntilNow()
+	run(t, p.session(t), upsert, "customer", "a\u0378", "{}")
+	v, err := s.View(t.Context(), source.Plan)
+	if err != nil || v.Position != 1 {
+		t.Fatalf("the view is %+v, %v, want position 1", v, err)
+	}
+	m.Until("the position of the view", func() bool { return m.Changes[len(m.Changes)-1].Position >= v.Position })
+	m.Has(map[source.Key]string{})
+	m.SameAs(t, p.open(t, postgres.Config{}))
 }
 
 // prunedLog: rows of the log are gone before the receiver has read them. It reads all objects.

@@ -68,8 +68,8 @@ func (m *Mirror) take(c source.Change) {
 		if len(c.Deleted) > 0 {
 			m.t.Errorf("a change with all objects deletes %v", c.Deleted)
 		}
-	} else if len(c.Objects)+len(c.Deleted) == 0 {
-		m.t.Error("an empty change")
+	} else if len(c.Objects)+len(c.Deleted) == 0 && len(m.Changes) > 0 && c.Position <= m.Changes[len(m.Changes)-1].Position {
+		m.t.Errorf("an empty change with position %d after position %d", c.Position, m.Changes[len(m.Changes)-1].Position)
 	}
 	seen := map[source.Key]bool{}
 	for _, o := range c.Objects {
