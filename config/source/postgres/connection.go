@@ -33,6 +33,8 @@ type connection struct {
 	sockets  sockets
 	foreign  foreignRows
 	notified bool // A notification has arrived that wait has not taken.
+	// recovered is when the server has last recovered from a crash, as far as it tells. A follower reads it.
+	recovered string
 }
 
 // sockets has the open sockets of an attempt to connect, and of the connection. The library closes a connection that

@@ -2,10 +2,13 @@ package postgres
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/headgate/headgate/config/source"
 )
@@ -46,8 +49,9 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// session follows on one connection until something fails. It begins with all objects: after a crash or a failover, a
-// server may give the numbers of lost transactions to other ones, and a snapshot would show those as seen.
+// session follows on one connection until something fails. It continues after the last position, if the log still has what has
+// changed since. After a crash or a failover, it begins with all objects: a server may give the numbers of lost transactions to
+// other ones, and a snapshot would show those as seen.
 func (f *follower) session(ctx context.Context) error {
 	c, err := f.connect(ctx)
 	if err != nil {
@@ -57,19 +61,33 @@ func (f *follower) session(ctx context.Context) error {
 	if err := c.run(ctx, "LISTEN "+channel(f.config.Schema)); err != nil {
 		return err
 	}
-	if err := f.readAll(ctx, c); err != nil {
+	if err := c.readRecovered(ctx); err != nil {
 		return err
 	}
-	c.foreign.log(f.config.Logger)
+	read := f.readAll
+	if f.at.snapshot != "" {
+		read = f.read
+	}
 	for {
-		if err := f.wait(ctx, c); err != nil {
-			return err
-		}
-		if err := f.read(ctx, c); err != nil {
+		if err := read(ctx, c); err != nil {
 			return err
 		}
 		c.foreign.log(f.config.Logger)
+		if err := f.wait(ctx, c); err != nil {
+			return err
+		}
+		read = f.read
 	}
+}
+
+// readRecovered sets connection.recovered. A server that does not tell has another value for each connection, so that nothing is
+// continued.
+func (c *connection) readRecovered(ctx context.Context) error {
+	err := c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&c.recovered) }, recoveredSQL)
+	if c.recovered == "" {
+		c.recovered = cryptorand.Text()
+	}
+	return err
 }
 
 func (f *follower) readAll(ctx context.Context, c *connection) error {
@@ -92,14 +110,14 @@ func (f *follower) read(ctx context.Context, c *connection) error {
 		return err
 	}
 	if now.known && now.news == 0 {
-		f.at = now.position
+		f.at, f.answered = now.position, true
 		f.to.Reached(sent)
 		return nil
 	}
 	if !now.known {
 		return f.readAll(ctx, c)
 	}
-	at, change, all, err := c.news(ctx, f.Source, f.at)
+	at, changes, all, err := c.news(ctx, f.Source, f.at)
 	switch {
 	case err != nil:
 		return err
@@ -108,8 +126,10 @@ func (f *follower) read(ctx context.Context, c *connection) error {
 	case at.objects > int64(f.config.MaxObjects):
 		return f.tooMany()
 	}
-	f.at = at
-	f.to.Changed(change) // Rows that are ignored count in the position, so that the change may have no objects.
+	f.at, f.answered = at, true
+	for _, change := range changes {
+		f.to.Changed(change)
+	}
 	f.to.Reached(sent)
 	return nil
 }

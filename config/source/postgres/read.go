@@ -21,7 +21,7 @@ const (
 // position is what a Source has read.
 type position struct {
 	snapshot string // What the last read has seen.
-	server   string // The run of the server, its timeline and the tables. Snapshots of others say nothing.
+	server   string // The run of the server, its timeline, the tables and connection.recovered. Snapshots of others say nothing.
 	pruned   int64  // The rows that were removed from the log by then.
 	rows     int64  // All rows of the log so far: the revision of the source.
 	objects  int64
@@ -58,6 +58,7 @@ func (c *connection) head(ctx context.Context, s *Source, last position) (head, 
 	case h.server == "":
 		return h, errStandby
 	}
+	h.server += " " + c.recovered
 	h.known = h.server == last.server && (h.known || h.pruned == last.pruned) && h.news <= maxNews
 	h.rows, h.objects = last.rows, last.objects
 	return h, nil
@@ -132,44 +133,6 @@ func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Obje
 
 // errLongNames says that pages overlap, because names are longer than what is read of them.
 var errLongNames = errors.New("names are longer than the table's own bounds allow: shorten them, and add the bounds again")
-
-// news reads what has changed since a position. all says that all objects must be read.
-func (c *connection) news(ctx context.Context, s *Source, last position) (to position, change source.Change, all bool, err error) {
-	var h head
-	err = c.inSnapshot(ctx, s, func() error {
-		if h, err = c.head(ctx, s, last); err != nil || !h.known {
-			return err
-		}
-		return c.rows(ctx, func(r pgx.Rows) error { return c.takeNews(r, &h, &change, &all) }, s.sql(newsSQL), last.snapshot)
-	})
-	change.Revision, change.Position = h.revision(), h.rows
-	return h.position, change, all || !h.known, err
-}
-
-// takeNews takes one object that has changed.
-func (c *connection) takeNews(r pgx.Rows, h *head, change *source.Change, all *bool) error {
-	var kind, name string
-	var added, n int64
-	var exists bool
-	var body *string
-	var revision *int64
-	if err := r.Scan(&kind, &name, &added, &n, &exists, &body, &revision); err != nil {
-		return err
-	}
-	h.rows += n
-	h.objects += added
-	key, ok := c.key(kind, name)
-	switch {
-	case kind == "":
-		*all = true // TRUNCATE
-	case !ok:
-	case exists && body != nil && revision != nil:
-		change.Objects = append(change.Objects, object(key, *body, *revision))
-	default:
-		change.Deleted = append(change.Deleted, key)
-	}
-	return nil
-}
 
 // revision is the number of changes of rows so far. It is the same for all that have seen the same transactions.
 func (p position) revision() string { return strconv.FormatInt(p.rows, 10) }

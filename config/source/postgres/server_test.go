@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,5 +149,27 @@ func (p *place) Commit(t *testing.T, edits ...sourcetest.Edit) {
 // TestContract runs the suite of all writers on a real PostgreSQL.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	sourcetest.Run(t, start(t), stories()...)
+	s := start(t)
+	sourcetest.Run(t, s, stories()...)
+	t.Run("a process of the server is killed", func(t *testing.T) { crashed(t, s.place(t)) })
+}
+
+// crashed: the server recovers from a crash of one process, and goes on as the same server. It may have lost transactions whose commit
+// was asynchronous, so the receiver gets all objects.
+func crashed(t *testing.T, p *place) {
+	t.Helper()
+	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{}), nil)
+	p.Commit(t, sourcetest.Edit{Key: customer("a"), Text: "x"})
+	m.Has(map[source.Key]string{customer("a"): "x"})
+	var pid int
+	if err := p.session(t).QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	m.Until("it has all objects again", func() bool {
+		last := m.Changes[len(m.Changes)-1]
+		return len(m.Failures) > 0 && last.All && len(last.Objects) == 1
+	})
 }

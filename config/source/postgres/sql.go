@@ -34,10 +34,16 @@ const columns = `left(o.kind, 20), left(o.name, 257), ` + boundedBody
 // pageSQL reads $3 objects after a key.
 const pageSQL = `SELECT ` + columns + ` FROM {schema}.objects o WHERE (kind, name) > ($1, $2) ORDER BY kind, name LIMIT $3`
 
-// newsSQL reads the keys that have changed since the snapshot $1, with their objects as they are now.
-const newsSQL = `SELECT left(d.kind, 20), left(d.name, 257), d.added, d.n, o.kind IS NOT NULL, ` + boundedBody + `
-FROM (SELECT kind, name, sum(added)::bigint AS added, count(*) AS n FROM {schema}.changes WHERE ` + isNew + ` GROUP BY kind, name) d
-LEFT JOIN {schema}.objects o ON o.kind = d.kind AND o.name = d.name`
+// recoveredSQL gives a time that changes when the server recovers from a crash, also of one of its processes. Then it may have lost
+// transactions whose commit was asynchronous, and give their numbers to others.
+const recoveredSQL = `SELECT coalesce(stats_reset::text, '') FROM pg_stat_bgwriter`
+
+// newsSQL reads the keys that have changed since the snapshot $1, in the order of their last changes, with the transactions that
+// have changed them, and with their objects as they are now.
+const newsSQL = `SELECT left(d.kind, 20), left(d.name, 257), d.xids, d.added, d.n, o.kind IS NOT NULL, ` + boundedBody + `
+FROM (SELECT kind, name, array_agg(DISTINCT xid::text) AS xids, max(id) AS last, sum(added)::bigint AS added, count(*) AS n
+  FROM {schema}.changes WHERE ` + isNew + ` GROUP BY kind, name) d
+LEFT JOIN {schema}.objects o ON o.kind = d.kind AND o.name = d.name ORDER BY d.last`
 
 const getSQL = `SELECT ` + columns + ` FROM {schema}.objects o WHERE kind = $1 AND name = $2`
 

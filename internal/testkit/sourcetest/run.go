@@ -59,6 +59,7 @@ func Run(t *testing.T, s Server, more ...Story) {
 			{"first read", firstRead},
 			{"changes", changes},
 			{"a transaction is one change", transactions},
+			{"each transaction during a lost connection is one change", missedTransactions},
 			{"of two writers, one loses and is told", conflicts},
 			{"many writers", manyWriters},
 			{"random changes", randomChanges},

@@ -128,6 +128,37 @@ func transactions(t *testing.T, p Place) {
 	m.SameAs(t, p.Open(t, Options{}))
 }
 
+// missedTransactions: transactions commit while the connection is lost. Each of them is one change afterwards, and none of them a part
+// of a change with all objects: the receiver takes or refuses it as a whole, and takes one although another one is faulty.
+func missedTransactions(t *testing.T, p Place) {
+	t.Helper()
+	link := p.Link(t)
+	m, _ := Follow(t, p.Through(t, link, Options{}), nil)
+	want := map[source.Key]string{customer("gone-3"): "x", customer("stays"): "x"}
+	p.Commit(t, Edit{customer("gone-3"), "x"}, Edit{customer("stays"), "x"})
+	m.Has(want)
+	link.Cut()
+	m.Until("it fails", func() bool { return len(m.Failures) > 0 })
+	const transactions = 4
+	for i := range transactions {
+		p.Commit(t, Edit{customer(fmt.Sprint("a-", i)), "x"}, Edit{customer(fmt.Sprint("b-", i)), "x"}, Edit{customer(fmt.Sprint("gone-", i)), ""})
+		want[customer(fmt.Sprint("a-", i))], want[customer(fmt.Sprint("b-", i))] = "x", "x"
+	}
+	delete(want, customer("gone-3"))
+	link.Heal()
+	m.Has(want)
+	m.SameAs(t, p.Open(t, Options{}))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	missed := m.Changes[len(m.Changes)-transactions:]
+	for i := range missed {
+		c := &missed[i]
+		if c.All || len(c.Objects) != 2 || c.Objects[0].Name[1:] != c.Objects[1].Name[1:] {
+			t.Errorf("change %d of those that were missed: all %v, objects %v", i, c.All, c.Objects)
+		}
+	}
+}
+
 // conflicts: a write for an old revision changes nothing, has no record, and says what the object has now.
 func conflicts(t *testing.T, p Place) {
 	t.Helper()
