@@ -140,6 +140,9 @@ func (t *Table) apply(ctx context.Context, fresh []*unit) {
 		t.held = slices.Concat(again[n:], again[:n]) // The next change is tried with others.
 		again = again[:n]
 	}
+	if len(fresh) == 0 { // Each piece of many changes tries what the former ones have not.
+		again = slices.DeleteFunc(slices.Clone(again), t.wasTried)
+	}
 	candidates := slices.Concat(again, fresh)
 	t.held = append(t.held, fresh...)
 	slices.SortStableFunc(candidates, func(a, b *unit) int { return a.order() - b.order() })
@@ -166,11 +169,14 @@ func countTogether(units []*unit) (n int) {
 	return n
 }
 
+// wasTried reports whether a unit was refused alone by what is in force.
+func (t *Table) wasTried(u *unit) bool { return u.tried == t.in }
+
 // takeMost puts in force what it can of units: all together, or else in two parts, until single units are refused.
-// Faults may name the wrong unit or none, so that they only decide which units are tried first.
+// Faults may name the wrong unit or none, so that they only decide which units are tried first. A unit that was refused alone is
+// tried again together with others, because it may be valid with one of them only.
 func (t *Table) takeMost(ctx context.Context, units []*unit) {
-	units = slices.DeleteFunc(slices.Clone(units), func(u *unit) bool { return u.tried == t.in })
-	if len(units) == 0 {
+	if !slices.ContainsFunc(units, func(u *unit) bool { return !t.wasTried(u) }) {
 		return
 	}
 	if ctx.Err() != nil || t.attempts >= leastAttempts && t.work >= maxWork {

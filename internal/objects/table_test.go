@@ -208,6 +208,42 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestValidTogetherOnly: a plan and its customer count a quota by one algorithm. Another one comes first for the plan, and then for the
+// customer. Both take effect with the second change, whatever else is held back.
+func TestValidTogetherOnly(t *testing.T) {
+	text := func(algorithm string) string {
+		return "{quotas: {api_calls: [{limit: 9/1h, algorithm: " + algorithm + "}]}}"
+	}
+	own := func(algorithm string) string {
+		return "{plan: p, limits: {api_calls: [{limit: 5/1h, algorithm: " + algorithm + "}]}}"
+	}
+	for name, others := range map[string][]string{
+		"alone":                     nil,
+		"beside faulty customers":   {"customers/bad", "{plan: no}", "customers/worse", "{plan: no}"},
+		"beside a faulty plan":      {"plans/bad", "[", "plans/worse", "{quotas: {api_calls: [{limit: 9/1x}]}}"},
+		"beside a misspelled field": {"customers/bad", "{plam: free}", "rules/bad", "{key: [ip], limits: [5/1x]}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := newTable(t, accept)
+			table.Apply(t.Context(), time.Unix(0, 0), change(true, "plans/free", free, "plans/p", text("fixed_window"), "customers/c", own("fixed_window")))
+			for i := 0; i < len(others); i += 2 {
+				table.Apply(t.Context(), time.Unix(0, 0), change(false, others[i], others[i+1]))
+			}
+			table.Apply(t.Context(), time.Unix(0, 0), change(false, "plans/p", text("sliding_window")))
+			if got := len(table.Held()); got != 1+len(others)/2 {
+				t.Fatalf("%d changes are held back, want the plan and the others: %+v", got, table.Held())
+			}
+			table.Apply(t.Context(), time.Unix(0, 0), change(false, "customers/c", own("sliding_window")))
+			if got, want := inForce(table), "customers/c="+own("sliding_window")+" plans/p="+text("sliding_window"); got != want {
+				t.Errorf("in force is\n%s\nwant\n%s\nheld: %+v", got, want, table.Held())
+			}
+			if got := len(table.Held()); got != len(others)/2 {
+				t.Errorf("%d changes are held back, want %d", got, len(others)/2)
+			}
+		})
+	}
+}
+
 // TestReloadOfTheFile: another file is combined with what is in force, or refused.
 func TestReloadOfTheFile(t *testing.T) {
 	table := newTable(t, accept)
