@@ -198,6 +198,12 @@ func (o *Objects) Needs(key source.Key) []source.Key {
 	return []source.Key{{Kind: source.Plan, Name: plan}}
 }
 
+// IsPlain reports whether a customer of the source has only a plan and a note.
+func (o *Objects) IsPlain(customer string) bool {
+	entry, found := o.customers.get(customer)
+	return found && !entry.form.own
+}
+
 // List returns at most n objects of a kind with names after a name, sorted by name. It looks at all of them.
 func (o *Objects) List(kind source.Kind, after string, n int) []Entry {
 	names := o.texts.names(kind)

@@ -123,7 +123,7 @@ type Write struct {
 	// Revision is the object's revision that the writer has read; 0 says that there is no such object.
 	Revision int64
 	// View is what the change was checked against. With it, the write fails with ErrStale if another write was
-	// made since: of any object for a rule or a plan, of a rule or a plan for a customer. nil means no such check.
+	// made since. nil means no such check.
 	View *View
 	// Needs are objects that must exist when the change is made, such as the plan of a customer. At most MaxNeeds.
 	Needs []Key
@@ -141,6 +141,9 @@ type View struct {
 	Position int64
 	// RulesAndPlans and Customers name the last write of these kinds. Only the Writer knows their meaning.
 	RulesAndPlans, Customers int64
+	// WithoutCustomers says that the change is valid whatever other customers there are: writes of customers are not
+	// compared, so that many customers can be written at once. The caller sets it.
+	WithoutCustomers bool
 }
 
 // Record says who changed what, and why.
@@ -165,8 +168,8 @@ type Writer interface {
 	// ErrStale if the View is no longer the present one, and a *MissingError if an object of Needs does not exist. After
 	// ErrUnknownResult, the change may have been made. After any other error, nothing was changed.
 	Write(ctx context.Context, w Write) (revision int64, err error)
-	// View says which writes there were. It has those that concern a write of the kind.
-	View(ctx context.Context, kind Kind) (View, error)
+	// View says which writes there were.
+	View(ctx context.Context) (View, error)
 	// Records gives records, the newest first.
 	Records(ctx context.Context, q RecordQuery) (RecordPage, error)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
 )
@@ -75,7 +76,7 @@ func faulty(all []admin.ReloadFault) *failure {
 func (c *objectCalls) check(ctx context.Context, write *source.Write) *failure {
 	write.View, write.Needs = nil, nil
 	if !write.Delete || write.Kind != source.Customer { // No object needs a customer.
-		view, err := c.instance.writer().View(ctx, write.Kind)
+		view, err := c.instance.writer().View(ctx)
 		if err != nil {
 			return unavailable(err)
 		}
@@ -100,6 +101,9 @@ func (c *objectCalls) check(ctx context.Context, write *source.Write) *failure {
 	}
 	if !write.Delete {
 		write.Needs = next.Needs(write.Key)
+		was, known := all.Get(write.Key)
+		// The number of limits and names does not grow. Otherwise, other customers decide whether the change is valid.
+		write.View.WithoutCustomers = write.Kind == source.Customer && known && was.Origin == config.FromSource && next.IsPlain(write.Name)
 	}
 	return nil
 }

@@ -29,6 +29,10 @@ func TestTwoInstancesWrite(t *testing.T) {
 			"a plan that gets a lower hard limit", "PUT /api/v1/plans?name=large&revision=1", "{after: meter, quotas: {api_calls: [{limit: 9/30d, hard: 20}]}}",
 			"PUT", "/api/v1/customers?name=acme&revision=0", "{plan: large, hard: {api_calls: 50}}", "is more than",
 		},
+		{
+			"two customers that count a period by two algorithms", "PUT /api/v1/customers?name=beta&revision=0", "{limits: {api_calls: [{limit: 9/1h}]}}",
+			"PUT", "/api/v1/customers?name=acme&revision=0", "{limits: {api_calls: [{limit: 9/1h, algorithm: sliding_window}]}}", "one algorithm",
+		},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			a := startAdministered(t)
@@ -49,6 +53,29 @@ func TestTwoInstancesWrite(t *testing.T) {
 				t.Errorf("got the records %+v, want those of the plan and the winner", all)
 			}
 		})
+	}
+}
+
+// TestPlainCustomers: the plan of a customer changes while another instance changes another customer. The write is not repeated.
+func TestPlainCustomers(t *testing.T) {
+	a := startAdministered(t)
+	for _, name := range []string{"acme", "beta"} {
+		if status, text := a.call(t, "PUT", "/api/v1/customers?name="+name+"&revision=0", "{}"); status != 200 {
+			t.Fatal(text)
+		}
+	}
+	others := 0
+	var write func()
+	write = func() {
+		others++
+		if status, text := a.call(t, "PUT", fmt.Sprint("/api/v1/customers?name=beta&revision=", others), "{note: x}"); status != 200 {
+			t.Error(text)
+		}
+		a.source.between = write
+	}
+	a.source.between = write
+	if status, text := a.call(t, "PUT", "/api/v1/customers?name=acme&revision=1", "{plan: paid}"); status != 200 || others != 1 {
+		t.Errorf("got %d %s after %d writes of others", status, text, others)
 	}
 }
 

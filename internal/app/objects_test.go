@@ -63,7 +63,7 @@ func (m *mapSource) held(key source.Key) (object *source.Object, why string, fou
 	return &o, m.holds, found && m.holds != ""
 }
 
-func (m *mapSource) View(context.Context, source.Kind) (source.View, error) {
+func (m *mapSource) View(context.Context) (source.View, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.view, nil
@@ -79,7 +79,7 @@ func (m *mapSource) refused(w *source.Write) error {
 			return &source.MissingError{Key: need}
 		}
 	}
-	if v := w.View; v != nil && (v.RulesAndPlans != m.view.RulesAndPlans || w.Kind != source.Customer && v.Customers != m.view.Customers) {
+	if v := w.View; v != nil && (v.RulesAndPlans != m.view.RulesAndPlans || !v.WithoutCustomers && v.Customers != m.view.Customers) {
 		return source.ErrStale
 	}
 	if m.stale--; m.stale >= 0 {

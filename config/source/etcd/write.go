@@ -33,7 +33,7 @@ func (s *Source) Get(ctx context.Context, key source.Key) (source.Object, error)
 }
 
 // View implements source.Writer.
-func (s *Source) View(ctx context.Context, kind source.Kind) (source.View, error) {
+func (s *Source) View(ctx context.Context) (source.View, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	client, err := s.connection.get(ctx)
@@ -45,10 +45,7 @@ func (s *Source) View(ctx context.Context, kind source.Kind) (source.View, error
 		s.connection.failed(client, err)
 		return source.View{}, s.viewFault(err)
 	}
-	v := source.View{RulesAndPlans: revisionIn(r, 0)}
-	if kind != source.Customer {
-		v.Customers = revisionIn(r, 1)
-	}
+	v := source.View{RulesAndPlans: revisionIn(r, 0), Customers: revisionIn(r, 1)}
 	v.Position = max(v.RulesAndPlans, v.Customers)
 	return v, nil
 }
@@ -108,7 +105,7 @@ func (s *Source) conditions(w *source.Write) (all []clientv3.Cmp, found []client
 	}
 	if v := w.View; v != nil {
 		all = append(all, clientv3.Compare(clientv3.ModRevision(s.keys.view(source.Plan)), "=", v.RulesAndPlans))
-		if w.Kind != source.Customer {
+		if !v.WithoutCustomers {
 			all = append(all, clientv3.Compare(clientv3.ModRevision(s.keys.view(source.Customer)), "=", v.Customers))
 		}
 	}

@@ -1,10 +1,6 @@
 package postgres
 
-import (
-	"strings"
-
-	"github.com/headgate/headgate/config/source"
-)
+import "strings"
 
 // The statements. sql sets the schema, whose name needs no quotes.
 
@@ -71,9 +67,9 @@ const needSQL = `SELECT 1 FROM {schema}.objects WHERE kind = $1 AND name = $2 FO
 
 const beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 
-// lockWritesSQL waits for the writes through Headgate that are open. Writes of customers wait only for those of rules and plans.
-func (s *Source) lockWritesSQL(kind source.Kind) string {
-	if kind == source.Customer {
+// lockWritesSQL waits for the writes through Headgate that are open. Shared ones do not wait for each other.
+func (s *Source) lockWritesSQL(shared bool) string {
+	if shared {
 		return s.sql("SELECT pg_advisory_xact_lock_shared(hashtext('{schema}.writes'))")
 	}
 	return s.sql("SELECT pg_advisory_xact_lock(hashtext('{schema}.writes'))")

@@ -165,7 +165,7 @@ func ignoredRow(t *testing.T, p *place) {
 	m, _ := sourcetest.Follow(t, s, nil)
 	m.UntilNow()
 	run(t, p.session(t), upsert, "customer", "a\u0378", "{}")
-	v, err := s.View(t.Context(), source.Plan)
+	v, err := s.View(t.Context())
 	if err != nil || v.Position != 1 {
 		t.Fatalf("the view is %+v, %v, want position 1", v, err)
 	}

@@ -69,15 +69,15 @@ var (
 const maxAttempts = 3
 
 // View implements source.Writer.
-func (s *Source) View(ctx context.Context, kind source.Kind) (v source.View, err error) {
+func (s *Source) View(ctx context.Context) (v source.View, err error) {
 	err = s.with(ctx, func(c *connection) error {
 		if err := c.run(ctx, beginWrite); err != nil {
 			return err
 		}
-		if err := c.run(ctx, s.lockWritesSQL(kind)); err != nil { // Another write is in the view as a whole, or not at all.
+		if err := c.run(ctx, s.lockWritesSQL(false)); err != nil { // Another write is in the view as a whole, or not at all.
 			return err
 		}
-		if v, err = c.view(ctx, s, kind); err != nil {
+		if v, err = c.view(ctx, s); err != nil {
 			return err
 		}
 		return c.run(ctx, "COMMIT")
@@ -89,11 +89,8 @@ func (s *Source) View(ctx context.Context, kind source.Kind) (v source.View, err
 }
 
 // view reads the last writes. The caller holds the lock of writes.
-func (c *connection) view(ctx context.Context, s *Source, kind source.Kind) (v source.View, err error) {
+func (c *connection) view(ctx context.Context, s *Source) (v source.View, err error) {
 	err = c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&v.Position, &v.RulesAndPlans, &v.Customers) }, s.sql(viewSQL))
-	if kind == source.Customer {
-		v.Customers = 0
-	}
 	return v, err
 }
 
@@ -177,15 +174,16 @@ func (c *connection) write(ctx context.Context, s *Source, w *source.Write, reco
 
 // conditions checks what a write needs, and keeps it true until the transaction ends.
 func (c *connection) conditions(ctx context.Context, s *Source, w *source.Write) error {
-	if err := c.run(ctx, s.lockWritesSQL(w.Kind)); err != nil {
+	shared := w.Kind == source.Customer && (w.View == nil || w.View.WithoutCustomers)
+	if err := c.run(ctx, s.lockWritesSQL(shared)); err != nil {
 		return err
 	}
 	if w.View != nil {
-		now, err := c.view(ctx, s, w.Kind)
+		now, err := c.view(ctx, s)
 		if err != nil {
 			return err
 		}
-		if now.RulesAndPlans != w.View.RulesAndPlans || now.Customers != w.View.Customers && w.Kind != source.Customer {
+		if now.RulesAndPlans != w.View.RulesAndPlans || now.Customers != w.View.Customers && !w.View.WithoutCustomers {
 			return source.ErrStale
 		}
 	}

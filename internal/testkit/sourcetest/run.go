@@ -70,6 +70,7 @@ func Run(t *testing.T, s Server, more ...Story) {
 			{"records beyond a size are removed", prunedBytes},
 			{"writes after a view", views},
 			{"a view and a race", viewRace},
+			{"a view and a race of two customers", customerRace},
 			{"too many objects", tooMany},
 			{"a cut link", cutLink},
 			{"a silent link", silentLink},
