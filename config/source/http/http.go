@@ -47,7 +47,8 @@ type Source struct {
 	config Config
 	client *nethttp.Client
 	at     *url.URL
-	// etag and modified are those of the last complete document, and digest is its own.
+	// etag and modified are those of the last complete document, and digest is its own. modified is empty if the document may have
+	// changed within the second.
 	etag, modified, digest string
 	// refused says why the last complete document cannot be read; nil if it was given to the receiver. The source reads it
 	// again only when it changes.
@@ -154,8 +155,20 @@ func (s *Source) read(ctx context.Context, to source.Receiver) error {
 			to.Changed(source.Change{All: true, Objects: objects, Revision: digest})
 		}
 	}
-	s.digest, s.etag, s.modified = digest, answer.Header.Get("ETag"), answer.Header.Get("Last-Modified")
+	s.digest, s.etag, s.modified = digest, answer.Header.Get("ETag"), strongDate(answer.Header)
 	return s.refused
+}
+
+// strongDate gives the time of a document if it stands for one version; "" otherwise. Times have whole seconds, so a document that was sent
+// within the second of its last change may change again under the same time: RFC 9110, section 8.8.2.2.
+func strongDate(h nethttp.Header) string {
+	modified := h.Get("Last-Modified")
+	at, err := nethttp.ParseTime(modified)
+	sent, noDate := nethttp.ParseTime(h.Get("Date"))
+	if err != nil || noDate != nil || sent.Sub(at) < time.Second {
+		return ""
+	}
+	return modified
 }
 
 // request makes a conditional request.

@@ -308,6 +308,51 @@ func TestLastModified(t *testing.T) {
 	}
 }
 
+// TestChangesWithinASecond: without an ETag, a document changes twice in one second. Both changes are seen.
+func TestChangesWithinASecond(t *testing.T) {
+	const modified, sent, later = "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:01 GMT"
+	rows := []struct{ asked, date, body string }{
+		{"", sent, document},
+		{"", sent, `{"customers": {}}`},
+		{"", later, `{"customers": {}}`},
+		{modified, later, ""},
+	}
+	n := 0
+	server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		row := rows[n]
+		if n++; r.Header.Get("If-Modified-Since") != row.asked {
+			t.Errorf("request %d asks for changes since %q, want %q", n, r.Header.Get("If-Modified-Since"), row.asked)
+		}
+		w.Header().Set("Last-Modified", modified)
+		w.Header().Set("Date", row.date)
+		if r.Header.Get("If-Modified-Since") != "" {
+			w.WriteHeader(nethttp.StatusNotModified)
+			return
+		}
+		_, _ = fmt.Fprint(w, row.body)
+	}))
+	defer server.Close()
+	s, err := Open(Config{URL: server.URL, Interval: time.Hour, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	to := make(receiver, len(rows))
+	for range rows {
+		if err := s.read(t.Context(), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(to) != 2 {
+		t.Errorf("it gave %d changes, want 2", len(to))
+	}
+	for date, want := range map[string]string{later: modified, sent: "", "": "", "x": ""} {
+		if got := strongDate(nethttp.Header{"Last-Modified": {modified}, "Date": {date}}); got != want {
+			t.Errorf("with the date %q: got %q, want %q", date, got, want)
+		}
+	}
+}
+
 // TestRedirects: three redirects on the same host are followed, with the headers of the configuration. Another scheme of the
 // same host is another host.
 func TestRedirects(t *testing.T) {
