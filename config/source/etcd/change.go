@@ -33,8 +33,8 @@ func (w *watching) takeEvents(r *etcdserverpb.WatchResponse) error {
 		}
 		w.groupAt = revision
 		w.addEvent(e)
-		if len(w.group) > 2*w.config.MaxObjects { // A transaction may replace all objects.
-			return w.aboveBound(len(w.group))
+		if err := w.checkBounds(len(w.group)/2, w.groupBytes); err != nil { // A transaction may replace all objects.
+			return w.aboveBound(err)
 		}
 	}
 	if r.GetFragment() {
@@ -51,15 +51,16 @@ func (w *watching) addEvent(e *mvccpb.Event) {
 	switch {
 	case err == nil:
 		w.group = append(w.group, event{key, e.GetKv(), deleted})
+		w.groupBytes += len(e.GetKv().GetValue())
 	case !deleted:
 		w.foreign.add(e.GetKv().GetKey(), err)
 	}
 }
 
 // aboveBound ends the watch. The next session begins with a full read: a watch would find the same changes again.
-func (w *watching) aboveBound(n int) error {
+func (w *watching) aboveBound(err error) error {
 	w.read = false
-	return w.tooMany(n)
+	return err
 }
 
 // flush gives the receiver one transaction.
@@ -76,11 +77,11 @@ func (w *watching) flush() error {
 			c.Deleted = append(c.Deleted, e.Key)
 		}
 	}
-	if n := len(w.contents.revisions); n > w.config.MaxObjects {
-		return w.aboveBound(n)
+	if err := w.checkBounds(len(w.contents.versions), w.contents.bytes); err != nil {
+		return w.aboveBound(err)
 	}
 	w.history.revision = w.groupAt
-	w.group, w.groupAt = nil, 0
+	w.group, w.groupBytes, w.groupAt = nil, 0, 0
 	if len(c.Objects)+len(c.Deleted) > 0 {
 		c.Revision, c.Position = w.contents.text(), w.history.revision
 		w.to.Changed(c)

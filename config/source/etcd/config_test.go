@@ -19,6 +19,7 @@ func TestConfig(t *testing.T) {
 		"Prefix":     func(c *etcd.Config) { c.Prefix = "a\xff/" },
 		"Timeout":    func(c *etcd.Config) { c.Timeout = time.Hour },
 		"MaxObjects": func(c *etcd.Config) { c.MaxObjects = source.MaxObjects + 1 },
+		"MaxBytes":   func(c *etcd.Config) { c.MaxBytes = source.MaxTotal + 1 },
 		"MaxRecords": func(c *etcd.Config) { c.MaxRecords = -1 },
 	} {
 		c := etcd.Config{Endpoints: []string{"127.0.0.1:1"}}

@@ -31,22 +31,30 @@ func (h history) follows(later history) error {
 }
 
 // contents has the revision of each object that the receiver has. With it, the revision of the source depends on
-// the contents only, and not on what an instance has seen. It costs some 50 bytes for each object.
+// the contents only, and not on what an instance has seen. It costs some 60 bytes for each object.
 type contents struct {
-	revisions map[source.Key]int64
-	newest    int64
-	stale     bool // The newest object is gone, and newest is still its revision.
+	versions map[source.Key]version
+	bytes    int // of all texts
+	newest   int64
+	stale    bool // The newest object is gone, and newest is still its revision.
+}
+
+// version is that of an object, and the length of its text.
+type version struct {
+	revision int64
+	bytes    int
 }
 
 func (c *contents) set(objects []source.Object) {
-	*c = contents{revisions: make(map[source.Key]int64, len(objects))}
+	*c = contents{versions: make(map[source.Key]version, len(objects))}
 	for i := range objects {
 		c.put(&objects[i])
 	}
 }
 
 func (c *contents) put(o *source.Object) {
-	c.revisions[o.Key] = o.Revision
+	c.bytes += len(o.Text) - c.versions[o.Key].bytes
+	c.versions[o.Key] = version{o.Revision, len(o.Text)}
 	if o.Revision >= c.newest {
 		c.newest, c.stale = o.Revision, false
 	}
@@ -54,9 +62,10 @@ func (c *contents) put(o *source.Object) {
 
 // remove reports whether the object existed.
 func (c *contents) remove(k source.Key) bool {
-	revision, found := c.revisions[k]
-	delete(c.revisions, k)
-	c.stale = c.stale || found && revision == c.newest
+	was, found := c.versions[k]
+	delete(c.versions, k)
+	c.bytes -= was.bytes
+	c.stale = c.stale || found && was.revision == c.newest
 	return found
 }
 
@@ -65,9 +74,9 @@ func (c *contents) remove(k source.Key) bool {
 func (c *contents) text() string {
 	if c.stale {
 		c.newest, c.stale = 0, false
-		for _, r := range c.revisions {
-			c.newest = max(c.newest, r)
+		for _, v := range c.versions {
+			c.newest = max(c.newest, v.revision)
 		}
 	}
-	return strconv.FormatInt(c.newest, 10) + "/" + strconv.Itoa(len(c.revisions))
+	return strconv.FormatInt(c.newest, 10) + "/" + strconv.Itoa(len(c.versions))
 }

@@ -2,7 +2,10 @@ package etcd
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/config/source"
@@ -14,20 +17,24 @@ func TestContents(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var c contents
 	c.set(nil)
-	twin := map[source.Key]int64{}
+	twin, texts := map[source.Key]int64{}, map[source.Key]string{}
 	for revision := int64(1); revision < 2000; revision++ {
 		for range random.IntN(4) {
 			key := source.Key{Kind: source.Plan, Name: fmt.Sprint(random.IntN(8))}
 			if random.IntN(2) == 0 {
-				twin[key] = revision
-				c.put(&source.Object{Key: key, Revision: revision})
+				twin[key], texts[key] = revision, strings.Repeat("x", random.IntN(9))
+				c.put(&source.Object{Key: key, Revision: revision, Text: texts[key]})
 				continue
 			}
 			_, found := twin[key]
 			delete(twin, key)
+			delete(texts, key)
 			if c.remove(key) != found {
 				t.Fatalf("%s is removed: want %v", key, found)
 			}
+		}
+		if all := strings.Join(slices.Collect(maps.Values(texts)), ""); c.bytes != len(all) {
+			t.Fatalf("at %d: %d bytes: want %d", revision, c.bytes, len(all))
 		}
 		newest := int64(0)
 		for _, r := range twin {

@@ -21,6 +21,7 @@ const (
 // listing is everything below the prefix at one revision.
 type listing struct {
 	objects []source.Object
+	bytes   int // of the texts
 	history history
 	foreign foreignKeys
 }
@@ -47,8 +48,8 @@ func (f *follower) list(ctx context.Context, client *clientv3.Client) (*listing,
 		for _, kv := range r.Kvs {
 			l.add(f.keys, kv)
 		}
-		if len(l.objects) > f.config.MaxObjects {
-			return nil, f.tooMany(len(l.objects))
+		if err := f.checkBounds(len(l.objects), l.bytes); err != nil {
+			return nil, err
 		}
 		from = next(r)
 	}
@@ -81,6 +82,7 @@ func (l *listing) add(k keys, kv *mvccpb.KeyValue) {
 		return
 	}
 	l.objects = append(l.objects, object(key, kv))
+	l.bytes += len(l.objects[len(l.objects)-1].Text)
 }
 
 // isTooMuch says that a smaller page may succeed.
@@ -90,7 +92,15 @@ func isTooMuch(err error) bool {
 
 func isTooLarge(err error) bool { return codeOf(err) == codes.ResourceExhausted }
 
-func (s *Source) tooMany(n int) error {
-	return fmt.Errorf("there are at least %d objects, and the bound is %d: delete some: until then, the last objects that were read "+
-		"are in force", n, s.config.MaxObjects)
+// checkBounds says that there are too many objects, or too many bytes in their texts.
+func (s *Source) checkBounds(n, bytes int) error {
+	switch {
+	case n > s.config.MaxObjects:
+		return fmt.Errorf("there are at least %d objects, and the bound is %d: delete some: until then, the last objects that were read "+
+			"are in force", n, s.config.MaxObjects)
+	case bytes > s.config.MaxBytes:
+		return fmt.Errorf("the objects have at least %d bytes, and the bound is %d: delete or shorten some: until then, the last objects "+
+			"that were read are in force", bytes, s.config.MaxBytes)
+	}
+	return nil
 }

@@ -34,15 +34,16 @@ type watching struct {
 	responses chan response
 	probes    chan probe
 
-	group     []event   // The changes of one transaction that may have more.
-	groupAt   int64     // The revision of this transaction; 0 if there is none.
-	revision  int64     // The newest revision that the watch has shown.
-	progress  int64     // The last progress notification after which there was no change.
-	waitsFor  *probe    // The probe that the watch has not reached yet.
-	silent    time.Time // The time since which an answer is expected; zero if none is.
-	created   bool      // etcd has confirmed the watch. Before, no probe uses the stream.
-	probing   bool
-	nextProbe time.Time
+	group      []event   // The changes of one transaction that may have more.
+	groupBytes int       // The length of their values.
+	groupAt    int64     // The revision of this transaction; 0 if there is none.
+	revision   int64     // The newest revision that the watch has shown.
+	progress   int64     // The last progress notification after which there was no change.
+	waitsFor   *probe    // The probe that the watch has not reached yet.
+	silent     time.Time // The time since which an answer is expected; zero if none is.
+	created    bool      // etcd has confirmed the watch. Before, no probe uses the stream.
+	probing    bool
+	nextProbe  time.Time
 }
 
 type response struct {

@@ -46,6 +46,8 @@ type Config struct {
 	Timeout time.Duration
 	// MaxObjects bounds the objects. 0 means source.MaxObjects.
 	MaxObjects int
+	// MaxBytes bounds the texts of all objects. 0 means source.MaxTotal.
+	MaxBytes int
 	// Logger gets a line about rows that are no objects. nil means slog.Default().
 	Logger *slog.Logger `json:"-"`
 }
@@ -90,14 +92,19 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	if c.MaxObjects == 0 {
-		c.MaxObjects = source.MaxObjects
-	}
-	if c.MaxObjects < 1 || c.MaxObjects > source.MaxObjects {
-		faults = append(faults, fmt.Errorf("config/source/postgres: MaxObjects %d: use 1 to %d, or 0 for %d",
-			c.MaxObjects, source.MaxObjects, source.MaxObjects))
-	}
+	faults = append(faults, atMost("MaxObjects", &c.MaxObjects, source.MaxObjects), atMost("MaxBytes", &c.MaxBytes, source.MaxTotal))
 	return c, errors.Join(faults...)
+}
+
+// atMost sets the default of a bound, which is also the greatest value.
+func atMost(name string, n *int, most int) error {
+	if *n == 0 {
+		*n = most
+	}
+	if *n < 1 || *n > most {
+		return fmt.Errorf("config/source/postgres: %s %d: use 1 to %d, or 0 for %d", name, *n, most, most)
+	}
+	return nil
 }
 
 // checkSchema allows names that need no quotes in SQL.

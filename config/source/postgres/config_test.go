@@ -27,6 +27,7 @@ func TestConfig(t *testing.T) {
 		"Poll":       func(c *postgres.Config) { c.Poll = time.Hour },
 		"Timeout":    func(c *postgres.Config) { c.Timeout = time.Nanosecond },
 		"MaxObjects": func(c *postgres.Config) { c.MaxObjects = source.MaxObjects + 1 },
+		"MaxBytes":   func(c *postgres.Config) { c.MaxBytes = source.MaxTotal + 1 },
 	} {
 		c := postgres.Config{Hosts: []string{"[::1]:5432", "/run/postgresql:5432"}, Database: "d", User: "u"}
 		change(&c)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,7 +12,8 @@ import (
 // news collects what has changed since the last read, by transaction. The table has only the last version of an object,
 // so transactions that have changed the same object are one change: without it, a part of the earlier one would be missing.
 type news struct {
-	rows []newsRow
+	rows  []newsRow
+	bytes int // of the texts
 	// numbers are those of the transactions, in joined.
 	numbers map[string]int
 	// joined leads from a transaction to another one of the same change, and at last to itself.
@@ -33,7 +35,17 @@ func (c *connection) news(ctx context.Context, s *Source, last position) (to pos
 		if h, err = c.head(ctx, s, last); err != nil || !h.known {
 			return err
 		}
-		return c.rows(ctx, func(r pgx.Rows) error { return c.takeNews(r, &h, &n, &all) }, s.sql(newsSQL), last.snapshot)
+		take := func(r pgx.Rows) error { return errors.Join(c.takeNews(r, &h, &n, &all), s.checkBytes(n.bytes)) }
+		if err := c.rows(ctx, take, s.sql(newsSQL), last.snapshot); err != nil {
+			return err
+		}
+		if h.bytes += n.bytes; h.bytes <= s.config.MaxBytes {
+			return nil
+		}
+		if err := c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&h.bytes) }, s.sql(bytesSQL)); err != nil {
+			return err
+		}
+		return s.checkBytes(h.bytes)
 	})
 	return h.position, n.changes(last, h.position), all || !h.known, err
 }
@@ -57,7 +69,9 @@ func (c *connection) takeNews(r pgx.Rows, h *head, to *news, all *bool) error {
 		*all = true // TRUNCATE
 	case !ok:
 	case exists && body != nil && revision != nil:
-		to.add(transactions, newsRow{object: object(key, *body, *revision)})
+		o := object(key, *body, *revision)
+		to.add(transactions, newsRow{object: o})
+		to.bytes += len(o.Text)
 	default:
 		to.add(transactions, newsRow{object: source.Object{Key: key}, deleted: true})
 	}

@@ -25,6 +25,7 @@ type position struct {
 	pruned   int64  // The rows that were removed from the log by then.
 	rows     int64  // All rows of the log so far: the revision of the source.
 	objects  int64
+	bytes    int // At most so many bytes are in the texts of all objects: former versions may count too.
 }
 
 // head is the state of the database at the snapshot of a transaction or a statement.
@@ -60,7 +61,7 @@ func (c *connection) head(ctx context.Context, s *Source, last position) (head, 
 	}
 	h.server += " " + c.recovered
 	h.known = h.server == last.server && (h.known || h.pruned == last.pruned) && h.news <= maxNews
-	h.rows, h.objects = last.rows, last.objects
+	h.rows, h.objects, h.bytes = last.rows, last.objects, last.bytes
 	return h, nil
 }
 
@@ -96,16 +97,16 @@ func (c *connection) all(ctx context.Context, s *Source) (position, source.Chang
 		if h.objects > int64(s.config.MaxObjects) {
 			return s.tooMany()
 		}
-		change.Objects, err = c.pages(ctx, s, int(h.objects))
+		change.Objects, h.bytes, err = c.pages(ctx, s, int(h.objects))
 		return err
 	})
 	change.Revision, change.Position = h.revision(), h.rows
 	return h.position, change, err
 }
 
-// pages reads the objects in the order of their keys.
-func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Object, error) {
-	objects := make([]source.Object, 0, n)
+// pages reads the objects in the order of their keys, and counts the bytes of their texts.
+func (c *connection) pages(ctx context.Context, s *Source, n int) (objects []source.Object, bytes int, err error) {
+	objects = make([]source.Object, 0, n)
 	kind, name, total := "", "", 0
 	for seen := pageRows; seen == pageRows; {
 		seen = 0
@@ -118,17 +119,18 @@ func (c *connection) pages(ctx context.Context, s *Source, n int) ([]source.Obje
 			seen++
 			if key, ok := c.key(kind, name); ok {
 				objects = append(objects, object(key, body, revision))
+				bytes += len(objects[len(objects)-1].Text)
 			}
 			if total++; total > n {
 				return errLongNames
 			}
-			return nil
+			return s.checkBytes(bytes)
 		}, s.sql(pageSQL), kind, name, pageRows)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return objects, nil
+	return objects, bytes, nil
 }
 
 // errLongNames says that pages overlap, because names are longer than what is read of them.
@@ -153,6 +155,15 @@ func (c *connection) key(kind, name string) (key source.Key, ok bool) {
 		c.foreign.add(kind, name, err)
 	}
 	return key, err == nil
+}
+
+// checkBytes says that the texts are too long together.
+func (s *Source) checkBytes(n int) error {
+	if n <= s.config.MaxBytes {
+		return nil
+	}
+	return fmt.Errorf("the objects have at least %d bytes, and the bound is %d: delete or shorten some: until then, the last objects that "+
+		"were read are in force", n, s.config.MaxBytes)
 }
 
 func (s *Source) tooMany() error {

@@ -80,7 +80,7 @@ func (p *place) open(t *testing.T, c postgres.Config) *postgres.Source {
 
 func (p *place) Open(t *testing.T, o sourcetest.Options) source.Writer {
 	t.Helper()
-	return p.open(t, postgres.Config{MaxObjects: o.MaxObjects, Timeout: o.Timeout})
+	return p.open(t, postgres.Config{MaxObjects: o.MaxObjects, MaxBytes: o.MaxBytes, Timeout: o.Timeout})
 }
 
 func (p *place) Link(t *testing.T) *network.Link {
@@ -90,7 +90,7 @@ func (p *place) Link(t *testing.T) *network.Link {
 
 func (p *place) Through(t *testing.T, link *network.Link, o sourcetest.Options) source.Writer {
 	t.Helper()
-	return p.open(t, postgres.Config{MaxObjects: o.MaxObjects, Timeout: o.Timeout, Hosts: []string{link.Addr}})
+	return p.open(t, postgres.Config{MaxObjects: o.MaxObjects, MaxBytes: o.MaxBytes, Timeout: o.Timeout, Hosts: []string{link.Addr}})
 }
 
 func (p *place) KeepRecords(t *testing.T, n int) source.Writer {

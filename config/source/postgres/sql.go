@@ -20,6 +20,9 @@ FROM {schema}.state`
 // countSQL counts all rows of the log, and at most $1 objects.
 const countSQL = `SELECT (SELECT count(*) FROM {schema}.changes), (SELECT count(*) FROM (SELECT FROM {schema}.objects LIMIT $1) bounded)`
 
+// bytesSQL counts the bytes of all texts, as far as they are read.
+const bytesSQL = `SELECT coalesce(sum(least(octet_length(body), 65537)), 0)::bigint FROM {schema}.objects`
+
 // boundedBody cuts texts a little above source.MaxText, as the number of names is above source.MaxName: an operator can
 // remove the table's own bounds.
 const boundedBody = `CASE WHEN octet_length(o.body) > 65536 THEN left(o.body, 65537) ELSE o.body END, o.revision`

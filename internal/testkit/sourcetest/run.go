@@ -20,6 +20,7 @@ type Server interface {
 // Options are the settings of a source under test. A zero value means the default.
 type Options struct {
 	MaxObjects int
+	MaxBytes   int
 	Timeout    time.Duration
 }
 
@@ -72,6 +73,7 @@ func Run(t *testing.T, s Server, more ...Story) {
 			{"a view and a race", viewRace},
 			{"a view and a race of two customers", customerRace},
 			{"too many objects", tooMany},
+			{"too many bytes", tooLarge},
 			{"a cut link", cutLink},
 			{"a silent link", silentLink},
 			{"a link that is silent in mid-answer", midAnswer},

@@ -311,6 +311,36 @@ func tooMany(t *testing.T, p Place) {
 	m.Has(want)
 }
 
+// tooLarge: texts above the bound of all texts are an error, and the former objects stay in force until there are fewer. Former versions
+// and deleted objects do not count.
+func tooLarge(t *testing.T, p Place) {
+	t.Helper()
+	const most = 1000
+	text := strings.Repeat("x", 300)
+	m, _ := Follow(t, p.Open(t, Options{MaxBytes: most}), nil)
+	s := p.Open(t, Options{})
+	want := map[source.Key]string{}
+	for _, name := range []string{"a", "b", "c"} {
+		var revision int64
+		for range 3 {
+			revision = write(t, s, customer(name), text, revision)
+		}
+		want[customer(name)] = text
+	}
+	remove(t, s, customer("gone"), write(t, s, customer("gone"), text[:99], 0))
+	m.Has(want)
+	m.Until("nothing has failed", func() bool { return len(m.Failures) == 0 })
+	over := write(t, s, customer("d"), text, 0)
+	m.Until("it says so", func() bool { return failure(m, "bytes") })
+	fresh, stop := Follow(t, p.Open(t, Options{MaxBytes: most}), nil)
+	fresh.Until("a fresh read says so too", func() bool { return failure(fresh, "bytes") && len(fresh.Changes) == 0 })
+	stop()
+	m.Has(want)
+	remove(t, s, customer("d"), over)
+	m.SameAs(t, s)
+	m.Has(want)
+}
+
 // failure reports whether the last failure has a text.
 func failure(m *Mirror, text string) bool {
 	return len(m.Failures) > 0 && strings.Contains(m.Failures[len(m.Failures)-1].Error(), text)
