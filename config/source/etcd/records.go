@@ -69,16 +69,17 @@ func (s *Source) putRecord(w *source.Write) (put clientv3.Op, size int, err erro
 }
 
 // prune removes some of the oldest records beyond the bounds. It is not a part of the change: a failure is logged,
-// and the next change prunes again. size is that of the new record.
-func (s *Source) prune(ctx context.Context, client *clientv3.Client, size int) {
+// and the next change prunes again. own is the key of the new record, which stays, although the clock that gave its time may be slow. size
+// is that of the new record.
+func (s *Source) prune(ctx context.Context, client *clientv3.Client, own string, size int) {
 	oldest, err := client.Get(ctx, s.keys.audit(), clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(pruneAtOnce))
 	if err == nil {
 		if n := s.expired(oldest, time.Now()); n > 0 {
-			err = s.deleteTo(ctx, client, string(oldest.Kvs[n-1].GetKey()))
+			err = s.deleteTo(ctx, client, string(oldest.Kvs[n-1].GetKey()), own)
 		}
 	}
 	if err == nil && s.unmeasured.Add(int64(size)) >= measureEvery {
-		if err = s.pruneBytes(ctx, client); err == nil {
+		if err = s.pruneBytes(ctx, client, own); err == nil {
 			s.unmeasured.Store(0)
 		}
 	}
@@ -87,15 +88,23 @@ func (s *Source) prune(ctx context.Context, client *clientv3.Client, size int) {
 	}
 }
 
-// deleteTo removes the records up to a key.
-func (s *Source) deleteTo(ctx context.Context, client *clientv3.Client, last string) error {
-	_, err := client.Delete(ctx, s.keys.audit(), clientv3.WithRange(last+"\x00"))
+// deleteTo removes the records up to a key, except own.
+func (s *Source) deleteTo(ctx context.Context, client *clientv3.Client, last, own string) error {
+	if own > last {
+		_, err := client.Delete(ctx, s.keys.audit(), clientv3.WithRange(last+"\x00"))
+		return err
+	}
+	ops := []clientv3.Op{clientv3.OpDelete(s.keys.audit(), clientv3.WithRange(own))}
+	if own < last {
+		ops = append(ops, clientv3.OpDelete(own+"\x00", clientv3.WithRange(last+"\x00")))
+	}
+	_, err := client.Txn(ctx).Then(ops...).Commit()
 	return err
 }
 
 // pruneBytes removes the oldest records beyond the bound of all bytes. It reads the keys of all records, so that it does not
 // run for each change: beyond the bound are at most measureEvery bytes for each instance that writes.
-func (s *Source) pruneBytes(ctx context.Context, client *clientv3.Client) error {
+func (s *Source) pruneBytes(ctx context.Context, client *clientv3.Client, own string) error {
 	total := 0
 	for end := clientv3.GetPrefixRangeEnd(s.keys.audit()); end != ""; {
 		names, next, err := s.recordsBefore(ctx, client, end, "")
@@ -104,7 +113,7 @@ func (s *Source) pruneBytes(ctx context.Context, client *clientv3.Client) error 
 		}
 		for _, name := range names {
 			if total += s.keys.recordSize([]byte(name)); total > s.config.MaxRecordBytes {
-				return s.deleteTo(ctx, client, name)
+				return s.deleteTo(ctx, client, name, own)
 			}
 		}
 		end = next

@@ -79,7 +79,7 @@ func (s *Source) Write(ctx context.Context, w source.Write) (revision int64, err
 	case !r.Succeeded:
 		return 0, refused(r, &w)
 	}
-	s.prune(ctx, client, size)
+	s.prune(ctx, client, string(record.KeyBytes()), size)
 	if w.Delete {
 		return 0, nil
 	}

@@ -125,23 +125,28 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Removes at most 100 of the oldest records beyond the bounds.
+-- Removes at most 100 of the oldest records beyond each of the bounds. The new records stay, although the clock that gave their time may
+-- be slow. The newest record of each kind stays, because writers compare its id.
 CREATE OR REPLACE FUNCTION {schema}.prune_audit() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   bounds {schema}.state;
+  kept   bigint[];
 BEGIN
   SELECT * INTO bounds FROM {schema}.state;
+  kept := array(SELECT id FROM added) || coalesce((SELECT max(id) FROM {schema}.audit WHERE customer), 0)
+    || coalesce((SELECT max(id) FROM {schema}.audit WHERE NOT customer), 0);
   DELETE FROM {schema}.audit WHERE id IN (
-    SELECT id FROM {schema}.audit WHERE at < clock_timestamp() - bounds.record_age ORDER BY at, id LIMIT 100
+    SELECT id FROM {schema}.audit WHERE at < clock_timestamp() - bounds.record_age AND id <> ALL (kept) ORDER BY at, id LIMIT 100
     FOR UPDATE SKIP LOCKED);
   DELETE FROM {schema}.audit WHERE id IN (
     SELECT a.id FROM {schema}.audit a
     WHERE (a.at, a.id) <= (SELECT at, id FROM {schema}.audit ORDER BY at DESC, id DESC OFFSET bounds.max_records LIMIT 1)
+      AND a.id <> ALL (kept)
     ORDER BY a.at, a.id LIMIT 100 FOR UPDATE SKIP LOCKED);
   DELETE FROM {schema}.audit WHERE id IN (
     SELECT id FROM (SELECT id, at, sum(pg_column_size(record)) OVER (ORDER BY at DESC, id DESC) AS bytes FROM {schema}.audit) sized
-    WHERE bytes > bounds.max_record_bytes ORDER BY at, id LIMIT 100);
+    WHERE bytes > bounds.max_record_bytes AND id <> ALL (kept) ORDER BY at, id LIMIT 100);
   RETURN NULL;
 EXCEPTION WHEN serialization_failure OR deadlock_detected THEN
   RETURN NULL; -- The next record removes them.
@@ -164,7 +169,7 @@ CREATE TRIGGER headgate_notify AFTER INSERT OR UPDATE OR DELETE ON {schema}.obje
 CREATE TRIGGER headgate_notify_truncate AFTER TRUNCATE ON {schema}.objects
   FOR EACH STATEMENT EXECUTE FUNCTION {schema}.notify_change();
 CREATE TRIGGER headgate_prune AFTER INSERT ON {schema}.audit
-  FOR EACH STATEMENT EXECUTE FUNCTION {schema}.prune_audit();
+  REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION {schema}.prune_audit();
 -- ALWAYS: logical replication and restores disable other triggers.
 ALTER TABLE {schema}.objects ENABLE ALWAYS TRIGGER headgate_revision;
 ALTER TABLE {schema}.objects ENABLE ALWAYS TRIGGER headgate_log;

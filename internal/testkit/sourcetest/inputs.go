@@ -131,4 +131,29 @@ func pruned(t *testing.T, p Place) {
 	if err != nil || len(got) != 4 || got[0].Object != "customers/6" || got[3].Object != "customers/3" {
 		t.Errorf("%+v, %v: want the last four", got, err)
 	}
+	slowClock(t, s)
+}
+
+// slowClock: the log is full, and a writer's clock is behind all of its records. Its change has a record, and a view shows it. The next
+// change may remove the record.
+func slowClock(t *testing.T, s source.Writer) {
+	t.Helper()
+	before, err := s.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := source.Write{Key: customer("slow"), Text: "x", Record: source.Record{Time: time.Now().Add(-time.Hour), Action: "slow"}}
+	if _, err := s.Write(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Records(t, s, "", 100); err != nil || got[len(got)-1].Action != "slow" {
+		t.Errorf("%+v, %v: want the record of the slow clock as the oldest", got, err)
+	}
+	if after, err := s.View(t.Context()); err != nil || after.Customers <= before.Customers {
+		t.Errorf("the view has the customers %d after %d, %v: want more", after.Customers, before.Customers, err)
+	}
+	write(t, s, customer("after"), "x", 0)
+	if got, err := Records(t, s, "", 100); err != nil || len(got) != 4 || got[0].Object != "customers/after" || got[3].Action == "slow" {
+		t.Errorf("%+v, %v: want the last four by time", got, err)
+	}
 }
