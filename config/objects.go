@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
 )
 
 // Objects are the rules, plans and customers in force: those of a file, and those of a source. Objects is immutable and
@@ -198,10 +199,15 @@ func (o *Objects) Needs(key source.Key) []source.Key {
 	return []source.Key{{Kind: source.Plan, Name: plan}}
 }
 
-// IsPlain reports whether a customer of the source has only a plan and a note.
-func (o *Objects) IsPlain(customer string) bool {
+// IsApart reports whether a change that leads from former Objects to these, and sets a customer, is valid whatever changes of other
+// customers come before it. Then the customer has only a plan and a note, no other customer can have its name for rules, and the source is
+// below 99 % of its bounds.
+func (o *Objects) IsApart(former *Objects, customer string) bool {
 	entry, found := o.customers.get(customer)
-	return found && !entry.form.own
+	_, known := former.customers.get(customer)
+	n := len(o.rules) + len(o.plans) + o.customers.size()
+	return found && !entry.form.own && (known || !slices.ContainsFunc(o.base.facts.parts, rule.Part.HasSpellings)) &&
+		n < source.MaxObjects/100*99 && o.size < source.MaxTotal/100*99
 }
 
 // List returns at most n objects of a kind with names after a name, sorted by name. It looks at all of them.

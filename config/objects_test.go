@@ -116,6 +116,40 @@ func TestWithEqualsAll(t *testing.T) {
 	}
 }
 
+// TestIsApart: a customer with limits of its own depends on other customers, and so does a new one whose name has several spellings.
+func TestIsApart(t *testing.T) {
+	const header, address = "header:X-Customer", "ip"
+	for _, row := range []struct {
+		part, key, text string
+		known, want     bool
+	}{
+		{header, "customers/new", "{plan: free, note: x}", false, true},
+		{header, "customers/known", "{plan: free, note: x}", true, true},
+		{header, "customers/new", "{limits: {api_calls: [{limit: 7/1h}]}}", false, false},
+		{header, "customers/known", "{month_starts: 5}", true, false},
+		{address, "customers/192.0.2.1", "{plan: free}", false, false},
+		{address, "customers/192.0.2.1", "{plan: free}", true, true},
+	} {
+		all := []source.Object{object("plans/free", objectTexts["plans/free"][0])}
+		if row.known {
+			all = append(all, object(row.key, "{note: former}"))
+		}
+		file := strings.Replace(strings.Replace(sourcedFile, header, row.part, 1), "customers:\n  filed: {plan: free}\n", "", 1)
+		former, faults := objects(t, file).With(source.Change{All: true, Objects: all})
+		if faults != nil {
+			t.Fatal(faults)
+		}
+		set := object(row.key, row.text)
+		next, faults := former.With(source.Change{Objects: []source.Object{set}})
+		if faults != nil {
+			t.Fatal(faults)
+		}
+		if got := next.IsApart(former, set.Name); got != row.want {
+			t.Errorf("%s %s by %s, known before %v: got %v, want %v", row.key, row.text, row.part, row.known, got, row.want)
+		}
+	}
+}
+
 // described gives what Objects have, in a text that equal ones share.
 func described(o *Objects) string {
 	var b strings.Builder

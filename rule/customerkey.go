@@ -55,6 +55,10 @@ func CustomerName(part Part, value string) (string, error) {
 	}
 }
 
+// HasSpellings reports whether CustomerName gives one name to several values of the part: an address and a host can be written in
+// several ways.
+func (p Part) HasSpellings() bool { return p.isAddress() || p.kind == partHost }
+
 // withoutMark removes the mark of customers from the start of a key.
 func withoutMark(key string) string {
 	if key != "" && key[0] == customerMark {

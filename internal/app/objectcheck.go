@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
 )
@@ -101,9 +100,7 @@ func (c *objectCalls) check(ctx context.Context, write *source.Write) *failure {
 	}
 	if !write.Delete {
 		write.Needs = next.Needs(write.Key)
-		was, known := all.Get(write.Key)
-		// The number of limits and names does not grow. Otherwise, other customers decide whether the change is valid.
-		write.View.WithoutCustomers = write.Kind == source.Customer && known && was.Origin == config.FromSource && next.IsPlain(write.Name)
+		write.View.WithoutCustomers = write.Kind == source.Customer && next.IsApart(all.Objects, write.Name)
 	}
 	return nil
 }

@@ -5,6 +5,6 @@
 // Config.Poll.
 //
 // Transactions may commit in another order than they began. So a Source keeps the snapshot of its last read, and reads
-// the log of all transactions that this snapshot does not show. All transactions between two reads are one change:
-// it has the objects as they are at the second read, so it never has a part of a transaction.
+// the log of all transactions that this snapshot does not show. Each transaction is one change. Transactions between two
+// reads that have changed the same object are one change together: the table has only the last version of the object.
 package postgres

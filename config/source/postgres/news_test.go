@@ -66,7 +66,7 @@ func TestRandomNews(t *testing.T) {
 		var texts []string
 		twin := map[string]string{} // The names of the objects of a change, by each of its transactions.
 		for i := range random.IntN(12) {
-			name, transactions := fmt.Sprint("o", i), fmt.Sprint(random.IntN(8))
+			name, transactions := string(rune('a'+i)), fmt.Sprint(random.IntN(8))
 			if random.IntN(3) == 0 {
 				transactions += fmt.Sprint(" ", random.IntN(8))
 			}

@@ -128,8 +128,8 @@ func transactions(t *testing.T, p Place) {
 	m.SameAs(t, p.Open(t, Options{}))
 }
 
-// missedTransactions: transactions commit while the connection is lost. Each of them is one change afterwards, and none of them a part
-// of a change with all objects: the receiver takes or refuses it as a whole, and takes one although another one is faulty.
+// missedTransactions: transactions commit while the connection is lost. Afterwards, each of them is one change of its own, so that the
+// receiver takes or refuses it as a whole, and takes one although another one is faulty.
 func missedTransactions(t *testing.T, p Place) {
 	t.Helper()
 	link := p.Link(t)

@@ -116,7 +116,8 @@ func viewRace(t *testing.T, p Place) {
 	}
 }
 
-// customerRace: two writers add customers that are not valid together. Each checks what it has read. Never are both there.
+// customerRace: two writers add customers that are not valid together. Each checks what it has read. At most one of them
+// writes its customer.
 func customerRace(t *testing.T, p Place) {
 	t.Helper()
 	const rounds = 10
