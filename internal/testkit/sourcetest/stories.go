@@ -141,8 +141,9 @@ func missedTransactions(t *testing.T, p Place) {
 	m.Until("it fails", func() bool { return len(m.Failures) > 0 })
 	const transactions = 4
 	for i := range transactions {
-		p.Commit(t, Edit{customer(fmt.Sprint("a-", i)), "x"}, Edit{customer(fmt.Sprint("b-", i)), "x"}, Edit{customer(fmt.Sprint("gone-", i)), ""})
-		want[customer(fmt.Sprint("a-", i))], want[customer(fmt.Sprint("b-", i))] = "x", "x"
+		a, b := customer(fmt.Sprint("a-", i)), customer(fmt.Sprint("b-", i))
+		p.Commit(t, Edit{a, "x"}, Edit{b, "x"}, Edit{customer(fmt.Sprint("gone-", i)), ""})
+		want[a], want[b] = "x", "x"
 	}
 	delete(want, customer("gone-3"))
 	link.Heal()
