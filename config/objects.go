@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
@@ -201,13 +202,14 @@ func (o *Objects) Needs(key source.Key) []source.Key {
 
 // IsApart reports whether a change that leads from former Objects to these, and sets a customer, is valid whatever changes of other
 // customers come before it. Then the customer has only a plan and a note, no other customer can have its name for rules, and the source is
-// below 99 % of its bounds.
+// below 99 % of its bounds. The limits of a plan count as soon as a customer has the plan.
 func (o *Objects) IsApart(former *Objects, customer string) bool {
 	entry, found := o.customers.get(customer)
 	_, known := former.customers.get(customer)
 	n := len(o.rules) + len(o.plans) + o.customers.size()
+	const limits = check.MaxPolicies / 100 * 99
 	return found && !entry.form.own && (known || !slices.ContainsFunc(o.base.facts.parts, rule.Part.HasSpellings)) &&
-		n < source.MaxObjects/100*99 && o.size < source.MaxTotal/100*99
+		n < source.MaxObjects/100*99 && o.size < source.MaxTotal/100*99 && o.base.limits+o.quotas.Limits(limits) < limits
 }
 
 // List returns at most n objects of a kind with names after a name, sorted by name. It looks at all of them.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/source"
 )
 
@@ -146,6 +147,16 @@ func TestIsApart(t *testing.T) {
 		}
 		if got := next.IsApart(former, set.Name); got != row.want {
 			t.Errorf("%s %s by %s, known before %v: got %v, want %v", row.key, row.text, row.part, row.known, got, row.want)
+		}
+		full, large, limited, base := *next, *next, *next, *next.base
+		full.plans = make(map[string]source.Object, source.MaxObjects)
+		for i := range source.MaxObjects / 100 * 99 {
+			full.plans[fmt.Sprint(i)] = source.Object{}
+		}
+		large.size, base.limits = source.MaxTotal/1000*999, check.MaxPolicies-2
+		limited.base = &base
+		if full.IsApart(former, set.Name) || large.IsApart(former, set.Name) || limited.IsApart(former, set.Name) {
+			t.Errorf("%s %s near a bound does not depend on other customers", row.key, row.text)
 		}
 	}
 }
