@@ -12,7 +12,8 @@ const (
 	// together is how long changes are collected that arrive one after another: each step of the guard costs
 	// milliseconds of processor time, and decisions wait for it on a small machine.
 	together = 250 * time.Millisecond
-	// maxQueued bounds the changes that wait, and source.MaxTotal their texts. A source that sends more waits.
+	// maxQueued bounds the changes that wait, and source.MaxTotal the texts of those that the sink has not taken. A source that sends
+	// more waits.
 	maxQueued = 1024
 )
 
@@ -92,13 +93,15 @@ func (r receiver) send(e event) {
 // deliver gives the events to the sink.
 func (f *Follower) deliver() {
 	for e := range f.events {
-		f.queued.remove(e.size())
 		if e.change == nil {
 			f.tell(e)
 			continue
 		}
 		changes, last := f.collect(*e.change)
 		f.sink.Changed(changes)
+		for i := range changes {
+			f.queued.remove(textsOf(&changes[i]))
+		}
 		if last != nil {
 			f.tell(*last)
 		}
@@ -108,14 +111,11 @@ func (f *Follower) deliver() {
 // collect waits for changes that follow within a short time. It also returns the event that ended the wait.
 func (f *Follower) collect(first source.Change) (changes []source.Change, last *event) {
 	changes = []source.Change{first}
-	size := textsOf(&first)
 	wait := time.NewTimer(together)
 	defer wait.Stop()
 	for {
 		select {
 		case e, more := <-f.events:
-			f.queued.remove(e.size())
-			size += e.size()
 			switch {
 			case !more:
 				return changes, nil
@@ -126,7 +126,7 @@ func (f *Follower) collect(first source.Change) (changes []source.Change, last *
 			default:
 				changes = append(changes, *e.change)
 			}
-			if e.change == nil && changes[0].All || size > source.MaxTotal {
+			if e.change == nil && changes[0].All {
 				return changes, last // Nothing follows the first read for a while.
 			}
 		case <-wait.C:

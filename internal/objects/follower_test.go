@@ -84,6 +84,35 @@ func TestWriter(t *testing.T) {
 	})
 }
 
+// TestCollectedBytes: a source whose changes are large waits until the sink has taken earlier ones, also while more are collected.
+func TestCollectedBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		text := strings.Repeat("x", 1<<20)
+		large := func(revision string) source.Change {
+			c := source.Change{Revision: revision}
+			for len(c.Objects)<<20 <= source.MaxTotal/2 {
+				c.Objects = append(c.Objects, source.Object{Text: text})
+			}
+			return c
+		}
+		sink := &notes{}
+		f := Follow(&scripted{script: func(_ context.Context, to source.Receiver) {
+			to.Changed(large("1"))
+			to.Changed(source.Change{Revision: "2"})
+			to.Changed(large("3"))
+			to.Changed(source.Change{Revision: "4"})
+		}}, sink)
+		time.Sleep(2 * time.Second) //nolint:forbidigo // in the bubble of TestCollectedBytes
+		if err := f.Stop(); err != nil {
+			t.Error(err)
+		}
+		const want = "changed 1,2; changed 3,4"
+		if got := strings.Join(sink.all, "; "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 // TestQueuedBytes: a source whose changes are large waits until earlier ones were taken.
 func TestQueuedBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/config/source"
 )
 
-// queued bounds the texts that wait, in bytes. One goroutine adds, and one removes.
+// queued bounds the texts that the sink has not taken, in bytes. One goroutine adds, and one removes.
 type queued struct {
 	bytes atomic.Int64
 	// freed has a signal after each removal.
