@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -139,8 +140,12 @@ var errLongNames = errors.New("names are longer than the table's own bounds allo
 // revision is the number of changes of rows so far. It is the same for all that have seen the same transactions.
 func (p position) revision() string { return strconv.FormatInt(p.rows, 10) }
 
+// object makes an object of a row, without more of a long text than the receiver needs.
 func object(key source.Key, body string, revision int64) source.Object {
-	return source.Object{Key: key, Text: body[:min(len(body), source.MaxText+1)], Revision: revision}
+	if len(body) > source.MaxText {
+		body = strings.Clone(body[:source.MaxText+1]) // The rest has up to three times as many bytes.
+	}
+	return source.Object{Key: key, Text: body, Revision: revision}
 }
 
 // key reads the columns of a key. ok is false for a row that the table's own bounds would refuse.
