@@ -20,7 +20,7 @@ import (
 const (
 	// MaxDocument bounds a document, in bytes, after it was unpacked.
 	MaxDocument = 64 << 20
-	// MaxYAML bounds a document that is not JSON: the tree of a YAML document takes a hundred times its size.
+	// MaxYAML bounds a document that is not JSON: its tree takes up to two hundred times its size. See maxSeparators.
 	MaxYAML = 16 << 20
 
 	maxRedirects = 3

@@ -225,6 +225,7 @@ func TestParse(t *testing.T) {
 		{"a list of customers", "customers: [a]", "customers is not a mapping: *"},
 		{"stores", "store: memory", `the document has the field "store", and a source has only rules, plans and customers: *`},
 		{"large YAML", "#" + strings.Repeat(" ", MaxYAML), "the document is larger than 16 MiB and is not JSON: send JSON"},
+		{"many values in YAML", "customers: {a: [" + strings.Repeat(",", maxSeparators), "the document has more than 3000000 separators of values and is not JSON: send JSON"},
 	} {
 		objects, err := Parse([]byte(row.text))
 		var all []string
