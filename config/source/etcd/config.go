@@ -72,8 +72,8 @@ func (c Config) withDefaults() (Config, error) {
 		faults = append(faults, fmt.Errorf("config/source/etcd: Prefix %.40q (%d bytes): use at most %d bytes that end with /, like %s",
 			c.Prefix, len(c.Prefix), maxPrefix, DefaultPrefix))
 	}
-	faults = append(faults, atMost("MaxObjects", &c.MaxObjects, source.MaxObjects), atMost("MaxBytes", &c.MaxBytes, source.MaxTotal))
-	faults = append(faults, atMost("MaxRecords", &c.MaxRecords, source.MaxRecords),
+	faults = append(faults, atMost("MaxObjects", &c.MaxObjects, source.MaxObjects), atMost("MaxBytes", &c.MaxBytes, source.MaxTotal),
+		atMost("MaxRecords", &c.MaxRecords, source.MaxRecords),
 		atMost("MaxRecordBytes", &c.MaxRecordBytes, source.MaxRecordBytes))
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout

@@ -151,12 +151,17 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	sourcetest.Run(t, s, stories()...)
-	t.Run("a process of the server is killed", func(t *testing.T) { crashed(t, s.place(t)) })
+	crashed(t, s)
 }
 
-// crashed: the server recovers from a crash of one process, and goes on as the same server. It may have lost transactions whose commit
-// was asynchronous, so the receiver gets all objects.
-func crashed(t *testing.T, p *place) {
+// crashed is a story for the end, because all others use the server. The server recovers from a crash of one process, and goes on as the
+// same server. It may have lost transactions whose commit was asynchronous, so the receiver gets all objects.
+func crashed(t *testing.T, s *realServer) {
+	t.Helper()
+	t.Run("a process of the server is killed", func(t *testing.T) { recovers(t, s.place(t)) })
+}
+
+func recovers(t *testing.T, p *place) {
 	t.Helper()
 	m, _ := sourcetest.Follow(t, p.open(t, postgres.Config{}), nil)
 	p.Commit(t, sourcetest.Edit{Key: customer("a"), Text: "x"})
