@@ -27,6 +27,7 @@ type claim struct {
 	wants   int64 // sum of the buckets
 
 	ledger ledger
+	noted  int64   // what the holder says to have of an earlier server; it is still in the unknown holder
 	moved  int64   // from the unknown holder
 	grant  int64   // the last amount sent
 	parts  []int64 // of the grant, for a server
@@ -67,7 +68,7 @@ func (c *claim) server() bool { return c.buckets != nil }
 func (c *claim) lag() int64 { return c.ledger.count() - c.grant }
 
 // open reports whether the holder has not acknowledged its grant.
-func (c *claim) open() bool { return c.ledger.acked.Less(c.ledger.last.version) }
+func (c *claim) open() bool { return c.ledger.acked.Less(c.ledger.last()) }
 
 // gain reports whether a change of the grant to a larger amount deserves a push: 2 %, and 0.1 % for a
 // server. A server stands for many holders, and there are few of them.

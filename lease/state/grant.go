@@ -15,7 +15,7 @@ const resend = time.Second
 func (s *Server) set(c *claim, amount int64) {
 	s.number++
 	c.grant, c.push = amount, true
-	c.resource.change(c, func(l *ledger) { l.send(Version{s.config.Term, s.number}, amount) })
+	c.resource.change(c, func(l *ledger) { l.send(Version{s.config.Term, s.number}, amount, c.end) })
 	if !c.server() {
 		return
 	}
@@ -112,10 +112,11 @@ func (c *claim) part() float64 { return float64(c.grant) / float64(c.target) }
 // missing returns how much the ledger must grow for the target.
 func (c *claim) missing() int64 { return max(c.target-max(c.ledger.count(), c.grant), 0) }
 
-// reply answers a report. Without a lease of the parent, there is nothing to give: the answer
-// waits.
+// reply answers a report. A server that listens does not know yet what it may give, and without a lease of the parent it has
+// nothing to give: the answer waits.
 func (s *Server) reply(c *claim, seq uint64, now headgate.Instant, out *Out) {
-	if up := c.resource.up; up != nil && up.held.Left(now) <= 0 && !c.resource.lost {
+	r := c.resource
+	if s.listening(r, now) || r.up != nil && r.up.held.Left(now) <= 0 && !r.lost {
 		c.answer = seq
 		return
 	}
@@ -127,7 +128,7 @@ func (s *Server) reply(c *claim, seq uint64, now headgate.Instant, out *Out) {
 func (s *Server) send(c *claim, seq uint64, now headgate.Instant, out *Out) {
 	r := c.resource
 	c.push, c.pushed = false, now
-	lease := Lease{Resource: r.name, Version: c.ledger.last.version, Amount: c.grant, Seq: seq, Safe: r.safe(), Refresh: s.config.Refresh}
+	lease := Lease{Resource: r.name, Version: c.ledger.last(), Amount: c.grant, Seq: seq, Safe: r.safe(), Refresh: s.config.Refresh}
 	lease.Slots = r.terms.Slots
 	if seq != 0 {
 		lease.Length = s.length(r, now)

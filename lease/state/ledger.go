@@ -1,71 +1,109 @@
 package state
 
-// maxSent bounds the amounts that a ledger keeps. A further amount is merged with the amount
-// before it, which then counts longer.
-const maxSent = 4
+import "github.com/headgate/headgate"
 
-// ledger knows how much of a claim may be out: the largest of the acknowledged amount and all
-// amounts sent since. It keeps only amounts that are larger than all later amounts.
+// maxSent bounds the amounts that a ledger keeps. At the bound, two of them are merged, and one counts longer.
+const maxSent = 6
+
+// ledger knows how much of a claim may be out: what the holder may still hold by older versions, and all amounts sent since the
+// acknowledged version. It keeps only amounts that are larger than all later amounts.
 type ledger struct {
 	acked Version // the newest acknowledged version
-	base  int64   // what the holder holds by that version
-	last  sentAmount
 	sent  [maxSent]sentAmount
 	n     int
 }
 
+// sentAmount counts until end. The end of the newest amount is that of its claim. When a later version is sent, the end stays as
+// it is: an answer that prolongs the lease has the later version. A holder without that answer has the older amount, and its end.
 type sentAmount struct {
 	version Version
 	amount  int64
+	end     headgate.Instant
 }
 
 // count returns the amount that may be out.
 func (l *ledger) count() int64 {
 	if l.n == 0 {
-		return l.base
+		return 0
 	}
-	return max(l.base, l.sent[0].amount)
+	return l.sent[0].amount
 }
 
-// send records that an amount was sent.
-func (l *ledger) send(v Version, amount int64) {
-	l.last = sentAmount{v, amount}
+// last returns the newest version.
+func (l *ledger) last() Version {
+	if l.n == 0 {
+		return Version{}
+	}
+	return l.sent[l.n-1].version
+}
+
+// send records that an amount was sent. The amount before it counts until end.
+func (l *ledger) send(v Version, amount int64, end headgate.Instant) {
+	if l.n > 0 {
+		l.sent[l.n-1].end = end
+	}
 	for l.n > 0 && l.sent[l.n-1].amount <= amount {
 		l.n--
 	}
 	if l.n == maxSent {
-		l.n--
-		amount = l.sent[l.n].amount
+		l.merge()
 	}
-	l.sent[l.n] = sentAmount{v, amount}
+	l.sent[l.n] = sentAmount{version: v, amount: amount}
 	l.n++
+}
+
+// merge merges the two neighbors that differ least: the larger amount counts as long as the smaller one.
+func (l *ledger) merge() {
+	at := 0
+	for i := range l.n - 1 {
+		if l.sent[i].amount-l.sent[i+1].amount < l.sent[at].amount-l.sent[at+1].amount {
+			at = i
+		}
+	}
+	l.sent[at+1].amount = l.sent[at].amount
+	l.n = at + copy(l.sent[at:], l.sent[at+1:l.n])
 }
 
 // adopt records what the holder of an earlier server may hold, by a version of that server.
 func (l *ledger) adopt(v Version, holds int64) {
-	*l = ledger{acked: v, base: holds, last: sentAmount{version: v}}
+	*l = ledger{acked: v, n: 1}
+	l.sent[0] = sentAmount{version: v, amount: holds}
 }
 
-// ack records that the holder holds at most holds by version v. It never raises the count. A
-// holder may use the whole amount of its version, so less than that is not believed.
+// ack records that the holder holds at most holds by version v. It never raises the count, and moves no end. A holder may use the
+// whole amount of its version, so less than that is not believed.
 func (l *ledger) ack(v Version, holds int64) {
-	if v.Less(l.acked) || l.last.version.Less(v) {
+	if v.Less(l.acked) || l.last().Less(v) {
 		return
 	}
-	before := l.count()
-	done := 0
-	for done < l.n && !v.Less(l.sent[done].version) {
-		done++
+	l.acked = v
+	n := 0
+	for _, a := range l.sent[:l.n] {
+		if a.version.Less(v) {
+			a.amount = min(a.amount, max(holds, 0))
+		}
+		for n > 0 && l.sent[n-1].amount <= a.amount {
+			n--
+		}
+		l.sent[n] = a
+		n++
 	}
-	switch {
-	case v == l.last.version:
-		holds = max(holds, l.last.amount)
-	case done > 0 && l.sent[done-1].version == v:
-		holds = max(holds, l.sent[done-1].amount)
+	l.n = n
+}
+
+// first returns the end of the first amount that has one, or never.
+func (l *ledger) first() headgate.Instant {
+	if l.n < 2 {
+		return never
 	}
-	if v == l.acked {
-		before = l.base
+	return l.sent[0].end
+}
+
+// expire drops the older amounts that have ended.
+func (l *ledger) expire(now headgate.Instant) {
+	from := 0
+	for from < l.n-1 && l.sent[from].end <= now {
+		from++
 	}
-	l.n = copy(l.sent[:], l.sent[done:l.n])
-	l.acked, l.base = v, min(max(holds, 0), before)
+	l.n = copy(l.sent[:], l.sent[from:l.n])
 }

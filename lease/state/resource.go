@@ -20,6 +20,7 @@ type resource struct {
 	holders  int64    // number of holders, also of those below servers
 
 	unknown   int64 // what holders that were not heard may hold
+	noted     int64 // sum of the claims
 	forgotten headgate.Instant
 	quiet     headgate.Instant // no division before this time
 
@@ -74,6 +75,7 @@ func (r *resource) remove(c *claim) {
 	r.claims[last] = nil
 	r.claims = r.claims[:last]
 	r.sum -= c.ledger.count()
+	r.noted -= c.noted
 	r.holders -= c.holders
 }
 

@@ -131,8 +131,9 @@ func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim,
 			return
 		}
 		c = s.enter(now, h, r, m)
-	case s.adopts(c, m) && c.ledger.acked.Less(m.Version): // The first report was an old one.
-		s.adopt(c, m)
+	}
+	if s.adopts(c, m) {
+		s.first(now, c, rights, m)
 	}
 	s.ack(now, c, m.Version, m.Holds)
 	c.end = max(c.end, now.Add(counted(s.config.Lease)))
@@ -234,51 +235,20 @@ func (r *resource) configure(terms *Resource) {
 	r.terms, r.capacity, r.each = *terms, terms.Capacity, terms.Capacity
 }
 
-// enter adds a claim. What its holder still holds from an earlier server moves from the unknown
-// holder to the claim.
+// enter adds a claim.
 func (s *Server) enter(now headgate.Instant, h *holder, r *resource, m *Claim) *claim {
 	s.arrivals++
 	c := &claim{holder: h, resource: r, id: s.arrivals, since: now, heard: now.Add(-r.interval())}
 	c.end = now.Add(counted(s.config.Lease))
+	if m.Curve != nil {
+		c.buckets, c.aims = []Bucket{}, make([]int64, MaxBands)
+	}
 	r.add(c)
 	h.claims++
 	s.claimed[key{h, r}] = c
-	if s.adopts(c, m) {
-		s.adopt(c, m)
-	} else {
-		s.aim(c, m, 0)
-	}
+	s.aim(c, 0)
 	s.queue.schedule(r, now.Add(s.config.Tick))
 	return c
-}
-
-// adopts reports whether a claim says what its holder still holds from an earlier server.
-func (s *Server) adopts(c *claim, m *Claim) bool {
-	return c.resource.forgotten != 0 && m.Left > 0 && m.Version.Term < s.config.Term && c.ledger.acked.Term < s.config.Term
-}
-
-// adopt moves what a holder still holds from the unknown holder to its claim. An earlier report may
-// have said another amount: reports may overtake each other, and a holder accepts no lease of this
-// server before it has said its newest version.
-func (s *Server) adopt(c *claim, m *Claim) {
-	r, moved := c.resource, m.Holds
-	if r.up == nil || r.up.known {
-		moved = min(moved, r.unknown+c.moved)
-		r.unknown += c.moved - moved
-	}
-	c.moved = moved
-	r.change(c, func(l *ledger) { l.adopt(m.Version, moved) })
-	s.aim(c, m, moved)
-}
-
-// aim gives a claim an amount until the next division. It knows no bands of a server before that.
-func (s *Server) aim(c *claim, m *Claim, amount int64) {
-	c.target = amount
-	if m.Curve != nil {
-		c.buckets, c.aims = []Bucket{}, make([]int64, MaxBands)
-		c.aims[0] = amount
-	}
-	s.set(c, amount)
 }
 
 // drop removes a claim, and its holder with the last one. What came from the unknown holder goes
@@ -342,8 +312,11 @@ func (s *Server) advance(r *resource, now headgate.Instant, out *Out) {
 		return
 	}
 	if s.listening(r, now) {
-		s.listen(r, now, out)
+		if now < r.quiet {
+			s.queue.schedule(r, r.quiet)
+		}
 	} else {
+		s.settle(r)
 		if s.divider.divide(r, now, s.config.Lease) {
 			s.queue.schedule(r, now.Add(s.config.Lease)) // The turns of equal remainders.
 		}
@@ -355,27 +328,16 @@ func (s *Server) advance(r *resource, now headgate.Instant, out *Out) {
 	s.next(r, now)
 }
 
-// listen answers claims with the leases as they are.
-func (s *Server) listen(r *resource, now headgate.Instant, out *Out) {
-	for _, c := range r.claims {
-		if c.answer != 0 {
-			s.reply(c, c.answer, now, out)
-		}
-	}
-	if now < r.quiet {
-		s.queue.schedule(r, r.quiet)
-	}
-}
-
 // listening reports whether all leases stay as they are: the server has started again, or its
 // parent has not answered yet.
 func (s *Server) listening(r *resource, now headgate.Instant) bool {
 	return now < r.quiet || r.up != nil && !r.up.known
 }
 
-// next schedules the end of the first lease, and a shrink that may be lost.
+// next schedules the end of the first lease, and a shrink that may be lost. Each end costs a pass over all claims: those of one
+// tick have a common one.
 func (s *Server) next(r *resource, now headgate.Instant) {
-	at := r.soon
+	at := max(r.soon, now.Add(s.config.Tick))
 	for _, c := range r.claims {
 		if c.open() {
 			at = min(at, max(c.pushed.Add(resend), now.Add(resend/10)))
@@ -390,7 +352,7 @@ func (s *Server) next(r *resource, now headgate.Instant) {
 	s.queue.schedule(r, at)
 }
 
-// expire removes the claims whose leases have ended, and what the unknown holder held.
+// expire removes the claims whose leases have ended, older amounts, and what the unknown holder held.
 func (s *Server) expire(r *resource, now headgate.Instant) {
 	if now >= r.forgotten {
 		r.unknown, r.forgotten = 0, 0
@@ -406,9 +368,10 @@ func (s *Server) expire(r *resource, now headgate.Instant) {
 	for _, c := range r.claims {
 		if c.end <= now {
 			ended = append(ended, c)
-		} else {
-			r.soon = min(r.soon, c.end)
+			continue
 		}
+		r.change(c, func(l *ledger) { l.expire(now) })
+		r.soon = min(r.soon, c.end, c.ledger.first())
 	}
 	slices.SortFunc(ended, func(a, b *claim) int { return cmp.Compare(a.id, b.id) })
 	for _, c := range ended {

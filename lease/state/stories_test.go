@@ -70,6 +70,46 @@ func TestGrowthIsPaid(t *testing.T) {
 	}
 }
 
+// TestNeverAcknowledges has a holder that reports, wants less or more each time, and acknowledges nothing, or only old versions.
+// What it had counts until the lease ends that it had when it was to shrink. Later reports do not prolong that.
+func TestNeverAcknowledges(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		s := start(t, config(Resource{Algorithm: MaxMin, Capacity: 100}), 0)
+		var out Out
+		var former, newest Version
+		report(t, s, 0, "", "a", 1, 100, &out)
+		for at := headgate.Instant(0); at <= 40*sec; at += 500 * ms {
+			seq := uint64(at/ms) + 2
+			claim := Claim{Resource: "db", Wants: 100 + int64(seq)%7, Holds: 100}
+			if old {
+				claim.Version = former
+			}
+			if err := s.Receive(at, "", &Report{Holder: "a", Seq: seq, Claims: []Claim{claim}}, &out); err != nil {
+				t.Fatal(err)
+			}
+			if at >= sec {
+				report(t, s, at, "", "b", seq, 40+int64(seq)%7, &out)
+			}
+			for next, ok := s.Next(); ok && next < at+500*ms; next, ok = s.Next() {
+				s.Advance(next, &out)
+			}
+			for _, d := range out.Leases {
+				if d.Holder == "a" && newest.Less(d.Lease.Version) {
+					former, newest = newest, d.Lease.Version
+				}
+			}
+			out.Reset()
+			u, _ := s.Usage(at, "db")
+			if at == 29*sec && u.Granted > 60 {
+				t.Errorf("old %v: %+v at 29 s: the amount of the first lease does not count", old, u)
+			}
+			if at == 32*sec && u.Granted < 95 {
+				t.Errorf("old %v: %+v at 32 s: want all of 100", old, u)
+			}
+		}
+	}
+}
+
 // TestLoweredCapacity is the exception: the sum falls as fast as shrinks are acknowledged.
 func TestLoweredCapacity(t *testing.T) {
 	w := newWorld(t, 1)

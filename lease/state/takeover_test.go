@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,50 +9,115 @@ import (
 )
 
 // TestLateFirstReport has a new server whose first report of a holder is an old one. The holder has
-// 20 by version 7, or 60. The report says 30 by version 5.
+// 20 by version 7, or 60. The report says 30 by version 5. The next report arrives while the server listens, or later.
 func TestLateFirstReport(t *testing.T) {
 	for _, holds := range []int64{20, 60} {
-		c := config(Resource{Algorithm: MaxMin, Capacity: 100})
-		c.Term, c.Restarted = 2, true
-		s := start(t, c, 0)
-		held := Held{version: Version{1, 7}, amount: holds, end: 10 * sec, open: true}
-		receive := func(seq uint64, v Version, amount int64) *Lease {
+		for _, next := range []headgate.Instant{500 * ms, 2 * sec} {
+			c := config(Resource{Algorithm: MaxMin, Capacity: 100})
+			c.Term, c.Restarted = 2, true
+			s := start(t, c, 0)
+			held := Held{version: Version{1, 7}, amount: holds, end: 10 * sec, open: true}
 			var out Out
-			claim := Claim{Resource: "db", Wants: 100, Version: v, Holds: amount, Left: 10 * time.Second}
-			if err := s.Receive(0, "", &Report{Holder: "a", Seq: seq, Claims: []Claim{claim}}, &out); err != nil {
+			receive := func(now headgate.Instant, seq uint64, v Version, amount int64) {
+				claim := Claim{Resource: "db", Wants: 100, Version: v, Holds: amount, Left: 8 * time.Second}
+				if err := s.Receive(now, "", &Report{Holder: "a", Seq: seq, Claims: []Claim{claim}}, &out); err != nil {
+					t.Fatal(err)
+				}
+				for at, ok := s.Next(); ok && at <= now+150*ms; at, ok = s.Next() {
+					s.Advance(at, &out)
+				}
+				for i := range out.Leases {
+					held.Receive(&out.Leases[i].Lease)
+				}
+				out.Reset()
+			}
+			has := func(want, counts int64) {
+				t.Helper()
+				if got := held.Amount(3 * sec); got != want {
+					t.Errorf("the holder has %d, want %d", got, want)
+				}
+				if u, _ := s.Usage(0, "db"); u.Ledger != counts || u.Ledger+u.Unknown != 100 {
+					t.Errorf("the ledger has %d and %d unknown, want %d of 100", u.Ledger, u.Unknown, counts)
+				}
+			}
+			held.Sent(0, 2)
+			held.sent[0].version = Version{1, 5}
+			receive(0, 2, Version{1, 5}, 30)
+			has(holds, 0) // The server listens: it only notes what it hears.
+			if next > sec {
+				receive(sec, 2, Version{1, 5}, 30)
+				has(holds, 30)
+			}
+			push := Lease{Resource: "db", Version: Version{2, 9}, Amount: 99}
+			if held.Receive(&push) {
+				t.Error("the holder takes a push of the new server")
+			}
+			held.Sent(next, 3)
+			receive(next, 3, Version{1, 7}, holds)
+			receive(sec, 3, Version{1, 7}, holds)
+			has(holds, holds)
+			if left := held.Left(next); left != 30*time.Second {
+				t.Errorf("the lease ends in %v, want 30s", left)
+			}
+			if err := s.Receive(3*sec, "", &Report{Holder: "a", Seq: 4, Claims: []Claim{{Resource: "db", Release: true}}}, &out); err != nil {
 				t.Fatal(err)
 			}
-			s.Advance(20*ms, &out)
-			if len(out.Leases) == 0 {
-				t.Fatalf("no answer to report %d", seq)
+			has(holds, 0) // The new server has not heard an acknowledgement.
+		}
+	}
+}
+
+// TestFirstReports tells who gets what of 100 when holders say what they hold of an earlier server: one after the other, while
+// the server listens. "liar" holds nothing and says 100. "late" reports after that time. The server is trusted.
+func TestFirstReports(t *testing.T) {
+	type says struct {
+		holder, caller string
+		holds          int64
+	}
+	for _, c := range []struct {
+		name    string
+		reports []says
+		want    string
+	}{
+		{"all of them are right", []says{{"a", "", 70}, {"b", "", 20}}, "map[a:70 b:20] unknown 10"},
+		{"small ones lose nothing", []says{{"liar", "", 100}, {"a", "", 30}, {"b", "", 10}}, "map[a:30 b:10 liar:60] unknown 0"},
+		{"a large one gets its part", []says{{"liar", "", 100}, {"a", "", 70}}, "map[a:50 liar:50] unknown 0"},
+		{"the weights count", []says{{"liar", "", 100}, {"a", "w3", 80}}, "map[a:75 liar:25] unknown 0"},
+		{"a server is first", []says{{"liar", "", 100}, {"a", "server", 80}}, "map[a:80 liar:20] unknown 0"},
+		{"a late one gets its part", []says{{"a", "", 10}, {"b", "", 10}, {"late", "", 80}}, "map[a:10 b:10 late:33] unknown 47"},
+		{"a late one alone", []says{{"late", "", 100}}, "map[late:100] unknown 0"},
+		{"a late server", []says{{"a", "", 10}, {"late", "server", 80}}, "map[a:10 late:80] unknown 10"},
+	} {
+		config := config(Resource{Algorithm: MaxMin, Capacity: 100})
+		config.Term, config.Restarted = 2, true
+		s := start(t, config, 0)
+		var out Out
+		for _, r := range c.reports {
+			claim := Claim{Resource: "db", Wants: 100, Version: Version{1, 7}, Holds: r.holds, Left: 9 * time.Second}
+			if r.caller == "server" {
+				claim.Wants, claim.Curve = 0, []Bucket{{1, 1, 100}}
 			}
-			return &out.Leases[len(out.Leases)-1].Lease
-		}
-		counts := func(want int64) {
-			t.Helper()
-			if u, _ := s.Usage(0, "db"); u.Ledger != want || u.Ledger+u.Unknown != 100 {
-				t.Errorf("the ledger has %d and %d unknown, want %d of 100", u.Ledger, u.Unknown, want)
+			at := 10 * ms
+			if r.holder == "late" {
+				s.Advance(2*sec, &out)
+				at = 3 * sec
+			}
+			if err := s.Receive(at, r.caller, &Report{Holder: r.holder, Seq: 1, Claims: []Claim{claim}}, &out); err != nil {
+				t.Fatal(err)
 			}
 		}
-		held.Sent(0, 2)
-		held.sent[0].version = Version{1, 5}
-		if lease := receive(2, Version{1, 5}, 30); lease.Amount != 30 || held.Receive(lease) || held.Amount(0) != holds {
-			t.Errorf("the holder has %d after the answer %+v to the old report, want %d", held.Amount(0), lease, holds)
+		r := s.resources["db"]
+		s.settle(r)
+		got := map[string]int64{}
+		for _, c := range r.claims {
+			got[c.holder.name] = c.moved
 		}
-		counts(30)
-		push := Lease{Resource: "db", Version: Version{2, 9}, Amount: 99}
-		if held.Receive(&push) || held.Amount(0) != holds {
-			t.Errorf("a push of the new server gives %d, want %d", held.Amount(0), holds)
+		if text := fmt.Sprint(got, " unknown ", r.unknown); text != c.want {
+			t.Errorf("%s: %s, want %s", c.name, text, c.want)
 		}
-		held.Sent(0, 3)
-		if lease := receive(3, Version{1, 7}, holds); lease.Amount != holds || !held.Receive(lease) || held.Left(0) != 30*time.Second {
-			t.Errorf("the holder has %d for %v after %+v, want %d for 30s", held.Amount(0), held.Left(0), lease, holds)
+		if s.Advance(4*sec, &out); r.sum+r.unknown > 100 || r.noted != 0 {
+			t.Errorf("%s: %d is out and %d unknown of 100, and %d noted", c.name, r.sum, r.unknown, r.noted)
 		}
-		counts(holds)
-		if err := s.Receive(0, "", &Report{Holder: "a", Seq: 4, Claims: []Claim{{Resource: "db", Release: true}}}, &Out{}); err != nil {
-			t.Fatal(err)
-		}
-		counts(0) // The new server has not heard an acknowledgement.
 	}
 }
 

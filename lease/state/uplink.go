@@ -25,7 +25,10 @@ type uplink struct {
 const retry = 500 * time.Millisecond
 
 // holds returns what the server and its holders may use: all amounts that it counts.
-func (r *resource) holds() int64 { return max(r.up.held.amount, r.sum+r.unknown) }
+func (r *resource) holds() int64 { return max(r.up.held.amount, r.counted()) }
+
+// counted returns what may be out. Until the parent has answered, the holders say what the unknown holder has.
+func (r *resource) counted() int64 { return r.sum + max(r.unknown, r.noted) }
 
 // backed returns the amount that the ledger of the parent has for this server at least: what the
 // newest version gave, or what an acknowledgement said that it holds.
@@ -80,7 +83,7 @@ func (s *Server) curve(r *resource) {
 		}
 		all.Wants += c.wants
 	}
-	if left := min(r.sum+r.unknown-all.Wants, MaxAmount); left > 0 && s.restarted(r) && all.Wants > 0 {
+	if left := min(r.counted()-all.Wants, MaxAmount); left > 0 && s.restarted(r) && all.Wants > 0 {
 		// Ask for at least what is out: as if unknown holders were like the known ones.
 		weight := float64(all.Weight) * float64(left) / float64(all.Wants)
 		s.sums.add(Bucket{Band: 1, Weight: int64(min(max(weight, 1), MaxBucketWeight)), Wants: left})
@@ -167,7 +170,7 @@ func (s *Server) RefuseParent(refused *Error, out *Out) {
 // outlives it. Config.OnLoss says what the server divides from now on.
 func (s *Server) lapse(r *resource) {
 	for _, c := range r.claims {
-		r.change(c, func(l *ledger) { l.n, l.base = 0, 0 })
+		r.change(c, func(l *ledger) { l.n = 0 })
 		c.moved = 0
 		s.set(c, 0)
 	}
