@@ -1,8 +1,9 @@
 package app
 
 import (
-	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -79,12 +80,20 @@ func newUplink(i *Instance, c *config.Lease) (*lease.Uplink, error) {
 			return nil, &config.FileError{Path: "lease.token_file", Err: err}
 		}
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, fmt.Errorf("app: lease: the name of the machine: %w", err)
-	}
-	o.Holder = lease.HolderOf(token, host+" "+i.options.Config.Server.GRPC.Address)
+	o.Holder = lease.HolderOf(token, instance("/proc", i.options.Config.Server.GRPC.Address))
 	return lease.NewUplink(o), nil
+}
+
+// instance gives a name that no other running process has, and that the process has again after a restart: the boot of the machine,
+// the network namespace and the address of the listener, which one process at a time can use. It is empty if there is none, because
+// the kernel chooses the port or proc is not mounted.
+func instance(proc, address string) string {
+	boot, err := readfile.Line(filepath.Join(proc, "sys/kernel/random/boot_id"), 100, "id")
+	network, fault := os.Readlink(filepath.Join(proc, "self/ns/net"))
+	if err != nil || fault != nil || strings.HasSuffix(address, ":0") {
+		return ""
+	}
+	return boot + " " + network + " " + address
 }
 
 // start opens the stream to the parent.

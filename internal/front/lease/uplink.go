@@ -68,13 +68,14 @@ func NewUplink(o UplinkOptions) *Uplink {
 }
 
 // HolderOf gives the name of a server at its parents, which no program can guess without the token. With a token, a server has the
-// same name after a restart, so that its parent knows what it had. server tells servers with one token apart.
-func HolderOf(token, server string) string {
-	if token == "" {
+// same name after a restart, so that its parent knows what it had. No two running servers may have the same instance: they would
+// use one lease. The name is random without a token or an instance.
+func HolderOf(token, instance string) string {
+	if token == "" || instance == "" {
 		return rand.Text()
 	}
 	mac := hmac.New(sha256.New, []byte(token))
-	mac.Write([]byte("headgate.lease.v1 holder " + server))
+	mac.Write([]byte("headgate.lease.v1 holder " + instance))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18])
 }
 

@@ -156,11 +156,17 @@ func TestNoToken(t *testing.T) {
 	}
 }
 
-// TestHolderOf: a server keeps its name if it has a token. Servers with one token have different names.
+// TestHolderOf: a server keeps its name if it has a token and an instance. Servers with one token have different names.
 func TestHolderOf(t *testing.T) {
-	a, b := HolderOf("secret", "a"), HolderOf("secret", "b")
-	again, first, second := HolderOf("secret", "a"), HolderOf("", "a"), HolderOf("", "a")
-	if a != again || a == b || first == second || len(a) < leastHolder || len(first) < leastHolder {
-		t.Errorf("the names are %q and %q", a, b)
+	if again := HolderOf("secret", "a"); again != HolderOf("secret", "a") {
+		t.Errorf("the name %q changes", again)
+	}
+	names := map[string]bool{}
+	for _, of := range [][2]string{{"secret", "a"}, {"secret", "b"}, {"other", "a"}, {"", "a"}, {"", "a"}, {"secret", ""}, {"secret", ""}} {
+		name := HolderOf(of[0], of[1])
+		if names[name] || len(name) < leastHolder {
+			t.Errorf("%v: the name %q is short, or there twice", of, name)
+		}
+		names[name] = true
 	}
 }
