@@ -16,10 +16,11 @@ const Name = "headgate.lease.v1.Leases"
 
 // Bounds of what clients have not read.
 const (
-	// maxWaiting bounds the answers of one stream that wait, in bytes: those of 10,000 claims. The stream of a client that
-	// does not read is closed.
-	maxWaiting = 4 << 20
-	// maxAllWaiting bounds those of all streams. The stream with the most of them is closed.
+	// maxWaiting bounds the answers of one stream that wait, in bytes. A server below may have all resources: an answer takes up
+	// to 750 bytes, or 1400 if it is refused. The stream of a client that does not read is closed.
+	maxWaiting = 16 << 20
+	// maxAllWaiting bounds those of all streams. Beyond, answers are dropped, and the stream with the most of them is closed.
+	// Holders report again.
 	maxAllWaiting = 128 << 20
 	// maxOwners bounds the holders whose stream is known. Those without claims are dropped at the bound.
 	maxOwners = 2 * state.MaxHolders
@@ -56,6 +57,8 @@ type Service struct {
 	watch    sync.Mutex // Guards the fields below.
 	streams  map[*stream]struct{}
 	draining bool
+
+	relieving atomic.Bool // A stream ends because all of them have too much.
 }
 
 // sink takes answers of holders. Service.mu is held.
@@ -155,6 +158,9 @@ func (s *Service) add(x *stream) (draining bool) {
 func (s *Service) remove(x *stream) {
 	s.watch.Lock()
 	delete(s.streams, x)
+	if x.relieves {
+		s.relieving.Store(false)
+	}
 	s.watch.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,8 +172,12 @@ func (s *Service) remove(x *stream) {
 	}
 }
 
-// relieve closes the stream with the most waiting answers.
+// relieve closes the stream with the most waiting answers. It does nothing before a stream that it closed has ended: each answer
+// would need a pass over all streams.
 func (s *Service) relieve() {
+	if s.relieving.Load() {
+		return
+	}
 	s.watch.Lock()
 	defer s.watch.Unlock()
 	var most *stream
@@ -177,7 +187,8 @@ func (s *Service) relieve() {
 			most, bytes = x, n
 		}
 	}
-	if most != nil {
+	if most != nil && s.relieving.CompareAndSwap(false, true) {
+		most.relieves = true
 		most.end(errUnread)
 	}
 }

@@ -43,6 +43,8 @@ type stream struct {
 	waiting atomic.Int64        // bytes of queue and of what is sent now
 	ending  chan struct{}       // closed when the service ends the stream
 
+	relieves bool // The service closes the stream, and no other one before its end; guarded by Service.watch.
+
 	mu      sync.Mutex // Guards the fields below.
 	queue   queue
 	taken   int64 // bytes that are sent now
@@ -157,6 +159,10 @@ func (x *stream) refuse(holder string, seq uint64, err *state.Error) {
 
 // put adds to the queue within its bounds.
 func (x *stream) put(add func()) {
+	if x.service.waiting.Load() > maxAllWaiting {
+		x.service.relieve()
+		return
+	}
 	x.mu.Lock()
 	if x.err != nil {
 		x.mu.Unlock()
@@ -168,9 +174,7 @@ func (x *stream) put(add func()) {
 	before += x.taken
 	x.waiting.Store(now)
 	x.mu.Unlock()
-	if all := x.service.waiting.Add(now - before); all > maxAllWaiting {
-		x.service.relieve()
-	}
+	x.service.waiting.Add(now - before)
 	if now > maxWaiting {
 		x.end(errUnread)
 	}
@@ -284,13 +288,13 @@ func (x *stream) end(err error) {
 
 // close drops what the stream kept.
 func (x *stream) close() {
-	x.service.remove(x)
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	if x.err == nil {
 		x.err = io.EOF
 	}
 	x.service.waiting.Add(-x.queue.bytes - x.taken)
 	x.waiting.Store(0)
 	x.queue, x.taken = queue{}, 0
+	x.mu.Unlock()
+	x.service.remove(x)
 }

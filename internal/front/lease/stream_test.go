@@ -2,6 +2,7 @@ package lease
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -185,7 +186,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestUnreadOfAll: beyond the bound of all streams, the one with the most ends.
+// TestUnreadOfAll: beyond the bound of all streams, the one with the most ends, and no other one before that. Answers are dropped.
 func TestUnreadOfAll(t *testing.T) {
 	s := serviceOf(t, Options{State: root()})
 	few, most := unread(t, s), unread(t, s)
@@ -193,11 +194,34 @@ func TestUnreadOfAll(t *testing.T) {
 	for _, resource := range []string{"db/a", "db/b", "db/c"} {
 		most.lease("web", &state.Lease{Resource: resource})
 	}
-	s.waiting.Add(maxAllWaiting)
+	s.waiting.Add(2 * maxAllWaiting)
+	before := s.waiting.Load()
+	for range 3 {
+		few.lease("web", &state.Lease{Resource: "db/b"})
+	}
+	if few.err != nil || !errors.Is(most.err, errUnread) || s.waiting.Load() != before {
+		t.Errorf("the streams end with %v and %v, and %d bytes are added", few.err, most.err, s.waiting.Load()-before)
+	}
+	s.remove(most)
 	few.lease("web", &state.Lease{Resource: "db/b"})
-	s.waiting.Add(-maxAllWaiting)
-	if few.err != nil || !errors.Is(most.err, errUnread) {
-		t.Errorf("the streams end with %v and %v", few.err, most.err)
+	if !errors.Is(few.err, errUnread) {
+		t.Errorf("the next stream ends with %v", few.err)
+	}
+	s.waiting.Add(-2 * maxAllWaiting)
+}
+
+// TestAllResourcesOfAServer: the answers to a server with all resources wait on one stream, with long names and parts for all bands.
+func TestAllResourcesOfAServer(t *testing.T) {
+	s := serviceOf(t, Options{State: root()})
+	x := unread(t, s)
+	for i := range state.MaxResources {
+		resource := fmt.Sprintf("db/%0253d", i)
+		lease := state.Lease{Resource: resource, Parts: make([]int64, state.MaxBands)}
+		x.lease(name("leaf"), &lease)
+		x.refuse(name("leaf"), 1, &state.Error{Code: state.NotFound, Resource: resource, Text: resource + resource[:100]})
+	}
+	if got := s.Stats(); x.err != nil || len(x.queue.order) != state.MaxResources {
+		t.Errorf("the stream has %d bytes and ends with %v", got.WaitingBytes, x.err)
 	}
 }
 
