@@ -12,9 +12,9 @@ type Held struct {
 	version Version
 	amount  int64
 	end     headgate.Instant
-	sent    [8]sentReport // the last reports: ends are counted from them
-	next    int
-	open    bool // an answer has arrived since Reset
+	sent    [8]sentReport // reports, in order: ends are counted from them
+	n       int           // number of sent
+	open    bool          // an answer has arrived since Reset
 	lease   Lease
 }
 
@@ -24,6 +24,10 @@ type sentReport struct {
 	version Version // in the report
 }
 
+// apart is the time between reports that a full Held remembers: it remembers those of the last two seconds at least, however many
+// there are. A lease is renewed if its answer arrives within that time.
+const apart = 250 * time.Millisecond
+
 // Sent records that a report with the claim is sent now. A report that is sent again keeps its Seq
 // and the time of its first sending. After the end of a lease, the report states no version, so that
 // the lease of any server can follow.
@@ -31,19 +35,24 @@ func (h *Held) Sent(now headgate.Instant, seq uint64) {
 	if h.open && h.Left(now) <= 0 {
 		h.version, h.amount, h.open = Version{}, 0, false
 	}
-	h.sent[h.next] = sentReport{seq, now, h.version}
-	h.next = (h.next + 1) % len(h.sent)
+	switch last := len(h.sent) - 1; {
+	case h.n <= last:
+		h.n++
+	case h.sent[last].at.Sub(h.sent[last-1].at) >= apart:
+		copy(h.sent[:], h.sent[1:])
+	}
+	h.sent[h.n-1] = sentReport{seq, now, h.version}
 }
 
 // Receive takes a lease from the server, in any order. It reports whether the holder must
-// acknowledge: the amount has changed. These have no effect: a push before the first answer, an
-// answer to a report that Held does not remember, a lease of a server with an older term, and a lease
-// of a new server that does not know the newest version. That server takes the amount from the next
-// report.
+// acknowledge: the amount has changed. An answer to a report that Held does not remember is like a
+// push. These have no effect: a push before the first answer, a lease of a server with an older term,
+// and a lease of a new server that does not know the newest version. That server takes the amount
+// from the next report.
 func (h *Held) Receive(lease *Lease) (acknowledge bool) {
 	report, ok := h.report(lease.Seq)
 	switch {
-	case !ok && (lease.Seq != 0 || !h.open), lease.Version.Term < h.version.Term:
+	case !ok && !h.open, lease.Version.Term < h.version.Term:
 		return false
 	case h.version.Term < lease.Version.Term && (!ok || report.version != h.version):
 		return false
