@@ -9,7 +9,7 @@ import (
 // holder is the sender of reports.
 type holder struct {
 	name   string
-	caller string
+	by     *sender
 	seq    uint64 // the newest report
 	claims int    // number of claims
 }

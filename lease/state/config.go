@@ -27,6 +27,8 @@ const (
 	MaxBands = 8
 	// MaxBuckets bounds the buckets of a curve: 81 ratios below 2^40 in each band.
 	MaxBuckets = 81 * MaxBands
+	// MaxTotalBuckets bounds the buckets of all curves: 48 MB. Beyond, a curve is kept as one bucket for each band.
+	MaxTotalBuckets = 2_000_000
 	// MaxBucketWeight bounds the weight of one bucket. share takes it in 64 pieces.
 	MaxBucketWeight = 64 * share.MaxWeight
 )

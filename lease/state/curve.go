@@ -1,6 +1,9 @@
 package state
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // The ratios of wants to weight in one bucket differ by at most the square root of 2. Ratios are
 // at least 1/MaxBucketWeight, and those below 1 are in the first bucket.
@@ -47,6 +50,29 @@ func wants(buckets []Bucket) int64 {
 		sum = min(sum+b.Wants, MaxAmount)
 	}
 	return sum
+}
+
+// coarse returns one bucket for each band.
+func coarse(buckets []Bucket) []Bucket {
+	var sums [MaxBands]Bucket
+	for _, b := range buckets {
+		sum := &sums[b.Band-1]
+		sum.Band, sum.Weight, sum.Wants = b.Band, min(sum.Weight+b.Weight, MaxBucketWeight), min(sum.Wants+b.Wants, MaxAmount)
+	}
+	return slices.DeleteFunc(sums[:], func(b Bucket) bool { return b.Wants == 0 })
+}
+
+// keep replaces the buckets of a claim: nil for a holder that is not a server.
+func (s *Server) keep(c *claim, next []Bucket) {
+	s.kept += len(next) - len(c.buckets)
+	switch {
+	case next == nil:
+		c.buckets = nil
+	case len(next) > cap(c.buckets), len(next) < cap(c.buckets)/2, c.buckets == nil:
+		c.buckets = append(make([]Bucket, 0, len(next)), next...)
+	default:
+		c.buckets = append(c.buckets[:0], next...)
+	}
 }
 
 // differ reports whether two curves differ by more than a hundredth of the wants of the first.

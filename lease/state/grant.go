@@ -20,11 +20,15 @@ func (s *Server) set(c *claim, amount int64) {
 		return
 	}
 	c.parts = append(c.parts[:0], c.aims...)
-	over := c.target - amount // Lower bands wait for what is not paid yet.
-	for b := len(c.parts) - 1; b >= 0 && over > 0; b-- {
-		cut := min(over, c.parts[b])
-		c.parts[b] -= cut
-		over -= cut
+	cut(c.parts, c.target-amount) // Lower bands wait for what is not paid yet.
+}
+
+// cut takes an amount from the parts of the bands, of the lowest band first.
+func cut(parts []int64, over int64) {
+	for b := len(parts) - 1; b >= 0 && over > 0; b-- {
+		part := min(over, parts[b])
+		parts[b] -= part
+		over -= part
 	}
 }
 
@@ -143,6 +147,9 @@ func (s *Server) send(c *claim, seq uint64, now headgate.Instant, out *Out) {
 // length returns the length of a lease. It ends before the lease of the parent. While a restarted
 // server has more out than its parent counts, it prolongs no lease.
 func (s *Server) length(r *resource, now headgate.Instant) time.Duration {
+	if r.lost {
+		r.unbacked = now.Add(counted(s.config.Lease))
+	}
 	if r.up == nil || r.lost {
 		return s.config.Lease
 	}

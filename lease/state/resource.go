@@ -11,6 +11,7 @@ const never = headgate.Instant(1<<63 - 1)
 // resource is a resource with claims.
 type resource struct {
 	name     string
+	by       *sender // opened it
 	terms    Resource
 	each     int64   // the bound of one claim under Static
 	parts    []int64 // of a child: the part of the capacity for each band
@@ -24,11 +25,12 @@ type resource struct {
 	forgotten headgate.Instant
 	quiet     headgate.Instant // no division before this time
 
-	due  headgate.Instant // the next call of advance
-	heap int              // index in the heap of the server, or -1
-	soon headgate.Instant // no claim ends before this time
-	up   *uplink          // of a child
-	lost bool             // the lease of the parent has ended, and Config.OnLoss gives the capacity
+	due      headgate.Instant // the next call of advance
+	heap     int              // index in the heap of the server, or -1
+	soon     headgate.Instant // no claim ends before this time
+	up       *uplink          // of a child
+	unbacked headgate.Instant // no lease that was given while lost ends after this time
+	lost     bool             // the lease of the parent has ended, and Config.OnLoss gives the capacity
 }
 
 // free returns the capacity that no lease can use. It is negative after the capacity was lowered.

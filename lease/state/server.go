@@ -16,6 +16,7 @@ type Server struct {
 	started   headgate.Instant
 	resources map[string]*resource
 	holders   map[string]*holder
+	callers   map[string]*sender
 	claimed   map[key]*claim
 	queue     queue
 	number    uint64 // of the last version
@@ -23,6 +24,7 @@ type Server struct {
 	seq       uint64 // of the last report to the parent
 	divider   divider
 	sums      curve
+	kept      int // number of buckets of all claims
 	buckets   []Bucket
 }
 
@@ -45,7 +47,7 @@ func New(config Config, now headgate.Instant) (*Server, error) {
 	return &Server{
 		config: config, started: now, seq: config.Term << seqBits,
 		resources: make(map[string]*resource), holders: make(map[string]*holder), claimed: make(map[key]*claim),
-		divider: divider{least: make(map[int64]int64)},
+		callers: make(map[string]*sender), divider: divider{least: make(map[int64]int64)},
 	}, nil
 }
 
@@ -66,19 +68,20 @@ func (s *Server) Receive(now headgate.Instant, caller string, report *Report, ou
 		return err
 	}
 	h := s.holders[report.Holder]
-	if h != nil && h.caller != caller {
+	if h != nil && h.by.name != caller {
 		return &Error{Code: Forbidden, Field: "holder", Text: "it belongs to another caller: use a new random name"}
 	}
 	if h == nil {
 		if len(report.Claims) == 0 {
 			return nil
 		}
-		if len(s.holders) >= MaxHolders {
-			return &Error{Code: Exhausted, Field: "holder", Text: "the server has its maximum of 100000 holders: use another server"}
+		by := s.callers[caller]
+		if err := s.fullOfHolders(by, rights); err != nil {
+			return err
 		}
-		h = &holder{name: strings.Clone(report.Holder), caller: caller} // The report may be a part of a large message.
-		s.holders[h.name] = h
+		h = s.join(by, caller, report.Holder)
 	}
+	h.claims++ // The holder stays if its only claim is replaced by another one.
 	s.acknowledge(now, h, report.Acks)
 	if report.Seq > h.seq {
 		h.seq = report.Seq
@@ -86,8 +89,8 @@ func (s *Server) Receive(now headgate.Instant, caller string, report *Report, ou
 			s.claim(now, h, rights, &report.Claims[i], out)
 		}
 	}
-	if h.claims == 0 {
-		delete(s.holders, h.name)
+	if h.claims--; h.claims == 0 {
+		s.leave(h)
 	}
 	return nil
 }
@@ -121,10 +124,10 @@ func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim,
 	case m.Release:
 		return
 	case c == nil:
-		r, err := s.open(now, m.Resource)
-		if err == nil && len(s.claimed) >= MaxTotalClaims {
-			err = &Error{Code: Exhausted, Resource: m.Resource, Text: "the server has its maximum of 200000 claims: use another server"}
-			s.queue.schedule(r, now)
+		err := s.fullOfClaims(h.by, rights, m.Resource)
+		var r *resource
+		if err == nil {
+			r, err = s.open(now, h.by, rights, m.Resource)
 		}
 		if err != nil {
 			out.Refusals = append(out.Refusals, Refusal{h.name, h.seq, err})
@@ -138,7 +141,7 @@ func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim,
 	s.ack(now, c, m.Version, m.Holds)
 	c.end = max(c.end, now.Add(counted(s.config.Lease)))
 	soonest, tick := c.heard.Add(c.resource.interval()), now.Add(s.config.Tick)
-	if c.want(rights, m) {
+	if s.want(c, rights, m) {
 		c.heard = max(soonest, now)
 		s.queue.schedule(c.resource, max(soonest, tick))
 		if soonest <= now {
@@ -168,36 +171,41 @@ func (s *Server) refresh(c *claim, now headgate.Instant, out *Out) {
 }
 
 // want sets what a claim wants. It reports whether that has changed.
-func (c *claim) want(rights Caller, m *Claim) (changed bool) {
+func (s *Server) want(c *claim, rights Caller, m *Claim) (changed bool) {
 	r := c.resource
 	r.holders -= c.holders
 	defer func() { r.holders += c.holders }()
 	changed = c.learning != m.Learning
 	c.learning = m.Learning
 	if m.Curve != nil {
-		changed = changed || !slices.Equal(c.buckets, m.Curve)
-		c.buckets = append(c.buckets[:0], m.Curve...)
+		next := m.Curve
+		if s.kept+len(next)-len(c.buckets) > MaxTotalBuckets {
+			next = coarse(next)
+		}
+		changed = changed || !slices.Equal(c.buckets, next)
+		s.keep(c, next)
 		c.holders, c.wants = max(m.Holders, 1), wants(c.buckets)
 		if c.aims == nil {
 			c.aims = make([]int64, MaxBands)
 		}
 		return changed
 	}
+	s.keep(c, nil)
 	own := Bucket{Band: m.Band, Weight: max(rights.Weight, 1), Wants: m.Wants}
 	if own.Band == 0 {
 		own.Band = rights.first()
 	}
-	changed = changed || c.own[0] != own || c.buckets != nil
-	c.own[0], c.buckets, c.aims, c.holders, c.wants = own, nil, nil, 1, own.Wants
+	changed = changed || c.own[0] != own || c.aims != nil
+	c.own[0], c.aims, c.holders, c.wants = own, nil, 1, own.Wants
 	return changed
 }
 
 // open returns the resource of a claim.
-func (s *Server) open(now headgate.Instant, name string) (*resource, *Error) {
+func (s *Server) open(now headgate.Instant, by *sender, rights Caller, name string) (*resource, *Error) {
 	if r := s.resources[name]; r != nil {
 		return r, nil
 	}
-	r := &resource{name: strings.Clone(name), heap: -1, soon: never, quiet: s.started}
+	r := &resource{name: strings.Clone(name), by: by, heap: -1, soon: never, quiet: s.started}
 	if s.config.Child {
 		r.up = &uplink{}
 	} else {
@@ -207,8 +215,8 @@ func (s *Server) open(now headgate.Instant, name string) (*resource, *Error) {
 		}
 		r.configure(terms)
 	}
-	if len(s.resources) >= MaxResources {
-		return nil, &Error{Code: Exhausted, Resource: name, Text: "the server has its maximum of 10000 resources: release some"}
+	if err := s.fullOfResources(by, rights, name); err != nil {
+		return nil, err
 	}
 	if out := s.started.Add(counted(s.config.Longest)); s.config.Restarted && now < out {
 		r.quiet, r.forgotten = s.started.Add(s.config.Learn), out
@@ -218,6 +226,7 @@ func (s *Server) open(now headgate.Instant, name string) (*resource, *Error) {
 		s.queue.schedule(r, r.quiet)
 	}
 	s.resources[r.name] = r
+	by.resources++
 	return r, nil
 }
 
@@ -245,6 +254,7 @@ func (s *Server) enter(now headgate.Instant, h *holder, r *resource, m *Claim) *
 	}
 	r.add(c)
 	h.claims++
+	h.by.claims++
 	s.claimed[key{h, r}] = c
 	s.aim(c, 0)
 	s.queue.schedule(r, now.Add(s.config.Tick))
@@ -260,8 +270,10 @@ func (s *Server) drop(c *claim) {
 	}
 	c.resource.remove(c)
 	delete(s.claimed, key{c.holder, c.resource})
+	s.keep(c, nil)
+	c.holder.by.claims--
 	if c.holder.claims--; c.holder.claims == 0 {
-		delete(s.holders, c.holder.name)
+		s.leave(c.holder)
 	}
 }
 
@@ -317,9 +329,11 @@ func (s *Server) advance(r *resource, now headgate.Instant, out *Out) {
 		}
 	} else {
 		s.settle(r)
+		s.substitute(r)
 		if s.divider.divide(r, now, s.config.Lease) {
 			s.queue.schedule(r, now.Add(s.config.Lease)) // The turns of equal remainders.
 		}
+		s.bound(r)
 		s.hand(r, now, out)
 	}
 	if r.up != nil {
@@ -358,7 +372,7 @@ func (s *Server) expire(r *resource, now headgate.Instant) {
 		r.unknown, r.forgotten = 0, 0
 	}
 	if up := r.up; up != nil && up.known && !r.lost && r.capacity+r.sum > 0 && up.held.Left(now) <= 0 {
-		s.lapse(r)
+		s.lapse(r, now)
 	}
 	if now < r.soon {
 		return
@@ -382,6 +396,8 @@ func (s *Server) expire(r *resource, now headgate.Instant) {
 // close forgets a resource without claims, and releases it at the parent.
 func (s *Server) close(r *resource, out *Out) {
 	delete(s.resources, r.name)
+	r.by.resources--
+	s.part(r.by)
 	if r.up != nil && r.up.seq != 0 {
 		s.stamp(out)
 		out.Up.Claims = append(out.Up.Claims, Claim{Resource: r.name, Release: true})
@@ -418,7 +434,7 @@ func (s *Server) Holders(now headgate.Instant, name string, to []HolderUsage) []
 	}
 	for _, c := range r.claims {
 		to = append(to, HolderUsage{
-			Holder: c.holder.name, Caller: c.holder.caller, Wants: c.wants, Granted: c.grant, Ledger: c.ledger.count(),
+			Holder: c.holder.name, Caller: c.holder.by.name, Wants: c.wants, Granted: c.grant, Ledger: c.ledger.count(),
 			Holders: c.holders, Server: c.server(), End: c.end.Sub(now),
 		})
 	}

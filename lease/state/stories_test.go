@@ -191,47 +191,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBounds fills a server. Further holders and resources are refused, and the others stay.
-func TestBounds(t *testing.T) {
-	c := config(Resource{Algorithm: MaxMin, Capacity: MaxAmount})
-	c.Resources[0].Match = "*"
-	s := start(t, c, 0)
-	var out Out
-	before := heapBytes()
-	for i := range MaxHolders {
-		r := Report{Holder: fmt.Sprintf("holder-%032d", i), Seq: 1, Claims: []Claim{{Resource: fmt.Sprint("db", i%20), Wants: 1}}}
-		if err := s.Receive(0, "", &r, &out); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if each := (heapBytes() - before) / MaxHolders; each > 1024 {
-		t.Errorf("a holder with a claim needs %d bytes, want at most 1024", each)
-	} else {
-		t.Logf("a holder with a claim needs %d bytes", each)
-	}
-	err := s.Receive(0, "", &Report{Holder: "more", Seq: 1, Claims: []Claim{{Resource: "db1"}}}, &out)
-	var full *Error
-	if !errors.As(err, &full) || full.Code != Exhausted {
-		t.Errorf("one more holder: %v, want Exhausted", err)
-	}
-	for seq := uint64(2); len(out.Refusals) == 0 && seq < 20; seq++ {
-		r := Report{Holder: fmt.Sprintf("holder-%032d", 0), Seq: seq}
-		for i := range MaxClaims {
-			r.Claims = append(r.Claims, Claim{Resource: fmt.Sprint("db", seq, "/", i), Wants: 1})
-		}
-		if err := s.Receive(0, "", &r, &out); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(s.resources) != MaxResources || len(out.Refusals) == 0 || out.Refusals[0].Err.Code != Exhausted {
-		t.Errorf("%d resources, refusals %d, want %d and Exhausted", len(s.resources), len(out.Refusals), MaxResources)
-	}
-	s.Advance(20*ms, &out)
-	if len(out.Leases) < MaxHolders {
-		t.Errorf("%d leases for %d holders", len(out.Leases), MaxHolders)
-	}
-}
-
 func heapBytes() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

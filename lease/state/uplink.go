@@ -166,21 +166,43 @@ func (s *Server) RefuseParent(refused *Error, out *Out) {
 	s.queue.schedule(r, 0)
 }
 
-// lapse ends all leases of a resource: the lease of the parent has ended, and none of them
-// outlives it. Config.OnLoss says what the server divides from now on.
-func (s *Server) lapse(r *resource) {
+// lapse follows the end of the lease of the parent: no lease that it has backed outlives it. Leases that were given without one
+// may be out, from an earlier loss, and count until they end. Config.OnLoss says what the server divides from now on.
+func (s *Server) lapse(r *resource, now headgate.Instant) {
 	for _, c := range r.claims {
-		r.change(c, func(l *ledger) { l.n = 0 })
+		if now >= r.unbacked {
+			r.change(c, func(l *ledger) { l.n = 0 })
+		}
 		c.moved = 0
 		s.set(c, 0)
 	}
 	r.capacity, r.unknown = 0, 0
-	switch r.lost = s.config.OnLoss != LossPessimistic; {
+	r.lost = s.config.OnLoss != LossPessimistic
+	s.substitute(r)
+}
+
+// substitute sets the capacity of a resource without a lease of the parent, for the present number of holders.
+func (s *Server) substitute(r *resource) {
+	switch {
 	case !r.lost:
 	case s.config.OnLoss == LossOptimistic:
 		r.capacity, r.each = MaxAmount, MaxAmount
 	default:
 		r.capacity, r.each = scaled(r.terms.Safe, r.holders), min(r.each, r.terms.Safe)
+	}
+}
+
+// bound keeps targets within the safe amounts while they are the capacity. A holder without a lease uses its safe amount, and
+// the server does not know which holders have one. So no holder gets what another one does not want.
+func (s *Server) bound(r *resource) {
+	if !r.lost || s.config.OnLoss != LossSafe {
+		return
+	}
+	for _, c := range r.claims {
+		most := scaled(r.terms.Safe, c.holders)
+		over := c.target - most
+		c.target = min(c.target, most)
+		cut(c.aims, over)
 	}
 }
 
