@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,8 @@ type UplinkOptions struct {
 	// Holder is the name of this server at its parents: see HolderOf.
 	Holder string
 	Log    *slog.Logger
+
+	dial func(ctx context.Context, at string) (net.Conn, error) // opens a connection in tests, or nil
 }
 
 // Bounds of an uplink.

@@ -79,9 +79,15 @@ func (u *Uplink) serve(at string) (opened bool, err error) {
 
 // connection gives a connection for one stream. A kept one would pause between its attempts, up to two minutes after an outage.
 func (u *Uplink) connection(at string) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(u.options.Credentials), grpc.WithNoProxy(),
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(u.options.Credentials), grpc.WithNoProxy(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxDown)))
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxDown)),
+	}
+	if u.options.dial != nil {
+		options = append(options, grpc.WithContextDialer(u.options.dial))
+	}
+	conn, err := grpc.NewClient("passthrough:///"+at, options...)
 	if err != nil {
 		return nil, fmt.Errorf("lease: %s: %w", at, err)
 	}
