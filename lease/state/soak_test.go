@@ -28,6 +28,15 @@ func TestSoakTree(t *testing.T) {
 	}
 }
 
+// TestSoakBounds has the bounds of a reduction and of the equilibrium with a tree of 10,000 clients.
+func TestSoakBounds(t *testing.T) {
+	for seed := range uint64(2) {
+		p := soaked(seed, 10_000)
+		reduce(t, &p)
+		balance(t, &p)
+	}
+}
+
 func soaked(seed uint64, clients int) plan {
 	return plan{seed: seed, parents: 4, leaves: 20, clients: clients, length: 20 * 60 * sec, redraw: 180 * sec, life: 36_000 * sec}
 }
