@@ -31,3 +31,19 @@ func TestChurn(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowParent has a parent that needs 1.6 s for an answer. The leaf does not repeat its reports meanwhile.
+func TestSlowParent(t *testing.T) {
+	w := newWorld(t, 1)
+	c := config(Resource{Algorithm: MaxMin, Capacity: 1000})
+	root := w.node("root", nil, ms, c)
+	c.Resources, c.Child, c.Lease = nil, true, 15*time.Second
+	leaf := w.node("leaf", root, 800*ms, c)
+	w.join(leaf, ms, 100)
+	w.run(10 * sec)
+	before := w.sent
+	w.run(60 * sec)
+	if sent := w.sent - before; sent < 30 || sent > 60 {
+		t.Errorf("%d messages in 50 s, want about 40: one report of the client and of the leaf in 5 s, and the answers", sent)
+	}
+}

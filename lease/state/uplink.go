@@ -18,11 +18,13 @@ type uplink struct {
 	acked    Version
 	holds    int64 // in the last acknowledgement
 	refresh  time.Duration
-	learning bool // in the last claim
+	retry    time.Duration // a report without an answer is repeated after it
+	learning bool          // in the last claim
 }
 
-// retry is the time after which a report without an answer is repeated.
-const retry = 500 * time.Millisecond
+// leastRetry is the least time after which a report without an answer is repeated, and mostRetry the largest. Between, it is twice
+// the time that the last answer needed: a busy parent gets no second report before its first answer.
+const leastRetry, mostRetry = 500 * time.Millisecond, 4 * time.Second
 
 // holds returns what the server and its holders may use: all amounts that it counts.
 func (r *resource) holds() int64 { return max(r.up.held.amount, r.counted()) }
@@ -58,7 +60,7 @@ func (s *Server) claims(r *resource, now headgate.Instant) bool {
 		return true
 	}
 	if up.answered != up.seq {
-		refresh = retry
+		refresh = max(up.retry, leastRetry)
 	}
 	soonest := up.sentAt.Add(r.interval())
 	at := up.sentAt.Add(refresh)
@@ -108,7 +110,7 @@ func (s *Server) claimUp(r *resource, now headgate.Instant, out *Out) {
 	up.learning = claim.Learning
 	claim.Holds = min(r.holds(), MaxAmount)
 	out.Up.Claims = append(out.Up.Claims, claim)
-	s.queue.schedule(r, now.Add(retry))
+	s.queue.schedule(r, now.Add(leastRetry))
 }
 
 // stamp gives the report of out its Seq.
@@ -131,6 +133,9 @@ func (s *Server) ReceiveParent(now headgate.Instant, leases []Lease) {
 
 func (s *Server) receive(r *resource, now headgate.Instant, lease *Lease) {
 	up := r.up
+	if report, ok := up.held.report(lease.Seq); ok {
+		up.retry = min(2*now.Sub(report.at), mostRetry)
+	}
 	up.held.Receive(lease)
 	if !up.held.open {
 		return

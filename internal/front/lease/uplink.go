@@ -35,8 +35,8 @@ type UplinkOptions struct {
 // Bounds of an uplink.
 const (
 	// maxUp bounds the reports that wait for the stream, in bytes: those of all resources. Further ones are dropped: the state machine
-	// repeats them.
-	maxUp = 16 << 20
+	// repeats them. With a larger bound, reports would wait until their answers are too late.
+	maxUp = 4 << 20
 	// leastPause and mostPause bound the pause before another attempt to open a stream.
 	leastPause, mostPause = 50 * time.Millisecond, 2 * time.Second
 	// openTime bounds the time for a parent to accept a stream.
