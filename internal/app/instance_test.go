@@ -16,10 +16,10 @@ func TestInstance(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, "sys/kernel/random/boot_id"), []byte(boot+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(dir+"/sys/kernel/random/boot_id", []byte(boot+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(network, filepath.Join(dir, "self/ns/net")); err != nil {
+		if err := os.Symlink(network, dir+"/self/ns/net"); err != nil {
 			t.Fatal(err)
 		}
 		return dir

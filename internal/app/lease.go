@@ -2,7 +2,6 @@ package app
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -88,8 +87,8 @@ func newUplink(i *Instance, c *config.Lease) (*lease.Uplink, error) {
 // the network namespace and the address of the listener, which one process at a time can use. It is empty if there is none, because
 // the kernel chooses the port or proc is not mounted.
 func instance(proc, address string) string {
-	boot, err := readfile.Line(filepath.Join(proc, "sys/kernel/random/boot_id"), 100, "id")
-	network, fault := os.Readlink(filepath.Join(proc, "self/ns/net"))
+	boot, err := readfile.Line(proc+"/sys/kernel/random/boot_id", 100, "id")
+	network, fault := os.Readlink(proc+"/self/ns/net")
 	if err != nil || fault != nil || strings.HasSuffix(address, ":0") {
 		return ""
 	}

@@ -39,15 +39,12 @@ func full(all, own, most int, by *sender, rights Caller, resource, what string) 
 	return err
 }
 
-func (s *Server) fullOfHolders(by *sender, rights Caller) error {
+func (s *Server) fullOfHolders(by *sender, rights Caller) *Error {
 	own := 0
 	if by != nil {
 		own = by.holders
 	}
-	if err := full(len(s.holders), own, MaxHolders, by, rights, "", "holders"); err != nil {
-		return err
-	}
-	return nil
+	return full(len(s.holders), own, MaxHolders, by, rights, "", "holders")
 }
 
 func (s *Server) fullOfClaims(by *sender, rights Caller, resource string) *Error {

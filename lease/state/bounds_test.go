@@ -47,63 +47,55 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsOfACaller: a caller gets half of the holders, resources and claims. The others get the rest and keep their leases.
-// Nothing of it stays when the leases end.
+// TestBoundsOfACaller: a caller gets half of the holders, resources and claims. Others still get some, and servers all of them.
+// Nothing is counted when the leases have ended.
 func TestBoundsOfACaller(t *testing.T) {
 	c := config(Resource{Algorithm: MaxMin, Capacity: MaxAmount})
 	c.Resources[0].Match = "*"
-	c.Callers["greedy"] = Caller{}
 	s := start(t, c, 0)
 	var out Out
-	exhausted := func(err error) bool {
-		var full *Error
-		return errors.As(err, &full) && full.Code == Exhausted
-	}
-	fill := func(caller, holder string, seq uint64, resource string, n int) (refused int) {
+	// refused claims n new resources, or n times one, for a new holder.
+	refused := func(caller, holder string, n int) (claims int) {
 		t.Helper()
-		r := Report{Holder: holder, Seq: seq}
+		r := Report{Holder: caller + holder, Seq: 1}
 		for i := range n {
-			r.Claims = append(r.Claims, Claim{Resource: fmt.Sprint(resource, i), Wants: 1})
+			r.Claims = append(r.Claims, Claim{Resource: fmt.Sprint(holder, i), Wants: 1})
 		}
 		before := len(out.Refusals)
-		if err := s.Receive(0, caller, &r, &out); err != nil && !exhausted(err) {
-			t.Fatal(err)
-		} else if err != nil {
+		err := s.Receive(0, caller, &r, &out)
+		var full *Error
+		switch {
+		case errors.As(err, &full) && full.Code == Exhausted:
 			return n
+		case err != nil:
+			t.Fatal(err)
 		}
 		return len(out.Refusals) - before
 	}
-	fill("", "other", 1, "db", 1)
-	refused := 0
-	for seq := range uint64(MaxResources / MaxClaims) {
-		refused += fill("greedy", "first", seq+1, fmt.Sprint("r", seq, "/"), MaxClaims)
-	}
-	if len(s.resources) != 1+MaxResources/2 || refused != MaxResources/2 {
-		t.Errorf("%d resources, and %d refused: want half of %d", len(s.resources), refused, MaxResources)
-	}
-	queued := len(s.queue)
-	for i := range MaxTotalClaims/MaxClaims + 1 {
-		refused = fill("greedy", fmt.Sprint("claims", i), 1, "r0/", MaxClaims)
-	}
-	if _, _, claims := s.Counts(); claims != 1+MaxTotalClaims/2 || refused != MaxClaims || len(s.queue) != queued {
-		t.Errorf("%d claims, the last report has %d refused, want half of %d; %d of %d resources are due", claims, refused, MaxTotalClaims, len(s.queue), queued)
-	}
-	if got := fill("w2", "w2", 1, "w2/", 100) + fill("server", "server", 1, "s/", 100); got != 0 {
-		t.Errorf("%d claims of other callers are refused", got)
-	}
-	s.Advance(20*ms, &out)
-	out.Reset()
-	s.Advance(31*sec, &out)
-	for i := range MaxHolders/2 + 1 {
-		if got := fill("greedy", fmt.Sprint("holder", i), 1, "db", 1); (got > 0) != (i == MaxHolders/2) {
-			t.Fatalf("holder %d: refused %d", i, got)
+	for _, caller := range []string{"w2", "server", ""} {
+		if got := refused(caller, "db", 10); got != 0 {
+			t.Fatalf("%q: %d claims are refused", caller, got)
+		}
+		by := s.callers[caller]
+		for what, of := range map[string]struct {
+			used *int
+			most int
+		}{"holders": {&by.holders, MaxHolders}, "claims": {&by.claims, MaxTotalClaims}, "resources": {&by.resources, MaxResources}} {
+			used := *of.used
+			*of.used = of.most/2 - 1
+			first, second := refused(caller, what, 1), refused(caller, what+"more", 1)
+			if want := map[string]int{"w2": 1}[caller]; first != 0 || second != want {
+				t.Errorf("%q: at half of the %s, %d and %d claims are refused, want 0 and %d", caller, what, first, second, want)
+			}
+			if got := refused("w3", what, 1); got != 0 {
+				t.Errorf("%d claims of another caller are refused", got)
+			}
+			*of.used += used - (of.most/2 - 1)
 		}
 	}
-	if err := s.Receive(0, "", &Report{Holder: "other", Seq: 9, Claims: []Claim{{Resource: "db0", Wants: 1}}}, &out); err != nil {
-		t.Errorf("another caller: %v", err)
-	}
-	s.Advance(32*sec, &out)
-	s.Advance(70*sec, &out)
+	s.Advance(20*ms, &out)
+	s.Advance(31*sec, &out)
+	s.Advance(62*sec, &out)
 	if a, b, c := s.Counts(); a+b+c+len(s.callers) != 0 {
 		t.Errorf("%d holders, %d resources, %d claims and %d callers stay", a, b, c, len(s.callers))
 	}
@@ -149,5 +141,41 @@ func TestReleaseAndClaim(t *testing.T) {
 		if holders, _, claims := s.Counts(); holders != want || claims != want {
 			t.Errorf("%d holders with %d claims after report %d, want %d", holders, claims, seq+1, want)
 		}
+	}
+}
+
+// TestCurvesAreBounded: above the bound of all curves, a server has one bucket for each band, with the same sums. The memory is
+// free when its claim ends.
+func TestCurvesAreBounded(t *testing.T) {
+	s := start(t, config(Resource{Algorithm: MaxMin, Capacity: 1000, Floors: []int{0, 10}}), 0)
+	var out Out
+	send := func(seq uint64, curve []Bucket, release bool) {
+		t.Helper()
+		claim := Claim{Resource: "db", Curve: curve, Holders: 9, Release: release}
+		if err := s.Receive(0, "server", &Report{Holder: "leaf", Seq: seq, Claims: []Claim{claim}}, &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var curve []Bucket
+	for i := range int64(40) {
+		curve = append(curve, Bucket{Band: 1 + int(i/20), Weight: i + 1, Wants: 2*i + 1})
+	}
+	others := MaxTotalBuckets - 39
+	s.kept = others
+	send(1, curve, false)
+	c := s.resources["db"].claims[0]
+	if fmt.Sprint(c.buckets) != "[{1 210 400} {2 610 1200}]" || s.kept != others+2 {
+		t.Errorf("the curve is %v, and %d buckets are counted", c.buckets, s.kept-others)
+	}
+	send(2, curve[1:], false)
+	if len(c.buckets) != 39 || s.kept != MaxTotalBuckets {
+		t.Errorf("a curve within the bound has %d buckets, %d of all", len(c.buckets), s.kept)
+	}
+	send(3, curve[1:3], false)
+	if cap(c.buckets) > 4 {
+		t.Errorf("a short curve keeps the memory of %d buckets", cap(c.buckets))
+	}
+	if send(4, nil, true); s.kept != others {
+		t.Errorf("%d buckets stay", s.kept-others)
 	}
 }

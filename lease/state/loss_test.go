@@ -88,6 +88,24 @@ func TestSafeAmountsCountOnce(t *testing.T) {
 	}
 }
 
+// TestJoinWithoutParent: a holder that joins a leaf without a lease gets its safe amount.
+func TestJoinWithoutParent(t *testing.T) {
+	w := newWorld(t, 1)
+	c := config(Resource{Algorithm: MaxMin, Capacity: 8, Safe: 3})
+	root := w.node("root", nil, ms, c)
+	c.Resources, c.Child = nil, true
+	leaf := w.node("leaf", root, ms, c)
+	a := w.join(leaf, ms, 10)
+	w.run(5 * sec)
+	root.fail(200 * sec)
+	w.run(50 * sec)
+	b := w.join(leaf, ms, 10)
+	w.run(52 * sec)
+	if x, y := a.held.Amount(w.now), b.held.Amount(w.now); x != 3 || y != 3 {
+		t.Errorf("the holders have %d and %d, want 3 each", x, y)
+	}
+}
+
 // TestManyResourcesOfAChild: the reports to the parent are bounded, and all resources get there.
 func TestManyResourcesOfAChild(t *testing.T) {
 	c := config(Resource{Algorithm: MaxMin})

@@ -77,7 +77,7 @@ func TestReturn(t *testing.T) {
 			opens := func() time.Duration {
 				begin := time.Now()
 				for u.Parent() == "" && time.Since(begin) < time.Hour {
-					time.Sleep(time.Millisecond)
+					time.Sleep(time.Millisecond) //nolint:forbidigo // because the bubble of TestReturn has its own time
 				}
 				synctest.Wait()
 				return time.Since(begin)
@@ -88,7 +88,7 @@ func TestReturn(t *testing.T) {
 			if u.Parent() != "" {
 				t.Error("the stream outlives its parent")
 			}
-			time.Sleep(outage)
+			time.Sleep(outage) //nolint:forbidigo // because the bubble of TestReturn has its own time
 			stop = p.start()
 			if got := opens(); got > within+2*time.Millisecond {
 				t.Errorf("after an outage of %v, the stream is open in %v, want %v", outage, got, within)
