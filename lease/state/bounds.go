@@ -24,19 +24,19 @@ func bound(most int, caller string, rights Caller) int {
 
 // full returns an error if the server has most of something, or the caller has its half.
 func full(all, own, most int, by *sender, rights Caller, resource, what string) *Error {
-	err := &Error{Code: Exhausted, Resource: resource}
-	if resource == "" {
-		err.Field = "holder"
-	}
+	text := ""
 	switch {
 	case all >= most:
-		err.Text = fmt.Sprintf("the server has its maximum of %d %s: release some, or use another server", most, what)
+		text = fmt.Sprintf("the server has its maximum of %d %s: release some, or use another server", most, what)
 	case by != nil && own >= bound(most, by.name, rights):
-		err.Text = fmt.Sprintf("caller %q has %d %s, half of the maximum: release some, or use another server", by.name, own, what)
+		text = fmt.Sprintf("caller %q has %d %s, half of the maximum: release some, or use another server", by.name, own, what)
 	default:
 		return nil
 	}
-	return err
+	if resource == "" {
+		return &Error{Code: Exhausted, Field: "holder", Text: text}
+	}
+	return &Error{Code: Exhausted, Resource: resource, Text: text}
 }
 
 func (s *Server) fullOfHolders(by *sender, rights Caller) *Error {
