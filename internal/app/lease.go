@@ -88,7 +88,7 @@ func newUplink(i *Instance, c *config.Lease) (*lease.Uplink, error) {
 // the kernel chooses the port or proc is not mounted.
 func instance(proc, address string) string {
 	boot, err := readfile.Line(proc+"/sys/kernel/random/boot_id", 100, "id")
-	network, fault := os.Readlink(proc+"/self/ns/net")
+	network, fault := os.Readlink(proc + "/self/ns/net")
 	if err != nil || fault != nil || strings.HasSuffix(address, ":0") {
 		return ""
 	}

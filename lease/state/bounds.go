@@ -24,7 +24,7 @@ func bound(most int, caller string, rights Caller) int {
 
 // full returns an error if the server has most of something, or the caller has its half.
 func full(all, own, most int, by *sender, rights Caller, resource, what string) *Error {
-	text := ""
+	var text string
 	switch {
 	case all >= most:
 		text = fmt.Sprintf("the server has its maximum of %d %s: release some, or use another server", most, what)
