@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/lease/bucket"
 	"github.com/headgate/headgate/lease/holder"
 )
 
@@ -87,7 +88,10 @@ func (k *Client) conn(at string) (*grpc.ClientConn, error) {
 
 // Lease claims a resource. A resource has at most one Lease at a time, and a client at most 1,000. The
 // amount is 0 until a server answers.
-func (k *Client) Lease(resource string) (*Lease, error) {
+func (k *Client) Lease(resource string) (*Lease, error) { return k.claim(resource, 0, nil) }
+
+// claim claims a resource for waiting units: the first report has them.
+func (k *Client) claim(resource string, waiting int64, notify func(bucket.Rate)) (*Lease, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -97,8 +101,10 @@ func (k *Client) Lease(resource string) (*Lease, error) {
 	if err := k.holder.Claim(now, resource); err != nil {
 		return nil, fmt.Errorf("lease: resource %.300q: %w", resource, err)
 	}
-	l := &Lease{client: k, resource: resource, changed: make(chan struct{}, 1)}
+	l := &Lease{client: k, resource: resource, changed: make(chan struct{}, 1), notify: notify}
 	l.estimate.Add(now, 0)
+	l.waiting.Store(max(waiting, 0))
+	k.holder.Want(resource, l.wants(now))
 	k.leases[resource] = l
 	k.wake()
 	return l, nil
@@ -110,6 +116,7 @@ func (k *Client) Close() error {
 	for resource, l := range k.leases {
 		k.holder.Release(resource)
 		poke(l.changed)
+		l.tell(State{Lost: true}, 0)
 	}
 	clear(k.leases)
 	k.closed = true
@@ -193,6 +200,7 @@ func (k *Client) publish(now headgate.Instant) {
 		if state != l.state {
 			l.state = state
 			poke(l.changed)
+			l.tell(state, s.Left)
 		}
 	}
 	k.log.losses(lost, of, k.config.OnLoss)

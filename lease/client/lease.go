@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/lease/bucket"
 	"github.com/headgate/headgate/lease/holder"
 )
 
@@ -26,6 +27,7 @@ type Lease struct {
 	// The lock of the client guards the fields below.
 	estimate holder.Demand
 	state    State
+	notify   func(bucket.Rate) // gets changes of the state; nil without a table of buckets
 }
 
 // State is what a program may use of a resource.
