@@ -48,11 +48,13 @@ type Result struct {
 	window *window
 	from   *prepared
 	key    string // valid until the next Decide
-	cost   int64
-	op     int
-	mode   headgate.OpKind
-	before int64 // the cost of earlier results that share the Op
-	full   bool  // the rule had no free place before the store was called
+	// resource is the name of the resource of a rule with a lease. It is valid until the next Decide.
+	resource string
+	cost     int64
+	op       int
+	mode     headgate.OpKind
+	before   int64 // the cost of earlier results that share the Op
+	full     bool  // the rule had no free place before the store was called
 	// counted says that Config.Meter has counted the rule as admitted; others, that it summed it under the others.
 	counted, others bool
 	nameAt          int     // where the customer's name begins in key; with a quota
@@ -155,6 +157,9 @@ type Answer struct {
 	held     bool // one of the rules has InFlight
 	// shadowPlan: the plan of an enforced rule's customer is in shadow.
 	shadowPlan bool
+	leases     bool             // a rule has a lease
+	leased     []leaseTaken     // what the request has taken of leases
+	waited     time.Duration    // for leases
 	ends       *prepared        // the first rule that needs the end of the request
 	denied     bool             // one of the results is a refusal
 	countedAt  headgate.Instant // the time of what Config.Meter has counted
@@ -181,6 +186,7 @@ func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError, a.Error = headgate.Allow, a.Results[:0], nil, nil
 	a.closest, a.group, a.soft, a.usual, a.denied = -1, 0, false, true, false
 	a.held, a.ends, a.shadowPlan = false, nil, false
+	a.leases, a.leased, a.waited = false, a.leased[:0], 0
 	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
 	a.resolved, a.share, a.sharer = 0, fairshare.Receipt{}, nil
 	a.tree, a.node, a.sent = nil, nil, nil

@@ -18,7 +18,7 @@ var ErrNoStore = errors.New("there is no Store: make one with memory.New")
 // config checks more, with positions.
 func (g *Guard) checkRule(c *Config, r *Rule) error {
 	switch {
-	case g.store == nil:
+	case g.store == nil && r.Lease.Resource == "":
 		return ErrNoStore
 	case c.FairShare != nil && r.Name == FairShareName:
 		return errors.New("its name is that of fair share: choose another")
@@ -33,7 +33,7 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 	case r.Ban.For < 0:
 		return errors.New("its ban is negative: use 0 or more")
 	}
-	for _, check := range [...]error{checkHeader(r.CostHeader), checkHeader(r.Settle), checkOutcome(r)} {
+	for _, check := range [...]error{checkLease(c, r), checkHeader(r.CostHeader), checkHeader(r.Settle), checkOutcome(r)} {
 		if check != nil {
 			return check
 		}

@@ -38,7 +38,7 @@ func (g *Guard) count(ctx context.Context, s *set, a *Answer) error {
 	if s.config.StoreTimeout <= 0 {
 		return a.own.put(ctx, g.store)
 	}
-	bounded := newBudget(ctx, s.config.StoreTimeout)
+	bounded := newBudget(ctx, s.config.StoreTimeout-a.waited)
 	defer bounded.end()
 	a.deadline = bounded.deadline
 	return a.own.put(bounded, g.store)

@@ -40,14 +40,17 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 	}
 	b := g.state.batch()
 	defer g.state.batches.Put(b)
+	var waited time.Duration // for leases
 	for i := range requests {
 		a, from := &answers[i], len(b.ops)
 		a.batch = b
 		if a.Error = g.question(s, &requests[i], a, false); a.Error != nil {
 			b.ops = b.ops[:from]
+			continue
 		}
+		waited += s.takeLeases(ctx, a, s.config.LeaseTimeout-waited)
 	}
-	bounded, deadline, end := s.bound(ctx)
+	bounded, deadline, end := s.boundAfter(ctx, waited)
 	defer end()
 	var err error
 	if len(b.ops) > 0 {
@@ -77,10 +80,15 @@ func (s *State) batch() *batch {
 
 // bound gives the context and the deadline of the store's budget, and a function that ends them.
 func (s *set) bound(ctx context.Context) (context.Context, time.Time, func()) {
+	return s.boundAfter(ctx, 0)
+}
+
+// boundAfter is bound for requests that have waited for a part of the budget.
+func (s *set) boundAfter(ctx context.Context, waited time.Duration) (context.Context, time.Time, func()) {
 	if s.config.StoreTimeout <= 0 {
 		return ctx, time.Time{}, func() {}
 	}
-	bounded := newBudget(ctx, s.config.StoreTimeout)
+	bounded := newBudget(ctx, s.config.StoreTimeout-waited)
 	return bounded, bounded.deadline, bounded.end
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/lease/bucket"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -46,6 +47,13 @@ type Config struct {
 	// LocalShare is this instance's part of each limit in Local, in percent: 1 to 100. Only rules
 	// with FallbackLocal use it; see LocalPolicy.
 	LocalShare int
+	// Leases has the leases of this process, for rules with a Lease; nil without such rules. Guards may share it, and a
+	// Reload must keep it. The guard does not close it.
+	Leases *bucket.Table
+	// LeaseTimeout bounds how long a request waits for the first lease of a resource. 0 means no wait: the fallback
+	// decides until the lease is there. If Store has a part in the decision, the wait takes at most half of StoreTimeout, from
+	// the store's budget.
+	LeaseTimeout time.Duration
 	// Independent lets every rule count on its own. Otherwise the matching enforced rules are all
 	// or nothing: a refusal by one rule takes nothing from the others.
 	Independent bool
@@ -169,6 +177,7 @@ func (p *Prepared) replace() *set {
 	defer g.reloading.Unlock()
 	former := g.now()
 	g.commit(s)
+	former.releaseLeases(s)
 	g.state.forgetRules(s.config.Rules)
 	g.state.bans.followRules(s.config.Rules)
 	return former
@@ -291,6 +300,7 @@ func (g *Guard) decide(ctx context.Context, req *headgate.Request, a *Answer, en
 	if err := g.question(s, req, a, ends); err != nil {
 		return nil, err
 	}
+	a.waited = s.takeLeases(ctx, a, s.config.LeaseTimeout)
 	g.apply(ctx, s, a)
 	g.conclude(ctx, s, req, a)
 	return s, nil
@@ -336,6 +346,9 @@ func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *
 	}
 	if a.Verdict == headgate.Deny {
 		a.unshare()
+		if !s.independent {
+			a.unlease(false)
+		}
 	}
 	if s.config.Meter != nil && s.quotas != nil {
 		s.meter(a)

@@ -55,6 +55,10 @@ func (s *set) addMatch(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 	if err != nil && mode == Enforce {
 		return false, err
 	}
+	if p.lease != nil {
+		s.addLease(p, req, a, cost)
+		return true, nil
+	}
 	s.addRule(p, req, a, cost)
 	return true, nil
 }

@@ -40,8 +40,9 @@ type prepared struct {
 	special   [][]window // by the number that overrides gives
 	slots     *window    // nil without InFlight
 	places    *places
-	quota     int     // the position of the quota in Quotas.names; with Quota
-	effects   []*Rule // the rule as each plan changes it; with Quota
+	lease     *leaseRule // nil without Lease
+	quota     int        // the position of the quota in Quotas.names; with Quota
+	effects   []*Rule    // the rule as each plan changes it; with Quota
 	state     *State
 
 	slotStores [2]headgate.SlotStore // the guard's store, and Local; with slots
@@ -162,6 +163,9 @@ func (g *Guard) prepareRule(c *Config, r *Rule, number int, claimed *claims) (pr
 	}
 	if err := g.checkRule(c, r); err != nil {
 		return p, err
+	}
+	if r.Lease.Resource != "" {
+		return p, p.prepareLease()
 	}
 	if r.Quota != "" {
 		p.quota, _ = slices.BinarySearch(c.Quotas.names, r.Quota)

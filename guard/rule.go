@@ -67,6 +67,8 @@ type Rule struct {
 	// Policies are the rule's limits. A request must pass all of them. No two have the same
 	// period.
 	Policies []headgate.Policy
+	// Lease is the limit in place of Policies; the zero Lease is none.
+	Lease Lease
 	// Calendar says where the windows of limits with a calendar period begin, such as 200/month.
 	// calendar.Default has the defaults of the configuration.
 	Calendar calendar.Settings

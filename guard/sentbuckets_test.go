@@ -43,7 +43,7 @@ func take(t *testing.T, g *Guard, key string, l headgate.Limit, cost int64) (hea
 	return *d, nil
 }
 
-func bucket(burst, count int64, per time.Duration) headgate.Limit {
+func sentBucketOf(burst, count int64, per time.Duration) headgate.Limit {
 	return headgate.Limit{Count: count, Per: per, Burst: burst}
 }
 
@@ -58,15 +58,15 @@ func TestSentBuckets(t *testing.T) {
 		verdict   headgate.Verdict
 		remaining int64
 	}{
-		{0, bucket(10, 1, time.Second), 4, headgate.Allow, 6},
-		{0, bucket(10, 60, time.Minute), 0, headgate.Allow, 6},    // The same rate in another period.
-		{0, bucket(10, 3600, time.Hour), 6, headgate.Allow, 0},    // It has the same units.
-		{0, bucket(10, 1, time.Second), 1, headgate.Deny, 0},      // Limits in turns gain nothing.
-		{0, bucket(10, 60, time.Minute), 1, headgate.Deny, 0},     //
-		{0, bucket(10, 86400, 24*time.Hour), 1, headgate.Deny, 0}, //
-		{2 * time.Second, bucket(10, 1, time.Second), 0, headgate.Allow, 2},
-		{0, bucket(10, 1, time.Second), 11, headgate.Deny, 2}, // Above the burst: never.
-		{time.Hour, bucket(10, 1, time.Second), 10, headgate.Allow, 0},
+		{0, sentBucketOf(10, 1, time.Second), 4, headgate.Allow, 6},
+		{0, sentBucketOf(10, 60, time.Minute), 0, headgate.Allow, 6},    // The same rate in another period.
+		{0, sentBucketOf(10, 3600, time.Hour), 6, headgate.Allow, 0},    // It has the same units.
+		{0, sentBucketOf(10, 1, time.Second), 1, headgate.Deny, 0},      // Limits in turns gain nothing.
+		{0, sentBucketOf(10, 60, time.Minute), 1, headgate.Deny, 0},     //
+		{0, sentBucketOf(10, 86400, 24*time.Hour), 1, headgate.Deny, 0}, //
+		{2 * time.Second, sentBucketOf(10, 1, time.Second), 0, headgate.Allow, 2},
+		{0, sentBucketOf(10, 1, time.Second), 11, headgate.Deny, 2}, // Above the burst: never.
+		{time.Hour, sentBucketOf(10, 1, time.Second), 10, headgate.Allow, 0},
 	} {
 		now = now.Add(step.after)
 		d, err := take(t, g, "key", step.limit, step.cost)
@@ -74,7 +74,7 @@ func TestSentBuckets(t *testing.T) {
 			t.Errorf("step %d, %v: got %v with %d left, %v, want %v with %d", i, step.limit, d.Verdict, d.Remaining, err, step.verdict, step.remaining)
 		}
 	}
-	if d, err := take(t, g, "other", bucket(10, 1, time.Second), 10); err != nil || d.Verdict != headgate.Allow {
+	if d, err := take(t, g, "other", sentBucketOf(10, 1, time.Second), 10); err != nil || d.Verdict != headgate.Allow {
 		t.Errorf("another key: %+v, %v", d, err)
 	}
 }
@@ -85,11 +85,11 @@ func TestSentBucketFaults(t *testing.T) {
 	g := bucketsAt(t, Config{}, &now)
 	var b SentBatch
 	b.Begin(g)
-	good := bucket(10, 1, time.Second)
+	good := sentBucketOf(10, 1, time.Second)
 	b.Add([]byte("a"), good, 1)
 	b.Add([]byte("a"), good, -1)
-	b.Add([]byte("a"), bucket(10, 1, 400*24*time.Hour), 1)
-	b.Add([]byte("a"), bucket(10, 0, time.Second), 1)
+	b.Add([]byte("a"), sentBucketOf(10, 1, 400*24*time.Hour), 1)
+	b.Add([]byte("a"), sentBucketOf(10, 0, time.Second), 1)
 	b.Add([]byte("a"), good, 1)
 	b.Decide(t.Context())
 	for i, want := range []string{"", headgate.ErrBadCost.Error(), "use 1µs to 367d", "", ""} {
@@ -127,12 +127,12 @@ func TestSentBucketsStay(t *testing.T) {
 	now := headgate.Instant(1_700_000_000_000_000_000)
 	c := Config{MaxSentLimits: 3}
 	g := bucketsAt(t, c, &now)
-	own := bucket(5, 1, time.Hour)
+	own := sentBucketOf(5, 1, time.Hour)
 	if d, err := take(t, g, "key", own, 5); err != nil || d.Verdict != headgate.Allow {
 		t.Fatal(d, err)
 	}
 	for i := range int64(50) {
-		if _, err := take(t, g, "others", bucket(i+6, 1, time.Minute), 1); err != nil {
+		if _, err := take(t, g, "others", sentBucketOf(i+6, 1, time.Minute), 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestSentBatchAllocations(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() {
 		b.Begin(g)
 		for i, key := range keys {
-			b.Add(key, bucket(int64(1_000_000+i), 1, time.Second), 1)
+			b.Add(key, sentBucketOf(int64(1_000_000+i), 1, time.Second), 1)
 		}
 		b.Decide(ctx)
 	}); got != 0 {

@@ -37,7 +37,7 @@ func TestSentBucketsMeetNoRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, same := &keyed{Store: behind}, bucket(5, 5, sharedPeriod)
+	store, same := &keyed{Store: behind}, sentBucketOf(5, 5, sharedPeriod)
 	for _, space := range []string{"", "one"} {
 		g, err := New(Config{Store: store, Namespace: space, Rules: []Rule{{
 			Rule:     rule.Rule{Name: "own", Key: []rule.Part{path}},

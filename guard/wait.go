@@ -213,6 +213,7 @@ func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 // leaveQueues returns the share of a request, and removes the request from all queues.
 func (g *Guard) leaveQueues(a *Answer) {
 	a.unshare()
+	a.unlease(true)
 	if a.waiter != nil {
 		g.state.queues.leave(a.waiter)
 		a.waiter = nil
