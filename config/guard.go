@@ -37,6 +37,7 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 		FairShare: c.FairShare, Rules: c.Rules, Domains: c.Domains,
 		Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
 		Namespace:    c.Namespace,
+		LeaseTimeout: c.StoreTimeout,
 		ForwardsGRPC: c.Proxy.Upstream != nil && (c.Proxy.Upstream.Scheme == "h2c" || c.Proxy.Upstream.Scheme == "https"),
 	}
 	if _, own := store.(*memory.Store); !own { // A store in memory answers at once: the timeout is for stores behind a network.

@@ -11,9 +11,10 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Lease has the settings of capacity leases, which headgate server gives on its gRPC listener.
+// Lease has the settings of capacity leases, which headgate server gives on its gRPC listener, and which rules spend.
 type Lease struct {
-	// Servers are host:port of the parents: servers of one group. Default none: this server is the root.
+	// Servers are host:port of the parents: servers of one group. Default none: this server is the root. Without the gRPC
+	// listener, the rules of this process have their leases from Servers, and Length, Refresh and Holders have no effect.
 	Servers []string
 	// TokenFile is the file with the token of this server at its parents. Default "": no token.
 	TokenFile string
@@ -28,6 +29,8 @@ type Lease struct {
 	Refresh time.Duration
 	// Resources of a root: exact names first, then patterns in order.
 	Resources []state.Resource
+	// MaxLeases bounds the resources of rules with a lease. Default 1000.
+	MaxLeases int
 	// Holders says what the callers of server.callers may do. Others have weight 1 and band 1.
 	Holders map[string]state.Caller
 }
@@ -44,8 +47,9 @@ const (
 
 // leases reads the settings of capacity leases. Without the section, c.Lease stays nil.
 func (s *section) leases(c *Config) {
-	l := &Lease{Refresh: 5 * time.Second}
-	lease := s.sub(s.declare(leaseName, field.Taken, "Capacity leases, which headgate server gives on its gRPC listener."), leaseExample)
+	l := &Lease{Refresh: 5 * time.Second, MaxLeases: state.MaxClaims}
+	lease := s.sub(s.declare(leaseName, field.Taken, "Capacity leases: what headgate server gives on its gRPC "+
+		"listener, and where rules with a lease get theirs from."), leaseExample)
 	lease.settable = false // Variables cannot set resources and holders.
 	lease.leaseServers(l)
 	lease.file(lease.declare("token_file", field.Restart, "File with the token of this server at its parents. It is read for each stream."),
@@ -58,12 +62,15 @@ func (s *section) leases(c *Config) {
 	lease.duration(lease.declare("length", field.Restart, "Length of leases. Default: 30s for the root, 15s for a leaf, 22500ms for a "+
 		"server between servers. A child needs shorter leases than its parent."), &l.Length, time.Second, time.Hour)
 	lease.duration(lease.declare("refresh", field.Restart, "How often holders report."), &l.Refresh, 100*time.Millisecond, 10*time.Minute)
+	lease.count(lease.declare("max_leases", field.Restart, "Resources of rules with a lease that this process holds at a time. The "+
+		"fallback decides the requests of others."), &l.MaxLeases, 1, state.MaxClaims)
 	lease.leaseResources(l)
 	lease.leaseHolders(l)
 	lease.end()
 	// A reload can change the section, but cannot add or remove it.
 	s.fixed.Add(leaseName, leaseName, lease.begun())
 	if !lease.begun() {
+		s.leaseRules(c, nil)
 		return
 	}
 	lease.leaseLength(l)
@@ -291,7 +298,17 @@ func (s *section) leaseNeeds(c *Config, l *Lease, tls *section) {
 	if child && s.has("resources") && !s.blamedAny("resources") {
 		s.fault(s.keyOf("resources"), "has no effect with servers", "write resources at the root")
 	}
+	rules := s.hasLeaseRules(c)
+	if v, ok := s.given("max_leases"); ok && !rules {
+		s.fault(v, "has no effect without a rule with a lease", "remove it, or write lease: RESOURCE in a rule")
+	}
 	switch {
+	case (c.Server == nil || c.Server.GRPC.Address == "") && child && rules:
+		for _, name := range [...]string{"length", "refresh", "holders"} {
+			if s.has(name) && !s.blamed("server") {
+				s.fault(s.keyOf(name), "has no effect without the gRPC listener of headgate server", "remove it: the servers of the lease say it")
+			}
+		}
 	case c.Server == nil || c.Server.GRPC.Address == "":
 		if !s.blamed("server") {
 			s.fault(s.self, "needs the gRPC listener of headgate server", `write server: {grpc: "127.0.0.1:8081"}`)

@@ -25,6 +25,10 @@ func (c *Config) writeLease(b *strings.Builder) {
 	} else {
 		fmt.Fprintf(b, "leases: the root of %d resources", len(l.Resources))
 	}
+	if c.Server == nil || c.Server.GRPC.Address == "" {
+		fmt.Fprintf(b, "; for at most %d resources of rules\n", l.MaxLeases)
+		return
+	}
 	fmt.Fprintf(b, "; leases of %s, refreshed each %s; %d holders with settings\n", field.FormatDuration(l.Length),
 		field.FormatDuration(l.Refresh), len(l.Holders))
 }

@@ -115,7 +115,7 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			base += "domains: {a: {descriptors: [{key: k, limits: 5/s"
 			base, set = base+"}]}}\n", base+", "+line+"}]}}\n"
 		case within == "lease":
-			base += "server: {}\nlease: {servers: ['h:1']"
+			base = strings.Replace(base, "rules: []", "rules: [{name: a, key: [ip], lease: a}]", 1) + "server: {}\nlease: {servers: ['h:1']"
 			base, set = base+"}\n", base+", "+line+"}\n"
 		case within == "lease.resources[]":
 			base += "server: {}\nlease: {resources: [{match: a, capacity: 5/s"

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
@@ -188,6 +189,9 @@ func keyText(r *guard.Rule) string {
 
 // algorithmText gives the algorithm of a rule's limits. A rule with in_flight alone has none.
 func algorithmText(r *guard.Rule) string {
+	if r.Lease.Resource != "" {
+		return headgate.TokenBucket.String()
+	}
 	if len(r.Policies) == 0 {
 		return "-"
 	}
@@ -205,6 +209,13 @@ func limitsText(r *guard.Rule) string {
 	text := strings.Join(texts, " ")
 	if r.Quota != "" {
 		text = "quota " + r.Quota
+	}
+	if of := &r.Lease; of.Resource != "" {
+		text = "lease " + of.Resource
+		if of.Burst > 1 {
+			text += fmt.Sprintf(" burst %d", of.Burst)
+		}
+		text += ", else " + r.Fallback.String()
 	}
 	if n := len(r.Overrides); n > 0 {
 		text += fmt.Sprintf(" (%d overridden)", n)
