@@ -379,7 +379,10 @@ func (r *Report) Unmatched() uint64 { return r.unmatched.Load() }
 
 // AlgorithmOf returns the name of the algorithm of a rule's limits.
 func AlgorithmOf(r *guard.Rule) string {
-	if len(r.Policies) == 0 {
+	switch {
+	case r.Lease.Resource != "":
+		return headgate.TokenBucket.String()
+	case len(r.Policies) == 0:
 		return ""
 	}
 	return r.Policies[0].Algorithm.String()
@@ -393,6 +396,9 @@ func LimitsOf(r *guard.Rule) string {
 	}
 	if r.Quota != "" {
 		limits = append(limits, "quota "+r.Quota)
+	}
+	if r.Lease.Resource != "" {
+		limits = append(limits, "lease "+r.Lease.Resource)
 	}
 	if r.InFlight > 0 {
 		limits = append(limits, strconv.FormatInt(r.InFlight, 10)+" in flight")

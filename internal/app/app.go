@@ -36,7 +36,8 @@ type Instance struct {
 	components []Component // The order is the order of the start.
 	rules      *rules      // rules is also one of the components.
 	access     *accessControl
-	leases     *leases // nil without the section lease
+	leases     *leases     // nil without the section lease
+	held       *ruleLeases // nil without leases for rules
 	// followed is source, as the calls for objects see it; nil without one.
 	followed    objectFollower
 	fileObjects fileObjects

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source/open"
 	"github.com/headgate/headgate/internal/front/lease"
+	"github.com/headgate/headgate/internal/rpc"
 	"github.com/headgate/headgate/lease/state"
 	"github.com/headgate/headgate/readfile"
 	"github.com/headgate/headgate/report/prom"
@@ -21,15 +22,17 @@ import (
 type leases struct {
 	service *lease.Service
 	up      *lease.Uplink // nil for a root
+	held    *ruleLeases
+	own     *rpc.Server // gives leases to held; nil without it
 }
 
 // newLeases makes the service of the section lease. It is nil without the section.
 func newLeases(i *Instance) (*leases, error) {
 	c := i.options.Config.Lease
-	if c == nil {
-		return nil, nil //nolint:nilnil // The section is optional.
+	if c == nil || i.options.Config.Server.GRPC.Address == "" {
+		return nil, nil //nolint:nilnil // The section is optional, and rules may use it alone.
 	}
-	l := &leases{}
+	l := &leases{held: i.held}
 	o := lease.Options{State: leaseState(c), Now: sinceStart(), MaxAge: i.options.Config.Server.GRPC.MaxConnectionAge}
 	if len(c.Servers) > 0 {
 		up, err := newUplink(i, c)
@@ -42,7 +45,7 @@ func newLeases(i *Instance) (*leases, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.service = service
+	l.service, l.own = service, l.held.serve(service)
 	return l, nil
 }
 
@@ -95,10 +98,13 @@ func instance(proc, address string) string {
 	return boot + " " + network + " " + address
 }
 
-// start opens the stream to the parent.
-func (l *leases) start() {
+// start opens the stream to the parent, and serves the rules of this process.
+func (l *leases) start(i *Instance) {
 	if l != nil && l.up != nil {
 		l.up.Start(l.service)
+	}
+	if l != nil && l.own != nil {
+		i.serve(func() error { return l.own.Serve(l.held.own) })
 	}
 }
 
@@ -114,6 +120,7 @@ func (l *leases) close() {
 	if l == nil {
 		return
 	}
+	closeOwn(l.own)
 	if l.up != nil {
 		l.up.Close()
 	}

@@ -28,6 +28,7 @@ type rules struct {
 	guard   *guard.Guard
 	report  *report.Report
 	meter   headgate.Meter // nil without metering
+	leases  *ruleLeases    // nil without leases for rules
 	// described is the configuration of the guard in effect. The caller of Reload guards it.
 	described guard.Config
 }
@@ -36,21 +37,23 @@ type rules struct {
 const returnsDrain = time.Second
 
 // newRules opens the store, and creates the report and the guard. used is nil without metering.
-func newRules(o *Options, used headgate.Meter) (*rules, error) {
+func newRules(o *Options, used headgate.Meter, held *ruleLeases) (*rules, error) {
 	c := o.Config
 	counted, err := c.ReportConfig(o.Log)
 	if err != nil {
+		held.close()
 		return nil, err
 	}
 	store, err := open.Store(c, storeOptions(o))
 	if err != nil {
+		held.close()
 		return nil, err
 	}
-	r := &rules{log: o.Log, started: c, store: store, report: report.New(counted), meter: used}
+	r := &rules{log: o.Log, started: c, store: store, report: report.New(counted), meter: used, leases: held}
 	r.config.Store(c)
 	described, err := open.GuardConfig(c, store)
 	if err == nil {
-		described.Meter = used
+		described.Meter, described.Leases = used, held.of()
 		described.Observer = r.report.FollowConfig(&described)
 		r.described = described
 		r.guard, err = guard.New(described)
@@ -78,7 +81,7 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 		return Change{}, err
 	}
 	var show func()
-	described.Meter = r.meter
+	described.Meter, described.Leases = r.meter, r.leases.of()
 	described.Observer, show = r.report.PrepareConfig(&described)
 	prepared, err := r.guard.Prepare(described)
 	if err != nil {
@@ -109,6 +112,7 @@ func (r *rules) Drain(ctx context.Context) error {
 }
 
 func (r *rules) close() {
+	r.leases.close()
 	if err := r.store.Close(); err != nil {
 		r.log.Warn("the store was not closed cleanly", "error", err)
 	}
@@ -118,6 +122,9 @@ func (r *rules) close() {
 // Metrics implements Component.
 func (r *rules) Metrics(c *prom.Config) {
 	c.Report, c.Guard, c.Store, c.Shares, c.Throttle = r.report, r.guard, r.memoryStats, r.promShares, r.promThrottle
+	if r.leases != nil {
+		c.Collectors = append(c.Collectors, prom.RuleLeases(r.leases.table.Stats))
+	}
 	if r.store.Shared() {
 		c.Shared = r.store.State
 	}

@@ -199,7 +199,7 @@ func (d *decisionServer) begin() {
 	if d.resp.socket != nil {
 		d.instance.serve(d.resp.serve)
 	}
-	d.leases.start()
+	d.leases.start(d.instance)
 	d.waiting.Go(d.awaitStore)
 	d.serves.Store(true)
 }

@@ -58,6 +58,9 @@ func (r *rules) ruleStatus() []admin.RuleStatus {
 		if rule.Quota != "" {
 			s.Limits = append(s.Limits, "quota "+rule.Quota)
 		}
+		if rule.Lease.Resource != "" {
+			s.Limits = append(s.Limits, "lease "+rule.Lease.Resource)
+		}
 		if rule.InFlight > 0 {
 			s.Limits = append(s.Limits, fmt.Sprintf("%d/%d in flight", r.guard.InFlight(rule.Name), rule.InFlight))
 		}

@@ -20,7 +20,12 @@ func (i *Instance) makeComponents() error {
 	if used != nil {
 		i.components = append(i.components, used)
 	}
-	deciding, err := newRules(o, used.of())
+	held, err := newRuleLeases(o)
+	if err != nil {
+		return i.options.Config.Located(err)
+	}
+	i.held = held
+	deciding, err := newRules(o, used.of(), held)
 	if err == nil {
 		i.rules, i.components = deciding, append(i.components, deciding)
 	}

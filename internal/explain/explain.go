@@ -59,6 +59,9 @@ func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
 	}
 	shared := cycleStart(c, now)
 	described.Clock = func() headgate.Instant { return shared }
+	if described.Leases, err = noLeases(); err != nil {
+		return nil, err
+	}
 	return guard.New(described)
 }
 

@@ -30,8 +30,12 @@ func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
 		linef(b, "override", "%s", value)
 	}
 	linef(b, "cost", "%s", costText(r, req))
-	for i := range results {
-		writeLimit(b, &results[i])
+	if r.Lease.Resource != "" {
+		e.writeLease(b, r)
+	} else {
+		for i := range results {
+			writeLimit(b, &results[i])
+		}
 	}
 	e.writeDecision(b, strictest(results), results)
 }
