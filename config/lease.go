@@ -298,17 +298,18 @@ func (s *section) leaseNeeds(c *Config, l *Lease, tls *section) {
 	if child && s.has("resources") && !s.blamedAny("resources") {
 		s.fault(s.keyOf("resources"), "has no effect with servers", "write resources at the root")
 	}
+	s.leaseListener(c, l, child)
+}
+
+// leaseListener checks what the gRPC listener gives, or that rules have their leases from servers.
+func (s *section) leaseListener(c *Config, l *Lease, child bool) {
 	rules := s.hasLeaseRules(c)
 	if v, ok := s.given("max_leases"); ok && !rules {
 		s.fault(v, "has no effect without a rule with a lease", "remove it, or write lease: RESOURCE in a rule")
 	}
 	switch {
 	case (c.Server == nil || c.Server.GRPC.Address == "") && child && rules:
-		for _, name := range [...]string{"length", "refresh", "holders"} {
-			if s.has(name) && !s.blamed("server") {
-				s.fault(s.keyOf(name), "has no effect without the gRPC listener of headgate server", "remove it: the servers of the lease say it")
-			}
-		}
+		s.leaseOfRules()
 	case c.Server == nil || c.Server.GRPC.Address == "":
 		if !s.blamed("server") {
 			s.fault(s.self, "needs the gRPC listener of headgate server", `write server: {grpc: "127.0.0.1:8081"}`)

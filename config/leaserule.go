@@ -95,3 +95,12 @@ func (s *section) leaseRules(c *Config, l *Lease) {
 func (r *reader) hasLeaseRules(c *Config) bool {
 	return r.deferred || slices.ContainsFunc(c.Rules, func(one guard.Rule) bool { return one.Lease.Resource != "" })
 }
+
+// leaseOfRules finds fields of the section lease that only the gRPC listener uses.
+func (s *section) leaseOfRules() {
+	for _, name := range [...]string{"length", "refresh", "holders"} {
+		if s.has(name) && !s.blamed("server") {
+			s.fault(s.keyOf(name), "has no effect without the gRPC listener of headgate server", "remove it: the servers of the lease say it")
+		}
+	}
+}

@@ -39,7 +39,7 @@ const opLease = -5
 
 // checkLease refuses settings that a rule with a lease cannot have.
 func checkLease(c *Config, r *Rule) error {
-	other := ""
+	var other string
 	switch {
 	case r.Lease.Resource == "":
 		return nil
@@ -144,7 +144,8 @@ func (a *Answer) peekEnforced() {
 func (s *set) takeLease(ctx context.Context, a *Answer, r *Result, patience time.Duration) time.Duration {
 	ask := bucket.Ask{Cost: r.cost, Burst: r.Rule.Lease.Burst, Kind: r.mode, Patience: patience, Group: r.Rule.Lease.Resource}
 	var out bucket.Outcome
-	err := s.config.Leases.Take(ctx, unsafe.Slice(unsafe.StringData(r.resource), len(r.resource)), &ask, &out) //nolint:gosec // Take does not write to it.
+	name := unsafe.Slice(unsafe.StringData(r.resource), len(r.resource)) //nolint:gosec // Take does not write to it.
+	err := s.config.Leases.Take(ctx, name, &ask, &out)
 	r.op = opDecided
 	switch {
 	case err == nil:

@@ -165,7 +165,8 @@ func (g *Guard) prepareRule(c *Config, r *Rule, number int, claimed *claims) (pr
 		return p, err
 	}
 	if r.Lease.Resource != "" {
-		return p, p.prepareLease()
+		err := p.prepareLease()
+		return p, err
 	}
 	if r.Quota != "" {
 		p.quota, _ = slices.BinarySearch(c.Quotas.names, r.Quota)

@@ -64,14 +64,18 @@ func ParseResource(text string, key []Part) (Resource, error) {
 func checkPlace(text string, at, n int, key []Part) error {
 	switch {
 	case n == 0:
-		return &ParseError{Problem: "a brace in " + quote(text) + " is no place of a part", Fix: "write {1} for the first part of the key", Offset: at}
+		return &ParseError{
+			Problem: "a brace in " + quote(text) + " is no place of a part", Fix: "write {1} for the first part of the key", Offset: at,
+		}
 	case n > len(key):
 		return &ParseError{
-			Problem: fmt.Sprintf("the key has no part {%d}", n), Fix: fmt.Sprintf("use {1} to {%d}, or add a part to key", len(key)), Offset: at,
+			Problem: fmt.Sprintf("the key has no part {%d}", n),
+			Fix:     fmt.Sprintf("use {1} to {%d}, or add a part to key", len(key)), Offset: at,
 		}
 	case key[n-1].kind == partAll:
 		return &ParseError{
-			Problem: "the part all has no value for " + text[at:at+3], Fix: "remove " + text[at:at+3] + ", or use a part that differs between clients", Offset: at,
+			Problem: "the part all has no value for " + text[at:at+3],
+			Fix:     "remove " + text[at:at+3] + ", or use a part that differs between clients", Offset: at,
 		}
 	}
 	return nil

@@ -13,13 +13,13 @@ type pairOf map[string]string
 
 func (n pairOf) Lookup(name string) (string, bool) { v, ok := n[name]; return v, ok }
 
-func keyOf(t testing.TB, texts ...string) []Part {
-	t.Helper()
+func keyOf(tb testing.TB, texts ...string) []Part {
+	tb.Helper()
 	parts := make([]Part, len(texts))
 	for i, text := range texts {
 		p, err := ParsePart(text)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		parts[i] = p
 	}

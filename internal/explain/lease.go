@@ -25,5 +25,6 @@ func (e *explanation) writeLease(b *strings.Builder, r *guard.Rule) {
 	if err != nil {
 		return // The guard has accepted the same name.
 	}
-	linef(b, "lease", "%s; until a server gives a lease of it, the fallback decides: %s", resource.Append(nil, &e.exchange.Request), r.Fallback)
+	name := resource.Append(nil, &e.exchange.Request)
+	linef(b, "lease", "%s; until a server gives a lease of it, the fallback decides: %s", name, r.Fallback)
 }

@@ -180,7 +180,7 @@ func FuzzAmounts(f *testing.F) {
 	f.Add(int64(1<<53), uint64(parts-1), int64(1<<40))
 	f.Fuzz(func(t *testing.T, whole int64, part uint64, rate int64) {
 		a := amount{whole & (1<<54 - 1), part % parts}
-		rate = rate & (1<<40 - 1)
+		rate &= 1<<40 - 1
 		d := a.at(rate)
 		if rate == 0 {
 			return
