@@ -35,6 +35,14 @@ class Decisions {
     });
   }
 
+  // connect waits for the connection, so that the deadline of the first message is not spent on it. It resolves with false when
+  // the server cannot be reached for so many milliseconds: messages then get NoDecision until it can.
+  connect(milliseconds = 2000) {
+    return new Promise((resolve) => {
+      this.client.waitForReady(Date.now() + milliseconds, (err) => resolve(!err));
+    });
+  }
+
   // decide decides up to 1,000 requests together. It resolves with their answers, in their order, and with
   // giveBack. It rejects with NoDecision when the signal aborts first, or the server is unreachable.
   async decide(requests, signal = AbortSignal.timeout(50)) {

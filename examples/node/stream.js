@@ -53,6 +53,7 @@ async function ask(decisions, line) {
 
 async function main() {
   const decisions = new Decisions(address, console.log);
+  await decisions.connect();
   for await (const line of readline.createInterface({ input: process.stdin })) await ask(decisions, line);
   decisions.close();
 }
