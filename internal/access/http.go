@@ -15,9 +15,21 @@ import (
 // the client.
 const TokenField = "Headgate-Token"
 
-// Handler lets only the clients of the gate in that have a scope. field has the token: Authorization, with
-// Bearer, or TokenField.
-func (g *Gate) Handler(scope config.Scope, field string, next http.Handler) http.Handler {
+// Handler lets only the clients of the gate in that have a scope, with the token in the field Authorization.
+func (g *Gate) Handler(scope config.Scope, next http.Handler) http.Handler {
+	return g.handler(scope, "Authorization", func(w http.ResponseWriter, _ *http.Request, err error) { RefuseHTTP(w, err) }, next)
+}
+
+// Subrequests is Handler for gateways, with the token in TokenField. refuse answers a refused one, like RefuseHTTP.
+func (g *Gate) Subrequests(
+	scope config.Scope, refuse func(w http.ResponseWriter, r *http.Request, err error), next http.Handler,
+) http.Handler {
+	return g.handler(scope, TokenField, refuse, next)
+}
+
+func (g *Gate) handler(
+	scope config.Scope, field string, refuse func(http.ResponseWriter, *http.Request, error), next http.Handler,
+) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.auth == 0 && g.everyone.scopes&scope == scope && g.control.addresses.policy.Load() == 0 {
 			next.ServeHTTP(w, r)
@@ -34,7 +46,7 @@ func (g *Gate) Handler(scope config.Scope, field string, next http.Handler) http
 		}
 		if err != nil {
 			c.Refused(err)
-			RefuseHTTP(w, err)
+			refuse(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(with(r.Context(), c)))

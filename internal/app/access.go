@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/front/httpdecide"
 	"github.com/headgate/headgate/report/prom"
 )
 
@@ -100,8 +101,8 @@ func guarded(g *access.Gate, register grpcService) func(grpc.ServiceRegistrar) {
 // guardedDecide serves POST with a token of the program in Authorization, and subrequests with one of the gateway in
 // access.TokenField.
 func guardedDecide(g *access.Gate, next http.Handler) http.Handler {
-	posts := g.Handler(config.ScopeDecide, authorization, next)
-	subrequests := g.Handler(config.ScopeDecide, access.TokenField, next)
+	posts := g.Handler(config.ScopeDecide, next)
+	subrequests := g.Subrequests(config.ScopeDecide, httpdecide.Refuse, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			posts.ServeHTTP(w, r)
@@ -110,5 +111,3 @@ func guardedDecide(g *access.Gate, next http.Handler) http.Handler {
 		subrequests.ServeHTTP(w, r)
 	})
 }
-
-const authorization = "Authorization"

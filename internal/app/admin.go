@@ -118,7 +118,7 @@ func (a *adminServers) healthHandler(metrics http.Handler) *http.ServeMux {
 func (a *adminServers) adminHandler(metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
-		mux.Handle(r.pattern, a.gate.Handler(r.scope, authorization, r.handler))
+		mux.Handle(r.pattern, a.gate.Handler(r.scope, r.handler))
 	}
 	all := a.healthHandler(metrics)
 	all.Handle("/api/", byAddress(mux))

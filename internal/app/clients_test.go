@@ -27,6 +27,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/front/httpdecide"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
 
@@ -84,7 +85,7 @@ func (c *clients) post(t *testing.T) (int, http.Header, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set(authorization, "Bearer "+c.token)
+	r.Header.Set("Authorization", "Bearer "+c.token)
 	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -158,6 +159,44 @@ func TestClientAboveItsLimit(t *testing.T) {
 		want := fmt.Sprintf(`headgate_refused_clients_total{listener=%q,reason="busy"} 1`, listener)
 		if !strings.Contains(text, want) {
 			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+}
+
+// TestRefusedSubrequests: with refuse=403, the refusals of access control have this status too, and name their own one.
+// Without it, nginx answers 500 to its client for a 429.
+func TestRefusedSubrequests(t *testing.T) {
+	settings := everyListener("token", fmt.Sprintf("  limits: {caller: 1/1h}\n  callers:\n  - {name: a, tokens: [%q], scopes: [decide]}\n"+
+		"  - {name: b, tokens: [%q], scopes: [read]}\n", digest("one"), digest("two")))
+	i := startServer(t, serverOptions(t, strings.Replace(settings, "192.0.2.0/24", "127.0.0.1", 1)))
+	for n, row := range []struct {
+		query, token string
+		code         int
+		status       string
+	}{
+		{"from=original&refuse=403", "one", http.StatusNoContent, ""},
+		{"from=original&refuse=403", "one", http.StatusForbidden, "429"},
+		{"from=original&refuse=403", "two", http.StatusForbidden, "403"},
+		{"from=original&refuse=403", "none", http.StatusForbidden, "401"},
+		{"from=original", "one", http.StatusTooManyRequests, ""},
+		{"from=original", "none", http.StatusUnauthorized, ""},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+i.Addresses().HTTP+"/v1/decide?"+row.query, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{
+			access.TokenField: {row.token}, "X-Original-Method": {"GET"}, "X-Original-Uri": {"/"}, "X-Forwarded-For": {"192.0.2.1"},
+		}
+		answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		limited := row.code == http.StatusTooManyRequests || row.status == "429"
+		retry, own := answer.Header.Get("Retry-After"), answer.Header.Get(httpdecide.StatusField)
+		if answer.StatusCode != row.code || own != row.status || (retry != "") != limited {
+			t.Errorf("row %d: got %d, %v", n, answer.StatusCode, answer.Header)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (d *decisionServer) httpServices() []httpService {
 	return []httpService{
 		{"GET /healthcheck", http.HandlerFunc(d.healthcheck)},
 		{openapi.Pattern, openapi.Handler()},
-		{"/json", d.gates.http.Handler(config.ScopeDecide, authorization, d.limits)},
+		{"/json", d.gates.http.Handler(config.ScopeDecide, d.limits)},
 		{httpdecide.Pattern, guardedDecide(d.gates.http, d.decide)},
 	}
 }

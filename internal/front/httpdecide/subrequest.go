@@ -2,9 +2,11 @@ package httpdecide
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -82,9 +84,10 @@ func (s *Service) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	peer := peerOf(r.RemoteAddr)
+	refused := q.restating(w)
 	if !s.guard.Identity().Trusts(peer) {
 		s.stats.untrusted.Add(1)
-		refuse(w, http.StatusForbidden, "the peer is not trusted to describe requests: add its address to identity.trusted_proxies")
+		refuse(refused, http.StatusForbidden, "the peer is not trusted to describe requests: add its address to identity.trusted_proxies")
 		return
 	}
 	x, ok := s.exchanges.Get().(*exchange)
@@ -93,27 +96,23 @@ func (s *Service) get(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := x.describe(s.guard, r, q.family); err != nil {
 		s.stats.faults.Add(1)
-		refuse(w, http.StatusBadRequest, err.Error())
+		refuse(refused, http.StatusBadRequest, err.Error())
 	} else {
-		s.answer(w, r, x, q.refuse, peer)
+		s.answer(w, refused, r, x, peer)
 	}
 	x.Reset()
 	x.request, x.target = http.Request{}, url.URL{}
 	s.exchanges.Put(x)
 }
 
-// answer decides the request that peer describes, and answers. refusal is the status for every refusal, or 0.
-func (s *Service) answer(w http.ResponseWriter, r *http.Request, x *exchange, refusal int, peer netip.Addr) {
+// answer decides the request that peer describes, and answers. refused gets every refusal, and w the other answers.
+func (s *Service) answer(w, refused http.ResponseWriter, r *http.Request, x *exchange, peer netip.Addr) {
 	s.stats.requests.Add(1)
-	refused := w
-	if refusal != 0 {
-		refused = &restated{w, refusal}
-	}
 	of := access.CallOf(r.Context())
 	err := s.decide(r, x, of.Client(), peer)
 	if _, denied := access.ReasonOf(err); denied {
 		of.Refused(err)
-		access.RefuseHTTP(w, err)
+		access.RefuseHTTP(refused, err)
 		return
 	}
 	if err != nil {
@@ -174,19 +173,31 @@ func (x *exchange) describe(g *guard.Guard, r *http.Request, f family) error {
 	if err != nil {
 		return err
 	}
-	if isPlainPath(uri) {
-		x.target = url.URL{Path: uri}
-	} else {
-		target, err := url.ParseRequestURI(uri)
-		if err != nil {
-			return errors.New(f.uri + " is not the target of a request: send it as the client did, like /search?q=a")
-		}
-		x.target = *target
+	if err := x.readTarget(uri); err != nil {
+		return fmt.Errorf("%s %w", f.uri, err)
 	}
 	if g.Needs()&byAddress != 0 && len(r.Header["X-Forwarded-For"]) == 0 {
 		return errors.New("X-Forwarded-For is missing, and rules count by addresses: the gateway must set it")
 	}
 	x.request = http.Request{Method: method, Host: host, URL: &x.target, Header: r.Header, Body: http.NoBody}
+	return nil
+}
+
+// readTarget reads the target of the client's request. A target with # is refused: RFC 9112 has none, and url.ParseRequestURI
+// takes # for a part of the path, but nginx sends the service only what comes before.
+func (x *exchange) readTarget(uri string) error {
+	if isPlainPath(uri) {
+		x.target = url.URL{Path: uri}
+		return nil
+	}
+	if strings.Contains(uri, "#") {
+		return errors.New("has a #, which gateways and services read in different ways: send it as %23, or nothing from it on")
+	}
+	target, err := url.ParseRequestURI(uri)
+	if err != nil {
+		return errors.New("is not the target of a request: send it as the client did, like /search?q=a")
+	}
+	x.target = *target
 	return nil
 }
 
@@ -239,20 +250,4 @@ func peerOf(remote string) netip.Addr {
 		return netip.Addr{}
 	}
 	return at.Addr().Unmap().WithZone("")
-}
-
-// restated gives every refusal one status: some gateways take only 401 and 403 for one. A fault of our own
-// is no refusal.
-type restated struct {
-	http.ResponseWriter
-
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (r *restated) WriteHeader(status int) {
-	if status >= http.StatusMultipleChoices && status != http.StatusInternalServerError {
-		status = r.status
-	}
-	r.ResponseWriter.WriteHeader(status)
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,13 @@ func TestSubrequests(t *testing.T) {
 		{"from=original", described("Original", "GET", "/a%5cb"), 400},
 		{"from=original&refuse=403", described("Original", "GET", "/a%5cb"), 403},
 		{"from=original", described("Original", "GET", "a/b"), 400},
+		// nginx sends the service /a/b for all of these, and other gateways the rest too.
+		{"from=original", described("Original", "GET", "/a/b#x"), 400},
+		{"from=original", described("Original", "GET", "/%61/b#"), 400},
+		{"from=original", described("Original", "GET", "/a/b#y?q=1"), 400},
+		{"from=forwarded", described("Forwarded", "GET", "http://h/a/b?q=1#x"), 400},
+		{"from=original&refuse=403", described("Original", "GET", "/a/b#x"), 403},
+		{"from=original", described("Original", "GET", "/a/b%23x"), 204}, // The service gets it as %23 too.
 		{"from=original", described("Original", "GET", ""), 400},
 		{"from=original", described("Original", "", "/a"), 400},
 		{"from=original", described("Original", "GET", "/a", "X-Original-Method: PUT"), 400},
@@ -108,6 +116,22 @@ func TestSubrequestAnswers(t *testing.T) {
 	s.subrequest(t, "from=original", described("Original", "GET", "/moved")...)
 	if w = s.subrequest(t, "from=original", described("Original", "GET", "/moved")...); w.Header().Get("Location") != "https://b.example/x" {
 		t.Errorf("redirected: %v", w.Header())
+	}
+}
+
+// TestRestatedStatus: with refuse=403, a refusal names the status that it has without.
+func TestRestatedStatus(t *testing.T) {
+	s := serviceOf(t, subrequestRules)
+	s.subrequest(t, "from=original", described("Original", "GET", "/a/b")...)
+	s.subrequest(t, "from=original", described("Original", "GET", "/moved")...)
+	for uri, want := range map[string]int{"/a/b": 429, "/moved": 302, "/a%5cb": 400, "/a/..%2fb": 400, "/a/b#x": 400, "a": 400, "/free": 0} {
+		w := s.subrequest(t, "from=original&refuse=403", described("Original", "GET", uri)...)
+		if got, _ := strconv.Atoi(w.Header().Get(StatusField)); got != want || want != 0 && w.Code != 403 {
+			t.Errorf("%s gets %d, which stands for %d, want %d", uri, w.Code, got, want)
+		}
+		if w = s.subrequest(t, "from=original", described("Original", "GET", uri)...); w.Header()[StatusField] != nil {
+			t.Errorf("%s without refuse=403 gets %v", uri, w.Header())
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ func (s *service) forge(t *testing.T, limited *client) {
 	for _, target := range []string{
 		"//search/x", "/search//x", "/x/../search/x", "/search/./x", "/./search/x", "/%73earch/x", "/search/x/../y", "/x/%2e%2e/search/x",
 		"/x/.%2E/search/x", "/search%2fx", "/x/..;/search/x", "/search/x;a=b", `/x\..\search/x`, "/search/x?/../../free", "/search/x#/free",
+		"/search/x#", "/%73earch/x#\"", "/search/x#y?q=1", "/search/x?q=1#y", "/search/x#/../../../free", "http://free.example/search/x#y",
 		"http://free.example/search/x", "/%2e/search/x", "/free/..%2fsearch/x", "//free/../search/x",
 	} {
 		s.path.Store(new(string))
@@ -27,6 +28,11 @@ func (s *service) forge(t *testing.T, limited *client) {
 		seen := *s.path.Load()
 		if clean := path.Clean("/" + seen); a.status == http.StatusOK && (seen == "" || strings.HasPrefix(clean, "/search")) {
 			t.Errorf("%s gets %d, and the service sees %q", target, a.status, seen)
+		}
+	}
+	for _, target := range []string{`/a\b`, "/a/..%2fb"} {
+		if a := limited.send(t, "GET", target, ""); a.status != http.StatusBadRequest {
+			t.Errorf("%s is ambiguous, and gets %d", target, a.status)
 		}
 	}
 	for _, host := range []string{"A.example", "a.example.", "a.example:80", "xn--bcher-kva.example", "127.0.0.1"} {
