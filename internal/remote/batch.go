@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
@@ -12,8 +11,9 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// ErrUnavailable says that the store did not answer, and the fallback of a rule is error.
-var ErrUnavailable = errors.New("the store could not decide")
+// ErrUnavailable says that the store did not answer, and the fallback of a rule is error. It does not wrap the error of the
+// store, which has addresses that clients must not learn: the log has them.
+var ErrUnavailable = errors.New("the store could not decide: the log of headgate server says why")
 
 // Batch is the requests of one message and the decisions on them. Its memory can be used for many
 // messages. A Batch is not safe for concurrent use. The zero Batch is ready.
@@ -128,7 +128,7 @@ func (b *Batch) placesWithin() int {
 }
 
 // Answer reads the decision on request i into out, or says why there is none: a *FaultError, an error of guard.Decide or
-// of package access, or one that wraps ErrUnavailable. The decision is valid until the next Begin.
+// of package access, or ErrUnavailable. The decision is valid until the next Begin.
 func (b *Batch) Answer(i int, out *Answer) error {
 	of := &b.stated[i]
 	switch {
@@ -145,7 +145,7 @@ func (b *Batch) Answer(i int, out *Answer) error {
 		return a.Error
 	}
 	if Undecided(a) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, a.StoreError)
+		return ErrUnavailable
 	}
 	Read(a, b.requests[of.place].Path, out)
 	return nil

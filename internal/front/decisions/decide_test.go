@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/internal/testkit/guards"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
@@ -188,7 +189,7 @@ func TestUndecided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := answers[0].GetError(); e.GetCode() != int32(codes.Unavailable) {
+	if e := answers[0].GetError(); e.GetCode() != int32(codes.Unavailable) || e.GetMessage() != remote.ErrUnavailable.Error() {
 		t.Errorf("fallback error: %v", answers[0])
 	}
 	if a := answers[1]; a.GetVerdict() != headgatev1.Verdict_VERDICT_ALLOW || !a.GetFallback() || a.GetLimit() != 0 || a.GetReason() != "store_unavailable" {

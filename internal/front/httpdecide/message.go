@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -40,6 +42,10 @@ type (
 	headers     []headgate.DescriptorEntry
 	cookies     []headgate.DescriptorEntry
 	descriptors headgate.Descriptors
+	entry       struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+	}
 )
 
 // decode decodes the body, and adds its requests to the batch. The error says where the fault is.
@@ -47,6 +53,9 @@ func (m *message) decode(g *guard.Guard, client *access.Client) error {
 	m.batch.Begin(g, client, true)
 	start := bytes.TrimLeft(m.body, " \t\r\n")
 	if m.alone = len(start) == 0 || start[0] != '['; m.alone {
+		if bytes.HasPrefix(start, []byte("null")) { // json.Unmarshal takes null for an empty object.
+			return m.faultOf(&json.SemanticError{ByteOffset: int64(len(m.body) - len(start)), Err: errNull})
+		}
 		var one request
 		if err := json.Unmarshal(m.body, &one, json.RejectUnknownMembers(true)); err != nil {
 			return m.faultOf(err)
@@ -64,6 +73,8 @@ func (m *message) decode(g *guard.Guard, client *access.Client) error {
 	return nil
 }
 
+var errNull = errors.New("null is no request: write an object, like {\"path\": \"/\"}")
+
 // decodeList adds the requests of a list.
 func (m *message) decodeList(d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); err != nil {
@@ -72,6 +83,11 @@ func (m *message) decodeList(d *jsontext.Decoder) error {
 	for d.PeekKind() != jsontext.KindEndArray {
 		if m.batch.Len() == remote.MaxRequests {
 			return fmt.Errorf("the list has more than %d requests: send fewer", remote.MaxRequests)
+		}
+		if d.PeekKind() == jsontext.KindNull {
+			offset := len(m.body) - len(bytes.TrimLeft(m.body[d.InputOffset():], ", \t\r\n"))
+			pointer := jsontext.Pointer("/" + strconv.Itoa(m.batch.Len()))
+			return &json.SemanticError{ByteOffset: int64(offset), JSONPointer: pointer, Err: errNull}
 		}
 		var one request
 		if err := json.UnmarshalDecode(d, &one, json.RejectUnknownMembers(true)); err != nil {
@@ -119,8 +135,12 @@ func (m *message) faultOf(err error) error {
 // meaning says in words what a value should be.
 func meaning(e *json.SemanticError) error {
 	switch {
+	case errors.Is(e.Err, json.ErrUnknownName) && e.GoType == reflect.TypeFor[entry]():
+		return errors.New("the field is not known: use key and value")
 	case errors.Is(e.Err, json.ErrUnknownName):
 		return errors.New("the field is not known: use method, host, path, ip, headers, cookies, subject, domain, descriptors and cost")
+	case e.GoType == reflect.TypeFor[int64](): // cost
+		return fmt.Errorf("write a whole number without a point or an exponent, from 0 to %d", int64(headgate.MaxUnits))
 	case e.Err != nil:
 		return e.Err
 	default:
@@ -196,10 +216,7 @@ func (all *descriptors) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	for d.PeekKind() != jsontext.KindEndArray {
-		var one struct {
-			Key   string `json:"key"`
-			Value string `json:"value"`
-		}
+		var one entry
 		if err := json.UnmarshalDecode(d, &one); err != nil {
 			return err
 		}

@@ -127,8 +127,16 @@ func TestPostFaults(t *testing.T) {
 		`{"headers": {"a": 1}}`:           `write a text in quotes`,
 		`{"headers": ["a"]}`:              `write an object of names and texts`,
 		`{"descriptors": {"a": "b"}}`:     `write a list, like [{"key"`,
-		`{"cost": "a"}`:                   `at "/cost": a JSON string is no value of this field`,
-		`{"cost": 1.5}`:                   `at "/cost"`,
+		`{"cost": "a"}`:                   `at "/cost": write a whole number without a point or an exponent, from 0 to `,
+		`{"cost": 1.5}`:                   `line 1, column 10, at "/cost": write a whole number without a point or an exponent, from 0 to `,
+		`{"cost": 1.0}`:                   `at "/cost": write a whole number without a point or an exponent, from 0 to `,
+		`{"cost": 1e0}`:                   `at "/cost": write a whole number without a point or an exponent, from 0 to `,
+		`[{}, {"cost": 1e400}]`:           `at "/1/cost": write a whole number without a point or an exponent, from 0 to `,
+		"null":                            `line 1, column 1: null is no request: write an object`,
+		"\n null ":                        `line 2, column 2: null is no request: write an object`,
+		"[null]":                          `line 1, column 2, at "/0": null is no request: write an object`,
+		"[{},\nnull]":                     `line 2, column 1, at "/1": null is no request: write an object`,
+		`{"descriptors":[{"name": "a"}]}`: `at "/descriptors/0/name": the field is not known: use key and value`,
 		"{\"path\": \"\xff\"}":            "invalid UTF-8",
 		"[" + strings.Repeat("{},", 1000) + "{}]":                                             "the list has more than 1000 requests: send fewer",
 		strings.Repeat("[", 20_000):                                                           "at",
@@ -165,7 +173,7 @@ func TestPostUndecided(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"path":"/a"}`: 503, `[{"path":"/a"},{"path":"/a"}]`: 503, `[{"path":"/a"},{}]`: 200, `{}`: 200,
 	} {
-		if status, got := s.post1(t, body); status != want || want == 503 && !strings.Contains(got, `"code":"unavailable"`) {
+		if status, got := s.post1(t, body); status != want || want == 503 && !strings.Contains(got, `{"code":"unavailable","message":"the store could not decide: the log of headgate server says why"}`) {
 			t.Errorf("%s: got %d %s", body, status, got)
 		}
 	}

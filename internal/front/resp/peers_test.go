@@ -88,7 +88,7 @@ func TestUnavailable(t *testing.T) {
 		if _, err := io.WriteString(c, command+"\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if lines := answer(t, c, 1); !strings.HasPrefix(lines[0], "-UNAVAILABLE ") {
+		if lines := answer(t, c, 1); !strings.HasPrefix(lines[0], "-UNAVAILABLE the store could not decide: the log of headgate server says why") {
 			t.Errorf("%s: got %q", command, lines)
 		}
 	}

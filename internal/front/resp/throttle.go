@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -112,8 +113,8 @@ func flag(v bool) int64 {
 
 // notThrottled answers a limit that was not decided.
 func (w *writer) notThrottled(err error) {
-	if failed, ok := errors.AsType[*guard.StoreError](err); ok {
-		w.failure("UNAVAILABLE", failed.Error())
+	if _, failed := errors.AsType[*guard.StoreError](err); failed {
+		w.failure("UNAVAILABLE", remote.ErrUnavailable.Error())
 		return
 	}
 	if invalid, ok := errors.AsType[*limit.PolicyError](err); ok {

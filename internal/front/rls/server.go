@@ -16,6 +16,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/internal/rpc"
 	"github.com/headgate/headgate/report"
 )
@@ -204,7 +205,7 @@ func (s *Service) undecided(c *call) error {
 		}
 		for j := range a.Results {
 			if r := &a.Results[j]; r.Fallback && r.Rule.Fallback == guard.FallbackError {
-				return status.Errorf(codes.Unavailable, "the store could not decide: %v", a.StoreError)
+				return status.Error(codes.Unavailable, remote.ErrUnavailable.Error())
 			}
 		}
 	}
