@@ -33,6 +33,7 @@ type Client struct {
 	holder *holder.Holder
 	leases map[string]*Lease
 	cancel context.CancelFunc // of the present stream, or nil
+	fault  string             // why there is no stream; empty when a server answers
 	closed bool
 }
 
@@ -53,7 +54,7 @@ func New(c Config) (*Client, error) {
 		return nil, err
 	}
 	k := &Client{config: c, base: time.Now(), leases: make(map[string]*Lease), alarm: make(chan struct{}, 1), work: make(chan struct{}, 1)}
-	k.log.to = c.Log
+	k.log.to, k.log.kinds = c.Log, make(map[string]*kind)
 	k.holder = holder.New(holder.Config{Name: name(), OnLoss: c.OnLoss, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))})
 	k.life, k.end = context.WithCancel(context.Background())
 	k.ended.Go(k.watch)
@@ -175,10 +176,13 @@ func (k *Client) look() (next time.Duration, closed bool) {
 		k.holder.Want(resource, l.wants(now))
 	}
 	k.holder.Advance(now)
-	k.publish(now)
 	if k.holder.Silent(now) > patience && k.cancel != nil {
 		k.log.fault("the server does not answer: another one is asked")
+		k.fail("the server does not answer")
 		k.cancel()
+	}
+	if wait := k.publish(now); wait > 0 {
+		next = min(next, wait)
 	}
 	due := k.holder.Next(now)
 	if due <= now {
@@ -188,8 +192,17 @@ func (k *Client) look() (next time.Duration, closed bool) {
 	return min(next, due.Sub(now)), k.closed
 }
 
-// publish tells the users of leases what has changed. The caller holds mu.
-func (k *Client) publish(now headgate.Instant) {
+// fail notes why there is no stream, until a server answers. The first reason stays, so that users do not get a change for
+// each attempt. The caller holds mu.
+func (k *Client) fail(reason string) {
+	if k.fault == "" {
+		k.fault = fmt.Sprintf("%.512s", reason)
+	}
+}
+
+// publish tells the users of leases what has changed. It returns the time after which it must be called for the log, or 0.
+// The caller holds mu.
+func (k *Client) publish(now headgate.Instant) (wait time.Duration) {
 	lost, of := 0, ""
 	for resource, l := range k.leases {
 		s := k.holder.Status(now, resource)
@@ -197,11 +210,14 @@ func (k *Client) publish(now headgate.Instant) {
 			lost, of = lost+1, resource
 		}
 		state := l.stateOf(s, k.base.Add(now.Sub(0)))
+		if state.Fault != l.state.Fault && s.Refused != nil {
+			k.log.fault("a server refuses a claim: there is no lease of this resource", "resource", resource, "reason", state.Fault)
+		}
 		if state != l.state {
 			l.state = state
 			poke(l.changed)
 			l.tell(state, s.Left)
 		}
 	}
-	k.log.losses(lost, of, k.config.OnLoss)
+	return k.log.losses(lost, of, k.config.OnLoss)
 }

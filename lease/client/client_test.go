@@ -160,10 +160,12 @@ func TestChanged(t *testing.T) {
 		}
 		until := l.State().Until
 		a.Kill()
-		select {
-		case <-l.Changed():
-		case <-time.After(time.Minute):
-			t.Fatal("no change at the end of the lease")
+		for _, change := range []string{"when the stream ends", "at the end of the lease"} {
+			select {
+			case <-l.Changed():
+			case <-time.After(time.Minute):
+				t.Fatal("no change", change)
+			}
 		}
 		if s := l.State(); time.Until(until).Abs() > 0 || s.Amount != 100_000 || !s.Lost || !s.Until.IsZero() {
 			t.Errorf("%+v %v after the end, want the safe amount", s, time.Since(until))
@@ -289,11 +291,61 @@ func TestHostile(t *testing.T) {
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := group(t)
-		l := lease(t, dial(t, g, client.Config{}), "other")
+		log := new(bytes.Buffer)
+		l := lease(t, dial(t, g, client.Config{Log: slog.New(slog.NewTextHandler(log, nil))}), "other")
 		l.Want(1000)
 		pass(time.Second)
 		if s := l.State(); s.Amount != 0 || !strings.Contains(s.Fault, "no pattern matches") {
 			t.Errorf("%+v, want the fault", s)
+		}
+		if text := log.String(); strings.Count(text, "a server refuses a claim") != 1 {
+			t.Errorf("the log is\n%s", text)
+		}
+	})
+}
+
+// TestOptimisticStart: without any server, an optimistic program is told after 2 s that it has what it wants.
+func TestOptimisticStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := group(t)
+		l := lease(t, dial(t, g, client.Config{Servers: []string{"nowhere"}, OnLoss: client.Optimistic}), "db/orders")
+		l.Want(1000)
+		began := time.Now()
+		for l.Amount() == 0 && time.Since(began) < time.Minute {
+			<-l.Changed()
+		}
+		if after := time.Since(began); l.Amount() != 1000 || after != 2*time.Second {
+			t.Errorf("%d after %v, want what is wanted after 2 s", l.Amount(), after)
+		}
+		if s := l.State(); !strings.Contains(s.Fault, "no stream to server \"nowhere\"") {
+			t.Errorf("%+v, want why no server answers", s)
+		}
+	})
+}
+
+// TestFlapping has a server that is away for a little longer than a lease: the log has the loss, and the return at most 10 s
+// later.
+func TestFlapping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, a := group(t)
+		log := new(bytes.Buffer)
+		l := lease(t, dial(t, g, client.Config{Log: slog.New(slog.NewTextHandler(log, nil))}), "db/orders")
+		l.Want(70_000)
+		pass(time.Second)
+		a.Kill()
+		for !l.State().Lost {
+			pass(100 * time.Millisecond)
+		}
+		g.Start("a")
+		for l.State().Lost {
+			pass(100 * time.Millisecond)
+		}
+		pass(10 * time.Second)
+		if text := log.String(); strings.Count(text, "have ended") != 1 || strings.Count(text, "valid again") != 1 {
+			t.Errorf("the log is\n%s", text)
+		}
+		if s := l.State(); s.Fault != "" {
+			t.Errorf("%+v when the server answers, want no fault", s)
 		}
 	})
 }

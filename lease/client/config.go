@@ -40,8 +40,8 @@ type Config struct {
 	OnLoss OnLoss
 	// Dial opens connections; nil opens TCP connections.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// Log gets a line when leases have ended, when all are back, and for faults of servers: at most one line
-	// of a kind every 10 s. nil logs nothing.
+	// Log gets a line when leases have ended, when all are back, for refused claims, and for faults of servers: at most
+	// one line of a kind every 10 s. nil logs nothing. [State] has the same for each lease.
 	Log *slog.Logger
 }
 

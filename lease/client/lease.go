@@ -45,7 +45,8 @@ type State struct {
 	Limited bool
 	// Closed says that the lease was released, by Lease.Close or Client.Close.
 	Closed bool
-	// Fault is what the server said against the claim: for example that no resource has the name.
+	// Fault is what the server said against the claim, for example that no resource has the name, or why no server answers.
+	// The lease may still be valid.
 	Fault string
 }
 
@@ -154,13 +155,13 @@ func (l *Lease) wants(now headgate.Instant) int64 {
 	return l.estimate.Wants(now, l.waiting.Load())
 }
 
-// stateOf converts a status at the time at.
+// stateOf converts a status at the time at. The caller holds the lock of the client.
 func (l *Lease) stateOf(s holder.Status, at time.Time) State {
 	state := State{Amount: s.Amount, Slots: s.Slots, Lost: s.Lost, Limited: s.Limited}
 	if s.Left > 0 {
 		state.Until = at.Add(s.Left)
 	}
-	if s.Refused != nil {
+	if state.Fault = l.client.fault; s.Refused != nil {
 		state.Fault = fmt.Sprintf("%.512s", s.Refused.Text)
 	}
 	return state

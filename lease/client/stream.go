@@ -59,7 +59,9 @@ func (k *Client) run() {
 		at = next
 		k.mu.Lock()
 		k.log.fault("no stream to a server: leases end unless one answers", "server", s.server, "error", err)
+		k.fail(fmt.Sprintf("no stream to server %q: %v", s.server, err))
 		k.mu.Unlock()
+		poke(k.alarm)
 		if !k.rest(time.Duration((0.5 + rand.Float64()) * float64(pause))) {
 			return
 		}
@@ -258,7 +260,9 @@ func (s *stream) take(m *message) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	s.leased = s.leased || len(m.leases) > 0
+	if s.leased = s.leased || len(m.leases) > 0; len(m.leases)+len(m.refusals) > 0 {
+		k.fault = ""
+	}
 	k.holder.Receive(now, m.leases)
 	for i := range m.refusals {
 		r := &m.refusals[i]

@@ -112,6 +112,9 @@ func (h *Holder) Next(now headgate.Instant) headgate.Instant {
 		if left := c.held.Left(now); left > 0 {
 			at = min(at, now.Add(left))
 		}
+		if start := c.made.Add(optimistic); h.config.OnLoss == Optimistic && !c.leased && start > now {
+			at = min(at, start)
+		}
 		if limited := c.shortAt.Add(limitedAfter); c.short && limited > now {
 			at = min(at, limited)
 		}

@@ -93,6 +93,12 @@ func TestOptimisticStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Want(resource, 7)
+	if got := h.Next(sec); got != 2*sec {
+		t.Errorf("the next work is at %v, want at 2 s", got.Sub(0))
+	}
+	if got := h.Next(2 * sec); got != never {
+		t.Errorf("after 2 s, the next work is at %v, want none", got.Sub(0))
+	}
 	if got := h.Amount(2*sec-1, resource); got != 0 {
 		t.Errorf("%d before 2 s, want 0", got)
 	}

@@ -79,17 +79,31 @@ func (f *follower) adopt() error {
 		f.to.Rate(pace.Rate{Limited: true})
 		return errClosed
 	}
-	if s.Slots {
-		return errors.New("pace/lease: resource " + f.lease.Resource() + " has slots: a pacer needs a resource with a rate, like 500/s")
+	fault := f.faultOf(&s)
+	if fault != f.fault && fault != "" {
+		f.to.Fault(errors.New("lease: " + fault))
 	}
-	if s.Fault != f.fault && s.Fault != "" {
-		f.to.Fault(errors.New("lease: " + s.Fault))
+	f.fault = fault
+	if s.Slots { // A pacer spends nothing of them. The configuration of the server may change back.
+		s.Amount, s.Limited = 0, true
 	}
-	f.fault = s.Fault
 	if s.Until.IsZero() && !s.Lost && s.Amount == 0 {
 		return nil // There is no lease yet: callers wait.
 	}
 	f.to.Rate(pace.Rate{Amount: s.Amount, Limited: s.Limited})
 	f.to.ValidUntil(s.Until)
 	return nil
+}
+
+// faultOf says what the operator must know of the lease, or nothing.
+func (f *follower) faultOf(s *client.State) string {
+	switch {
+	case s.Slots:
+		return "resource " + f.lease.Resource() + " has slots, and a pacer needs a rate: set a capacity like 500/s, without unit: in_flight, at the root"
+	case s.Lost && s.Fault == "":
+		return "the lease of " + f.lease.Resource() + " has ended: OnLoss of the client decides the rate until a server answers"
+	case s.Lost:
+		return "the lease of " + f.lease.Resource() + " has ended: OnLoss of the client decides the rate: " + s.Fault
+	}
+	return s.Fault
 }
