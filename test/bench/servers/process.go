@@ -129,3 +129,16 @@ var errForeign = errors.New("another program listens on its port")
 
 // errEnded means that the server ended before its first response.
 var errEnded = errors.New("the server ended before it responded")
+
+// Resident returns the resident memory of the server, in bytes.
+func (s *Server) Resident() (uint64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("servers: read the memory of %s: %w\nThe log of the server ends with:\n%s", s.Addr, err, s.said())
+	}
+	var all, resident uint64
+	if _, err := fmt.Sscan(string(text), &all, &resident); err != nil {
+		return 0, fmt.Errorf("servers: read the memory of %s: %w", s.Addr, err)
+	}
+	return resident * uint64(os.Getpagesize()), nil
+}
