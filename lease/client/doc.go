@@ -15,7 +15,8 @@
 // # What a program wants
 //
 // The client estimates it: 0.9 times the mean demand of the last 10 s, in which newer seconds count
-// more, and what is needed to serve the waiting units within 0.5 s. [Lease.Want] states it instead.
+// more, and what is needed to serve the waiting units within 0.5 s. The demand of the last second
+// bounds the mean: see package lease/holder. [Lease.Want] states it instead.
 //
 // # When no server answers
 //

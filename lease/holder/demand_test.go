@@ -1,6 +1,7 @@
 package holder
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -29,9 +30,11 @@ func TestDemand(t *testing.T) {
 		{"ten a second, however many seconds are complete", steady(10), 4, 0, 9000},
 		{"ten a second for long", steady(10), 100, 0, 9000},
 		{"the waiting units come on top", steady(10), 100, 2, 13000},
+		{"a demand that has ended: the last second bounds the mean", func(s int64) int64 { return 100 * max(min(19-s, 1), 0) }, 20, 0, 2025},
+		{"a demand that has fallen to a tenth", func(s int64) int64 { return 100 - 90*max(min(s-18, 1), 0) }, 20, 0, 9000 + 8538 + 2025},
 		{"nothing for ten seconds", func(s int64) int64 { return 10 * max(min(11-s, 1), 0) }, 21, 0, 0},
 		{"the last second has the weight 10 of 55", func(s int64) int64 { return 55 * max(s-98, 0) }, 100, 0, 9000},
-		{"the tenth second has the weight 1", func(s int64) int64 { return 55 * max(min(91-s, 1), 0) * max(min(s-89, 1), 0) }, 100, 0, 900},
+		{"the tenth second has the weight 1", func(s int64) int64 { return 55*max(min(91-s, 1), 0)*max(min(s-89, 1), 0) + max(s-98, 0) }, 100, 0, 1063},
 		{"a flood of waiters is bounded", steady(0), 1, 1 << 62, state.MaxAmount},
 		{"a flood of units is bounded", steady(1 << 62), 20, 0, state.MaxAmount},
 	} {
@@ -63,7 +66,7 @@ type twin []struct {
 func (w twin) wants(first, now headgate.Instant, waiting int64) int64 {
 	current := int64(now-first) / int64(sec)
 	n := min(current, 10)
-	var sum, weights int64
+	var sum, weights, recent int64
 	for i := range n {
 		for _, a := range w {
 			if int64(a.at-first)/int64(sec) == current-1-i {
@@ -72,9 +75,15 @@ func (w twin) wants(first, now headgate.Instant, waiting int64) int64 {
 		}
 		weights += n - i
 	}
+	for _, a := range w {
+		if ago := int64(now-first)/int64(sec/10) - int64(a.at-first)/int64(sec/10); ago >= 1 && ago <= 10 {
+			recent += a.units
+		}
+	}
 	wants := 2000 * waiting
 	if weights > 0 {
-		wants += 900 * sum / weights
+		bound := 900*recent + int64(2700*math.Sqrt(float64(recent))) + 2025
+		wants += min(900*sum/weights, bound)
 	}
 	return min(wants, state.MaxAmount)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -37,9 +38,9 @@ type process struct {
 }
 
 // start starts a process with a client of its own.
-func start(tb testing.TB, g *leases.Group, seed uint64, rate float64) *process {
+func start(tb testing.TB, dial func(ctx context.Context, at string) (net.Conn, error), seed uint64, rate float64) *process {
 	tb.Helper()
-	k, err := client.New(client.Config{Servers: []string{"a"}, Dial: g.Dial})
+	k, err := client.New(client.Config{Servers: []string{"a"}, Dial: dial})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func fleet(tb testing.TB, capacity int64, seed uint64, rates ...float64) (*lease
 	a := g.Start("a")
 	var all []*process
 	for i, rate := range rates {
-		all = append(all, start(tb, g, seed*1000+uint64(i), rate))
+		all = append(all, start(tb, g.Dial, seed*1000+uint64(i), rate))
 	}
 	return g, a, all
 }
@@ -265,6 +266,9 @@ func TestFollows(t *testing.T) {
 			a, _ := all[0].between(from, from.Add(time.Second))
 			b, _ := all[1].between(from, from.Add(time.Second))
 			t.Logf("second %d after the shift: %d and %d", second+1, a, b)
+			if second >= 2 && b < 94*500/100 {
+				t.Errorf("%d calls in second %d after the shift, want at least 94 %% of 500", b, second+1)
+			}
 		}
 	})
 }

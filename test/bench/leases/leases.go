@@ -44,8 +44,8 @@ const (
 // Figure is one side of one round.
 type Figure struct {
 	Side string
-	// Cores is the processor time of the server by second.
-	Cores float64
+	// Cores is the processor time of the server by second, and Load that of the program that sends.
+	Cores, Load float64
 	// Reports and Answers were counted, and Pushes without a report.
 	Reports, Answers, Pushes  int64
 	P50, P99                  time.Duration

@@ -63,6 +63,10 @@ func (r *run) side(ctx context.Context, side string) (f Figure, err error) {
 	if err != nil {
 		return f, err
 	}
+	own, err := servers.OwnCPU()
+	if err != nil {
+		return f, err
+	}
 	began := time.Now()
 	if err := pause(ctx, r.size.Measure); err != nil {
 		return f, err
@@ -72,7 +76,12 @@ func (r *run) side(ctx context.Context, side string) (f Figure, err error) {
 		return f, err
 	}
 	f = load.figure()
-	f.Side, f.Cores = side, (after-before).Seconds()/time.Since(began).Seconds()
+	ownAfter, err := servers.OwnCPU()
+	if err != nil {
+		return f, err
+	}
+	long := time.Since(began).Seconds()
+	f.Side, f.Cores, f.Load = side, (after-before).Seconds()/long, (ownAfter-own).Seconds()/long
 	memory, err := server.Resident()
 	f.BytesPerHolder = (float64(memory) - float64(r.idle)) / float64(r.size.Streams*r.size.PerStream)
 	return f, errors.Join(err, load.fault())

@@ -51,8 +51,13 @@ func newHolder(resource string) holder {
 func (s *stream) send(ctx context.Context, size Size) error {
 	gap := size.Every / time.Duration(size.PerStream)
 	next := time.Now().Add(time.Duration(s.rand.Int64N(int64(gap))))
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for i := 0; ; i++ {
-		if err := pause(ctx, time.Until(next)); err != nil {
+		timer.Reset(time.Until(next))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
 			return nil
 		}
 		next = next.Add(gap)

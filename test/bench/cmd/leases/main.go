@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -35,11 +36,12 @@ func run(ctx context.Context, echo string, quick bool) error {
 	if quick {
 		size = leases.Quick()
 	}
+	debug.SetGCPercent(800) // The program that sends must not slow the servers down.
 	var all []leases.Figure
-	fmt.Println("round side              cores reports/s answers pushes      p50      p99 KiB/holder  has/wants")
+	fmt.Println("round side              cores  load reports/s answers pushes      p50      p99 KiB/holder  has/wants")
 	err := leases.Run(ctx, size, func(round int, f leases.Figure) {
 		all = append(all, f)
-		fmt.Printf("%5d %-17s %5.3f %9.0f %7d %6d %8s %8s %10.1f %9.1f%%\n", round+1, f.Side, f.Cores, float64(f.Reports)/size.Measure.Seconds(),
+		fmt.Printf("%5d %-17s %5.3f %5.2f %9.0f %7d %6d %8s %8s %10.1f %9.1f%%\n", round+1, f.Side, f.Cores, f.Load, float64(f.Reports)/size.Measure.Seconds(),
 			f.Answers, f.Pushes, f.P50.Round(10*time.Microsecond), f.P99.Round(10*time.Microsecond), f.BytesPerHolder/1024, f.HasOfCent)
 	})
 	if err != nil || quick {
