@@ -18,9 +18,10 @@ import (
 func main() {
 	echo := flag.String("echo", "", "serve the bare echo on `HOST:PORT`, and measure nothing")
 	quick := flag.Bool("quick", false, "a small run, to check that the benchmark works")
+	rounds := flag.Int("rounds", leases.Full().Rounds, "the number of rounds")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	err := run(ctx, *echo, *quick)
+	err := run(ctx, *echo, *quick, max(*rounds, 1))
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "leases:", err)
@@ -28,11 +29,12 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, echo string, quick bool) error {
+func run(ctx context.Context, echo string, quick bool, rounds int) error {
 	if echo != "" {
 		return leases.Serve(echo)
 	}
 	size := leases.Full()
+	size.Rounds = rounds
 	if quick {
 		size = leases.Quick()
 	}
