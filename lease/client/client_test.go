@@ -323,7 +323,7 @@ func TestOptimisticStart(t *testing.T) {
 	})
 }
 
-// TestFlapping has a server that is away for a little longer than a lease: the log has the loss, and the return at most 10 s
+// TestFlapping has a server that is unreachable for a little longer than a lease: the log has the loss, and the return at most 10 s
 // later.
 func TestFlapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

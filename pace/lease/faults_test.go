@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,8 +17,26 @@ import (
 	"github.com/headgate/headgate/pace/lease"
 )
 
-// paced makes a pacer with a client of its own. The log may be read while the bubble is idle.
-func paced(t *testing.T, g *leases.Group, mode client.OnLoss) (*pace.Pacer, *bytes.Buffer) {
+// journal is a log that a test may read at any time.
+type journal struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.String()
+}
+
+// paced makes a pacer with a client of its own.
+func paced(t *testing.T, g *leases.Group, mode client.OnLoss) (*pace.Pacer, *journal) {
 	t.Helper()
 	k, err := client.New(client.Config{Servers: []string{"a"}, Dial: g.Dial, OnLoss: mode})
 	if err != nil {
@@ -27,7 +46,7 @@ func paced(t *testing.T, g *leases.Group, mode client.OnLoss) (*pace.Pacer, *byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := new(bytes.Buffer)
+	log := new(journal)
 	p, err := pace.New(pace.Config{Provider: "mail", Source: source, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)

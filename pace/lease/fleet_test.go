@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -38,7 +37,7 @@ type process struct {
 }
 
 // start starts a process with a client of its own.
-func start(tb testing.TB, dial func(ctx context.Context, at string) (net.Conn, error), seed uint64, rate float64) *process {
+func start(tb testing.TB, dial leases.Dial, seed uint64, rate float64) *process {
 	tb.Helper()
 	k, err := client.New(client.Config{Servers: []string{"a"}, Dial: dial})
 	if err != nil {

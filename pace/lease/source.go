@@ -99,7 +99,8 @@ func (f *follower) adopt() error {
 func (f *follower) faultOf(s *client.State) string {
 	switch {
 	case s.Slots:
-		return "resource " + f.lease.Resource() + " has slots, and a pacer needs a rate: set a capacity like 500/s, without unit: in_flight, at the root"
+		return "resource " + f.lease.Resource() +
+			" has slots, and a pacer needs a rate: set a capacity like 500/s, without unit: in_flight, at the root"
 	case s.Lost && s.Fault == "":
 		return "the lease of " + f.lease.Resource() + " has ended: OnLoss of the client decides the rate until a server answers"
 	case s.Lost:

@@ -8,14 +8,18 @@ import (
 	"time"
 )
 
+// Dial connects to a server by its address.
+type Dial = func(ctx context.Context, at string) (net.Conn, error)
+
 // Far makes a dialer whose connections delay each byte, in both directions.
-func Far(delay time.Duration, dial func(ctx context.Context, at string) (net.Conn, error)) func(ctx context.Context, at string) (net.Conn, error) {
+func Far(delay time.Duration, dial Dial) Dial {
 	return func(ctx context.Context, at string) (net.Conn, error) {
 		near, err := dial(ctx, at)
 		if err != nil {
 			return nil, err
 		}
-		f := &far{Conn: near, delay: delay, up: make(chan piece, underWay), down: make(chan piece, underWay), closed: make(chan struct{})}
+		f := &far{Conn: near, delay: delay, closed: make(chan struct{})}
+		f.up, f.down = make(chan piece, underWay), make(chan piece, underWay)
 		go f.carry()
 		go f.fetch()
 		return f, nil

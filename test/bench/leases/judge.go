@@ -45,8 +45,10 @@ func Judge(all []Figure, to io.Writer) (err error) {
 			got  float64
 			most float64
 		}{
-			{"cores", median(cores), mostCores}, {"p99, ms", median(p99) / 1e6, float64(mostP99) / 1e6},
-			{"KiB a holder", median(bytes) / 1024, mostBytes / 1024}, {"cores / cores of the echo", median(ratio), mostRatio},
+			{"cores", median(cores), mostCores},
+			{"p99, ms", median(p99) / 1e6, float64(mostP99) / 1e6},
+			{"KiB a holder", median(bytes) / 1024, mostBytes / 1024},
+			{"cores / cores of the echo", median(ratio), mostRatio},
 		} {
 			verdict := "met"
 			if b.got > b.most {

@@ -36,9 +36,12 @@ func Full() Size {
 
 // Names of the sides of a round.
 const (
-	// Steady holders always want the same amount. Drifting holders want up to 5 % more or less in each report.
-	Steady, Drifting = "leases, steady", "leases, drifting"
-	Echo             = "echo"
+	// Steady holders always want the same amount.
+	Steady = "leases, steady"
+	// Drifting holders want up to 5 % more or less in each report.
+	Drifting = "leases, drifting"
+	// Echo is the bare echo.
+	Echo = "echo"
 )
 
 // Figure is one side of one round.
@@ -47,8 +50,9 @@ type Figure struct {
 	// Cores is the processor time of the server by second, and Load that of the program that sends.
 	Cores, Load float64
 	// Reports and Answers were counted, and Pushes without a report.
-	Reports, Answers, Pushes  int64
-	P50, P99                  time.Duration
+	Reports, Answers, Pushes int64
+	P50, P99                 time.Duration
+	// BytesPerHolder is the resident memory beyond that of the idle server. HasOfCent says how much of what they want holders have.
 	BytesPerHolder, HasOfCent float64
 }
 

@@ -43,8 +43,9 @@ func run(ctx context.Context, echo string, quick bool, rounds int) error {
 	fmt.Println("round side              cores  load reports/s answers pushes      p50      p99 KiB/holder  has/wants")
 	err := leases.Run(ctx, size, func(round int, f leases.Figure) {
 		all = append(all, f)
-		fmt.Printf("%5d %-17s %5.3f %5.2f %9.0f %7d %6d %8s %8s %10.1f %9.1f%%\n", round+1, f.Side, f.Cores, f.Load, float64(f.Reports)/size.Measure.Seconds(),
-			f.Answers, f.Pushes, f.P50.Round(10*time.Microsecond), f.P99.Round(10*time.Microsecond), f.BytesPerHolder/1024, f.HasOfCent)
+		fmt.Printf("%5d %-17s %5.3f %5.2f %9.0f %7d %6d %8s %8s %10.1f %9.1f%%\n", round+1, f.Side, f.Cores, f.Load,
+			float64(f.Reports)/size.Measure.Seconds(), f.Answers, f.Pushes, f.P50.Round(10*time.Microsecond),
+			f.P99.Round(10*time.Microsecond), f.BytesPerHolder/1024, f.HasOfCent)
 	})
 	if err != nil || quick {
 		return err
