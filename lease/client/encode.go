@@ -32,7 +32,7 @@ func encode(r *holder.Report) []byte {
 	return b
 }
 
-func appendClaim(b []byte, c *holder.Claim) []byte {
+func appendClaim(b []byte, c *state.Claim) []byte {
 	b, from := wire.BeginMessage(b, 3)
 	b = wire.AppendText(b, 1, c.Resource)
 	b = wire.AppendNumber(b, 2, uint64(c.Wants))

@@ -21,7 +21,7 @@ const (
 	// method is the full name of the stream.
 	method = "/headgate.lease.v1.Leases/Stream"
 	// leastPause and mostPause bound the pause before another attempt to open a stream.
-	leastPause, mostPause = 50 * time.Millisecond, 5 * time.Second
+	leastPause, mostPause = 50 * time.Millisecond, 2 * time.Second
 	// openPatience is how long a server may take to accept a stream.
 	openPatience = 5 * time.Second
 	// mostToken bounds the file of a token, in bytes.

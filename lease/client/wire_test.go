@@ -13,11 +13,12 @@ import (
 
 // TestWire compares the messages with the generated types.
 func TestWire(t *testing.T) {
-	claim := holder.Claim{Claim: state.Claim{
+	claim := state.Claim{
 		Resource: "db", Wants: 5, Band: 2, Version: state.Version{Term: 3, Number: 4}, Holds: 6, Left: 1500 * time.Nanosecond, Release: true,
-	}, Spent: 7, Refused: 8}
+		Spent: 7, Refused: 8,
+	}
 	r := &holder.Report{
-		Holder: "h", Seq: 9, Claims: []holder.Claim{claim},
+		Holder: "h", Seq: 9, Claims: []state.Claim{claim},
 		Acks: []state.Ack{{Resource: "db", Version: state.Version{Term: 1, Number: 2}, Holds: 3}},
 	}
 	var got leasev1.ReportRequest

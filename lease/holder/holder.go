@@ -27,16 +27,8 @@ type Holder struct {
 type Report struct {
 	Holder string
 	Seq    uint64
-	Claims []Claim
+	Claims []state.Claim
 	Acks   []state.Ack
-}
-
-// Claim is a claim of a report. Spent counts the units of calls since the last report with the claim,
-// and Refused those of them that the resource itself refused, both in thousandths.
-type Claim struct {
-	state.Claim
-
-	Spent, Refused int64
 }
 
 // New returns a holder without claims.
@@ -149,7 +141,7 @@ func (h *Holder) Report(now headgate.Instant, r *Report) bool {
 	}
 	h.Advance(now)
 	for _, resource := range h.releases {
-		r.Claims = append(r.Claims, Claim{Claim: state.Claim{Resource: resource, Release: true}})
+		r.Claims = append(r.Claims, state.Claim{Resource: resource, Release: true})
 	}
 	released := h.releases
 	h.releases = nil
@@ -181,8 +173,8 @@ func (h *Holder) include(now headgate.Instant, c *claim, r *Report, anyDue bool,
 	}
 	c.seq, c.answered, c.reported, c.said, c.ack = h.seq+1, false, now, c.wants, false
 	c.held.Sent(now, c.seq)
-	m := Claim{Claim: state.Claim{Resource: c.resource, Wants: c.wants}, Spent: c.spent, Refused: c.failed}
-	c.held.Claim(now, &m.Claim)
+	m := state.Claim{Resource: c.resource, Wants: c.wants, Spent: c.spent, Refused: c.failed}
+	c.held.Claim(now, &m)
 	c.spent, c.failed = 0, 0
 	r.Claims = append(r.Claims, m)
 	c.next = now.Add(h.jitter(c.retry))

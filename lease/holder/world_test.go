@@ -169,9 +169,7 @@ func (u *user) flush() {
 	for u.h.Report(w.now, &r) {
 		u.sent++
 		report := &state.Report{Holder: r.Holder, Seq: r.Seq, Acks: append([]state.Ack(nil), r.Acks...)}
-		for _, c := range r.Claims {
-			report.Claims = append(report.Claims, c.Claim)
-		}
+		report.Claims = append(report.Claims, r.Claims...)
 		u.send(func() {
 			if w.server == nil {
 				return

@@ -62,6 +62,8 @@ func checkClaim(rights Caller, c *Claim) *Error {
 		return invalid("wants", "%d: use 0 to %d", c.Wants, int64(MaxAmount))
 	case c.Holds < 0 || c.Holds > MaxAmount || c.Left < 0:
 		return invalid("holds", "%d for %v: use 0 to %d for a time of at least 0", c.Holds, c.Left, int64(MaxAmount))
+	case c.Spent < 0 || c.Refused < 0 || c.Refused > c.Spent:
+		return invalid("spent", "%d units, %d of them refused: use 0 or more, and not more refused ones", c.Spent, c.Refused)
 	case !rights.allows(c.Band):
 		return &Error{Code: Forbidden, Field: "band", Text: fmt.Sprintf("%d is not a band of this caller: use 0", c.Band)}
 	case !rights.Server && (len(c.Curve) > 0 || c.Holders != 0 || c.Learning):

@@ -42,6 +42,8 @@ type claim struct {
 	answer uint64           // the report to answer at the next tick, or 0
 	push   bool             // the grant has changed and was not sent
 
+	use *use // what the holder says about its calls; nil before it says something
+
 	learning bool // a restarted server below: its lease stays as it is
 }
 

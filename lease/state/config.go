@@ -80,8 +80,11 @@ type Resource struct {
 	Match string
 	// Capacity is divided among the claims: thousandths of a unit per second, or slots. 0 to
 	// MaxAmount.
-	Capacity  int64
-	Algorithm Algorithm
+	Capacity int64
+	// MinCapacity is the least capacity to which calls that the resource refused lower it: 1 to Capacity, or 0 if they have no
+	// effect.
+	MinCapacity int64
+	Algorithm   Algorithm
 	// Slots says that amounts are slots (unit: in_flight) and not rates.
 	Slots bool
 	// Safe is what a holder may use when it cannot renew. Below 0, it is the capacity divided by
@@ -123,6 +126,10 @@ type Config struct {
 	Restarted bool
 	// Longest is the longest lease that may be out. 0 means Lease.
 	Longest time.Duration
+	// Marked says that Out.Marks are stored for the next master of a group. The ledger of a resource exceeds a mark only after Stored.
+	// Marks are those of the earlier master. The Server reads the map and does not change it.
+	Marked bool
+	Marks  map[string]int64
 	// Learn is how long a restarted server listens before it divides. 0 means 1 s.
 	Learn time.Duration
 }
@@ -180,6 +187,8 @@ func (r *Resource) check() error {
 	case r.Capacity < 0 || r.Capacity > MaxAmount || r.Safe > MaxAmount:
 		const text = "lease: resource %q: capacity %d, safe capacity %d: use at most %d"
 		return fmt.Errorf(text, r.Match, r.Capacity, r.Safe, int64(MaxAmount))
+	case r.MinCapacity < 0 || r.MinCapacity > r.Capacity:
+		return fmt.Errorf("lease: resource %q: min capacity %d: use 0 to the capacity, %d", r.Match, r.MinCapacity, r.Capacity)
 	case r.Algorithm > MaxMin:
 		return fmt.Errorf("lease: resource %q: algorithm %d is not known", r.Match, r.Algorithm)
 	case sum > 100:

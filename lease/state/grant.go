@@ -45,6 +45,7 @@ func (s *Server) hand(r *resource, now headgate.Instant, out *Out) {
 	}
 	for _, c := range r.claims {
 		switch {
+		case c.answer != 0 && r.waits(c):
 		case c.answer != 0:
 			s.reply(c, c.answer, now, out)
 		case c.push, c.open() && now.Sub(c.pushed) >= resend: // A push or its acknowledgement may be lost.
@@ -58,7 +59,7 @@ func (s *Server) hand(r *resource, now headgate.Instant, out *Out) {
 func (s *Server) shrink(r *resource, now headgate.Instant) {
 	d := &s.divider
 	d.excess = d.excess[:0]
-	short := -r.free()
+	short := r.out() - r.capacity
 	for _, c := range r.claims {
 		switch {
 		case c.target < c.grant:

@@ -42,6 +42,9 @@ type Claim struct {
 	Version Version
 	Holds   int64
 	Left    time.Duration
+	// Spent counts the units of calls since the last claim, in thousandths, and Refused those of them that the resource itself
+	// refused. Both are 0 to MaxAmount.
+	Spent, Refused int64
 	// Release ends the claim: the holder holds nothing, and ignores all leases that are under way.
 	Release bool
 }
@@ -116,6 +119,8 @@ type Out struct {
 	// Leases are answers and pushes to holders. Refusals answer claims.
 	Leases   []Delivery
 	Refusals []Refusal
+	// Marks are to be stored, in order. The last one of a resource is enough.
+	Marks []Mark
 	// Up is the report to the parent, if its Seq is not 0.
 	Up Report
 }
@@ -148,5 +153,6 @@ type Refusal struct {
 // Reset empties o and keeps its memory.
 func (o *Out) Reset() {
 	o.Leases, o.Refusals = o.Leases[:0], o.Refusals[:0]
+	o.Marks = o.Marks[:0]
 	o.Up = Report{Claims: o.Up.Claims[:0], Acks: o.Up.Acks[:0]}
 }

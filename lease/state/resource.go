@@ -25,6 +25,12 @@ type resource struct {
 	forgotten headgate.Instant
 	quiet     headgate.Instant // no division before this time
 
+	marked bool // the resource has a mark
+	mark   mark
+
+	adapted        headgate.Instant // the last change of the capacity by adapt
+	spent, refused int64            // units of calls for the next report to the parent
+
 	due      headgate.Instant // the next call of advance
 	heap     int              // index in the heap of the server, or -1
 	soon     headgate.Instant // no claim ends before this time
@@ -33,8 +39,13 @@ type resource struct {
 	lost     bool             // the lease of the parent has ended, and Config.OnLoss gives the capacity
 }
 
-// free returns the capacity that no lease can use. It is negative after the capacity was lowered.
-func (r *resource) free() int64 { return r.capacity - r.sum - r.unknown }
+// free returns the capacity that no lease can use, within the mark. It is negative after the capacity was lowered.
+func (r *resource) free() int64 {
+	if r.marked {
+		return min(r.capacity, r.mark.low) - r.out()
+	}
+	return r.capacity - r.out()
+}
 
 // band returns the index of a band. Claims of a missing band are in the last one.
 func (r *resource) band(number int) int { return min(max(number, 1), r.bands()) - 1 }

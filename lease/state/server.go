@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/headgate/headgate"
 )
@@ -139,6 +138,7 @@ func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim,
 		s.first(now, c, rights, m)
 	}
 	s.ack(now, c, m.Version, m.Holds)
+	s.use(c, m, now)
 	c.end = max(c.end, now.Add(counted(s.config.Lease)))
 	soonest, tick := c.heard.Add(c.resource.interval()), now.Add(s.config.Tick)
 	if s.want(c, rights, m) {
@@ -214,6 +214,7 @@ func (s *Server) open(now headgate.Instant, by *sender, rights Caller, name stri
 			return nil, &Error{Code: NotFound, Resource: name, Text: noPattern(name)}
 		}
 		r.configure(terms)
+		r.adapted, r.marked = now, s.marks(r)
 	}
 	if err := s.fullOfResources(by, rights, name); err != nil {
 		return nil, err
@@ -221,7 +222,7 @@ func (s *Server) open(now headgate.Instant, by *sender, rights Caller, name stri
 	if out := s.started.Add(counted(s.config.Longest)); s.config.Restarted && now < out {
 		r.quiet, r.forgotten = s.started.Add(s.config.Learn), out
 		if r.up == nil {
-			r.unknown = r.capacity
+			s.remember(r)
 		}
 		s.queue.schedule(r, r.quiet)
 	}
@@ -241,7 +242,12 @@ func noPattern(name string) string {
 
 // configure sets the terms of a resource of a root.
 func (r *resource) configure(terms *Resource) {
-	r.terms, r.capacity, r.each = *terms, terms.Capacity, terms.Capacity
+	capacity := terms.Capacity
+	if r.adapts() && terms.MinCapacity > 0 && r.terms.Capacity > 0 { // The adapted part stays.
+		part := float64(r.capacity) / float64(r.terms.Capacity)
+		capacity = max(int64(float64(capacity)*part), terms.MinCapacity)
+	}
+	r.terms, r.capacity, r.each = *terms, capacity, capacity
 }
 
 // enter adds a claim.
@@ -295,6 +301,7 @@ func (s *Server) Configure(now headgate.Instant, resources []Resource, callers m
 			terms = &Resource{Match: name, Algorithm: MaxMin}
 		}
 		r.configure(terms)
+		r.marked = s.marks(r)
 		s.queue.schedule(r, now.Add(s.config.Tick))
 	}
 	return nil
@@ -315,10 +322,12 @@ func (s *Server) Advance(now headgate.Instant, out *Out) {
 	for len(s.queue) > 0 && s.queue[0].due <= now && !out.Up.full() {
 		s.advance(s.queue.pop(), now, out)
 	}
+	s.forget(now, out)
 }
 
 func (s *Server) advance(r *resource, now headgate.Instant, out *Out) {
 	s.expire(r, now)
+	s.adapt(r, now)
 	if len(r.claims) == 0 && now >= r.forgotten {
 		s.close(r, out)
 		return
@@ -334,6 +343,7 @@ func (s *Server) advance(r *resource, now headgate.Instant, out *Out) {
 			s.queue.schedule(r, now.Add(s.config.Lease)) // The turns of equal remainders.
 		}
 		s.bound(r)
+		s.raise(r, now, out)
 		s.hand(r, now, out)
 	}
 	if r.up != nil {
@@ -363,7 +373,7 @@ func (s *Server) next(r *resource, now headgate.Instant) {
 	if r.up != nil && r.up.held.Left(now) > 0 {
 		at = min(at, r.up.held.end)
 	}
-	s.queue.schedule(r, at)
+	s.queue.schedule(r, min(at, r.adaptsAt(now), r.lowersAt()))
 }
 
 // expire removes the claims whose leases have ended, older amounts, and what the unknown holder held.
@@ -398,69 +408,11 @@ func (s *Server) close(r *resource, out *Out) {
 	delete(s.resources, r.name)
 	r.by.resources--
 	s.part(r.by)
+	if r.marked {
+		out.Marks = append(out.Marks, Mark{r.name, NoMark})
+	}
 	if r.up != nil && r.up.seq != 0 {
 		s.stamp(out)
 		out.Up.Claims = append(out.Up.Claims, Claim{Resource: r.name, Release: true})
 	}
-}
-
-// Counts returns the numbers of holders, resources and claims.
-func (s *Server) Counts() (holders, resources, claims int) {
-	return len(s.holders), len(s.resources), len(s.claimed)
-}
-
-// Names appends the names of all resources with claims, in no order.
-func (s *Server) Names(to []string) []string {
-	for name := range s.resources {
-		to = append(to, name)
-	}
-	return to
-}
-
-// HolderUsage is one claim of a resource. Server says that the holder has other holders below it: Holders of them.
-type HolderUsage struct {
-	Holder, Caller         string
-	Wants, Granted, Ledger int64
-	Holders                int64
-	Server                 bool
-	End                    time.Duration
-}
-
-// Holders appends the claims of a resource, in no order.
-func (s *Server) Holders(now headgate.Instant, name string, to []HolderUsage) []HolderUsage {
-	r := s.resources[name]
-	if r == nil {
-		return to
-	}
-	for _, c := range r.claims {
-		to = append(to, HolderUsage{
-			Holder: c.holder.name, Caller: c.holder.by.name, Wants: c.wants, Granted: c.grant, Ledger: c.ledger.count(),
-			Holders: c.holders, Server: c.server(), End: c.end.Sub(now),
-		})
-	}
-	return to
-}
-
-// Usage is what is out of one resource.
-type Usage struct {
-	Capacity, Ledger, Unknown, Wants, Granted int64
-	Claims                                    int
-	Slots                                     bool
-	End                                       time.Duration // until the lease of the parent ends
-}
-
-// Usage returns what is out of a resource. The time is linear in its claims.
-func (s *Server) Usage(now headgate.Instant, name string) (usage Usage, ok bool) {
-	r := s.resources[name]
-	if r == nil {
-		return Usage{}, false
-	}
-	usage = Usage{Capacity: r.capacity, Ledger: r.sum, Unknown: r.unknown, Claims: len(r.claims), Slots: r.terms.Slots}
-	for _, c := range r.claims {
-		usage.Wants, usage.Granted = usage.Wants+c.wants, usage.Granted+c.grant
-	}
-	if r.up != nil {
-		usage.End = r.up.held.Left(now)
-	}
-	return usage, true
 }

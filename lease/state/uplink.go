@@ -102,11 +102,13 @@ func (s *Server) claimUp(r *resource, now headgate.Instant, out *Out) {
 	s.curve(r)
 	up.said = append(up.said[:0], s.buckets...)
 	s.stamp(out)
+	before := up.sentAt
 	up.seq, up.sentAt = out.Up.Seq, now
 	up.held.Sent(now, up.seq)
 	claim := Claim{Resource: r.name, Curve: slices.Clone(s.buckets), Holders: r.holders}
 	claim.Learning = s.config.Restarted && s.listening(r, now)
 	up.held.Claim(now, &claim)
+	r.reported(&claim, now.Sub(before))
 	up.learning = claim.Learning
 	claim.Holds = min(r.holds(), MaxAmount)
 	out.Up.Claims = append(out.Up.Claims, claim)

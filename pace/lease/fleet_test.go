@@ -239,6 +239,40 @@ func TestClosedClient(t *testing.T) {
 	})
 }
 
+// TestAnswered: the provider refuses a tenth of the calls, and the servers lower the capacity to the least one.
+func TestAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := leases.New(t, state.Config{
+			Resources: []state.Resource{{Match: "mail", Capacity: 20_000, MinCapacity: 15_000, Algorithm: state.MaxMin, Safe: -1}},
+			Lease:     15 * time.Second, Refresh: 5 * time.Second,
+		})
+		a := g.Start("a")
+		k, err := client.New(client.Config{Servers: []string{"a"}, Dial: g.Dial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := lease.New(k, "mail")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := pace.New(pace.Config{Provider: "mail", Source: source, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for end, calls := time.Now().Add(time.Minute), 0; time.Now().Before(end); calls++ {
+			if err := p.Acquire(t.Context(), patience); err == nil {
+				source.Answered(1, calls%10 == 0)
+			}
+		}
+		if usage, _ := a.Usage("mail"); usage.Capacity > 16_000 {
+			t.Errorf("the capacity is %d, want about 15,000", usage.Capacity)
+		}
+		p.Close()
+		_ = k.Close()
+		g.Close()
+	})
+}
+
 // TestFollows: one process becomes busy beside three idle ones, and has the limit within 2 s.
 func TestFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

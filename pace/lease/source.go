@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate/lease/client"
@@ -11,8 +12,9 @@ import (
 
 // Source is a [pace.Source] with the rate of a lease. One pacer at a time may use it.
 type Source struct {
-	leases   *client.Client
-	resource string
+	leases         *client.Client
+	resource       string
+	spent, refused atomic.Int64 // since the last report to the client
 }
 
 // every is the time between two reports of the demand to the client.
@@ -27,7 +29,18 @@ func New(leases *client.Client, resource string) (*Source, error) {
 	case resource == "":
 		return nil, errors.New("pace/lease: the resource has no name: use the name of a resource of the servers, like mail")
 	}
-	return &Source{leases, resource}, nil
+	return &Source{leases: leases, resource: resource}, nil
+}
+
+// Answered counts an answered call of so many units, and whether the resource itself refused it because of overload, with 429 or
+// 503. Servers with min_capacity lower the capacity if the refused part is large. It is safe for concurrent use.
+func (s *Source) Answered(units int64, refused bool) {
+	const most = 1 << 40
+	units = min(max(units, 0), most)
+	s.spent.Add(units)
+	if refused {
+		s.refused.Add(units)
+	}
 }
 
 // Follow implements [pace.Source].
@@ -39,7 +52,7 @@ func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
 	defer l.Close()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	f := follower{lease: l, to: to}
+	f := follower{lease: l, to: to, source: s}
 	for {
 		select {
 		case <-ctx.Done():
@@ -59,6 +72,7 @@ var errClosed = errors.New("pace/lease: the client of the leases was closed: clo
 // follower is the state of Follow.
 type follower struct {
 	lease     *client.Lease
+	source    *Source
 	to        pace.Receiver
 	requested int64
 	fault     string
@@ -70,6 +84,9 @@ func (f *follower) measure() {
 	f.lease.Demand(total - f.requested)
 	f.lease.Waiting(waiting)
 	f.requested = total
+	refused := f.source.refused.Swap(0) // Before spent, which Answered counts first.
+	f.lease.Spent(f.source.spent.Swap(0))
+	f.lease.Refused(refused)
 }
 
 // adopt gives the pacer the rate of the lease.

@@ -72,13 +72,13 @@ func TestRandomNews(t *testing.T) {
 			}
 			texts = append(texts, name+": "+transactions)
 			joined := " " + name
-			for _, one := range strings.FieldsSeq(transactions) {
+			for one := range strings.FieldsSeq(transactions) {
 				if !strings.Contains(joined, twin[one]) {
 					joined += twin[one]
 				}
 			}
 			former := map[string]bool{}
-			for _, one := range strings.FieldsSeq(transactions) {
+			for one := range strings.FieldsSeq(transactions) {
 				former[twin[one]] = true
 				twin[one] = joined
 			}

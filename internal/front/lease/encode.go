@@ -105,5 +105,7 @@ func appendClaim(b []byte, c *state.Claim) []byte {
 	if c.Release {
 		b = wire.AppendNumber(b, 10, 1)
 	}
+	b = wire.AppendNumber(b, 11, uint64(c.Spent))
+	b = wire.AppendNumber(b, 12, uint64(c.Refused))
 	return wire.EndMessage(b, from)
 }

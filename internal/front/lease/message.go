@@ -167,6 +167,10 @@ func decodeClaim(b []byte, c *state.Claim, buckets []state.Bucket) []state.Bucke
 			c.Left = microseconds(f.Number())
 		case wire.Varint(10):
 			c.Release = f.Number() != 0
+		case wire.Varint(11):
+			c.Spent = int64(f.Number())
+		case wire.Varint(12):
+			c.Refused = int64(f.Number())
 		}
 	}
 	return buckets

@@ -26,6 +26,7 @@ func slow(m *leasev1.ReportRequest) state.Report {
 		claim := state.Claim{
 			Resource: c.GetResource(), Wants: c.GetWants(), Band: int(c.GetBand()), Holders: c.GetHolders(), Learning: c.GetLearning(),
 			Version: versionOf(c.GetVersion()), Holds: c.GetHolds(), Release: c.GetRelease(),
+			Spent: c.GetSpent(), Refused: c.GetRefused(),
 		}
 		claim.Left = time.Duration(max(min(c.GetLeftUs(), math.MaxInt64/1000), -math.MaxInt64/1000)) * time.Microsecond
 		for _, b := range c.GetCurve() {
