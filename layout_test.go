@@ -31,7 +31,7 @@ var (
 	// leaves are the packages that may import other modules. No other package of the
 	// library imports a leaf, so a program links only the modules that it uses.
 	leaves = []string{
-		"client", "config", "config/source/etcd", "config/source/postgres", "config/source/xds", "lease/client", "middleware/grpclimit", "pace/dogma", "pace/etcd",
+		"client", "config", "config/source/etcd", "config/source/postgres", "config/source/xds", "lease/client", "lease/election", "middleware/grpclimit", "pace/dogma", "pace/etcd",
 		"pace/grpcpace", "pace/lease", "report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.

@@ -21,6 +21,8 @@ type Lease struct {
 	// UseTLS encrypts the connections to the parents, with the files of TLS.
 	UseTLS bool
 	TLS    SourceTLS
+	// Election is nil for a server that is alone.
+	Election *LeaseElection
 	// OnLoss says what is divided when the lease of the parent has ended. Default LossSafe.
 	OnLoss state.Loss
 	// Length is the length of leases. Default 30s for the root, 15s for a leaf, and 22.5s for a server between servers.
@@ -64,6 +66,7 @@ func (s *section) leases(c *Config) {
 	lease.duration(lease.declare("refresh", field.Restart, "How often holders report."), &l.Refresh, 100*time.Millisecond, 10*time.Minute)
 	lease.count(lease.declare("max_leases", field.Restart, "Resources of rules with a lease that this process holds at a time. The "+
 		"fallback decides the requests of others."), &l.MaxLeases, 1, state.MaxClaims)
+	lease.leaseElection(l)
 	lease.leaseResources(l)
 	lease.leaseHolders(l)
 	lease.end()
@@ -83,20 +86,7 @@ func (s *section) leaseServers(l *Lease) {
 	const example = "[eu-1.example.com:8081, eu-2.example.com:8081]"
 	s.declare("servers", field.Restart, "host:port of the parents: servers of one group, of which one is used. Default: none, "+
 		"for the root.")
-	l.Servers = s.texts("servers", example, maxEndpoints)
-	for i, text := range l.Servers {
-		v := s.find(fmt.Sprintf("%s[%d]", s.pathOf("servers"), i))
-		a, offset, problem := parseAddress(text)
-		switch {
-		case problem != "":
-			s.faultAt(v, offset, problem, "write it like eu-1.example.com:8081")
-		case a.host == "" || a.port == 0:
-			s.fault(v, quote(text)+" has no host or no port", "write it like eu-1.example.com:8081")
-		case slices.Contains(l.Servers[:i], text):
-			s.fault(v, "appears twice", "remove one of them")
-		}
-	}
-	s.keep("servers", slices.Clone(l.Servers))
+	l.Servers = s.hostPorts("servers", example, "eu-1.example.com:8081")
 }
 
 // leaseResources reads the resources of a root.
@@ -136,6 +126,11 @@ func (s *section) leaseResource() (r state.Resource) {
 		choicesOf([]state.Algorithm{state.MaxMin, state.Proportional, state.Static, state.None}))
 	s.required("capacity", "write what all holders together may use, like capacity: 500/s")
 	s.leaseAmount("capacity", "What all holders together may use: a limit like 500/s, or a number of slots.", r.Slots, &r.Capacity)
+	s.leaseAmount("min_capacity", "The least capacity to which calls that the resource refuses, with 429 or 503, lower it. Default: such "+
+		"calls have no effect.", r.Slots, &r.MinCapacity)
+	if v, ok := s.given("min_capacity"); ok && !s.blamedAny("capacity", "min_capacity") && (r.MinCapacity < 1 || r.MinCapacity > r.Capacity) {
+		s.fault(v, "is 0 or above the capacity", "use a part of the capacity, or remove it")
+	}
 	s.leaseAmount("safe", "What a holder may use when it cannot renew its lease. Default: the capacity divided by the number of holders.",
 		r.Slots, &r.Safe)
 	s.leaseBands(&r)
@@ -255,15 +250,22 @@ func (s *section) leaseLength(l *Lease) {
 			l.Length = atLeaf
 		}
 	}
-	if least := l.Refresh + listenTime + leaseMargin; l.Length < least && !s.blamedAny("length", "refresh") {
+	takeOver, what := listenTime, "a server that starts listens for "+field.FormatDuration(listenTime)
+	if l.Election != nil {
+		takeOver += l.Election.TTL
+		what = "another server takes over after " + field.FormatDuration(l.Election.TTL) + ", and listens for " +
+			field.FormatDuration(listenTime)
+	}
+	if least := l.Refresh + takeOver + leaseMargin; l.Length < least && !s.blamedAny("length", "refresh", electionName) {
 		at := s.self
-		if v, ok := s.given("length"); ok {
-			at = v
-		} else if v, ok := s.given("refresh"); ok {
-			at = v
+		for _, name := range [...]string{"length", "refresh", electionName} {
+			if v, ok := s.given(name); ok {
+				at = v
+				break
+			}
 		}
-		s.fault(at, fmt.Sprintf("leases of %s end during a restart: a refresh takes up to %s, and a server that starts listens for %s",
-			field.FormatDuration(l.Length), field.FormatDuration(l.Refresh), field.FormatDuration(listenTime)),
+		s.fault(at, fmt.Sprintf("leases of %s end during a restart: a refresh takes up to %s, and %s", field.FormatDuration(l.Length),
+			field.FormatDuration(l.Refresh), what),
 			fmt.Sprintf("use a length of at least %s, or a shorter refresh", field.FormatDuration(least)))
 	}
 }

@@ -29,6 +29,12 @@ func (c *Config) writeLease(b *strings.Builder) {
 		fmt.Fprintf(b, "; for at most %d resources of rules\n", l.MaxLeases)
 		return
 	}
+	if e := l.Election; e != nil {
+		fmt.Fprintf(b, "; group %s with a master by etcd %s, ttl %s", e.Group, strings.Join(e.Etcd, ", "), field.FormatDuration(e.TTL))
+		if e.PasswordFile != "" && !e.UseTLS {
+			b.WriteString(", with a password that others in the network can read: use tls")
+		}
+	}
 	fmt.Fprintf(b, "; leases of %s, refreshed each %s; %d holders with settings\n", field.FormatDuration(l.Length),
 		field.FormatDuration(l.Refresh), len(l.Holders))
 }

@@ -8,6 +8,11 @@ type Leases struct {
 	// Parent is the address of the parent with an open stream. Child says that there is a parent.
 	Parent string `json:"parent,omitempty"`
 	Child  bool   `json:"child"`
+	// Group is the group of the server, or "". Master is the address of the master of the group, or "" if none is known. Mine
+	// says that this server gives leases: it is the master, or alone. Otherwise there are no resources.
+	Group  string `json:"group,omitempty"`
+	Master string `json:"master,omitempty"`
+	Mine   bool   `json:"mine"`
 	// Resources are sorted by name. With the parameter resource, there is only that one, with its holders.
 	Resources []LeasedResource `json:"resources"`
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -20,10 +21,13 @@ import (
 
 // leases gives capacity leases on the gRPC listener.
 type leases struct {
-	service *lease.Service
-	up      *lease.Uplink // nil for a root
-	held    *ruleLeases
-	own     *rpc.Server // gives leases to held; nil without it
+	service   *lease.Service
+	up        *lease.Uplink // nil for a root
+	held      *ruleLeases
+	own       *rpc.Server // gives leases to held; nil without it
+	candidate *candidate  // nil for a server that is alone
+	since     time.Time   // The beginning of the clock of service.
+	log       *slog.Logger
 }
 
 // newLeases makes the service of the section lease. It is nil without the section.
@@ -32,8 +36,8 @@ func newLeases(i *Instance) (*leases, error) {
 	if c == nil || i.options.Config.Server.GRPC.Address == "" {
 		return nil, nil //nolint:nilnil // The section is optional, and rules may use it alone.
 	}
-	l := &leases{held: i.held}
-	o := lease.Options{State: leaseState(c), Now: sinceStart(), MaxAge: i.options.Config.Server.GRPC.MaxConnectionAge}
+	l := &leases{held: i.held, since: time.Now(), log: i.options.Log}
+	o := lease.Options{State: leaseState(c), Now: l.now, MaxAge: i.options.Config.Server.GRPC.MaxConnectionAge, Elected: c.Election != nil}
 	if len(c.Servers) > 0 {
 		up, err := newUplink(i, c)
 		if err != nil {
@@ -41,21 +45,23 @@ func newLeases(i *Instance) (*leases, error) {
 		}
 		l.up, o.Up = up, up.Up
 	}
+	if o.Elected && len(c.Servers) == 0 {
+		o.Marks = l.mark
+	}
 	service, err := lease.New(o)
 	if err != nil {
 		return nil, err
 	}
 	l.service, l.own = service, l.held.serve(service)
-	return l, nil
+	l.candidate, err = newCandidate(i, c, l)
+	return l, err
 }
 
-// sinceStart is a clock that begins at 0 and never steps.
-func sinceStart() func() headgate.Instant {
-	start := time.Now()
-	return func() headgate.Instant { return headgate.Instant(time.Since(start)) }
-}
+// now is a clock that begins at 0 and never steps.
+func (l *leases) now() headgate.Instant { return headgate.Instant(time.Since(l.since)) }
 
-// leaseState gives the configuration of the state machine. Each start may follow another one, whose leases are out.
+// leaseState gives the configuration of the state machine. Each start may follow another one, whose leases are out. The term is that of
+// a server that is alone.
 func leaseState(c *config.Lease) state.Config {
 	return state.Config{
 		Resources: c.Resources, Child: len(c.Servers) > 0, OnLoss: c.OnLoss, Callers: c.Holders,
@@ -82,7 +88,11 @@ func newUplink(i *Instance, c *config.Lease) (*lease.Uplink, error) {
 			return nil, &config.FileError{Path: "lease.token_file", Err: err}
 		}
 	}
-	o.Holder = lease.HolderOf(token, instance("/proc", i.options.Config.Server.GRPC.Address))
+	server := instance("/proc", i.options.Config.Server.GRPC.Address)
+	if c.Election != nil {
+		server = "group " + c.Election.Group // The next master is the same holder.
+	}
+	o.Holder = lease.HolderOf(token, server)
 	return lease.NewUplink(o), nil
 }
 
@@ -98,9 +108,16 @@ func instance(proc, address string) string {
 	return boot + " " + network + " " + address
 }
 
-// start opens the stream to the parent, and serves the rules of this process.
+// mark stores marks of a term. Only the master of a group, which has a candidate, has marks.
+func (l *leases) mark(term uint64, all []state.Mark) { l.candidate.marks.put(term, all) }
+
+// start opens the stream to the parent, or takes part in elections. It serves the rules of this process.
 func (l *leases) start(i *Instance) {
-	if l != nil && l.up != nil {
+	switch {
+	case l == nil:
+	case l.candidate != nil:
+		l.candidate.start()
+	case l.up != nil:
 		l.up.Start(l.service)
 	}
 	if l != nil && l.own != nil {
@@ -108,9 +125,10 @@ func (l *leases) start(i *Instance) {
 	}
 }
 
-// drain asks the clients to open streams elsewhere.
+// drain asks the clients to open streams elsewhere. A master leaves its group first, so that there is one.
 func (l *leases) drain() {
 	if l != nil {
+		l.candidate.end()
 		l.service.Drain()
 	}
 }
@@ -139,6 +157,13 @@ func (l *leases) state() prom.Leases {
 		p.Child, p.Opened, p.Sent, p.Dropped = true, up.Opened, up.Sent, up.Dropped
 		if l.up.Parent() != "" {
 			p.Connected = 1
+		}
+	}
+	if l.candidate != nil {
+		e := l.candidate.election.Stats()
+		p.Elected, p.Won, p.Lost, p.Failures, p.MarkWrites = true, e.Won, e.Lost, e.Failures, e.Writes
+		if s.Master {
+			p.Master = 1
 		}
 	}
 	return p

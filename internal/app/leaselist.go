@@ -25,6 +25,13 @@ func (a *adminServers) listLeases(w http.ResponseWriter, r *http.Request) {
 	if l.up != nil {
 		answer.Parent = l.up.Parent()
 	}
+	answer.Mine, answer.Master = l.service.Master()
+	if l.candidate != nil {
+		answer.Group = l.candidate.group
+		if answer.Mine {
+			answer.Master = l.candidate.address
+		}
+	}
 	name := r.URL.Query().Get("resource")
 	if name == "" {
 		for _, of := range l.service.Resources() {
@@ -34,6 +41,10 @@ func (a *adminServers) listLeases(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	of, holders, found := l.service.Holders(name, maxHoldersListed)
+	if !found && !answer.Mine {
+		writeJSON(a.instance.options.Log, w, answer)
+		return
+	}
 	if !found {
 		writeText(w, http.StatusNotFound, "no holder claims this resource now")
 		return

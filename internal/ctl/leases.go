@@ -31,6 +31,15 @@ func writeLeases(out io.Writer, l *admin.Leases) error {
 	default:
 		rowf(w, "root\n\n")
 	}
+	switch {
+	case l.Group == "":
+	case l.Mine:
+		rowf(w, "group %q: this server is the master, %q\n\n", l.Group, l.Master)
+	case l.Master != "":
+		rowf(w, "group %q: the master is %q, which has the leases\n\n", l.Group, l.Master)
+	default:
+		rowf(w, "group %q: no master is known\n\n", l.Group)
+	}
 	rowf(w, "RESOURCE\tUNIT\tCAPACITY\tWANTS\tHAS\tLEDGER\tUNKNOWN\tCLAIMS\tENDS IN\n")
 	for i := range l.Resources {
 		r := &l.Resources[i]

@@ -31,6 +31,24 @@ HOLDER    CALLER  BELOW  WANTS  HAS  LEDGER  ENDS IN
 
 The list is incomplete: 2 smaller claims are not listed.
 `},
+		"a master": {admin.Leases{Group: "eu", Master: "eu-1:8081", Mine: true}, `root
+
+group "eu": this server is the master, "eu-1:8081"
+
+RESOURCE  UNIT  CAPACITY  WANTS  HAS  LEDGER  UNKNOWN  CLAIMS  ENDS IN
+`},
+		"another server is the master": {admin.Leases{Group: "eu", Master: "eu-2:8081"}, `root
+
+group "eu": the master is "eu-2:8081", which has the leases
+
+RESOURCE  UNIT  CAPACITY  WANTS  HAS  LEDGER  UNKNOWN  CLAIMS  ENDS IN
+`},
+		"no master": {admin.Leases{Group: "eu"}, `root
+
+group "eu": no master is known
+
+RESOURCE  UNIT  CAPACITY  WANTS  HAS  LEDGER  UNKNOWN  CLAIMS  ENDS IN
+`},
 	} {
 		var b strings.Builder
 		if err := writeLeases(&b, &row.leases); err != nil || b.String() != row.want {

@@ -16,11 +16,19 @@ type Leases struct {
 	Child                 bool
 	Connected             int64
 	Opened, Sent, Dropped uint64
+	// Elected says that the server is one of a group. Master is 1 while it is the master. It became the master Won times, ceased to
+	// be Lost times, and failed to reach etcd Failures times.
+	Elected             bool
+	Master              int64
+	Won, Lost, Failures uint64
+	// MarkWrites counts the transactions of etcd with marks.
+	MarkWrites uint64
 }
 
 // leaseMetrics describes the metrics of capacity leases.
 type leaseMetrics struct {
 	holders, resources, claims, streams, waiting, reports, sent, refusals, closed, connected, opened, up *prometheus.Desc
+	master, elections, failures, marks                                                                   *prometheus.Desc
 }
 
 func newLeaseMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *leaseMetrics {
@@ -37,12 +45,17 @@ func newLeaseMetrics(desc func(name, help string, labels ...string) *prometheus.
 		connected: desc("lease_parent_connected", "1 while a stream to the parent is open."),
 		opened:    desc("lease_parent_streams_total", "Streams that a parent has accepted."),
 		up:        desc("lease_parent_reports_total", "Reports to the parent: sent, and dropped without a stream.", "result"),
+		master:    desc("lease_master", "1 while this server is the master of its group, 0 while it is not."),
+		elections: desc("lease_elections_total", "Times that this server became the master of its group (won), and ceased to be (lost).", "result"),
+		failures:  desc("lease_election_failures_total", "Failed attempts to reach etcd for elections."),
+		marks:     desc("lease_mark_writes_total", "Transactions of etcd with marks: what the next master counts as out."),
 	}
 }
 
 func (m *leaseMetrics) describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		m.holders, m.resources, m.claims, m.streams, m.waiting, m.reports, m.sent, m.refusals, m.closed, m.connected, m.opened, m.up,
+		m.master, m.elections, m.failures, m.marks,
 	} {
 		ch <- d
 	}
@@ -59,6 +72,13 @@ func (m *leaseMetrics) collect(ch chan<- prometheus.Metric, l *Leases) {
 	ch <- counter(m.sent, l.Pushes, "push")
 	ch <- counter(m.refusals, l.Refusals)
 	ch <- counter(m.closed, l.Closed)
+	if l.Elected {
+		ch <- gauge(m.master, l.Master)
+		ch <- counter(m.elections, l.Won, "won")
+		ch <- counter(m.elections, l.Lost, "lost")
+		ch <- counter(m.failures, l.Failures)
+		ch <- counter(m.marks, l.MarkWrites)
+	}
 	if l.Child {
 		ch <- gauge(m.connected, l.Connected)
 		ch <- counter(m.opened, l.Opened)

@@ -38,8 +38,8 @@ type addresses struct {
 	Health string `json:"health"`
 }
 
-// Two configurations cover all metrics: one with a memory store, and one with an
-// unreachable shared store.
+// Three configurations cover all metrics: one with a memory store, one with an
+// unreachable shared store, and a server of a group of capacity leases with an unreachable etcd.
 const (
 	memoryStore = `
 version: 1
@@ -64,9 +64,15 @@ rules: [{name: all, key: [all], limits: ["1000/s"]}]
 proxy: {listen: "127.0.0.1:0", upstream: %[1]s}
 admin: {listen: "off", health: "127.0.0.1:0"}
 `
+	leaseServer = `
+version: 1
+server: {grpc: "127.0.0.1:0", http: off}
+lease: {election: {etcd: ["%[2]s"], group: g}, resources: [{match: a, capacity: 5/s}]}
+admin: {listen: "off", health: "127.0.0.1:0"}
+`
 )
 
-// shown returns the metrics of two running proxies after some requests, and the metrics of pacers.
+// shown returns the metrics of two running proxies after some requests, those of a server, and those of pacers.
 func shown(t *testing.T) map[string]metric {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,19 +100,25 @@ func shown(t *testing.T) map[string]metric {
 		get(t, "http://"+at.Proxy+"/", "")
 		collect(t, get(t, "http://"+at.Health+"/metrics", ""), all)
 	}
+	at := serve(t, fmt.Sprintf(leaseServer, service.URL, unreachable))
+	collect(t, get(t, "http://"+at.Health+"/metrics", ""), all)
 	pacers := filepath.Join("..", "..", "report", "prom", "testdata", "pacers.txt") // A test of package prom compares this file with the real metrics.
 	collect(t, string(read(t, pacers)), all)
 	return all
 }
 
-// serve starts headgate proxy until the test ends.
+// serve starts headgate proxy, or headgate server for a configuration of one, until the test ends.
 func serve(t *testing.T, configuration string) addresses {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "headgate.yaml")
 	if err := os.WriteFile(path, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(binary(t), "proxy", "--config", path)
+	word := "proxy"
+	if strings.Contains(configuration, "\nserver:") {
+		word = "server"
+	}
+	command := exec.Command(binary(t), word, "--config", path)
 	stderr, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

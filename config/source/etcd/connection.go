@@ -99,6 +99,16 @@ func (c *connection) open(life context.Context) (*clientv3.Client, error) {
 	return clientv3.New(settings)
 }
 
+// Dial makes a client of etcd for another use than a source, with the settings of c for servers, TLS, user and timeout. The client
+// ends with life. With a user, Dial waits for an answer of etcd, because etcd's client authenticates while it is made.
+func Dial(life context.Context, c Config) (*clientv3.Client, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return newConnection(c).open(life)
+}
+
 // failFast makes a call fail with its reason if no member can be reached. By default, etcd's client waits, and the only
 // error is the deadline.
 func failFast(

@@ -23,7 +23,7 @@ func openEtcd(c *config.EtcdSource) (source.Source, error) {
 			return nil, err
 		}
 	}
-	if described.Password, err = passwordOf("source.etcd.password_file", c.PasswordFile); err != nil {
+	if described.Password, err = Password("source.etcd.password_file", c.PasswordFile); err != nil {
 		return nil, err
 	}
 	return etcd.Open(described)
@@ -40,14 +40,14 @@ func openPostgres(c *config.PostgresSource) (source.Source, error) {
 		}
 	}
 	described.TLS = secured
-	if described.Password, err = passwordOf("source.postgres.password_file", c.PasswordFile); err != nil {
+	if described.Password, err = Password("source.postgres.password_file", c.PasswordFile); err != nil {
 		return nil, err
 	}
 	return postgres.Open(described)
 }
 
-// passwordOf gives a function that reads a password, so that a changed one is used. It is nil without a file.
-func passwordOf(name, path string) (func() (string, error), error) {
+// Password gives a function that reads a password, so that a changed one is used. It is nil without a file.
+func Password(name, path string) (func() (string, error), error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // Without a file, there is no password.
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // receive takes a report of a caller for a sink. The error refuses the whole report. fresh is false for a report whose claims
-// are ignored, because the holder has sent a newer one.
+// are ignored: the holder has sent a newer one, or another server gives the leases.
 func (s *Service) receive(caller string, r *state.Report, from sink) (fresh bool, refused *state.Error) {
 	s.stats.reports.Add(1)
 	if len(r.Holder) < leastHolder {
@@ -23,8 +23,11 @@ func (s *Service) receive(caller string, r *state.Report, from sink) (fresh bool
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Now()
-	before := s.server.Heard(r.Holder)
-	if err := s.server.Receive(now, caller, r, &s.out); err != nil {
+	if !s.leads(now) {
+		return false, nil
+	}
+	before := s.role.server.Heard(r.Holder)
+	if err := s.role.server.Receive(now, caller, r, &s.out); err != nil {
 		s.stats.refusals.Add(1)
 		return false, refusalOf(err)
 	}
@@ -54,7 +57,7 @@ func (s *Service) own(holder string, by sink) {
 	}
 	if len(s.owners) >= maxOwners {
 		for name := range s.owners {
-			if s.server.Heard(name) == 0 {
+			if s.role.server.Heard(name) == 0 {
 				s.owners[name].replaced(name)
 				delete(s.owners, name)
 			}
@@ -78,10 +81,13 @@ func (s *Service) tick() {
 
 // dispatch does what is due, sends all messages of the server, and sets the timer. The caller holds mu.
 func (s *Service) dispatch(now headgate.Instant) {
-	for {
-		s.server.Advance(now, &s.out)
+	for s.leads(now) {
+		s.role.server.Advance(now, &s.out)
 		s.deliver()
-		at, ok := s.server.Next()
+		at, ok := s.role.server.Next()
+		if s.options.Elected && (!ok || at > s.role.until) {
+			at, ok = s.role.until, true
+		}
 		if !ok || s.closed {
 			return
 		}
@@ -126,6 +132,9 @@ func (s *Service) deliver() {
 	if s.out.Up.Seq != 0 && s.options.Up != nil {
 		s.options.Up(&s.out.Up)
 	}
+	if len(s.out.Marks) > 0 && s.options.Marks != nil {
+		s.options.Marks(s.role.term, s.out.Marks)
+	}
 	s.out.Reset()
 }
 
@@ -148,9 +157,12 @@ func (s *Service) fromParent(r *response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Now()
-	s.server.ReceiveParent(now, r.leases)
+	if !s.leads(now) {
+		return
+	}
+	s.role.server.ReceiveParent(now, r.leases)
 	for _, refused := range r.refusals {
-		s.server.RefuseParent(refused, &s.out)
+		s.role.server.RefuseParent(refused, &s.out)
 	}
 	s.dispatch(now)
 }
@@ -160,7 +172,16 @@ func (s *Service) Configure(resources []state.Resource, callers map[string]state
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Now()
-	if err := s.server.Configure(now, resources, callers); err != nil {
+	next := s.options.State
+	next.Resources, next.Callers = resources, callers
+	if err := next.Check(); err != nil {
+		return err
+	}
+	s.options.State = next // Also for later terms.
+	if !s.leads(now) {
+		return nil
+	}
+	if err := s.role.server.Configure(now, resources, callers); err != nil {
 		return err
 	}
 	s.dispatch(now)

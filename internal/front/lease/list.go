@@ -18,12 +18,16 @@ type Resource struct {
 func (s *Service) Resources() []Resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, now := s.server.Names(nil), s.options.Now()
+	now := s.options.Now()
+	if !s.leads(now) {
+		return nil
+	}
+	names := s.role.server.Names(nil)
 	slices.Sort(names)
 	all := make([]Resource, len(names))
 	for i, name := range names {
 		all[i].Name = name
-		all[i].Usage, _ = s.server.Usage(now, name)
+		all[i].Usage, _ = s.role.server.Usage(now, name)
 	}
 	return all
 }
@@ -35,10 +39,13 @@ func (s *Service) Holders(name string, most int) (of Resource, all []state.Holde
 	defer s.mu.Unlock()
 	now := s.options.Now()
 	of.Name = name
-	if of.Usage, found = s.server.Usage(now, name); !found {
+	if !s.leads(now) {
 		return of, nil, false
 	}
-	all = s.server.Holders(now, name, nil)
+	if of.Usage, found = s.role.server.Usage(now, name); !found {
+		return of, nil, false
+	}
+	all = s.role.server.Holders(now, name, nil)
 	slices.SortFunc(all, func(a, b state.HolderUsage) int {
 		return cmp.Or(cmp.Compare(b.Ledger, a.Ledger), cmp.Compare(b.Wants, a.Wants), cmp.Compare(a.Holder, b.Holder))
 	})

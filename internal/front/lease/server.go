@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +32,10 @@ const (
 type Options struct {
 	// State is the configuration of the state machine.
 	State state.Config
+	// Marks stores marks for the next master of the group, and calls Stored. It must not block. nil stores none.
+	Marks func(term uint64, marks []state.Mark)
+	// Elected says that this server is one of a group. It gives no leases before Lead.
+	Elected bool
 	// Now is the clock. It must not step back, and timers must follow it.
 	Now func() headgate.Instant
 	// MaxAge is the age at which a stream is asked to end, so that its client opens another one; 0 is never.
@@ -45,8 +51,8 @@ type Service struct {
 	stats   counters
 	waiting atomic.Int64 // Bytes of the queues of all streams.
 
-	mu     sync.Mutex // Guards the fields below. A sink's own lock is taken after it.
-	server *state.Server
+	mu     sync.Mutex // Guards the fields below, and options.State. A sink's own lock is taken after it.
+	role   role
 	out    state.Out
 	owners map[string]sink // The sink that last reported for a holder.
 	timer  *time.Timer
@@ -76,6 +82,8 @@ type counters struct{ reports, leases, pushes, refusals, closed atomic.Uint64 }
 
 // Stats are the counters of a Service.
 type Stats struct {
+	// Master says that this server gives leases.
+	Master bool
 	// Holders have claims of Resources.
 	Holders, Resources, Claims int
 	// Streams are open now, and WaitingBytes is what they have not sent.
@@ -92,7 +100,11 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{options: o, server: server, owners: map[string]sink{}, streams: map[*stream]struct{}{}}, nil
+	s := &Service{options: o, role: role{server: server, term: o.State.Term}, owners: map[string]sink{}, streams: map[*stream]struct{}{}}
+	if o.Elected {
+		s.stepDown(o.Now(), "")
+	}
+	return s, nil
 }
 
 // Stats reads the counters.
@@ -101,11 +113,15 @@ func (s *Service) Stats() Stats {
 	streams := len(s.streams)
 	s.watch.Unlock()
 	s.mu.Lock()
-	holders, resources, claims := s.server.Counts()
+	holders, resources, claims := 0, 0, 0
+	master := s.leads(s.options.Now())
+	if master {
+		holders, resources, claims = s.role.server.Counts()
+	}
 	s.mu.Unlock()
 	c := &s.stats
 	return Stats{
-		Holders: holders, Resources: resources, Claims: claims,
+		Master: master, Holders: holders, Resources: resources, Claims: claims,
 		Streams: int64(streams), WaitingBytes: s.waiting.Load(), Reports: c.reports.Load(), Leases: c.leases.Load(),
 		Pushes: c.pushes.Load(), Refusals: c.refusals.Load(), Closed: c.closed.Load(),
 	}
@@ -127,14 +143,17 @@ func (s *Service) Register(to grpc.ServiceRegistrar) {
 func (s *Service) Drain() {
 	s.watch.Lock()
 	s.draining = true
-	all := make([]*stream, 0, len(s.streams))
-	for x := range s.streams {
-		all = append(all, x)
-	}
 	s.watch.Unlock()
-	for _, x := range all {
+	for _, x := range s.all() {
 		x.askToEnd()
 	}
+}
+
+// all gives the open streams.
+func (s *Service) all() []*stream {
+	s.watch.Lock()
+	defer s.watch.Unlock()
+	return slices.Collect(maps.Keys(s.streams))
 }
 
 // Close ends the timer. The service must have no client any more.

@@ -23,6 +23,9 @@ import (
 // errUnread ends a stream whose client does not read.
 var errUnread = status.Error(codes.ResourceExhausted, "the client does not read its answers: read them while you send reports")
 
+// errMoved ends a stream whose client was sent to the master.
+var errMoved = status.Error(codes.Unavailable, "another server is the master: use the server that the last answer names")
+
 // maxResponse bounds a response, in bytes, but for its last lease.
 const maxResponse = 64 << 10
 
@@ -47,9 +50,10 @@ type stream struct {
 
 	mu      sync.Mutex // Guards the fields below.
 	queue   queue
-	taken   int64 // bytes that are sent now
-	sending bool  // A goroutine sends, and takes what is in the queue before it stops.
-	ask     bool  // The client shall end the stream, and does not know.
+	taken   int64  // bytes that are sent now
+	sending bool   // A goroutine sends, and takes what is in the queue before it stops.
+	ask     bool   // The client shall end the stream, and does not know.
+	moved   string // The address of the master to which the client shall go, or "".
 	err     error
 }
 
@@ -74,6 +78,7 @@ func (s *Service) serve(of grpc.ServerStream) error {
 	if s.add(x) {
 		x.askToEnd()
 	}
+	x.settle()
 	defer x.close()
 	if s.options.MaxAge > 0 {
 		defer time.AfterFunc(jitter(s.options.MaxAge), x.askToEnd).Stop()
@@ -137,6 +142,11 @@ func (x *stream) take(r *request) error {
 		}
 		x.refuse(strings.Clone(holder), r.report.Seq, err)
 	}
+	if x.service.options.Elected {
+		if _, late, _ := x.service.away(); late {
+			return errNoMaster
+		}
+	}
 	x.mu.Lock()
 	if x.sending {
 		x.mu.Unlock()
@@ -187,37 +197,46 @@ func (x *stream) replaced(holder string) { delete(x.holders, holder) }
 func (x *stream) flush() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.sending || x.err != nil || len(x.queue.order) == 0 && !x.ask {
+	if x.sending || x.err != nil || x.idle() {
 		return
 	}
 	x.sending = true
 	go func() { _ = x.send() }() // The receiver gets the error too.
 }
 
-// next takes the queue. The sender stops if it is empty.
-func (x *stream) next() (all []*answer, ask bool) {
+// idle reports whether there is nothing to send. The caller holds mu.
+func (x *stream) idle() bool { return len(x.queue.order) == 0 && !x.ask && x.moved == "" }
+
+// next takes the queue, and a message that follows the answers. The sender stops if nothing waits.
+func (x *stream) next() (all []*answer, last []byte, moved, more bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err != nil {
 		x.sending = false
-		return nil, false
+		return nil, nil, false, false
 	}
 	x.service.waiting.Add(-x.taken) // It was sent.
 	x.taken = x.queue.bytes
 	x.waiting.Store(x.taken)
-	if len(x.queue.order) == 0 && !x.ask {
+	if x.idle() {
 		x.sending = false
-		return nil, false
+		return nil, nil, false, false
 	}
-	ask, x.ask = x.ask, false
-	return x.queue.take(), ask
+	switch {
+	case x.moved != "":
+		last, moved = redirected("", x.moved), true
+	case x.ask:
+		last = draining()
+	}
+	x.ask = false
+	return x.queue.take(), last, moved, true
 }
 
 // send sends all that waits. The caller has set sending.
 func (x *stream) send() error {
 	for {
-		all, ask := x.next()
-		if all == nil && !ask {
+		all, last, moved, more := x.next()
+		if !more {
 			return nil
 		}
 		for len(all) > 0 {
@@ -227,10 +246,14 @@ func (x *stream) send() error {
 				return err
 			}
 		}
-		if ask {
-			if err := x.write(draining()); err != nil {
+		if last != nil {
+			if err := x.write(last); err != nil {
 				return err
 			}
+		}
+		if moved {
+			x.end(errMoved)
+			return errMoved
 		}
 	}
 }

@@ -63,9 +63,15 @@ func (s *Service) report(ctx context.Context, caller string, r *state.Report) ([
 	none := c.missing == 0
 	fresh, refused := s.receive(caller, r, c)
 	defer s.forget(r.Holder, c)
+	master := ""
 	switch {
 	case refused != nil:
 		return nil, statusOf(refused)
+	case !fresh && s.elsewhere(&master):
+		if master == "" {
+			return nil, errNoMaster
+		}
+		return redirected(r.Holder, master), nil
 	case none:
 		return wire.AppendText(nil, 1, r.Holder), nil
 	case !fresh:
@@ -76,6 +82,12 @@ func (s *Service) report(ctx context.Context, caller string, r *state.Report) ([
 	case <-ctx.Done():
 	}
 	return c.result()
+}
+
+// elsewhere reports whether another server gives the leases, and sets its address.
+func (s *Service) elsewhere(master *string) (away bool) {
+	*master, _, away = s.away()
+	return away
 }
 
 // result gives the response.

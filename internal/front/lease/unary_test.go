@@ -129,7 +129,7 @@ func TestNamesAreCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(message)
-	if _, found := s.server.Usage(0, texts[leastHolder:]); !found || s.server.Heard(texts[:leastHolder]) != 1 {
+	if _, found := s.role.server.Usage(0, texts[leastHolder:]); !found || s.role.server.Heard(texts[:leastHolder]) != 1 {
 		t.Error("the names have changed with the message")
 	}
 }

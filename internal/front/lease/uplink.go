@@ -50,7 +50,7 @@ const (
 // Uplink carries the reports of a Service to its parent, and the leases back. It is safe for concurrent use.
 type Uplink struct {
 	options UplinkOptions
-	life    context.Context //nolint:containedctx // It ends the stream.
+	life    context.Context //nolint:containedctx // It ends the stream. Start sets it.
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 	service *Service
@@ -66,9 +66,7 @@ type Uplink struct {
 
 // NewUplink makes an Uplink. Its Up is for Options.Up.
 func NewUplink(o UplinkOptions) *Uplink {
-	u := &Uplink{options: o, wake: make(chan struct{}, 1)}
-	u.life, u.stop = context.WithCancel(context.Background())
-	return u
+	return &Uplink{options: o, wake: make(chan struct{}, 1)}
 }
 
 // HolderOf gives the name of a server at its parents, which no program can guess without the token. With a token, a server has the
@@ -83,14 +81,18 @@ func HolderOf(token, instance string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18])
 }
 
-// Start opens streams until Close. The leases go to s.
+// Start opens streams until Close. The leases go to s. An Uplink may be started again after Close.
 func (u *Uplink) Start(s *Service) {
 	u.service = s
+	u.life, u.stop = context.WithCancel(context.Background())
 	u.ended.Go(u.run)
 }
 
-// Close ends the stream. What the server holds ends with its lease.
+// Close ends the stream. What the server holds ends with its lease. One goroutine at a time calls Start and Close.
 func (u *Uplink) Close() {
+	if u.stop == nil {
+		return
+	}
 	u.stop()
 	u.ended.Wait()
 }

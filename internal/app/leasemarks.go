@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/headgate/headgate/lease/election"
+	"github.com/headgate/headgate/lease/state"
+)
+
+// markPause is the time between two writes of marks: at most 10 transactions a second, of 100 marks each.
+const markPause = 100 * time.Millisecond
+
+// marks writes the marks of a master to etcd, one transaction after another. Of several marks of a resource, the last one is
+// written. It has at most one mark for each resource of the state machine, and for each one of the earlier master.
+type marks struct {
+	election *election.Election
+	leases   *leases
+	wake     chan struct{} // has room for one
+
+	mu      sync.Mutex // Guards the fields below.
+	term    uint64
+	waiting map[string]int64
+}
+
+func newMarks(e *election.Election, of *leases) *marks {
+	return &marks{election: e, leases: of, wake: make(chan struct{}, 1), waiting: map[string]int64{}}
+}
+
+// begin drops the marks of earlier terms, and reads those in etcd. They are nil if etcd does not answer.
+func (m *marks) begin(term uint64) map[string]int64 {
+	m.mu.Lock()
+	m.term = term
+	clear(m.waiting)
+	m.mu.Unlock()
+	all, err := m.election.Marks(context.Background()) // Each of its calls has a timeout.
+	if err != nil {
+		m.leases.log.Warn("the marks of the earlier master are not known: its leases count with the capacities", "error", err)
+		return nil
+	}
+	return all
+}
+
+// put queues marks. The caller holds the lock of the service.
+func (m *marks) put(term uint64, all []state.Mark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if term != m.term {
+		return
+	}
+	for _, one := range all {
+		m.waiting[one.Resource] = one.Amount
+	}
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take takes marks for one write.
+func (m *marks) take() (term uint64, batch map[string]int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	batch = make(map[string]int64, min(len(m.waiting), election.MaxWrite))
+	for name, amount := range m.waiting {
+		if len(batch) == election.MaxWrite {
+			break
+		}
+		batch[name] = amount
+		delete(m.waiting, name)
+	}
+	return m.term, batch
+}
+
+// back queues marks again whose write has failed, unless newer ones wait.
+func (m *marks) back(term uint64, batch map[string]int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if term != m.term {
+		return
+	}
+	for name, amount := range batch {
+		if _, newer := m.waiting[name]; !newer {
+			m.waiting[name] = amount
+		}
+	}
+}
+
+// run writes marks until ctx ends.
+func (m *marks) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		term, batch := m.take()
+		if len(batch) == 0 {
+			select {
+			case <-m.wake:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		m.write(ctx, term, batch)
+		select {
+		case <-time.After(markPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// write writes marks of a term, and tells the state machine.
+func (m *marks) write(ctx context.Context, term uint64, batch map[string]int64) {
+	switch err := m.election.Write(ctx, term, batch); {
+	case election.IsLost(err): // The next term begins again.
+	case err != nil:
+		m.back(term, batch)
+	default:
+		stored := make([]state.Mark, 0, len(batch))
+		for name, amount := range batch {
+			stored = append(stored, state.Mark{Resource: name, Amount: amount})
+		}
+		m.leases.service.Stored(term, stored)
+	}
+}
