@@ -79,7 +79,7 @@ func (g getLimitCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Write
 type setLimitCommand struct {
 	Provider   string        `arg:"" help:"Name of the provider."`
 	Limit      string        `arg:"" help:"Units and a window for all instances together, like 50000/s or 10/1m."`
-	Balance    string        `help:"How instances share the limit: even or demand. The default keeps the setting." placeholder:"WORD"`
+	Balance    string        `help:"How instances share the limit: even, which is the default." placeholder:"even"`
 	IfRevision *int64        `help:"Set it only if the limit has this revision; 0 means that no limit exists." placeholder:"N"`
 	AllowZero  bool          `help:"Allow a limit of 0, which stops all calls to the provider."`
 	Wait       time.Duration `help:"How long to wait until the limit is in force; 0s does not wait." default:"30s"`

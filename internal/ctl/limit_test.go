@@ -152,7 +152,7 @@ func (h *memoryLimits) session() (s *limitSession, out, told *bytes.Buffer) {
 
 // mail is a provider with a limit of 40000 per second, shared by the instances.
 func mail(instances int) etcd.Entry {
-	e := etcd.Entry{Provider: "mail", Limit: etcd.Limit{Count: 40_000, Per: time.Second, Balance: etcd.Demand}, Revision: 17}
+	e := etcd.Entry{Provider: "mail", Limit: etcd.Limit{Count: 40_000, Per: time.Second, Balance: etcd.Even}, Revision: 17}
 	e.Plan = &etcd.PlanInfo{Limit: 40_000, Per: time.Second, Instances: instances, Revision: 1234}
 	for i := range instances {
 		e.Members = append(e.Members, etcd.Member{ID: fmt.Sprintf("host-%d", i), Index: i})
@@ -177,7 +177,7 @@ func ends(t *testing.T, name string, out *bytes.Buffer, err error, want, wantErr
 // TestSetLimit checks that a write replaces only the revision that was read. The output has
 // the old and the new limit.
 func TestSetLimit(t *testing.T) {
-	fifty := etcd.Limit{Count: 50_000, Per: time.Second}
+	fifty := etcd.Limit{Count: 50_000, Per: time.Second, Balance: etcd.Even}
 	even := etcd.Limit{Count: 40_000, Per: time.Second, Balance: etcd.Even}
 	other := func(h *memoryLimits) { h.meddle = func() { h.limited("mail", 700) } }
 	gone := func(h *memoryLimits) {
@@ -192,20 +192,20 @@ func TestSetLimit(t *testing.T) {
 		out, err   string
 		now        string // The limit afterwards.
 	}{
-		{"changed", "mail", fifty, nil, nil, "mail: 40000/1s (demand), revision 17 -> 50000/1s (demand), revision 18\n", "", "50000/1s (demand), revision 18"},
-		{"balance", "mail", even, new(int64(17)), nil, "mail: 40000/1s (demand), revision 17 -> 40000/1s (even), revision 18\n", "", "40000/1s (even), revision 18"},
+		{"changed", "mail", fifty, nil, nil, "mail: 40000/1s (even), revision 17 -> 50000/1s (even), revision 18\n", "", "50000/1s (even), revision 18"},
+		{"former balance", "old", even, nil, nil, "old: 40000/1s (demand), revision 17 -> 40000/1s (even), revision 18\n", "", "40000/1s (even), revision 18"},
 		{"mended", "odd", fifty, nil, nil, "odd: no valid limit, revision 3 -> 50000/1s (even), revision 18\n", "", "50000/1s (even), revision 18"},
-		{"same", "mail", mail(0).Limit, nil, nil, "mail: 40000/1s (demand), revision 17 already\n", "", "40000/1s (demand), revision 17"},
+		{"same", "mail", mail(0).Limit, nil, nil, "mail: 40000/1s (even), revision 17 already\n", "", "40000/1s (even), revision 17"},
 		{"new", "sms", fifty, nil, nil, "sms: no limit -> 50000/1s (even), revision 18\n", "", "50000/1s (even), revision 18"},
 		{"new only", "sms", fifty, new(int64(0)), nil, "sms: no limit -> 50000/1s (even), revision 18\n", "", "50000/1s (even), revision 18"},
 		{
 			"new only, and there is one", "mail", fifty, new(int64(0)), nil, "",
-			"nothing was done: mail has 40000/1s (demand), revision 17 now, and not no limit", "40000/1s (demand), revision 17",
+			"nothing was done: mail has 40000/1s (even), revision 17 now, and not no limit", "40000/1s (even), revision 17",
 		},
 		{
 			"another revision", "mail", fifty, new(int64(16)), nil, "",
-			"nothing was done: mail has 40000/1s (demand), revision 17 now, and not revision 16: another operator changed it. " +
-				"To overwrite that change, repeat the command with --if-revision 17", "40000/1s (demand), revision 17",
+			"nothing was done: mail has 40000/1s (even), revision 17 now, and not revision 16: another operator changed it. " +
+				"To overwrite that change, repeat the command with --if-revision 17", "40000/1s (even), revision 17",
 		},
 		{
 			"revision of none", "sms", fifty, new(int64(3)), nil, "",
@@ -216,15 +216,17 @@ func TestSetLimit(t *testing.T) {
 		{"deleted meanwhile", "mail", fifty, nil, gone, "", "mail has no limit now, and not revision 17", "no limit"},
 		{
 			"refused", "mail", fifty, nil, func(h *memoryLimits) { h.meddle = func() { h.fault = errors.New("no such window") } }, "",
-			"explained: no such window", "40000/1s (demand), revision 17",
+			"explained: no such window", "40000/1s (even), revision 17",
 		},
-		{"no etcd", "mail", fifty, nil, func(h *memoryLimits) { h.fault = errors.New("away") }, "", "explained: away", "40000/1s (demand), revision 17"},
+		{"no etcd", "mail", fifty, nil, func(h *memoryLimits) { h.fault = errors.New("away") }, "", "explained: away", "40000/1s (even), revision 17"},
 		{
 			"no answer", "mail", fifty, nil, func(h *memoryLimits) { h.meddle = func() { h.fault = status.Error(codes.Unavailable, "away") } }, "",
-			"away; it is unknown whether the change was made", "40000/1s (demand), revision 17",
+			"away; it is unknown whether the change was made", "40000/1s (even), revision 17",
 		},
 	} {
-		h := holding(mail(0), etcd.Entry{Provider: "odd", Revision: 3, Faults: []string{"odd/limit: no record"}})
+		old := mail(0)
+		old.Provider, old.Limit.Balance = "old", "demand"
+		h := holding(mail(0), old, etcd.Entry{Provider: "odd", Revision: 3, Faults: []string{"odd/limit: no record"}})
 		if c.before != nil {
 			c.before(h)
 		}
@@ -240,7 +242,7 @@ func TestSetLimit(t *testing.T) {
 // TestSetWaits checks that the command waits until the limit is in force. It prints the time as
 // soon as the time is known, and an error when the limit does not come into force.
 func TestSetWaits(t *testing.T) {
-	const set = "mail: 40000/1s (demand), revision 17 -> 50000/1s (demand), revision 18\n"
+	const set = "mail: 40000/1s (even), revision 17 -> 50000/1s (even), revision 18\n"
 	planIn := func(ahead time.Duration) func(*memoryLimits) {
 		return func(h *memoryLimits) {
 			h.edit("mail", func(e *etcd.Entry) {
@@ -274,7 +276,7 @@ func TestSetWaits(t *testing.T) {
 		{
 			"overtaken", 96,
 			[]func(*memoryLimits){func(h *memoryLimits) { h.limited("mail", 700) }},
-			set, "50000/1s (demand) was set, and is 700/1s (even), revision 19 before it was in force: another operator has changed it", 200 * time.Millisecond,
+			set, "50000/1s (even) was set, and is 700/1s (even), revision 19 before it was in force: another operator has changed it", 200 * time.Millisecond,
 		},
 		{
 			"deleted", 96,
@@ -284,7 +286,7 @@ func TestSetWaits(t *testing.T) {
 		{
 			"etcd goes", 96,
 			[]func(*memoryLimits){func(h *memoryLimits) { h.change(func() { h.fault = errors.New("away") }) }},
-			set, "explained: away; 50000/1s (demand) is set, and it is unknown whether the limit is in force", 10 * time.Second,
+			set, "explained: away; 50000/1s (even) is set, and it is unknown whether the limit is in force", 10 * time.Second,
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -317,7 +319,7 @@ func TestSetInterrupted(t *testing.T) {
 			}
 			s, _, _ := h.session()
 			err := s.set(ctx, "mail", etcd.Limit{Count: 50_000, Per: time.Second}, nil, 10*time.Second)
-			if err == nil || !strings.Contains(err.Error(), "50000/1s (demand) is set, but the wait was interrupted before it was in force") {
+			if err == nil || !strings.Contains(err.Error(), "50000/1s (even) is set, but the wait was interrupted before it was in force") {
 				t.Errorf("planned %v: the error is %v", planned, err)
 			}
 		})
@@ -334,13 +336,13 @@ func TestSetJSON(t *testing.T) {
 		s, out, _ := h.session()
 		s.json = true
 		err := s.set(t.Context(), "mail", etcd.Limit{Count: 5, Per: time.Second}, nil, 10*time.Second)
-		ends(t, "in force", out, err, `{"provider":"mail","before":{"count":40000,"per":"1s","balance":"demand","revision":17,"valid":true},`+
-			`"after":{"count":5,"per":"1s","balance":"demand","revision":18,"valid":true},"changed":true,"in_force":true,`+
+		ends(t, "in force", out, err, `{"provider":"mail","before":{"count":40000,"per":"1s","balance":"even","revision":17,"valid":true},`+
+			`"after":{"count":5,"per":"1s","balance":"even","revision":18,"valid":true},"changed":true,"in_force":true,`+
 			`"plan":{"limit":5,"per":"1s","instances":2,"from":"2000-01-01T00:00:02Z","revision":1300}}`+"\n", "")
 		out.Reset()
 		err = s.set(t.Context(), "mail", etcd.Limit{Count: 6, Per: 24 * time.Hour}, nil, time.Second)
-		ends(t, "not in force", out, err, `{"provider":"mail","before":{"count":5,"per":"1s","balance":"demand","revision":18,"valid":true},`+
-			`"after":{"count":6,"per":"1d","balance":"demand","revision":19,"valid":true},"changed":true,"in_force":false,"plan":null}`+"\n", "after 1s none of 2 instances")
+		ends(t, "not in force", out, err, `{"provider":"mail","before":{"count":5,"per":"1s","balance":"even","revision":18,"valid":true},`+
+			`"after":{"count":6,"per":"1d","balance":"even","revision":19,"valid":true},"changed":true,"in_force":false,"plan":null}`+"\n", "after 1s none of 2 instances")
 	})
 }
 
@@ -355,9 +357,9 @@ func TestDeleteLimit(t *testing.T) {
 		before     func(*memoryLimits)
 		out, err   string
 	}{
-		{"alone", "mail", 0, nil, nil, "mail: 40000/1s (demand), revision 17 -> no limit\n", ""},
-		{"shared", "mail", 3, new(int64(17)), nil, "mail: 40000/1s (demand), revision 17 -> no limit\nrunning instances that keep the limit: 3; a limit of 0 stops their calls\n", ""},
-		{"another revision", "mail", 0, new(int64(4)), nil, "", "nothing was done: mail has 40000/1s (demand), revision 17 now, and not revision 4"},
+		{"alone", "mail", 0, nil, nil, "mail: 40000/1s (even), revision 17 -> no limit\n", ""},
+		{"shared", "mail", 3, new(int64(17)), nil, "mail: 40000/1s (even), revision 17 -> no limit\nrunning instances that keep the limit: 3; a limit of 0 stops their calls\n", ""},
+		{"another revision", "mail", 0, new(int64(4)), nil, "", "nothing was done: mail has 40000/1s (even), revision 17 now, and not revision 4"},
 		{"none", "sms", 0, nil, nil, "", "sms has no limit: set one, like headgate ctl limit set sms 1000/s"},
 		{"overtaken", "mail", 0, nil, func(h *memoryLimits) { h.meddle = func() { h.limited("mail", 700) } }, "", "mail has 700/1s (even), revision 18 now"},
 		{"no answer", "mail", 0, nil, func(h *memoryLimits) { h.meddle = func() { h.fault = status.Error(codes.Unavailable, "away") } }, "", "away; it is unknown whether the change was made"},
@@ -374,6 +376,6 @@ func TestDeleteLimit(t *testing.T) {
 	}
 	s, out, _ := holding(mail(3)).session()
 	s.json = true
-	ends(t, "for programs", out, s.delete(t.Context(), "mail", nil), `{"provider":"mail","before":{"count":40000,"per":"1s","balance":"demand","revision":17,"valid":true},`+
+	ends(t, "for programs", out, s.delete(t.Context(), "mail", nil), `{"provider":"mail","before":{"count":40000,"per":"1s","balance":"even","revision":17,"valid":true},`+
 		`"after":null,"changed":true,"in_force":false,"plan":null}`+"\n", "")
 }

@@ -18,7 +18,7 @@ import (
 type SetLimit struct {
 	Provider   string
 	Limit      string // Units and a window for all instances together, like 50000/s.
-	Balance    string // even or demand. "" keeps the current value, or even for a new limit.
+	Balance    string // even, which is the default
 	IfRevision *int64 // The revision that the limit must have. nil means any, and 0 means no limit.
 	AllowZero  bool   // Allows a limit of 0, which stops all calls to the provider.
 	Wait       time.Duration
@@ -35,8 +35,10 @@ func (c *SetLimit) Validate() error {
 		return err
 	case l.Count == 0 && !c.AllowZero:
 		return fmt.Errorf("limit %s stops all calls to %s: add --allow-zero to confirm", l, c.Provider)
-	case c.Balance != "" && c.Balance != string(etcd.Even) && c.Balance != string(etcd.Demand):
-		return fmt.Errorf("--balance is %.130q: write even, or demand", c.Balance)
+	case c.Balance == "demand":
+		return errors.New(etcd.NoDemand + "; headgate ctl limit sets the capacity of the resource too: see docs/pacing.md, A rate that follows demand")
+	case c.Balance != "" && c.Balance != string(etcd.Even):
+		return fmt.Errorf("--balance is %.130q: write even", c.Balance)
 	case c.Wait < 0:
 		return fmt.Errorf("--wait is %s: write how long to wait, like 30s; 0s does not wait", c.Wait)
 	}
@@ -80,18 +82,15 @@ func (l *Limits) Set(ctx context.Context, c *SetLimit) error {
 	if err != nil {
 		return ConfigError{err}
 	}
-	to := etcd.Limit{Count: limit.Count, Per: limit.Per, Balance: etcd.Balance(c.Balance)}
+	to := etcd.Limit{Count: limit.Count, Per: limit.Per, Balance: etcd.Even}
 	return l.run(ctx, func(s *limitSession) error { return s.set(ctx, c.Provider, to, c.IfRevision, c.Wait) })
 }
 
-// set reads the limit and replaces that revision. An empty balance keeps the current balance.
+// set reads the limit and replaces that revision.
 func (s *limitSession) set(ctx context.Context, provider string, to etcd.Limit, ifRevision *int64, wait time.Duration) error {
 	before, err := s.expect(ctx, provider, ifRevision)
 	if err != nil {
 		return err
-	}
-	if to.Balance == "" {
-		to.Balance = balanceOf(before.Limit)
 	}
 	after := before
 	after.Provider, after.Limit = provider, to

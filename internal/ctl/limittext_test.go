@@ -21,7 +21,7 @@ func providers() []etcd.Entry {
 	members := func(n int) []etcd.Member { return make([]etcd.Member, n) }
 	return []etcd.Entry{
 		{
-			Provider: "credit", Limit: etcd.Limit{Count: 10, Per: time.Minute, Balance: etcd.Demand}, Revision: 9,
+			Provider: "credit", Limit: etcd.Limit{Count: 10, Per: time.Minute, Balance: "demand"}, Revision: 9,
 			Plan: planned(10, time.Minute, 3, -50*time.Hour), Members: members(3),
 			Brake: &etcd.BrakeInfo{Until: noon.Add(30 * time.Second), Percent: 50, Reason: "429 Retry-After", By: "host-1"},
 		},
@@ -141,7 +141,7 @@ func TestPartText(t *testing.T) {
 		{10, etcd.Even, 96, "0-1"},
 		{0, "", 3, "0"},
 		{1, "", 1, "1"},
-		{96, etcd.Demand, 96, "-"},
+		{96, "demand", 96, "-"},
 		{-5, etcd.Even, 3, "-"},
 		{5, etcd.Even, 0, "-"},
 	} {
@@ -161,7 +161,7 @@ func TestShowLimit(t *testing.T) {
 	s, out, _ := h.session()
 	ends(t, "unknown", out, s.show(t.Context(), "sms"), "", "sms has no limit: set one, like headgate ctl limit set sms 1000/s")
 	s.json = true
-	const one = `{"provider":"mail","limit":{"count":40000,"per":"1s","balance":"demand","revision":17,"valid":true},` +
+	const one = `{"provider":"mail","limit":{"count":40000,"per":"1s","balance":"even","revision":17,"valid":true},` +
 		`"plan":{"limit":40000,"per":"1s","instances":1,"from":"0001-01-01T00:00:00Z","revision":1234},"brake":null,` +
 		`"members":[{"id":"host-0","index":0,"demand":0,"seen":"0001-01-01T00:00:00Z"}],"faults":[]}`
 	ends(t, "one", out, s.show(t.Context(), "mail"), one+"\n", "")

@@ -45,7 +45,7 @@ func TestWatchLimit(t *testing.T) {
 			edit(func(e *etcd.Entry) { e.Revision, e.Brake = 0, nil }),
 		)
 		s, out, told := h.session()
-		ends(t, "watch", out, s.watch(ctx, "mail"), strings.ReplaceAll(`00:00:00.000Z  mail: 40000/1s (demand), revision 17; in force since 0001-01-01T00:00:00Z; instances: 2
+		ends(t, "watch", out, s.watch(ctx, "mail"), strings.ReplaceAll(`00:00:00.000Z  mail: 40000/1s (even), revision 17; in force since 0001-01-01T00:00:00Z; instances: 2
 00:00:01.500Z  mail: 700/1s (even), revision 18; 40000/1s is in force since 0001-01-01T00:00:00Z; instances: 2
 00:00:02.500Z  mail: 700/1s (even), revision 18; in force from 00:00:04.5Z (in 2s); instances: 2
 00:00:06.500Z  mail: 700/1s (even), revision 18; in force since 00:00:04.5Z; instances: 1 (2 in the plan)

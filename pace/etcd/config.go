@@ -54,9 +54,6 @@ type Config struct {
 	// OnLoss is what to do while etcd is unreachable: Hold, for HoldFor (1 h by default), or Stop.
 	OnLoss  OnLoss
 	HoldFor time.Duration
-	// Rebalance is the interval in which parts follow the demand, with balance "demand"; 2 s by
-	// default.
-	Rebalance time.Duration
 
 	// Wall is the clock of the windows; the default is the machine's clock.
 	Wall func() headgate.Instant
@@ -68,7 +65,6 @@ type Config struct {
 const (
 	minTTL, defaultTTL, maxTTL                         = time.Second, 6 * time.Second, time.Hour
 	minPropagation, defaultPropagation, maxPropagation = 100 * time.Millisecond, 2 * time.Second, time.Minute
-	minRebalance, defaultRebalance, maxRebalance       = 100 * time.Millisecond, 2 * time.Second, time.Hour
 	minHoldFor, defaultHoldFor, maxHoldFor             = time.Second, time.Hour, 366 * 24 * time.Hour
 )
 
@@ -89,7 +85,6 @@ func (c Config) withDefaults() (Config, error) {
 		err, checkName("Provider", c.Provider), checkName("ID", c.ID),
 		between("TTL", &c.TTL, minTTL, defaultTTL, maxTTL),
 		between("Propagation", &c.Propagation, minPropagation, defaultPropagation, maxPropagation),
-		between("Rebalance", &c.Rebalance, minRebalance, defaultRebalance, maxRebalance),
 		between("HoldFor", &c.HoldFor, minHoldFor, defaultHoldFor, maxHoldFor),
 	)
 	if c.Wall == nil {

@@ -19,8 +19,7 @@
 // Operators write the limit, with [Limits] or with headgate ctl limit. Each instance keeps its
 // member key alive with a lease. It writes a report to that key every one to two seconds, and less
 // often when there are more than 64 instances. The plan has the members and the time from which it
-// is valid. A plan for balance "demand" also has "units": see
-// [github.com/headgate/headgate/pace/schedule.Uneven].
+// is valid. A plan of an earlier version may also have "units".
 //
 // An invalid value in etcd is a fault, and is ignored. The last valid plan is kept, and an invalid
 // plan is soon replaced by a valid one. A member key without a lease is ignored. At most 4,096
@@ -107,30 +106,19 @@
 // data, all instances keep their last plan as above and register again. They continue when there is
 // a limit. No instance writes the limit from memory, because it may be outdated.
 //
-// # Balance
+// # The former balance "demand"
 //
-// With balance "even", all parts are equal. With "demand", the first instance of the plan divides
-// the limit every Rebalance, by the demand that each instance reports, waiting callers included.
-// Small demands are met before large ones (max-min, see package
-// [github.com/headgate/headgate/share]). Each instance keeps a tenth of its even share, so that it
-// can start. Unused units are then given as headroom, up to twice the square root of each demand,
-// and the rest is spread evenly. There is a new plan when a part would change by more than a
-// twentieth, or when an instance with unmet demand gains a hundredth. If the first instance does
-// not propose the plan, the second does so a Rebalance later, and so on.
+// All parts are equal. Earlier versions also had balance "demand", in which parts followed the demand.
+// For that, use package pace/lease. A stored limit with balance "demand" is divided evenly, and each
+// instance counts a fault that says so. headgate ctl limit set writes the limit anew.
 //
-// An instance reports the average of a steady demand over about 64 reports, and up to 0.55 units
-// more. The average counts waiters. So an irregular stream reports as much more than its mean as it
-// needs, and a regular stream reports its mean. Measured with a limit of 500/s and one instance
-// with a demand of twice the limit (TestUnbalanced):
-//
-//	others                    constant calls   Poisson calls
-//	19 with a demand of 5/s   100 % used       94 % used, 99 % of their permits wait 1.5 s at most
-//	95 with a demand of 2/s   100 % used       80 % used, 99 % of their permits wait 1.9 s at most
-//
-// A growing demand gets its part after a report, a Rebalance, B and a window: about 7 s with the
-// defaults. A falling demand is halved with each report, so that a short pause loses little. This
-// takes 5 to 10 s more. A fall by less than 2.5 square roots of the demand counts as steady demand,
-// and is followed over some 100 s.
+// During an upgrade with such a limit, instances of an earlier version propose plans with units, and
+// others propose even plans, in turn, up to one plan in B/4. Every instance follows all plans. Of a plan
+// with units, an instance of this version uses in each window at most what an earlier version uses.
+// So the proof above holds for both together. With a brake, an instance of this version may have one
+// unit more in a window. Each instance has the smallest part of the last plans, so some units stay
+// unused until the last earlier instance ends. To avoid that, set the balance to even before the
+// upgrade.
 //
 // # Cost
 //

@@ -13,9 +13,13 @@ type Balance string
 const (
 	// Even gives each instance the same part. An empty Balance means Even.
 	Even Balance = "even"
-	// Demand gives instances with more demand a larger part, from units that others leave unused.
-	Demand Balance = "demand"
+	// retired is the former balance by demand. A stored limit with it is used as Even.
+	retired Balance = "demand"
 )
+
+// NoDemand says that balance "demand" does not exist any more, and what to use in its place.
+const NoDemand = `balance "demand" no longer exists: use even, or lease the limit to instances by their demand: ` +
+	`add the resource to lease.resources of headgate server, and use package pace/lease in place of pace/etcd`
 
 // Limit is the limit of a provider for all instances together.
 type Limit struct {
@@ -84,7 +88,7 @@ func (v *view) entry(provider string) Entry {
 		if !planned {
 			at = -1
 		}
-		e.Members = append(e.Members, Member{ID: id, Index: at, Demand: m.units(), Seen: m.at.Time()})
+		e.Members = append(e.Members, Member{ID: id, Index: at, Demand: m.demand, Seen: m.at.Time()})
 	}
 	faults := v.faults()
 	for _, key := range slices.Sorted(maps.Keys(faults)) {

@@ -77,7 +77,7 @@ func startFleet(t *testing.T) *fleet {
 	server := etcd.Start(t)
 	f := &fleet{t: t, server: server, limits: Limits{Client: server.Client()}}
 	f.config = Config{
-		Provider: provider, TTL: time.Minute, Propagation: 300 * time.Millisecond, Rebalance: 200 * time.Millisecond,
+		Provider: provider, TTL: time.Minute, Propagation: 300 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	return f

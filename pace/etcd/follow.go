@@ -149,7 +149,6 @@ func (f *follower) learn(m mark, p *plan) {
 	now := f.moment()
 	if p != nil {
 		f.proposing.saw(p.from, now.mono)
-		f.balancing = balancing{next: now.mono.Add(f.config.Rebalance)}
 	}
 	f.standing.learn(m, p, now)
 }
@@ -197,7 +196,7 @@ func (f *follower) anew() {
 	f.returned = time.Now()
 	f.history = history{}
 	f.view.reset()
-	f.proposing, f.balancing = proposing{}, balancing{}
+	f.proposing = proposing{}
 	f.standing.anew(f.moment())
 	f.nextRead = time.Time{}
 }

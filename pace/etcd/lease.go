@@ -48,7 +48,6 @@ type membership struct {
 	renewed time.Time
 	reports time.Time // when the next report is due
 	began   bool      // the instance has been registered once
-	demand  estimate
 }
 
 func newMembership(s *Source, to pace.Receiver, k keys) *membership {
@@ -188,7 +187,7 @@ var errDisplaced = errors.New("displaced")
 // holdsKey records that the member key belongs to this instance.
 func (m *membership) holdsKey(at time.Time, revision int64) {
 	m.registered, m.displaced, m.began, m.since = true, false, true, revision
-	every := max(min(time.Second, m.config.Rebalance/2), time.Duration(m.members.Load())*time.Second/watched)
+	every := max(time.Second, time.Duration(m.members.Load())*time.Second/watched)
 	m.reports = at.Add(every + rand.N(every))
 }
 
@@ -202,7 +201,7 @@ func (m *membership) lost(err error) error {
 
 // record returns the report.
 func (m *membership) record() string {
-	return report{at: m.config.Wall(), demand: m.demand.next(m.to.Demand()), bound: m.config.Propagation}.encode()
+	return report{at: m.config.Wall(), demand: min(max(m.to.Demand(), 0), maxDemand), bound: m.config.Propagation}.encode()
 }
 
 // watched is about the number of reports a second that an instance receives.

@@ -40,7 +40,7 @@ func TestLimits(t *testing.T) {
 	if _, err := l.Set(ctx, "mail", limit, 0); !errors.Is(err, ErrConflict) {
 		t.Errorf("Set of an existing limit gives %v", err)
 	}
-	two, err := l.Set(ctx, "mail", Limit{7, time.Minute, Demand}, one)
+	two, err := l.Set(ctx, "mail", Limit{7, time.Minute, Even}, one)
 	if err != nil || two <= one {
 		t.Fatalf("%d after %d, %v", two, one, err)
 	}
@@ -48,7 +48,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("Set of what has changed gives %v", err)
 	}
 	e, err := l.Get(ctx, "mail")
-	if err != nil || e.Revision != two || e.Limit != (Limit{7, time.Minute, Demand}) || e.Plan != nil || e.Members != nil || e.Faults != nil {
+	if err != nil || e.Revision != two || e.Limit != (Limit{7, time.Minute, Even}) || e.Plan != nil || e.Members != nil || e.Faults != nil {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if err := l.Delete(ctx, "mail", one); !errors.Is(err, ErrConflict) {

@@ -19,7 +19,7 @@ func (f *follower) propose(ctx context.Context, now moment) time.Duration {
 		return idle
 	}
 	_, bound := f.view.bounds(f.config.Propagation)
-	p, uneven := f.view.next(f.grace(bound, now.mono))
+	p := f.view.next(f.grace(bound, now.mono))
 	turn := -1
 	if p != nil {
 		turn = slices.Index(p.members, f.config.ID)
@@ -28,20 +28,15 @@ func (f *follower) propose(ctx context.Context, now moment) time.Duration {
 		f.proposing.since = time.Time{}
 		return idle
 	}
-	if present := f.view.plan.plan; p.sameAs(present, uneven) {
-		if wait := f.rebalance(present, turn, now); wait > 0 {
-			f.proposing.since = time.Time{}
-			return wait
-		}
+	if p.sameAs(f.view.plan.plan) {
+		f.proposing.since = time.Time{}
+		return idle
 	}
 	f.proposing.wanted(turn, f.penalty(bound), now.mono)
 	p.from = f.view.from(p, now.wall, bound)
 	f.warn(p, now)
 	if wait := f.proposing.wait(p.from, bound, now); wait > 0 {
 		return wait
-	}
-	if uneven {
-		p.units = divide(p.limit, p.members, f.view.demand)
 	}
 	f.send(ctx, p)
 	return idle
@@ -112,31 +107,4 @@ func (f *follower) answered(err error) {
 	f.inFlight = false
 	f.faults.tell("propose", err)
 	f.proposing.last = time.Now()
-}
-
-// balancing is the timing of changes by demand.
-type balancing struct {
-	next   time.Time
-	missed int // the number of missed changes
-}
-
-// rebalance checks whether the demand requires other parts, and gives the wait, or 0 to propose the
-// plan now. The first instance proposes; the others propose when those before them have not.
-func (f *follower) rebalance(present *plan, turn int, now moment) time.Duration {
-	if present.units == nil {
-		return idle
-	}
-	b := &f.balancing
-	if !now.mono.Before(b.next) {
-		b.next = now.mono.Add(f.config.Rebalance)
-		if material(present, divide(present.limit, present.members, f.view.demand), f.view.demand) {
-			b.missed++
-		} else {
-			b.missed = 0
-		}
-	}
-	if b.missed > turn {
-		return 0
-	}
-	return max(b.next.Sub(now.mono), time.Millisecond)
 }

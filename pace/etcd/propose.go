@@ -8,14 +8,14 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// next gives the plan for the current limit and members, without units and time. It is nil without
-// a limit or without members. In grace, it keeps all members of the last plan.
-func (v *view) next(grace bool) (p *plan, uneven bool) {
+// next gives the plan for the current limit and members, without its time. It is nil without a limit
+// or without members. In grace, it keeps all members of the last plan.
+func (v *view) next(grace bool) *plan {
 	l, ok := v.allowed()
 	if !ok {
-		return nil, false
+		return nil
 	}
-	p = &plan{limit: l.Count, per: l.Per, limitRevision: v.limit.mod}
+	p := &plan{limit: l.Count, per: l.Per, limitRevision: v.limit.mod}
 	living := v.living()
 	if v.good != nil {
 		p.members = v.good.members
@@ -25,15 +25,14 @@ func (v *view) next(grace bool) (p *plan, uneven bool) {
 	}
 	p.members = keepOrder(p.members, living)
 	if len(p.members) == 0 || len(p.members) > maxMembers {
-		return nil, false
+		return nil
 	}
-	return p, l.Balance == Demand
+	return p
 }
 
-// sameAs reports that two plans are equal except for their units.
-func (p *plan) sameAs(now *plan, uneven bool) bool {
-	return now != nil && now.limit == p.limit && now.per == p.per && (now.units != nil) == uneven &&
-		slices.Equal(now.members, p.members)
+// sameAs reports that a plan already gives the same parts.
+func (p *plan) sameAs(now *plan) bool {
+	return now != nil && now.units == nil && now.limit == p.limit && now.per == p.per && slices.Equal(now.members, p.members)
 }
 
 // from gives the time from which a plan sent at sent is valid: an edge of windows of both plans, at

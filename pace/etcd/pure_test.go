@@ -133,7 +133,7 @@ func TestLimitRecords(t *testing.T) {
 	for value, want := range map[string]Limit{
 		`{"limit":50000,"per":"1s","balance":"even"}`:  {50000, time.Second, Even},
 		`{"limit":0,"per":"1h0m0s"}`:                   {0, time.Hour, Even},
-		`{ "per":"1ms","balance":"demand","limit":1 }`: {1, time.Millisecond, Demand},
+		`{ "per":"1ms","balance":"demand","limit":1 }`: {1, time.Millisecond, retired},
 	} {
 		got, err := parseLimit([]byte(value))
 		if got != want || err != nil {
@@ -158,7 +158,7 @@ func TestLimitRecords(t *testing.T) {
 }
 
 func TestPlanRecords(t *testing.T) {
-	turn := schedule.Turns(10, 2)
+	turn := turns(10, 2)
 	for _, p := range []plan{
 		{limit: 10, per: time.Second, members: []string{"a"}, from: 5 * second, limitRevision: 3},
 		{limit: 0, per: time.Millisecond, members: []string{"a", "b-1.x:y_Z"}},
@@ -294,55 +294,6 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-func TestDivide(t *testing.T) {
-	for _, c := range []struct {
-		story string
-		limit int64
-		asked []int64
-		ok    func(units []int64) bool
-	}{
-		{"nobody asks", 1000, []int64{0, 0, 0, 0}, func(u []int64) bool { return slices.Min(u) == 250 }},
-		{"all ask for too much", 1000, []int64{9e9, 5000, 1000, 1 << 62}, func(u []int64) bool { return slices.Min(u) == 250 }},
-		{"one asks", 1000, []int64{5000, 0, 0, 0}, func(u []int64) bool { return u[0] == 925 && slices.Min(u) == 25 }},
-		{"what is asked for is had, and a little more", 1000, []int64{400, 100, 0, 0}, func(u []int64) bool { return u[0] >= 440 && u[1] >= 120 }},
-		{"headroom comes after demand", 1000, []int64{900, 90, 0, 0}, func(u []int64) bool { return u[0] >= 860 && u[1] == 90 }},
-		{"no headroom while demand is not met", 500, []int64{1000, 5, 5, 5}, func(u []int64) bool { return u[1] <= 13 && u[0] >= 460 }},
-		{"limit 0", 0, []int64{5, 5}, func(u []int64) bool { return slices.Max(u) == 0 }},
-		{"one a window", 1, []int64{1, 0, 0}, func(u []int64) bool { return u[0] > u[1] && u[1] > 0 && u[2] > 0 }},
-	} {
-		ids := strings.Split("abcdefgh", "")[:len(c.asked)]
-		units := divide(c.limit, ids, func(id string) int64 { return min(c.asked[slices.Index(ids, id)], maxDemand) * hundredths })
-		p := plan{limit: c.limit, per: time.Second, members: ids, units: units}
-		if err := p.checkUnits(); err != nil || !c.ok(units) {
-			t.Errorf("%s: %v, %v", c.story, units, err)
-		}
-	}
-}
-
-func TestMaterial(t *testing.T) {
-	p := &plan{limit: 1000, members: []string{"a", "b"}, units: []int64{600, 400}}
-	for _, c := range []struct {
-		units, asked []int64
-		want         bool
-	}{
-		{[]int64{600, 400}, []int64{5000, 5000}, false},
-		{[]int64{610, 390}, []int64{0, 0}, false},    // The change is too small.
-		{[]int64{640, 360}, []int64{0, 0}, true},     // The change is large enough.
-		{[]int64{610, 390}, []int64{1000, 10}, true}, // a has unmet demand, and gains.
-		{[]int64{605, 395}, []int64{1000, 10}, false},
-		{[]int64{590, 410}, []int64{1000, 10}, false}, // a has unmet demand, and loses.
-	} {
-		asked := func(id string) int64 { return c.asked[slices.Index(p.members, id)] * hundredths }
-		if got := material(p, c.units, asked); got != c.want {
-			t.Errorf("%v to %v, of %v asked for: %v", p.units, c.units, c.asked, got)
-		}
-	}
-	small := &plan{limit: 1000, members: []string{"a", "b"}, units: []int64{1, 999}}
-	if material(small, []int64{2, 998}, func(string) int64 { return 0 }) {
-		t.Error("one unit of a turn is material")
-	}
-}
-
 // TestFrom: the edge is at least a bound after the proposal and not before the edge of the
 // previous plan. It is an edge of both lengths of windows. A plan that was deleted has no
 // influence.
@@ -436,7 +387,6 @@ func TestConfig(t *testing.T) {
 		{"prefix", func(c *Config) { c.Prefix = "/headgate" }},
 		{"TTL", func(c *Config) { c.TTL = time.Millisecond }},
 		{"Propagation", func(c *Config) { c.Propagation = time.Hour }},
-		{"Rebalance", func(c *Config) { c.Rebalance = -1 }},
 		{"HoldFor", func(c *Config) { c.HoldFor = -time.Hour }},
 		{"OnLoss", func(c *Config) { c.OnLoss = 7 }},
 	} {

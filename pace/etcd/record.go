@@ -74,12 +74,20 @@ func parseLimit(value []byte) (Limit, error) {
 	if l.Balance == "" {
 		l.Balance = Even
 	}
-	return l, l.check()
+	if l.Balance != Even && l.Balance != retired {
+		return Limit{}, fmt.Errorf("%w: balance %.40q: write even", errRecord, string(l.Balance))
+	}
+	return l, checkWindow(l.Count, l.Per)
 }
 
+// check checks a limit before it is written.
 func (l Limit) check() error {
-	if l.Balance != Even && l.Balance != Demand {
-		return fmt.Errorf("%w: balance %.40q: it is even or demand", errRecord, string(l.Balance))
+	switch l.Balance {
+	case Even:
+	case retired:
+		return fmt.Errorf("pace/etcd: %s", NoDemand)
+	default:
+		return fmt.Errorf("%w: balance %.40q: write even", errRecord, string(l.Balance))
 	}
 	return checkWindow(l.Count, l.Per)
 }
@@ -105,7 +113,7 @@ type plan struct {
 	limit   int64
 	per     time.Duration
 	members []string // by index
-	units   []int64  // of a turn, by index, as in schedule.Uneven; nil: all equal
+	units   []int64  // of a turn, by index, from an instance of an earlier version; nil: all equal
 	from    headgate.Instant
 	// limitRevision is the revision of the limit that the plan follows.
 	limitRevision int64
@@ -179,7 +187,7 @@ func (p *plan) checkUnits() error {
 	if len(p.units) != len(p.members) {
 		return fmt.Errorf("%w: units of %d members: there are %d", errRecord, len(p.units), len(p.members))
 	}
-	left := p.limit * schedule.Turns(p.limit, len(p.members))
+	left := p.limit * turns(p.limit, len(p.members))
 	for _, n := range p.units {
 		if n < 0 || n > left {
 			return fmt.Errorf("%w: the units exceed the limit", errRecord)
@@ -192,10 +200,22 @@ func (p *plan) checkUnits() error {
 	return nil
 }
 
-// part gives the plan of the instance with an index.
-func (p *plan) part(index int) (schedule.Plan, error) {
-	if p.units == nil {
-		return schedule.Even(p.limit, p.per, len(p.members), index)
+// turns is the number of windows in which the instances of an earlier version use their units.
+func turns(limit int64, members int) int64 {
+	const fine, most = 64, 1 << 16
+	wanted := fine * int64(members)
+	if limit <= 0 || limit >= wanted {
+		return 1
 	}
-	return schedule.Uneven(p.limit, p.per, p.units, index)
+	return min((wanted-1)/limit+1, most)
+}
+
+// part gives the plan of the instance with an index. Instances of an earlier version divide unevenly:
+// in each window, one with n units in T windows has n/T units, rounded up or down. This instance
+// rounds down in each window. So all parts together stay within the limit.
+func (p *plan) part(index int) (schedule.Plan, error) {
+	if p.units != nil {
+		return schedule.Even(p.units[index]/turns(p.limit, len(p.members)), p.per, 1, 0)
+	}
+	return schedule.Even(p.limit, p.per, len(p.members), index)
 }

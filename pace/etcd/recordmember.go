@@ -12,27 +12,21 @@ import (
 // memberRecord is the report of an instance.
 type memberRecord struct {
 	AtUS    int64 `json:"at_us"`
-	Demand  int64 `json:"demand"`                 // in units, rounded up
-	Over    int64 `json:"over_percent,omitempty"` // the amount by which Demand was rounded up, in percent of a unit
+	Demand  int64 `json:"demand"`
+	Over    int64 `json:"over_percent,omitempty"` // an instance of an earlier version writes this
 	BoundUS int64 `json:"bound_us"`
 }
 
 // report is a decoded memberRecord.
 type report struct {
 	at     headgate.Instant // by the instance's own wall clock
-	demand int64            // in hundredths of a unit
+	demand int64            // in units
 	bound  time.Duration    // its Config.Propagation
 }
 
 func (r report) encode() string {
-	whole := r.units()
-	return encode(memberRecord{
-		AtUS: int64(r.at) / 1000, Demand: whole, Over: whole*hundredths - r.demand, BoundUS: r.bound.Microseconds(),
-	})
+	return encode(memberRecord{AtUS: int64(r.at) / 1000, Demand: r.demand, BoundUS: r.bound.Microseconds()})
 }
-
-// units returns the demand in units, rounded up.
-func (r report) units() int64 { return (r.demand + hundredths - 1) / hundredths }
 
 func parseReport(value []byte) (report, error) {
 	var r memberRecord
@@ -40,12 +34,11 @@ func parseReport(value []byte) (report, error) {
 		return report{}, err
 	}
 	bound := time.Duration(r.BoundUS) * time.Microsecond
-	if r.AtUS < 0 || r.AtUS > maxTime || r.Demand < 0 || r.Over < 0 || r.Over >= hundredths ||
+	if r.AtUS < 0 || r.AtUS > maxTime || r.Demand < 0 ||
 		r.BoundUS < 0 || r.BoundUS > maxTime || bound > maxPropagation {
 		return report{}, fmt.Errorf("%w: a member's numbers are out of bounds", errRecord)
 	}
-	demand := max(0, min(r.Demand, maxDemand)*hundredths-r.Over)
-	return report{at: headgate.Instant(r.AtUS * 1000), demand: demand, bound: bound}, nil
+	return report{at: headgate.Instant(r.AtUS * 1000), demand: min(r.Demand, maxDemand), bound: bound}, nil
 }
 
 // maxBrake bounds how long one instance can slow all of them down.

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 // TestLimitChanges: a changed limit, or a changed length of windows, takes effect at the same
@@ -86,7 +84,7 @@ func TestLatePlan(t *testing.T) {
 			p := *v.plan.plan
 			p.from = edge(wall().Add(f.config.Propagation), window)
 			p.units = []int64{0, 0}
-			p.units[slices.Index(p.members, "a")] = 100 * schedule.Turns(100, 2)
+			p.units[slices.Index(p.members, "a")] = 100 * turns(100, 2)
 			f.server.Pause()
 			committed := make(chan bool, 1)
 			go func() {
@@ -351,28 +349,4 @@ func TestBrake(t *testing.T) {
 	a.link.Cut()
 	tell(a, 20, time.Minute, "alone")
 	f.until("the error says that the others do not know", func() bool { return a.faulty("did not get the brake of 20 %") })
-}
-
-// TestBalance: an instance with more demand gets the unused units of the others. A new demand
-// gets its part soon. All parts add up to the limit at all times.
-func TestBalance(t *testing.T) {
-	t.Parallel()
-	f := startFleet(t)
-	f.config.OnLoss = Stop
-	f.set(1000, window, Demand)
-	a, b, c := f.join("a"), f.join("b"), f.join("c")
-	f.share(1000, a, b, c)
-	part := func(i *instance) int64 { return i.newest().Part(int64(wall()) / int64(window)) }
-	b.wants(5000)
-	f.until("b has the unused units of the others", func() bool { return part(b) >= 900 && part(a) >= 30 && part(c) >= 30 })
-	f.share(1000, a, b, c)
-	c.wants(400)
-	f.until("c has its part", func() bool { return part(c) >= 400 && part(b) >= 500 })
-	a.wants(5000)
-	c.wants(5000)
-	f.until("all have equal parts", func() bool { return part(a)+part(b)+part(c) == 1000 && max(part(a), part(b), part(c)) <= 334 })
-	f.share(1000, a, b, c)
-	f.set(1000, window, Even)
-	f.share(1000, a, b, c)
-	f.atMost(1000)
 }

@@ -15,7 +15,7 @@ import (
 func TestSoakChaos(t *testing.T) {
 	f := startFleet(t)
 	f.config.OnLoss, f.config.TTL = Stop, time.Second
-	f.set(1000, window, Demand)
+	f.set(1000, window, Even)
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
 	pause := func(most time.Duration) {
@@ -58,7 +58,7 @@ func TestSoakChaos(t *testing.T) {
 		case dice == 10:
 			f.server.Restart()
 		default:
-			f.set([]int64{1000, 600}[random.IntN(2)], window, []Balance{Even, Demand}[random.IntN(2)])
+			f.set([]int64{1000, 600}[random.IntN(2)], window, Even)
 		}
 		one = living[random.IntN(len(living))]
 		one.wants(random.Int64N(2000))

@@ -66,7 +66,6 @@ type follower struct {
 	view      view
 	standing  assignedPart
 	proposing proposing
-	balancing balancing
 	offsets   offsets
 	history   history
 	era       int     // the number of histories so far

@@ -142,13 +142,9 @@ func (s *simulation) write(d time.Duration) {
 		p.members = []string{"a"}
 	}
 	s.rand.Shuffle(len(p.members), func(i, j int) { p.members[i], p.members[j] = p.members[j], p.members[i] })
-	left := simLimit * schedule.Turns(simLimit, len(p.members))
-	for range p.members {
-		some := s.rand.Int64N(left + 1)
-		p.units = append(p.units, some)
-		left -= some
+	if s.rand.IntN(2) == 0 { // by an instance of an earlier version
+		p.units = randomUnits(s.rand, simLimit*turns(simLimit, len(p.members)), len(p.members))
 	}
-	p.units[len(p.units)-1] += left
 	if s.rand.IntN(15) == 0 {
 		p = nil
 	}

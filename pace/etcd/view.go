@@ -57,8 +57,6 @@ func (v *view) allowed() (l Limit, ok bool) {
 		return v.limit.limit, true
 	case present == nil:
 		return Limit{}, false
-	case present.units != nil:
-		return Limit{present.limit, present.per, Demand}, true
 	}
 	return Limit{present.limit, present.per, Even}, true
 }
@@ -179,9 +177,6 @@ func (v *view) living() []string {
 	return ids
 }
 
-// demand returns an instance's report, in hundredths of a unit.
-func (v *view) demand(id string) int64 { return v.members.all[id].demand }
-
 // bounds gives the shortest and the longest Propagation of all live instances, this one included.
 func (v *view) bounds(own time.Duration) (shortest, longest time.Duration) {
 	shortest, longest = own, own
@@ -202,6 +197,9 @@ func (v *view) faults() map[string]error {
 		}
 	}
 	note(v.keys.limit(), errors.Join(v.limit.err, v.meet()))
+	if wrong := all[v.keys.limit()]; wrong == nil && v.limit.limit.Balance == retired {
+		all[v.keys.limit()] = fmt.Errorf("%s: the limit is divided evenly: %s", v.keys.limit(), NoDemand)
+	}
 	note(v.keys.plan(), v.plan.err)
 	note(v.keys.brake(), v.brake.err)
 	for id, m := range v.members.all {

@@ -5,7 +5,7 @@ package schedule
 // floor(limit*percent/100) units, but at least 1 if the limit and percent are above 0.
 //
 // The allowed units change from window to window, so that instances with few units also get
-// some. In an even division, consider any number of whole rounds of N/gcd(R,N) windows. In
+// some. Consider any number of whole rounds of N/gcd(R,N) windows. In
 // these, each instance's units differ by less than one from its even part of all allowed units.
 func (p Plan) Braked(w int64, percent int) int64 {
 	switch {
@@ -15,28 +15,14 @@ func (p Plan) Braked(w int64, percent int) int64 {
 		return p.Part(w)
 	}
 	going := max(p.Limit*int64(percent)/100, 1)
-	if p.sums != nil {
-		return p.brakedTurn(w, going)
-	}
 	// In a round, every instance has each of its unit numbers once. The allowed units of a
 	// round begin where the allowed units of the round before ended.
 	n := int64(p.Instances)
-	divisor, _ := euclid(p.Limit, n)
+	divisor := greatestDivisor(p.Limit, n)
 	round := quotientDown(w, n/divisor)
 	first := product(modulo(round, p.Limit), going, p.Limit)
 	if end := first + going; end > p.Limit {
 		return p.count(w, first, p.Limit) + p.count(w, 0, end-p.Limit)
 	}
 	return p.count(w, first, first+going)
-}
-
-// brakedTurn spreads the allowed units over the units of the window, which are numbered by
-// instance. Unit x is allowed when (x*going + shift) mod limit >= limit - going. The windows
-// with the same place in limit consecutive turns have every shift once.
-func (p Plan) brakedTurn(w, going int64) int64 {
-	from, to := p.places(w)
-	turn := quotientDown(w, p.windows())
-	shift := product((modulo(turn, p.Limit)+p.place(w))%p.Limit, primeTo(p.Limit)%p.Limit, p.Limit)
-	before := scaled(uint64(from), uint64(going), uint64(shift), uint64(p.Limit))
-	return scaled(uint64(to), uint64(going), uint64(shift), uint64(p.Limit)) - before
 }

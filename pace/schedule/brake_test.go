@@ -12,9 +12,6 @@ func TestBrakedSums(t *testing.T) {
 	for range inputs() / 100 {
 		limit, instances, percent := oneOf(r, 0, 1, 10, 95, 96, r.Int64N(300), r.Int64N(100_000)), 1+r.IntN(100), r.IntN(120)-10
 		plans := fleet(t, limit, instances)
-		if r.IntN(2) == 0 && limit < 1000 {
-			plans = unevenFleet(t, limit, drawUnits(r, limit, instances))
-		}
 		want := limit * int64(min(max(percent, 0), 100)) / 100
 		if limit > 0 && percent > 0 {
 			want = max(want, 1)
@@ -39,7 +36,7 @@ func TestBrakedSums(t *testing.T) {
 	}
 }
 
-// TestBrakedEvenly checks that in an even division every instance gets some units. In whole
+// TestBrakedEvenly checks that every instance gets some units. In whole
 // rounds, each instance has its even part of the allowed units. Each instance waits for a
 // unit at most two rounds longer than with a limit of that size.
 func TestBrakedEvenly(t *testing.T) {
@@ -50,8 +47,7 @@ func TestBrakedEvenly(t *testing.T) {
 	}{{10, 96, 10}, {10, 96, 50}, {10, 96, 99}, {10, 100, 10}, {96, 96, 50}, {95, 96, 30}, {97, 96, 1}, {1000, 96, 5}, {7, 3, 20}, {1, 5, 50}} {
 		going := max(c.limit*int64(c.percent)/100, 1)
 		n := int64(c.instances)
-		divisor, _ := euclid(c.limit, n)
-		round := n / divisor
+		round := n / greatestDivisor(c.limit, n)
 		for i, p := range fleet(t, c.limit, c.instances) {
 			if i%7 > 0 && i != c.instances-1 {
 				continue
@@ -73,33 +69,6 @@ func TestBrakedEvenly(t *testing.T) {
 			}
 			if most := n/going + 2*round + 1; longest > most {
 				t.Errorf("limit %d of %d instances, %d%%: instance %d waits for a unit for %d windows, want at most %d", c.limit, n, c.percent, i, longest, most)
-			}
-		}
-	}
-}
-
-// TestBrakedUneven checks that in the long run each instance has exactly its part of the allowed units.
-func TestBrakedUneven(t *testing.T) {
-	for _, c := range []struct {
-		limit   int64
-		units   []int64
-		percent int
-	}{
-		{10, []int64{1, 90, 109}, 10},
-		{10, []int64{1, 90, 109}, 50},
-		{9, []int64{1, 0, 100, 160}, 34},
-		{1000, []int64{1, 9, 990}, 10}, // The turn has one window.
-		{64, []int64{64}, 3},
-	} {
-		going := max(c.limit*int64(c.percent)/100, 1)
-		turns := Turns(c.limit, len(c.units))
-		for i, p := range unevenFleet(t, c.limit, c.units) {
-			var had int64
-			for w := range turns * c.limit { // These windows have each unit with each shift.
-				had += p.Braked(w, c.percent)
-			}
-			if want := c.units[i] * going; had != want {
-				t.Errorf("limit %d, units %d, %d%%: instance %d has %d units in %d turns, want %d", c.limit, c.units, c.percent, i, had, c.limit, want)
 			}
 		}
 	}

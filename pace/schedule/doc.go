@@ -2,11 +2,11 @@
 // in each window, the plan that is valid at a time, and the times at which permits open.
 // The package is pure: time is an argument.
 //
-//	plan, err := schedule.Even(10, time.Second, 96, 7)  // or Uneven, by units
-//	plan.Part(w)                                        // this instance's units of window w
-//	timeline.At(wall, mono)                             // the valid plan and its part
-//	line.Open(elapsed)                                  // the number of open permits
-//	spread := pid.Next(outcome)                         // the fraction of the next window in which permits open
+//	plan, err := schedule.Even(10, time.Second, 96, 7)
+//	plan.Part(w)                 // this instance's units of window w
+//	timeline.At(wall, mono)      // the valid plan and its part
+//	line.Open(elapsed)           // the number of open permits
+//	spread := pid.Next(outcome)  // the fraction of the next window in which permits open
 //
 // # Parts
 //
@@ -21,33 +21,16 @@
 // have exactly 10 units together in each window. Each instance has a unit in every ninth or
 // tenth window.
 //
-// An uneven division has turns of T windows. Instance k has units[k] units in a turn. T is
-// large enough for these whole numbers to be precise. With b(k) = units[0] + ... +
-// units[k-1], instance k has in a window
-//
-//	floor((b(k+1) + j) / T) - floor((b(k) + j) / T)
-//
-// where j is a different number below T in each window of a turn. For one window, the sum
-// over the instances is floor((RT+j)/T) - floor(j/T) = R. For one instance, the sum over a
-// turn is b(k+1) - b(k), by the same identity. The numbers j of consecutive windows are a
-// golden section of T apart. So in any run of windows, an instance differs from its average
-// by a few units only: by less than 4 in all cases of TestUnevenRuns.
-//
 // # Brakes
 //
 // A brake allows B of the R units of each window. It selects units instead of shrinking the
 // parts, because a part of one unit would shrink to 0.
 //
-// In an even division, the units of a window have the numbers 0 to R-1. Instance i has each
-// unit u for which N divides wR + u + 1 + i. In a round of N/gcd(R,N) windows, the instance
-// has each of its numbers once. In round k, the numbers kB, ..., kB+B-1 modulo R are
+// The units of a window have the numbers 0 to R-1. Instance i has each unit u for which N
+// divides wR + u + 1 + i. In a round of N/gcd(R,N) windows, the instance has each of its
+// numbers once. In round k, the numbers kB, ..., kB+B-1 modulo R are
 // allowed. So B units are allowed in each window, and over the rounds all numbers are
 // allowed equally often.
-//
-// In an uneven division, units are numbered by instance. Unit x is allowed when
-// (xB + s) mod R >= R - B, with a different shift s in each window. So B units are allowed
-// in each window. Of a part of n units, nB/R are allowed, or one unit more or less. In the
-// long run, all units are allowed equally often.
 //
 // # A change of plans
 //

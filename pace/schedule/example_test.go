@@ -29,29 +29,6 @@ func ExampleEven() {
 	// [3 3 4]
 }
 
-// The first of three instances is busy, and the second is almost idle.
-func ExampleUneven() {
-	turns := schedule.Turns(10, 3)
-	units := []int64{15 * turns / 2, turns / 2, 2 * turns} // 7.5, 0.5 and 2 units a window
-	for window := range int64(4) {
-		var parts [3]int64
-		for index := range units {
-			p, err := schedule.Uneven(10, time.Second, units, index)
-			if err != nil {
-				fmt.Println(err)
-				return
-			}
-			parts[index] = p.Part(window)
-		}
-		fmt.Println(parts)
-	}
-	// Output:
-	// [7 1 2]
-	// [7 1 2]
-	// [8 0 2]
-	// [7 1 2]
-}
-
 // One of 96 instances has a unit in about every tenth window. After returns the window of its second unit.
 func ExamplePlan_After() {
 	p, err := schedule.Even(10, time.Second, 96, 0)

@@ -90,16 +90,11 @@ func (w *world) draw(before []headgate.Instant) division {
 		d.per = 1500 * time.Millisecond
 	}
 	members := r.Perm(n)[:1+r.IntN(n)]
-	units := drawUnits(r, d.limit, len(members))
-	uneven := r.IntN(2) == 0
 	for i := range d.plans {
 		d.plans[i] = Plan{Per: d.per, Instances: 1000 + len(w.changes)} // This differs from the plans of other changes.
 	}
 	for index, i := range members {
 		plan, err := Even(d.limit, d.per, len(members), index)
-		if uneven {
-			plan, err = Uneven(d.limit, d.per, units, index)
-		}
 		if err != nil {
 			panic(err)
 		}

@@ -52,27 +52,10 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// primeTo returns a step that is coprime to n. Its multiples modulo n are spread evenly,
-// because the step is near n divided by the golden ratio. Among such steps, primeTo takes the
-// one with the smallest sum of terms in the continued fraction of n/step.
-func primeTo(n int64) int64 {
-	const golden, near = 0.6180339887498949, 20
-	middle := int64(float64(n) * golden)
-	best, least := int64(1), int64(most)
-	for step := max(middle-near, 1); step <= middle+near && step < n; step++ {
-		if divisor, terms := euclid(step, n); divisor == 1 && terms < least {
-			best, least = step, terms
-		}
-	}
-	return best
-}
-
-// euclid returns the greatest common divisor of a and b, and the sum of the terms of the
-// continued fraction of b/a.
-func euclid(a, b int64) (divisor, terms int64) {
+// greatestDivisor returns the greatest common divisor of a and b.
+func greatestDivisor(a, b int64) int64 {
 	for a != 0 {
-		terms += b / a
 		a, b = b%a, a
 	}
-	return b, terms
+	return b
 }

@@ -24,20 +24,13 @@ var ErrPlan = errors.New("pace: invalid plan")
 // numbered from the Unix epoch: window w is [w*Per, (w+1)*Per), and windows before 1970
 // have negative numbers.
 //
-// [Even] and [Uneven] return plans. The zero Plan admits nothing. A Plan is a value and is
+// [Even] returns plans. The zero Plan admits nothing. A Plan is a value and is
 // never modified, so any number of goroutines may use it.
 type Plan struct {
 	Limit     int64         // units of all instances together in a window
 	Per       time.Duration // length of a window
 	Instances int
 	Index     int // 0 to Instances-1
-
-	// In an uneven division, this instance has the units in [lo, hi) of each turn. sums[k] is
-	// its units in the first k windows of a turn, for k from 0 to the turn's length. sums is
-	// nil in an even division.
-	lo, hi int64
-	step   int64 // distance of the places of consecutive windows
-	sums   []int64
 }
 
 // Even divides the limit evenly. [Plan.Part] has the formula.
@@ -49,7 +42,7 @@ func Even(limit int64, per time.Duration, instances, index int) (Plan, error) {
 	return p, nil
 }
 
-// Check returns an error for an invalid plan. [Even] and [Uneven] return only valid plans.
+// Check returns an error for an invalid plan. [Even] returns only valid plans.
 func (p Plan) Check() error {
 	switch {
 	case p.Limit < 0 || p.Limit > MaxLimit:
@@ -60,8 +53,6 @@ func (p Plan) Check() error {
 		return fmt.Errorf("%w: %d instances: use from 1 to %d instances", ErrPlan, p.Instances, MaxInstances)
 	case p.Index < 0 || p.Index >= p.Instances:
 		return fmt.Errorf("%w: index %d of %d instances: use an index from 0 to %d", ErrPlan, p.Index, p.Instances, p.Instances-1)
-	case p.sums != nil && (p.windows() != Turns(p.Limit, p.Instances) || p.hi > p.Limit*p.windows()):
-		return fmt.Errorf("%w: an uneven plan was modified: call Uneven again", ErrPlan)
 	}
 	return nil
 }
@@ -84,34 +75,23 @@ func (p Plan) Start(w int64) headgate.Instant {
 	return headgate.Instant(min(max(w, -last/per), last/per) * per)
 }
 
-// Part returns this instance's units of window w. In an even division, they are
+// Part returns this instance's units of window w:
 //
 //	floor(((w+1)R + i) / N) - floor((wR + i) / N)
 //
 // The parts of all instances add up to R in every window. In any run of windows, an
-// instance's units differ by less than one from its even part of the run. [Uneven] has the
-// formula of uneven divisions.
-func (p Plan) Part(w int64) int64 {
-	if p.sums != nil {
-		k := modulo(w, p.windows())
-		return p.sums[k+1] - p.sums[k]
-	}
-	return p.count(w, 0, p.Limit)
-}
+// instance's units differ by less than one from its even part of the run.
+func (p Plan) Part(w int64) int64 { return p.count(w, 0, p.Limit) }
 
 // Most returns the largest part of any window.
 func (p Plan) Most() int64 {
-	switch {
-	case p.Limit <= 0 || p.Instances < 1:
+	if p.Limit <= 0 || p.Instances < 1 {
 		return 0
-	case p.sums == nil:
-		return (p.Limit-1)/int64(p.Instances) + 1
 	}
-	return (p.hi - p.lo + p.windows() - 1) / p.windows()
+	return (p.Limit-1)/int64(p.Instances) + 1
 }
 
 // Equal reports whether two plans are the same division. Equal plans have equal parts.
 func (p Plan) Equal(o Plan) bool {
-	return p.Limit == o.Limit && p.Per == o.Per && p.Instances == o.Instances && p.Index == o.Index &&
-		p.lo == o.lo && p.hi == o.hi && (p.sums == nil) == (o.sums == nil)
+	return p.Limit == o.Limit && p.Per == o.Per && p.Instances == o.Instances && p.Index == o.Index
 }

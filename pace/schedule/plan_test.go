@@ -25,19 +25,6 @@ func fleet(t *testing.T, limit int64, instances int) []Plan {
 	return plans
 }
 
-// unevenFleet returns the plans of all instances of an uneven division.
-func unevenFleet(t *testing.T, limit int64, units []int64) []Plan {
-	t.Helper()
-	plans := make([]Plan, len(units))
-	for i := range plans {
-		var err error
-		if plans[i], err = Uneven(limit, time.Second, units, i); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return plans
-}
-
 // TestTenOverThree checks the parts of a small division.
 func TestTenOverThree(t *testing.T) {
 	plans := fleet(t, 10, 3)
@@ -132,7 +119,7 @@ func TestAfterByCounting(t *testing.T) {
 	for range inputs() / 50 {
 		instances := 1 + r.IntN(12)
 		limit := r.Int64N(30)
-		for i, plan := range append(fleet(t, limit, instances), unevenFleet(t, limit, drawUnits(r, limit, instances))...) {
+		for i, plan := range fleet(t, limit, instances) {
 			from, need := r.Int64N(2000)-1000, 1+r.Int64N(60)
 			w, before, ok := plan.After(from, need)
 			wantW, wantBefore, wantOK := twinAfter(plan.Part, from, need, 60_000)
@@ -159,7 +146,6 @@ func TestAfter(t *testing.T) {
 		{"a unit after 9 s", few, 1, 1, 9, 0, true},
 		{"the second unit after 19 s", few, 1, 2, 19, 1, true},
 		{"a limit of 0", fleet(t, 0, 1)[0], 0, 1, 0, 0, false},
-		{"an instance without units", unevenFleet(t, 1000, []int64{1000, 0})[1], 0, 1, 0, 0, false},
 		{"the zero plan", Plan{}, 0, 1, 0, 0, false},
 		{"units beyond 292 years", few, 0, 1 << 40, 0, 0, false},
 		{"the largest number of units", fleet(t, MaxLimit, 1)[0], 0, math.MaxInt64, 1<<23 - 1, (1<<23 - 1) << 40, true},
@@ -205,8 +191,6 @@ func TestWindows(t *testing.T) {
 
 // TestCheck checks the errors of invalid plans.
 func TestCheck(t *testing.T) {
-	changed := unevenFleet(t, 10, []int64{64, 66})[0]
-	changed.Limit = 5
 	for _, c := range []struct {
 		plan Plan
 		says string
@@ -219,7 +203,6 @@ func TestCheck(t *testing.T) {
 		{Plan{Per: time.Second, Instances: MaxInstances + 1}, "1048577 instances"},
 		{Plan{Per: time.Second, Instances: 3, Index: 3}, "index 3 of 3 instances: use an index from 0 to 2"},
 		{Plan{Per: time.Second, Instances: 3, Index: -1}, "index -1 of 3"},
-		{changed, "an uneven plan was modified"},
 		{Plan{}, "a window of 0s"},
 	} {
 		if err := c.plan.Check(); !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), c.says) {
@@ -239,9 +222,9 @@ func TestCheck(t *testing.T) {
 
 // TestEqual checks that plans with equal arguments are equal, and others are not.
 func TestEqual(t *testing.T) {
-	a, b := fleet(t, 10, 2), unevenFleet(t, 10, []int64{60, 70})
-	for i, p := range append(a, append(b, Plan{}, unevenFleet(t, 10, []int64{59, 71})[0])...) {
-		for k, q := range append(fleet(t, 10, 2), append(unevenFleet(t, 10, []int64{60, 70}), Plan{}, unevenFleet(t, 10, []int64{59, 71})[0])...) {
+	plans := func() []Plan { return append(fleet(t, 10, 2), fleet(t, 11, 1)[0], fleet(t, 10, 3)[0], Plan{}) }
+	for i, p := range plans() {
+		for k, q := range plans() {
 			if p.Equal(q) != (i == k) {
 				t.Errorf("plans %d and %d: Equal returns %v", i, k, p.Equal(q))
 			}
@@ -251,18 +234,18 @@ func TestEqual(t *testing.T) {
 
 // TestAllocationFree checks that the calls of each window and of each caller allocate nothing.
 func TestAllocationFree(t *testing.T) {
-	even, uneven := fleet(t, 95, 96)[7], unevenFleet(t, 5, []int64{150, 20, 25})[1]
+	even := fleet(t, 95, 96)[7]
 	var timeline Timeline
 	timeline.Add(Change{Plan: even, From: 0})
-	timeline.Add(Change{Plan: uneven, From: headgate.Instant(time.Hour)})
+	timeline.Add(Change{Plan: fleet(t, 5, 3)[1], From: headgate.Instant(time.Hour)})
 	line := Line{Part: 1000, Length: 1 << 30, Credit: 1}
 	var pid PID
 	var w int64
 	for name, f := range map[string]func(){
-		"Part":           func() { w += even.Part(w+1) + uneven.Part(w+1) },
-		"Sum":            func() { w += even.Sum(0, 9) + uneven.Sum(0, 9) },
-		"After":          func() { even.After(w, 5); uneven.After(w, 5) },
-		"Braked":         func() { w += even.Braked(w, 30) + uneven.Braked(w, 30) },
+		"Part":           func() { w += even.Part(w + 1) },
+		"Sum":            func() { w += even.Sum(0, 9) },
+		"After":          func() { even.After(w, 5) },
+		"Braked":         func() { w += even.Braked(w, 30) },
 		"At":             func() { timeline.At(headgate.Instant(w), 0) },
 		"timeline After": func() { timeline.After(headgate.Instant(w), 1) },
 		"Open":           func() { w += line.Open(1<<20) + line.When(3); line.Idle(1<<20, 0) },

@@ -1,24 +1,18 @@
 package schedule
 
-import (
-	"math/bits"
-	"sort"
-)
+import "math/bits"
 
 // Sum returns this instance's units of the windows from to to-1, or the largest int64 if the
 // sum is larger.
 func (p Plan) Sum(from, to int64) int64 {
-	switch {
-	case p.Limit <= 0 || p.Instances < 1 || to <= from:
+	if p.Limit <= 0 || p.Instances < 1 || to <= from {
 		return 0
-	case p.sums != nil:
-		return p.sumOfTurns(from, to)
 	}
 	// floor((toR+i)/N) - floor((fromR+i)/N) = floor(((to-from)R + (fromR+i) mod N) / N).
 	return scaled(uint64(to-from), uint64(p.Limit), p.rest(from), uint64(p.Instances))
 }
 
-// count returns this instance's number of units among the units from to to-1 of window w, in an even division.
+// count returns this instance's number of units among the units from to to-1 of window w.
 func (p Plan) count(w, from, to int64) int64 {
 	if p.Limit <= 0 || p.Instances < 1 {
 		return 0
@@ -51,9 +45,6 @@ func (p Plan) last(from, need int64) (w int64, ok bool) {
 	if p.Limit <= 0 || p.Instances < 1 || p.Per <= 0 {
 		return 0, false
 	}
-	if p.sums != nil {
-		return p.lastOfTurns(from, need)
-	}
 	// Find the smallest k with floor((kR + rest)/N) >= need, which means kR >= need*N - rest.
 	hi, lo := bits.Mul64(uint64(need), uint64(p.Instances))
 	lo, borrow := bits.Sub64(lo, p.rest(from), 0)
@@ -69,32 +60,4 @@ func (p Plan) within(from, k int64) (w int64, ok bool) {
 		return 0, false
 	}
 	return from + k - 1, true
-}
-
-func (p Plan) sumOfTurns(from, to int64) int64 {
-	n := p.windows()
-	turns := uint64(quotientDown(to, n) - quotientDown(from, n))
-	hi, lo := bits.Mul64(turns, uint64(p.hi-p.lo))
-	if hi > 0 || lo > most {
-		return most
-	}
-	// Count whole turns. Subtract the units in the turn of from that come before from, and
-	// add the units in the turn of to that come before to.
-	return plus(int64(lo)-p.sums[modulo(from, n)], p.sums[modulo(to, n)])
-}
-
-func (p Plan) lastOfTurns(from, need int64) (w int64, ok bool) {
-	n, each := p.windows(), uint64(p.hi-p.lo)
-	if each == 0 {
-		return 0, false
-	}
-	place := modulo(from, n)
-	units := uint64(need) + uint64(p.sums[place]) // counted from the start of from's turn
-	whole := (units - 1) / each
-	units -= whole * each
-	if whole > 1<<62/uint64(n) {
-		return 0, false
-	}
-	k := sort.Search(len(p.sums), func(k int) bool { return uint64(p.sums[k]) >= units })
-	return p.within(from, int64(whole)*n+int64(k)-place)
 }

@@ -279,9 +279,6 @@ func TestTimelineAfter(t *testing.T) {
 		for rev := range 1 + r.Int64N(5) {
 			n := 1 + r.IntN(4)
 			plan := fleet(t, r.Int64N(8), n)[r.IntN(n)]
-			if r.IntN(3) == 0 {
-				plan = unevenFleet(t, plan.Limit, drawUnits(r, plan.Limit, n))[r.IntN(n)]
-			}
 			c := Change{Plan: plan, From: headgate.Instant(r.Int64N(12)) * second, Revision: rev}
 			if r.IntN(2) == 0 {
 				c.Settled = headgate.Instant(r.Int64N(15)) * second

@@ -46,32 +46,6 @@ func twinAfter(part func(w int64) int64, from, need, most int64) (w, before int6
 	return 0, 0, false
 }
 
-// twinTurn returns the owner of each unit in each window of a turn. The unit ends y = 1,
-// ..., limit*T are divided among the instances in consecutive ranges. The window with number
-// j has the ends that are j below a multiple of T.
-func twinTurn(limit int64, units []int64) (owners [][]int) {
-	turns := Turns(limit, len(units))
-	step := primeTo(turns)
-	for k := range turns {
-		j := k * step % turns
-		var window []int
-		for x := range limit {
-			window = append(window, ownerOf((x+1)*turns-j, units))
-		}
-		owners = append(owners, window)
-	}
-	return owners
-}
-
-func ownerOf(y int64, units []int64) int {
-	for i, n := range units {
-		if y -= n; y <= 0 {
-			return i
-		}
-	}
-	panic("more than all units")
-}
-
 // script is a source of random numbers.
 type script interface{ Int64N(n int64) int64 }
 
@@ -88,21 +62,6 @@ func drawEven(r script) Plan {
 		panic(err)
 	}
 	return p
-}
-
-// drawUnits draws the units of an uneven division.
-func drawUnits(r script, limit int64, instances int) []int64 {
-	units := make([]int64, instances)
-	left := limit * Turns(limit, instances)
-	for i := range units {
-		if i == instances-1 {
-			units[i] = left
-			break
-		}
-		units[i] = oneOf(r, 0, min(1, left), r.Int64N(left+1), min(left, r.Int64N(2*left/int64(instances-i)+1)))
-		left -= units[i]
-	}
-	return units
 }
 
 // drawWindow draws a window number near 1970, near the present, or near the extremes.

@@ -5,10 +5,8 @@ package fleet
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/etcd"
 )
 
 // TestEightProcesses checks that eight processes use the whole limit, and never more in a second.
@@ -74,31 +72,4 @@ func TestTwoJoinAtOnce(t *testing.T) {
 		t.Errorf("the part of the ended process is used again after %d s, want at most 4", took)
 	}
 	f.never(2_000, f.settings.First, from)
-}
-
-// TestBusyProcess has one busy process and idle ones, with balance "demand". The busy process
-// uses the parts of the idle ones. Later another process becomes busy and gets units back.
-func TestBusyProcess(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, 1_000, settings{})
-	byDemand := etcd.Limit{Count: 1_000, Per: time.Second, Balance: etcd.Demand}
-	if _, err := f.limits.Set(t.Context(), provider, byDemand, etcd.AnyRevision); err != nil {
-		t.Fatal(err)
-	}
-	idle := f.start(3, func(o *settings) { o.Depth = 0 })
-	busy := f.start(1)[0]
-	reach := func(m *member, units int64) {
-		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); m.in(f, now()-1) < units; f.until(now() + 1) {
-			if time.Now().After(deadline) {
-				t.Fatalf("after 30 s, the process has %d units in a second, want %d; units of each second: %v", m.in(f, now()-1), units, f.history(f.settings.First, now()))
-			}
-		}
-	}
-	f.until(now() + 1)
-	reach(busy, 900) // An even part is 250, and each idle process keeps a tenth of its even part.
-	f.leave(idle[0])
-	f.until(now() + 1)
-	reach(f.start(1)[0], 400)
-	f.never(1_000, f.settings.First, now())
 }
