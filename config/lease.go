@@ -29,6 +29,8 @@ type Lease struct {
 	Length time.Duration
 	// Refresh is how often holders report. Default 5s.
 	Refresh time.Duration
+	// Limits is nil if only the file has capacities.
+	Limits *LeaseLimits
 	// Resources of a root: exact names first, then patterns in order.
 	Resources []state.Resource
 	// MaxLeases bounds the resources of rules with a lease. Default 1000.
@@ -67,6 +69,7 @@ func (s *section) leases(c *Config) {
 	lease.count(lease.declare("max_leases", field.Restart, "Resources of rules with a lease that this process holds at a time. The "+
 		"fallback decides the requests of others."), &l.MaxLeases, 1, state.MaxClaims)
 	lease.leaseElection(l)
+	lease.leaseLimits(l)
 	lease.leaseResources(l)
 	lease.leaseHolders(l)
 	lease.end()
@@ -296,6 +299,9 @@ func (s *section) leaseNeeds(c *Config, l *Lease, tls *section) {
 			s.missing("resources", `write what the root divides, like resources: [{match: "db/*", capacity: 500/s}], or the servers of a `+
 				"parent")
 		}
+	}
+	if child && s.has(leaseLimitsName) && !s.blamedAny(leaseLimitsName) {
+		s.fault(s.keyOf(leaseLimitsName), "has no effect with servers", "write limits at the root")
 	}
 	if child && s.has("resources") && !s.blamedAny("resources") {
 		s.fault(s.keyOf("resources"), "has no effect with servers", "write resources at the root")

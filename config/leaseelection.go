@@ -57,7 +57,7 @@ func (s *section) leaseElection(l *Lease) {
 	of.keep("address", e.Address)
 	of.duration(of.declare("ttl", field.Restart, "Time after which another server takes over from a master that failed, in whole seconds."),
 		&e.TTL, minElectionTTL, maxElectionTTL)
-	of.electionUser(e)
+	of.etcdUser(&e.User, &e.PasswordFile)
 	e.UseTLS = of.sourceTLS(&e.TLS).begun()
 	of.end()
 	if e.TTL%time.Second != 0 && !of.blamedAny("ttl") {
@@ -84,16 +84,16 @@ func (s *section) electionGroup(e *LeaseElection) {
 	s.keep(groupField, e.Group)
 }
 
-// electionUser reads the user of etcd.
-func (s *section) electionUser(e *LeaseElection) {
+// etcdUser reads the user of etcd.
+func (s *section) etcdUser(user, passwordFile *string) {
 	s.declare("user", field.Restart, "User for etcd's authentication.")
 	s.outline.field("user").text("", "", 1, maxCredential)
-	v, ok := s.textOf("user", &e.User)
-	s.credential(v, ok, e.User)
-	s.keep("user", e.User)
-	s.file(s.declare("password_file", field.Restart, "File with the password of user."), &e.PasswordFile)
-	if (e.User == "") != (e.PasswordFile == "") && !s.blamedAny("user", "password_file") {
-		name := map[bool]string{true: "user", false: "password_file"}[e.User == ""]
+	v, ok := s.textOf("user", user)
+	s.credential(v, ok, *user)
+	s.keep("user", *user)
+	s.file(s.declare("password_file", field.Restart, "File with the password of user."), passwordFile)
+	if (*user == "") != (*passwordFile == "") && !s.blamedAny("user", "password_file") {
+		name := map[bool]string{true: "user", false: "password_file"}[*user == ""]
 		s.missing(name, "write user and password_file, or none of them")
 	}
 }

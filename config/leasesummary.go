@@ -35,6 +35,12 @@ func (c *Config) writeLease(b *strings.Builder) {
 			b.WriteString(", with a password that others in the network can read: use tls")
 		}
 	}
+	if e := l.Limits; e != nil {
+		fmt.Fprintf(b, "; limits of headgate ctl limit in etcd %s, below %s", strings.Join(e.Etcd, ", "), e.Prefix)
+		if e.PasswordFile != "" && !e.UseTLS {
+			b.WriteString(", with a password that others in the network can read: use tls")
+		}
+	}
 	fmt.Fprintf(b, "; leases of %s, refreshed each %s; %d holders with settings\n", field.FormatDuration(l.Length),
 		field.FormatDuration(l.Refresh), len(l.Holders))
 }

@@ -120,6 +120,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "lease.election":
 			base += "server: {}\nlease: {resources: [{match: a, capacity: 5/s}], election: {etcd: ['h:1'], group: g"
 			base, set = base+"}}\n", base+", "+line+"}}\n"
+		case within == "lease.limits":
+			base += "server: {}\nlease: {resources: [{match: a, capacity: 5/s}], limits: {etcd: ['h:1']"
+			base, set = base+"}}\n", base+", "+line+"}}\n"
 		case within == "lease.resources[]":
 			base += "server: {}\nlease: {resources: [{match: a, capacity: 5/s"
 			base, set = base+"}]}\n", base+", "+line+"}]}\n"

@@ -21,7 +21,7 @@ var docsSectionNames = map[string]string{
 	"`server.http.tls`": "server.http.tls", "`server.resp`": "server.resp", "`server.callers[]`": "server.callers[]", "`server.limits`": "server.limits", "`server.resp.tls`": "server.resp.tls", "`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
 	"`plans`": "plans.*", "`quotas` of a plan": "plans.*.quotas.*[]", "`customers`": "customers.*", "`raise` of a customer": "customers.*.raise",
 	"`source`": "source", "`source.etcd`": "source.etcd", "`source.http`": "source.http", "`source.postgres`": "source.postgres",
-	"`lease`": "lease", "`lease.tls`": "lease.tls", "`lease.election`": "lease.election", "`lease.election.tls`": "lease.election.tls", "`lease.resources[]`": "lease.resources[]", "`bands` of a resource": "lease.resources[].bands[]", "`lease.holders`": "lease.holders.*",
+	"`lease`": "lease", "`lease.tls`": "lease.tls", "`lease.election`": "lease.election", "`lease.election.tls`": "lease.election.tls", "`lease.limits`": "lease.limits", "`lease.limits.tls`": "lease.limits.tls", "`lease.resources[]`": "lease.resources[]", "`bands` of a resource": "lease.resources[].bands[]", "`lease.holders`": "lease.holders.*",
 	"`source.etcd.tls`": "source.etcd.tls", "`source.http.tls`": "source.http.tls", "`source.postgres.tls`": "source.postgres.tls",
 	"`server.rate_limit_service`": "server.rate_limit_service", "`domains`": "domains.*", "`descriptors` of a domain": "domains.*.descriptors[]",
 }

@@ -19,7 +19,7 @@ type ctlCommand struct {
 	Reload   reloadCommand   `cmd:"" help:"Reload the configuration, certificates and log files, and print the faults."`
 	Shares   sharesCommand   `cmd:"" help:"Print each client's share of the capacity: demand, size, borrowed or lent, admitted, refused."`
 	Throttle throttleCommand `cmd:"" help:"Print what the service has, what is queued by class, and what the throttle refused."`
-	Leases   leasesCommand   `cmd:"" help:"Print what holders of capacity leases want and have."`
+	Leases   leasesCommand   `cmd:"" help:"Print the tree of capacity leases: what resources, servers and holders want and have."`
 	Top      topCommand      `cmd:"" help:"Print the keys with the most refusals in the last five to ten minutes."`
 	Bans     bansCommand     `cmd:"" help:"List and lift bans."`
 	Quota    quotaCommand    `cmd:"" help:"Read and change the customers of plans, and what they have used."`

@@ -13,8 +13,20 @@ type Leases struct {
 	Group  string `json:"group,omitempty"`
 	Master string `json:"master,omitempty"`
 	Mine   bool   `json:"mine"`
+	// Limits say how the limits of headgate ctl limit are read, for a root with lease.limits.
+	Limits *LeaseLimits `json:"limits,omitempty"`
 	// Resources are sorted by name. With the parameter resource, there is only that one, with its holders.
 	Resources []LeasedResource `json:"resources"`
+}
+
+// LeaseLimits is the state of the limits that win over the capacities of the file.
+type LeaseLimits struct {
+	// Fault says why etcd cannot be read: the last limits stay.
+	Fault string `json:"fault,omitempty"`
+	// InForce are the resources with such a capacity.
+	InForce int `json:"in_force"`
+	// Refused are at most 100 of the limits that have no effect, with the reason.
+	Refused map[string]string `json:"refused,omitempty"`
 }
 
 // LeasedResource is what is out of one resource.
@@ -32,6 +44,9 @@ type LeasedResource struct {
 	// EndSeconds is the time until the lease of the parent ends.
 	EndSeconds float64       `json:"end_seconds,omitempty"`
 	Holders    []LeaseHolder `json:"holders,omitempty"`
+	// Servers are the servers below, the largest first, and MoreServers the number of those that are not listed.
+	Servers     []LeaseHolder `json:"servers,omitempty"`
+	MoreServers int           `json:"more_servers,omitempty"`
 }
 
 // LeaseHolder is one claim.

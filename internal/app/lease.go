@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -28,6 +29,10 @@ type leases struct {
 	candidate *candidate  // nil for a server that is alone
 	since     time.Time   // The beginning of the clock of service.
 	log       *slog.Logger
+	limits    *leaseLimits // nil without lease.limits
+
+	mu   sync.Mutex
+	file *config.Lease // has the resources and holders in effect
 }
 
 // newLeases makes the service of the section lease. It is nil without the section.
@@ -36,8 +41,15 @@ func newLeases(i *Instance) (*leases, error) {
 	if c == nil || i.options.Config.Server.GRPC.Address == "" {
 		return nil, nil //nolint:nilnil // The section is optional, and rules may use it alone.
 	}
-	l := &leases{held: i.held, since: time.Now(), log: i.options.Log}
-	o := lease.Options{State: leaseState(c), Now: l.now, MaxAge: i.options.Config.Server.GRPC.MaxConnectionAge, Elected: c.Election != nil}
+	l := &leases{held: i.held, since: time.Now(), log: i.options.Log, file: c}
+	var err error
+	if l.limits, err = newLeaseLimits(i, c, l.configure); err != nil {
+		return nil, err
+	}
+	o := lease.Options{
+		State: leaseState(c, l.limits.over(c.Resources)), Now: l.now, MaxAge: i.options.Config.Server.GRPC.MaxConnectionAge,
+		Elected: c.Election != nil,
+	}
 	if len(c.Servers) > 0 {
 		up, err := newUplink(i, c)
 		if err != nil {
@@ -62,9 +74,9 @@ func (l *leases) now() headgate.Instant { return headgate.Instant(time.Since(l.s
 
 // leaseState gives the configuration of the state machine. Each start may follow another one, whose leases are out. The term is that of
 // a server that is alone.
-func leaseState(c *config.Lease) state.Config {
+func leaseState(c *config.Lease, resources []state.Resource) state.Config {
 	return state.Config{
-		Resources: c.Resources, Child: len(c.Servers) > 0, OnLoss: c.OnLoss, Callers: c.Holders,
+		Resources: resources, Child: len(c.Servers) > 0, OnLoss: c.OnLoss, Callers: c.Holders,
 		Lease: c.Length, Refresh: c.Refresh, Term: uint64(time.Now().UnixMilli()), Restarted: true,
 	}
 }
@@ -113,14 +125,17 @@ func (l *leases) mark(term uint64, all []state.Mark) { l.candidate.marks.put(ter
 
 // start opens the stream to the parent, or takes part in elections. It serves the rules of this process.
 func (l *leases) start(i *Instance) {
+	if l == nil {
+		return
+	}
+	l.limits.start()
 	switch {
-	case l == nil:
 	case l.candidate != nil:
 		l.candidate.start()
 	case l.up != nil:
 		l.up.Start(l.service)
 	}
-	if l != nil && l.own != nil {
+	if l.own != nil {
 		i.serve(func() error { return l.own.Serve(l.held.own) })
 	}
 }
@@ -142,6 +157,7 @@ func (l *leases) close() {
 	if l.up != nil {
 		l.up.Close()
 	}
+	l.limits.close()
 	l.service.Close()
 }
 
@@ -159,6 +175,11 @@ func (l *leases) state() prom.Leases {
 			p.Connected = 1
 		}
 	}
+	p.Totals = l.totals()
+	if l.limits != nil {
+		p.Limited = true
+		p.LimitsConnected, p.LimitsRefused = l.limits.counts()
+	}
 	if l.candidate != nil {
 		e := l.candidate.election.Stats()
 		p.Elected, p.Won, p.Lost, p.Failures, p.MarkWrites = true, e.Won, e.Lost, e.Failures, e.Writes
@@ -174,5 +195,18 @@ func (l *leases) reload(next *config.Config) {
 	if l == nil || next.Lease == nil || (l.up == nil) != (len(next.Lease.Servers) == 0) {
 		return // lease.servers waits for a restart, and so does what depends on it.
 	}
-	_ = l.service.Configure(next.Lease.Resources, next.Lease.Holders) // Package config has checked the values.
+	l.mu.Lock()
+	l.file = next.Lease
+	l.mu.Unlock()
+	l.configure()
+}
+
+// configure puts the capacities of the file and of the limits into effect.
+func (l *leases) configure() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.service == nil {
+		return // The service is not made yet.
+	}
+	_ = l.service.Configure(l.limits.over(l.file.Resources), l.file.Holders) // Package config has checked the values.
 }

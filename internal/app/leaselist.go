@@ -12,6 +12,8 @@ import (
 const (
 	maxHoldersListed = 1000
 	shownHolder      = 6
+	// maxServersListed bounds the servers below one resource, and maxServersOfAll those of an answer.
+	maxServersListed, maxServersOfAll = 20, 2000
 )
 
 // listLeases answers GET /api/v1/leases.
@@ -26,6 +28,7 @@ func (a *adminServers) listLeases(w http.ResponseWriter, r *http.Request) {
 		answer.Parent = l.up.Parent()
 	}
 	answer.Mine, answer.Master = l.service.Master()
+	answer.Limits = l.limits.state()
 	if l.candidate != nil {
 		answer.Group = l.candidate.group
 		if answer.Mine {
@@ -34,8 +37,16 @@ func (a *adminServers) listLeases(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.URL.Query().Get("resource")
 	if name == "" {
+		left := maxServersOfAll
 		for _, of := range l.service.Resources() {
-			answer.Resources = append(answer.Resources, leased(&of))
+			one := leased(&of)
+			servers, more := l.service.Servers(of.Name, min(maxServersListed, left))
+			for i := range servers {
+				one.Servers = append(one.Servers, holderOf(&servers[i], of.Slots))
+			}
+			one.MoreServers = more
+			left -= len(servers)
+			answer.Resources = append(answer.Resources, one)
 		}
 		writeJSON(a.instance.options.Log, w, answer)
 		return

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -40,16 +42,45 @@ func writeLeases(out io.Writer, l *admin.Leases) error {
 	default:
 		rowf(w, "group %q: no master is known\n\n", l.Group)
 	}
+	writeLimitsOf(w, l.Limits)
 	rowf(w, "RESOURCE\tUNIT\tCAPACITY\tWANTS\tHAS\tLEDGER\tUNKNOWN\tCLAIMS\tENDS IN\n")
 	for i := range l.Resources {
 		r := &l.Resources[i]
 		rowf(w, "%q\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.Name, r.Unit, amount(r.Capacity), amount(r.Wants), amount(r.Has),
 			amount(r.Ledger), amount(r.Unknown), r.Claims, endOf(r.EndSeconds, l.Child))
+		writeServers(w, r)
 	}
 	if len(l.Resources) == 1 && len(l.Resources[0].Holders) > 0 {
 		writeHolders(w, &l.Resources[0])
 	}
 	return w.Flush()
+}
+
+// writeLimitsOf says how the limits of headgate ctl limit are read.
+func writeLimitsOf(w io.Writer, l *admin.LeaseLimits) {
+	if l == nil {
+		return
+	}
+	rowf(w, "capacities from headgate ctl limit: %d\n", l.InForce)
+	if l.Fault != "" {
+		rowf(w, "the limits of headgate ctl limit cannot be read, the last ones stay: %s\n", printable(l.Fault))
+	}
+	for _, provider := range slices.Sorted(maps.Keys(l.Refused)) {
+		rowf(w, "limit of %s refused: %s\n", printable(provider), printable(l.Refused[provider]))
+	}
+	rowf(w, "\n")
+}
+
+// writeServers prints the servers below, one level deep: each knows its own holders.
+func writeServers(w io.Writer, r *admin.LeasedResource) {
+	for i := range r.Servers {
+		h := &r.Servers[i]
+		rowf(w, "  server %s %q\t\t\t%s\t%s\t%s\t\t%d\t%s\n", h.Caller, h.Holder, amount(h.Wants), amount(h.Has), amount(h.Ledger), h.Below,
+			endOf(h.EndSeconds, true))
+	}
+	if r.MoreServers > 0 {
+		rowf(w, "  and %d more servers\t\t\t\t\t\t\t\t-\n", r.MoreServers)
+	}
 }
 
 func writeHolders(w io.Writer, r *admin.LeasedResource) {

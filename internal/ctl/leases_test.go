@@ -21,6 +21,22 @@ func TestWriteLeases(t *testing.T) {
 RESOURCE     UNIT  CAPACITY  WANTS  HAS  LEDGER  UNKNOWN  CLAIMS  ENDS IN
 "db/orders"  rate  500       900.5  500  500     0        3       -
 `},
+		"a root with servers below and limits": {admin.Leases{
+			Limits: &admin.LeaseLimits{InForce: 1, Fault: "no \x1b answer", Refused: map[string]string{"sms": "too fine"}},
+			Resources: []admin.LeasedResource{{Name: "mail", Unit: "rate", Capacity: 5, Wants: 9, Has: 5, Ledger: 5, Claims: 30, MoreServers: 4, Servers: []admin.LeaseHolder{
+				{Holder: "q7ad2x", Caller: "leaf-eu", Wants: 6, Has: 3, Ledger: 3, Below: 4000, EndSeconds: 14.2},
+			}}},
+		}, `root
+
+capacities from headgate ctl limit: 1
+the limits of headgate ctl limit cannot be read, the last ones stay: no \x1b answer
+limit of sms refused: too fine
+
+RESOURCE                   UNIT  CAPACITY  WANTS  HAS  LEDGER  UNKNOWN  CLAIMS  ENDS IN
+"mail"                     rate  5         9      5    5       0        30      -
+  server leaf-eu "q7ad2x"                  6      3    3                4000    14.2s
+  and 4 more servers                                                    -
+`},
 		"a leaf": {admin.Leases{Parent: "root:8081", Child: true, Resources: []admin.LeasedResource{leaf}}, `below root:8081
 
 RESOURCE     UNIT  CAPACITY  WANTS  HAS  LEDGER  UNKNOWN  CLAIMS  ENDS IN

@@ -38,8 +38,8 @@ type addresses struct {
 	Health string `json:"health"`
 }
 
-// Three configurations cover all metrics: one with a memory store, one with an
-// unreachable shared store, and a server of a group of capacity leases with an unreachable etcd.
+// Four configurations cover all metrics: one with a memory store, one with an
+// unreachable shared store, a server of a group of capacity leases with an unreachable etcd, and one below.
 const (
 	memoryStore = `
 version: 1
@@ -67,12 +67,18 @@ admin: {listen: "off", health: "127.0.0.1:0"}
 	leaseServer = `
 version: 1
 server: {grpc: "127.0.0.1:0", http: off}
-lease: {election: {etcd: ["%[2]s"], group: g}, resources: [{match: a, capacity: 5/s}]}
+lease: {election: {etcd: ["%[2]s"], group: g}, limits: {prefix: /limits/}, resources: [{match: a, capacity: 5/s}]}
+admin: {listen: "off", health: "127.0.0.1:0"}
+`
+	leaseLeaf = `
+version: 1
+server: {grpc: "127.0.0.1:0", http: off}
+lease: {servers: ["%[2]s"]}
 admin: {listen: "off", health: "127.0.0.1:0"}
 `
 )
 
-// shown returns the metrics of two running proxies after some requests, those of a server, and those of pacers.
+// shown returns the metrics of two running proxies after some requests, those of two servers, and those of pacers.
 func shown(t *testing.T) map[string]metric {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,8 +106,10 @@ func shown(t *testing.T) map[string]metric {
 		get(t, "http://"+at.Proxy+"/", "")
 		collect(t, get(t, "http://"+at.Health+"/metrics", ""), all)
 	}
-	at := serve(t, fmt.Sprintf(leaseServer, service.URL, unreachable))
-	collect(t, get(t, "http://"+at.Health+"/metrics", ""), all)
+	for _, configuration := range []string{leaseServer, leaseLeaf} {
+		at := serve(t, fmt.Sprintf(configuration, service.URL, unreachable))
+		collect(t, get(t, "http://"+at.Health+"/metrics", ""), all)
+	}
 	pacers := filepath.Join("..", "..", "report", "prom", "testdata", "pacers.txt") // A test of package prom compares this file with the real metrics.
 	collect(t, string(read(t, pacers)), all)
 	return all

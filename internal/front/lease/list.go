@@ -51,3 +51,18 @@ func (s *Service) Holders(name string, most int) (of Resource, all []state.Holde
 	})
 	return of, all[:min(len(all), most)], true
 }
+
+// Servers lists the claims of servers below this one, the largest ones first, and counts those beyond most.
+func (s *Service) Servers(name string, most int) (all []state.HolderUsage, more int) {
+	_, holders, _ := s.Holders(name, state.MaxHolders)
+	for i := range holders {
+		switch {
+		case !holders[i].Server:
+		case len(all) < most:
+			all = append(all, holders[i])
+		default:
+			more++
+		}
+	}
+	return all, more
+}
