@@ -54,7 +54,7 @@ var beyondSchemaNames = map[string]string{
 		lease-capacity-of-slots-with-a-period lease-capacity-of-the-calendar lease-capacity-too-great lease-capacity-without-a-period
 		lease-election-length-too-short lease-election-without-group
 		lease-floors-above-all lease-holder-band-twice lease-holder-unknown lease-holders-without-auth lease-length-too-short
-		lease-limits-address lease-limits-user lease-limits-of-a-leaf
+		lease-limits-address lease-limits-user lease-limits-of-a-leaf lease-limits-without-etcd
 		lease-match-twice lease-min-capacity-too-great lease-refresh-too-long lease-resources-of-a-leaf lease-server-twice
 		lease-server-without-host lease-server-without-port lease-token-of-a-root lease-without-resources lease-without-server
 		lease-length-of-a-client lease-max-leases-without-rules lease-rule-brace lease-rule-fallback-local

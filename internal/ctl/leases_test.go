@@ -35,7 +35,7 @@ limit of sms refused: too fine
 RESOURCE                   UNIT  CAPACITY  WANTS  HAS  LEDGER  UNKNOWN  CLAIMS  ENDS IN
 "mail"                     rate  5         9      5    5       0        30      -
   server leaf-eu "q7ad2x"                  6      3    3                4000    14.2s
-  and 4 more servers                                                    -
+  and 4 more servers                                                            -
 `},
 		"a leaf": {admin.Leases{Parent: "root:8081", Child: true, Resources: []admin.LeasedResource{leaf}}, `below root:8081
 
