@@ -30,14 +30,15 @@ const (
 // leaseLimits reads where the limits of headgate ctl limit are. Without the section, l.Limits stays nil.
 func (s *section) leaseLimits(l *Lease) {
 	e := &LeaseLimits{Prefix: "/headgate/pace/"}
-	of := s.sub(s.declare(leaseLimitsName, field.Restart, "etcd with the limits that headgate ctl limit sets. A limit of the provider mail is "+
-		"the capacity of the resource mail, and wins over the file. Default: only the file."), leaseLimitsExample)
+	of := s.sub(s.declare(leaseLimitsName, field.Restart, "etcd with the limits that headgate ctl limit sets. A limit of the provider "+
+		"mail is the capacity of the resource mail, and wins over the file. Default: only the file."), leaseLimitsExample)
 	of.declare("etcd", field.Restart, "host:port of the members of etcd. Default: those of election, with its user and tls.")
 	e.Etcd = of.hostPorts("etcd", "[etcd-1.example.com:2379, etcd-2.example.com:2379]", "etcd-1.example.com:2379")
 	of.declare("prefix", field.Restart, "Prefix of the keys, as in headgate ctl limit --prefix, with a / at its end.")
 	of.outline.field("prefix").text(e.Prefix, "/$", 1, maxLimitsPrefix)
 	if v, ok := of.textOf("prefix", &e.Prefix); ok && (!strings.HasSuffix(e.Prefix, "/") || len(e.Prefix) > maxLimitsPrefix) {
-		of.fault(v, quote(e.Prefix)+" is not valid", fmt.Sprintf("write at most %d bytes with a / at the end, like /headgate/pace/", maxLimitsPrefix))
+		of.fault(v, quote(e.Prefix)+" is not valid",
+			fmt.Sprintf("write at most %d bytes with a / at the end, like /headgate/pace/", maxLimitsPrefix))
 	}
 	of.keep("prefix", e.Prefix)
 	of.etcdUser(&e.User, &e.PasswordFile)

@@ -47,8 +47,8 @@ func newLeases(i *Instance) (*leases, error) {
 		return nil, err
 	}
 	o := lease.Options{
-		State: leaseState(c, l.limits.over(c.Resources)), Now: l.now, MaxAge: i.options.Config.Server.GRPC.MaxConnectionAge,
-		Elected: c.Election != nil,
+		State: leaseState(c, l.limits.over(c.Resources)), Now: l.now,
+		MaxAge: i.options.Config.Server.GRPC.MaxConnectionAge, Elected: c.Election != nil,
 	}
 	if len(c.Servers) > 0 {
 		up, err := newUplink(i, c)

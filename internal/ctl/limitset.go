@@ -36,7 +36,8 @@ func (c *SetLimit) Validate() error {
 	case l.Count == 0 && !c.AllowZero:
 		return fmt.Errorf("limit %s stops all calls to %s: add --allow-zero to confirm", l, c.Provider)
 	case c.Balance == "demand":
-		return errors.New(etcd.NoDemand + "; headgate ctl limit sets the capacity of the resource too: see docs/pacing.md, A rate that follows demand")
+		return errors.New(etcd.NoDemand +
+			"; headgate ctl limit sets the capacity of the resource too: see docs/pacing.md, A rate that follows demand")
 	case c.Balance != "" && c.Balance != string(etcd.Even):
 		return fmt.Errorf("--balance is %.130q: write even", c.Balance)
 	case c.Wait < 0:

@@ -72,7 +72,7 @@ func randomUnits(random *rand.Rand, all int64, members int) []int64 {
 // putDemand stores a limit as an operator of an earlier version has written it.
 func (f *fleet) putDemand(count int64) {
 	f.t.Helper()
-	f.put(keysOf(DefaultPrefix, provider).limit(), fmt.Sprintf(`{"limit":%d,"per":"%s","balance":"demand"}`, count, window))
+	f.put(keysOf(DefaultPrefix, provider).limit(), fmt.Sprintf(`{"limit":%d,"per":%q,"balance":"demand"}`, count, window.String()))
 }
 
 // TestStoredDemand: a stored limit with balance "demand" is used as even, and every instance and
