@@ -31,9 +31,9 @@ type Request struct {
 	// its domain's tree. Only requests to a decision server have them: see
 	// guard.DecideDescriptors.
 	Kind OpKind
-	Sent Limit
 	// NoWait says that the client cannot wait: a request that would have to wait is refused, and takes nothing.
 	NoWait bool
+	Sent   Limit
 	// Permitted reports whether the request may match a rule of a name; nil permits all. A decision
 	// server sets it for a caller that may use some rules only: see guard.PermitError.
 	Permitted func(rule string) bool

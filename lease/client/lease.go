@@ -48,6 +48,8 @@ type State struct {
 	// Fault is what the server said against the claim, for example that no resource has the name, or why no server answers.
 	// The lease may still be valid.
 	Fault string
+	// Refused says that Fault is that of a server, which refuses the claim.
+	Refused bool
 }
 
 // Resource returns the name of the resource.
@@ -162,7 +164,7 @@ func (l *Lease) stateOf(s holder.Status, at time.Time) State {
 		state.Until = at.Add(s.Left)
 	}
 	if state.Fault = l.client.fault; s.Refused != nil {
-		state.Fault = fmt.Sprintf("%.512s", s.Refused.Text)
+		state.Fault, state.Refused = fmt.Sprintf("%.512s", s.Refused.Text), true
 	}
 	return state
 }

@@ -24,6 +24,10 @@ func (s source) Lease(resource string, waiting int64, changed func(bucket.Rate))
 // tell gives the state to the table of buckets that has the lease. The caller holds the lock of the client.
 func (l *Lease) tell(s State, left time.Duration) {
 	if l.notify != nil {
-		l.notify(bucket.Rate{Amount: s.Amount, Left: left, Lost: s.Lost, Slots: s.Slots, Fault: s.Fault})
+		rate := bucket.Rate{Amount: s.Amount, Left: left, Lost: s.Lost, Slots: s.Slots}
+		if s.Refused {
+			rate.Fault = s.Fault
+		}
+		l.notify(rate)
 	}
 }

@@ -9,11 +9,12 @@ import (
 // RuleLeases returns the metrics of the leases that rules spend, for any registry, including one from [NewRegistry]. Each
 // scrape calls stats.
 func RuleLeases(stats func() bucket.Stats) prometheus.Collector {
+	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc("headgate_"+name, help, nil, nil) }
 	return &ruleLeases{
 		stats: stats,
-		held:  prometheus.NewDesc("headgate_rule_leases", "Resources whose leases the rules of this process hold.", nil, nil),
-		full: prometheus.NewDesc("headgate_rule_leases_full_total",
-			"Requests that the fallback decided because the process held lease.max_leases leases.", nil, nil),
+		held:  desc("rule_leases", "Resources whose leases the rules of this process hold."),
+		full: desc("rule_leases_full_total",
+			"Requests that the fallback decided because the process held lease.max_leases leases."),
 	}
 }
 
