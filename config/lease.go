@@ -131,7 +131,8 @@ func (s *section) leaseResource() (r state.Resource) {
 	s.leaseAmount("capacity", "What all holders together may use: a limit like 500/s, or a number of slots.", r.Slots, &r.Capacity)
 	s.leaseAmount("min_capacity", "The least capacity to which calls that the resource refuses, with 429 or 503, lower it. Default: such "+
 		"calls have no effect.", r.Slots, &r.MinCapacity)
-	if v, ok := s.given("min_capacity"); ok && !s.blamedAny("capacity", "min_capacity") && (r.MinCapacity < 1 || r.MinCapacity > r.Capacity) {
+	v, ok := s.given("min_capacity")
+	if ok && !s.blamedAny("capacity", "min_capacity") && (r.MinCapacity < 1 || r.MinCapacity > r.Capacity) {
 		s.fault(v, "is 0 or above the capacity", "use a part of the capacity, or remove it")
 	}
 	s.leaseAmount("safe", "What a holder may use when it cannot renew its lease. Default: the capacity divided by the number of holders.",

@@ -40,8 +40,8 @@ const (
 // leaseElection reads the settings of a group. Without the section, l.Election stays nil.
 func (s *section) leaseElection(l *Lease) {
 	e := &LeaseElection{TTL: defaultElectionTTL}
-	of := s.sub(s.declare(electionName, field.Restart, "A group of servers, of which etcd elects the master. Default: this server is alone."),
-		electionExample)
+	of := s.sub(s.declare(electionName, field.Restart, "A group of servers, of which etcd elects the master. Default: this server is "+
+		"alone."), electionExample)
 	of.declare(etcdName, field.Restart, "host:port of the members of etcd.")
 	e.Etcd = of.hostPorts(etcdName, "[etcd-1.example.com:2379, etcd-2.example.com:2379]", "etcd-1.example.com:2379")
 	if len(e.Etcd) == 0 && of.begun() && !of.blamedAny(etcdName) && !of.blamedAt(of.self.path) {

@@ -100,7 +100,8 @@ func (r *reader) hasLeaseRules(c *Config) bool {
 func (s *section) leaseOfRules() {
 	for _, name := range [...]string{"length", "refresh", "holders"} {
 		if s.has(name) && !s.blamed("server") {
-			s.fault(s.keyOf(name), "has no effect without the gRPC listener of headgate server", "remove it: the servers of the lease say it")
+			s.fault(s.keyOf(name), "has no effect without the gRPC listener of headgate server",
+				"remove it: the servers of the lease say it")
 		}
 	}
 }

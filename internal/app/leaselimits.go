@@ -211,8 +211,8 @@ func capacityOf(of *state.Resource, limit limits.Limit, own int) (rate int64, fa
 	text := headgate.Limit{Count: limit.Count, Per: limit.Per}.String()
 	switch {
 	case of.Slots:
-		return 0, fmt.Sprintf("the limit %s is a rate, but %q has slots: delete the limit, and write the capacity into the file of the root",
-			text, of.Match)
+		return 0, fmt.Sprintf("the limit %s is a rate, but %q has slots: delete the limit, and write the capacity into the file of the "+
+			"root", text, of.Match)
 	case own > maxOwnLimits:
 		return 0, fmt.Sprintf("%q matches more than %d limits: name resources in the file of the root", of.Match, maxOwnLimits)
 	}

@@ -114,17 +114,17 @@ func (e *Election) round(ctx context.Context) error {
 		return e.campaign(ctx, client)
 	}
 	kv := got.Kvs[0]
-	if e.granted != 0 && clientv3.LeaseID(kv.Lease) == e.granted {
+	if e.granted != 0 && clientv3.LeaseID(kv.GetLease()) == e.granted {
 		e.display(Status{}) // The answer to the own write was lost, or the tenure has ended: begin again.
 		_, err := client.Revoke(within, e.granted)
 		return err
 	}
-	master := string(kv.Value[:min(len(kv.Value), maxAddress)])
+	master := string(kv.GetValue()[:min(len(kv.GetValue()), maxAddress)])
 	if e.shown.Master != master {
 		e.config.Log.Info("lease/election: another server is the master", "group", e.config.Group, "master", master)
 	}
 	e.display(Status{Master: master})
-	return e.await(ctx, client, got.Header.Revision+1)
+	return e.await(ctx, client, got.Header.GetRevision()+1)
 }
 
 // patience bounds a call.
@@ -216,7 +216,9 @@ func (e *Election) open(ctx context.Context) (*clientv3.Client, error) {
 
 // reset ends a client whose credentials are no longer valid. The next round makes another one, with the present password.
 func (e *Election) reset(err error) {
-	for _, one := range []error{rpctypes.ErrAuthFailed, rpctypes.ErrInvalidAuthToken, rpctypes.ErrUserNotFound, rpctypes.ErrAuthOldRevision} {
+	for _, one := range []error{
+		rpctypes.ErrAuthFailed, rpctypes.ErrInvalidAuthToken, rpctypes.ErrUserNotFound, rpctypes.ErrAuthOldRevision,
+	} {
 		if errors.Is(rpctypes.Error(err), one) {
 			e.close()
 			return

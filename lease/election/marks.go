@@ -36,18 +36,19 @@ func (e *Election) Marks(ctx context.Context) (map[string]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		revision = got.Header.Revision
+		revision = got.Header.GetRevision()
 		for _, kv := range got.Kvs {
-			name := strings.TrimPrefix(string(kv.Key), e.keys.marks)
-			amount, err := strconv.ParseInt(string(kv.Value), 10, 64)
+			name := strings.TrimPrefix(string(kv.GetKey()), e.keys.marks)
+			amount, err := strconv.ParseInt(string(kv.GetValue()), 10, 64)
 			if err == nil && amount >= 0 && len(name) <= maxMark && utf8.ValidString(name) {
 				all[name] = amount
 			}
-			from = string(kv.Key) + "\x00"
+			from = string(kv.GetKey()) + "\x00"
 		}
 		switch {
 		case len(all) > maxMarks:
-			return nil, fmt.Errorf("lease/election: group %s has more than %d marks: delete the keys below %s", e.config.Group, maxMarks, e.keys.marks)
+			return nil, fmt.Errorf("lease/election: group %s has more than %d marks: delete the keys below %s", e.config.Group, maxMarks,
+				e.keys.marks)
 		case !got.More:
 			return all, nil
 		}
@@ -90,7 +91,7 @@ func (e *Election) write(ctx context.Context, client *clientv3.Client, t *tenure
 		}
 		e.turn, e.turned = 0, true
 		if len(got.Kvs) > 0 {
-			e.turn = got.Kvs[0].ModRevision
+			e.turn = got.Kvs[0].GetModRevision()
 		}
 	}
 	ops := []clientv3.Op{clientv3.OpPut(e.keys.turn, strconv.FormatUint(t.term, 10))}
@@ -109,11 +110,11 @@ func (e *Election) write(ctx context.Context, client *clientv3.Client, t *tenure
 		return err
 	case !done.Succeeded:
 		kvs := done.Responses[0].GetResponseRange().GetKvs()
-		if len(kvs) == 0 || kvs[0].CreateRevision != t.revision {
+		if len(kvs) == 0 || kvs[0].GetCreateRevision() != t.revision {
 			return errLost
 		}
 		return errTurn
 	}
-	e.turn, e.turned = done.Header.Revision, true
+	e.turn, e.turned = done.Header.GetRevision(), true
 	return nil
 }

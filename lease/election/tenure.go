@@ -44,7 +44,7 @@ func (e *Election) campaign(ctx context.Context, client *clientv3.Client) error 
 		_, err := client.Revoke(within, lease.ID)
 		return err
 	}
-	t := &tenure{lease: lease.ID, revision: done.Header.Revision}
+	t := &tenure{lease: lease.ID, revision: done.Header.GetRevision()}
 	t.renewed(sent, lease.TTL)
 	base, err := e.base(within, client, t)
 	if err != nil {
@@ -72,11 +72,12 @@ func (e *Election) base(ctx context.Context, client *clientv3.Client, t *tenure)
 		if len(kvs) == 0 {
 			return 0, errLost
 		}
-		text = string(kvs[0].Value)
+		text = string(kvs[0].GetValue())
 	}
 	base, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || base >= maxBase {
-		return 0, fmt.Errorf("lease/election: the key %s has %.40q: write the present time there, in milliseconds since 1970", e.keys.base, text)
+		return 0, fmt.Errorf("lease/election: the key %s has %.40q: write the present time there, in milliseconds since 1970",
+			e.keys.base, text)
 	}
 	return base, nil
 }
@@ -100,7 +101,7 @@ func (t *tenure) status(address string) Status {
 func (e *Election) serve(ctx context.Context, client *clientv3.Client, t *tenure) error {
 	pause(ctx, time.Until(t.sent.Add(t.ttl/4)))
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // The end of ctx is none.
 	}
 	next, err := e.renew(ctx, client, *t)
 	switch {
@@ -132,7 +133,7 @@ func (e *Election) renew(ctx context.Context, client *clientv3.Client, t tenure)
 	if err != nil {
 		return t, err
 	}
-	if len(got.Kvs) == 0 || got.Kvs[0].CreateRevision != t.revision {
+	if len(got.Kvs) == 0 || got.Kvs[0].GetCreateRevision() != t.revision {
 		return t, errLost
 	}
 	t.renewed(sent, lease.TTL)

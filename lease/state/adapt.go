@@ -29,8 +29,8 @@ type use struct {
 // adapts reports whether refused calls lower the capacity. A child leaves that to its parents.
 func (r *resource) adapts() bool { return r.up == nil && r.terms.MinCapacity > 0 }
 
-// use takes what a claim says about calls. The first units of a holder belong to an unknown time, and do not count. Units count up to the lease of the holder, and for as long as the time to which they
-// belong: a report each 5 s has the calls of 5 s.
+// use takes what a claim says about calls. The first units of a holder belong to an unknown time, and do not count. Units count
+// up to the lease of the holder, and for as long as the time to which they belong: a report each 5 s has the calls of 5 s.
 func (s *Server) use(c *claim, m *Claim, now headgate.Instant) {
 	u, r := c.use, c.resource
 	if u == nil {

@@ -59,7 +59,7 @@ func newLeaseMetrics(desc func(name, help string, labels ...string) *prometheus.
 		opened:        desc("lease_parent_streams_total", "Streams that a parent has accepted."),
 		up:            desc("lease_parent_reports_total", "Reports to the parent: sent, and dropped without a stream.", "result"),
 		master:        desc("lease_master", "1 while this server is the master of its group, 0 while it is not."),
-		elections:     desc("lease_elections_total", "Times that this server became the master of its group (won), and ceased to be (lost).", "result"),
+		elections:     desc("lease_elections_total", "Times that this server became the master (won), and ceased to be (lost).", "result"),
 		failures:      desc("lease_election_failures_total", "Failed attempts to reach etcd for elections."),
 		limitsUp:      desc("lease_limits_connected", "1 while the limits of headgate ctl limit can be read."),
 		limitsRefused: desc("lease_limits_refused", "Limits of headgate ctl limit that have no effect."),

@@ -23,7 +23,9 @@ func leasedCapacity(t *testing.T, i *instance, resource string) (capacity float6
 	t.Helper()
 	_, stdout, _ := call(t, "ctl", "leases", resource, "--json", "--admin", i.Admin)
 	var found struct {
-		Resources []struct{ Capacity float64 }
+		Resources []struct {
+			Capacity float64 `json:"capacity"`
+		} `json:"resources"`
 	}
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil || len(found.Resources) != 1 {
 		return -1

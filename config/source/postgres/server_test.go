@@ -147,7 +147,7 @@ func (p *place) Commit(t *testing.T, edits ...sourcetest.Edit) {
 }
 
 // TestContract runs the suite of all writers on a real PostgreSQL.
-func TestContract(t *testing.T) {
+func TestContract(t *testing.T) { //nolint:tparallel // The last story ends processes of the server, which the others use.
 	t.Parallel()
 	s := start(t)
 	sourcetest.Run(t, s, stories()...)
