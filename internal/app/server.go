@@ -200,23 +200,32 @@ func (d *decisionServer) begin() {
 		d.instance.serve(d.resp.serve)
 	}
 	d.leases.start(d.instance)
+	d.storeReached() // A store in memory is there at once: the line "serving" comes after the health.
 	d.waiting.Go(d.awaitStore)
 	d.serves.Store(true)
 }
 
-// awaitStore turns the health to serving after the store was reached once.
+// storeReached turns the health to serving if the store was reached once.
+func (d *decisionServer) storeReached() bool {
+	if !d.instance.rules.reached() {
+		return false
+	}
+	d.reached.Store(true)
+	d.showHealth()
+	return true
+}
+
+// awaitStore waits until the store was reached once.
 func (d *decisionServer) awaitStore() {
 	again := time.NewTicker(reachedInterval)
 	defer again.Stop()
-	for !d.instance.rules.reached() {
+	for !d.storeReached() {
 		select {
 		case <-d.stop:
 			return
 		case <-again.C:
 		}
 	}
-	d.reached.Store(true)
-	d.showHealth()
 	if d.instance.options.Config.Server.UnhealthyWithoutStore {
 		d.watchStore()
 	}
