@@ -322,15 +322,13 @@ func TestServerDrains(t *testing.T) {
 func TestDrainSaysWhatItCut(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		settings, sends, want string
-		address               func(admin.Addresses) string
+		settings, want string
+		address        func(admin.Addresses) string
+		sends          func(*testing.T, net.Conn, *decisionServer)
 	}{
-		"a half body": {"", "POST /v1/decide HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{", "1 requests were cut off", func(a admin.Addresses) string { return a.HTTP }},
-		"unread answers": {
-			", resp: '127.0.0.1:0'", strings.Repeat("CL.THROTTLE k 1 1 60\r\n", 400_000), "1 connections were closed before",
-			func(a admin.Addresses) string { return a.RESP },
-		},
-		"nothing sent": {"", "", "", func(a admin.Addresses) string { return a.HTTP }},
+		"a half body":    {"", "1 requests were cut off", func(a admin.Addresses) string { return a.HTTP }, sendHalf},
+		"unread answers": {", resp: '127.0.0.1:0'", "1 connections were closed before", func(a admin.Addresses) string { return a.RESP }, sendUnread},
+		"nothing sent":   {"", "", func(a admin.Addresses) string { return a.HTTP }, func(*testing.T, net.Conn, *decisionServer) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -342,16 +340,33 @@ func TestDrainSaysWhatItCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // A client that does not read is not read from either.
-			_, _ = io.WriteString(conn, row.sends)
-			server := decisionServerOf(t, i)
-			eventually(t, "the client", func() bool {
-				return row.sends == "" || server.http.inFlight.Load() > 0 || server.resp.server.Stats().Commands > 0
-			})
+			row.sends(t, conn, decisionServerOf(t, i))
 			if err := i.Stop(); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 				t.Errorf("Stop gives %v, want %q", err, row.want)
 			}
 		})
+	}
+}
+
+// sendHalf sends a part of a body.
+func sendHalf(t *testing.T, conn net.Conn, server *decisionServer) {
+	t.Helper()
+	_, _ = io.WriteString(conn, "POST /v1/decide HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+	eventually(t, "the request", func() bool { return server.http.inFlight.Load() > 0 })
+}
+
+// sendUnread sends until the server reads no more, because its answers are not read.
+func sendUnread(t *testing.T, conn net.Conn, server *decisionServer) {
+	t.Helper()
+	commands := strings.Repeat("CL.THROTTLE k 1 1 60\r\n", 1000)
+	for {
+		before := server.resp.server.Stats().Commands
+		_ = conn.SetWriteDeadline(time.Now().Add(2 * time.Second)) // The server closes the connection after 10 s.
+		n, err := io.WriteString(conn, commands)
+		if err != nil && n == 0 && server.resp.server.Stats().Commands == before {
+			return
+		}
+		commands = commands[n:] + commands[:n]
 	}
 }
 
