@@ -101,8 +101,8 @@ BOTH_PLANES := ^Test(AccessLog.*|Connection.*|DelayedClientLeaves|Drain.*|GRPC.*
 
 .PHONY: acceptance
 acceptance: tool-gotestsum
-	@$(GOTESTSUM) -vet=off -shuffle on -timeout 10m $(TESTFLAGS) ./test/acceptance
-	@HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -vet=off -shuffle on -timeout 10m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./test/acceptance
+	@$(GOTESTSUM) -vet=off -shuffle on -timeout 20m $(TESTFLAGS) ./test/acceptance
+	@HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -vet=off -shuffle on -timeout 20m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./test/acceptance
 
 .PHONY: vet
 vet: ## run go vet in every module
