@@ -43,7 +43,7 @@ func object(key, text string) source.Object {
 			return source.Object{Key: source.Key{Kind: kind, Name: name}, Text: text, Revision: 1}
 		}
 	}
-	panic("no kind: " + key)
+	panic("no kind: " + key) // A fault of the test that calls it.
 }
 
 // texts are what objects of a random test may be: valid, valid only with others, or faulty.

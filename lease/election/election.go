@@ -13,7 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Status says who is the master.
+// Status is the master of a group as this server knows it, and the term of this server if it is the master.
 type Status struct {
 	// Master is the address of the master, or "" if none is known. It comes from etcd: check it before use.
 	Master string
