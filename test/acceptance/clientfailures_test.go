@@ -172,7 +172,9 @@ func (r *failureRun) replace(i int) (former *failureClient) {
 // call makes call n of a caller.
 func (r *failureRun) call(k *failureClient, caller, n int) {
 	ctx, path, few := r.t.Context(), manyPath(caller), -1
-	if n%fewEvery == 0 {
+	// The callers of one client call in step. Were they to take their turns together, a whole message would have the
+	// small limit only.
+	if (n+caller/r.clients)%fewEvery == 0 {
 		few = caller % fewKeys
 		path = fewPath(few)
 	}
