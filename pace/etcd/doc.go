@@ -104,7 +104,9 @@
 //
 // When etcd restarts with its data, all continue: leases get a whole TTL. When etcd has lost its
 // data, all instances keep their last plan as above and register again. They continue when there is
-// a limit. No instance writes the limit from memory, because it may be outdated.
+// a limit. For one TTL, plans contain the members of the last plan, so that an instance that registers
+// late has its part in the first plan. No instance writes the limit from memory, because it may be
+// outdated.
 //
 // # The former balance "demand"
 //

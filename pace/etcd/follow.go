@@ -193,7 +193,7 @@ func (f *follower) anew() {
 	f.faults.tell("history", errHistory)
 	f.endWatch()
 	f.era++
-	f.returned = time.Now()
+	f.rejoining = time.Now().Add(f.config.TTL)
 	f.history = history{}
 	f.view.reset()
 	f.proposing = proposing{}

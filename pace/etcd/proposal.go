@@ -44,9 +44,10 @@ func (f *follower) propose(ctx context.Context, now moment) time.Duration {
 
 // grace reports that a plan must keep members whose lease has expired: for one bound after an
 // outage of etcd, or after the start of this instance. After an outage, leases of healthy members
-// have expired; with Hold, these members still use their parts.
+// have expired; with Hold, these members still use their parts. After etcd has lost its data, a plan
+// must keep them for one TTL, as it does for a member that is cut off.
 func (f *follower) grace(bound time.Duration, now time.Time) bool {
-	return f.lost(now) || now.Before(f.returned.Add(bound))
+	return f.lost(now) || now.Before(f.returned.Add(bound)) || now.Before(f.rejoining)
 }
 
 // penalty is the additional wait of an instance with a deviating clock: other instances choose

@@ -224,14 +224,32 @@ func TestEmptyRestart(t *testing.T) {
 			}
 			f.set(60, window, Even)
 			f.share(60, a, b)
-			if onLoss == Hold { // The first to join may divide 60 alone, while the other one keeps its part of 50 until it joins.
-				f.atMost(60 + 50)
+			f.atMost(100)
+			if onLoss == Hold {
 				f.steady(a, 30)
-			} else {
-				f.atMost(100)
 			}
 		})
 	}
+}
+
+// TestLateAfterEmptyRestart: etcd loses its data, and an instance that registers late keeps its part
+// meanwhile. The first plan has a part for it, although it does not follow.
+func TestLateAfterEmptyRestart(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	f.set(100, window, Even)
+	a, b := f.join("a"), f.join("b")
+	f.share(100, a, b)
+	b.link.Cut()
+	f.server.RestartEmpty()
+	f.until("the first one says so", func() bool { return a.faulty("there is no limit") })
+	f.set(60, window, Even)
+	f.until("a plan divides the new limit", func() bool { return a.newest().Limit == 60 })
+	f.share(30+50, a, b)
+	b.link.Heal()
+	f.share(60, a, b)
+	f.atMost(100)
+	f.steady(a, 30)
 }
 
 // TestDeleted: after the limit is deleted, the last limit stays valid. After the plan is

@@ -83,6 +83,7 @@ type follower struct {
 	nextRead, nextFull time.Time
 	answeredAt         time.Time // the time of the last answered read
 	returned           time.Time // the time of the first answered read after an outage, or after the start
+	rejoining          time.Time // until then, members of the last plan may join after etcd has lost its data
 	nextOffset         time.Time
 	inFlight           bool // a proposal is in flight
 	braked             *BrakeInfo
