@@ -107,7 +107,12 @@ func (s *section) serverLimits(l *ServerLimits) {
 	read := func(name, text string, into *headgate.Limit) {
 		limits.outline.field(limits.declare(name, field.Taken, text)).written("", limitPattern)
 		if v, ok := limits.scalar(name, "a limit"); ok {
-			if l := limits.oneLimit(v, headgate.Policy{Algorithm: headgate.TokenBucket}); len(l.policies) > 0 {
+			l := limits.oneLimit(v, headgate.Policy{Algorithm: headgate.TokenBucket})
+			switch {
+			case len(l.policies) == 0:
+			case l.policies[0].Limit.Count == 0:
+				limits.fault(v, "would refuse everyone", "write at least 1, like 1000/s, or leave it out for no limit")
+			default:
 				*into = l.policies[0].Limit
 			}
 		}

@@ -244,6 +244,9 @@ func parseCallers(name string, text []byte, rules []string) ([]Caller, error) {
 	}
 	root, bad := src.tree()
 	if bad != nil {
+		if bad.Problem == problemEmpty {
+			bad.Fix = "write callers: [" + callerExample + "]"
+		}
 		return nil, Faults{*bad}
 	}
 	r := &reader{source: src, environment: func(string) (string, bool) { return "", false }, root: root}

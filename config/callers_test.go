@@ -61,6 +61,7 @@ func TestCallersFileFaults(t *testing.T) {
 		{"a name of the configuration", both, "callers: [{name: a, certificate: b, scopes: [decide]}]\n", "appears twice, in server.callers"},
 		{"a token of the configuration", both, "callers: [{name: b, tokens: [" + noToken + "], scopes: [decide]}]\n", "has a token of caller"},
 		{"no YAML", both, "{\n", "callers.yaml:"},
+		{"no text", both, "\n", "write callers: ["},
 		{"a file that does not exist", "callers_file: none.yaml", "callers: []\n", "server.callers_file"},
 	} {
 		c, err := callersFiles(t, row.server, row.file)

@@ -20,7 +20,7 @@ var beyondSchemaNames = map[string]string{
 	"callers: what listeners need, and what two callers or two entries must not share": `
 		admin-auth-without-callers server-auth-without-callers server-auth-twice server-caller-scope-twice
 		server-caller-rule-misspelled server-callers-with-one-name server-callers-with-one-token
-		server-callers-with-one-certificate server-caller-without-proof`,
+		server-callers-with-one-certificate server-caller-without-proof server-limit-of-nothing`,
 	"the throttle: fields that need or exclude each other, and names that the throttle uses": `
 		throttle-deadlines throttle-header-of-a-rule throttle-max-deadline-below-the-default throttle-missing-limit throttle-rule-of-this-name
 		throttle-search-below throttle-search-bounds throttle-search-enforce throttle-search-of-cpu

@@ -128,8 +128,25 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	if err := loaded.WriteSummary(stdout); err != nil {
 		return err
 	}
-	_, err = io.WriteString(stdout, loaded.CalendarText(time.Now()))
-	return err
+	if _, err = io.WriteString(stdout, loaded.CalendarText(time.Now())); err != nil {
+		return err
+	}
+	return c.warn(stderr, loaded)
+}
+
+// warn prints what is probably not meant about callers. --offline leaves out the file of callers.
+func (c checkCommand) warn(stderr errorWriter, loaded *config.Config) error {
+	if c.Offline && loaded.Server != nil && loaded.Server.CallersFile != "" {
+		return nil
+	}
+	all, err := loaded.AllCallers()
+	if err != nil {
+		return configError{err}
+	}
+	for _, text := range loaded.CallerWarnings(all, time.Now()) {
+		_, _ = fmt.Fprintf(stderr, "headgate: warning: %s\n", text)
+	}
+	return nil
 }
 
 // explain prints how the configuration decides the request.

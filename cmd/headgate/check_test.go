@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,5 +95,38 @@ func TestUsage(t *testing.T) {
 		if status != row.status || !strings.Contains(stdout+stderr, row.want) {
 			t.Errorf("headgate %v: status %d\n%s%s", row.args, status, stdout, stderr)
 		}
+	}
+}
+
+// TestCheckWarnsOfCallers: callers without a listener that asks for a proof are valid, and probably not meant.
+func TestCheckWarnsOfCallers(t *testing.T) {
+	const text = `version: 1
+rules: []
+server:
+  callers: [{name: a, tokens: ["sha256:9e2bdcc4d8c3b4a1d57d1b4f0c4a8f2b2ccf1e3e2b3a9f6d1c0b7a8e9f0d1c2b"], scopes: [decide]}]
+`
+	status, _, stderr := call(t, "check", "--config", write(t, text))
+	if status != 0 || !strings.HasPrefix(stderr, "headgate: warning: callers have no effect") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+}
+
+// TestServerExitStatus: a fault that check finds has the exit status of a wrong configuration at the start too.
+func TestServerExitStatus(t *testing.T) {
+	text := "version: 1\nrules: []\nserver:\n  http: off\n  grpc: {address: \"127.0.0.1:0\", tls: {cert: /none/a.pem, key: /none/a.key}}\n" +
+		"admin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
+	for _, command := range []string{"check", "server"} {
+		if status, _, stderr := call(t, command, "--config", write(t, text)); status != exitUsage || !strings.Contains(stderr, "/none/a.pem") {
+			t.Errorf("%s: exit status %d: %s", command, status, stderr)
+		}
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	text = fmt.Sprintf("version: 1\nrules: []\nserver: {grpc: off, http: %q}\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n", taken.Addr())
+	if status, _, stderr := call(t, "server", "--config", write(t, text)); status != exitFailed || !strings.Contains(stderr, "in use") {
+		t.Errorf("a port in use: exit status %d: %s", status, stderr)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/app"
 	"github.com/headgate/headgate/internal/ctl"
 )
 
@@ -117,6 +118,9 @@ func report(stderr io.Writer, err error) int {
 	}
 	_, _ = fmt.Fprintf(stderr, "headgate: %v\n", err)
 	if _, wrong := errors.AsType[configError](err); wrong {
+		return exitUsage
+	}
+	if _, wrong := errors.AsType[app.ConfigError](err); wrong {
 		return exitUsage
 	}
 	if _, wrong := errors.AsType[ctl.ConfigError](err); wrong {

@@ -54,6 +54,7 @@ server:
   callers:
     - {name: %s, tokens: ["sha256:%s"], scopes: [%s]%s}
 
+Each listener that shall ask for tokens needs auth: token, like http: {address: "127.0.0.1:8080", auth: token}.
 To rotate, add the digest to the tokens of the caller, and remove the old one when no client uses it.
 `, t.Name, hex.EncodeToString(digest[:]), strings.Join(t.Scope, ", "), until)
 	return err

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"net/http"
+	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -19,6 +21,7 @@ type accessControl struct {
 	instance *Instance
 	control  *access.Control
 	gates    []*access.Gate
+	warned   []string // of the callers in force
 }
 
 func newAccessControl(i *Instance) (*accessControl, error) {
@@ -31,7 +34,7 @@ func newAccessControl(i *Instance) (*accessControl, error) {
 	return a, nil
 }
 
-// prepare reads the callers of a configuration.
+// prepare reads the callers of a configuration. The commit logs what is probably not meant about them.
 func (a *accessControl) prepare(c *config.Config) (commit func(), err error) {
 	all, err := c.AllCallers()
 	if err != nil {
@@ -41,7 +44,24 @@ func (a *accessControl) prepare(c *config.Config) (commit func(), err error) {
 	if c.Server != nil {
 		limits = c.Server.Limits
 	}
-	return a.control.Prepare(all, limits)
+	inForce, err := a.control.Prepare(all, limits)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		inForce()
+		a.warn(c.CallerWarnings(all, time.Now()))
+	}, nil
+}
+
+// warn logs the warnings that the callers before did not have.
+func (a *accessControl) warn(texts []string) {
+	for _, text := range texts {
+		if !a.instance.options.probe && !slices.Contains(a.warned, text) {
+			a.instance.options.Log.Warn("a setting of callers is probably not meant", "warning", text)
+		}
+	}
+	a.warned = texts
 }
 
 // Reload prepares the callers and the limits. Sessions of callers that leave end at the commit.

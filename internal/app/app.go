@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) error {
 	boundProcess(o.Config, bound)
 	i, err := Start(ctx, o)
 	if err != nil {
-		return err
+		return startError(o.Config, err)
 	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -75,6 +75,19 @@ func Run(ctx context.Context, o Options) error {
 	stop()
 	<-ended
 	return errors.Join(err, i.Stop())
+}
+
+// ConfigError is a failed start whose cause is the configuration, or a file that it names: Probe finds it too.
+type ConfigError struct{ error }
+
+func (e ConfigError) Unwrap() error { return e.error }
+
+// startError tells whether a start failed because of the configuration, or of the machine, like a port in use.
+func startError(c *config.Config, err error) error {
+	if Probe(c) != nil {
+		return ConfigError{err}
+	}
+	return err
 }
 
 // Start starts an instance. ctx bounds only the start: Stop ends the instance.
