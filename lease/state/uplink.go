@@ -23,8 +23,19 @@ type uplink struct {
 }
 
 // leastRetry is the least time after which a report without an answer is repeated, and mostRetry the largest. Between, it is twice
-// the time that the last answer needed: a busy parent gets no second report before its first answer.
+// the time that the last answer needed, and twice the last time after each repetition: a busy parent gets few reports before its
+// first answer, and Held remembers the report that it answers.
 const leastRetry, mostRetry = 500 * time.Millisecond, 4 * time.Second
+
+// repeatAfter returns the time after which a report without an answer is repeated.
+func (u *uplink) repeatAfter() time.Duration { return max(u.retry, leastRetry) }
+
+// repeats waits longer for the next answer if a report at now repeats one without an answer.
+func (u *uplink) repeats(now headgate.Instant) {
+	if u.answered != u.seq && now.Sub(u.sentAt) >= u.repeatAfter() {
+		u.retry = min(2*u.repeatAfter(), mostRetry)
+	}
+}
 
 // holds returns what the server and its holders may use: all amounts that it counts.
 func (r *resource) holds() int64 { return max(r.up.held.amount, r.counted()) }
@@ -60,7 +71,7 @@ func (s *Server) claims(r *resource, now headgate.Instant) bool {
 		return true
 	}
 	if up.answered != up.seq {
-		refresh = max(up.retry, leastRetry)
+		refresh = up.repeatAfter()
 	}
 	soonest := up.sentAt.Add(r.interval())
 	at := up.sentAt.Add(refresh)
@@ -102,6 +113,7 @@ func (s *Server) claimUp(r *resource, now headgate.Instant, out *Out) {
 	s.curve(r)
 	up.said = append(up.said[:0], s.buckets...)
 	s.stamp(out)
+	up.repeats(now)
 	before := up.sentAt
 	up.seq, up.sentAt = out.Up.Seq, now
 	up.held.Sent(now, up.seq)
