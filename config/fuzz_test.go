@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/lease/bucket"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -70,7 +71,15 @@ func checkAccepted(t *testing.T, c *Config) {
 	if err != nil {
 		t.Fatalf("the plans of a valid configuration: %v", err)
 	}
-	described := guard.Config{Quotas: quotas, FairShare: c.FairShare, Rules: c.Rules, Store: compiler{}, Independent: c.Independent, LocalShare: c.LocalShare}
+	leases, err := bucket.New(bucket.Config{Source: noLeases{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leases.Close()
+	described := guard.Config{
+		Quotas: quotas, FairShare: c.FairShare, Rules: c.Rules, Store: compiler{}, Independent: c.Independent, LocalShare: c.LocalShare,
+		Leases: leases,
+	}
 	if c.Shared != nil {
 		described.Store, described.Local = holdCompiler{}, compiler{}
 	}
@@ -80,7 +89,7 @@ func checkAccepted(t *testing.T, c *Config) {
 	if f := c.FairShare; f != nil && (f.Capacity < 0 || shareMemory(f) > 8<<20) {
 		t.Errorf("fair share of a valid configuration is out of bounds: %+v", f)
 	}
-	if _, err := guard.New(guard.Config{Quotas: quotas, Rules: c.InMemory().Rules, Store: compiler{}, Independent: c.Independent}); err != nil {
+	if _, err := guard.New(guard.Config{Quotas: quotas, Rules: c.InMemory().Rules, Store: compiler{}, Independent: c.Independent, Leases: leases}); err != nil {
 		t.Errorf("guard.New rejects the rules of InMemory: %v", err)
 	}
 	for i, n := range c.Needs() {
@@ -97,6 +106,14 @@ func checkAccepted(t *testing.T, c *Config) {
 	if err := c.WriteSummary(io.Discard); err != nil {
 		t.Error(err)
 	}
+}
+
+// noLeases is a source without a server.
+type noLeases struct{}
+
+// Lease implements bucket.Source.
+func (noLeases) Lease(string, int64, func(bucket.Rate)) (bucket.Lease, error) {
+	return nil, errors.ErrUnsupported
 }
 
 // compiler is a store that prepares policies, accepts requests in flight, and does nothing else.

@@ -287,19 +287,9 @@ func (l *Lease) servers() bool {
 // leaseNeeds checks what the section needs, and fields without effect.
 func (s *section) leaseNeeds(c *Config, l *Lease, tls *section) {
 	child := len(l.Servers) > 0
+	group := l.Election != nil && len(l.Election.Servers) > 0
 	if !child && !s.blamedAny("servers") {
-		for _, name := range [...]string{"token_file", "on_loss"} {
-			if v, ok := s.given(name); ok {
-				s.fault(v, "has no effect without servers", "remove it, or write the servers of the parent")
-			}
-		}
-		if tls.begun() {
-			s.unused(tls, "has no effect without servers", "remove it, or write the servers of the parent")
-		}
-		if len(l.Resources) == 0 && !s.blamedAny("resources") && !s.blamedAt(s.self.path) {
-			s.missing("resources", `write what the root divides, like resources: [{match: "db/*", capacity: 500/s}], or the servers of a `+
-				"parent")
-		}
+		s.leaseOfRoot(l, tls, group)
 	}
 	if child && s.has(leaseLimitsName) && !s.blamedAny(leaseLimitsName) {
 		s.fault(s.keyOf(leaseLimitsName), "has no effect with servers", "write limits at the root")
@@ -310,12 +300,31 @@ func (s *section) leaseNeeds(c *Config, l *Lease, tls *section) {
 	s.leaseListener(c, l, child)
 }
 
+// leaseOfRoot checks the section of a server without a parent. Rules of a group use the token, on_loss and tls.
+func (s *section) leaseOfRoot(l *Lease, tls *section, group bool) {
+	if !group && !s.blamedAny(electionName) {
+		for _, name := range [...]string{"token_file", "on_loss"} {
+			if v, ok := s.given(name); ok {
+				s.fault(v, "has no effect without servers", "remove it, or write the servers of the parent")
+			}
+		}
+		if tls.begun() {
+			s.unused(tls, "has no effect without servers", "remove it, or write the servers of the parent")
+		}
+	}
+	if len(l.Resources) == 0 && !s.blamedAny("resources") && !s.blamedAt(s.self.path) {
+		s.missing("resources", `write what the root divides, like resources: [{match: "db/*", capacity: 500/s}], or the servers of a `+
+			"parent")
+	}
+}
+
 // leaseListener checks what the gRPC listener gives, or that rules have their leases from servers.
 func (s *section) leaseListener(c *Config, l *Lease, child bool) {
 	rules := s.hasLeaseRules(c)
 	if v, ok := s.given("max_leases"); ok && !rules {
 		s.fault(v, "has no effect without a rule with a lease", "remove it, or write lease: RESOURCE in a rule")
 	}
+	s.leaseOfGroup(l, rules)
 	switch {
 	case (c.Server == nil || c.Server.GRPC.Address == "") && child && rules:
 		s.leaseOfRules()
@@ -328,6 +337,20 @@ func (s *section) leaseListener(c *Config, l *Lease, child bool) {
 			"write server: {grpc: {auth: token, ...}, callers: ...}")
 	case c.Server.CallersFile == "" && !s.blamed("server"):
 		s.leaseCallers(c, l)
+	}
+}
+
+// leaseOfGroup checks that rules know all servers of a group: their leases come from its master.
+func (s *section) leaseOfGroup(l *Lease, rules bool) {
+	if l.Election == nil || s.blamedAny(electionName) {
+		return
+	}
+	switch v := s.find(s.pathOf(electionName + ".servers")); {
+	case len(l.Election.Servers) > 0 && !rules:
+		s.fault(v, "has no effect without a rule with a lease", "remove it, or write lease: RESOURCE in a rule")
+	case len(l.Election.Servers) == 0 && rules && !s.deferred:
+		s.fault(s.keyOf(electionName), "rules with a lease get theirs from the master, and the servers of the group are missing",
+			"write host:port of each of them, this one too, like servers: [eu-1.example.com:8081, eu-2.example.com:8081]")
 	}
 }
 

@@ -23,6 +23,8 @@ type LeaseElection struct {
 	// Address is host:port of this server, as clients have it in their lists. Default "": the host of server.grpc, or the name of
 	// the machine, and the port of server.grpc.
 	Address string
+	// Servers are host:port of all servers of the group, as clients have them. Rules with a lease get theirs through them.
+	Servers []string
 	// TTL is the time after which another server takes over. Default 5s.
 	TTL time.Duration
 }
@@ -55,6 +57,9 @@ func (s *section) leaseElection(l *Lease) {
 		of.hostPort(v, e.Address, "eu-1.example.com:8081")
 	}
 	of.keep("address", e.Address)
+	of.declare("servers", field.Restart, "host:port of all servers of the group, for rules with a lease: their leases come from the "+
+		"master.")
+	e.Servers = of.hostPorts("servers", "[eu-1.example.com:8081, eu-2.example.com:8081]", "eu-1.example.com:8081")
 	of.duration(of.declare("ttl", field.Restart, "Time after which another server takes over from a master that failed, in whole seconds."),
 		&e.TTL, minElectionTTL, maxElectionTTL)
 	of.etcdUser(&e.User, &e.PasswordFile)

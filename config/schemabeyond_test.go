@@ -52,7 +52,8 @@ var beyondSchemaNames = map[string]string{
 		source-postgres-port source-postgres-without-hosts`,
 	"leases: amounts, fields that need or exclude each other, and names that are one to us alone": `
 		lease-capacity-of-slots-with-a-period lease-capacity-of-the-calendar lease-capacity-too-great lease-capacity-without-a-period
-		lease-election-length-too-short lease-election-without-group
+		lease-election-length-too-short lease-election-without-group lease-election-servers-without-rules
+		lease-rule-in-a-group-without-servers
 		lease-floors-above-all lease-holder-band-twice lease-holder-unknown lease-holders-without-auth lease-length-too-short
 		lease-limits-address lease-limits-user lease-limits-of-a-leaf lease-limits-without-etcd
 		lease-match-twice lease-min-capacity-too-great lease-refresh-too-long lease-resources-of-a-leaf lease-server-twice

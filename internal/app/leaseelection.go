@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +50,10 @@ func newCandidate(i *Instance, c *config.Lease, of *leases) (*candidate, error) 
 	address, err := electedAddress(e, i.options.Config.Server.GRPC.Address)
 	if err != nil {
 		return nil, err
+	}
+	if len(e.Servers) > 0 && !slices.Contains(e.Servers, address) {
+		return nil, fmt.Errorf("app: lease.election.servers does not have %s, the address of this server: add it, or correct "+
+			"lease.election.address", address)
 	}
 	elected, err := election.New(election.Config{
 		Open:  func(life context.Context) (*clientv3.Client, error) { return etcd.Dial(life, described) },

@@ -15,22 +15,28 @@ import (
 )
 
 // ruleLeases are the leases that the rules of this process spend. headgate server that gives leases is their server, over
-// connections in this process. Otherwise they come from lease.servers.
+// connections in this process. In a group, they come from its master. Otherwise they come from lease.servers.
 type ruleLeases struct {
 	client *client.Client
 	table  *bucket.Table
-	own    *pipe // nil if the leases come from lease.servers
+	own    *pipe // nil if the leases come from other servers
 }
 
 // newRuleLeases makes the leases of rules. It is nil without the section lease, and without a server of leases.
 func newRuleLeases(o *Options) (*ruleLeases, error) {
 	c := o.Config.Lease
-	serves := o.Server && o.Config.Server != nil && o.Config.Server.GRPC.Address != ""
+	serves := (o.Server || o.probe) && o.Config.Server != nil && o.Config.Server.GRPC.Address != ""
 	if c == nil || !serves && len(c.Servers) == 0 {
 		return nil, nil //nolint:nilnil // The section is optional.
 	}
 	r := &ruleLeases{}
 	settings := client.Config{Servers: c.Servers, TokenFile: c.TokenFile, OnLoss: holder.OnLoss(c.OnLoss), Log: o.Log}
+	if serves && c.Election != nil {
+		if len(c.Election.Servers) == 0 {
+			return nil, nil //nolint:nilnil // No rule has a lease.
+		}
+		settings.Servers, serves = c.Election.Servers, false
+	}
 	switch {
 	case serves:
 		r.own = newPipe()

@@ -1,0 +1,48 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/config"
+)
+
+// TestProbeOfARootWithRules: rules of a server that is alone spend its own leases, also when the configuration is only checked.
+func TestProbeOfARootWithRules(t *testing.T) {
+	t.Parallel()
+	c, err := config.Parse("headgate.yaml", []byte(`version: 1
+server: {grpc: "127.0.0.1:0", http: off}
+rules: [{name: db, key: [path], lease: "db/{1}"}]
+lease: {resources: [{match: "db/*", capacity: 500/s}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Probe(c); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServersOfTheGroup: rules of a follower find the master among the servers of the group, so this server must be one of them.
+func TestServersOfTheGroup(t *testing.T) {
+	t.Parallel()
+	const text = `version: 1
+server: {grpc: "127.0.0.1:0", http: off}
+rules: [{name: db, key: [path], lease: "db/{1}"}]
+lease:
+  election: {etcd: ["127.0.0.1:1"], group: eu, address: "eu-1:8081", servers: ["eu-1:8081", "eu-2:8081"]}
+  resources: [{match: "db/*", capacity: 500/s}]
+`
+	for address, want := range map[string]string{
+		"eu-1:8081": "",
+		"eu-3:8081": "lease.election.servers does not have eu-3:8081, the address of this server",
+	} {
+		c, err := config.Parse("headgate.yaml", []byte(strings.Replace(text, `"eu-1:8081"`, `"`+address+`"`, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Probe(c); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", address, err, want)
+		}
+	}
+}
