@@ -167,6 +167,13 @@ func (s *Service) fromParent(r *response) {
 	s.dispatch(now)
 }
 
+// length is that of the leases of this server.
+func (s *Service) length() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.options.State.Lease
+}
+
 // Configure replaces the resources of a root, and the callers.
 func (s *Service) Configure(resources []state.Resource, callers map[string]state.Caller) error {
 	s.mu.Lock()

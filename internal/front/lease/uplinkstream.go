@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/headgate/headgate/lease/state"
 )
 
 // errDraining ends a stream for another one.
@@ -134,6 +136,7 @@ func (u *Uplink) send(ctx context.Context, of grpc.ClientStream) {
 
 // receive takes the messages of the parent.
 func (u *Uplink) receive(of grpc.ClientStream) error {
+	parents := lengths{own: u.service.length()}
 	for {
 		var b []byte
 		if err := of.RecvMsg(&b); err != nil {
@@ -144,6 +147,10 @@ func (u *Uplink) receive(of grpc.ClientStream) error {
 			return err
 		}
 		u.refused(&r)
+		if longest, short := parents.see(r.leases); short {
+			u.warn("leases of the parent are not longer than those of this server, which it cuts to what is left: set lease.length",
+				"parent", longest, "lease.length", parents.own)
+		}
 		u.service.fromParent(&r)
 		switch {
 		case r.master != "" && !slices.Contains(u.options.Servers, r.master):
@@ -164,6 +171,27 @@ func (u *Uplink) refused(r *response) {
 			return
 		}
 	}
+}
+
+// lengths compares the leases of a parent with those of this server, over the first answers of a stream.
+type lengths struct {
+	own, longest time.Duration
+	seen         int
+}
+
+// enoughAnswers is the number of answers after which a parent has shown its full length, unless its own lease ends.
+const enoughAnswers = 20
+
+// see takes the leases of a message. short is true once, if those so far are not longer than the own ones.
+func (l *lengths) see(leases []state.Lease) (longest time.Duration, short bool) {
+	before := l.seen
+	for i := range leases {
+		if one := &leases[i]; one.Seq != 0 && one.Length > 0 {
+			l.longest = max(l.longest, one.Length)
+			l.seen = min(before+1, enoughAnswers)
+		}
+	}
+	return l.longest, before < enoughAnswers && l.seen == enoughAnswers && l.longest <= l.own
 }
 
 // warnEvery is the shortest time between two warnings: a failure repeats with each attempt.
