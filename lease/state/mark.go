@@ -36,19 +36,23 @@ func (r *resource) out() int64 { return r.sum + r.unknown }
 // above returns the mark for what is out: 1.1 times as much, at most the capacity or what is out.
 func (r *resource) above(out int64) int64 { return max(min(out+out/10, r.capacity), out) }
 
-// raise asks for a mark that all targets fit in, or lowers a mark that is too large.
-func (s *Server) raise(r *resource, now headgate.Instant, out *Out) {
-	if !s.marks(r) {
-		return
-	}
+// most returns what may be out when all claims have their targets.
+func (r *resource) most() int64 {
 	most := r.out()
 	for _, c := range r.claims {
 		if c.target > c.grant {
 			most += c.missing()
 		}
 	}
-	most = max(min(most, r.capacity), r.out())
-	m := &r.mark
+	return max(min(most, r.capacity), r.out())
+}
+
+// raise asks for a mark that all targets fit in, or lowers a mark that is too large.
+func (s *Server) raise(r *resource, now headgate.Instant, out *Out) {
+	if !s.marks(r) {
+		return
+	}
+	most, m := r.most(), &r.mark
 	switch wanted := r.above(most); {
 	case most > m.asked:
 		s.setMark(r, wanted, now, out)
@@ -57,10 +61,11 @@ func (s *Server) raise(r *resource, now headgate.Instant, out *Out) {
 	}
 }
 
-// lowersAt returns the time at which the mark is lowered, or never.
-func (r *resource) lowersAt() headgate.Instant {
-	if m := &r.mark; r.marked && m.low == m.asked && r.above(r.out()) < m.asked {
-		return m.changed.Add(markEvery)
+// lowersAt returns the time at which raise lowers the mark, or never. It has the same condition: a time before now would make
+// Advance endless.
+func (s *Server) lowersAt(r *resource, now headgate.Instant) headgate.Instant {
+	if m := &r.mark; r.marked && m.low == m.asked && r.above(r.most()) < m.asked {
+		return max(m.changed.Add(markEvery), now.Add(s.config.Tick))
 	}
 	return never
 }

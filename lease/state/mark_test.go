@@ -176,3 +176,27 @@ func TestMarksBoundTheLedger(t *testing.T) {
 		}
 	}
 }
+
+// TestMarkAboveASmallGain: the second change of a claim within 100 ms is divided without an answer, and is too small for a push.
+// So the target stays above the grant, and a mark that is too large for the ledger is right for the target. The server waits for
+// the next report: nothing is due before. Advance would not return with a resource that stays due, so the test does single steps.
+func TestMarkAboveASmallGain(t *testing.T) {
+	m := newMarking(t, nil, false)
+	m.ask("a", 50, 20*time.Millisecond)
+	m.store()
+	m.ask("a", 50, 10*time.Second) // A mark may be lowered after 5 s.
+	for _, wants := range []int64{49_900, 50_000} {
+		m.seq++
+		has := m.last["a"]
+		claim := Claim{Resource: "db", Wants: wants, Version: has.Version, Holds: has.Amount}
+		if err := m.s.Receive(m.now, "", &Report{Holder: "a", Seq: m.seq, Claims: []Claim{claim}}, &m.out); err != nil {
+			t.Fatal(err)
+		}
+		m.now = m.now.Add(20 * time.Millisecond)
+		m.s.advance(m.s.queue.pop(), m.now, &m.out)
+		m.deliver()
+	}
+	if u, at := m.usage(), m.s.queue[0].due.Sub(m.now); u.Granted != 49_900 || u.Mark != 55_000 || at < 500*time.Millisecond {
+		t.Errorf("%+v, and the next step in %v, want 49900 granted, the mark 55000, and at least 500ms", u, at)
+	}
+}

@@ -373,7 +373,7 @@ func (s *Server) next(r *resource, now headgate.Instant) {
 	if r.up != nil && r.up.held.Left(now) > 0 {
 		at = min(at, r.up.held.end)
 	}
-	s.queue.schedule(r, min(at, r.adaptsAt(now), r.lowersAt()))
+	s.queue.schedule(r, min(at, r.adaptsAt(now), s.lowersAt(r, now)))
 }
 
 // expire removes the claims whose leases have ended, older amounts, and what the unknown holder held.
