@@ -185,7 +185,7 @@ func (s *Service) Configure(resources []state.Resource, callers map[string]state
 		return err
 	}
 	s.options.State = next // Also for later terms.
-	if !s.leads(now) {
+	if s.role.server == nil {
 		return nil
 	}
 	if err := s.role.server.Configure(now, resources, callers); err != nil {

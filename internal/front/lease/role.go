@@ -28,7 +28,7 @@ type role struct {
 }
 
 // Lead says that this server is the master until a time, which a later call may move. A new term begins with an empty state: the
-// leases of earlier masters are unknown. It needs Options.Elected.
+// leases of earlier masters are unknown. The same term goes on, also after its end. It needs Options.Elected.
 // marks are those of the earlier master; with nil, there may be leases up to the capacity of each resource.
 func (s *Service) Lead(term uint64, until headgate.Instant, marks map[string]int64) error {
 	s.mu.Lock()
@@ -44,7 +44,7 @@ func (s *Service) Lead(term uint64, until headgate.Instant, marks map[string]int
 		s.out.Reset()
 		s.role = role{server: server, term: term}
 	}
-	s.role.until = until
+	s.role.until, s.role.since = until, until
 	s.dispatch(now)
 	return nil
 }
@@ -53,18 +53,17 @@ func (s *Service) Lead(term uint64, until headgate.Instant, marks map[string]int
 func (s *Service) Stored(term uint64, marks []state.Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.options.Now()
-	if s.leads(now) && s.role.term == term {
+	if now := s.options.Now(); s.role.server != nil && s.role.term == term {
 		s.role.server.Stored(now, marks)
 		s.dispatch(now)
 	}
 }
 
-// HasTerm reports whether this server is the master of a term.
+// HasTerm reports whether this server has the leases of a term, as the master or since a late renewal.
 func (s *Service) HasTerm(term uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.leads(s.options.Now()) && s.role.term == term
+	return s.role.server != nil && s.role.term == term
 }
 
 // Follow says that this server is not the master. master is the address of the one that is, or "". Clients are sent there.
@@ -89,15 +88,11 @@ func (s *Service) stepDown(now headgate.Instant, master string) {
 // leads reports whether this server may give leases at now. After the end of its time as the master it may not. An answer that
 // was decided earlier and is sent later does no harm: its holder counts the end from a report that came before the next master
 // was elected, and the next master counts the leases of this one until the longest of them has ended. The caller holds mu.
+//
+// The leases stay until Follow or the next term: a renewal may be late, because the process was paused, and the key has not
+// expired meanwhile. A new state of the same term would not know them, and its versions would be older than theirs.
 func (s *Service) leads(now headgate.Instant) bool {
-	if s.role.server == nil {
-		return false
-	}
-	if s.options.Elected && now >= s.role.until {
-		s.stepDown(now, "")
-		return false
-	}
-	return true
+	return s.role.server != nil && (!s.options.Elected || now < s.role.until)
 }
 
 // away reports whether another server gives the leases: at the address of the master, or at an unknown one. late says that it has

@@ -16,10 +16,15 @@ import (
 // elected is a service of a group on a socket, with a clock that the test can move.
 func elected(tb testing.TB) (of *running, skip func(time.Duration)) {
 	tb.Helper()
+	read, skip := movable()
+	return serve(tb, Options{State: root(), Elected: true, Now: read}), skip
+}
+
+// movable is a clock that begins at 0, and that skip moves.
+func movable() (read func() headgate.Instant, skip func(time.Duration)) {
 	start, skipped := time.Now(), new(atomic.Int64)
-	read := func() headgate.Instant { return headgate.Instant(time.Since(start)) + headgate.Instant(skipped.Load()) }
-	of = serve(tb, Options{State: root(), Elected: true, Now: read})
-	return of, func(by time.Duration) { skipped.Store(int64(by)) }
+	read = func() headgate.Instant { return headgate.Instant(time.Since(start)) + headgate.Instant(skipped.Load()) }
+	return read, func(by time.Duration) { skipped.Store(int64(by)) }
 }
 
 // TestRoles: a server of a group gives leases only as the master, and only before its end.
@@ -53,6 +58,34 @@ func TestRoles(t *testing.T) {
 	report("after the end", codes.Unavailable, "", 0)
 	if st := s.Stats(); st.Master || st.Claims != 0 || len(s.Resources()) != 0 {
 		t.Errorf("after the end: %+v", st)
+	}
+}
+
+// TestLateRenewal: a master whose process was paused renews its key after its own end, and before the key has expired. It has the
+// same term, so it goes on with its leases: a holder that joins gets nothing of what is out.
+func TestLateRenewal(t *testing.T) {
+	s, skip := elected(t)
+	lead := func(until time.Duration) {
+		t.Helper()
+		if err := s.Lead(7, headgate.Instant(until), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lead(5 * time.Second)
+	if out, err := s.report(t, claims("first", 1, 100_000, "db/a")); err != nil || out.GetLeases()[0].GetAmount() != 100_000 {
+		t.Fatalf("got %v, %v", out, err)
+	}
+	skip(6 * time.Second)
+	if mine, _ := s.Master(); mine || s.Stats().Claims != 0 || !s.HasTerm(7) {
+		t.Errorf("after the end: master %v with %d claims, and the term is known: %v", mine, s.Stats().Claims, s.HasTerm(7))
+	}
+	lead(time.Hour)
+	out, err := s.report(t, claims("second", 1, 100_000, "db/a"))
+	if err != nil || len(out.GetLeases()) != 1 || out.GetLeases()[0].GetAmount() != 0 {
+		t.Errorf("got %v, %v: want nothing of 100000, which the first holder has", out, err)
+	}
+	if s.Follow(""); s.HasTerm(7) {
+		t.Error("the term stays after the end of the tenure")
 	}
 }
 
@@ -103,7 +136,9 @@ func TestUplinkOfAGroup(t *testing.T) {
 // TestMarksOfTheService: the first lease of a resource waits until its mark is stored. Marks of other terms have no effect.
 func TestMarksOfTheService(t *testing.T) {
 	sent := make(chan state.Mark, 10)
-	s := serve(t, Options{State: root(), Elected: true, Now: clock(), Marks: func(term uint64, marks []state.Mark) {
+	start, skipped := time.Now(), new(atomic.Int64)
+	now := func() headgate.Instant { return headgate.Instant(time.Since(start)) + headgate.Instant(skipped.Load()) }
+	s := serve(t, Options{State: root(), Elected: true, Now: now, Marks: func(term uint64, marks []state.Mark) {
 		for _, mark := range marks {
 			if term == 3 {
 				sent <- mark
@@ -126,5 +161,36 @@ func TestMarksOfTheService(t *testing.T) {
 	s.Stored(3, []state.Mark{mark})
 	if m := c.receive(); len(m.GetLeases()) != 1 || m.GetLeases()[0].GetAmount() != 1000 {
 		t.Errorf("got %v", m)
+	}
+}
+
+// TestBeforeALateRenewal: between the end of a master and its late renewal, marks are stored and the capacity changes. Both have an
+// effect when the master goes on.
+func TestBeforeALateRenewal(t *testing.T) {
+	sent := make(chan state.Mark, 10)
+	now, skip := movable()
+	s := serve(t, Options{State: root(), Elected: true, Now: now, Marks: func(_ uint64, marks []state.Mark) {
+		for _, mark := range marks {
+			sent <- mark
+		}
+	}})
+	if err := s.Lead(3, headgate.Instant(20*time.Second), nil); err != nil {
+		t.Fatal(err)
+	}
+	c := s.open(t)
+	c.send(claims("h", 1, 50_000, "db/a"))
+	mark := <-sent
+	skip(20 * time.Second)
+	s.Stored(3, []state.Mark{mark})
+	lower := root()
+	lower.Resources[0].Capacity = 30_000
+	if err := s.Configure(lower.Resources, lower.Callers); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Lead(3, headgate.Instant(time.Hour), nil); err != nil {
+		t.Fatal(err)
+	}
+	if m := c.receive(); len(m.GetLeases()) != 1 || m.GetLeases()[0].GetAmount() != 30_000 {
+		t.Errorf("got %v, want the lowered capacity of 30000", m)
 	}
 }
