@@ -166,3 +166,52 @@ func TestLearningWithoutHolders(t *testing.T) {
 		t.Errorf("the ledger has %d of 100", u.Ledger)
 	}
 }
+
+// TestServerWithoutHolders: the last holder of a restarted server below leaves. The server still is one for its parent, on the wire
+// too, where an empty curve is seen only by its number of holders. Otherwise the parent answers without an algorithm, and the next
+// holder gets what it wants.
+func TestServerWithoutHolders(t *testing.T) {
+	c := config(Resource{Algorithm: MaxMin, Capacity: 100})
+	root := start(t, c, 0)
+	c.Resources, c.Child, c.Restarted, c.Lease = nil, true, true, 15*time.Second
+	leaf := start(t, c, 0)
+	var down, out Out
+	exchange := func(now headgate.Instant) {
+		t.Helper()
+		leaf.Advance(now, &out)
+		if up := &out.Up; up.Seq != 0 {
+			for i := range up.Claims {
+				if m := &up.Claims[i]; len(m.Curve) == 0 && m.Holders == 0 && !m.Learning {
+					m.Curve = nil // As the decoder of the service reads it.
+				}
+			}
+			up.Holder = "leaf"
+			if err := root.Receive(now, "server", up, &down); err != nil {
+				t.Fatal(err)
+			}
+		}
+		root.Advance(now, &down)
+		for _, d := range down.Leases {
+			leaf.ReceiveParent(now, []Lease{d.Lease})
+		}
+		down.Reset()
+		out.Reset()
+	}
+	for step, now := 0, headgate.Instant(0); now < 8*sec; step, now = step+1, now+20*ms {
+		switch step {
+		case 0:
+			report(t, leaf, now, "", "a", 1, 30, &out)
+		case 100:
+			if err := leaf.Receive(now, "", &Report{Holder: "a", Seq: 2, Claims: []Claim{{Resource: "db", Release: true}}}, &out); err != nil {
+				t.Fatal(err)
+			}
+		case 300:
+			report(t, leaf, now, "", "b", 1, 1000, &out)
+		}
+		if exchange(now); step >= 300 {
+			if u, _ := leaf.Usage(now, "db"); u.Ledger > 100 {
+				t.Fatalf("%v: the server has given %d of 100", now.Sub(0), u.Ledger)
+			}
+		}
+	}
+}

@@ -117,7 +117,8 @@ func (s *Server) claimUp(r *resource, now headgate.Instant, out *Out) {
 	before := up.sentAt
 	up.seq, up.sentAt = out.Up.Seq, now
 	up.held.Sent(now, up.seq)
-	claim := Claim{Resource: r.name, Curve: slices.Clone(s.buckets), Holders: r.holders}
+	// Without a curve and holders, the claim would be that of a holder that is not a server.
+	claim := Claim{Resource: r.name, Curve: append([]Bucket{}, s.buckets...), Holders: max(r.holders, 1)}
 	claim.Learning = s.config.Restarted && s.listening(r, now)
 	up.held.Claim(now, &claim)
 	r.reported(&claim, now.Sub(before))
