@@ -19,8 +19,32 @@ func (s *Server) set(c *claim, amount int64) {
 	if !c.server() {
 		return
 	}
-	c.parts = append(c.parts[:0], c.aims...)
-	cut(c.parts, c.target-amount) // Lower bands wait for what is not paid yet.
+	parts := c.split(amount)
+	c.parts = append(c.parts[:0], parts[:]...)
+}
+
+// split returns the parts of the bands of an amount. Lower bands wait for what is not paid yet.
+func (c *claim) split(amount int64) (parts [MaxBands]int64) {
+	copy(parts[:], c.aims)
+	cut(parts[:], c.target-amount)
+	return parts
+}
+
+// shifts reports whether a server must know other parts of the bands of the same amount: another one in an answer, and in a push
+// if a thousandth of the amount moves to other bands.
+func (c *claim) shifts() bool {
+	if !c.server() || c.push {
+		return false
+	}
+	var moved int64
+	parts := c.split(c.grant)
+	for b, part := range parts {
+		if b < len(c.parts) {
+			part -= c.parts[b]
+		}
+		moved += max(part, 0)
+	}
+	return moved > 0 && (c.answer != 0 || 1000*moved >= c.grant)
 }
 
 // cut takes an amount from the parts of the bands, of the lowest band first.
@@ -42,6 +66,11 @@ func (s *Server) hand(r *resource, now headgate.Instant, out *Out) {
 	if r.terms.Algorithm.divides() {
 		s.shrink(r, now)
 		s.grow(r)
+	}
+	for _, c := range r.claims {
+		if c.shifts() {
+			s.set(c, c.grant)
+		}
 	}
 	for _, c := range r.claims {
 		switch {
