@@ -64,6 +64,7 @@ type node struct {
 	server *Server // nil while it is down
 	out    Out
 	wake   headgate.Instant
+	marks  *markStore // of a group, or nil
 }
 
 // client is a holder.
@@ -127,6 +128,9 @@ func (w *world) node(name string, parent *node, delay headgate.Instant, c Config
 }
 
 func (n *node) start() {
+	if n.marks != nil {
+		n.config.Marks = n.marks.begin()
+	}
 	server, err := New(n.config, n.w.now)
 	if err != nil {
 		n.w.t.Fatal(err)
@@ -161,6 +165,9 @@ func (n *node) flush() {
 	}
 	for _, r := range n.out.Refusals {
 		n.w.t.Fatalf("refused: %v", r.Err)
+	}
+	if n.marks != nil {
+		n.marks.put(n, n.out.Marks)
 	}
 	n.out.Reset()
 	if at, ok := n.server.Next(); ok && at < n.wake {
