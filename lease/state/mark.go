@@ -23,6 +23,7 @@ type mark struct {
 	asked   int64 // the last one that was sent
 	low     int64 // the least amount that may be stored: the ledger stays below
 	changed headgate.Instant
+	erased  bool // it was deleted, because the algorithm of the resource has none
 }
 
 // marks reports whether a resource has a mark: those of a root whose ledger is bounded.
@@ -47,9 +48,14 @@ func (r *resource) most() int64 {
 	return max(min(most, r.capacity), r.out())
 }
 
-// raise asks for a mark that all targets fit in, or lowers a mark that is too large.
+// raise asks for a mark that all targets fit in, or lowers a mark that is too large. A mark of before the algorithm changed does not
+// bound what is given without one, so it is deleted.
 func (s *Server) raise(r *resource, now headgate.Instant, out *Out) {
 	if !s.marks(r) {
+		if s.config.Marked && r.up == nil && !r.mark.erased {
+			r.mark = mark{erased: true}
+			out.Marks = append(out.Marks, Mark{r.name, NoMark})
+		}
 		return
 	}
 	most, m := r.most(), &r.mark
@@ -72,7 +78,7 @@ func (s *Server) lowersAt(r *resource, now headgate.Instant) headgate.Instant {
 
 // setMark sends a mark. Until it is stored, the ledger stays below the old one and the new one.
 func (s *Server) setMark(r *resource, amount int64, now headgate.Instant, out *Out) {
-	r.mark.asked, r.mark.low, r.mark.changed = amount, min(r.mark.low, amount), now
+	r.mark = mark{asked: amount, low: min(r.mark.low, amount), changed: now}
 	out.Marks = append(out.Marks, Mark{r.name, amount})
 }
 
@@ -91,10 +97,18 @@ func (s *Server) Stored(now headgate.Instant, marks []Mark) {
 
 // remember sets what an earlier server may have out of a resource. Without a mark, it may be the capacity.
 func (s *Server) remember(r *resource) {
-	r.unknown = r.capacity
+	r.unknown, r.assumed = r.capacity, r.capacity
 	if amount, ok := s.config.Marks[r.name]; ok && s.marks(r) {
 		amount = min(max(amount, 0), MaxAmount)
 		r.unknown, r.mark.asked, r.mark.low = amount, amount, amount
+		r.assumed = MaxAmount
+	}
+}
+
+// assume follows a raised capacity. Without a mark, the earlier server may have had as much, and all of it may be out.
+func (r *resource) assume() {
+	if more := r.capacity - r.assumed; r.forgotten != 0 && more > 0 {
+		r.unknown, r.assumed = r.unknown+more, r.capacity
 	}
 }
 

@@ -200,3 +200,37 @@ func TestMarkAboveASmallGain(t *testing.T) {
 		t.Errorf("%+v, and the next step in %v, want 49900 granted, the mark 55000, and at least 500ms", u, at)
 	}
 }
+
+// TestMarkOfAnotherAlgorithm: a reload changes the algorithm to static, which has no mark. The mark of before would not bound what is
+// given from then on, so it is deleted. A master that starts after the next reload counts the capacity.
+func TestMarkOfAnotherAlgorithm(t *testing.T) {
+	m := newMarking(t, nil, false)
+	configure := func(algorithm Algorithm) {
+		t.Helper()
+		if err := m.s.Configure(m.now, []Resource{{Match: "db", Capacity: 100 * unit, Algorithm: algorithm}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		m.step(20 * time.Millisecond)
+		m.store()
+	}
+	m.ask("a", 10, time.Second)
+	m.store()
+	if m.stored["db"] != 11*unit {
+		t.Fatalf("the marks are %v", m.stored)
+	}
+	configure(Static)
+	m.ask("a", 90, time.Second)
+	if _, ok := m.stored["db"]; ok || m.usage().Ledger != 90*unit || m.usage().Mark != 0 {
+		t.Errorf("the marks are %v, and %+v is out", m.stored, m.usage())
+	}
+	writes := m.writes
+	m.ask("a", 80, 20*time.Second)
+	m.store()
+	if m.writes != writes {
+		t.Errorf("%d further writes without a mark", m.writes-writes)
+	}
+	configure(MaxMin)
+	if m.stored["db"] < 90*unit {
+		t.Errorf("the marks are %v, and %+v is out", m.stored, m.usage())
+	}
+}

@@ -301,6 +301,7 @@ func (s *Server) Configure(now headgate.Instant, resources []Resource, callers m
 			terms = &Resource{Match: name, Algorithm: MaxMin}
 		}
 		r.configure(terms)
+		r.assume()
 		r.marked = s.marks(r)
 		s.queue.schedule(r, now.Add(s.config.Tick))
 	}

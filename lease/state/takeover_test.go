@@ -166,3 +166,35 @@ func TestLearningWithoutHolders(t *testing.T) {
 		t.Errorf("the ledger has %d of 100", u.Ledger)
 	}
 }
+
+// TestRaisedWhileUnknown: a root starts with a smaller capacity than the one of the earlier process, and a reload raises it before the
+// leases of that process have ended. The leases of that process may have the larger capacity.
+func TestRaisedWhileUnknown(t *testing.T) {
+	c := config(Resource{Algorithm: MaxMin, Capacity: 30})
+	c.Term, c.Restarted = 2, true
+	s := start(t, c, 0)
+	var out Out
+	has := func(at headgate.Instant, seq uint64, want, unknown int64) {
+		t.Helper()
+		report(t, s, at, "", "a", seq, 200, &out)
+		s.Advance(at+20*ms, &out)
+		if u, _ := s.Usage(at, "db"); u.Granted != want || u.Unknown != unknown {
+			t.Errorf("%v: %d granted and %d unknown, want %d and %d", at.Sub(0), u.Granted, u.Unknown, want, unknown)
+		}
+	}
+	configure := func(at headgate.Instant, capacity int64) {
+		t.Helper()
+		if err := s.Configure(at, []Resource{{Match: "db", Algorithm: MaxMin, Capacity: capacity}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has(2*sec, 1, 0, 30)
+	configure(3*sec, 100)
+	has(4*sec, 2, 0, 100)
+	configure(5*sec, 50)
+	configure(6*sec, 90)
+	has(7*sec, 3, 0, 100)
+	has(31*sec, 4, 90, 0)
+	configure(32*sec, 120)
+	has(33*sec, 5, 120, 0)
+}
