@@ -58,17 +58,22 @@ func (m *marks) put(term uint64, all []state.Mark) {
 	}
 }
 
-// take takes marks for one write.
+// take takes marks for one write. Leases wait for marks, and nothing waits for a deletion: a master that deletes the marks of 10,000
+// resources needs 10 s.
 func (m *marks) take() (term uint64, batch map[string]int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	batch = make(map[string]int64, min(len(m.waiting), election.MaxWrite))
-	for name, amount := range m.waiting {
-		if len(batch) == election.MaxWrite {
-			break
+	for _, deleted := range []bool{false, true} {
+		for name, amount := range m.waiting {
+			if len(batch) == election.MaxWrite {
+				break
+			}
+			if deleted == (amount == state.NoMark) {
+				batch[name] = amount
+				delete(m.waiting, name)
+			}
 		}
-		batch[name] = amount
-		delete(m.waiting, name)
 	}
 	return m.term, batch
 }

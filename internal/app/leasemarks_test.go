@@ -1,0 +1,51 @@
+package app
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/headgate/headgate/lease/election"
+	"github.com/headgate/headgate/lease/state"
+)
+
+// TestMarksBeforeDeletions: a new mark is in the next write, also behind the deletions of many resources.
+func TestMarksBeforeDeletions(t *testing.T) {
+	m := newMarks(nil, nil)
+	m.term = 1
+	for i := range 1000 {
+		m.put(1, []state.Mark{{Resource: fmt.Sprint("gone/", i), Amount: state.NoMark}})
+	}
+	m.put(1, []state.Mark{{Resource: "db", Amount: 5}, {Resource: "zero", Amount: 0}})
+	_, batch := m.take()
+	if _, zero := batch["zero"]; batch["db"] != 5 || !zero || len(batch) != election.MaxWrite {
+		t.Errorf("the first write has %d marks, db %d and zero: %v", len(batch), batch["db"], zero)
+	}
+	writes := 1
+	for _, batch = m.take(); len(batch) > 0; _, batch = m.take() {
+		writes++
+	}
+	if writes != 11 {
+		t.Errorf("%d writes for 1,002 marks, want 11", writes)
+	}
+}
+
+// TestMarksWithoutAnAnswer: marks of a failed write wait again, but not in place of newer ones, and not in another term.
+func TestMarksWithoutAnAnswer(t *testing.T) {
+	m := newMarks(nil, nil)
+	m.term = 1
+	m.put(1, []state.Mark{{Resource: "a", Amount: 1}, {Resource: "b", Amount: 1}})
+	m.put(2, []state.Mark{{Resource: "other term", Amount: 1}})
+	term, batch := m.take()
+	if fmt.Sprint(term, batch) != "1 map[a:1 b:1]" {
+		t.Errorf("took %v of term %d", batch, term)
+	}
+	m.put(1, []state.Mark{{Resource: "b", Amount: state.NoMark}})
+	m.back(1, batch)
+	if _, batch = m.take(); fmt.Sprint(batch) != "map[a:1 b:-1]" {
+		t.Errorf("took %v after a failed write", batch)
+	}
+	m.term = 2
+	if m.back(1, batch); len(m.waiting) != 0 {
+		t.Errorf("%v of another term waits", m.waiting)
+	}
+}
