@@ -13,6 +13,7 @@ func TestMarksBeforeDeletions(t *testing.T) {
 	m := newMarks(nil, nil)
 	m.term = 1
 	for i := range 1000 {
+		m.stored[fmt.Sprint("gone/", i)] = struct{}{}
 		m.put(1, []state.Mark{{Resource: fmt.Sprint("gone/", i), Amount: state.NoMark}})
 	}
 	m.put(1, []state.Mark{{Resource: "db", Amount: 5}, {Resource: "zero", Amount: 0}})
@@ -47,5 +48,43 @@ func TestMarksWithoutAnAnswer(t *testing.T) {
 	m.term = 2
 	if m.back(1, batch); len(m.waiting) != 0 {
 		t.Errorf("%v of another term waits", m.waiting)
+	}
+}
+
+// TestMarksAreBounded: a client claims and releases resources with ever new names, faster than their marks are written. Neither the
+// memory of the master nor etcd grows with the number of names, and the marks of others are written.
+func TestMarksAreBounded(t *testing.T) {
+	m := newMarks(nil, nil)
+	m.term = 1
+	most := 0
+	for i := range 200 {
+		for j := range 1000 {
+			m.put(1, []state.Mark{{Resource: fmt.Sprint(i, "/", j), Amount: 1}})
+		}
+		term, batch := m.take()
+		for j := range 1000 {
+			m.put(1, []state.Mark{{Resource: fmt.Sprint(i, "/", j), Amount: state.NoMark}})
+		}
+		m.done(term, batch)
+		most = max(most, len(m.waiting)+len(m.stored))
+	}
+	if most > 200*2*election.MaxWrite {
+		t.Errorf("%d marks for 200,000 names, of which %d were written", most, 200*election.MaxWrite)
+	}
+	for i := range maxStored {
+		m.stored[fmt.Sprint("stored ", i)] = struct{}{}
+	}
+	clear(m.waiting)
+	for i := range 200 {
+		m.put(1, []state.Mark{{Resource: fmt.Sprint("stored ", i), Amount: state.NoMark}})
+	}
+	m.put(1, []state.Mark{{Resource: "new", Amount: 1}, {Resource: "stored 300", Amount: 1}})
+	_, batch := m.take()
+	if _, early := batch["new"]; early || batch["stored 300"] != 1 || len(batch) != election.MaxWrite {
+		t.Errorf("a full store: %v", batch)
+	}
+	clear(m.stored)
+	if _, batch = m.take(); batch["new"] != 1 {
+		t.Errorf("a store with room: %v", batch)
 	}
 }

@@ -15,13 +15,13 @@ const (
 	// MaxWrite bounds the marks of one Write: etcd takes at most 128 changes in a transaction.
 	MaxWrite = 100
 	// maxMarks bounds the marks that are read, and markPage those of one answer.
-	maxMarks, markPage = 10_000, 1000
+	maxMarks, markPage = 40_000, 1000
 	// maxMark bounds the name of a mark, in bytes.
 	maxMark = 256
 )
 
-// Marks reads the marks of the group: what earlier masters have written. Foreign values are left out. With more than 10,000
-// marks it is an error.
+// Marks reads the marks of the group: what earlier masters have written. Foreign values are left out. With more than 40,000
+// marks it is an error: a master leaves at most 30,000 there.
 func (e *Election) Marks(ctx context.Context) (map[string]int64, error) {
 	client, err := e.open(ctx)
 	if err != nil {

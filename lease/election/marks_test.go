@@ -74,19 +74,19 @@ func TestLateWrite(t *testing.T) {
 	}
 }
 
-// TestManyMarks: all pages of marks are read, and more than 10,000 are an error.
+// TestManyMarks: all pages of marks are read, and more than 40,000 are an error.
 func TestManyMarks(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
 	a := join(t, server.Addr, "a:1")
 	term := a.wins().Term
-	for page := range 101 {
+	for page := range 401 {
 		marks := map[string]int64{}
 		for i := range election.MaxWrite {
 			marks[fmt.Sprintf("%d/%d", page, i)] = int64(i)
 		}
-		if page == 100 {
-			if got, err := a.of.Marks(t.Context()); err != nil || len(got) != 10_000 {
+		if page == 400 {
+			if got, err := a.of.Marks(t.Context()); err != nil || len(got) != 40_000 {
 				t.Fatalf("%d marks, %v", len(got), err)
 			}
 		}
@@ -95,6 +95,6 @@ func TestManyMarks(t *testing.T) {
 		}
 	}
 	if _, err := a.of.Marks(t.Context()); err == nil {
-		t.Error("more than 10,000 marks are read")
+		t.Error("more than 40,000 marks are read")
 	}
 }
