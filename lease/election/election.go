@@ -62,6 +62,7 @@ type tenure struct {
 	term     uint64
 	ttl      time.Duration
 	sent     time.Time // of the last renewal
+	written  time.Time // of the last write of the key
 	until    time.Time
 }
 

@@ -146,6 +146,31 @@ func TestPartition(t *testing.T) {
 	a.follows("b:1")
 }
 
+// TestTermsGrowWithTime: a master writes its key again from time to time, so that the next term leaves a distance for the numbers of
+// reports to a parent. The key stays the same one for all others.
+func TestTermsGrowWithTime(t *testing.T) {
+	t.Parallel()
+	server := etcd.Start(t)
+	a := join(t, server.Addr, "a:1")
+	a.wins()
+	client := server.Client()
+	for end := time.Now().Add(longest); ; {
+		got, err := client.Get(t.Context(), election.DefaultPrefix+"eu/master")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kvs := got.Kvs; len(kvs) == 1 && kvs[0].GetModRevision() > kvs[0].GetCreateRevision() && string(kvs[0].GetValue()) == "a:1" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the key is not written again: %v", got.Kvs)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	renewals := len(a.history())
+	a.await("a renewal after the write", func(s election.Status) bool { return s.Mine && len(a.history()) > renewals })
+}
+
 // TestDeletedKey: an operator deletes the key of the master, and it notices with its next renewal.
 func TestDeletedKey(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,9 @@ const (
 	maxBase = 1 << 42
 	// farewell bounds the time in which a master deletes its key.
 	farewell = time.Second
+	// A master writes its key again after 3 ttl, or after a minute. So terms grow with the time: the next master has a term that is
+	// larger by the number of these writes at least, and numbers its reports to a parent from there, 2^20 for each term.
+	writeAgain, mostAgain = 3, time.Minute
 )
 
 // errLost says that the key of this server is gone.
@@ -44,7 +47,7 @@ func (e *Election) campaign(ctx context.Context, client *clientv3.Client) error 
 		_, err := client.Revoke(within, lease.ID)
 		return err
 	}
-	t := &tenure{lease: lease.ID, revision: done.Header.GetRevision()}
+	t := &tenure{lease: lease.ID, revision: done.Header.GetRevision(), written: sent}
 	t.renewed(sent, lease.TTL)
 	base, err := e.base(within, client, t)
 	if err != nil {
@@ -116,7 +119,7 @@ func (e *Election) serve(ctx context.Context, client *clientv3.Client, t *tenure
 	return err
 }
 
-// renew renews the lease of etcd. Then it reads the key, because a server of etcd that has lost its cluster may
+// renew renews the lease of etcd. Then it reads the key or writes it again, because a server of etcd that has lost its cluster may
 // still answer a renewal, but no read.
 func (e *Election) renew(ctx context.Context, client *clientv3.Client, t tenure) (tenure, error) {
 	within, cancel := context.WithTimeout(ctx, min(e.patience(), time.Until(t.until)))
@@ -129,11 +132,15 @@ func (e *Election) renew(ctx context.Context, client *clientv3.Client, t tenure)
 	if err != nil {
 		return t, err
 	}
-	got, err := client.Get(within, e.keys.master)
-	if err != nil {
-		return t, err
+	check := clientv3.OpGet(e.keys.master) // Without an operation, etcd would answer without its cluster.
+	if sent.Sub(t.written) >= min(writeAgain*t.ttl, mostAgain) {
+		check, t.written = clientv3.OpPut(e.keys.master, e.config.Address, clientv3.WithLease(t.lease)), sent
 	}
-	if len(got.Kvs) == 0 || got.Kvs[0].GetCreateRevision() != t.revision {
+	done, err := client.Txn(within).If(e.fence(&t)).Then(check).Commit()
+	switch {
+	case err != nil:
+		return t, err
+	case !done.Succeeded:
 		return t, errLost
 	}
 	t.renewed(sent, lease.TTL)
