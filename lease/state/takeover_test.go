@@ -198,3 +198,28 @@ func TestRaisedWhileUnknown(t *testing.T) {
 	configure(32*sec, 120)
 	has(33*sec, 5, 120, 0)
 }
+
+// TestNewHolderAfterARestart: a root knows one holder with 30 of 100, and counts 70 as unknown. A new holder shares the 30, until the
+// unknown leases have ended. Alone, it gets nothing.
+func TestNewHolderAfterARestart(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		w := newWorld(t, 1)
+		c := config(Resource{Algorithm: MaxMin, Capacity: 100})
+		root := w.node("root", nil, 0, c)
+		if known {
+			w.join(root, ms, 30)
+		}
+		w.run(5 * sec)
+		root.fail(sec)
+		w.run(8 * sec)
+		fresh := w.join(root, ms, 100)
+		w.run(20 * sec)
+		if got, want := fresh.held.Amount(w.now), map[bool]int64{true: 15}[known]; got != want {
+			t.Errorf("known %v: the new holder has %d, want %d", known, got, want)
+		}
+		w.run(45 * sec)
+		if got, want := fresh.held.Amount(w.now), map[bool]int64{true: 70, false: 100}[known]; got != want {
+			t.Errorf("known %v: the new holder has %d in the end, want %d", known, got, want)
+		}
+	}
+}
