@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,15 +42,20 @@ lease: {servers: [%q], token_file: %q, length: 3100ms, refresh: 100ms}
 	leaseCapacity = 500_000
 )
 
-// freeAddress gives an address on which nothing listens.
+// freeAddress gives an address on which nothing listens. Its port is below those of outgoing connections: no connection takes the port
+// of a server that is down, and a client that dials such a server does not reach itself.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	socket, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const lowest, end, attempts = 10_000, 32_768, 1000
+	for range attempts {
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(lowest+rand.IntN(end-lowest)))
+		if socket, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", at); err == nil {
+			_ = socket.Close()
+			return at
+		}
 	}
-	defer func() { _ = socket.Close() }()
-	return socket.Addr().String()
+	t.Fatalf("no free port on 127.0.0.1 below %d", end)
+	return ""
 }
 
 // tokenDigest is what server.callers has of a token.
