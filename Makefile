@@ -139,8 +139,8 @@ bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=reg
 	@scripts/bench $(ROUNDS)
 
 .PHONY: soak
-soak: ## run the long and the statistical tests, up to three hours
-	go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./...
+soak: ## run the long and the statistical tests, up to three hours; plots are kept in _artifacts
+	go test -tags soak -timeout 120m -v -run Soak -artifacts $(TESTFLAGS) ./...
 	cd test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload ./reference
 	@for module in $(SOAK_MODULES); do (cd "$$module" && go vet ./... && go test -timeout 60m -v $(TESTFLAGS) ./...); done
 

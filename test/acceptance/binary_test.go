@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(upstreamPart) != "" {
 		os.Exit(runUpstream())
 	}
+	if text := os.Getenv(spendersPart); text != "" {
+		os.Exit(runSpenders(text))
+	}
 	os.Exit(build(m))
 }
 

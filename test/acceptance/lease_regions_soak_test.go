@@ -36,9 +36,11 @@ func newLeaseRegions(t *testing.T) (all [3]*leaseRegion) {
 			up = link.Addr
 		}
 		node(at, "5s", fmt.Sprintf("servers: [%q], token_file: %q", up, token))
-		region := &leaseRegion{spenders: &spenders{stop: make(chan struct{})}}
+		region := &leaseRegion{spenders: newSpenders()}
 		for range 3 {
-			region.spenders.add(t, at, client.Safe)
+			if err := region.spenders.add(at, client.Safe); err != nil {
+				t.Fatal(err)
+			}
 		}
 		region.spenders.ended.Go(func() { region.spenders.call(region.rate.Load) })
 		t.Cleanup(region.spenders.close)
@@ -67,7 +69,7 @@ func TestSoakRegions(t *testing.T) {
 		}
 		shift := time.Now()
 		<-time.After(10 * time.Second)
-		units := all[to].spenders.bySecond(shift)
+		units := all[to].spenders.bySecond(shift, time.Now())
 		t.Logf("shift %d, to region %d: units by second %v, %d are fair", round, to, units, treeCapacity-2*quiet)
 		for second := 2; second < 9; second++ {
 			if units[second] < (treeCapacity-2*quiet)*9/10 {
@@ -75,14 +77,13 @@ func TestSoakRegions(t *testing.T) {
 			}
 		}
 	}
-	whole := &spenders{}
-	for _, region := range all {
-		region.spenders.mu.Lock()
-		whole.spent = append(whole.spent, region.spenders.spent...)
-		region.spenders.mu.Unlock()
+	whole, now := tally{units: map[int64]int{}}, time.Now()
+	for at := tenthOf(began); at < tenthOf(now); at++ {
+		for _, region := range all {
+			whole.add(at, region.spenders.sum(at, at+1))
+		}
 	}
-	whole.sort()
-	worst, most := whole.worst(began, time.Now()), treeCapacity*11/10+9
+	worst, most := whole.worst(began, now, time.Second), treeCapacity*11/10+9
 	t.Logf("%d units in the worst second, at most %d", worst, most)
 	if worst > most {
 		t.Errorf("%d units in a second, want at most %d", worst, most)

@@ -4,28 +4,21 @@ package acceptance
 
 import (
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/etcd"
 	"github.com/headgate/headgate/internal/testkit/network"
 	"github.com/headgate/headgate/lease/client"
-	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/lease"
 )
 
 const (
 	// treeCapacity is what the holders share, in units a second, and treeSafe is the safe amount of each.
 	treeCapacity, treeSafe = 1000, 1
-	treeHolders, treeAsks  = 500, 3000 // holders, and calls a second of all of them
+	treeHolders, treeCalls = 500, 3000 // holders, and calls a second of all of them
 
 	treeNode = `version: 1
 server:
@@ -34,247 +27,218 @@ server:
   callers: [{name: server, tokens: [%q], scopes: [lease]}, {name: web, tokens: [%q], scopes: [lease]}]
 lease: {holders: {server: {server: true}}, length: %s, refresh: 500ms, %s}
 `
+	treeResources = `resources: [{match: "db/*", capacity: 1000/s, safe: 1/s}]`
 )
 
-// bigTree is a root, two parents and four leaves. A link is between the second leaf and its parent.
+// treeServer is a server of a tree.
+type treeServer struct {
+	at, path string // its address and its configuration
+	run      *instance
+}
+
+// bigTree is a tree of servers with holders below the leaves. The root and the two parents are groups of two servers, whose masters are
+// elected on etcd. The four leaves are alone.
 type bigTree struct {
-	t     *testing.T
-	files [7]string // the root, the parents, the leaves
-	at    [7]string
-	runs  [7]*instance
-	link  *network.Link
+	t      *testing.T
+	mode   client.OnLoss
+	etcd   *etcd.Server
+	groups [7][]*treeServer // the root, the parents, the leaves
+	links  []*network.Link  // between the second leaf and the servers of its parent
+	tally  tally
+	began  time.Time
+	marks  []mark
 }
 
 func newBigTree(t *testing.T, mode client.OnLoss) *bigTree {
 	t.Helper()
-	b := &bigTree{t: t}
-	for i := range b.at {
-		b.at[i] = freeAddress(t)
-	}
+	b := &bigTree{t: t, mode: mode, etcd: etcd.Start(t), tally: tally{units: map[int64]int{}}}
 	token := file(t, "server")
-	for i := range b.files {
-		length, rest := "6s", fmt.Sprintf("resources: [{match: \"db/*\", capacity: %d/s, safe: %d/s}]", treeCapacity, treeSafe)
+	for i := range b.groups {
+		servers, length, rest := 2, "6s", treeResources
 		if i > 0 {
-			up := b.at[0]
+			parent := 0
 			length = "5s"
 			if i > 2 {
-				up, length = b.at[1+(i-3)/2], "4s"
+				parent, servers, length = 1+(i-3)/2, 1, "4s"
 			}
-			if i == 4 {
-				b.link = network.New(t, up)
-				up = b.link.Addr
-			}
-			rest = fmt.Sprintf("servers: [%q], token_file: %q, on_loss: %s", up, token, mode)
+			rest = fmt.Sprintf("servers: [%s], token_file: %q, on_loss: %s", b.addresses(parent, i == 4), token, mode)
 		}
-		b.files[i] = file(t, fmt.Sprintf(treeNode, b.at[i], tokenDigest("server"), tokenDigest("web"), length, rest)+adminAnywhere)
-		b.start(i)
+		if servers == 2 {
+			rest += fmt.Sprintf(", election: {etcd: [%q], group: group-%d, ttl: 1s}", b.etcd.Addr, i)
+		}
+		for range servers {
+			at := freeAddress(t)
+			path := file(t, fmt.Sprintf(treeNode, at, tokenDigest("server"), tokenDigest("web"), length, rest)+adminAnywhere)
+			b.groups[i] = append(b.groups[i], &treeServer{at: at, path: path, run: launchServer(t, path)})
+		}
 	}
+	for i := range 4 {
+		plan := spendersPlan{At: b.groups[3+i][0].at, Mode: mode, Holders: treeHolders / 4, Calls: treeCalls / 4}
+		spendApart(t, plan, &b.tally)
+	}
+	b.began = time.Now()
 	return b
 }
 
-func (b *bigTree) start(i int) { b.runs[i] = launchServer(b.t, b.files[i]) }
+// addresses gives those of a group, as a list of YAML without brackets. With linked, each has a link of its own.
+func (b *bigTree) addresses(group int, linked bool) string {
+	b.t.Helper()
+	var all []string
+	for _, s := range b.groups[group] {
+		at := s.at
+		if linked {
+			link := network.New(b.t, at)
+			b.links, at = append(b.links, link), link.Addr
+		}
+		all = append(all, strconv.Quote(at))
+	}
+	return strings.Join(all, ", ")
+}
+
+// master gives the server of a group that gives leases.
+func (b *bigTree) master(group int) (master *treeServer) {
+	b.t.Helper()
+	if all := b.groups[group]; len(all) == 1 {
+		return all[0]
+	}
+	eventually(b.t, fmt.Sprint("the master of group ", group), func() bool {
+		for _, s := range b.groups[group] {
+			if metric(b.t, s.run, "headgate_lease_master") == 1 {
+				master = s
+			}
+		}
+		return master != nil
+	})
+	return master
+}
 
 // end ends a server by a signal, and starts it again after a time.
-func (b *bigTree) end(i int, by syscall.Signal, away time.Duration) {
+func (b *bigTree) end(s *treeServer, by syscall.Signal, away time.Duration) {
 	b.t.Helper()
-	if err := b.runs[i].command.Process.Signal(by); err != nil {
+	if err := s.run.command.Process.Signal(by); err != nil {
 		b.t.Fatal(err)
 	}
-	<-b.runs[i].ended
+	<-s.run.ended
 	<-time.After(away)
-	b.start(i)
+	s.run = launchServer(b.t, s.path)
 }
 
-// spenders are holders that spend their leases.
-type spenders struct {
-	pacers  []*pace.Pacer
-	clients []*client.Client
-	stop    chan struct{}
-	ended   sync.WaitGroup
-
-	mu    sync.Mutex // Guards spent.
-	spent []time.Time
-}
-
-// spend starts all holders, a quarter of them at each leaf. Each has a client and a connection of its own.
-func (b *bigTree) spend(mode client.OnLoss) *spenders {
+// takeOver kills the master of a group. The other server takes over, so that no lease ends: the holders spend at least half of the
+// capacity in any two seconds.
+func (b *bigTree) takeOver(group int) {
 	b.t.Helper()
-	s := &spenders{stop: make(chan struct{})}
-	for i := range treeHolders {
-		s.add(b.t, b.at[3+i%4], mode)
+	const away, length = 8 * time.Second, 2 * time.Second
+	killed := time.Now()
+	b.end(b.master(group), syscall.SIGKILL, away)
+	least := b.tally.least(killed, killed.Add(away), length)
+	b.t.Logf("at least %d units in two seconds without the master", least)
+	if least < treeCapacity {
+		b.t.Errorf("%d units in two seconds without the master of group %d, want at least %d", least, group, treeCapacity)
 	}
-	s.ended.Go(func() { s.call(func() int64 { return treeAsks }) })
-	return s
 }
 
-// add starts a holder below a leaf.
-func (s *spenders) add(t *testing.T, at string, mode client.OnLoss) {
-	t.Helper()
-	k, err := client.New(client.Config{Servers: []string{at}, Token: "web", OnLoss: mode})
-	if err != nil {
-		t.Fatal(err)
+// withoutEtcd kills etcd. No group has a master, so that all leases end within 6 s. Then on_loss decides what each of the holders spends:
+// nothing, its safe amount or all of its demand.
+func (b *bigTree) withoutEtcd() {
+	b.t.Helper()
+	const ended, measured = 9 * time.Second, 3 * time.Second
+	b.etcd.Kill()
+	<-time.After(ended)
+	from := time.Now()
+	<-time.After(measured + 3*tenth)
+	got := b.tally.sum(tenthOf(from), tenthOf(from.Add(measured)))
+	want := map[client.OnLoss]int{client.Pessimistic: 0, client.Safe: treeHolders * treeSafe * 3, client.Optimistic: treeCalls * 3}[b.mode]
+	b.t.Logf("%d units in %v without etcd, about %d expected", got, measured, want)
+	if got < want*8/10 || got > want*11/10+treeHolders/10 {
+		b.t.Errorf("%d units in %v without etcd, want about %d", got, measured, want)
 	}
-	source, err := lease.New(k, "db/orders")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := pace.New(pace.Config{Provider: "orders", Source: source, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.pacers, s.clients = append(s.pacers, p), append(s.clients, k)
+	b.etcd.Restart()
 }
 
-// call makes calls of random holders, at a rate by second, until the end.
-func (s *spenders) call(rate func() int64) {
-	const every = 10 * time.Millisecond
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	last, due := time.Now(), 0.0
-	for {
-		select {
-		case <-s.stop:
-			return
-		case <-tick.C:
+// partition cuts the second leaf off from its parent: connections stay open, and no answer arrives.
+func (b *bigTree) partition() {
+	const away = 8 * time.Second
+	for _, link := range b.links {
+		link.HalfOpen()
+	}
+	<-time.After(away)
+	for _, link := range b.links {
+		link.Heal()
+	}
+}
+
+// scene runs one failure, and waits until all of the capacity is used again. Then the holders are within the capacity, whatever on_loss
+// is.
+func (b *bigTree) scene(name string, fail func()) {
+	b.t.Helper()
+	const patience, pause, settled = 30 * time.Second, 4 * time.Second, 2 * time.Second
+	b.marks = append(b.marks, mark{time.Now(), name})
+	fail()
+	healed := time.Now()
+	for n := 0; n < treeCapacity*9/10 || n > treeCapacity*11/10; n = b.tally.lastSecond() {
+		if time.Since(healed) > patience {
+			b.t.Fatalf("%d units in the last second, %v after %s", n, patience, name)
 		}
-		now := time.Now()
-		due += now.Sub(last).Seconds() * float64(rate())
-		for last = now; due >= 1; due-- {
-			s.pacers[rand.IntN(len(s.pacers))].AcquireFunc(1, time.Second, func(_ headgate.Instant, err error) {
-				if err == nil {
-					s.mu.Lock()
-					s.spent = append(s.spent, time.Now())
-					s.mu.Unlock()
-				}
-			})
+		<-time.After(tenth)
+	}
+	b.t.Logf("%5.1f s: %s is over; all is used after %.1f s", time.Since(b.began).Seconds(), name, time.Since(healed).Seconds())
+	<-time.After(pause)
+	to := time.Now().Add(-3 * tenth)
+	b.judge(to.Add(-settled), to, client.Pessimistic)
+}
+
+// judge checks the bound of a mode: the capacity with 0.1 s of it and one unit for each holder, and in the mode safe the safe amounts.
+func (b *bigTree) judge(from, to time.Time, mode client.OnLoss) {
+	b.t.Helper()
+	for _, length := range []time.Duration{time.Second, 2 * time.Second, 10 * time.Second, 30 * time.Second} {
+		if to.Sub(from) < length {
+			break
+		}
+		worst, most := b.tally.worst(from, to, length), bound(mode, length)
+		if length > 2*time.Second {
+			b.t.Logf("%d units in the worst %v, at most %d in mode %v", worst, length, most, mode)
+		}
+		if worst > most {
+			b.t.Errorf("%d units in %v, want at most %d in mode %v", worst, length, most, mode)
 		}
 	}
 }
 
-func (s *spenders) close() {
-	close(s.stop)
-	s.ended.Wait()
-	for i, p := range s.pacers {
-		p.Close()
-		_ = s.clients[i].Close()
+// bound gives the most units in a time. In the mode optimistic there is none.
+func bound(mode client.OnLoss, length time.Duration) int {
+	rate := treeCapacity
+	if mode == client.Safe {
+		rate += treeHolders * treeSafe
 	}
+	return int(float64(rate)*(length+tenth).Seconds()) + treeHolders
 }
 
-// worst returns the largest number of units in any second between two times.
-func (s *spenders) worst(from, to time.Time) (worst int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := 0
-	for i, at := range s.spent {
-		for at.Sub(s.spent[first]) > time.Second {
-			first++
-		}
-		if !at.Before(from) && at.Before(to) {
-			worst = max(worst, i-first+1)
-		}
-	}
-	return worst
-}
-
-// bySecond counts the units of each second from a time on.
-func (s *spenders) bySecond(from time.Time) (units []int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, at := range s.spent {
-		if at.Before(from) {
-			continue
-		}
-		second := int(at.Sub(from) / time.Second)
-		for second >= len(units) {
-			units = append(units, 0)
-		}
-		units[second]++
-	}
-	return units
-}
-
-// sort puts the units in order.
-func (s *spenders) sort() { slices.SortFunc(s.spent, time.Time.Compare) }
-
-// lastSecond counts the units of the last second.
-func (s *spenders) lastSecond() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := len(s.spent) - 1; i >= 0 && time.Since(s.spent[i]) < time.Second; i-- {
-		n++
-	}
-	return n
-}
-
-// TestSoakTreeOfProcesses has 500 holders below four leaves. Servers are killed, partitioned and restarted. In each mode of on_loss,
-// the units that are spent in any second stay within the bound of the mode, and all of the capacity is used again after each event.
-// The folder of artifacts gets a plot for each mode.
+// TestSoakTreeOfProcesses has 500 holders in four processes, below a tree of ten servers and one etcd. Servers and etcd are killed, a leaf
+// is partitioned, and the servers are restarted one by one. In each mode of on_loss, the units that are spent stay within the bound of
+// the mode, and the whole capacity is used again after each failure.
 func TestSoakTreeOfProcesses(t *testing.T) {
 	for _, mode := range []client.OnLoss{client.Pessimistic, client.Safe, client.Optimistic} {
 		t.Run(mode.String(), func(t *testing.T) {
 			b := newBigTree(t, mode)
-			s := b.spend(mode)
-			defer s.close()
-			began := time.Now()
-			whole := func(after string) {
-				t.Helper()
-				eventually(t, "the use of the capacity after "+after, func() bool {
-					n := s.lastSecond()
-					return n > treeCapacity*9/10 && n < treeCapacity*11/10+treeHolders
-				})
-				t.Logf("%5.1f s: all is used after %s", time.Since(began).Seconds(), after)
-				<-time.After(3 * time.Second)
-			}
-			whole("the start")
+			b.scene("start", func() {})
 			from := time.Now()
-			b.end(3, syscall.SIGKILL, 7*time.Second)
-			whole("kill -9 of a leaf")
-			b.end(1, syscall.SIGKILL, 8*time.Second)
-			whole("kill -9 of a parent")
-			b.end(0, syscall.SIGKILL, 10*time.Second)
-			whole("kill -9 of the root")
-			b.link.HalfOpen()
-			<-time.After(8 * time.Second)
-			b.link.Heal()
-			whole("the partition of a leaf")
-			for i := range b.runs {
-				b.end(6-i, syscall.SIGTERM, 0)
-				whole(fmt.Sprint("the restart of server ", 6-i))
+			b.scene("kill -9 of a leaf", func() { b.end(b.groups[3][0], syscall.SIGKILL, 7*time.Second) })
+			b.scene("kill -9 of a parent", func() { b.takeOver(1) })
+			b.scene("kill -9 of the root", func() { b.takeOver(0) })
+			b.scene("kill -9 of etcd", b.withoutEtcd)
+			b.scene("partition of a leaf", b.partition)
+			for i := len(b.groups) - 1; i >= 0; i-- {
+				for _, s := range b.groups[i] {
+					b.scene(fmt.Sprint("restart in group ", i), func() { b.end(s, syscall.SIGTERM, 0) })
+				}
 			}
-			most := treeCapacity*11/10 + treeHolders
-			switch mode {
-			case client.Pessimistic: // Nothing comes on top.
-			case client.Safe:
-				most += treeHolders * treeSafe * 11 / 10
-			case client.Optimistic:
-				most = treeAsks * 2 // What is wanted. Waiters of the second before are on top.
+			to, line := time.Now().Add(-3*tenth), 0
+			if mode != client.Optimistic {
+				b.judge(from, to, mode)
+				line = bound(mode, time.Second)
 			}
-			worst := s.worst(from, time.Now())
-			if worst > most {
-				t.Errorf("%d units in a second, want at most %d", worst, most)
-			}
-			units := s.bySecond(began)
-			t.Logf("%d units in the worst second, at most %d; by second: %v", worst, most, units)
-			plot(t, mode.String(), units, most)
+			t.Logf("units by second: %v", b.tally.bySecond(b.began, to))
+			b.tally.plot(t, "on_loss_"+mode.String(), b.began, to, line, b.marks)
 		})
 	}
-}
-
-// plot draws the units of each second, and the bound.
-func plot(t *testing.T, mode string, units []int, most int) {
-	t.Helper()
-	const width, height, top = 5, 400, 3500
-	y := func(n int) int { return height - n*height/top }
-	var points strings.Builder
-	for second, n := range units {
-		fmt.Fprintf(&points, "%d,%d ", second*width, y(n))
-	}
-	text := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d"><rect width="%[1]d" height="%[2]d" fill="white"/>`+
-		`<path d="M0 %[3]dH%[1]dM0 %[4]dH%[1]d" stroke="gray" stroke-dasharray="4"/><text x="5" y="%[3]d">%[6]d</text><text x="5" y="%[4]d">%[7]d</text>`+
-		`<polyline points="%[5]s" fill="none" stroke="black"/></svg>`, len(units)*width, height, y(most), y(treeCapacity), points.String(), most, treeCapacity)
-	path := filepath.Join(t.ArtifactDir(), "on_loss_"+mode+".svg")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Error(err)
-	}
-	t.Log("the plot is", path)
 }

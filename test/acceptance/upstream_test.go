@@ -21,33 +21,39 @@ const upstreamPart = "HEADGATE_TEST_UPSTREAM"
 // environment variables.
 func upstreamApart(t *testing.T, variables ...string) string {
 	t.Helper()
+	_, stdout := startApart(t, append(variables, upstreamPart+"=1")...)
+	address, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the upstream says no address: %v", err)
+	}
+	return strings.TrimSpace(address)
+}
+
+// startApart runs the test binary once more, with environment variables that say what it does. The process ends when life is closed,
+// at the latest at the end of the test.
+func startApart(t *testing.T, variables ...string) (life io.Closer, stdout io.Reader) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	command := exec.Command(program)
-	command.Env = append(append(os.Environ(), upstreamPart+"=1"), variables...)
+	command.Env = append(os.Environ(), variables...)
 	command.Stderr = os.Stderr
-	life, err := command.StdinPipe()
-	if err != nil {
+	if life, err = command.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
+	if stdout, err = command.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		life.Close()
+		_ = life.Close()
 		_ = command.Wait()
 	})
-	address, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatalf("the upstream says no address: %v", err)
-	}
-	return strings.TrimSpace(address)
+	return life, stdout
 }
 
 // runUpstream serves until standard input is closed, which the end of the test process causes.
