@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// reported is the time after which all processes have reported what they have spent.
+const reported = 3 * tenth
+
 // worst gives the most units in any time of a length, of the times that begin with a tenth of a second in [from, to).
 func (y *tally) worst(from, to time.Time, length time.Duration) (worst int) {
 	n := int64(length / tenth)
@@ -39,9 +42,8 @@ func (y *tally) bySecond(from, to time.Time) (units []int) {
 	return units
 }
 
-// lastSecond gives the units of the last second that all processes have reported.
+// lastSecond gives the units of the last second that has been reported.
 func (y *tally) lastSecond() int {
-	const reported = 3 * tenth
 	end := time.Now().Add(-reported)
 	return y.sum(tenthOf(end.Add(-time.Second)), tenthOf(end))
 }
