@@ -58,7 +58,7 @@ type mark struct {
 // unless it is 0, and marks. The files are in the folder of artifacts, which go test -artifacts keeps.
 func (y *tally) plot(t *testing.T, name string, from, to time.Time, bound int, marks []mark) {
 	t.Helper()
-	const width, height, top, second = 5, 400, 3500, int64(time.Second / tenth)
+	const width, height, top, second = 8, 400, 3500, int64(time.Second / tenth)
 	first, end := tenthOf(from), tenthOf(to)
 	row := func(units int) int { return height - units*height/top }
 	column := func(at int64) int { return int((at - first) * width / second) }
