@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,6 +57,16 @@ func freeAddress(t *testing.T) string {
 	}
 	t.Fatalf("no free port on 127.0.0.1 below %d", end)
 	return ""
+}
+
+// TestFreeAddress: no free address has the port of an outgoing connection of Linux.
+func TestFreeAddress(t *testing.T) {
+	const first, rounds = 32_768, 100
+	for range rounds {
+		if at := netip.MustParseAddrPort(freeAddress(t)); at.Port() >= first {
+			t.Fatalf("the port of %v may belong to a connection", at)
+		}
+	}
 }
 
 // tokenDigest is what server.callers has of a token.
