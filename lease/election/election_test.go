@@ -2,12 +2,15 @@ package election_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
@@ -169,6 +172,29 @@ func TestTermsGrowWithTime(t *testing.T) {
 	}
 	renewals := len(a.history())
 	a.await("a renewal after the write", func(s election.Status) bool { return s.Mine && len(a.history()) > renewals })
+}
+
+// TestFullEtcd: an etcd without space takes no writes, but renewals. The master stays.
+func TestFullEtcd(t *testing.T) {
+	t.Parallel()
+	server := etcd.Start(t, "--quota-backend-bytes=4000000")
+	a := join(t, server.Addr, "a:1")
+	before := a.wins()
+	client := server.Client()
+	var err error
+	for i := 0; err == nil; i++ {
+		_, err = client.Put(t.Context(), fmt.Sprint("filler", i), strings.Repeat("x", 200_000))
+	}
+	if !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(longest); a.of.Stats().Failures == 0 && time.Now().Before(end); {
+		<-time.After(2 * time.Millisecond)
+	}
+	renewals := len(a.history())
+	a.await("a renewal after the failed write", func(s election.Status) bool {
+		return s.Mine && s.Term == before.Term && len(a.history()) > renewals
+	})
 }
 
 // TestDeletedKey: an operator deletes the key of the master, and it notices with its next renewal.

@@ -119,7 +119,7 @@ func (e *Election) serve(ctx context.Context, client *clientv3.Client, t *tenure
 	return err
 }
 
-// renew renews the lease of etcd. Then it reads the key or writes it again, because a server of etcd that has lost its cluster may
+// renew renews the lease of etcd. Then it reads the key, because a server of etcd that has lost its cluster may
 // still answer a renewal, but no read.
 func (e *Election) renew(ctx context.Context, client *clientv3.Client, t tenure) (tenure, error) {
 	within, cancel := context.WithTimeout(ctx, min(e.patience(), time.Until(t.until)))
@@ -132,19 +132,27 @@ func (e *Election) renew(ctx context.Context, client *clientv3.Client, t tenure)
 	if err != nil {
 		return t, err
 	}
-	check := clientv3.OpGet(e.keys.master) // Without an operation, etcd would answer without its cluster.
-	if sent.Sub(t.written) >= min(writeAgain*t.ttl, mostAgain) {
-		check, t.written = clientv3.OpPut(e.keys.master, e.config.Address, clientv3.WithLease(t.lease)), sent
-	}
-	done, err := client.Txn(within).If(e.fence(&t)).Then(check).Commit()
-	switch {
-	case err != nil:
+	got, err := client.Get(within, e.keys.master)
+	if err != nil {
 		return t, err
-	case !done.Succeeded:
+	}
+	if len(got.Kvs) == 0 || got.Kvs[0].GetCreateRevision() != t.revision {
 		return t, errLost
 	}
 	t.renewed(sent, lease.TTL)
+	if sent.Sub(t.written) >= min(writeAgain*t.ttl, mostAgain) {
+		t.written = sent
+		e.again(within, client, &t)
+	}
 	return t, nil
+}
+
+// again writes the key again. The tenure goes on without it: an etcd without space still renews, and has the leases of its holders.
+func (e *Election) again(ctx context.Context, client *clientv3.Client, t *tenure) {
+	put := clientv3.OpPut(e.keys.master, e.config.Address, clientv3.WithLease(t.lease))
+	if _, err := client.Txn(ctx).If(e.fence(t)).Then(put).Commit(); err != nil {
+		e.stats.failures.Add(1)
+	}
 }
 
 // resign ends the tenure.
