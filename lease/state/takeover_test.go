@@ -223,3 +223,32 @@ func TestNewHolderAfterARestart(t *testing.T) {
 		}
 	}
 }
+
+// TestBothRestart: a leaf and its parent restart within a second, so the parent does not know what the leaf had. The holders of both
+// leaves share what the parent has heard, 30 of 100, and have all again when the unknown leases have ended.
+func TestBothRestart(t *testing.T) {
+	w := newWorld(t, 1)
+	c := config(Resource{Algorithm: MaxMin, Capacity: 100})
+	root := w.node("root", nil, ms, c)
+	c.Resources, c.Child, c.Lease = nil, true, 15*time.Second
+	leaf, other := w.node("leaf", root, 20*ms, c), w.node("other", root, 20*ms, c)
+	w.join(leaf, ms, 40)
+	w.join(leaf, ms, 20)
+	w.join(other, ms, 30)
+	w.run(20 * sec)
+	every(w, 10*ms, func() {
+		if out := w.out(); out > 100 {
+			t.Fatalf("%v: %d is out of 100", w.now.Sub(0), out)
+		}
+	})
+	root.fail(sec)
+	leaf.fail(sec)
+	w.run(40 * sec)
+	if out := w.out(); out < 27 || out > 30 {
+		t.Errorf("%d is out while 70 are unknown, want 30", out)
+	}
+	w.run(55 * sec)
+	if out := w.out(); out != 90 {
+		t.Errorf("%d is out in the end, want 90", out)
+	}
+}
