@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 
 	"github.com/headgate/headgate/config/source"
 )
@@ -32,6 +33,11 @@ func advice(err error) string {
 	case "55P03": // lock_not_available
 		return ": another transaction holds the row: end it and try again"
 	case "":
+		if strings.Contains(err.Error(), "failed to write startup message") {
+			// It is the first write after the handshake, and the server's reason is not read.
+			return ": with TLS, the server may have refused the client certificate: set source.postgres.tls.cert and " +
+				"source.postgres.tls.key to one that it accepts. Without TLS, check that the server runs, and the network between"
+		}
 		if errors.Is(err, errSilent) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) {
 			return ": check that the server runs, and the network between"
 		}
