@@ -42,8 +42,12 @@ func newWorld(t *testing.T, seed uint64, instances int, drift float64, delay tim
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 4)), start: time.Now(), spends: map[string][]spend{}}
 	w.source = newSource(t, w.clock)
 	w.source.way = func(ctx context.Context) error {
+		// Not time.After: with the race detector, Go 1.26.8 has crashed in a select on the channel of a timer of a bubble.
+		arrived := make(chan struct{})
+		timer := time.AfterFunc(w.upTo(delay), func() { close(arrived) })
+		defer timer.Stop()
 		select {
-		case <-time.After(w.upTo(delay)):
+		case <-arrived:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
