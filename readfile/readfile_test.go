@@ -80,7 +80,10 @@ func TestTimeout(t *testing.T) {
 		if n := begun.Load(); n != 1 {
 			t.Errorf("got %d calls, want 1", n)
 		}
-		go func() { answer <- "late" }()
+		go func() {
+			synctest.Wait() // Until Do waits: an earlier answer would end the call, and Do would begin another one.
+			answer <- "late"
+		}()
 		if text, err := p.Do("/stuck", stuck); text != "late" || err != nil {
 			t.Errorf("after the end of the call: got %q, %v", text, err)
 		}
