@@ -99,7 +99,7 @@ func TestUnixSocketLeftBehind(t *testing.T) {
 	if err := os.WriteFile(socket, []byte("a letter"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := call(t, "proxy", "--config", path); status != 1 || !strings.Contains(stderr, "not a socket") {
+	if status, _, stderr := call(t, "proxy", "--config", path); status != 2 || !strings.Contains(stderr, "not a socket") {
 		t.Errorf("before a file it ends with %d: %s", status, stderr)
 	}
 	if text, _ := os.ReadFile(socket); string(text) != "a letter" {
