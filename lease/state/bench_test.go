@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,10 +38,16 @@ func BenchmarkDrift(b *testing.B) {
 	tick := func() {
 		now = now.Add(20 * time.Millisecond)
 		s.Advance(now, &out)
-		for _, d := range out.Leases {
-			held[d.Holder] = d.Lease
-		}
+		leases := slices.Clone(out.Leases)
 		out.Reset()
+		for _, d := range leases {
+			held[d.Holder] = d.Lease
+			seq++
+			acks := []Ack{{Resource: d.Lease.Resource, Version: d.Lease.Version, Holds: d.Lease.Amount}}
+			if err := s.Receive(now, "", &Report{Holder: d.Holder, Seq: seq, Acks: acks}, &out); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
 	for i := range mean {
 		mean[i] = 20_000 + random.Int64N(160_000)

@@ -36,6 +36,7 @@ func (d *divider) divide(r *resource, now headgate.Instant, turn time.Duration) 
 			wants[r.band(b.Band)] += b.Wants
 		}
 	}
+	r.divided, r.drifted, r.levels = now, 0, [MaxBands]float64{}
 	if !r.terms.Algorithm.divides() {
 		d.undivided(r)
 		return false
@@ -132,7 +133,19 @@ func (d *divider) divideBand(r *resource, band int, amount, wants int64, now hea
 	for i, c := range d.owners {
 		c.aim(band, sizes[i])
 	}
+	r.levels[band] = d.level(sizes)
 	d.turns(sizes, now, turn)
+}
+
+// level returns what the unmet clients have for a weight of 1.
+func (d *divider) level(sizes []int64) float64 {
+	level := float64(metLevel)
+	for i := range d.clients {
+		if c := &d.clients[i]; sizes[i] < c.Demand {
+			level = min(level, float64(sizes[i])/float64(c.Weight))
+		}
+	}
+	return level
 }
 
 // client adds a bucket to the clients. share bounds weights, so a heavier bucket has several

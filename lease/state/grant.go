@@ -121,6 +121,7 @@ func (s *Server) shrink(r *resource, now headgate.Instant) {
 func (s *Server) grow(r *resource) {
 	free := max(r.free(), 0)
 	d := &s.divider
+	r.unpaid = 0
 	for band := range r.bands() {
 		d.needy = d.needy[:0]
 		for _, c := range r.claims {
@@ -136,6 +137,7 @@ func (s *Server) grow(r *resource) {
 				free -= paid
 				s.set(c, to)
 			}
+			r.unpaid += c.target - c.grant
 		}
 	}
 }

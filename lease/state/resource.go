@@ -32,9 +32,15 @@ type resource struct {
 	adapted        headgate.Instant // the last change of the capacity by adapt
 	spent, refused int64            // units of calls for the next report to the parent
 
-	due      headgate.Instant // the next call of advance
-	heap     int              // index in the heap of the server, or -1
-	soon     headgate.Instant // no claim ends before this time
+	due  headgate.Instant // the next call of advance
+	heap int              // index in the heap of the server, or -1
+	soon headgate.Instant // no claim ends before this time
+
+	divided headgate.Instant  // the last division
+	levels  [MaxBands]float64 // of the last division: what unmet claims of each band have for a weight of 1
+	drifted int64             // sum of the changes of targets since then
+	unpaid  int64             // what claims wait for after the last division
+
 	up       *uplink          // of a child
 	unbacked headgate.Instant // no lease that was given while lost ends after this time
 	lost     bool             // the lease of the parent has ended, and Config.OnLoss gives the capacity

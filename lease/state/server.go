@@ -25,6 +25,7 @@ type Server struct {
 	sums      curve
 	kept      int // number of buckets of all claims
 	buckets   []Bucket
+	many      int // claims of a resource from which small changes wait
 }
 
 // key finds a claim.
@@ -47,7 +48,7 @@ func New(config Config, now headgate.Instant) (*Server, error) {
 	return &Server{
 		config: config, started: now, seq: config.Term << seqBits,
 		resources: make(map[string]*resource), holders: make(map[string]*holder), claimed: make(map[key]*claim),
-		callers: make(map[string]*sender), divider: divider{least: make(map[int64]int64)},
+		callers: make(map[string]*sender), divider: divider{least: make(map[int64]int64)}, many: many,
 	}, nil
 }
 
@@ -109,13 +110,14 @@ func (s *Server) ack(now headgate.Instant, c *claim, v Version, holds int64) {
 	before := c.ledger.count()
 	c.resource.change(c, func(l *ledger) { l.ack(v, holds) })
 	if c.ledger.count() < before {
-		s.queue.schedule(c.resource, now.Add(s.config.Tick))
+		s.queue.schedule(c.resource, s.freed(c.resource, now))
 	}
 }
 
 // claim takes one claim.
 func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim, out *Out) {
 	c := s.claimed[key{h, s.resources[m.Resource]}]
+	isNew := c == nil
 	switch {
 	case m.Release && c != nil:
 		s.queue.schedule(c.resource, now.Add(s.config.Tick))
@@ -144,10 +146,12 @@ func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim,
 	soonest, tick := c.heard.Add(c.resource.interval()), now.Add(s.config.Tick)
 	if s.want(c, rights, m) {
 		c.heard = max(soonest, now)
-		s.queue.schedule(c.resource, max(soonest, tick))
-		if soonest <= now {
-			c.answer = h.seq
-			return
+		if soonest > now || isNew || !s.estimate(c, now) {
+			s.queue.schedule(c.resource, max(soonest, tick))
+			if soonest <= now {
+				c.answer = h.seq
+				return
+			}
 		}
 	}
 	if c.answer != 0 {
@@ -164,7 +168,7 @@ func (s *Server) refresh(c *claim, now headgate.Instant, out *Out) {
 	case s.listening(r, now):
 	case to < c.grant:
 		s.set(c, to)
-		s.queue.schedule(r, now.Add(s.config.Tick))
+		s.queue.schedule(r, s.later(r, now))
 	case to > c.grant:
 		s.set(c, to)
 	}

@@ -27,6 +27,7 @@ type world struct {
 	dead    []*client
 	names   int
 	sent    int // number of messages
+	many    int // claims of a resource from which small changes wait, or 0
 }
 
 // event happens at a time. Events of one time happen in order.
@@ -134,6 +135,9 @@ func (n *node) start() {
 	server, err := New(n.config, n.w.now)
 	if err != nil {
 		n.w.t.Fatal(err)
+	}
+	if n.w.many > 0 {
+		server.many = n.w.many
 	}
 	n.server, n.wake = server, never
 	n.config.Term++
