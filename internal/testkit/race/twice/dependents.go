@@ -17,7 +17,7 @@ const (
 )
 
 // source is one parsed file, with the qualified names in it that depend on the race detector:
-// "race.On" or "storetest.Run".
+// "race.On", "race.Fewer" or "storetest.Run".
 type source struct {
 	file   *ast.File
 	tagged bool // The build constraint names the detector.
@@ -106,7 +106,7 @@ func knownNames(file *ast.File, suite map[string]bool) map[string]bool {
 		}
 		switch to {
 		case racePath:
-			known[as+".On"] = true
+			known[as+".On"], known[as+".Fewer"] = true, true
 		case suitePath:
 			for name := range suite {
 				known[as+"."+name] = true

@@ -1,6 +1,6 @@
 // Command twice prints which tests must also run without the race detector. The output is a list
 // of arguments for go test: a regular expression of test names, and packages. These tests read
-// race.On, directly or through a function that they call. Or their files are built only
+// race.On or call race.Fewer, directly or through a function that they call. Or their files are built only
 // without the detector.
 //
 //	go test $(go run ./internal/testkit/race/twice ./test/documents)

@@ -15,6 +15,8 @@ func TestThroughTwo(*testing.T) { many() }
 
 func TestDirect(t *testing.T) { t.Log(detector.On) }
 
+func TestFewer(t *testing.T) { t.Log(detector.Fewer(10, 1)) }
+
 func TestSuite(t *testing.T) { storetest.Run(t, nil) }
 
 func TestClock(*testing.T) { _ = storetest.Clock{} }
