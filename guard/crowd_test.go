@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -39,7 +40,7 @@ func TestCrowdThatLeaves(t *testing.T) {
 	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
 		t.Run(algorithm.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := crowd{clients: 2000, patience: 5 * time.Second, rate: 50, seconds: 30, instances: 1}
+				c := crowd{clients: 2000, patience: 5 * time.Second, rate: 50, seconds: race.Fewer(30, 10), instances: 1}
 				c.expect(t, algorithm)
 			})
 		})

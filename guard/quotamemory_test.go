@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -23,6 +24,9 @@ const (
 
 // TestMemoryOfCustomers measures in a process of its own, so that other tests do not disturb it.
 func TestMemoryOfCustomers(t *testing.T) {
+	if race.On { // The race detector takes memory of its own.
+		return
+	}
 	if os.Getenv(memoryVariable) != "" {
 		fmt.Println("bytes:", bytesForCustomers(t))
 		return

@@ -21,10 +21,7 @@ func servedBesideFlood(t *testing.T, inventedPerCycle int) float64 {
 	}
 	g, _, clock := sharing(t, guard.Config{FairShare: f})
 	const flood, owned, ticks = 10_000, 400, 400
-	cycles := 60
-	if race.On {
-		cycles = 20
-	}
+	cycles := race.Fewer(60, 12)
 	asked, served, invented := 0, 0, 0
 	for cycle := range cycles {
 		for tick := range ticks {
@@ -73,7 +70,7 @@ func TestMaxMinMeetsSmallDemandsFirst(t *testing.T) {
 		f.Weights[fmt.Sprintf("idle%d", n)] = 1
 	}
 	g, _, clock := sharing(t, guard.Config{FairShare: f})
-	const cycles, ticks = 20, 400
+	cycles, ticks := race.Fewer(20, 8), 400
 	for cycle := range cycles {
 		for tick := range ticks {
 			for n := range 3 {
@@ -85,7 +82,7 @@ func TestMaxMinMeetsSmallDemandsFirst(t *testing.T) {
 			if cycle == cycles-1 && tick == ticks-1 {
 				break
 			}
-			clock.Advance(time.Second / ticks)
+			clock.Advance(time.Second / time.Duration(ticks))
 		}
 	}
 	flood := shareOf(t, g, "flood")
