@@ -47,13 +47,8 @@ func count(tb testing.TB, s *memory.Store, key string, id headgate.PolicyID, n i
 	return passed
 }
 
-// scale reduces the floods to a tenth under the race detector. The tests also run without it.
-func scale(n int) int {
-	if race.On {
-		return n / 10
-	}
-	return n
-}
+// scale reduces the floods to a fortieth under the race detector. The tests also run without it.
+func scale(n int) int { return race.Fewer(n, n/40) }
 
 // TestFloodEvictsNoLimitedKey: a table for a million keys sees five million new keys. A key
 // with a limit of 10 an hour still passes exactly 10 times.
@@ -154,7 +149,7 @@ func TestBlocksRunOut(t *testing.T) {
 			if n := count(t, s, "victim", id, 50); n != 40 {
 				t.Fatalf("%d passed, want 40", n)
 			}
-			for i := range 20_000 { // Each key keeps some units of its limit.
+			for i := range race.Fewer(20_000, 4_000) { // Each key keeps some units of its limit.
 				count(t, s, fmt.Sprintf("flood-%d", i), id, 3)
 			}
 			if n := count(t, s, "victim", id, 10); n != 0 {
