@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/prefetch"
 )
 
@@ -220,7 +221,7 @@ func TestFloodOfKeys(t *testing.T) {
 	d.want("the first request calls the source", headgate.Allow, true, hot)
 	asked := int64(0)
 	for i := range 40 {
-		for j := range 500 {
+		for j := range race.Fewer(500, 100) {
 			d.ask(headgate.Op{Key: fmt.Sprint(i, j), Policy: flood, Cost: 1})
 		}
 		_, calls := d.ask(hot)
