@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/prefetch"
@@ -69,6 +70,9 @@ func TestStoreOnRedis(t *testing.T) {
 // TestFullOfLimits: a store is full of limits of a year. A reload still works, and the store is
 // empty when the limits have expired.
 func TestFullOfLimits(t *testing.T) {
+	if race.On {
+		return // It has one goroutine, and as many limits as a store takes.
+	}
 	storetest.Fill(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {
 		t.Helper()
 		return newSplit(t, inMemory(t, clock.Now), inMemory(t, clock.Now), clock.Now)
