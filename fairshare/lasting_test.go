@@ -39,18 +39,15 @@ func (s siege) holds(t *testing.T, attack time.Duration) {
 // hour before and request four fifths of their shares. They may lose at most 5 % in any
 // ten seconds. TestSoakLastingNames runs the same attacks for an hour.
 func TestLastingNames(t *testing.T) {
-	all := sieges()
-	attack := 80 * time.Second
 	if race.On {
-		attack = 20 * time.Second // The test has one goroutine, so the race detector finds nothing.
+		return // It has one goroutine, so the race detector finds nothing.
 	}
-	all[0].holds(t, attack)
-	if !race.On {
-		all[2].holds(t, 60*time.Second)
-		all[5].holds(t, 60*time.Second)
-		all[5].reclaim = NextCycle
-		all[5].holds(t, 60*time.Second)
-	}
+	all := sieges()
+	all[0].holds(t, 80*time.Second)
+	all[2].holds(t, 60*time.Second)
+	all[5].holds(t, 60*time.Second)
+	all[5].reclaim = NextCycle
+	all[5].holds(t, 60*time.Second)
 }
 
 // TestFewLastingClients checks that n clients, fewer than four, keep n/(n+1) of their
@@ -74,6 +71,9 @@ func TestFewLastingClients(t *testing.T) {
 // TestIrregularLastingClients checks that irregular clients lose at most 5 % when they
 // request four fifths of what they keep.
 func TestIrregularLastingClients(t *testing.T) {
+	if race.On {
+		return // It has one goroutine, so the race detector finds nothing.
+	}
 	s := sieges()[0]
 	s.poisson, s.part = true, 0.64
 	if got := s.play(t, 20*time.Second); got.worst > 0.05 {
@@ -84,6 +84,9 @@ func TestIrregularLastingClients(t *testing.T) {
 // TestTrustedNames runs the same attack with trusted names. All names then have equal shares,
 // and the earlier clients lose most of theirs.
 func TestTrustedNames(t *testing.T) {
+	if race.On {
+		return // It has one goroutine, so the race detector finds nothing.
+	}
 	s := sieges()[0]
 	s.trust, s.names = true, 400
 	if got := s.play(t, 30*time.Second); got.worst < 0.3 {
@@ -129,6 +132,9 @@ func TestFirstHour(t *testing.T) {
 // together have a fifth of the capacity as default shares. They also borrow what the
 // earlier clients do not request.
 func TestGrowth(t *testing.T) {
+	if race.On {
+		return // It has one goroutine, so the race detector finds nothing.
+	}
 	c := siegeConfig()
 	c.NewClientsPerCycle = 300
 	l := storyOf(t, c)
