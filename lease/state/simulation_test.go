@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // plan is a simulation of a tree with three levels.
@@ -118,7 +119,7 @@ func TestTree(t *testing.T) {
 	if p.used < 0.97 || p.misplaced > 0.01 {
 		t.Errorf("%.2f%% of the wanted capacity is handed out, and %.2f%% misplaced 2 s after a shift: want 97%% and 1%%", 100*p.used, 100*p.misplaced)
 	}
-	for seed := range uint64(4) {
+	for seed := range uint64(race.Fewer(4, 1)) {
 		p := plan{seed: seed, parents: 2, leaves: 4, clients: 100, length: 3 * 60 * sec, redraw: 30 * sec, failure: 23 * sec, loss: 0.05, life: 600 * sec}
 		p.run(t)
 		t.Logf("%+v", p)
@@ -127,7 +128,7 @@ func TestTree(t *testing.T) {
 
 // TestTreeIsNeverAbove has losses, repeated and reordered messages, and a failure every 7 s.
 func TestTreeIsNeverAbove(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(race.Fewer(40, 6)) {
 		p := plan{seed: seed, parents: 2, leaves: 4, clients: 24, length: 2 * 60 * sec, redraw: 11 * sec, failure: 7 * sec, loss: 0.05, life: 600 * sec}
 		p.repeat, p.late, p.many = 0.05, 100*ms, int(seed%2)*4 // In every second one, small changes wait.
 		p.run(t)

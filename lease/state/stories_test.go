@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // amounts advances the server and returns the amounts that it sends.
@@ -201,7 +202,7 @@ func heapBytes() uint64 {
 // TestConverges has random demands on a bad network, which then is good for a while: every holder
 // has exactly its part of one division, and no holder starves.
 func TestConverges(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(race.Fewer(60, 12)) {
 		w := newWorld(t, seed)
 		w.loss, w.repeat, w.late = 0.2, 0.2, 300*ms
 		capacity := 1 + w.rand.Int64N(2000)
