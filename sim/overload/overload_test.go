@@ -3,6 +3,7 @@ package overload
 import (
 	"testing"
 
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/throttle"
 )
 
@@ -30,6 +31,9 @@ func run(t *testing.T, s Scenario, seed uint64, design NewDesign) Figures {
 // TestBars runs one seed of eight scenarios. `make soak` runs ten seeds of all (test/bench/overload).
 func TestBars(t *testing.T) {
 	t.Parallel()
+	if race.On {
+		return // A run has one goroutine.
+	}
 	for _, row := range []string{"bimodal 0.9", "bimodal 2", "bimodal 5", "hidden", "drop", "burst", "abuse", slowByCPU} {
 		f := run(t, rowNamed(t, row), 1, NewThrottled(LimitOf(row)))
 		misses, _ := Misses(row, f, 1)
@@ -43,6 +47,9 @@ func TestBars(t *testing.T) {
 // of the work of an overloaded service is wasted. The bars must tell these designs apart.
 func TestCollapse(t *testing.T) {
 	t.Parallel()
+	if race.On {
+		return // A run has one goroutine.
+	}
 	s := rowNamed(t, "bimodal 2")
 	for name, design := range map[string]NewDesign{"open": NewOpen(), "queue": NewQueue(16, 1000)} {
 		f := run(t, s, 1, design)
@@ -55,6 +62,9 @@ func TestCollapse(t *testing.T) {
 // TestEqualRuns: a run is a function of its arguments.
 func TestEqualRuns(t *testing.T) {
 	t.Parallel()
+	if race.On {
+		return // A run has one goroutine.
+	}
 	s := rowNamed(t, "drop")
 	first := run(t, s, 7, NewThrottled(LimitOf("drop")))
 	if second := run(t, s, 7, NewThrottled(LimitOf("drop"))); first != second {
