@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/access"
@@ -23,16 +26,30 @@ func (t *tokenCommand) Validate() error {
 	if !config.ValidCaller(t.Name) {
 		return errors.New("the name of the caller is not valid: use 1 to 64 letters, digits and the signs - _ and . in it")
 	}
-	for _, word := range t.Scope {
+	for i, word := range t.Scope {
 		if _, known := config.ParseScope(word); !known {
 			return fmt.Errorf("--scope %q is not known: use decide, send_limits, read, administer or lease", word)
+		}
+		if slices.Contains(t.Scope[:i], word) {
+			return fmt.Errorf("--scope %s appears twice: remove one of them", word)
 		}
 	}
 	if t.Until == "" {
 		return nil
 	}
-	_, err := config.ParseUntil(t.Until)
+	end, err := config.ParseUntil(t.Until)
+	if err == nil && !end.After(time.Now()) {
+		return fmt.Errorf("--until %s is over, so every listener would refuse the token: use a later date", t.Until)
+	}
 	return err
+}
+
+// yamlName writes the name of a caller as YAML reads it: in quotes if it would be null or the sign of a list.
+func yamlName(name string) string {
+	if strings.EqualFold(name, "null") || strings.Trim(name, "-_.") == "" {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // Run prints a new token to standard output, and the lines for the configuration to standard error, so that the token
@@ -56,6 +73,6 @@ server:
 
 Each listener that shall ask for tokens needs auth: token, like http: {address: "127.0.0.1:8080", auth: token}.
 To rotate, add the digest to the tokens of the caller, and remove the old one when no client uses it.
-`, t.Name, hex.EncodeToString(digest[:]), strings.Join(t.Scope, ", "), until)
+`, yamlName(t.Name), hex.EncodeToString(digest[:]), strings.Join(t.Scope, ", "), until)
 	return err
 }

@@ -1,7 +1,10 @@
 package admin
 
-// NoLeases is the answer of /api/v1/leases without the section lease.
-const NoLeases = "this instance gives no capacity leases: its configuration has no section lease"
+// Answers of /api/v1/leases with status 404: without a server of leases, and for a resource without claims.
+const (
+	NoLeases = "this instance gives no capacity leases: use the admin.listen of a headgate server with the section lease"
+	NoClaim  = "no holder claims this resource now"
+)
 
 // Leases is the answer of /api/v1/leases. Amounts are units a second, or slots.
 type Leases struct {

@@ -57,7 +57,7 @@ func (a *adminServers) listLeases(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !found {
-		writeText(w, http.StatusNotFound, "no holder claims this resource now")
+		writeText(w, http.StatusNotFound, admin.NoClaim)
 		return
 	}
 	one := leased(&of)

@@ -92,12 +92,17 @@ func (c *Instance) query(ctx context.Context, method, page string) ([]byte, erro
 	case a.code == http.StatusNotFound && method == http.MethodDelete:
 		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(a.text)))
 	case a.code == http.StatusBadRequest,
-		a.code == http.StatusNotFound && slices.Contains([]string{admin.NoFairShare, admin.KeysOff}, strings.TrimSpace(string(a.text))):
+		a.code == http.StatusNotFound && slices.Contains(missing(), strings.TrimSpace(string(a.text))):
 		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(a.text)))
 	case a.code != http.StatusOK:
 		return nil, fmt.Errorf("ctl: %s answers %s to %s: check that it is an admin.listen of the same version", c.Admin, a.status, page)
 	}
 	return a.text, nil
+}
+
+// missing lists the answers with status 404 that say what is off or not there, in place of an unknown page.
+func missing() []string {
+	return []string{admin.NoFairShare, admin.KeysOff, admin.NoLeases, admin.NoClaim}
 }
 
 // refused gives the error of a 401 or 403.
