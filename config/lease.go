@@ -325,6 +325,7 @@ func (s *section) leaseListener(c *Config, l *Lease, child bool) {
 		s.fault(v, "has no effect without a rule with a lease", "remove it, or write lease: RESOURCE in a rule")
 	}
 	s.leaseOfGroup(l, rules)
+	s.leaseReach(c, l, rules && !s.deferred)
 	switch {
 	case (c.Server == nil || c.Server.GRPC.Address == "") && child && rules:
 		s.leaseOfRules()

@@ -98,7 +98,7 @@ func (r *reader) hasLeaseRules(c *Config) bool {
 
 // leaseOfRules finds fields of the section lease that only the gRPC listener uses.
 func (s *section) leaseOfRules() {
-	for _, name := range [...]string{"length", "refresh", "holders"} {
+	for _, name := range [...]string{"length", "refresh", "holders", electionName} {
 		if s.has(name) && !s.blamed("server") {
 			s.fault(s.keyOf(name), "has no effect without the gRPC listener of headgate server",
 				"remove it: the servers of the lease say it")

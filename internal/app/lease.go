@@ -93,11 +93,10 @@ func newUplink(i *Instance, c *config.Lease) (*lease.Uplink, error) {
 	}
 	token := ""
 	if c.TokenFile != "" {
-		const most = 4096
-		o.Token = func() (string, error) { return readfile.Line(c.TokenFile, most, "token") }
+		o.Token = func() (string, error) { return parentToken(c.TokenFile) }
 		var err error
 		if token, err = o.Token(); err != nil {
-			return nil, &config.FileError{Path: "lease.token_file", Err: err}
+			return nil, err
 		}
 	}
 	server := instance("/proc", i.options.Config.Server.GRPC.Address)
@@ -106,6 +105,16 @@ func newUplink(i *Instance, c *config.Lease) (*lease.Uplink, error) {
 	}
 	o.Holder = lease.HolderOf(token, server)
 	return lease.NewUplink(o), nil
+}
+
+// parentToken reads the token for the servers of leases.
+func parentToken(path string) (string, error) {
+	const most = 4096
+	token, err := readfile.Line(path, most, "token")
+	if err != nil {
+		return "", &config.FileError{Path: "lease.token_file", Err: err}
+	}
+	return token, nil
 }
 
 // instance gives a name that no other running process has, and that the process has again after a restart: the boot of the machine,

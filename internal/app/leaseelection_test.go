@@ -46,3 +46,21 @@ lease:
 		}
 	}
 }
+
+// TestTokenOfRules: a token that cannot be read is a fault of the configuration for rules too, which otherwise never get a lease.
+func TestTokenOfRules(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"proxy: {listen: \"127.0.0.1:0\", upstream: \"http://127.0.0.1:9\"}\nlease: {servers: [\"eu-1:8081\"], token_file: /none/token}\n",
+		"server: {grpc: \"127.0.0.1:0\", http: off}\nlease:\n  token_file: /none/token\n  resources: [{match: \"db/*\", capacity: 500/s}]\n" +
+			"  election: {etcd: [\"127.0.0.1:1\"], group: eu, address: \"eu-1:8081\", servers: [\"eu-1:8081\"]}\n",
+	} {
+		c, err := config.Parse("headgate.yaml", []byte("version: 1\nrules: [{name: db, key: [path], lease: \"db/{1}\"}]\n"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Probe(c); err == nil || !strings.Contains(err.Error(), "lease.token_file: open /none/token") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -37,6 +37,11 @@ func newRuleLeases(o *Options) (*ruleLeases, error) {
 		}
 		settings.Servers, serves = c.Election.Servers, false
 	}
+	if !serves && settings.TokenFile != "" {
+		if _, err := parentToken(settings.TokenFile); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case serves:
 		r.own = newPipe()

@@ -67,7 +67,8 @@ func checkClaim(rights Caller, c *Claim) *Error {
 	case !rights.allows(c.Band):
 		return &Error{Code: Forbidden, Field: "band", Text: fmt.Sprintf("%d is not a band of this caller: use 0", c.Band)}
 	case !rights.Server && (len(c.Curve) > 0 || c.Holders != 0 || c.Learning):
-		return &Error{Code: Forbidden, Field: "curve", Text: "this caller is not a server: add server: true to its holders entry"}
+		return &Error{Code: Forbidden, Field: "curve", Text: "this caller is not a server: add server: true to its entry in " +
+			"lease.holders; a caller without a token or a certificate has no name, and no entry"}
 	case len(c.Curve) > MaxBuckets || c.Holders < 0 || c.Holders > 1<<32:
 		return invalid("curve", "%d buckets for %d holders: use at most %d", len(c.Curve), c.Holders, MaxBuckets)
 	}
