@@ -46,7 +46,9 @@ const (
 	// is left for messages on their way.
 	listenTime, leaseMargin = time.Second, 2 * time.Second
 	maxResources            = 1000
-	leaseSlots              = "in_flight"
+	// The default lengths of leases.
+	lengthAtRoot, lengthBetween, lengthAtLeaf = 30 * time.Second, 22500 * time.Millisecond, 15 * time.Second
+	leaseSlots                                = "in_flight"
 )
 
 // leases reads the settings of capacity leases. Without the section, c.Lease stays nil.
@@ -245,22 +247,20 @@ func (s *section) leaseCallerBands(c *state.Caller) {
 
 // leaseLength sets the default length, and checks that a lease survives a take-over.
 func (s *section) leaseLength(l *Lease) {
-	const atRoot, between, atLeaf = 30 * time.Second, 22500 * time.Millisecond, 15 * time.Second
 	if l.Length == 0 {
-		switch l.Length = atRoot; {
+		switch l.Length = lengthAtRoot; {
 		case len(l.Servers) > 0 && l.servers():
-			l.Length = between
+			l.Length = lengthBetween
 		case len(l.Servers) > 0:
-			l.Length = atLeaf
+			l.Length = lengthAtLeaf
 		}
 	}
-	takeOver, what := listenTime, "a server that starts listens for "+field.FormatDuration(listenTime)
+	what := "a server that starts listens for " + field.FormatDuration(listenTime)
 	if l.Election != nil {
-		takeOver += l.Election.TTL
 		what = "another server takes over after " + field.FormatDuration(l.Election.TTL) + ", and listens for " +
 			field.FormatDuration(listenTime)
 	}
-	if least := l.Refresh + takeOver + leaseMargin; l.Length < least && !s.blamedAny("length", "refresh", electionName) {
+	if least := l.leastLength(); l.Length < least && !s.blamedAny("length", "refresh", electionName) {
 		at := s.self
 		for _, name := range [...]string{"length", "refresh", electionName} {
 			if v, ok := s.given(name); ok {
@@ -272,6 +272,15 @@ func (s *section) leaseLength(l *Lease) {
 			field.FormatDuration(l.Refresh), what),
 			fmt.Sprintf("use a length of at least %s, or a shorter refresh", field.FormatDuration(least)))
 	}
+}
+
+// leastLength is the shortest length of leases that survive a restart.
+func (l *Lease) leastLength() time.Duration {
+	least := l.Refresh + listenTime + leaseMargin
+	if l.Election != nil {
+		least += l.Election.TTL
+	}
+	return least
 }
 
 // servers reports whether a server may be below this one.

@@ -88,9 +88,10 @@ type checkCommand struct {
 
 	File string `arg:"" optional:"" help:"The configuration file, as with --config, or files of envoyproxy/ratelimit." placeholder:"FILE"`
 
-	Offline bool    `help:"Check the text of the configuration only, and open no file that it names." xor:"what"`
-	Schema  bool    `help:"Print the JSON Schema of configurations, without reading a configuration." xor:"what"`
-	Explain *string `help:"Show how a request is decided, like 'GET /v1/product' or 'shop path=/a'." placeholder:"REQUEST" xor:"what"`
+	Offline bool     `help:"Check the text of the configuration only, and open no file that it names." xor:"what"`
+	Schema  bool     `help:"Print the JSON Schema of configurations, without reading a configuration." xor:"what"`
+	Parent  []string `help:"Also compare with the file of a server in lease.servers. Repeatable." sep:"none" placeholder:"FILE"`
+	Explain *string  `help:"Show how a request is decided, like 'GET /v1/product' or 'shop path=/a'." placeholder:"REQUEST" xor:"what"`
 
 	Header  []string `help:"With --explain: a header of the request, like 'X-Client-Id: a'." short:"H" sep:"none" placeholder:"HEADER"`
 	IP      string   `help:"With --explain: the client's address: 192.0.2.1, or unix (a socket)." name:"ip" placeholder:"ADDRESS"`
@@ -108,6 +109,9 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	switch {
 	case c.Explain == nil && (len(c.Header) > 0 || c.IP != "" || c.Subject != "" || c.Times != 1):
 		return configError{errors.New("check: -H, --ip, --subject and --times belong to --explain: write --explain 'GET /v1/product' too")}
+	case len(c.Parent) > 0 && (c.Schema || c.Explain != nil || c.Config != standardInput && config.IsEnvoy(c.Config)):
+		return configError{errors.New("check: --parent compares two configurations: leave it out with --schema, --explain, and files of " +
+			"envoyproxy/ratelimit")}
 	case c.Schema:
 		return c.printSchema(stdout)
 	}
@@ -122,13 +126,17 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	case c.Explain != nil:
 		return c.explain(ctx, stdout, loaded)
 	}
+	parents, err := c.parents(loaded)
+	if err != nil {
+		return err
+	}
 	if _, err := fmt.Fprintf(stdout, "%s is fine: ", c.Config); err != nil {
 		return err
 	}
 	if err := loaded.WriteSummary(stdout); err != nil {
 		return err
 	}
-	if _, err = io.WriteString(stdout, loaded.CalendarText(time.Now())); err != nil {
+	if _, err = io.WriteString(stdout, parents+loaded.CalendarText(time.Now())); err != nil {
 		return err
 	}
 	return c.warn(stderr, loaded)

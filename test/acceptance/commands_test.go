@@ -35,6 +35,7 @@ func TestExitStatuses(t *testing.T) {
 		{[]string{"check", "--config", faulty}, 2, ":7:18: rules[0].limits[0]"},
 		{[]string{"proxy", "--config", faulty}, 2, ":7:18: rules[0].limits[0]"},
 		{[]string{"check", "--config", fine + "x"}, 2, "no such file"},
+		{[]string{"check", fine, "--parent", fine}, 2, "lease.servers: is missing, so this server has no parent"},
 		{[]string{"proxy", "--config", alone}, 2, "write proxy: {upstream:"},
 		{[]string{"proxy", "--config", busy}, 1, "proxy.listen"},
 		{[]string{"version"}, 0, "headgate "},
