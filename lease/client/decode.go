@@ -74,6 +74,10 @@ func decodeLease(b []byte, l *state.Lease) (ok bool) {
 			l.Safe = int64(f.Number())
 		case wire.Varint(8):
 			l.Slots = f.Number() != 0
+		case wire.Varint(13):
+			l.Unknown = duration(f.Number())
+		case wire.Varint(14):
+			l.Unbacked = f.Number() != 0
 		}
 	}
 	return ok

@@ -38,7 +38,8 @@ type State struct {
 	// Until is the time until which Amount is valid. It is zero if there is no lease: before the first
 	// one, and after the end of a lease that was not renewed. Then OnLoss has decided the amount.
 	Until time.Time
-	// Lost says that a lease has ended without renewal.
+	// Lost says that a lease has ended without renewal. When a server answers again, Lost is false. Amount may still be the safe
+	// amount, until the server knows all leases.
 	Lost bool
 	// Limited says that the program has got less than it wants for 2 s: waiting callers will not be
 	// served earlier than Amount says.

@@ -39,6 +39,7 @@ func TestWire(t *testing.T) {
 		Holder: "h", Master: "m", Draining: true,
 		Leases: []*leasev1.Lease{{
 			Resource: "db", Version: &leasev1.Version{Term: 1, Number: 2}, Amount: 3, Seq: 4, LengthUs: 5, RefreshUs: 6, Safe: 7, Slots: true, Parts: []int64{1, 2},
+			UnknownUs: 8, Unbacked: true,
 		}},
 		Refusals: []*leasev1.Refusal{{Seq: 1, Resource: "r", Code: leasev1.Code_CODE_NOT_FOUND, Text: "t"}},
 	})
@@ -51,7 +52,7 @@ func TestWire(t *testing.T) {
 	}
 	l, f := &m.leases[0], &m.refusals[0]
 	if l.Resource != "db" || l.Version != (state.Version{Term: 1, Number: 2}) || l.Amount != 3 || l.Seq != 4 || !l.Slots || l.Safe != 7 ||
-		l.Length != 5*time.Microsecond || l.Refresh != 6*time.Microsecond {
+		l.Length != 5*time.Microsecond || l.Refresh != 6*time.Microsecond || l.Unknown != 8*time.Microsecond || !l.Unbacked {
 		t.Errorf("the lease is %+v", l)
 	}
 	if m.master != "m" || !m.draining || f.Seq != 1 || *f.Err != (state.Error{Code: state.NotFound, Resource: "r", Text: "t"}) {

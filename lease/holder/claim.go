@@ -19,6 +19,8 @@ type claim struct {
 	slots    bool
 	leased   bool // A lease is or was valid since the claim was made.
 	lost     bool // The lease has ended.
+	kept     bool // The lease had ended, and grace keeps the safe amount in force beside the new one.
+	grace    state.Grace
 	refused  *state.Error
 
 	reported headgate.Instant // time of the last report
@@ -67,10 +69,11 @@ func (c *claim) due() headgate.Instant {
 
 // amount returns what the holder may use at now.
 func (c *claim) amount(now headgate.Instant, mode OnLoss) int64 {
-	if amount := c.held.Amount(now); amount > 0 || c.held.Left(now) > 0 {
+	switch amount := c.held.Amount(now); {
+	case mode != Pessimistic && c.kept && c.held.Left(now) > 0 && c.grace.Left(now) > 0:
+		return max(amount, c.safe)
+	case amount > 0 || c.held.Left(now) > 0:
 		return amount
-	}
-	switch {
 	case mode == Optimistic && (c.leased || now.Sub(c.made) >= optimistic):
 		return c.wants
 	case mode == Safe && c.leased:
@@ -81,7 +84,7 @@ func (c *claim) amount(now headgate.Instant, mode OnLoss) int64 {
 
 // shorten notes whether the holder has less than it said.
 func (c *claim) shorten(now headgate.Instant, mode OnLoss) {
-	short := c.lost && c.amount(now, mode) < c.wants || c.answered && c.leased && !c.lost && c.held.Amount(now) < c.said
+	short := c.lost && c.amount(now, mode) < c.wants || c.answered && c.leased && !c.lost && c.amount(now, mode) < c.said
 	if short && !c.short {
 		c.shortAt = now
 	}
@@ -95,7 +98,9 @@ func (c *claim) receive(now headgate.Instant, lease *state.Lease) {
 	l := *lease
 	l.Amount, l.Safe = within(l.Amount), within(l.Safe)
 	l.Length = min(max(l.Length, 0), MaxLength)
+	l.Unknown = max(l.Unknown, 0)
 	l.Parts = nil
+	lost := c.lost || c.held.Left(now) > 0 && c.held.Lease().Unbacked
 	if c.held.Receive(&l) {
 		c.ack = true
 	}
@@ -103,8 +108,14 @@ func (c *claim) receive(now headgate.Instant, lease *state.Lease) {
 		return
 	}
 	newest := c.held.Lease()
+	c.grace.Receive(now, newest)
+	waits, safe := c.grace.Left(now) > 0, newest.Safe
+	if waits && c.leased { // The server may not know all holders, among which a capacity is divided.
+		safe = min(safe, c.safe)
+	}
+	c.kept = waits && (lost || c.kept)
 	c.leased, c.lost, c.refused = true, false, nil
-	c.safe, c.slots = newest.Safe, newest.Slots
+	c.safe, c.slots = safe, newest.Slots
 	if l.Seq == 0 || l.Seq < c.seq {
 		return
 	}

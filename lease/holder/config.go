@@ -15,11 +15,12 @@ type OnLoss uint8
 
 const (
 	// Safe means the safe amount of the last lease: the one in the configuration of the server, or
-	// else the capacity divided by the number of holders.
+	// else the capacity divided by the number of holders. It stays in force while the next server does not know all leases.
 	Safe OnLoss = iota
 	// Pessimistic means 0.
 	Pessimistic
-	// Optimistic means what the holder wants. Nothing bounds the sum of the holders.
+	// Optimistic means what the holder wants. Nothing bounds the sum of the holders. While the next server does not know all leases,
+	// it means the safe amount.
 	Optimistic
 )
 

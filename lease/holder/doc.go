@@ -20,4 +20,8 @@
 //
 // When a lease ends without renewal, OnLoss says what the holder may use. The holder then forgets
 // the lease: an answer to an earlier report has no effect any more.
+//
+// A server that answers after an outage does not know all leases, and gives little until these have ended. Meanwhile, a holder that
+// had lost its lease may use the larger one of its new lease and its safe amount, also with Optimistic: see state.Grace. With
+// Pessimistic, it uses its lease.
 package holder

@@ -104,6 +104,9 @@ func (h *Holder) Next(now headgate.Instant) headgate.Instant {
 		if left := c.held.Left(now); left > 0 {
 			at = min(at, now.Add(left))
 		}
+		if left := c.grace.Left(now); c.kept && left > 0 {
+			at = min(at, now.Add(left))
+		}
 		if start := c.made.Add(optimistic); h.config.OnLoss == Optimistic && !c.leased && start > now {
 			at = min(at, start)
 		}
@@ -128,6 +131,11 @@ func (h *Holder) Advance(now headgate.Instant) {
 	for _, c := range h.claims {
 		if c.leased && !c.lost && c.held.Left(now) <= 0 {
 			c.held, c.lost, c.ack = state.Held{}, true, false
+			c.kept, c.grace = false, state.Grace{}
+			c.shorten(now, h.config.OnLoss)
+		}
+		if c.kept && c.grace.Left(now) <= 0 {
+			c.kept = false
 			c.shorten(now, h.config.OnLoss)
 		}
 	}

@@ -53,11 +53,11 @@ const (
 type Loss uint8
 
 const (
-	// LossSafe divides the safe amount of the resource for each holder.
+	// LossSafe divides the safe amount of the resource for each holder, also while the parent does not know all leases.
 	LossSafe Loss = iota
 	// LossPessimistic divides nothing: answers wait for the parent.
 	LossPessimistic
-	// LossOptimistic gives each claim what it wants.
+	// LossOptimistic gives each claim what it wants. While the parent does not know all leases, it is LossSafe.
 	LossOptimistic
 )
 

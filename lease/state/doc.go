@@ -50,4 +50,11 @@
 // until the longest lease has ended. The first report of each holder says what it may still hold,
 // and that amount moves from the unknown holder to its claim. For Config.Learn, the server
 // leaves all leases as they are.
+//
+// # Loss
+//
+// A holder whose lease has ended may use its safe amount. A server below another one divides a safe amount for each of its
+// holders, if Config.OnLoss is LossSafe. These amounts come on top of the ledger. The next answer may be that of a server that
+// does not know all leases yet, and has little to give. Such an answer has Lease.Unknown, and the safe amount stays in force beside
+// the lease for this time: see Grace. A lease with Unbacked was given by a server without a lease of its parent.
 package state

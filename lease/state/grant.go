@@ -165,7 +165,7 @@ func (s *Server) send(c *claim, seq uint64, now headgate.Instant, out *Out) {
 	r := c.resource
 	c.push, c.pushed = false, now
 	lease := Lease{Resource: r.name, Version: c.ledger.last(), Amount: c.grant, Seq: seq, Safe: r.safe(), Refresh: s.config.Refresh}
-	lease.Slots = r.terms.Slots
+	lease.Slots, lease.Unknown, lease.Unbacked = r.terms.Slots, s.unknownFor(r, now), r.isUnbacked(now)
 	if seq != 0 {
 		lease.Length = s.length(r, now)
 	}

@@ -76,6 +76,11 @@ type Lease struct {
 	Safe int64
 	// Slots says that amounts are slots.
 	Slots bool
+	// Unknown is for how long the server may still count leases that it does not know. It is 0 if the server knows all. Until then,
+	// a holder that had lost its lease may use Safe in place of a smaller Amount: see Grace.
+	Unknown time.Duration
+	// Unbacked says that OnLoss of the server, or of one above it, gives Amount. Its holder counts as one that has lost its lease.
+	Unbacked bool
 	// The following fields are for servers. Parts has the part of Amount for each band, from band
 	// 1. Each bounds one holder under Static. Counted is the amount in the ledger of the parent.
 	Parts     []int64

@@ -43,7 +43,8 @@ type resource struct {
 
 	up       *uplink          // of a child
 	unbacked headgate.Instant // no lease that was given while lost ends after this time
-	lost     bool             // the lease of the parent has ended, and Config.OnLoss gives the capacity
+	lost     bool             // Config.OnLoss gives the capacity, because the lease of the parent has ended, or because of kept
+	kept     bool             // the lease of the parent had ended, and Grace keeps the safe amounts in force beside the new one
 }
 
 // free returns the capacity that no lease can use, within the mark. It is negative after the capacity was lowered.

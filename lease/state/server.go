@@ -379,6 +379,9 @@ func (s *Server) next(r *resource, now headgate.Instant) {
 	if r.up != nil && r.up.held.Left(now) > 0 {
 		at = min(at, r.up.held.end)
 	}
+	if r.kept {
+		at = min(at, max(r.up.grace.end, now.Add(s.config.Tick)))
+	}
 	s.queue.schedule(r, min(at, r.adaptsAt(now), s.lowersAt(r, now)))
 }
 
@@ -387,8 +390,8 @@ func (s *Server) expire(r *resource, now headgate.Instant) {
 	if now >= r.forgotten {
 		r.unknown, r.forgotten = 0, 0
 	}
-	if up := r.up; up != nil && up.known && !r.lost && r.capacity+r.sum > 0 && up.held.Left(now) <= 0 {
-		s.lapse(r, now)
+	if r.up != nil {
+		s.expireUp(r, now)
 	}
 	if now < r.soon {
 		return

@@ -21,11 +21,14 @@ type plan struct {
 	life             headgate.Instant // mean life of a client, or 0
 	repeat           float64
 	late             headgate.Instant
-	many             int     // of the world
-	used             float64 // handed out of what is wanted
-	misplaced        float64 // 2 s after a shift, of the capacity
-	settled          float64 // the same after 12 s
+	many             int              // of the world
+	safe             int64            // the safe amount of each client
+	outage           headgate.Instant // between outages of the root and its parents that are longer than their leases, or 0
+	used             float64          // handed out of what is wanted
+	misplaced        float64          // 2 s after a shift, of the capacity
+	settled          float64          // the same after 12 s
 	shifts, messages int
+	above, kept      int64 // the largest sum above the capacity, and the most clients that used safe amounts beside their leases
 }
 
 const perClient = 10 * unit
@@ -40,7 +43,7 @@ func (p *plan) build(t *testing.T) (*world, int64) {
 	w := newWorld(t, p.seed)
 	w.loss, w.repeat, w.late, w.many = p.loss, p.repeat, p.late, p.many
 	capacity := int64(p.clients) * perClient
-	root := w.node("root", nil, 0, config(Resource{Algorithm: MaxMin, Capacity: capacity}))
+	root := w.node("root", nil, 0, config(Resource{Algorithm: MaxMin, Capacity: capacity, Safe: p.safe}))
 	child := Config{Child: true, Callers: root.config.Callers, Refresh: 5 * time.Second}
 	var leaves []*node
 	for i := range p.parents {
@@ -68,9 +71,7 @@ func (p *plan) run(t *testing.T) {
 	var wanted, used int64
 	last, failed := headgate.Instant(0), headgate.Instant(0)
 	every(w, 100*ms, func() {
-		if out := w.out(); out > capacity {
-			t.Fatalf("seed %d: %v: unexpired leases of %d, capacity %d", p.seed, w.now.Sub(0), out, capacity)
-		}
+		p.bounded(w, capacity)
 	})
 	every(w, sec, func() {
 		w.consistent()
@@ -95,6 +96,13 @@ func (p *plan) run(t *testing.T) {
 			c.want(int64(float64(p.draw(w)) * factor))
 		}
 	})
+	if p.outage > 0 {
+		every(w, p.outage, func() {
+			for _, n := range w.nodes[:1+w.rand.IntN(1+p.parents)] {
+				n.fail(40*sec + headgate.Instant(w.rand.Int64N(int64(20*sec))))
+			}
+		})
+	}
 	if p.failure > 0 {
 		every(w, p.failure, func() {
 			failed = w.now
@@ -109,6 +117,28 @@ func (p *plan) run(t *testing.T) {
 	}
 	w.run(p.length)
 	p.used, p.messages = float64(used)/float64(wanted), w.sent
+}
+
+// bounded checks that unexpired leases are within the capacity, and with safe amounts, that all clients together may use at most
+// the capacity and the safe amount of each. Clients that died have their leases until these end.
+func (p *plan) bounded(w *world, capacity int64) {
+	w.t.Helper()
+	out := w.out()
+	most := capacity
+	if p.safe > 0 {
+		most += p.safe * int64(len(w.clients)+len(w.dead))
+		var kept int64
+		for _, c := range w.clients {
+			out += c.uses() - c.held.Amount(w.now)
+			if c.uses() > c.held.Amount(w.now) && c.held.Left(w.now) > 0 {
+				kept++
+			}
+		}
+		p.above, p.kept = max(p.above, out-capacity), max(p.kept, kept)
+	}
+	if out > most {
+		w.t.Fatalf("seed %d: %v: unexpired leases of %d, at most %d", p.seed, w.now.Sub(0), out, most)
+	}
 }
 
 // TestTree runs a small tree: with losses and shifts, and with failing servers.
@@ -132,5 +162,21 @@ func TestTreeIsNeverAbove(t *testing.T) {
 		p := plan{seed: seed, parents: 2, leaves: 4, clients: 24, length: 2 * 60 * sec, redraw: 11 * sec, failure: 7 * sec, loss: 0.05, life: 600 * sec}
 		p.repeat, p.late, p.many = 0.05, 100*ms, int(seed%2)*4 // In every second one, small changes wait.
 		p.run(t)
+	}
+}
+
+// TestTreeWithSafeAmounts has outages that are longer than all leases, failing servers, and a bad network. All clients may use at most
+// the capacity and the safe amount of each.
+func TestTreeWithSafeAmounts(t *testing.T) {
+	most := plan{}
+	for seed := range uint64(24) {
+		p := plan{seed: seed, parents: 2, leaves: 4, clients: 24, length: 5 * 60 * sec, redraw: 11 * sec, failure: 9 * sec, loss: 0.05, life: 600 * sec}
+		p.repeat, p.late, p.safe, p.outage = 0.05, 100*ms, perClient/2, 97*sec
+		p.run(t)
+		most.above, most.kept = max(most.above, p.above), max(most.kept, p.kept)
+	}
+	t.Logf("at most %d above the capacity of %d, and %d clients with safe amounts beside their leases", most.above, 24*perClient, most.kept)
+	if most.above == 0 || most.kept < 4 {
+		t.Error("the safe amounts make no difference: the test shows nothing")
 	}
 }

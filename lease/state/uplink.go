@@ -10,6 +10,7 @@ import (
 // uplink is the half of a resource that is a holder at the parent.
 type uplink struct {
 	held     Held
+	grace    Grace
 	known    bool     // the parent has answered
 	said     []Bucket // the last curve in a report
 	sentAt   headgate.Instant
@@ -151,6 +152,7 @@ func (s *Server) receive(r *resource, now headgate.Instant, lease *Lease) {
 	if report, ok := up.held.report(lease.Seq); ok {
 		up.retry = min(2*now.Sub(report.at), mostRetry)
 	}
+	lost := r.lost || r.isUnbacked(now)
 	up.held.Receive(lease)
 	if !up.held.open {
 		return
@@ -162,13 +164,19 @@ func (s *Server) receive(r *resource, now headgate.Instant, lease *Lease) {
 	if !up.known && s.restarted(r) {
 		r.unknown = max(lease.Counted-r.sum, 0)
 	}
-	up.known, r.lost = true, r.lost && up.held.Left(now) <= 0
-	if r.lost {
+	first := !up.known
+	up.known = true
+	if r.lost && up.held.Left(now) <= 0 {
 		return
 	}
 	newest := up.held.Lease()
-	r.terms.Algorithm, r.terms.Slots, r.each = min(newest.Algorithm, MaxMin), newest.Slots, newest.Each
-	r.terms.Safe, r.parts, r.capacity = newest.Safe, newest.Parts, up.held.Amount(now)
+	up.grace.Receive(now, newest)
+	safe, waits := newest.Safe, up.grace.Left(now) > 0
+	if waits && !first { // The parent may not know all holders, among which a capacity is divided.
+		safe = min(safe, r.terms.Safe)
+	}
+	r.kept = waits && (lost || r.kept)
+	s.follow(r, now, safe)
 	s.queue.schedule(r, now)
 }
 
@@ -205,17 +213,22 @@ func (s *Server) lapse(r *resource, now headgate.Instant) {
 func (s *Server) substitute(r *resource) {
 	switch {
 	case !r.lost:
-	case s.config.OnLoss == LossOptimistic:
+	case !s.onSafe(r):
 		r.capacity, r.each = MaxAmount, MaxAmount
 	default:
 		r.capacity, r.each = scaled(r.terms.Safe, r.holders), min(r.each, r.terms.Safe)
 	}
 }
 
+// onSafe reports whether the safe amounts are the capacity. An optimistic server gives what is wanted only until its parent answers.
+func (s *Server) onSafe(r *resource) bool {
+	return r.lost && (s.config.OnLoss == LossSafe || r.kept)
+}
+
 // bound keeps targets within the safe amounts while they are the capacity. A holder without a lease uses its safe amount, and
 // the server does not know which holders have one. So no holder gets what another one does not want.
 func (s *Server) bound(r *resource) {
-	if !r.lost || s.config.OnLoss != LossSafe {
+	if !s.onSafe(r) {
 		return
 	}
 	for _, c := range r.claims {

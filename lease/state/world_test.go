@@ -80,6 +80,10 @@ type client struct {
 	gone  bool
 	heard uint64 // the newest report that was answered
 	round uint64 // of its timers
+
+	safe         int64
+	grace        Grace
+	leased, kept bool
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -241,13 +245,35 @@ func (c *client) receive(lease *Lease) {
 	if c.gone {
 		return
 	}
+	lost := c.leased && c.held.Left(c.w.now) <= 0
+	if lost {
+		c.grace, c.kept = Grace{}, false
+	}
+	lost = lost || c.held.Left(c.w.now) > 0 && c.held.Lease().Unbacked
 	acknowledge := c.held.Receive(lease)
+	if c.held.Left(c.w.now) > 0 {
+		newest := c.held.Lease()
+		c.grace.Receive(c.w.now, newest)
+		c.leased, c.kept, c.safe = true, (lost || c.kept) && c.grace.Left(c.w.now) > 0, newest.Safe
+	}
 	c.heard = max(c.heard, lease.Seq)
 	if acknowledge {
 		c.seq++
 		report := &Report{Holder: c.name, Seq: c.seq, Acks: []Ack{c.held.Ack("db")}}
 		c.w.send(c.delay, func() { c.node.receive("", report) })
 	}
+}
+
+// uses returns what a holder in the mode safe may use: its lease, after its end the safe amount, and both during a Grace.
+func (c *client) uses() int64 {
+	amount, has := c.held.Amount(c.w.now), c.held.Left(c.w.now) > 0
+	switch {
+	case c.leased && !c.gone && !has:
+		return c.safe
+	case c.kept && !c.gone && c.grace.Left(c.w.now) > 0:
+		return max(amount, c.safe)
+	}
+	return amount
 }
 
 // want changes the demand.

@@ -82,7 +82,7 @@ func decodeLease(b []byte, l *state.Lease) (err error) {
 	return err
 }
 
-// decodeForServer reads the fields of a lease that only servers use.
+// decodeForServer reads the further fields of a lease.
 func decodeForServer(f wire.Field, l *state.Lease) error {
 	switch f.ID {
 	case wire.Varint(9):
@@ -98,6 +98,10 @@ func decodeForServer(f wire.Field, l *state.Lease) error {
 				return err
 			}
 		}
+	case wire.Varint(13):
+		l.Unknown = max(microseconds(f.Number()), 0)
+	case wire.Varint(14):
+		l.Unbacked = f.Number() != 0
 	case wire.Varint(10):
 		l.Each = amount(f.Number())
 	case wire.Varint(11):

@@ -33,6 +33,10 @@ func appendLease(b []byte, l *state.Lease) []byte {
 	b = wire.AppendNumber(b, 10, uint64(l.Each))
 	b = wire.AppendNumber(b, 11, uint64(l.Counted))
 	b = wire.AppendNumber(b, 12, uint64(l.Algorithm))
+	b = wire.AppendNumber(b, 13, uint64(l.Unknown/time.Microsecond))
+	if l.Unbacked {
+		b = wire.AppendNumber(b, 14, 1)
+	}
 	return wire.EndMessage(b, from)
 }
 

@@ -100,6 +100,7 @@ func FuzzResponse(f *testing.F) {
 	lease := state.Lease{
 		Resource: "db/orders", Version: state.Version{Term: 3, Number: 4}, Amount: 5, Seq: 6, Length: 7 * time.Second, Refresh: time.Second,
 		Safe: 8, Slots: true, Parts: []int64{1, 2, 300}, Each: 9, Counted: 10, Algorithm: state.MaxMin,
+		Unknown: 11 * time.Second, Unbacked: true,
 	}
 	f.Add(appendRefusal(appendLease(nil, &lease), 11, &state.Error{Code: state.NotFound, Resource: "db", Text: "no pattern"}))
 	f.Add(draining())
@@ -119,7 +120,7 @@ func FuzzResponse(f *testing.F) {
 				l.GetAmount() >= 0 && l.GetAmount() <= state.MaxAmount && g.Amount != l.GetAmount() {
 				t.Fatalf("%x: got %+v, want %v", b, g, l)
 			}
-			if g.Amount < 0 || g.Length < 0 || g.Refresh < 0 || g.Safe < 0 || g.Counted < 0 || g.Each < 0 || g.Algorithm > state.MaxMin {
+			if g.Amount < 0 || g.Length < 0 || g.Refresh < 0 || g.Safe < 0 || g.Unknown < 0 || g.Counted < 0 || g.Each < 0 || g.Algorithm > state.MaxMin {
 				t.Fatalf("%x: %+v is out of range", b, g)
 			}
 		}
@@ -131,6 +132,7 @@ func TestLeaseOnTheWire(t *testing.T) {
 	want := state.Lease{
 		Resource: "db/orders", Version: state.Version{Term: 3, Number: 4}, Amount: 5, Seq: 6, Length: 7 * time.Second, Refresh: time.Second,
 		Safe: 8, Slots: true, Parts: []int64{1, 0, 300}, Each: 9, Counted: 10, Algorithm: state.MaxMin,
+		Unknown: 11 * time.Second, Unbacked: true,
 	}
 	b := appendLease(nil, &want)
 	got, err := decodeResponse(b)
@@ -138,7 +140,8 @@ func TestLeaseOnTheWire(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	m := new(leasev1.ReportResponse)
-	if err := proto.Unmarshal(b, m); err != nil || m.GetLeases()[0].GetParts()[2] != 300 || m.GetLeases()[0].GetAlgorithm() != leasev1.Algorithm_ALGORITHM_MAX_MIN {
+	if err := proto.Unmarshal(b, m); err != nil || m.GetLeases()[0].GetParts()[2] != 300 || m.GetLeases()[0].GetAlgorithm() != leasev1.Algorithm_ALGORITHM_MAX_MIN ||
+		m.GetLeases()[0].GetUnknownUs() != 11_000_000 || !m.GetLeases()[0].GetUnbacked() {
 		t.Errorf("the generated types read %v, %v", m, err)
 	}
 }

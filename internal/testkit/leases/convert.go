@@ -107,6 +107,7 @@ func leased(d *state.Delivery) *Message {
 	return &Message{Holder: d.Holder, Leases: []*leasev1.Lease{{
 		Resource: l.Resource, Version: &leasev1.Version{Term: l.Version.Term, Number: l.Version.Number}, Amount: l.Amount, Seq: l.Seq,
 		LengthUs: l.Length.Microseconds(), RefreshUs: l.Refresh.Microseconds(), Safe: l.Safe, Slots: l.Slots,
+		UnknownUs: l.Unknown.Microseconds(), Unbacked: l.Unbacked,
 	}}}
 }
 

@@ -611,6 +611,11 @@ type Lease struct {
 	// safe is what the holder may use when it cannot renew. slots says that amounts are slots.
 	Safe  int64 `protobuf:"varint,7,opt,name=safe,proto3" json:"safe,omitempty"`
 	Slots bool  `protobuf:"varint,8,opt,name=slots,proto3" json:"slots,omitempty"`
+	// unknown_us is for how long the server may still count leases that it does not know, in microseconds. It is 0 if the server knows
+	// all. Until then, a holder that had lost its lease may use safe in place of a smaller amount. A holder with an unbacked lease
+	// counts as one that has lost its lease: the server, or one above it, has no lease of its parent, and on_loss gives the amount.
+	UnknownUs int64 `protobuf:"varint,13,opt,name=unknown_us,json=unknownUs,proto3" json:"unknown_us,omitempty"`
+	Unbacked  bool  `protobuf:"varint,14,opt,name=unbacked,proto3" json:"unbacked,omitempty"`
 	// The following fields are for servers. parts has the part of amount for each band, from band 1. each
 	// bounds one holder, and counted is the amount in the ledger of the parent. algorithm is that of the
 	// resource.
@@ -704,6 +709,20 @@ func (x *Lease) GetSafe() int64 {
 func (x *Lease) GetSlots() bool {
 	if x != nil {
 		return x.Slots
+	}
+	return false
+}
+
+func (x *Lease) GetUnknownUs() int64 {
+	if x != nil {
+		return x.UnknownUs
+	}
+	return 0
+}
+
+func (x *Lease) GetUnbacked() bool {
+	if x != nil {
+		return x.Unbacked
 	}
 	return false
 }
@@ -846,7 +865,7 @@ const file_headgate_lease_v1_lease_proto_rawDesc = "" +
 	"\x06leases\x18\x02 \x03(\v2\x18.headgate.lease.v1.LeaseR\x06leases\x126\n" +
 	"\brefusals\x18\x03 \x03(\v2\x1a.headgate.lease.v1.RefusalR\brefusals\x12\x16\n" +
 	"\x06master\x18\x04 \x01(\tR\x06master\x12\x1a\n" +
-	"\bdraining\x18\x05 \x01(\bR\bdraining\"\xe9\x02\n" +
+	"\bdraining\x18\x05 \x01(\bR\bdraining\"\xa4\x03\n" +
 	"\x05Lease\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x124\n" +
 	"\aversion\x18\x02 \x01(\v2\x1a.headgate.lease.v1.VersionR\aversion\x12\x16\n" +
@@ -856,7 +875,10 @@ const file_headgate_lease_v1_lease_proto_rawDesc = "" +
 	"\n" +
 	"refresh_us\x18\x06 \x01(\x03R\trefreshUs\x12\x12\n" +
 	"\x04safe\x18\a \x01(\x03R\x04safe\x12\x14\n" +
-	"\x05slots\x18\b \x01(\bR\x05slots\x12\x14\n" +
+	"\x05slots\x18\b \x01(\bR\x05slots\x12\x1d\n" +
+	"\n" +
+	"unknown_us\x18\r \x01(\x03R\tunknownUs\x12\x1a\n" +
+	"\bunbacked\x18\x0e \x01(\bR\bunbacked\x12\x14\n" +
 	"\x05parts\x18\t \x03(\x03R\x05parts\x12\x12\n" +
 	"\x04each\x18\n" +
 	" \x01(\x03R\x04each\x12\x18\n" +
