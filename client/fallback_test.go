@@ -1,10 +1,8 @@
 package client_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/testkit/decisions"
 	"github.com/headgate/headgate/internal/testkit/guards"
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // unused is an address where nothing listens.
@@ -59,31 +58,12 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a buffer for a log.
-type lockedBuffer struct {
-	bytes.Buffer
-
-	mu sync.Mutex
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *lockedBuffer) text() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.String()
-}
-
 // TestServerGoesAndComes: the fallback decides while the server is unreachable, and the log says so once.
 func TestServerGoesAndComes(t *testing.T) {
-	var log lockedBuffer
+	var log logs.Text
 	g := guards.Of(t, rules)
 	s := decisions.Start(t, g, "127.0.0.2:0") // No connection takes the port meanwhile: they begin at 127.0.0.1.
-	k := connect(t, client.Config{Fallback: guard.FallbackAllow, Log: slog.New(slog.NewTextHandler(&log, nil))}, s)
+	k := connect(t, client.Config{Fallback: guard.FallbackAllow, Log: log.Logger()}, s)
 	if a := decide(t, k, "/many"); a.Local {
 		t.Fatalf("got %+v", a)
 	}
@@ -98,7 +78,7 @@ func TestServerGoesAndComes(t *testing.T) {
 	}
 	decisions.Start(t, g, s.At)
 	until(t, "the server", func() bool { return !decide(t, k, "/many").Local })
-	if text := log.text(); strings.Count(text, "no headgate server answers") != 1 || strings.Count(text, "answers again") != 1 {
+	if text := log.String(); strings.Count(text, "no headgate server answers") != 1 || strings.Count(text, "answers again") != 1 {
 		t.Errorf("the log is\n%s", text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/testkit/allocs"
 	"github.com/headgate/headgate/internal/testkit/alone"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -74,7 +75,7 @@ func entries(domain string, cost int64, texts ...string) *headgate.Request {
 
 // TestDescriptorsInTheLog checks the lines of decisions by a tree, by a rule, and by a limit that was sent.
 func TestDescriptorsInTheLog(t *testing.T) {
-	out := new(output)
+	out := new(logs.Text)
 	r := New(Config{Log: slog.New(slog.NewJSONHandler(out, nil)), Decisions: All, Keys: KeysPlain})
 	decide := decider(t, r)
 	decide(entries("shop", 1, "client", "a"), "OK")
@@ -92,7 +93,7 @@ func TestDescriptorsInTheLog(t *testing.T) {
 	decide(back, "OK")
 	r.Close()
 	var got []string
-	for _, line := range out.lines(t) {
+	for _, line := range linesOf(t, out) {
 		got = append(got, fmt.Sprint(line["verdict"], " ", line["domain"], ": ", line["rule"], " ", line["descriptors"], ", ", line["key"], "; ", line["hits"], " ", line["code"]))
 	}
 	want := []string{
@@ -114,11 +115,11 @@ func TestDescriptorsInTheFormOfKeys(t *testing.T) {
 	secret := []byte("0123456789abcdef0123456789abcdef")
 	hashed := string(rule.HashedKeyNames(secret).AppendEntry(nil, "client", "a"))
 	for keys, want := range map[Keys]any{KeysPlain: `descriptor:client="a"`, KeysHash: hashed, KeysOff: nil} {
-		out := new(output)
+		out := new(logs.Text)
 		r := New(Config{Log: slog.New(slog.NewJSONHandler(out, nil)), Decisions: All, Keys: keys, KeysSecret: secret})
 		decider(t, r)(entries("shop", 1, "client", "a"), "OK")
 		r.Close()
-		if got := out.lines(t); len(got) != 1 || got[0]["descriptors"] != want || got[0]["domain"] != "shop" {
+		if got := linesOf(t, out); len(got) != 1 || got[0]["descriptors"] != want || got[0]["domain"] != "shop" {
 			t.Errorf("%v: got %v, want %v", keys, got, want)
 		}
 	}
@@ -135,14 +136,14 @@ func hostile(domain string) *headgate.Request {
 
 // TestLinesAreBounded checks the length of a line, and the memory of all lines while the log blocks.
 func TestLinesAreBounded(t *testing.T) {
-	out := new(output)
+	out := new(logs.Text)
 	r := New(Config{Log: slog.New(slog.NewJSONHandler(out, nil)), Keys: KeysPlain})
 	decide, req := decider(t, r), hostile(strings.Repeat("d", 4096))
 	req.Descriptors[31].Value = strings.Repeat("v", 4096)
 	decide(req, "")
 	decide(req, "")
 	r.Close()
-	if got := out.lines(t); len(got) != 1 || len(fmt.Sprint(got)) > 4096 || !strings.HasSuffix(fmt.Sprint(got[0]["domain"]), "...(4096 bytes)") {
+	if got := linesOf(t, out); len(got) != 1 || len(fmt.Sprint(got)) > 4096 || !strings.HasSuffix(fmt.Sprint(got[0]["domain"]), "...(4096 bytes)") {
 		t.Errorf("got %d lines, %d bytes: %.300v", len(got), len(fmt.Sprint(got)), got)
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // withShare returns a guard.Config with the rules, and with fair share in a mode.
@@ -80,13 +81,13 @@ func TestFairShareIsCounted(t *testing.T) {
 
 // Refusals of fair share are logged like refusals of rules, without the client's name.
 func TestFairShareIsLogged(t *testing.T) {
-	out, c := new(output), withShare(guard.Shadow)
+	out, c := new(logs.Text), withShare(guard.Shadow)
 	r := New(Config{Log: slog.New(slog.NewJSONHandler(out, nil)), PerSecond: 3})
 	o := r.FollowConfig(c)
 	o.Observe(nil, shared(c, within))
 	o.Observe(nil, shared(c, over))
 	r.Close()
-	got := out.lines(t)
+	got := linesOf(t, out)
 	if len(got) != 1 {
 		t.Fatalf("got %d lines, want 1 for the refusal: %v", len(got), got)
 	}

@@ -1,13 +1,11 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -154,24 +153,11 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// output is a log that tests read.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-func (o *output) lines(t *testing.T) []map[string]any {
+// linesOf returns the fields of each line of a log.
+func linesOf(t *testing.T, log *logs.Text) []map[string]any {
 	t.Helper()
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	var all []map[string]any
-	for text := range strings.Lines(o.buf.String()) {
+	for text := range strings.Lines(log.String()) {
 		var one map[string]any
 		if err := json.Unmarshal([]byte(text), &one); err != nil {
 			t.Fatalf("%v: %s", err, text)
@@ -183,7 +169,7 @@ func (o *output) lines(t *testing.T) []map[string]any {
 
 func TestSampledLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, all := new(output), rules()
+		out, all := new(logs.Text), rules()
 		r := New(Config{Log: slog.New(slog.NewJSONHandler(out, nil)), PerSecond: 3})
 		o := r.Follow(all)
 		for range 2 {
@@ -196,7 +182,7 @@ func TestSampledLog(t *testing.T) {
 		r.Close()
 		r.Close() // A second Close does nothing.
 		o.Observe(nil, answer(all, deny(0, headgate.OverLimit)))
-		got := out.lines(t)
+		got := linesOf(t, out)
 		if len(got) < 6 {
 			t.Fatalf("got %d lines, want 3 in each of 2 seconds: %v", len(got), got)
 		}
@@ -225,13 +211,13 @@ func TestSampledLog(t *testing.T) {
 
 func TestAllAndNone(t *testing.T) {
 	for which, want := range map[Decisions]int{All: 3, None: 0} {
-		out, all := new(output), rules()
+		out, all := new(logs.Text), rules()
 		r := New(Config{Log: slog.New(slog.NewJSONHandler(out, nil)), Decisions: which})
 		o := r.Follow(all)
 		o.Observe(nil, answer(all, allow(0), allow(0), deny(1, headgate.OverLimit)))
 		o.Observe(nil, answer(all, allow(2)))
 		r.Close()
-		if got := out.lines(t); len(got) != want {
+		if got := linesOf(t, out); len(got) != want {
 			t.Errorf("%v logs %v, want %d lines", which, got, want)
 		}
 	}

@@ -1,7 +1,6 @@
 package accesslog
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headgate/headgate/internal/testkit/fifo"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 
@@ -25,8 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // output is a log's output that tests can read and block.
 type output struct {
-	mu   sync.Mutex
-	buf  bytes.Buffer
+	logs.Text
+
 	gate chan struct{} // nil means never blocked
 	fail func(b []byte) (int, error)
 }
@@ -35,20 +36,12 @@ func (o *output) Write(b []byte) (int, error) {
 	if o.gate != nil {
 		<-o.gate
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	if o.fail != nil {
 		n, err := o.fail(b)
-		o.buf.Write(b[:n])
+		_, _ = o.Text.Write(b[:n])
 		return n, err
 	}
-	return o.buf.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
+	return o.Text.Write(b)
 }
 
 func open(t *testing.T, c Config) *Log {
@@ -150,9 +143,10 @@ func TestBlockedOutput(t *testing.T) {
 func TestFailingOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, report := new(output), new(output)
-		full := true
+		var full atomic.Bool
+		full.Store(true)
 		out.fail = func(b []byte) (int, error) {
-			if full {
+			if full.Load() {
 				return min(10, len(b)), syscall.ENOSPC
 			}
 			return len(b), nil
@@ -166,9 +160,7 @@ func TestFailingOutput(t *testing.T) {
 		for range 3 {
 			write()
 		}
-		out.mu.Lock()
-		full = false
-		out.mu.Unlock()
+		full.Store(false)
 		write()
 		if err := l.Close(); err != nil {
 			t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/objects"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/report/prom"
 )
 
@@ -39,7 +40,7 @@ func auditLines(t *testing.T, log string) (lines []string) {
 // TestAuditOfADocument: changes of a source that can only be read have lines. Its first objects are no change.
 func TestAuditOfADocument(t *testing.T) {
 	d := serveDocument(t, `{"plans": {"free": {"quotas": {"api_calls": [{"limit": "3/1d"}]}}}, "customers": {"acme": {"note": "a"}, "gone": {}}}`)
-	o, log := serverOptions(t, fmt.Sprintf(followedText, d.URL, filepath.Join(t.TempDir(), "cache"))), new(logged)
+	o, log := serverOptions(t, fmt.Sprintf(followedText, d.URL, filepath.Join(t.TempDir(), "cache"))), new(logs.Text)
 	o.Log = slog.New(slog.NewJSONHandler(log, nil))
 	i := startServer(t, o)
 	if lines := auditLines(t, log.String()); len(lines) != 0 {
@@ -58,7 +59,7 @@ func TestAuditOfADocument(t *testing.T) {
 func TestAuditOfAReload(t *testing.T) {
 	const text = "rules: [{name: api, key: [header:X-Customer], quota: api_calls}]\ndefault_plan: free\n" +
 		"plans: {free: {quotas: {api_calls: [{limit: %s}]}}}\ncustomers: {acme: {note: a}}\n"
-	o, log := serverOptions(t, fmt.Sprintf(text, "3/1d")), new(logged)
+	o, log := serverOptions(t, fmt.Sprintf(text, "3/1d")), new(logs.Text)
 	o.Log = slog.New(slog.NewJSONHandler(log, nil))
 	limit := "3/1d"
 	o.Load = func() (*config.Config, error) { return serverConfig(t, fmt.Sprintf(text, limit)), nil }

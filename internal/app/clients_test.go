@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -28,6 +27,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/front/httpdecide"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
 
@@ -353,9 +353,9 @@ func TestWarnsOfOpenListeners(t *testing.T) {
 		"server: {grpc: ':0', http: off}":          true,
 		"server: {grpc: {address: ':0', auth: token}, http: off, callers: [{name: a, tokens: [\"" + digest("one") + "\"], scopes: [decide]}]}": false,
 	} {
-		var lines logged
+		var lines logs.Text
 		o := serverOptions(t, settings)
-		o.Log = slog.New(slog.NewTextHandler(&lines, nil))
+		o.Log = lines.Logger()
 		startServer(t, o)
 		if got := strings.Contains(lines.String(), "every client that reaches a listener may use it") &&
 			strings.Contains(lines.String(), "listener=server.grpc"); got != warns {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // recorded is a component that records its calls and fails on request.
@@ -278,9 +279,9 @@ func TestRefusedByTheLastComponent(t *testing.T) {
 // TestWithoutProxy checks that an instance without an upstream starts, shows its status,
 // reloads and drains.
 func TestWithoutProxy(t *testing.T) {
-	var log logged
+	var log logs.Text
 	o := options(t)
-	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	o.Log = log.Logger()
 	of := func(rule, proxy string) *config.Config {
 		c, err := config.Parse("test.yaml", fmt.Appendf(nil, "version: 1\nmax_memory: 1MiB\nrules: [{name: %s, key: [ip], limits: [2/1h]}]\n"+
 			"%s\nadmin: {listen: '127.0.0.1:0', health: '127.0.0.1:0'}\n", rule, proxy))
@@ -308,11 +309,11 @@ func TestWithoutProxy(t *testing.T) {
 		t.Errorf("the status is %+v", s)
 	}
 	next = of("third", "proxy: {listen: '127.0.0.1:0', upstream: 'http://127.0.0.1:9'}")
-	log.taken()
+	log.Take()
 	if err := i.Reload(); err != nil {
 		t.Error(err)
 	}
-	if text := log.taken(); !strings.Contains(text, "setting=proxy.upstream") || i.Status().Rules[0].Name != "third" {
+	if text := log.Take(); !strings.Contains(text, "setting=proxy.upstream") || i.Status().Rules[0].Name != "third" {
 		t.Errorf("the log does not say that the proxy needs a restart: %s", text)
 	}
 	at := i.Addresses().Admin

@@ -3,13 +3,13 @@ package app
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/report"
 )
 
@@ -40,15 +40,15 @@ func TestDataPlaneTerms(t *testing.T) {
 
 // TestStartLineNamesTheDataPlane checks that the start line has the terms.
 func TestStartLineNamesTheDataPlane(t *testing.T) {
-	var log logged
+	var log logs.Text
 	o := options(t)
-	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	o.Log = log.Logger()
 	i, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = i.Stop() }()
-	if text := log.taken(); !strings.Contains(text, " data_plane="+string(o.Config.Proxy.DataPlane)) {
+	if text := log.Take(); !strings.Contains(text, " data_plane="+string(o.Config.Proxy.DataPlane)) {
 		t.Errorf("the start line does not name the data plane:\n%s", text)
 	}
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -35,9 +35,9 @@ func TestFairShareIsLogged(t *testing.T) {
 			t.Errorf("docs/operating.md does not explain the line %q", line)
 		}
 	}
-	var log logged
+	var log logs.Text
 	o := options(t)
-	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	o.Log = log.Logger()
 	next := sharing(t, o, "capacity: 9")
 	o.Load = func() (*config.Config, error) { return next, nil }
 	o.Config = next
@@ -46,7 +46,7 @@ func TestFairShareIsLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop()
-	log.taken()
+	log.Take()
 	for n, step := range []struct {
 		fairShare, changed string
 		lines              []string
@@ -71,7 +71,7 @@ func TestFairShareIsLogged(t *testing.T) {
 		if err := i.Reload(); err != nil {
 			t.Fatal(err)
 		}
-		text, changed := log.taken(), ""
+		text, changed := log.Take(), ""
 		var lines []string
 		for _, found := range regexp.MustCompile(`msg="((?:fair share|shadow)[^"]*)"(?:.* changed="?([^"\n]*))?`).FindAllStringSubmatch(text, -1) {
 			lines = append(lines, found[1])

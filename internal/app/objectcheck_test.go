@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // TestTwoInstancesWrite: another instance writes between the check and the write. Both changes are valid alone, and not together. The
@@ -174,7 +175,7 @@ func TestCertainFailure(t *testing.T) {
 // TestAuditAtEveryLevel: the audit lines are there with each log.level.
 func TestAuditAtEveryLevel(t *testing.T) {
 	a := startAdministered(t)
-	out := new(logged)
+	out := new(logs.Text)
 	a.instance.options.Log = slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelError + 1}))
 	a.instance.audit(&source.Record{Action: "set", Object: "customers/acme"}, nil)
 	a.instance.audit(&source.Record{Action: "set", Object: "customers/acme"}, errors.New("broke"))

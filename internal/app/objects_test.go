@@ -19,6 +19,7 @@ import (
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // mapSource is a source in a map, which this process follows at once.
@@ -169,7 +170,7 @@ func (m *mapSource) Records(_ context.Context, q source.RecordQuery) (page sourc
 type administered struct {
 	instance *Instance
 	source   *mapSource
-	log      *logged
+	log      *logs.Text
 }
 
 const administeredText = `
@@ -192,7 +193,7 @@ func startAdministered(t *testing.T) *administered {
 	digest := access.DigestOf("secret")
 	o := serverOptions(t, fmt.Sprintf(administeredText, hex.EncodeToString(digest[:])))
 	o.Config.Admin.Auth = config.AuthToken
-	a := &administered{log: new(logged), source: newMapSource(t, o.Config)}
+	a := &administered{log: new(logs.Text), source: newMapSource(t, o.Config)}
 	o.Log = slog.New(slog.NewJSONHandler(a.log, nil))
 	a.instance = startServer(t, o)
 	a.instance.followed = a.source

@@ -21,6 +21,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 
@@ -176,18 +177,18 @@ func TestHealthFollowsTheStore(t *testing.T) {
 
 // TestServerReload: rules change at once, listeners stay, and a changed address needs a restart.
 func TestServerReload(t *testing.T) {
-	var log logged
+	var log logs.Text
 	o := serverOptions(t, "")
-	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	o.Log = log.Logger()
 	next := serverConfig(t, "rules: [{name: second, key: [ip], limits: [9/1h]}]\nserver: {grpc: '127.0.0.1:9', http: '127.0.0.1:0'}")
 	o.Load = func() (*config.Config, error) { return next, nil }
 	i := startServer(t, o)
 	at := i.Addresses()
-	log.taken()
+	log.Take()
 	if err := i.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if text := log.taken(); !strings.Contains(text, "setting=server.grpc") || strings.Contains(text, "setting=server.http") {
+	if text := log.Take(); !strings.Contains(text, "setting=server.grpc") || strings.Contains(text, "setting=server.http") {
 		t.Errorf("the log does not name the setting that needs a restart: %s", text)
 	}
 	if s := i.Status(); s.Rules[0].Name != "second" || s.Listen.GRPC != at.GRPC || !serving(t, at.GRPC, "") {

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // sharing returns the configuration of o with a fair share. "" means no fair share.
@@ -32,33 +31,6 @@ admin: {listen: "127.0.0.1:0", health: "127.0.0.1:0"}
 		t.Fatal(err)
 	}
 	return c
-}
-
-// logged is a log that the test reads.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// String returns what was logged.
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// taken returns what was logged since the last call.
-func (l *logged) taken() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.text.Reset()
-	return l.text.String()
 }
 
 // as sends a request of a client and returns the status of the answer.
@@ -156,9 +128,9 @@ func TestNamesStay(t *testing.T) {
 // TestReloadShares checks that a reload starts and ends shadow mode and fair share, and changes
 // settings. While fair share is on, it remembers its clients. Each change is logged.
 func TestReloadShares(t *testing.T) {
-	var log logged
+	var log logs.Text
 	o := options(t)
-	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	o.Log = log.Logger()
 	next := sharing(t, o, "capacity: 1, cycle: 1h")
 	o.Load = func() (*config.Config, error) { return next, nil }
 	o.Config = next
@@ -171,7 +143,7 @@ func TestReloadShares(t *testing.T) {
 	if got := as(t, at.Proxy, "A"); got != http.StatusOK {
 		t.Fatalf("the first request is answered with %d", got)
 	}
-	if text := log.taken(); !strings.Contains(text, `msg="fair share" capacity=1 cycle=1h0m0s mode=enforce`) || strings.Contains(text, "shadow is") {
+	if text := log.Take(); !strings.Contains(text, `msg="fair share" capacity=1 cycle=1h0m0s mode=enforce`) || strings.Contains(text, "shadow is") {
 		t.Errorf("the start logs %s", text)
 	}
 	for _, step := range []struct {
@@ -193,7 +165,7 @@ func TestReloadShares(t *testing.T) {
 		if err := i.Reload(); err != nil {
 			t.Fatalf("%q: %v", step.fairShare, err)
 		}
-		text := log.taken()
+		text := log.Take()
 		if !strings.Contains(text, step.says) || strings.Contains(text, step.never) {
 			t.Errorf("%q logs, with %q and without %q:\n%s", step.fairShare, step.says, step.never, text)
 		}

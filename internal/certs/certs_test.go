@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // serve sends each client its certificate's name, until the test ends.
@@ -228,8 +230,8 @@ func TestDatesAreWarnings(t *testing.T) {
 		"is not valid before": func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) },
 	} {
 		cert, key := dir.put(t, a.issue(t, "old", change))
-		var out output
-		if _, err := NewServer(ServerConfig{Cert: cert, Key: key, Log: out.log()}); err != nil || out.count(want) != 1 {
+		var out logs.Text
+		if _, err := NewServer(ServerConfig{Cert: cert, Key: key, Log: out.Logger()}); err != nil || strings.Count(out.String(), want) != 1 {
 			t.Errorf("got %v, want a warning with %q", err, want)
 		}
 	}
@@ -240,8 +242,8 @@ func TestReplacedFiles(t *testing.T) {
 	a, dir, now := newAuthority(t), folder(t.TempDir()), newClock()
 	first, second := a.issue(t, "first"), a.issue(t, "second")
 	cert, key := dir.put(t, first)
-	var out output
-	s, err := NewServer(ServerConfig{Cert: cert, Key: key, Log: out.log(), Clock: now.time})
+	var out logs.Text
+	s, err := NewServer(ServerConfig{Cert: cert, Key: key, Log: out.Logger(), Clock: now.time})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +258,7 @@ func TestReplacedFiles(t *testing.T) {
 	expect("less than a second later", "first")
 	now.advance(checkEvery)
 	expect("a second later", "second")
-	if out.count("replaced certificates") != 1 {
+	if strings.Count(out.String(), "replaced certificates") != 1 {
 		t.Error("the log has no line about the new certificate")
 	}
 	now.advance(checkEvery)
@@ -268,7 +270,7 @@ func TestReplacedFiles(t *testing.T) {
 		now.advance(checkEvery)
 		expect("half replaced", "second")
 	}
-	if n := out.count("do not match"); n != 1 {
+	if n := strings.Count(out.String(), "do not match"); n != 1 {
 		t.Errorf("the log has %d lines about the half-replaced pair, want 1", n)
 	}
 	if err := s.Reload(); err == nil || !strings.Contains(err.Error(), "do not match") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/middleware/grpclimit"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -162,10 +163,10 @@ func TestReturnFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := newGuard(t, guard.Config{Store: noReturn{store}, Rules: []guard.Rule{delayed(t, one(), 24*time.Hour)}})
-	logged := new(lines)
+	logged := new(logs.Text)
 	ended := make(chan error, 8)
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(
-		watchUnary(ended), grpclimit.Unary(g, grpclimit.Options{Log: logged.logger()})))
+		watchUnary(ended), grpclimit.Unary(g, grpclimit.Options{Log: logged.Logger()})))
 	client := dial(t, listen(t, server, new(service)))
 	if _, _, err := call(with(t), client); err != nil {
 		t.Fatal(err)

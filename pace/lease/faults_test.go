@@ -1,42 +1,22 @@
 package lease_test
 
 import (
-	"bytes"
 	"errors"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/headgate/headgate/internal/testkit/leases"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/lease/client"
 	"github.com/headgate/headgate/lease/state"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/lease"
 )
 
-// journal is a log that a test may read at any time.
-type journal struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.b.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.b.String()
-}
-
 // paced makes a pacer with a client of its own.
-func paced(t *testing.T, g *leases.Group, mode client.OnLoss) (*pace.Pacer, *journal) {
+func paced(t *testing.T, g *leases.Group, mode client.OnLoss) (*pace.Pacer, *logs.Text) {
 	t.Helper()
 	k, err := client.New(client.Config{Servers: []string{"a"}, Dial: g.Dial, OnLoss: mode})
 	if err != nil {
@@ -46,8 +26,8 @@ func paced(t *testing.T, g *leases.Group, mode client.OnLoss) (*pace.Pacer, *jou
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := new(journal)
-	p, err := pace.New(pace.Config{Provider: "mail", Source: source, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	log := new(logs.Text)
+	p, err := pace.New(pace.Config{Provider: "mail", Source: source, Logger: log.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,10 @@
 package open
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // TestWarningNamesFallbacks: the log line about an unreachable store names the fallbacks of the
@@ -14,9 +15,9 @@ func TestWarningNamesFallbacks(t *testing.T) {
 		"- {name: c, match: {path: /c}, key: [all], limits: [1/d], fallback: allow}\n"
 	for _, store := range []string{"memcached://127.0.0.1:1", "redis://127.0.0.1:1"} {
 		t.Run(store, func(t *testing.T) {
-			var logged safeBuffer
+			var logged logs.Text
 			head := "version: 1\nstore: " + store + "\nbreaker: {failures: 1, probe: 1m, max_probe: 1m}\nstore_timeout: 5s\n"
-			s, g := opened(t, parsed(t, head+rules), Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+			s, g := opened(t, parsed(t, head+rules), Options{Log: logged.Logger()})
 			until(t, func() bool { decide(t, g, "/a"); return strings.Contains(logged.String(), "does not answer") })
 			if got := logged.String(); !strings.Contains(got, "fallbacks=deny,allow") {
 				t.Errorf("the log says %s", got)
@@ -42,10 +43,10 @@ func TestWarningNamesFallbacks(t *testing.T) {
 
 // TestWarningNamesFallbacksOfDomains: the line names the fallback of a domain beside those of rules.
 func TestWarningNamesFallbacksOfDomains(t *testing.T) {
-	var logged safeBuffer
+	var logged logs.Text
 	_, g := opened(t, parsed(t, "version: 1\nstore: redis://127.0.0.1:1\nbreaker: {failures: 1, probe: 1m, max_probe: 1m}\nstore_timeout: 5s\n"+
 		"rules: [{name: a, match: {path: /a}, key: [all], limits: [1/d], fallback: allow}]\n"+
-		"domains: {shop: {descriptors: [{key: k, limits: 1/d}]}}\n"), Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+		"domains: {shop: {descriptors: [{key: k, limits: 1/d}]}}\n"), Options{Log: logged.Logger()})
 	until(t, func() bool { decide(t, g, "/a"); return strings.Contains(logged.String(), "does not answer") })
 	if got := logged.String(); !strings.Contains(got, "fallbacks=allow,error") {
 		t.Errorf("the log says %s", got)

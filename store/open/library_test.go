@@ -10,14 +10,15 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	testredis "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/report"
 )
 
-// logs makes slog.Default write to a buffer until the test ends.
-func logs(t *testing.T) *safeBuffer {
+// defaultLog makes slog.Default write to a buffer until the test ends.
+func defaultLog(t *testing.T) *logs.Text {
 	t.Helper()
-	logged, before := new(safeBuffer), slog.Default()
+	logged, before := new(logs.Text), slog.Default()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(logged, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	return logged
@@ -26,7 +27,7 @@ func logs(t *testing.T) *safeBuffer {
 // TestLibraryTellsOfItsStore: a program that only calls Guard gets log lines when the store is
 // lost and when it answers again. Its decisions are counted.
 func TestLibraryTellsOfItsStore(t *testing.T) {
-	logged, server := logs(t), testredis.Start(t)
+	logged, server := defaultLog(t), testredis.Start(t)
 	c := parsed(t, "version: 1\nstore: redis://"+server.Addr+"\nbreaker: {failures: 1, probe: 1ms, max_probe: 5ms}\n"+
 		"fallback: allow\ndeny_cache: 0\nrules: [{name: a, key: [all], limits: [1000000/s]}]\n")
 	g, err := Guard(c)
@@ -54,7 +55,7 @@ func TestLibraryTellsOfItsStore(t *testing.T) {
 // TestLibraryTellsOfReloads: reloads, and failed ones, are logged and counted. The counters go
 // on.
 func TestLibraryTellsOfReloads(t *testing.T) {
-	logged := logs(t)
+	logged := defaultLog(t)
 	path := filepath.Join(t.TempDir(), "headgate.yaml")
 	// The file is replaced by a rename. A file that is written in place is empty for a moment, and
 	// a reload at that moment would be one more failure.
@@ -115,7 +116,7 @@ admin: {listen: "127.0.0.1:1"}
 		if err != nil {
 			t.Fatal(err)
 		}
-		logged := logs(t)
+		logged := defaultLog(t)
 		if _, err := Guard(loaded); err != nil {
 			t.Fatal(err)
 		}

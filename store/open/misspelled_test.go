@@ -12,7 +12,7 @@ import (
 // the environment.
 func TestLibraryTellsOfMisspelledVariables(t *testing.T) {
 	t.Setenv("HEADGATE_MAX_MEMROY", "1MiB")
-	logged := logs(t)
+	logged := defaultLog(t)
 	const text = "version: 1\nrules: []\n"
 	if _, err := Guard(parsed(t, text)); err != nil || strings.Contains(logged.String(), "HEADGATE_MAX_MEMROY") {
 		t.Errorf("Parse looks at no variable: %v, logged %s", err, logged)

@@ -3,7 +3,6 @@ package open
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	testmemcached "github.com/headgate/headgate/internal/testkit/memcached"
 )
 
@@ -113,11 +113,11 @@ func TestOneLimitOnMemcached(t *testing.T) {
 
 // TestChangesAreLogged: one line when a server stops answering, and one when it answers again.
 func TestChangesAreLogged(t *testing.T) {
-	var logged safeBuffer
+	var logged logs.Text
 	server := testmemcached.Start(t)
 	c := parsed(t, "version: 1\nstore: memcached://"+server.Addr+"\nbreaker: {failures: 1, probe: 1ms, max_probe: 5ms}\ndeny_cache: 0\n"+
 		"rules: [{name: a, key: [all], limits: [1000000/s]}]\n")
-	_, g := opened(t, c, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	_, g := opened(t, c, Options{Log: logged.Logger()})
 	until(t, func() bool { return decide(t, g, "/").Results[0].Decision.Reason == headgate.WithinLimit })
 	server.Pause(t)
 	until(t, func() bool { decide(t, g, "/"); return strings.Contains(logged.String(), "does not answer") })

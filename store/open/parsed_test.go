@@ -1,10 +1,8 @@
 package open
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/headgate/headgate/config"
@@ -30,23 +28,4 @@ func folder(t *testing.T, files map[string]string) string {
 		}
 	}
 	return dir
-}
-
-// safeBuffer may be written by one goroutine while another one reads.
-type safeBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

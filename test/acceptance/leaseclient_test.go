@@ -1,16 +1,14 @@
 package acceptance
 
 import (
-	"bytes"
 	"crypto/tls"
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/lease/client"
 )
 
@@ -27,29 +25,11 @@ lease:
     - {match: "jobs/*", capacity: 9, unit: in_flight}
 `
 
-// leaseLog is a log that a test may read at any time.
-type leaseLog struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *leaseLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *leaseLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // leaseClient makes a client of a server, until the end of the test.
-func leaseClient(t *testing.T, at, token string, secured *tls.Config) (*client.Client, *leaseLog) {
+func leaseClient(t *testing.T, at, token string, secured *tls.Config) (*client.Client, *logs.Text) {
 	t.Helper()
-	log := new(leaseLog)
-	k, err := client.New(client.Config{Servers: []string{at}, TLS: secured, Token: token, Log: slog.New(slog.NewTextHandler(log, nil))})
+	log := new(logs.Text)
+	k, err := client.New(client.Config{Servers: []string{at}, TLS: secured, Token: token, Log: log.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,13 @@
 package lease
 
 import (
-	"bytes"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/lease/state"
 )
 
@@ -50,33 +48,14 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// logText is the text of a log.
-type logText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *logText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logText) has(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
-}
-
 // TestLeafWithLongLeases: a leaf whose leases are as long as those of its parent says so.
 func TestLeafWithLongLeases(t *testing.T) {
-	config, log := root(), &logText{}
+	config, log := root(), new(logs.Text)
 	config.Refresh = 100 * time.Millisecond
 	top := serve(t, Options{State: config})
 	u := NewUplink(UplinkOptions{
 		Servers: []string{top.at}, Credentials: insecure.NewCredentials(), Holder: HolderOf("secret", "leaf"),
-		Log: slog.New(slog.NewTextHandler(log, nil)),
+		Log: log.Logger(),
 	})
 	config.Resources, config.Child = nil, true
 	bottom := serve(t, Options{State: config, Up: u.Up})
@@ -84,5 +63,5 @@ func TestLeafWithLongLeases(t *testing.T) {
 	t.Cleanup(u.Close)
 	below := bottom.open(t)
 	below.send(claims("web", 1, 90_000, "db/orders"))
-	until(t, "the warning", func() bool { return log.has("set lease.length") })
+	until(t, "the warning", func() bool { return strings.Contains(log.String(), "set lease.length") })
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/rule"
 )
@@ -48,7 +49,7 @@ type logged struct {
 // logging serves p with an access log, and returns a function that reads the lines so far.
 func logging(t *testing.T, p *Proxy, c ServerConfig) (at string, lines func() []logged) {
 	t.Helper()
-	out := new(record)
+	out := new(logs.Text)
 	access, err := accesslog.Open(accesslog.Config{Output: out})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // TestFailureLogNamesTheRequest checks the log line about a failing upstream. The line has
@@ -21,7 +23,7 @@ func TestFailureLogNamesTheRequest(t *testing.T) {
 		{"long", "/" + strings.Repeat("a", 5000), "/" + strings.Repeat("a", maxLoggedPath-1) + "…"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var logged record
+			var logged logs.Text
 			p := newProxy(t, allowed(), gone.URL, NewTransport(0), func(p *Config) { p.Log = slog.New(slog.NewJSONHandler(&logged, nil)) })
 			_, at := start(t, p, nil, ServerConfig{RequestID: "X-Request-Id"})
 			f := &front{url: "http://" + at, client: httpClient(t, nil, http1Only)}

@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
 )
@@ -25,7 +26,7 @@ type plane struct {
 	server   *Server
 	traffic  *report.Traffic
 	verdicts *verdicts
-	lines    *record
+	lines    *logs.Text
 	log      *accesslog.Log
 	upstream *recorder
 	clients  net.Listener
@@ -59,7 +60,7 @@ const (
 // newPlane starts a plane. Its stop ends it.
 func newPlane(tb testing.TB, fast bool, s planeSetup) *plane {
 	tb.Helper()
-	p := &plane{traffic: new(report.Traffic), verdicts: new(verdicts), lines: new(record), upstream: &recorder{script: s.script}}
+	p := &plane{traffic: new(report.Traffic), verdicts: new(verdicts), lines: new(logs.Text), upstream: &recorder{script: s.script}}
 	up, behind := p.startUpstream(tb, s)
 	p.forget = up.CloseIdleConnections
 	bodyIdle, readHeader, idle := planeBodyIdle, planeReadHeader, planeIdle

@@ -105,12 +105,9 @@ func (p *plane) converse(c *conversation) *transcript {
 // transcribe collects what a connection has caused since before.
 func (p *plane) transcribe(before counters, received []byte, ended bool) *transcript {
 	t := &transcript{ended: before.ended, verdicts: p.verdicts.take(), upstream: p.upstream.take()}
-	p.lines.mu.Lock()
-	for line := range strings.Lines(p.lines.buf.String()) {
+	for line := range strings.Lines(p.lines.Take()) {
 		t.lines = append(t.lines, line)
 	}
-	p.lines.buf.Reset()
-	p.lines.mu.Unlock()
 	t.counted = p.counters().since(before)
 	if !ended {
 		t.ended += ", and the proxy leaves it open"

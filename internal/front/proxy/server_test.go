@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/listen"
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // TestProtocols checks that one port serves both protocols, with TLS and without.
@@ -140,21 +141,21 @@ func TestConnectionLimit(t *testing.T) {
 // TestClientFaults checks that faults that any client can cause are not logged as
 // warnings, and that other faults are.
 func TestClientFaults(t *testing.T) {
-	out := new(record)
+	out := new(logs.Text)
 	log := slog.NewLogLogger(clientFaults{slog.NewTextHandler(out, nil)}, slog.LevelWarn)
 	log.Print("http: TLS handshake error from 192.0.2.7:1: EOF")
 	log.Print("http: panic serving 192.0.2.7:1: oh")
 	if got := out.String(); strings.Contains(got, "handshake") || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "panic") {
 		t.Errorf("got log %q, want only the panic", got)
 	}
-	all := new(record)
+	all := new(logs.Text)
 	log = slog.NewLogLogger(clientFaults{slog.NewTextHandler(all, &slog.HandlerOptions{Level: slog.LevelDebug})}, slog.LevelWarn)
 	log.Print("http: TLS handshake error from 192.0.2.7:1: EOF")
 	if got := all.String(); !strings.Contains(got, "level=DEBUG") {
 		t.Errorf("got debug log %q, want the handshake error at level DEBUG", got)
 	}
 	served, _ := certificate(t)
-	quiet := new(record)
+	quiet := new(logs.Text)
 	_, at := start(t, beforeHandler(t, http.HandlerFunc(fine)), nil, ServerConfig{
 		TLS: served, ReadHeader: 100 * time.Millisecond, Log: slog.New(slog.NewTextHandler(quiet, nil)),
 	})

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"sync"
 	"testing"
 	"time"
 
@@ -114,21 +112,3 @@ func httpClient(t *testing.T, trusting *tls.Config, protocols func(*http.Protoco
 
 func http1Only(p *http.Protocols) { p.SetHTTP1(true) }
 func http2(p *http.Protocols)     { p.SetHTTP2(true); p.SetUnencryptedHTTP2(true) }
-
-// record is a log that tests read.
-type record struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (r *record) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.buf.Write(b)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.buf.String()
-}

@@ -26,6 +26,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/report"
 )
 
@@ -92,7 +93,7 @@ func TestUpstreamSchemes(t *testing.T) {
 func TestUpstreamWithoutTLS(t *testing.T) {
 	behind := httptest.NewServer(http.HandlerFunc(fine))
 	t.Cleanup(behind.Close)
-	out := new(record)
+	out := new(logs.Text)
 	address := parsed(t, strings.Replace(behind.URL, "http:", "https:", 1))
 	p := before(t, UpstreamConfig{URL: address}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(out, nil)) })
 	_, at := start(t, p, nil, ServerConfig{})
@@ -131,7 +132,7 @@ func TestUpstreamTLS(t *testing.T) {
 	t.Cleanup(behind.Close)
 	trusting := behind.Client().Transport.(*http.Transport).TLSClientConfig
 	newest := &tls.Config{MinVersion: tls.VersionTLS12}
-	out := new(record)
+	out := new(logs.Text)
 	p := before(t, UpstreamConfig{
 		URL: parsed(t, behind.URL), TLS: func() *tls.Config { return newest },
 	}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(out, nil)) })
