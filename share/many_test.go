@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // TestManyAgainstTwins compares divisions among many clients with the twins. Some errors of
@@ -36,6 +38,9 @@ func TestManyAgainstTwins(t *testing.T) {
 // client is idle, and the others have the largest demand. With weights that are
 // powers of two, a product that overflows would lose all its bits.
 func TestMost(t *testing.T) {
+	if race.On {
+		return // It has one goroutine.
+	}
 	for _, weight := range []int64{MaxWeight, 1 << 19} {
 		list := make([]Client, MaxClients)
 		for i := range list {

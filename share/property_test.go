@@ -307,9 +307,4 @@ func (w *written) Int64N(n int64) int64 {
 }
 
 // inputs returns the number of random inputs for each property.
-func inputs() int {
-	if race.On {
-		return 10_000
-	}
-	return 100_000
-}
+func inputs() int { return race.Fewer(100_000, 2_000) }
