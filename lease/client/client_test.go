@@ -172,7 +172,11 @@ func TestChanged(t *testing.T) {
 		}
 		pass(time.Minute)
 		g.Start("a")
-		pass(20 * time.Second)
+		pass(6 * time.Second)
+		if s := l.State(); s.Amount != 100_000 || s.Lost || s.Until.IsZero() {
+			t.Errorf("%+v while the new server does not know all leases, want the safe amount", s)
+		}
+		pass(14 * time.Second)
 		if s := l.State(); s.Amount != 70_000 || s.Lost {
 			t.Errorf("%+v with a new server", s)
 		}

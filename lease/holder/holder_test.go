@@ -264,9 +264,10 @@ func TestBounds(t *testing.T) {
 
 // FuzzReceive has leases with any values. The holder never has more than the bounds of the protocol.
 func FuzzReceive(f *testing.F) {
-	f.Add(int64(1), uint64(1), uint64(1), int64(5), int64(7), int64(9), int64(3))
-	f.Add(int64(-1), uint64(0), uint64(1)<<63, int64(-5), int64(1)<<62, int64(-9), int64(1)<<62)
-	f.Fuzz(func(t *testing.T, amount int64, seq, version uint64, length, refresh, safe, later int64) {
+	f.Add(int64(1), uint64(1), uint64(1), int64(5), int64(7), int64(9), int64(3), int64(4))
+	f.Add(int64(-1), uint64(0), uint64(1)<<63, int64(-5), int64(1)<<62, int64(-9), int64(1)<<62, int64(1)<<62)
+	f.Add(int64(1), uint64(1), uint64(1), int64(5), int64(7), int64(9), int64(3), int64(-4))
+	f.Fuzz(func(t *testing.T, amount int64, seq, version uint64, length, refresh, safe, later, unknown int64) {
 		h := New(Config{Name: "a", Rand: rand.New(rand.NewPCG(1, 1))})
 		if err := h.Claim(0, resource); err != nil {
 			t.Fatal(err)
@@ -276,10 +277,17 @@ func FuzzReceive(f *testing.F) {
 		h.Report(0, &r)
 		h.Receive(1, []state.Lease{{
 			Resource: resource, Amount: amount, Seq: seq, Version: state.Version{Term: version, Number: seq},
-			Length: time.Duration(length), Refresh: time.Duration(refresh), Safe: safe,
+			Length: time.Duration(length), Refresh: time.Duration(refresh), Safe: safe, Unbacked: seq%2 == 0,
 		}, {Resource: "other"}})
 		now := headgate.Instant(max(later, 0) % int64(48*time.Hour))
 		h.Advance(now)
+		h.Report(now, &r)
+		h.Receive(now, []state.Lease{{
+			Resource: resource, Seq: r.Seq, Version: state.Version{Term: version + 1}, Length: time.Duration(length), Unknown: time.Duration(unknown), Safe: safe,
+		}})
+		if c := h.by[resource]; c.grace.Left(now) > state.MaxUnknown || c.kept && unknown <= 0 {
+			t.Errorf("the safe amount stays in force for %v, and the server said %v", c.grace.Left(now), time.Duration(unknown))
+		}
 		if got := h.Amount(now, resource); got < 0 || got > state.MaxAmount {
 			t.Errorf("the holder has %d", got)
 		}

@@ -134,3 +134,24 @@ func TestManyResourcesOfAChild(t *testing.T) {
 		t.Errorf("the reports are %v, want 3 of %d claims", seqs, MaxClaims)
 	}
 }
+
+// TestSafeAmountsCountOnceBelow has a parent without a lease, and a leaf with the holders. They want 10 and 2, and the safe amount is 3.
+// The leaf has 5 and does not lend the unused 1: a holder that cannot reach the leaf uses its own 3.
+func TestSafeAmountsCountOnceBelow(t *testing.T) {
+	w := newWorld(t, 1)
+	c := config(Resource{Algorithm: MaxMin, Capacity: 12, Safe: 3})
+	root := w.node("root", nil, ms, c)
+	c.Resources, c.Child = nil, true
+	leaf := w.node("leaf", w.node("parent", root, ms, length(22500*time.Millisecond, c)), ms, length(15*time.Second, c))
+	a, b := w.join(leaf, ms, 10), w.join(leaf, ms, 2)
+	w.run(5 * sec)
+	root.fail(50 * sec)
+	w.run(50 * sec)
+	if x, y := a.held.Amount(w.now), b.held.Amount(w.now); x != 3 || y != 2 || !a.held.Lease().Unbacked {
+		t.Errorf("the holders have %d and %d without a root, want unbacked leases of 3 and 2", x, y)
+	}
+	w.run(100 * sec)
+	if x, y := a.held.Amount(w.now), b.held.Amount(w.now); x != 10 || y != 2 || a.held.Lease().Unbacked {
+		t.Errorf("the holders have %d and %d in the end, want 10 and 2", x, y)
+	}
+}

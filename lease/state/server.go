@@ -348,7 +348,7 @@ func (s *Server) advance(r *resource, now headgate.Instant, out *Out) {
 		if s.divider.divide(r, now, s.config.Lease) {
 			s.queue.schedule(r, now.Add(s.config.Lease)) // The turns of equal remainders.
 		}
-		s.bound(r)
+		s.bound(r, now)
 		s.raise(r, now, out)
 		s.hand(r, now, out)
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +29,9 @@ type plan struct {
 	misplaced        float64          // 2 s after a shift, of the capacity
 	settled          float64          // the same after 12 s
 	shifts, messages int
-	above, kept      int64 // the largest sum above the capacity, and the most clients that used safe amounts beside their leases
+	deaths           int     // of clients that servers may still count
+	above, kept      int64   // the largest sum above the capacity, and the most clients that used safe amounts beside their leases
+	beyond           float64 // the largest sum beyond the leases of the root, of the safe amounts
 }
 
 const perClient = 10 * unit
@@ -112,6 +115,8 @@ func (p *plan) run(t *testing.T) {
 	if p.life > 0 {
 		every(w, p.life/headgate.Instant(p.clients), func() {
 			c := w.die(w.rand.IntN(len(w.clients)))
+			p.deaths++
+			w.at(w.now+40*sec, func() { p.deaths-- })
 			w.join(c.node, ms, p.draw(w))
 		})
 	}
@@ -119,26 +124,35 @@ func (p *plan) run(t *testing.T) {
 	p.used, p.messages = float64(used)/float64(wanted), w.sent
 }
 
-// bounded checks that unexpired leases are within the capacity, and with safe amounts, that all clients together may use at most
-// the capacity and the safe amount of each. Clients that died have their leases until these end.
+// bounded checks that unexpired leases are within the capacity. With safe amounts, it checks that all clients together may use at most
+// the capacity and the safe amount of each, and beyond the leases that the root has given, at most the safe amounts. Clients that died
+// have their leases until these end.
 func (p *plan) bounded(w *world, capacity int64) {
 	w.t.Helper()
 	out := w.out()
-	most := capacity
-	if p.safe > 0 {
-		most += p.safe * int64(len(w.clients)+len(w.dead))
-		var kept int64
-		for _, c := range w.clients {
-			out += c.uses() - c.held.Amount(w.now)
-			if c.uses() > c.held.Amount(w.now) && c.held.Left(w.now) > 0 {
-				kept++
-			}
+	if p.safe == 0 {
+		if out > capacity {
+			w.t.Fatalf("seed %d: %v: unexpired leases of %d, capacity %d", p.seed, w.now.Sub(0), out, capacity)
 		}
-		p.above, p.kept = max(p.above, out-capacity), max(p.kept, kept)
+		return
 	}
-	if out > most {
-		w.t.Fatalf("seed %d: %v: unexpired leases of %d, at most %d", p.seed, w.now.Sub(0), out, most)
+	var uses, beyond, kept int64
+	all := append(slices.Clone(w.clients), w.dead...)
+	for _, c := range all {
+		use, lease := c.uses(), c.held.Amount(w.now)
+		uses += use
+		if beyond += use; !c.held.Lease().Unbacked {
+			beyond -= lease
+		}
+		if use > lease && c.held.Left(w.now) > 0 {
+			kept++
+		}
 	}
+	most := p.safe * int64(len(w.clients)+p.deaths)
+	if beyond > most || uses > capacity+most {
+		w.t.Fatalf("seed %d: %v: %d is used, %d of it beyond the leases of the root, at most %d above %d", p.seed, w.now.Sub(0), uses, beyond, most, capacity)
+	}
+	p.above, p.beyond, p.kept = max(p.above, uses-capacity), max(p.beyond, float64(beyond)/float64(most)), max(p.kept, kept)
 }
 
 // TestTree runs a small tree: with losses and shifts, and with failing servers.
@@ -168,15 +182,21 @@ func TestTreeIsNeverAbove(t *testing.T) {
 // TestTreeWithSafeAmounts has outages that are longer than all leases, failing servers, and a bad network. All clients may use at most
 // the capacity and the safe amount of each.
 func TestTreeWithSafeAmounts(t *testing.T) {
+	withSafeAmounts(t, 6)
+}
+
+func withSafeAmounts(t *testing.T, seeds uint64) {
+	t.Helper()
 	most := plan{}
-	for seed := range uint64(24) {
-		p := plan{seed: seed, parents: 2, leaves: 4, clients: 24, length: 5 * 60 * sec, redraw: 11 * sec, failure: 9 * sec, loss: 0.05, life: 600 * sec}
+	for seed := range seeds {
+		p := plan{seed: seed, parents: 2, leaves: 4, clients: 24, length: 250 * sec, redraw: 11 * sec, failure: 9 * sec, loss: 0.05, life: 600 * sec}
 		p.repeat, p.late, p.safe, p.outage = 0.05, 100*ms, perClient/2, 97*sec
 		p.run(t)
-		most.above, most.kept = max(most.above, p.above), max(most.kept, p.kept)
+		most.above, most.kept, most.beyond = max(most.above, p.above), max(most.kept, p.kept), max(most.beyond, p.beyond)
 	}
-	t.Logf("at most %d above the capacity of %d, and %d clients with safe amounts beside their leases", most.above, 24*perClient, most.kept)
-	if most.above == 0 || most.kept < 4 {
-		t.Error("the safe amounts make no difference: the test shows nothing")
+	t.Logf("at most %d above the capacity of %d, %.0f%% of the safe amounts, and %d clients with safe amounts beside their leases",
+		most.above, 24*perClient, 100*most.beyond, most.kept)
+	if most.beyond < 0.9 || most.kept < 12 {
+		t.Error("the safe amounts make little difference: the test shows nothing")
 	}
 }

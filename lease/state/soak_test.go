@@ -28,6 +28,9 @@ func TestSoakTree(t *testing.T) {
 	}
 }
 
+// TestSoakTreeWithSafeAmounts has many seeds of outages.
+func TestSoakTreeWithSafeAmounts(t *testing.T) { withSafeAmounts(t, 500) }
+
 // TestSoakBounds has the bounds of a reduction and of the equilibrium with a tree of 10,000 clients.
 func TestSoakBounds(t *testing.T) {
 	for seed := range uint64(2) {

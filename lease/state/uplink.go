@@ -225,10 +225,10 @@ func (s *Server) onSafe(r *resource) bool {
 	return r.lost && (s.config.OnLoss == LossSafe || r.kept)
 }
 
-// bound keeps targets within the safe amounts while they are the capacity. A holder without a lease uses its safe amount, and
-// the server does not know which holders have one. So no holder gets what another one does not want.
-func (s *Server) bound(r *resource) {
-	if !s.onSafe(r) {
+// bound keeps targets within the safe amounts while they are the capacity, of this server or of one above it. A holder without a
+// lease uses its safe amount, and the server does not know which holders have one. So no holder gets what another one does not want.
+func (s *Server) bound(r *resource, now headgate.Instant) {
+	if !s.onSafe(r) && (s.config.OnLoss != LossSafe || !r.isUnbacked(now)) {
 		return
 	}
 	for _, c := range r.claims {

@@ -117,7 +117,8 @@ func FuzzResponse(f *testing.F) {
 		for i, l := range m.GetLeases() {
 			g := got.leases[i]
 			if g.Resource != l.GetResource() || g.Version != versionOf(l.GetVersion()) || g.Seq != l.GetSeq() || g.Slots != l.GetSlots() || len(g.Parts) != len(l.GetParts()) ||
-				l.GetAmount() >= 0 && l.GetAmount() <= state.MaxAmount && g.Amount != l.GetAmount() {
+				l.GetAmount() >= 0 && l.GetAmount() <= state.MaxAmount && g.Amount != l.GetAmount() ||
+				g.Unbacked != l.GetUnbacked() {
 				t.Fatalf("%x: got %+v, want %v", b, g, l)
 			}
 			if g.Amount < 0 || g.Length < 0 || g.Refresh < 0 || g.Safe < 0 || g.Unknown < 0 || g.Counted < 0 || g.Each < 0 || g.Algorithm > state.MaxMin {
