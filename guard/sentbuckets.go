@@ -128,15 +128,18 @@ func (e *StoreError) Unwrap() error { return e.reason }
 // an hour or a day, of a week and of 30 days.
 const sharedPeriod = 210 * 24 * time.Hour
 
+// maxShared bounds the units in that period. Scripts of Redis cannot count more in any period.
+const maxShared = 1 << 51
+
 // SharedBucket gives the limit under which a store counts a sent bucket: the same rate and Burst, in one
 // period for all limits, because a store keeps the state of a key when the period stays. A rate that
-// has no whole number of units in that period keeps its own, and its state is apart.
+// has no whole number of units in that period, or more than 2^51 of them, keeps its own, and its state is apart.
 func SharedBucket(l headgate.Limit) headgate.Limit {
 	if l.Per <= 0 || l.Per%time.Second != 0 || l.Count <= 0 {
 		return l
 	}
 	shared, seconds := int64(sharedPeriod/time.Second), int64(l.Per/time.Second)
-	if l.Count > headgate.MaxUnits/shared*seconds {
+	if l.Count > maxShared/shared*seconds {
 		return l
 	}
 	divisor := gcd(shared, seconds)

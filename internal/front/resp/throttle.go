@@ -54,7 +54,34 @@ func readSent(args [][]byte, least, more int64) (s sent, err error) {
 		}
 	}
 	s.limit.Burst, s.limit.Per = burst+more, time.Duration(seconds)*time.Second
+	if !exact(s.limit) {
+		return s, tooLarge(s.limit.Count, burst, more)
+	}
 	return s, nil
+}
+
+// maxProduct bounds (burst + 1) x count, in lowest terms of count per microseconds: the scripts of the Redis store are
+// exact up to it. Every store has this bound, so that the answers do not depend on the store.
+const maxProduct = 1 << 52
+
+// exact reports whether every store can count a limit exactly.
+func exact(l headgate.Limit) bool {
+	if l.Burst < maxProduct/l.Count {
+		return true
+	}
+	a, b := l.Per.Microseconds(), l.Count
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return l.Count <= maxProduct/2 && l.Burst < maxProduct/(l.Count/a)
+}
+
+// tooLarge says which numbers every store can count.
+func tooLarge(count, burst, more int64) error {
+	if most := maxProduct / (burst + more + 1); most > 0 {
+		return fault(fmt.Sprintf("count %d is too large for max_burst %d: send at most %d", count, burst, most))
+	}
+	return fault(fmt.Sprintf("max_burst %d is too large: send at most %d", burst, maxProduct-1-more))
 }
 
 // number reads a number of a client.
