@@ -45,6 +45,9 @@ func (e *entry) changed(r Rate) {
 	if r.Left > 0 {
 		until = now.Add(r.Left)
 	}
+	if r.Slots && !e.rate.Slots {
+		e.table.warnSlots(now, e.resource)
+	}
 	e.rate = r
 	e.leased = e.leased || r.Left > 0 || r.Lost || r.Amount > 0
 	if r.Slots {

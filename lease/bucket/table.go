@@ -16,6 +16,7 @@ type Table struct {
 	stop   chan struct{} // closed by Close
 	ended  sync.WaitGroup
 	full   atomic.Uint64
+	slots  atomic.Int64 // the time of the last line about slots
 
 	mu       sync.RWMutex // Guards the fields below. The lock of an entry is taken after it.
 	entries  map[string]*entry
@@ -147,6 +148,16 @@ func (t *Table) refuse(resource string) {
 	t.loggedAt = now
 	t.config.Log.Warn("lease: the process holds max_leases leases: the fallback decides requests of further resources",
 		"max_leases", t.config.Max, "resource", resource, "refused", n)
+}
+
+// warnSlots says that a resource has slots: its rule always falls back. The caller may hold the lock of an entry.
+func (t *Table) warnSlots(now headgate.Instant, resource string) {
+	last := t.slots.Load()
+	if last != 0 && now.Sub(headgate.Instant(last)) < logEvery || !t.slots.CompareAndSwap(last, int64(now)) {
+		return
+	}
+	t.config.Log.Warn("lease: the resource has slots, so the fallback decides: a rule needs a resource with a rate, like 500/s",
+		"resource", resource)
 }
 
 // run looks at all leases each turn, until Close.

@@ -188,6 +188,23 @@ func TestFirstLease(t *testing.T) {
 	})
 }
 
+// TestSlotsAreLogged: a rule on a resource with slots always falls back, and the log says why, once.
+func TestSlotsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t)
+		g.Start("a")
+		var log strings.Builder
+		table, _ := process(t, g, 0, client.Safe, slog.New(slog.NewTextHandler(&log, nil)))
+		for range 30 {
+			_, _ = ask(t, table, "slots")
+			pass(time.Second)
+		}
+		if n := strings.Count(log.String(), "resource=slots"); n != 1 {
+			t.Errorf("%d lines, want 1: %s", n, log.String())
+		}
+	})
+}
+
 // TestFull has more resources than Max, as a client does that invents names: the first ones keep their leases.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
