@@ -23,6 +23,12 @@ func TestCallerWarnings(t *testing.T) {
 		{"a token that is asked for", "{grpc: {auth: token}, callers: [{name: a, " + digest + ", scopes: [decide]}]}", "", nil},
 		{"for the admin listener", "{callers: [{name: a, " + digest + ", scopes: [read]}]}", "{auth: token}", nil},
 		{"no listener asks", "{callers: [{name: a, " + digest + ", scopes: [decide]}]}", "", []string{"callers have no effect"}},
+		{
+			"only listeners that are off ask", "{grpc: {address: off, auth: token}, callers: [{name: a, " + digest + ", scopes: [decide]}]}",
+			"{listen: off, auth: token}",
+			[]string{"callers have no effect"},
+		},
+		{"a limit of callers, and none", "{limits: {caller: 5/s}}", "", []string{"server.limits.caller has no effect"}},
 		{"an end of today", "{grpc: {auth: token}, callers: [{name: a, " + digest + ", scopes: [decide], until: 2027-03-01}]}", "", nil},
 		{
 			"a past end", "{grpc: {auth: token}, callers: [{name: a, " + digest + ", scopes: [decide], until: 2027-02-28}]}", "",
@@ -67,7 +73,7 @@ func TestCallerWarnings(t *testing.T) {
 func TestCallerWarningsOfManyCallers(t *testing.T) {
 	t.Parallel()
 	c := &Config{Server: &Server{}}
-	c.Server.GRPC.Auth = AuthToken
+	c.Server.GRPC.Address, c.Server.GRPC.Auth = "127.0.0.1:8081", AuthToken
 	if got := c.CallerWarnings(nil, time.Time{}); len(got) != 1 || !strings.HasPrefix(got[0], "there is no caller") {
 		t.Errorf("without callers: %q", got)
 	}

@@ -364,13 +364,17 @@ func (s *section) leaseOfGroup(l *Lease, rules bool) {
 	}
 }
 
-// leaseCallers finds holders that are no callers.
+// leaseCallers finds holders that are no callers, or may not use leases.
 func (s *section) leaseCallers(c *Config, l *Lease) {
 	for name := range l.Holders {
-		if slices.ContainsFunc(c.Server.Callers, func(known Caller) bool { return known.Name == name }) {
-			continue
+		at := slices.IndexFunc(c.Server.Callers, func(known Caller) bool { return known.Name == name })
+		switch {
+		case at < 0:
+			s.fault(s.find(s.pathOf("holders."+name)), "no caller is called "+quote(name),
+				"add it to server.callers with the scope lease, or remove it")
+		case c.Server.Callers[at].Scopes&ScopeLease == 0:
+			s.fault(s.find(s.pathOf("holders."+name)), "caller "+quote(name)+" lacks the scope lease",
+				"add lease to its scopes in server.callers, or remove it")
 		}
-		s.fault(s.find(s.pathOf("holders."+name)), "no caller is called "+quote(name),
-			"add it to server.callers with the scope lease, or remove it")
 	}
 }
