@@ -29,6 +29,7 @@ type claim struct {
 	ledger ledger
 	noted  int64   // what the holder says to have of an earlier server; it is still in the unknown holder
 	moved  int64   // from the unknown holder
+	summed bool    // the holder is a server, and said what its holders have
 	grant  int64   // the last amount sent
 	parts  []int64 // of the grant, for a server
 	target int64   // the result of the last division

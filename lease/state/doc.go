@@ -49,7 +49,8 @@
 // A server that starts does not know what is out. An unknown holder counts for it: the capacity,
 // until the longest lease has ended. The first report of each holder says what it may still hold,
 // and that amount moves from the unknown holder to its claim. For Config.Learn, the server
-// leaves all leases as they are.
+// leaves all leases as they are. A server that its parent does not know, because both have started
+// again, says what its holders have said together.
 //
 // # Loss
 //

@@ -21,6 +21,7 @@ type resource struct {
 	holders  int64    // number of holders, also of those below servers
 
 	unknown   int64 // what holders that were not heard may hold
+	summed    bool  // the parent has restarted too: it knows only what holders have said
 	assumed   int64 // the capacity that counts as given by an earlier server: MaxAmount with its mark
 	noted     int64 // sum of the claims
 	forgotten headgate.Instant

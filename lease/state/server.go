@@ -181,7 +181,7 @@ func (s *Server) want(c *claim, rights Caller, m *Claim) (changed bool) {
 	r.holders -= c.holders
 	defer func() { r.holders += c.holders }()
 	changed = c.learning != m.Learning
-	c.learning = m.Learning
+	c.learning, c.summed = m.Learning, c.summed && m.Learning
 	if m.Curve != nil {
 		next := m.Curve
 		if s.kept+len(next)-len(c.buckets) > MaxTotalBuckets {

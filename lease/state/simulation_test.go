@@ -18,6 +18,7 @@ type plan struct {
 	length           headgate.Instant
 	redraw           headgate.Instant // between shifts of all demands
 	failure          headgate.Instant // between failures, or 0
+	together         bool             // all servers fail at once, and clients connect again
 	loss             float64
 	life             headgate.Instant // mean life of a client, or 0
 	repeat           float64
@@ -109,6 +110,10 @@ func (p *plan) run(t *testing.T) {
 	if p.failure > 0 {
 		every(w, p.failure, func() {
 			failed = w.now
+			if p.together {
+				w.restart()
+				return
+			}
 			w.nodes[w.rand.IntN(len(w.nodes))].fail(sec + headgate.Instant(w.rand.Int64N(int64(2*sec))))
 		})
 	}

@@ -5,29 +5,57 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
+// longer is how many times Config.Learn a server listens whose parent has restarted too. Holders connect again within 2 s.
+const longer = 3
+
 // adopts reports whether a claim says what its holder still holds from an earlier server. Reports may overtake each other, and
 // a holder accepts no lease of this server before it has said its newest version: a later report may say another amount.
 func (s *Server) adopts(c *claim, m *Claim) bool {
-	return c.resource.forgotten != 0 && m.Left > 0 && m.Version.Term < s.config.Term && c.ledger.acked.Less(m.Version)
+	if c.resource.forgotten == 0 {
+		return false
+	}
+	return m.Left > 0 && m.Version.Term < s.config.Term && c.ledger.acked.Less(m.Version) || c.sums(m)
+}
+
+// sums reports whether a claim says what the holders of a server below hold, and more than before. That server has restarted too, and
+// has lost what it had. While it learns, the sum of its holders counts.
+func (c *claim) sums(m *Claim) bool {
+	first := m.Version == (Version{}) && c.ledger.acked == (Version{})
+	return (first || c.summed) && (m.Learning || c.learning) && m.Holds > max(c.moved, c.noted) && c.ledger.count() <= c.moved
 }
 
 // first takes what a holder still holds from an earlier server. No server can check what a holder says. While the server
 // listens, it notes the amounts, and settle finds out whether some holder says too much. Afterwards, a holder gets at most its
 // part of the capacity, by weight, because the others may not have been heard. Servers are trusted.
 func (s *Server) first(now headgate.Instant, c *claim, rights Caller, m *Claim) {
-	r := c.resource
+	r, version, weight := c.resource, m.Version, max(rights.Weight, 1)
+	if c.summed = c.sums(m); c.summed {
+		version, weight = c.ledger.acked, min(max(m.Holders, 1), share.MaxWeight)
+	}
 	if s.listening(r, now) {
 		r.noted += m.Holds - c.noted
 		c.noted = m.Holds
-		r.change(c, func(l *ledger) { l.adopt(m.Version, 0) })
+		r.change(c, func(l *ledger) { l.adopt(version, 0) })
 		s.aim(c, 0)
 		return
 	}
 	holds := m.Holds
-	if weight := max(rights.Weight, 1); !rights.Server {
+	if c.summed || !rights.Server {
 		holds = min(holds, max(r.capacity*weight/(r.holders-c.holders+weight), c.moved))
 	}
-	s.adopt(c, m.Version, holds)
+	s.adopt(c, version, holds)
+}
+
+// learned takes from an answer of the parent what a restarted server had. A parent that has restarted too knows what the holders have
+// said so far, and counts more with each report. Then the server listens longer: until the last holder has connected again.
+func (s *Server) learned(r *resource, now headgate.Instant) {
+	newest := r.up.held.Lease()
+	r.unknown = max(newest.Counted-r.sum, 0)
+	if newest.Unknown > 0 && newest.Counted <= r.noted {
+		r.summed = true
+		r.quiet = max(r.quiet, s.started.Add(s.config.Learn*longer))
+		s.queue.schedule(r, now)
+	}
 }
 
 // settle moves what holders have said from the unknown holder to their claims, when the server stops to listen. If they say more
@@ -37,15 +65,22 @@ func (s *Server) settle(r *resource) {
 	if r.noted == 0 {
 		return
 	}
+	if r.summed { // The parent may count all of it later.
+		r.unknown = max(r.unknown, r.noted)
+	}
 	d := &s.divider
 	d.clients, d.owners = d.clients[:0], d.owners[:0]
 	for _, c := range r.claims {
 		switch {
 		case c.noted == 0:
-		case c.server():
+		case c.server() && !c.summed:
 			s.adopt(c, c.ledger.acked, c.noted)
 		default:
-			d.clients = append(d.clients, share.Client{Weight: c.own[0].Weight, Demand: c.noted})
+			weight := c.own[0].Weight
+			if c.summed {
+				weight = min(c.holders, share.MaxWeight)
+			}
+			d.clients = append(d.clients, share.Client{Weight: weight, Demand: c.noted})
 			d.owners = append(d.owners, c)
 		}
 	}

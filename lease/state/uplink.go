@@ -161,8 +161,8 @@ func (s *Server) receive(r *resource, now headgate.Instant, lease *Lease) {
 		up.answered = max(up.answered, lease.Seq)
 		up.refresh = max(lease.Refresh, s.config.Tick)
 	}
-	if !up.known && s.restarted(r) {
-		r.unknown = max(lease.Counted-r.sum, 0)
+	if s.restarted(r) && s.listening(r, now) {
+		s.learned(r, now)
 	}
 	first := !up.known
 	up.known = true

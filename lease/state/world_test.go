@@ -157,6 +157,22 @@ func (n *node) fail(down headgate.Instant) {
 	n.w.at(n.w.now+down, n.start)
 }
 
+// restart stops all servers at one time. Each starts again within 1 to 2 s, and its clients report to it within 2 s more.
+func (w *world) restart() {
+	down := map[*node]headgate.Instant{}
+	for _, n := range w.nodes {
+		down[n] = sec + headgate.Instant(w.rand.Int64N(int64(sec)))
+		n.fail(down[n])
+	}
+	for _, c := range w.clients {
+		w.at(w.now+down[c.node]+headgate.Instant(w.rand.Int64N(int64(2*sec))), func() {
+			if !c.gone {
+				c.refresh()
+			}
+		})
+	}
+}
+
 // flush sends the messages of the server, and sets its timer.
 func (n *node) flush() {
 	for i := range n.out.Leases {
