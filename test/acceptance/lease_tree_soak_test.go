@@ -19,6 +19,8 @@ const (
 	// treeCapacity is what the holders share, in units a second, and treeSafe is the safe amount of each.
 	treeCapacity, treeSafe = 1000, 1
 	treeHolders, treeCalls = 500, 3000 // holders, and calls a second of all of them
+	// treePatience bounds the time after a failure until all of the capacity is used.
+	treePatience = 30 * time.Second
 
 	treeNode = `version: 1
 server:
@@ -138,7 +140,8 @@ func (b *bigTree) takeOver(group int) {
 }
 
 // withoutEtcd kills etcd. No group has a master, so that all leases end within 6 s. Then on_loss decides what each of the holders spends:
-// nothing, its safe amount or all of its demand.
+// nothing, its safe amount or all of its demand. When etcd is back, the new masters count the capacity as given for up to 6 s. Until
+// they share all of it, the holders keep their safe amounts, but for the mode pessimistic.
 func (b *bigTree) withoutEtcd() {
 	b.t.Helper()
 	const ended, measured = 9 * time.Second, 3 * time.Second
@@ -153,6 +156,21 @@ func (b *bigTree) withoutEtcd() {
 		b.t.Errorf("%d units in %v without etcd, want about %d", got, measured, want)
 	}
 	b.etcd.Restart()
+	const length = 2 * time.Second
+	back := time.Now()
+	used := func() bool {
+		to := time.Now().Add(-reported)
+		from := to.Add(-length)
+		return from.After(back) && b.tally.least(from, to, time.Second) > treeCapacity*9/10 && b.tally.worst(from, to, time.Second) < treeCapacity*11/10
+	}
+	for !used() && time.Since(back) < treePatience { // scene says that it took too long.
+		<-time.After(tenth)
+	}
+	least := b.tally.least(back, time.Now().Add(-reported), length)
+	b.t.Logf("at least %d units in %v after etcd is back, for %v", least, length, time.Since(back))
+	if kept := treeHolders * treeSafe * 2; b.mode != client.Pessimistic && least < kept*8/10 {
+		b.t.Errorf("%d units in %v after etcd is back, want about %d at least", least, length, kept)
+	}
 }
 
 // partition cuts the second leaf off from its parent: connections stay open, and no answer arrives.
@@ -170,13 +188,13 @@ func (b *bigTree) partition() {
 // scene runs one failure, and waits until all of the capacity is used again, and no more, for three seconds in a row.
 func (b *bigTree) scene(name string, fail func()) {
 	b.t.Helper()
-	const patience, second, settled = 30 * time.Second, int64(time.Second / tenth), 3
+	const second, settled = int64(time.Second / tenth), 3
 	b.marks = append(b.marks, mark{time.Now(), name})
 	fail()
 	over := tenthOf(time.Now())
 	for first, good := over, int64(0); good < settled; {
-		if time.Duration(first-over)*tenth > patience {
-			b.t.Fatalf("the capacity of %d is not used within %v after %s; units by second: %v", treeCapacity, patience, name,
+		if time.Duration(first-over)*tenth > treePatience {
+			b.t.Fatalf("the capacity of %d is not used within %v after %s; units by second: %v", treeCapacity, treePatience, name,
 				b.tally.bySecond(b.began, time.Now()))
 		}
 		end := first + (good+1)*second

@@ -10,10 +10,11 @@ import (
 	"github.com/headgate/headgate/lease/client"
 )
 
-// watchedLeases are leases whose sum never exceeds the capacity.
+// watchedLeases are leases whose sum never exceeds the capacity. After an outage, the safe amounts come on top.
 type watchedLeases struct {
-	g   *leaseGroup
-	all []*client.Lease
+	g    *leaseGroup
+	all  []*client.Lease
+	safe bool
 }
 
 // sum gives what all leases allow now, and checks it.
@@ -22,8 +23,12 @@ func (w *watchedLeases) sum() (sum int64) {
 	for _, l := range w.all {
 		sum += l.Amount()
 	}
-	if sum > leaseCapacity {
-		w.g.t.Fatalf("the leases have %d of %d", sum, leaseCapacity)
+	most := int64(leaseCapacity)
+	if w.safe {
+		most += leaseSafe * int64(len(w.all))
+	}
+	if sum > most {
+		w.g.t.Fatalf("the leases have %d of %d", sum, most)
 	}
 	return sum
 }
@@ -101,7 +106,8 @@ func TestSoakPausedMaster(t *testing.T) {
 }
 
 // TestSoakLeasesWithoutEtcd kills etcd: the master stops before its key could expire, and leases end after their length. on_loss of
-// the programs decides, until etcd is back.
+// the programs decides. When etcd is back, the next master counts all of the capacity as given. Until the leases of before have
+// ended, the programs keep their safe amounts.
 func TestSoakLeasesWithoutEtcd(t *testing.T) {
 	w := newWatchedLeases(t)
 	g := w.g
@@ -111,14 +117,31 @@ func TestSoakLeasesWithoutEtcd(t *testing.T) {
 	if took := time.Since(killed); took > time.Second+100*time.Millisecond {
 		t.Errorf("the master stopped after %v, want at most its ttl of 1s", took)
 	}
-	w.watch("the end of the leases", func() bool {
+	w.safe = true
+	onSafe := func(lost bool) bool {
 		for _, l := range w.all {
-			if s := l.State(); !s.Lost || s.Amount != 0 { // The safe amount is 0.
+			if s := l.State(); s.Lost != lost || s.Amount != leaseSafe {
 				return false
 			}
 		}
 		return true
-	})
+	}
+	w.watch("the end of the leases", func() bool { return onSafe(true) })
 	g.etcd.Restart()
-	w.whole("the division when etcd is back")
+	back, kept := time.Now(), time.Time{}
+	w.watch("the division when etcd is back", func() bool {
+		for _, l := range w.all {
+			if s := l.State(); s.Amount < leaseSafe {
+				t.Fatalf("%+v %v after etcd is back, want at least the safe amount", s, time.Since(back))
+			}
+		}
+		if onSafe(false) && kept.IsZero() {
+			kept = time.Now()
+		}
+		return w.sum() > 495_000
+	})
+	t.Logf("all leases are valid after %v, and the capacity is handed out after %v", kept.Sub(back), time.Since(back))
+	if kept.IsZero() {
+		t.Error("no safe amount stayed in force beside a lease: the test shows nothing")
+	}
 }

@@ -20,9 +20,12 @@ lease:
   length: 5s
   refresh: 200ms
   resources:
-    - {match: "db/*", capacity: 500/s, safe: 0/s}
+    - {match: "db/*", capacity: 500/s, safe: 10/s}
     - {match: "each/*", capacity: 500/s, algorithm: static}
 `
+
+// leaseSafe is the safe amount of each holder of a group.
+const leaseSafe = 10_000
 
 // leaseGroup is a group of two servers, with a program that uses both.
 type leaseGroup struct {
