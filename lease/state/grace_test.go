@@ -108,6 +108,38 @@ func TestSafeAfterTheOutage(t *testing.T) {
 	}
 }
 
+// TestModesOfLevels has a leaf in one mode below a parent in another one. The root and the parent fail, the parent for a shorter time.
+// A pessimistic leaf divides only what its parent gives, also when that is unbacked.
+func TestModesOfLevels(t *testing.T) {
+	for _, r := range []struct {
+		parent, leaf Loss
+		want         string
+	}{
+		{LossSafe, LossSafe, "lost 3, root 3"},
+		{LossSafe, LossPessimistic, "lost 3, root 0"},
+		{LossPessimistic, LossSafe, "lost 3, root 3"},
+		{LossPessimistic, LossPessimistic, "lost 0, root 0"},
+		{LossOptimistic, LossPessimistic, "lost 10, root 0"},
+	} {
+		w := newWorld(t, 1)
+		c := config(Resource{Algorithm: MaxMin, Capacity: 12, Safe: 3})
+		root := w.node("root", nil, ms, c)
+		c.Resources, c.Child, c.OnLoss = nil, true, r.parent
+		parent := w.node("parent", root, ms, length(22500*time.Millisecond, c))
+		c.OnLoss = r.leaf
+		a := w.join(w.node("leaf", parent, ms, length(15*time.Second, c)), ms, 10)
+		w.run(5 * sec)
+		root.fail(50 * sec)
+		w.run(50 * sec)
+		got := fmt.Sprint("lost ", a.held.Amount(w.now))
+		parent.fail(sec) // It forgets its loss.
+		w.run(60 * sec)
+		if got += fmt.Sprint(", root ", a.held.Amount(w.now)); got != r.want {
+			t.Errorf("a %v leaf below a %v parent: got %s, want %s", r.leaf, r.parent, got, r.want)
+		}
+	}
+}
+
 // TestSafeAmountOfFewHolders has a root that divides its capacity of 9 among three holders as their safe amounts. One of them ends in
 // an outage. The next root knows two holders, and says 4. The leaf keeps 3 until the root knows all leases.
 func TestSafeAmountOfFewHolders(t *testing.T) {
@@ -149,6 +181,8 @@ func TestSafeThroughATree(t *testing.T) {
 		"root and leaf":     {"root", "leaf"},
 		"parent and leaf":   {"parent", "leaf"},
 		"root, then others": {"root", "late parent", "late leaf"},
+		"root, then leaf":   {"root", "late leaf"},
+		"root, then parent": {"root", "late parent"},
 	} {
 		w := newWorld(t, 3)
 		c := config(Resource{Algorithm: MaxMin, Capacity: capacity, Safe: safe})

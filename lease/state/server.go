@@ -189,7 +189,10 @@ func (s *Server) want(c *claim, rights Caller, m *Claim) (changed bool) {
 		}
 		changed = changed || !slices.Equal(c.buckets, next)
 		s.keep(c, next)
-		c.holders, c.wants = max(m.Holders, 1), wants(c.buckets)
+		known := c.holders // A restarted server does not know its holders, and their safe amounts are still in use.
+		if c.holders, c.wants = max(m.Holders, 1), wants(c.buckets); m.Learning {
+			c.holders = max(c.holders, known)
+		}
 		if c.aims == nil {
 			c.aims = make([]int64, MaxBands)
 		}

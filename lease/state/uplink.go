@@ -175,7 +175,7 @@ func (s *Server) receive(r *resource, now headgate.Instant, lease *Lease) {
 	if waits && !first { // The parent may not know all holders, among which a capacity is divided.
 		safe = min(safe, r.terms.Safe)
 	}
-	r.kept = waits && (lost || r.kept)
+	r.kept = waits && (lost || r.kept) && s.config.OnLoss != LossPessimistic
 	s.follow(r, now, safe)
 	s.queue.schedule(r, now)
 }
