@@ -19,14 +19,15 @@ func TestGateways(t *testing.T) {
 		{
 			Name: "nginx", Files: []string{"nginx.conf"}, Program: "nginx",
 			Words: []string{"-e", "stderr", "-p", ".", "-c", "nginx.conf", "-g", "daemon off;"}, Announces: true, Unreachable: 200, Silent: 200,
+			Untrusted: 500,
 		},
 		{
 			Name: "HAProxy", Files: []string{"haproxy.cfg", "haproxy.lua"}, Program: "haproxy",
-			Words: []string{"-db", "-f", "haproxy.cfg"}, Announces: true, Unreachable: 200, Silent: 200,
+			Words: []string{"-db", "-f", "haproxy.cfg"}, Announces: true, Unreachable: 200, Silent: 200, Untrusted: 403,
 		},
 		{
 			Name: "Caddy", Files: []string{"Caddyfile"}, Program: "caddy",
-			Words: []string{"run", "--config", "Caddyfile", "--adapter", "caddyfile"}, Unreachable: 502, Silent: 504,
+			Words: []string{"run", "--config", "Caddyfile", "--adapter", "caddyfile"}, Unreachable: 502, Silent: 504, Untrusted: 403,
 		},
 	} {
 		t.Run(g.Name, func(t *testing.T) {

@@ -39,6 +39,11 @@ type Service struct {
 	answers   sync.Pool // of *encoded
 	exchanges sync.Pool // of *exchange
 	stats     struct{ posts, gets, requests, faults, untrusted atomic.Uint64 }
+	// quiet has when the next line about an untrusted peer may be logged, and how many the last one had counted.
+	quiet struct {
+		until  atomic.Int64
+		logged atomic.Uint64
+	}
 }
 
 // Stats are the counters of a Service.
@@ -49,7 +54,7 @@ type Stats struct {
 	Untrusted uint64
 }
 
-// New makes a Service that decides by g. log gets faults of our own.
+// New makes a Service that decides by g. log gets faults of our own, and peers outside trusted_proxies.
 func New(g *guard.Guard, log *slog.Logger) *Service {
 	return &Service{guard: g, log: log, bodies: semaphore.NewWeighted(bodyMemory)}
 }

@@ -86,8 +86,7 @@ func (s *Service) get(w http.ResponseWriter, r *http.Request) {
 	peer := peerOf(r.RemoteAddr)
 	refused := q.restating(w)
 	if !s.guard.Identity().Trusts(peer) {
-		s.stats.untrusted.Add(1)
-		refuse(refused, http.StatusForbidden, "the peer is not trusted to describe requests: add its address to identity.trusted_proxies")
+		s.refuseUntrusted(refused, peer)
 		return
 	}
 	x, ok := s.exchanges.Get().(*exchange)

@@ -7,6 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate/internal/testkit/guards"
+	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 const subrequestRules = `
@@ -147,6 +152,22 @@ func TestUntrustedPeer(t *testing.T) {
 	if got := s.Stats(); got.Untrusted != 4 || got.Requests != 0 {
 		t.Errorf("got %+v", got)
 	}
+}
+
+// TestUntrustedPeerIsLogged: the log names a gateway outside trusted_proxies, at most every 10 s.
+func TestUntrustedPeerIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logs.Text
+		s := New(guards.Of(t, subrequestRules), log.Logger())
+		for _, want := range []string{"peer=192.0.2.1 since_last_line=1\n", "", "peer=192.0.2.1 since_last_line=2\n"} {
+			s.subrequestOf(t, "192.0.2.1:5", "from=original&refuse=403", described("Original", "GET", "/a/b")...)
+			got := log.Take()
+			if strings.Contains(got, "identity.trusted_proxies") != (want != "") || !strings.HasSuffix(got, want) {
+				t.Errorf("logged %q, want %q", got, want)
+			}
+			time.Sleep(untrustedEvery * 6 / 10) //nolint:forbidigo // the time of the bubble
+		}
+	})
 }
 
 // TestSubrequestUndecided: 503 with the fallback error, whatever refuse says; the other fallbacks decide.

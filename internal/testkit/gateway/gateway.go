@@ -28,6 +28,9 @@ type Gateway struct {
 
 	// Unreachable is the status of a request when headgate server does not run, and Silent when it does not answer.
 	Unreachable, Silent int
+
+	// Untrusted is the status of a request when the gateway is not in trusted_proxies; 0 does not test it.
+	Untrusted int
 }
 
 // Server is a running headgate server.
@@ -62,7 +65,7 @@ func (g *Gateway) Test(t *testing.T, launch Launch) {
 	headgate := launch(t, Settings(t))
 	s := startService(t)
 	link := network.New(t, headgate.HTTP)
-	at := g.start(t, link.Addr, s.at)
+	at := g.start(t, link.Addr, s.at, http.StatusOK)
 	limited, other := newClient(at, "127.0.0.11"), newClient(at, "127.0.0.12")
 	for i, want := range []int{200, 200, 429} {
 		a := limited.send(t, "GET", "/search/x?q=1", "")
@@ -91,10 +94,21 @@ func (g *Gateway) Test(t *testing.T, launch Launch) {
 	if g.Silent != 0 {
 		g.silence(t, link, limited)
 	}
+	if g.Untrusted != 0 {
+		g.untrusted(t, launch, s)
+	}
 	headgate.Stop()
 	if a := limited.send(t, "GET", "/search/x", ""); a.status != g.Unreachable {
 		t.Errorf("without headgate server the status is %d, want %d", a.status, g.Unreachable)
 	}
+}
+
+// untrusted starts the gateway with a headgate server that does not trust it. Its clients must not seem to be over a limit.
+func (g *Gateway) untrusted(t *testing.T, launch Launch, s *service) {
+	t.Helper()
+	other := launch(t, strings.Replace(Settings(t), "trusted_proxies: [127.0.0.1]", "trusted_proxies: [192.0.2.1]", 1))
+	g.start(t, other.HTTP, s.at, g.Untrusted)
+	other.Stop()
 }
 
 // silence stops the answers of headgate server. Its connections stay open.

@@ -26,7 +26,7 @@ func (g *Gateway) Subrequest(t *testing.T) *http.Request {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	t.Cleanup(headgate.Close)
-	at := g.start(t, headgate.Listener.Addr().String(), startService(t).at)
+	at := g.start(t, headgate.Listener.Addr().String(), startService(t).at, http.StatusOK)
 	newClient(at, "127.0.0.11").send(t, "GET", "/search/x?q=1", "", "Host: a.example", "User-Agent: curl/8", "Accept: */*",
 		"X-Original-Uri: /free", "X-Forwarded-Uri: /free", "X-Forwarded-Method: OPTIONS", "X-Forwarded-For: 198.51.100.1",
 		"Headgate-Token: forged", "headgate-token: forged")

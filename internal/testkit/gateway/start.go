@@ -44,8 +44,9 @@ func startService(t *testing.T) *service {
 	return s
 }
 
-// start starts the gateway between its clients, headgate server and the service, and returns its address.
-func (g *Gateway) start(t *testing.T, headgate, service string) (at string) {
+// start starts the gateway between its clients, headgate server and the service, until it answers a request with a status. It
+// returns its address.
+func (g *Gateway) start(t *testing.T, headgate, service string, status int) (at string) {
 	t.Helper()
 	at = FreeAddress(t)
 	host, port, err := net.SplitHostPort(at)
@@ -76,26 +77,27 @@ func (g *Gateway) start(t *testing.T, headgate, service string) (at string) {
 			t.Logf("%s at %s:\n%s", g.Name, at, text)
 		}
 	})
-	g.await(t, at, running)
+	g.await(t, at, status, running)
 	return at
 }
 
-// await waits until the gateway passes on requests. Traefik listens before it has read its file, and then answers 404.
-func (g *Gateway) await(t *testing.T, at string, running *process.Process) {
+// await waits until the gateway answers with a status. Traefik listens before it has read its file, and then answers 404.
+func (g *Gateway) await(t *testing.T, at string, status int, running *process.Process) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
+	last := 0
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && running.Running(); <-tick.C {
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", at)
 		if err != nil {
 			continue
 		}
 		_ = conn.Close()
-		if newClient(at, "127.0.0.13").send(t, "GET", "/", "").status == http.StatusOK {
+		if last = newClient(at, "127.0.0.13").send(t, "GET", "/", "").status; last == status {
 			return
 		}
 	}
-	t.Fatalf("%s does not pass on requests", g.Name)
+	t.Fatalf("%s does not answer %d: the last status is %d", g.Name, status, last)
 }
 
 // FreeAddress returns an address that no outgoing connection takes: these begin at 127.0.0.1.
