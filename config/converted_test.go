@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -26,7 +27,7 @@ func TestConvertedFilesAnswerTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, after := decider(t, domains), decider(t, c.Domains)
-		for range 10_000 {
+		for range race.Fewer(10_000, 500) {
 			req := headgate.Request{Domain: domains[0].Name, Cost: random.Int64N(4), Descriptors: randomEntries(random, domains[0].Descriptors)}
 			if req.Cost == 0 {
 				req.Kind = headgate.Peek

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // envoyTexts reads texts in the format of envoyproxy/ratelimit, with the names a.yaml, b.yaml and so on.
@@ -159,6 +160,9 @@ func TestEnvoyTellsAllFaults(t *testing.T) {
 
 // TestHostileEnvoyFiles checks files that are made to take long.
 func TestHostileEnvoyFiles(t *testing.T) {
+	if race.On {
+		return // It has one goroutine.
+	}
 	bomb := "domain: a\ndescriptors:\n- &n0 {key: k}\n"
 	for i := range 30 {
 		bomb += fmt.Sprintf("- &n%d {key: k%d, descriptors: [*n%d, *n%d]}\n", i+1, i, i, i)

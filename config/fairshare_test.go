@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/testkit/alone"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/share"
 )
 
@@ -91,7 +92,7 @@ func TestWeightsAreOfClientsAsTheyAreCounted(t *testing.T) {
 // TestMemoryOfFairShare compares the memory in the summary with the memory in use. It runs in a
 // process of its own, because the garbage of other tests may be freed at any time.
 func TestMemoryOfFairShare(t *testing.T) {
-	if !alone.Here(t) {
+	if race.On || !alone.Here(t) { // The race detector takes memory of its own.
 		return
 	}
 	f := fairShareOf(t, "client: path, capacity: 1000000, cycle: 10ms, max_clients: 10000, count_once: 'header:X-Id'")

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // TestMisspelledVariables leaves out one letter of each known variable, and expects a warning
@@ -13,7 +15,10 @@ func TestMisspelledVariables(t *testing.T) {
 	if len(known) < 60 || !slices.Contains(known, "HEADGATE_FAIR_SHARE_CAPACITY") {
 		t.Fatalf("the known variables are %v, want more", known)
 	}
-	for _, name := range known {
+	for i, name := range known {
+		if race.On && i%10 > 0 {
+			continue
+		}
 		if got := MisspelledVariables([]string{name + "=x"}); got != nil {
 			t.Errorf("known variable %s: got warning %q, want none", name, got)
 		}

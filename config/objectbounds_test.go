@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // TestTotalSize: the length of all texts is kept through changes, and a change beyond the bound says so.
@@ -44,7 +45,7 @@ func TestTotalSize(t *testing.T) {
 func TestParsedTogether(t *testing.T) {
 	long := strings.Repeat(" ", source.MaxText-10)
 	var all []source.Object
-	for n := range 100 {
+	for n := range race.Fewer(100, 20) {
 		all = append(all, object(fmt.Sprintf("customers/c%03d", n), fmt.Sprintf("{note: %d}%s", n, long)))
 	}
 	p := &parsedObjects{rest: all}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // sourcedFile names a source. It has a rule and the default plan, and the plans are in the source.
@@ -72,7 +73,7 @@ var objectTexts = map[string][]string{
 // TestWithEqualsAll makes random changes one after another. Each one is accepted if and only if all objects together are, and
 // the result is that of reading all objects.
 func TestWithEqualsAll(t *testing.T) {
-	const steps = 400
+	steps := race.Fewer(400, 60)
 	random := rand.New(rand.NewPCG(1, 2))
 	keys := slices.Sorted(maps.Keys(objectTexts))
 	first := objects(t, sourcedFile)
@@ -147,6 +148,9 @@ func TestIsApart(t *testing.T) {
 		}
 		if got := next.IsApart(former, set.Name); got != row.want {
 			t.Errorf("%s %s by %s, known before %v: got %v, want %v", row.key, row.text, row.part, row.known, got, row.want)
+		}
+		if race.On {
+			continue // Such a map of one goroutine takes seconds.
 		}
 		full, large, limited, base := *next, *next, *next, *next.base
 		full.plans = make(map[string]source.Object, source.MaxObjects)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // inOneFile writes a file that has the objects of a source too.
@@ -58,7 +59,7 @@ func randomText(random *rand.Rand, key string) string {
 // TestSourceEqualsFile compares objects of a source with a file that has the same: both are accepted, or neither is, and
 // customers have the same plans and limits.
 func TestSourceEqualsFile(t *testing.T) {
-	const sets = 600
+	sets := race.Fewer(600, 60)
 	random := rand.New(rand.NewPCG(3, 4))
 	keys := slices.Sorted(maps.Keys(objectTexts))
 	first, accepted := objects(t, sourcedFile), 0
