@@ -16,6 +16,10 @@ TEST_FUZZTIME ?= 10000x# the same in `make test`: a number of inputs, because a 
 ROUNDS ?= 20#         interleaved rounds of `make bench`
 TESTFLAGS ?=#         further flags of go test, as in: make unit TESTFLAGS='-run Guard'
 
+# A program with the race detector sleeps for a second before it exits. That is a second for each of 130
+# test programs, and for each process that they start.
+export GORACE ?= atexit_sleep_ms=50
+
 TOOLS_BIN := $(CURDIR)/.tools/bin
 export TOOLS_BIN
 
