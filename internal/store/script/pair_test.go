@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memory"
@@ -195,7 +196,7 @@ func (p *pair) move(took, steps bool) {
 func TestSameAsMemory(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	for i, policy := range withCountAll(everyPolicy(), someCountAll()...) {
-		for seed := range uint64(6) {
+		for seed := range uint64(race.Fewer(6, 2)) {
 			t.Run(fmt.Sprintf("%d %s %s %d", i, policy.Algorithm, policy.Limit, seed), func(t *testing.T) {
 				flush(t, client)
 				p := newPair(t, func(c *storetest.Clock) headgate.Store { return newStore(t, client, 16, c.Now) }, []headgate.Policy{policy}, seed)
@@ -220,7 +221,7 @@ func TestSameAsMemory(t *testing.T) {
 // TestGroupsAsMemory runs groups of several windows with different algorithms, and Returns.
 func TestGroupsAsMemory(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
-	for seed := range uint64(40) {
+	for seed := range uint64(race.Fewer(40, 8)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			flush(t, client)
 			p := newPair(t, func(c *storetest.Clock) headgate.Store { return newStore(t, client, 1, c.Now) },
@@ -307,7 +308,7 @@ func TestChangesAsMemory(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	sets := append(changes(), everyPolicy())
 	for i, set := range sets {
-		for seed := range uint64(10) {
+		for seed := range uint64(race.Fewer(10, 2)) {
 			t.Run(fmt.Sprintf("%s %d %d", set[0].Algorithm, i, seed), func(t *testing.T) {
 				flush(t, client)
 				p := newPair(t, func(c *storetest.Clock) headgate.Store { return newStore(t, client, 0, c.Now) }, set, seed)
@@ -339,7 +340,7 @@ func TestLongLogsAsMemory(t *testing.T) {
 		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 100, Per: 100 * time.Second}},
 		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 2000, Per: 30 * time.Second}},
 	}
-	for seed := range uint64(6) {
+	for seed := range uint64(race.Fewer(6, 2)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			flush(t, client)
 			p := newPair(t, func(c *storetest.Clock) headgate.Store { return newStore(t, client, 0, c.Now) }, set, seed)
