@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestChurn has a leaf whose holders want something else every 20 ms. Its parent is far away: a report and its answer need up to
+// TestChurn has a leaf whose holders want something else every 30 ms, so no tick sees one of the two alone. Its parent is far away: a report and its answer need up to
 // 1.6 s. The lease is renewed all the time, and the newest amount arrives.
 func TestChurn(t *testing.T) {
 	for _, delay := range []headgate.Instant{80 * ms, 400 * ms, 800 * ms} {
@@ -18,7 +18,7 @@ func TestChurn(t *testing.T) {
 		leaf := w.node("leaf", root, delay, c)
 		a := w.join(leaf, ms, 100)
 		wants := int64(100)
-		every(w, 20*ms, func() {
+		every(w, 30*ms, func() {
 			wants = 1100 - wants // 100 or 1000
 			a.want(wants)
 		})

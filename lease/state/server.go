@@ -146,6 +146,9 @@ func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim,
 	soonest, tick := c.heard.Add(c.resource.interval()), now.Add(s.config.Tick)
 	if s.want(c, rights, m) {
 		c.heard = max(soonest, now)
+		if isNew && len(c.resource.claims) == 1 {
+			tick = now // A request may wait for the first lease of a new resource, and there is nothing to collect.
+		}
 		if soonest > now || isNew || !s.estimate(c, now) {
 			s.queue.schedule(c.resource, max(soonest, tick))
 			if soonest <= now {

@@ -124,3 +124,34 @@ func TestPatterns(t *testing.T) {
 		t.Error("a name without a pattern has a resource")
 	}
 }
+
+// TestFirstClaim: the first claim of a new resource has its lease at once, at a root and on its way to a parent. The second one waits
+// for the tick, as every change does.
+func TestFirstClaim(t *testing.T) {
+	c := config(Resource{Algorithm: MaxMin, Capacity: 1000})
+	c.Tick = 20 * time.Millisecond
+	s := start(t, c, 0)
+	var out Out
+	claim := func(s *Server, holder string, at headgate.Instant) int {
+		out.Reset()
+		if err := s.Receive(at, "", &Report{Holder: holder, Seq: 1, Claims: []Claim{{Resource: "db", Wants: 100}}}, &out); err != nil {
+			t.Fatal(err)
+		}
+		s.Advance(at, &out)
+		return len(out.Leases)
+	}
+	if got := claim(s, "a", sec); got != 1 || out.Leases[0].Lease.Amount != 100 {
+		t.Errorf("%d leases for the first claim: %+v", got, out.Leases)
+	}
+	if got := claim(s, "b", sec+ms); got != 0 {
+		t.Errorf("%d leases for the second claim before the tick", got)
+	}
+	out.Reset()
+	if s.Advance(sec+21*ms, &out); len(out.Leases) != 1 {
+		t.Errorf("%+v after the tick", out.Leases)
+	}
+	c.Resources, c.Child = nil, true
+	if claim(start(t, c, 0), "a", sec); len(out.Up.Claims) != 1 {
+		t.Errorf("%+v to the parent", out.Up)
+	}
+}

@@ -105,6 +105,10 @@ func TestNoParent(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serviceOf(t, Options{State: root()})
+		claims := []state.Claim{{Resource: "db/orders", Wants: 1}} // The first claim of a resource is answered at once.
+		if _, err := s.report(t.Context(), "", &state.Report{Holder: name("first"), Seq: 1, Claims: claims}); err != nil {
+			t.Fatal(err)
+		}
 		ended := make(chan error, 1)
 		go func() {
 			_, err := s.report(t.Context(), "", &state.Report{Holder: name("web"), Seq: 1, Claims: []state.Claim{{Resource: "db/orders", Wants: 1}}})
