@@ -120,7 +120,7 @@ func TestParentFaults(t *testing.T) {
 			want: "leaf.yaml:5:15: lease.token_file: no caller of root.yaml has this token: use the token of a caller, or make one with",
 		},
 		{
-			what: "a caller without the scope", child: leaseClient, parent: leaseRoot, parentEdits: []string{"[lease]=>[decide]"},
+			what: "a caller without the scope", child: leaseClient, parent: leaseRoot, parentEdits: []string{"[lease]=>[decide]", noHolders},
 			want: `root.yaml:5:113: server.callers[0].scopes: caller "leaf" of leaf.yaml does not have the scope lease: add it to its scopes`,
 		},
 		{

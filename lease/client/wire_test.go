@@ -15,7 +15,7 @@ import (
 func TestWire(t *testing.T) {
 	claim := state.Claim{
 		Resource: "db", Wants: 5, Band: 2, Version: state.Version{Term: 3, Number: 4}, Holds: 6, Left: 1500 * time.Nanosecond, Release: true,
-		Spent: 7, Refused: 8,
+		Spent: 7, Refused: 8, Unbacked: true,
 	}
 	r := &holder.Report{
 		Holder: "h", Seq: 9, Claims: []state.Claim{claim},
@@ -29,6 +29,7 @@ func TestWire(t *testing.T) {
 		Holder: "h", Seq: 9,
 		Claims: []*leasev1.Claim{{
 			Resource: "db", Wants: 5, Band: 2, Version: &leasev1.Version{Term: 3, Number: 4}, Holds: 6, LeftUs: 2, Release: true, Spent: 7, Refused: 8,
+			Unbacked: true,
 		}},
 		Acks: []*leasev1.Ack{{Resource: "db", Version: &leasev1.Version{Term: 1, Number: 2}, Holds: 3}},
 	}

@@ -28,6 +28,7 @@ type claim struct {
 
 	ledger ledger
 	noted  int64   // what the holder says to have of an earlier server; it is still in the unknown holder
+	apart  int64   // the same, of an unbacked lease: the parent does not count it
 	moved  int64   // from the unknown holder
 	summed bool    // the holder is a server, and said what its holders have
 	grant  int64   // the last amount sent

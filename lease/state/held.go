@@ -100,6 +100,7 @@ func (h *Held) Lease() *Lease { return &h.lease }
 // Claim fills the fields of a claim that say what the holder holds.
 func (h *Held) Claim(now headgate.Instant, claim *Claim) {
 	claim.Version, claim.Holds, claim.Left = h.version, h.amount, h.Left(now)
+	claim.Unbacked = claim.Left > 0 && h.lease.Unbacked
 }
 
 // Ack returns the acknowledgement of the newest version.

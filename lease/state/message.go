@@ -42,6 +42,8 @@ type Claim struct {
 	Version Version
 	Holds   int64
 	Left    time.Duration
+	// Unbacked says that the lease of Holds is unbacked: see Lease. The sum of the holders of a restarted server does not have it.
+	Unbacked bool
 	// Spent counts the units of calls since the last claim, in thousandths, and Refused those of them that the resource itself
 	// refused. Both are 0 to MaxAmount.
 	Spent, Refused int64

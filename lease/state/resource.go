@@ -24,6 +24,7 @@ type resource struct {
 	summed    bool  // the parent has restarted too: it knows only what holders have said
 	assumed   int64 // the capacity that counts as given by an earlier server: MaxAmount with its mark
 	noted     int64 // sum of the claims
+	apart     int64 // sum of the claims, until the server has ended to learn
 	forgotten headgate.Instant
 	quiet     headgate.Instant // no division before this time
 
@@ -98,6 +99,7 @@ func (r *resource) remove(c *claim) {
 	r.claims = r.claims[:last]
 	r.sum -= c.ledger.count()
 	r.noted -= c.noted
+	r.apart -= c.apart
 	r.holders -= c.holders
 }
 

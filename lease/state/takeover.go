@@ -33,8 +33,12 @@ func (s *Server) first(now headgate.Instant, c *claim, rights Caller, m *Claim) 
 		version, weight = c.ledger.acked, min(max(m.Holders, 1), share.MaxWeight)
 	}
 	if s.listening(r, now) {
-		r.noted += m.Holds - c.noted
-		c.noted = m.Holds
+		unbacked := int64(0)
+		if m.Unbacked {
+			unbacked = m.Holds
+		}
+		r.noted, r.apart = r.noted+m.Holds-c.noted, r.apart+unbacked-c.apart
+		c.noted, c.apart = m.Holds, unbacked
 		r.change(c, func(l *ledger) { l.adopt(version, 0) })
 		s.aim(c, 0)
 		return
@@ -55,6 +59,16 @@ func (s *Server) learned(r *resource, now headgate.Instant) {
 		r.summed = true
 		r.quiet = max(r.quiet, s.started.Add(s.config.Learn*longer))
 		s.queue.schedule(r, now)
+	}
+}
+
+// together ends the difference between what is out and what the parent counts: from now on, the server gives no unbacked lease.
+func (r *resource) together() {
+	if r.apart != 0 {
+		for _, c := range r.claims {
+			c.apart = 0
+		}
+		r.apart = 0
 	}
 }
 

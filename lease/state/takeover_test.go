@@ -247,8 +247,11 @@ func TestSumOfHolders(t *testing.T) {
 		{"the last one is heard when it ends to learn", []says{{0, "b", 0, 40, 1, true}, {2 * sec, "b", 0, 60, 2, false}}, "map[b:60] unknown 40"},
 		{"nothing is said", []says{{0, "b", 0, 0, 1, true}}, "map[b:0] unknown 100"},
 		{"it does not learn", []says{{0, "b", 0, 60, 2, false}}, "map[b:0] unknown 100"},
-		{"it has ended to learn", []says{{0, "b", 0, 40, 1, true}, {2 * sec, "b", 0, 40, 1, false}, {3 * sec, "b", 0, 90, 2, false}},
-			"map[b:40] unknown 60"},
+		{
+			"it has ended to learn",
+			[]says{{0, "b", 0, 40, 1, true}, {2 * sec, "b", 0, 40, 1, false}, {3 * sec, "b", 0, 90, 2, false}},
+			"map[b:40] unknown 60",
+		},
 		{"one that knows what it has is first", []says{{0, "b", 0, 80, 2, true}, {0, "a", 7, 80, 2, false}}, "map[a:80 b:20] unknown 0"},
 		{"two sums share as their holders would", []says{{0, "b", 0, 90, 3, true}, {0, "c", 0, 90, 1, true}}, "map[b:75 c:25] unknown 0"},
 		{"a late sum gets the part of its holders", []says{{0, "a", 7, 10, 1, false}, {2 * sec, "b", 0, 80, 1, true}}, "map[a:10 b:50] unknown 40"},

@@ -123,8 +123,10 @@ func (s *Server) claimUp(r *resource, now headgate.Instant, out *Out) {
 	claim.Learning = s.config.Restarted && s.listening(r, now)
 	up.held.Claim(now, &claim)
 	r.reported(&claim, now.Sub(before))
-	up.learning = claim.Learning
-	claim.Holds = min(r.holds(), MaxAmount)
+	claim.Holds = min(max(r.up.held.amount, r.counted()-r.apart), MaxAmount)
+	if up.learning = claim.Learning; !up.learning {
+		r.together()
+	}
 	out.Up.Claims = append(out.Up.Claims, claim)
 	s.queue.schedule(r, now.Add(leastRetry))
 }

@@ -111,5 +111,8 @@ func appendClaim(b []byte, c *state.Claim) []byte {
 	}
 	b = wire.AppendNumber(b, 11, uint64(c.Spent))
 	b = wire.AppendNumber(b, 12, uint64(c.Refused))
+	if c.Unbacked {
+		b = wire.AppendNumber(b, 13, 1)
+	}
 	return wire.EndMessage(b, from)
 }

@@ -171,6 +171,8 @@ func decodeClaim(b []byte, c *state.Claim, buckets []state.Bucket) []state.Bucke
 			c.Spent = int64(f.Number())
 		case wire.Varint(12):
 			c.Refused = int64(f.Number())
+		case wire.Varint(13):
+			c.Unbacked = f.Number() != 0
 		}
 	}
 	return buckets

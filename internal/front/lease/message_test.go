@@ -26,7 +26,7 @@ func slow(m *leasev1.ReportRequest) state.Report {
 		claim := state.Claim{
 			Resource: c.GetResource(), Wants: c.GetWants(), Band: int(c.GetBand()), Holders: c.GetHolders(), Learning: c.GetLearning(),
 			Version: versionOf(c.GetVersion()), Holds: c.GetHolds(), Release: c.GetRelease(),
-			Spent: c.GetSpent(), Refused: c.GetRefused(),
+			Spent: c.GetSpent(), Refused: c.GetRefused(), Unbacked: c.GetUnbacked(),
 		}
 		claim.Left = time.Duration(max(min(c.GetLeftUs(), math.MaxInt64/1000), -math.MaxInt64/1000)) * time.Microsecond
 		for _, b := range c.GetCurve() {
@@ -53,7 +53,7 @@ func full() *leasev1.ReportRequest {
 		Holder: name("leaf"), Seq: 1 << 60,
 		Claims: []*leasev1.Claim{{
 			Resource: "db/orders", Wants: 5, Band: 2, Curve: manyBuckets(3), Holders: 7, Learning: true,
-			Version: &leasev1.Version{Term: 1 << 50, Number: 9}, Holds: 4, LeftUs: 1e6, Release: true, Spent: 10, Refused: 1,
+			Version: &leasev1.Version{Term: 1 << 50, Number: 9}, Holds: 4, LeftUs: 1e6, Release: true, Spent: 10, Refused: 1, Unbacked: true,
 		}, {Wants: -1, LeftUs: math.MaxInt64, Holders: 1}},
 		Acks: []*leasev1.Ack{{Resource: "db/orders", Version: &leasev1.Version{Number: 3}, Holds: 2}},
 	}

@@ -89,7 +89,7 @@ func reportOf(m *leasev1.ReportRequest) *state.Report {
 		r.Claims = append(r.Claims, state.Claim{
 			Resource: c.GetResource(), Wants: c.GetWants(), Band: int(c.GetBand()), Version: versionOf(c.GetVersion()),
 			Holds: c.GetHolds(), Left: time.Duration(c.GetLeftUs()) * time.Microsecond, Release: c.GetRelease(),
-			Spent: c.GetSpent(), Refused: c.GetRefused(),
+			Spent: c.GetSpent(), Refused: c.GetRefused(), Unbacked: c.GetUnbacked(),
 		})
 	}
 	for _, a := range m.GetAcks() {

@@ -221,8 +221,10 @@ type Claim struct {
 	Release bool `protobuf:"varint,10,opt,name=release,proto3" json:"release,omitempty"`
 	// spent counts the units of calls to the resource since the last claim with another seq, in
 	// thousandths, and refused those of them that the resource itself refused, with 429 or 503.
-	Spent         int64 `protobuf:"varint,11,opt,name=spent,proto3" json:"spent,omitempty"`
-	Refused       int64 `protobuf:"varint,12,opt,name=refused,proto3" json:"refused,omitempty"`
+	Spent   int64 `protobuf:"varint,11,opt,name=spent,proto3" json:"spent,omitempty"`
+	Refused int64 `protobuf:"varint,12,opt,name=refused,proto3" json:"refused,omitempty"`
+	// unbacked says that the lease of holds is unbacked.
+	Unbacked      bool `protobuf:"varint,13,opt,name=unbacked,proto3" json:"unbacked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -339,6 +341,13 @@ func (x *Claim) GetRefused() int64 {
 		return x.Refused
 	}
 	return 0
+}
+
+func (x *Claim) GetUnbacked() bool {
+	if x != nil {
+		return x.Unbacked
+	}
+	return false
 }
 
 // Bucket is the sum of the claims of one band with similar ratios of wants to weight.
@@ -834,7 +843,7 @@ const file_headgate_lease_v1_lease_proto_rawDesc = "" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x120\n" +
 	"\x06claims\x18\x03 \x03(\v2\x18.headgate.lease.v1.ClaimR\x06claims\x12*\n" +
-	"\x04acks\x18\x04 \x03(\v2\x16.headgate.lease.v1.AckR\x04acks\"\xe3\x02\n" +
+	"\x04acks\x18\x04 \x03(\v2\x16.headgate.lease.v1.AckR\x04acks\"\xff\x02\n" +
 	"\x05Claim\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05wants\x18\x02 \x01(\x03R\x05wants\x12\x12\n" +
@@ -848,7 +857,8 @@ const file_headgate_lease_v1_lease_proto_rawDesc = "" +
 	"\arelease\x18\n" +
 	" \x01(\bR\arelease\x12\x14\n" +
 	"\x05spent\x18\v \x01(\x03R\x05spent\x12\x18\n" +
-	"\arefused\x18\f \x01(\x03R\arefused\"J\n" +
+	"\arefused\x18\f \x01(\x03R\arefused\x12\x1a\n" +
+	"\bunbacked\x18\r \x01(\bR\bunbacked\"J\n" +
 	"\x06Bucket\x12\x12\n" +
 	"\x04band\x18\x01 \x01(\rR\x04band\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x03R\x06weight\x12\x14\n" +
