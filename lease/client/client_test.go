@@ -2,8 +2,11 @@ package client_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -397,4 +400,27 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%+v is no error", c)
 		}
 	}
+}
+
+// TestSilentServer: an address that takes connections and says nothing is named in the log, with the time.
+func TestSilentServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		k, err := client.New(client.Config{
+			Servers: []string{"a"}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Dial: func(context.Context, string) (net.Conn, error) {
+				here, there := net.Pipe()
+				go func() { _, _ = io.Copy(io.Discard, there) }()
+				return here, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease(t, k, "db/a")
+		pass(6 * time.Second)
+		if err := k.Close(); err != nil || !strings.Contains(log.String(), "did not accept the stream within 5s") {
+			t.Errorf("%v, %s", err, log.String())
+		}
+	})
 }

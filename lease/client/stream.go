@@ -32,7 +32,7 @@ const (
 var (
 	errDraining = errors.New("the server drains")
 	errMaster   = errors.New("another server is the master")
-	errSilent   = errors.New("the server did not accept the stream in time")
+	errSilent   = fmt.Errorf("the server did not accept the stream within %v: check its address, and the network", openPatience)
 )
 
 // run keeps a stream open while there are leases, until the client is closed.
@@ -181,13 +181,21 @@ func (s *stream) open(ctx context.Context, cancel func(), conn *grpc.ClientConn)
 	defer late.Stop()
 	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(codec{}))
 	if err != nil {
-		return err
+		return silent(late, err)
 	}
 	s.of = of
 	if header, err := of.Header(); err == nil && header != nil {
 		return nil
 	}
 	if err = of.RecvMsg(new([]byte)); err != nil && !errors.Is(err, io.EOF) { // It has the reason.
+		return silent(late, err)
+	}
+	return errSilent
+}
+
+// silent gives the cause of an error after the end of openPatience, which gRPC does not know.
+func silent(late *time.Timer, err error) error {
+	if late.Stop() {
 		return err
 	}
 	return errSilent

@@ -1,11 +1,14 @@
 package lease
 
 import (
+	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -169,4 +172,26 @@ func TestHolderOf(t *testing.T) {
 		}
 		names[name] = true
 	}
+}
+
+// TestSilentParent: a parent that takes connections and says nothing is named in the log, with the time.
+func TestSilentParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		u := NewUplink(UplinkOptions{
+			Servers: []string{"parent:1"}, Credentials: insecure.NewCredentials(), Holder: name("leaf"), Log: slog.New(slog.NewTextHandler(&log, nil)),
+			dial: func(context.Context, string) (net.Conn, error) {
+				here, there := net.Pipe()
+				go func() { _, _ = io.Copy(io.Discard, there) }()
+				return here, nil
+			},
+		})
+		config := root()
+		config.Resources, config.Child = nil, true
+		u.Start(serviceOf(t, Options{State: config, Up: u.Up}))
+		time.Sleep(6 * time.Second) //nolint:forbidigo // In a bubble of synctest.
+		if u.Close(); !strings.Contains(log.String(), "did not accept the stream within 5s") {
+			t.Error(log.String())
+		}
+	})
 }

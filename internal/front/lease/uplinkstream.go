@@ -19,6 +19,9 @@ import (
 // errDraining ends a stream for another one.
 var errDraining = errors.New("the parent drains")
 
+// errSilent is the cause of an error after the end of openTime, which gRPC does not know.
+var errSilent = fmt.Errorf("the parent did not accept the stream within %v: check its address, and the network", openTime)
+
 // movedError says that another one of the servers is the master.
 type movedError struct{ to string }
 
@@ -108,13 +111,16 @@ func (u *Uplink) open(ctx context.Context, cancel func(), conn *grpc.ClientConn)
 	late := time.AfterFunc(openTime, cancel)
 	defer late.Stop()
 	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+Name+"/Stream", grpc.ForceCodecV2(raw{}))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		if header, fault := of.Header(); fault == nil && header != nil {
+			return of, nil
+		}
+		err = of.RecvMsg(new([]byte)) // It has the reason.
 	}
-	if header, err := of.Header(); err == nil && header != nil {
-		return of, nil
+	if !late.Stop() {
+		err = errSilent
 	}
-	return nil, of.RecvMsg(new([]byte)) // It has the reason.
+	return nil, err
 }
 
 // send sends reports until ctx ends.
