@@ -263,6 +263,12 @@ func TestCallerLimit(t *testing.T) {
 			t.Error("a call above the rest is decided")
 		}
 		some("a refused call has taken nothing", "a1", 11, 10)
+		limits.Caller = headgate.Limit{Count: 1, Per: time.Hour}
+		change(t, c, limits, all...)
+		some("another period begins anew", "a1", 2, 1)
+		limits.Caller = headgate.Limit{Count: 20, Per: time.Second}
+		change(t, c, limits, all...)
+		some("a unit of the hour does not count for an hour", "a1", 20, 20)
 		change(t, c, config.ServerLimits{}, all...)
 		some("without a limit", "a1", 1000, 1000)
 	})

@@ -68,12 +68,15 @@ func (b *bucket) draw(now headgate.Instant, n int64) (d headgate.Decision) {
 	return d
 }
 
-// change gives the bucket another plan.
+// change gives the bucket another plan. With another period it begins anew: units of different periods cannot be converted.
 func (b *bucket) change(plan *limit.Plan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.plan.Policy.Limit != plan.Policy.Limit {
-		b.plan = plan
+	if b.plan.Policy.Limit == plan.Policy.Limit {
+		return
+	}
+	if b.plan = plan; limit.FamilyOf(b.of.Policy) != limit.FamilyOf(plan.Policy) {
+		b.of, b.cell = plan, limit.Cell{}
 	}
 }
 

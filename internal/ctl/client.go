@@ -87,7 +87,7 @@ func (c *Instance) query(ctx context.Context, method, page string) ([]byte, erro
 	switch {
 	case err != nil:
 		return nil, err
-	case a.code == http.StatusUnauthorized || a.code == http.StatusForbidden:
+	case a.turnedAway():
 		return nil, c.refused(a)
 	case a.code == http.StatusNotFound && method == http.MethodDelete:
 		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(a.text)))
@@ -105,13 +105,17 @@ func missing() []string {
 	return []string{admin.NoFairShare, admin.KeysOff, admin.NoLeases, admin.NoClaim}
 }
 
-// refused gives the error of a 401 or 403.
+// refused gives the error of a client that is turned away.
 func (c *Instance) refused(a reply) error {
 	err := fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(a.text)))
-	if a.code == http.StatusUnauthorized {
-		err = fmt.Errorf("%w: name the file of a token with --token-file", err)
+	switch a.code {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w: name the file of a token with --token-file", err)
+	case http.StatusTooManyRequests:
+		return fmt.Errorf("%w, or raise the limit and send SIGHUP to the instance", err)
+	default:
+		return err
 	}
-	return err
 }
 
 // reply is the instance's answer.
@@ -119,6 +123,11 @@ type reply struct {
 	code   int
 	status string // The code with its text.
 	text   []byte
+}
+
+// turnedAway reports whether the client may not use the instance, or not so often.
+func (a reply) turnedAway() bool {
+	return a.code == http.StatusUnauthorized || a.code == http.StatusForbidden || a.code == http.StatusTooManyRequests
 }
 
 // exchange sends a request and reads the answer, whatever its status. It uses no proxy of the

@@ -272,7 +272,7 @@ func (c *Instance) call(ctx context.Context, method, page, body string) ([]byte,
 		return nil, err
 	case a.code == http.StatusOK:
 		return a.text, nil
-	case a.code == http.StatusUnauthorized || a.code == http.StatusForbidden:
+	case a.turnedAway():
 		return nil, c.refused(a)
 	}
 	failed := &FailedError{at: c.Admin}

@@ -19,7 +19,7 @@ func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case err != nil:
 		return err
-	case a.code == http.StatusUnauthorized || a.code == http.StatusForbidden:
+	case a.turnedAway():
 		return c.refused(a)
 	case a.code == http.StatusServiceUnavailable:
 		return fmt.Errorf("ctl: %s", strings.TrimSpace(string(a.text)))

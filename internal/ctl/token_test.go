@@ -37,3 +37,17 @@ func TestTokenFile(t *testing.T) {
 		}
 	}
 }
+
+// TestBusy: a limit of the server is not the fault of another version.
+func TestBusy(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the client is above server.limits.address: ask less often", http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	c := &Instance{Admin: strings.TrimPrefix(server.URL, "http://")}
+	for name, err := range map[string]error{"status": c.Status(t.Context(), io.Discard), "reload": c.Reload(t.Context(), io.Discard)} {
+		if err == nil || !strings.Contains(err.Error(), "server.limits.address: ask less often, or raise the limit") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
