@@ -124,3 +124,19 @@ func TestAdminByAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstLeaseNeedsARestart: a process that has started without leases has none for a rule of a reload, and says so.
+func TestFirstLeaseNeedsARestart(t *testing.T) {
+	o := options(t)
+	o.Config = parsed(t, o, "1MiB", "client, key: [ip], limits: [5/s]")
+	next := parsed(t, o, "1MiB", "client, key: [ip], lease: db}\nlease: {servers: ['127.0.0.1:1']")
+	o.Load = func() (*config.Config, error) { return next, nil }
+	i, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop()
+	if err := i.Reload(); err == nil || !strings.Contains(err.Error(), "the first rule with a lease") {
+		t.Error(err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -75,6 +76,9 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 	if r.started.StoreConfig().BlockShare < 0 && next.StoreConfig().BlockShare >= 0 {
 		return Change{}, errors.New("app: the first rule of sliding_log or sliding_window needs memory that is allocated at the start: " +
 			"restart headgate, or use another algorithm")
+	}
+	if r.leases == nil && slices.ContainsFunc(next.Rules, func(one guard.Rule) bool { return one.Lease.Resource != "" }) {
+		return Change{}, errors.New("app: the first rule with a lease needs leases that begin at the start: restart headgate")
 	}
 	described, err := open.GuardConfig(next, r.store)
 	if err != nil {
