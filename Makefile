@@ -68,7 +68,7 @@ short: ## run the quick tests only, with the race detector
 
 GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
 # These packages start first: go test starts packages in the order of its arguments.
-LONGEST := ./store/redis ./internal/store/script ./fairshare ./test/fleet ./config ./store/open ./store/memcached ./store/prefetch
+LONGEST := ./internal/front/proxy ./store/redis ./test/fleet ./internal/app ./internal/store/script ./fairshare ./guard ./store/open ./store/memcached ./store/split
 
 .PHONY: unit
 unit: ## run all tests, the acceptance tests of the built binary included
@@ -93,9 +93,13 @@ twice: tool-gotestsum
 	@chosen=$$(go run ./internal/testkit/race/twice ./test/documents); \
 	$(GOTESTSUM) -vet=off -timeout 10m $$chosen $(TESTFLAGS)
 
+# Half of the packages wait for servers, processes and deadlines most of the time, so three packages
+# for each two cores run at once.
+RACED_PACKAGES ?= $(shell echo $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 )))
+
 .PHONY: raced
 raced: tool-gotestsum
-	@$(GOTESTSUM) -vet=off -race -shuffle on -timeout 10m $(TESTFLAGS) $(LONGEST) $$(go list ./... | grep -v -E '/test/(acceptance|documents)$$')
+	@$(GOTESTSUM) -p $(RACED_PACKAGES) -vet=off -race -shuffle on -timeout 10m $(TESTFLAGS) $(LONGEST) $$(go list ./... | grep -v -E '/test/(acceptance|documents)$$')
 
 # Tests that measure times and shares of real processes need the machine alone. The detector
 # would see only the load generator, and would slow it down.
