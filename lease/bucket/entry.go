@@ -28,6 +28,7 @@ type entry struct {
 	rate    Rate
 	leased  bool          // There is or was a lease, or on_loss gives something.
 	ended   bool          // The entry has left the table.
+	shared  bool          // A request of another group has come.
 	ready   chan struct{} // closed at the next Rate; nil without waiting requests
 	waiting int64         // units of the requests that wait for a lease
 	refused [2]int64      // units that were refused in this turn, and in the one before
@@ -76,6 +77,7 @@ func (e *entry) take(ctx context.Context, ask *Ask, out *Outcome) error {
 	if ask.Kind == headgate.Take {
 		e.demand(now, ask.Cost)
 	}
+	e.shared = e.shared || ask.Group != e.group
 	e.bucket.Burst(now, ask.Burst)
 	began := now
 	for ask.Kind == headgate.Take && !e.spends(now, ask.Cost) && e.mayWait() {
@@ -227,6 +229,13 @@ func (e *entry) endIfIdle(now headgate.Instant) bool {
 		e.end()
 	}
 	return still
+}
+
+// isOnlyOf reports whether all requests were of one group.
+func (e *entry) isOnlyOf(group string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.group == group && !e.shared
 }
 
 // end releases the lease. The caller holds the lock of the table.

@@ -197,12 +197,13 @@ func (t *Table) look() {
 	}
 }
 
-// Release releases the leases of a group, which no rule uses any more. A later request claims its resource again.
+// Release releases the leases of a group, which no rule uses any more. A later request claims its resource again. A resource
+// that another group has used, too, keeps its lease until it is idle.
 func (t *Table) Release(group string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for resource, e := range t.entries {
-		if e.group == group {
+		if e.isOnlyOf(group) {
 			e.end()
 			delete(t.entries, resource)
 		}

@@ -245,6 +245,29 @@ func TestFull(t *testing.T) {
 	})
 }
 
+// TestReleaseOfASharedResource: db/{1} and db/x are one resource, and the end of one rule does not end the lease of the other.
+func TestReleaseOfASharedResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t)
+		g.Start("a")
+		table, _ := process(t, g, 0, client.Safe, nil)
+		_, _ = ask(t, table, "db/x")
+		_, _ = ask(t, table, "db/y")
+		var out bucket.Outcome
+		if err := table.Take(t.Context(), []byte("db/x"), &bucket.Ask{Cost: 1, Patience: time.Second, Group: "db/x"}, &out); err != nil {
+			t.Error(err)
+		}
+		table.Release("db/{1}")
+		if s := table.Stats(); s.Leases != 1 {
+			t.Errorf("%d leases, want the one that both have used", s.Leases)
+		}
+		pass(31 * time.Second)
+		if s := table.Stats(); s.Leases != 0 {
+			t.Errorf("%d leases that are idle", s.Leases)
+		}
+	})
+}
+
 // TestReturn gives units back, peeks and refunds. Known resources cost no allocation.
 func TestReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
