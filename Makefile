@@ -77,12 +77,21 @@ unit: ## run all tests, the acceptance tests of the built binary included
 	+@$(MAKE) raced
 	+@$(MAKE) acceptance
 
+# The short benchmarks judge no time and use one core of two on average, so they run beside the other
+# modules. Their output comes last.
+BESIDE_MODULE := ./test/bench
+
 .PHONY: modules
 modules: tool-gotestsum
-	@for module in $(TESTED_MODULES); do \
-		race=-race; case " $(UNRACED_MODULES) " in *" $$module "*) race=;; esac; \
-		(cd "$$module" && $(GOTESTSUM) -vet=off $$race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
-	done
+	@out=$$(mktemp); beside=; \
+	trap 'kill -- "-$$beside" 2>/dev/null || true; rm -f "$$out"' EXIT; trap 'exit 130' INT TERM; \
+	try() { \
+		race=-race; case " $(UNRACED_MODULES) " in *" $$1 "*) race=;; esac; \
+		(cd "$$1" && $(GOTESTSUM) -vet=off $$race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
+	}; \
+	set -m; try $(BESIDE_MODULE) >"$$out" 2>&1 & beside=$$!; set +m; failed=0; \
+	for module in $(filter-out $(BESIDE_MODULE),$(TESTED_MODULES)); do try "$$module" || failed=1; done; \
+	wait "$$beside" || failed=1; beside=; cat "$$out"; exit "$$failed"
 	@cd examples/kafka-sender && $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
 
 # The race detector makes tests of arithmetic ten times slower and finds nothing in them, so
