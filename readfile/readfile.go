@@ -5,6 +5,7 @@
 package readfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -42,11 +43,16 @@ func HeadNow(path string, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(file, n))
+	size := int64(0)
+	if info, failed := file.Stat(); failed == nil {
+		size = min(info.Size(), n) // Growth would copy a large file several times. The size of a kernel file is 0 or a guess.
+	}
+	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err = data.ReadFrom(io.LimitReader(file, n))
 	if closed := file.Close(); err == nil {
 		err = closed
 	}
-	return data, err
+	return data.Bytes(), err
 }
 
 // Open opens a regular file for reading. Open does not wait for a writer or for another

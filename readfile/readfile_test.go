@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,4 +92,24 @@ func TestTimeout(t *testing.T) {
 			t.Errorf("the next call: got %q, %v", text, err)
 		}
 	})
+}
+
+// TestLargeFileIsReadOnce checks that a file of 32 MiB needs little more memory than its size. Growth in steps
+// took 74 MiB, and the time of the copies.
+func TestLargeFileIsReadOnce(t *testing.T) {
+	const size, most = 32 << 20, 40 << 20
+	path := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	text, err := HeadNow(path, size+1)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; err != nil || len(text) != size || took > most {
+		t.Errorf("got %d bytes, %v, and %d bytes of memory; want %d bytes and at most %d of memory", len(text), err, took, size, most)
+	}
 }
