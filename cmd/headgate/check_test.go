@@ -125,6 +125,17 @@ func TestServerExitStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
+	text = fmt.Sprintf("version: 1\nrules: []\nproxy: {listen: %q, upstream: \"http://127.0.0.1:9\"}\n"+
+		"server: {http: off, grpc: {address: \"127.0.0.1:0\", tls: {cert: /none/a.pem, key: /none/a.key}}}\n"+
+		"admin: {listen: off, health: off}\n", taken.Addr())
+	if status, _, stderr := call(t, "proxy", "--config", write(t, text)); status != exitFailed || !strings.Contains(stderr, "in use") {
+		t.Errorf("a port in use, beside a fault of the section server: exit status %d: %s", status, stderr)
+	}
+	text = "version: 1\nrules: []\nproxy: {listen: \"127.0.0.1:0\", upstream: \"http://127.0.0.1:9\"}\n" +
+		"server: {callers_file: /none/callers}\nadmin: {listen: off, health: off}\n"
+	if status, _, stderr := call(t, "proxy", "--config", write(t, text)); status != exitUsage || !strings.Contains(stderr, "/none/callers") {
+		t.Errorf("a fault of the callers, which the proxy knows too: exit status %d: %s", status, stderr)
+	}
 	text = fmt.Sprintf("version: 1\nrules: []\nserver: {grpc: off, http: %q}\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n", taken.Addr())
 	if status, _, stderr := call(t, "server", "--config", write(t, text)); status != exitFailed || !strings.Contains(stderr, "in use") {
 		t.Errorf("a port in use: exit status %d: %s", status, stderr)

@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) error {
 	boundProcess(o.Config, bound)
 	i, err := Start(ctx, o)
 	if err != nil {
-		return startError(o.Config, err)
+		return startError(&o, err)
 	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -82,9 +82,18 @@ type ConfigError struct{ error }
 
 func (e ConfigError) Unwrap() error { return e.error }
 
-// startError tells whether a start failed because of the configuration, or of the machine, like a port in use.
-func startError(c *config.Config, err error) error {
-	if Probe(c) != nil {
+// startError tells whether a start failed because of the configuration, or of the machine, like a port in use. A fault of the section
+// that the command does not serve is not the cause.
+func startError(o *Options, err error) error {
+	served := *o.Config
+	if o.Server {
+		served.Proxy.Upstream = nil
+	} else if served.Server != nil {
+		callers := *served.Server // headgate proxy needs the callers of the section for admin.auth.
+		callers.GRPC, callers.HTTP, callers.RESP = config.ServerGRPC{}, config.ServerHTTP{}, config.ServerRESP{}
+		served.Server = &callers
+	}
+	if Probe(&served) != nil {
 		return ConfigError{err}
 	}
 	return err
