@@ -72,6 +72,7 @@ func TestSlowAndGreedyClients(t *testing.T) {
 	served, _ := certificate(t)
 	patience := ServerConfig{ReadHeader: 100 * time.Millisecond, Idle: 200 * time.Millisecond, MaxHeader: 16 << 10}
 	_, plain := start(t, p, nil, patience)
+	_, calm := start(t, p, nil, ServerConfig{MaxHeader: patience.MaxHeader}) // It has the time to read a whole header.
 	patience.TLS = served
 	_, secure := start(t, p, nil, patience)
 	for _, c := range []struct{ name, at, sent, want string }{
@@ -81,12 +82,12 @@ func TestSlowAndGreedyClients(t *testing.T) {
 		{"stops in the header", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\nX-Slow: ", ""},
 		{"sends nothing more", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200"},
 		{"stops in the next request", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\nGET /", "HTTP/1.1 200"},
-		{"sends a field of 1 MiB", plain, "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "HTTP/1.1 431"},
-		{"sends a header of 1 MiB", plain, "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: 0123456789\r\n", 1<<16) + "\r\n", "HTTP/1.1 431"},
-		{"sends a path of 1 MiB", plain, "GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 431"},
+		{"sends a field of 1 MiB", calm, "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "HTTP/1.1 431"},
+		{"sends a header of 1 MiB", calm, "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: 0123456789\r\n", 1<<16) + "\r\n", "HTTP/1.1 431"},
+		{"sends a path of 1 MiB", calm, "GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 431"},
 		{"begins HTTP/2 and stops", plain, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00"},
-		{"sends two lengths", plain, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 400"},
-		{"sends a length and chunks", plain, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked, x\r\n\r\n", "HTTP/1.1 501"},
+		{"sends two lengths", calm, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 400"},
+		{"sends a length and chunks", calm, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked, x\r\n\r\n", "HTTP/1.1 501"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := talk(t, c.at, c.sent); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
