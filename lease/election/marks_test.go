@@ -16,7 +16,7 @@ func TestMarks(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
 	link := network.New(t, server.Addr)
-	a := join(t, link.Addr, "a:1")
+	a := join(t, link.Addr, "a:1", calm)
 	first := a.wins()
 	if err := a.of.Write(t.Context(), first.Term, map[string]int64{"db/a": 5, "db/b": 0, "gone": 7}); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestLateWrite(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
 	link := network.New(t, server.Addr)
-	a := join(t, link.Addr, "a:1")
+	a := join(t, link.Addr, "a:1", quick)
 	term := a.wins().Term
 	for i := range 3 {
 		link.NoAnswers()
@@ -78,7 +78,7 @@ func TestLateWrite(t *testing.T) {
 func TestManyMarks(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
-	a := join(t, server.Addr, "a:1")
+	a := join(t, server.Addr, "a:1", 5*calm)
 	term := a.wins().Term
 	for page := range 401 {
 		marks := map[string]int64{}
