@@ -112,7 +112,7 @@ func TestOnFull(t *testing.T) {
 			clock := storetest.NewClock()
 			s := table(t, 2048, verdict, clock)
 			id := prepare(t, s, headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Hour}})
-			for i := range scale(100_000) {
+			for i := range 20 * 2048 {
 				count(t, s, fmt.Sprintf("key-%d", i), id, 1)
 			}
 			var d headgate.Decision
