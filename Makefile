@@ -20,6 +20,10 @@ TESTFLAGS ?=#         further flags of go test, as in: make unit TESTFLAGS='-run
 # test programs, and for each process that they start.
 export GORACE ?= atexit_sleep_ms=50
 
+# Lint, and all tests without the race detector, build packages without cgo, as the container image does. So they share these packages:
+# with cgo, the packages that import net are built once more. The race detector needs cgo.
+STATIC := CGO_ENABLED=0
+
 TOOLS_BIN := $(CURDIR)/.tools/bin
 export TOOLS_BIN
 
@@ -86,21 +90,21 @@ modules: tool-gotestsum
 	@out=$$(mktemp); beside=; \
 	trap 'kill -- "-$$beside" 2>/dev/null || true; rm -f "$$out"' EXIT; trap 'exit 130' INT TERM; \
 	try() { \
-		race=-race; case " $(UNRACED_MODULES) " in *" $$1 "*) race=;; esac; \
-		(cd "$$1" && $(GOTESTSUM) -vet=off $$race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
+		race=-race; cgo=; case " $(UNRACED_MODULES) " in *" $$1 "*) race=; cgo=$(STATIC);; esac; \
+		(cd "$$1" && env $$cgo $(GOTESTSUM) -vet=off $$race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
 	}; \
 	set -m; try $(BESIDE_MODULE) >"$$out" 2>&1 & beside=$$!; set +m; failed=0; \
 	for module in $(filter-out $(BESIDE_MODULE),$(TESTED_MODULES)); do try "$$module" || failed=1; done; \
 	wait "$$beside" || failed=1; beside=; cat "$$out"; exit "$$failed"
-	@cd examples/kafka-sender && $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
+	@cd examples/kafka-sender && $(STATIC) $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
 
 # The race detector makes tests of arithmetic ten times slower and finds nothing in them, so
 # that they try fewer inputs under the detector. This step runs these tests at full size.
 # The programs that test/documents starts are never built with the detector.
 .PHONY: twice
 twice: tool-gotestsum
-	@chosen=$$(go run ./internal/testkit/race/twice ./test/documents); \
-	$(GOTESTSUM) -vet=off -timeout 10m $$chosen $(TESTFLAGS)
+	@chosen=$$($(STATIC) go run ./internal/testkit/race/twice ./test/documents); \
+	$(STATIC) $(GOTESTSUM) -vet=off -timeout 10m $$chosen $(TESTFLAGS)
 
 # Half of the packages wait for servers, processes and deadlines most of the time, so three packages
 # for each two cores run at once.
@@ -118,8 +122,8 @@ BOTH_PLANES := ^Test(AccessLog.*|Connection.*|DelayedClientLeaves|Drain.*|GRPC.*
 
 .PHONY: acceptance
 acceptance: tool-gotestsum
-	@$(GOTESTSUM) -vet=off -shuffle on -timeout 20m $(TESTFLAGS) ./test/acceptance
-	@HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -vet=off -shuffle on -timeout 20m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./test/acceptance
+	@$(STATIC) $(GOTESTSUM) -vet=off -shuffle on -timeout 20m $(TESTFLAGS) ./test/acceptance
+	@$(STATIC) HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -vet=off -shuffle on -timeout 20m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./test/acceptance
 
 .PHONY: vet
 vet: ## run go vet in every module
@@ -132,8 +136,8 @@ ports: ## vet cmd/headgate for Windows and the pure packages for 32 bits: minute
 
 .PHONY: lint
 lint: tool-golangci-lint ## run golangci-lint in every module, and find phrases that the texts must not have
-	go run ./internal/prose/lint
-	@for module in $(MODULES); do (cd "$$module" && $(TOOLS_BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	@$(STATIC) go run ./internal/prose/lint
+	@for module in $(MODULES); do (cd "$$module" && $(STATIC) $(TOOLS_BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: fmt
 fmt: tool-golangci-lint ## format the Go files as .golangci.yml requires

@@ -15,7 +15,7 @@ var binaryFolder string
 // built builds headgate once, as a static binary for an image without other files.
 var built = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binaryFolder, "headgate")
-	build := exec.Command("go", "build", "-trimpath", "-o", path, "./cmd/headgate")
+	build := exec.Command("go", "build", "-o", path, "./cmd/headgate")
 	build.Dir = filepath.Join("..", "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {

@@ -6,11 +6,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"github.com/headgate/headgate/test/bench/compile"
 	"github.com/headgate/headgate/test/bench/servers"
 )
 
@@ -94,19 +93,11 @@ func Run(ctx context.Context, size Size, tell func(round int, f Figure)) error {
 
 // build compiles the programs.
 func build(ctx context.Context, dir string) error {
-	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	headgate, bench, err := compile.Modules(ctx)
 	if err != nil {
-		return fmt.Errorf("leases: go list: %w", err)
+		return err
 	}
-	bench := strings.TrimSpace(string(here))
-	for in, what := range map[string]string{filepath.Join(bench, "..", ".."): "./cmd/headgate", bench: "./cmd/leases"} {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir, what) //nolint:gosec // The folders are those above.
-		cmd.Dir = in
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("leases: go build %s: %w\n%s", what, err, text)
-		}
-	}
-	return nil
+	return compile.Into(ctx, dir, compile.Program{In: headgate, Path: "./cmd/headgate"}, compile.Program{In: bench, Path: "./cmd/leases"})
 }
 
 // token is that of the caller. Its digest is in the configuration.

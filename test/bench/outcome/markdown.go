@@ -25,9 +25,6 @@ func (o *Outcome) Markdown() string {
 		fmt.Fprintf(&b, "%d interleaved rounds of %v per side; %d keys in the scenes with many keys.\n",
 			o.Effort.Rounds, o.Effort.Slice, o.Size.Keys)
 	}
-	for _, s := range o.Skipped {
-		fmt.Fprintf(&b, "\nNot measured: %s.\n", s)
-	}
 	o.writeBars(&b)
 	for _, c := range o.Contests {
 		writeContest(&b, c)

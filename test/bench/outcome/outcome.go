@@ -21,8 +21,6 @@ type Outcome struct {
 	Contests []contest.Result `json:"contests,omitempty"`
 	Flood    []flood.Row      `json:"flood,omitempty"`
 	Proxies  []proxy.Result   `json:"proxies,omitempty"`
-	// Skipped names each scene that was not measured, with the reason.
-	Skipped []string `json:"skipped,omitempty"`
 }
 
 // Missed returns the names of the ratios that missed their bar.

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/headgate/headgate/test/bench/compile"
 )
 
 // Programs is a temporary folder with the programs that this package builds. Call Remove
@@ -49,26 +50,14 @@ func (p *Programs) Remove() {
 }
 
 func (p *Programs) build(ctx context.Context) error {
-	root, err := output(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/headgate/headgate")
+	headgate, bench, err := compile.Modules(ctx)
 	if err != nil {
 		return err
 	}
-	here, err := output(ctx, "go", "list", "-m", "-f", "{{.Dir}}")
+	err = compile.Into(ctx, p.dir, compile.Program{In: headgate, Path: "./cmd/headgate"},
+		compile.Program{In: bench, Path: "./cmd/bareproxy"}, compile.Program{In: bench, Path: "./cmd/upstream"})
 	if err != nil {
 		return err
-	}
-	if _, err := os.Stat(filepath.Join(root, "cmd", "headgate", "proxy.go")); err != nil {
-		return ErrNotThere
-	}
-	for _, b := range []struct{ in, what string }{
-		{root, "./cmd/headgate"}, {here, "./cmd/bareproxy"}, {here, "./cmd/upstream"},
-	} {
-		//nolint:gosec // The folders are those of the list above.
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", p.dir, b.what)
-		cmd.Dir = b.in
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("proxy: go build %s: %w\n%s", b.what, err, text)
-		}
 	}
 	return writeCertificate(p.certificate())
 }
@@ -98,12 +87,4 @@ func (p *Programs) withSides(ctx context.Context, sides []side, measure func([]*
 		started = append(started, process)
 	}
 	return measure(started)
-}
-
-func output(ctx context.Context, name string, args ...string) (string, error) {
-	text, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // This file contains all commands.
-	if err != nil {
-		return "", fmt.Errorf("proxy: %s %s: %w", name, strings.Join(args, " "), err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }

@@ -6,7 +6,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/headgate/headgate/test/bench/contest"
@@ -38,9 +37,6 @@ type Seen struct {
 	// Resident is the resident memory of all processes after the last round, in bytes.
 	Resident uint64 `json:"resident"`
 }
-
-// ErrNotThere means that this checkout does not contain the subcommand proxy.
-var ErrNotThere = errors.New("proxy: cmd/headgate/proxy.go does not exist in this checkout")
 
 // Scene is a load, with the proxies that it compares.
 type Scene struct {

@@ -50,7 +50,7 @@ var built = sync.OnceValues(func() (programs, error) {
 		{p.headgate, ours, "."}, {p.reference, theirs, "."}, {p.client, theirs, "github.com/envoyproxy/ratelimit/src/client_cmd"},
 	} {
 		command := exec.Command("go", "build", "-o", one.path, one.name)
-		command.Dir = one.dir
+		command.Dir, command.Env = one.dir, append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := command.CombinedOutput(); err != nil {
 			return p, fmt.Errorf("go build %s in %s: %w\n%s", one.name, one.dir, err, text)
 		}

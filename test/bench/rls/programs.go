@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/test/bench/compile"
 	"github.com/headgate/headgate/test/bench/contest"
 	"github.com/headgate/headgate/test/bench/servers"
 )
@@ -41,26 +41,17 @@ func (p *Programs) path(name string) string { return filepath.Join(p.dir, name) 
 
 // build compiles the programs. The reference is a module of its own.
 func (p *Programs) build(ctx context.Context, withReference bool) error {
-	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	headgate, bench, err := compile.Modules(ctx)
 	if err != nil {
-		return fmt.Errorf("rls: go list: %w", err)
+		return err
 	}
-	bench := strings.TrimSpace(string(here))
-	programs := []struct{ in, what string }{
-		{filepath.Join(bench, "..", ".."), "./cmd/headgate"}, {bench, "./cmd/emptycall"}, {bench, "./cmd/bare204"},
+	programs := []compile.Program{
+		{In: headgate, Path: "./cmd/headgate"}, {In: bench, Path: "./cmd/emptycall"}, {In: bench, Path: "./cmd/bare204"},
 	}
 	if withReference {
-		programs = append(programs, struct{ in, what string }{filepath.Join(bench, "cmd", "ratelimit"), "."})
+		programs = append(programs, compile.Program{In: filepath.Join(bench, "cmd", "ratelimit"), Path: "."})
 	}
-	for _, b := range programs {
-		//nolint:gosec // The folders are those of the list above.
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", p.dir, b.what)
-		cmd.Dir = b.in
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("rls: go build %s: %w\n%s", b.what, err, text)
-		}
-	}
-	return nil
+	return compile.Into(ctx, p.dir, programs...)
 }
 
 // place holds what a scene has started and opened, and a folder for its files.

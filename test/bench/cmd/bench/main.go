@@ -232,10 +232,6 @@ func (p *plan) throttles(ctx context.Context, o *outcome.Outcome) error {
 	}
 	fmt.Fprintln(os.Stderr, "bench:", proxy.ThrottleName)
 	result, err := proxy.MeasureThrottle(ctx, p.latency)
-	if errors.Is(err, proxy.ErrNotThere) {
-		o.Skipped = append(o.Skipped, proxy.ThrottleName+": "+err.Error())
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -262,10 +258,6 @@ func (p *plan) proxies(ctx context.Context, o *outcome.Outcome) error {
 		return nil
 	}
 	programs, err := proxy.Build(ctx)
-	if errors.Is(err, proxy.ErrNotThere) {
-		o.Skipped = append(o.Skipped, err.Error())
-		return nil
-	}
 	if err != nil {
 		return err
 	}
