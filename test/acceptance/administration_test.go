@@ -23,6 +23,7 @@ const administeredService = `version: 1
 max_memory: 16MiB
 source: %s
 store: %q
+store_timeout: 10s
 rules:
   - {name: api, key: [header:X-Customer], quota: api_calls}
 default_plan: free

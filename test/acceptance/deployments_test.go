@@ -91,7 +91,8 @@ func (p *deployed) environment(t *testing.T, lines []string) (all []string, secu
 	for name, value := range is {
 		all = append(all, name+"="+value)
 	}
-	return append(all, "HEADGATE_LOG_FORMAT=json", "HEADGATE_ADMIN_LISTEN=127.0.0.1:0", "HEADGATE_ADMIN_HEALTH=127.0.0.1:0"),
+	return append(all, "HEADGATE_LOG_FORMAT=json", "HEADGATE_ADMIN_LISTEN=127.0.0.1:0", "HEADGATE_ADMIN_HEALTH=127.0.0.1:0",
+			"HEADGATE_STORE_TIMEOUT=10s"),
 		is["GRPC_SERVER_USE_TLS"] == "true"
 }
 

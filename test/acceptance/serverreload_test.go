@@ -165,7 +165,7 @@ func mergeFiles(t *testing.T, files int, most time.Duration) {
 	}
 	link(write(0))
 	next := write(1)
-	i := launchRatelimit(t, testserver.Start(t), "RUNTIME_ROOT="+root, "RUNTIME_WATCH_ROOT=false", "MERGE_DOMAIN_CONFIG=true", "HEADGATE_STORE_TIMEOUT=5s")
+	i := launchRatelimit(t, testserver.Start(t), "RUNTIME_ROOT="+root, "RUNTIME_WATCH_ROOT=false", "MERGE_DOMAIN_CONFIG=true")
 	client := rateLimitClient(t, i.GRPC)
 	last := files - 1
 	request := leafLoad
@@ -196,6 +196,6 @@ func launchRatelimit(t *testing.T, redis *testserver.Server, variables ...string
 	command := exec.Command(binary, "server", "--envoy-env")
 	command.Env = append(append(os.Environ(), "REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+redis.Addr, "HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0",
 		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "USE_STATSD=false", "LOG_LEVEL=INFO", "LOG_FORMAT=json", "HEADGATE_ADMIN_LISTEN=127.0.0.1:0",
-		"HEADGATE_ADMIN_HEALTH=127.0.0.1:0"), variables...)
+		"HEADGATE_ADMIN_HEALTH=127.0.0.1:0", "HEADGATE_STORE_TIMEOUT=10s"), variables...)
 	return serve(t, "", command)
 }

@@ -21,6 +21,7 @@ func TestTwoVersionsOfATree(t *testing.T) {
 			for _, limit := range []int{20, 30} {
 				i := launchServer(t, file(t, fmt.Sprintf(`version: 1
 store: redis://%s
+store_timeout: 10s
 rules: []
 server: {grpc: "127.0.0.1:0", http: "127.0.0.1:0"}
 domains:
