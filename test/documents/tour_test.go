@@ -14,13 +14,12 @@ import (
 )
 
 // tour runs the commands of the README in its own folder, on free ports instead of the README's
-// ports.
+// ports. The files that it saves have these ports too.
 type tour struct {
 	dir     string
-	env     []string
 	replace *strings.Replacer // Replaces the README's addresses with the test's addresses.
 	restore *strings.Replacer
-	listens map[string]string // Maps a part of a background command to its address.
+	listens map[string]string // Maps an address of the README to the test's address.
 }
 
 // TestTour runs each command of the README's tour and compares the output with the README.
@@ -30,7 +29,11 @@ func TestTour(t *testing.T) {
 	commands, compared := 0, 0
 	for _, block := range fenced(lines) {
 		if slices.Contains(block, "  - name: product") {
-			tr.write(t, block)
+			tr.write(t, "headgate.yaml", block)
+			continue
+		}
+		if slices.ContainsFunc(block, func(line string) bool { return strings.HasPrefix(line, "server: ") }) {
+			tr.write(t, "server.yaml", block)
 			continue
 		}
 		if !strings.HasPrefix(block[0], "$ ") {
@@ -48,8 +51,8 @@ func TestTour(t *testing.T) {
 			from = to
 		}
 	}
-	if commands != 9 || compared != 6 {
-		t.Errorf("the tour has %d commands, and %d commands have output: want 9 and 6", commands, compared)
+	if commands != 12 || compared != 8 {
+		t.Errorf("the tour has %d commands, and %d commands have output: want 12 and 8", commands, compared)
 	}
 }
 
@@ -61,19 +64,15 @@ func newTour(t *testing.T) *tour {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var to, back []string
-	tr.env = os.Environ()
-	for _, a := range []struct{ readme, variable, prefix string }{
-		{"127.0.0.1:8080", "HEADGATE_PROXY_LISTEN", ""},
-		{"127.0.0.1:9000", "HEADGATE_PROXY_UPSTREAM", "http://"},
-		{"127.0.0.1:9902", "HEADGATE_ADMIN_LISTEN", ""},
-		{"127.0.0.1:9903", "HEADGATE_ADMIN_HEALTH", ""},
-	} {
-		free := freeAddress(t)
-		to, back = append(to, a.readme, free), append(back, free, a.readme)
-		tr.env = append(tr.env, a.variable+"="+a.prefix+free)
-		tr.listens[a.readme] = free
+	for _, port := range []string{"8080", "9000", "9902", "9903", "8090", "8091", "8092", "9912", "9913"} {
+		readme, free := "127.0.0.1:"+port, freeAddress(t)
+		to, back = append(to, readme, free), append(back, free, readme)
+		tr.listens[readme] = free
 	}
-	to = append(to, " 9000 &", strings.Replace(tr.listens["127.0.0.1:9000"], "127.0.0.1:", " ", 1)+" &")
+	for _, argument := range []string{" 9000 &", " -p 8092 "} {
+		port := regexp.MustCompile(`[0-9]+`).FindString(argument)
+		to = append(to, argument, strings.Replace(argument, port, strings.TrimPrefix(tr.listens["127.0.0.1:"+port], "127.0.0.1:"), 1))
+	}
 	tr.replace, tr.restore = strings.NewReplacer(to...), strings.NewReplacer(back...)
 	return tr
 }
@@ -89,9 +88,11 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func (tr *tour) write(t *testing.T, block []string) {
+// write saves a block of the README as a file, with the test's addresses.
+func (tr *tour) write(t *testing.T, name string, block []string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(tr.dir, "headgate.yaml"), []byte(strings.Join(block, "\n")+"\n"), 0o600); err != nil {
+	text := tr.replace.Replace(strings.Join(block, "\n") + "\n")
+	if err := os.WriteFile(filepath.Join(tr.dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -116,7 +117,10 @@ func (tr *tour) run(t *testing.T, command string, want []string) {
 
 func (tr *tour) command(ctx context.Context, line string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "bash", "-c", line)
-	c.Dir, c.Env = tr.dir, tr.env
+	c.Dir, c.Env = tr.dir, os.Environ()
+	if !strings.Contains(line, "server.yaml") { // That file has addresses of admin and health. The others have the defaults.
+		c.Env = append(c.Env, "HEADGATE_ADMIN_LISTEN="+tr.listens["127.0.0.1:9902"], "HEADGATE_ADMIN_HEALTH="+tr.listens["127.0.0.1:9903"])
+	}
 	return c
 }
 
@@ -132,8 +136,11 @@ func (tr *tour) start(t *testing.T, line string) {
 		_ = c.Wait()
 	})
 	address := tr.listens["127.0.0.1:8080"]
-	if strings.Contains(line, "http.server") {
+	switch {
+	case strings.Contains(line, "http.server"):
 		address = tr.listens["127.0.0.1:9000"]
+	case strings.Contains(line, "server.yaml"):
+		address = tr.listens["127.0.0.1:8092"]
 	}
 	look, end := time.NewTicker(20*time.Millisecond), time.After(time.Minute)
 	defer look.Stop()
