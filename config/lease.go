@@ -335,6 +335,7 @@ func (s *section) leaseListener(c *Config, l *Lease, child bool) {
 	}
 	s.leaseOfGroup(l, rules)
 	s.leaseReach(c, l, rules && !s.deferred)
+	s.leaseOfRulesOfRoot(c, l)
 	switch {
 	case (c.Server == nil || c.Server.GRPC.Address == "") && child && rules:
 		s.leaseOfRules()

@@ -61,7 +61,8 @@ var beyondSchemaNames = map[string]string{
 		lease-server-without-host lease-server-without-port lease-token-of-a-root lease-without-resources lease-without-server
 		lease-length-of-a-client lease-max-leases-without-rules lease-rule-brace lease-rule-fallback-local
 		lease-rule-part-beyond-the-key lease-rule-part-of-all lease-rule-with-delay lease-rule-with-hard lease-rule-with-limits
-		lease-rule-with-overrides lease-rule-with-quota lease-rule-with-window lease-rule-without-section`,
+		lease-rule-with-overrides lease-rule-with-quota lease-rule-with-window lease-rule-without-section
+		lease-rule-without-a-resource-of-the-root lease-rule-without-a-resource-of-the-group`,
 	"between fields: what one field means for another, in one section or across the file": `
 		count-with-ban count-with-delay count-with-leaky-bucket count-without-limits
 		in-flight-alone-with-degrade in-flight-alone-with-delay in-flight-alone-with-fields-of-limits
