@@ -47,13 +47,9 @@ func newCandidate(i *Instance, c *config.Lease, of *leases) (*candidate, error) 
 	if described.Password, err = open.Password("lease.election.password_file", e.PasswordFile); err != nil {
 		return nil, err
 	}
-	address, err := electedAddress(e, i.options.Config.Server.GRPC.Address)
+	address, err := memberAddress(e, i.options.Config.Server.GRPC.Address)
 	if err != nil {
 		return nil, err
-	}
-	if len(e.Servers) > 0 && !slices.Contains(e.Servers, address) {
-		return nil, fmt.Errorf("app: lease.election.servers does not have %s, the address of this server: add it, or correct "+
-			"lease.election.address", address)
 	}
 	elected, err := election.New(election.Config{
 		Open:  func(life context.Context) (*clientv3.Client, error) { return etcd.Dial(life, described) },
@@ -67,6 +63,34 @@ func newCandidate(i *Instance, c *config.Lease, of *leases) (*candidate, error) 
 		made.marks = newMarks(elected, of)
 	}
 	return made, nil
+}
+
+// memberAddress is electedAddress. The error says that lease.election.servers does not have the address.
+func memberAddress(e *config.LeaseElection, listener string) (string, error) {
+	address, err := electedAddress(e, listener)
+	if err != nil {
+		return "", err
+	}
+	if len(e.Servers) > 0 && !slices.Contains(e.Servers, address) {
+		return "", fmt.Errorf("app: lease.election.servers does not have %s, the address of this server: add it, or correct "+
+			"lease.election.address", address)
+	}
+	return address, nil
+}
+
+// checkElection refuses an election of a reload that the next start would refuse. Unchanged settings have passed at the start. They
+// are not checked again: the name of the machine may have changed since, which must not stop each reload.
+func checkElection(started, next *config.Config) error {
+	if next.Lease == nil || next.Lease.Election == nil || next.Server.GRPC.Address == "" {
+		return nil
+	}
+	e, listener := next.Lease.Election, next.Server.GRPC.Address
+	if started.Lease != nil && started.Lease.Election != nil && started.Server.GRPC.Address == listener &&
+		started.Lease.Election.Address == e.Address && slices.Equal(started.Lease.Election.Servers, e.Servers) {
+		return nil
+	}
+	_, err := memberAddress(e, listener)
+	return err
 }
 
 // electedAddress is the address to which the other servers of the group send clients.

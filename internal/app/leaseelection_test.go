@@ -47,6 +47,35 @@ lease:
 	}
 }
 
+// TestReloadChecksTheServersOfTheGroup: a reload refuses servers that the next start refuses, and keeps what is in effect.
+func TestReloadChecksTheServersOfTheGroup(t *testing.T) {
+	t.Parallel()
+	const alone = "server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0'}\nrules: [{name: db, key: [path], lease: 'db/{1}'}]\n" +
+		"lease:\n  resources: [{match: 'db/*', capacity: 5/s}]\n"
+	const group = alone + "  election: {etcd: ['127.0.0.1:1'], group: eu, address: 'eu-1:8081', servers: ['eu-1:8081', 'eu-2:8081']}\n"
+	other := strings.Replace(group, "address: 'eu-1:8081'", "address: 'eu-3:8081'", 1)
+	unnamed := strings.Replace(group, "address: 'eu-1:8081', ", "", 1)
+	o := serverOptions(t, alone)
+	var next *config.Config
+	o.Load = func() (*config.Config, error) { return next, nil }
+	i := startServer(t, o)
+	for _, row := range []struct{ settings, want string }{
+		{group, ""},
+		{other, "lease.election.servers does not have eu-3:8081, the address of this server"},
+		{unnamed, "lease.election.servers does not have 127.0.0.1:0, the address of this server"},
+		{alone, ""},
+	} {
+		next = serverConfig(t, row.settings)
+		if err := i.Reload(); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v, want %q", row.settings, err, row.want)
+		}
+	}
+	// The name of the machine may change after the start: settings that stay are not checked again.
+	if err := checkElection(serverConfig(t, unnamed), serverConfig(t, unnamed)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTokenOfRules: a token that cannot be read is a fault of the configuration for rules too, which otherwise never get a lease.
 func TestTokenOfRules(t *testing.T) {
 	t.Parallel()

@@ -254,7 +254,7 @@ func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 	if next.Server == nil {
 		return Change{}, errors.New("app: the new configuration has no server: write server: {grpc: \"127.0.0.1:8081\"}")
 	}
-	if err := undecidable(next); err != nil {
+	if err := errors.Join(undecidable(next), checkElection(d.instance.options.Config, next)); err != nil {
 		return Change{}, err
 	}
 	return Change{Commit: func() {
