@@ -11,8 +11,16 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// parents compares the configuration with the files of --parent. The text has a line for each of them.
+// parentNote says what was not checked, because it needs the file of the parent.
+const parentNote = "not compared with its parent (lengths of leases, its caller, resources of rules): add --parent FILE for each " +
+	"server in lease.servers\n"
+
+// parents compares the configuration with the files of --parent. The text has a line for each of them, or parentNote for a
+// server with a parent and without a file of it.
 func (c checkCommand) parents(loaded *config.Config) (text string, err error) {
+	if len(c.Parent) == 0 && loaded.Lease != nil && len(loaded.Lease.Servers) > 0 {
+		return parentNote, nil
+	}
 	var b strings.Builder
 	var faults config.Faults
 	for _, file := range c.Parent {

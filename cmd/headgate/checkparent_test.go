@@ -55,3 +55,19 @@ func TestCheckParentLengths(t *testing.T) {
 		t.Errorf("status %d\n%s%s\nwant %q", status, stdout, stderr, want)
 	}
 }
+
+// TestCheckWithoutParent: a file with a parent says what check alone cannot know.
+func TestCheckWithoutParent(t *testing.T) {
+	user, root := write(t, parentUser), write(t, parentRoot)
+	for _, row := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{user}, true}, {[]string{user, "--parent", root}, false}, {[]string{root}, false},
+	} {
+		status, stdout, stderr := call(t, append([]string{"check", "--offline"}, row.args...)...)
+		if status != exitOK || strings.Contains(stdout, "\n"+parentNote) != row.want {
+			t.Errorf("%q: status %d, want a note: %t\n%s%s", row.args, status, row.want, stdout, stderr)
+		}
+	}
+}
