@@ -97,9 +97,11 @@ func (c *Config) adminListeners() (n int64) {
 
 // writeBound writes the most memory that the proxy takes, and its parts.
 func (c *Config) writeBound(b *strings.Builder) {
-	fmt.Fprintf(b, "memory at most %s: store %s, %d connections of %s, %d requests of %s, %d of admin and health of %s%s, garbage %d%%\n",
-		formatRounded(c.MemoryBound()), field.FormatSize(c.MaxMemory), c.Proxy.MaxConnections, formatRounded(c.connectionBound()),
-		c.Proxy.MaxRequests, formatRounded(requestBytes), c.adminListeners()*AdminConnections, formatRounded(c.adminBound()),
+	fmt.Fprintf(b, "memory at most %s: store %s, %s of %s, %s of %s, %d of admin and health of %s%s, garbage %d%%\n",
+		formatRounded(c.MemoryBound()), field.FormatSize(c.MaxMemory),
+		field.Counted(c.Proxy.MaxConnections, "connection"), formatRounded(c.connectionBound()),
+		field.Counted(c.Proxy.MaxRequests, "request"), formatRounded(requestBytes),
+		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()),
 		c.logText(), boundGarbage)
 }
 

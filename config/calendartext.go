@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 )
 
@@ -86,7 +87,7 @@ func (l *calendarLines) customers(c *Config) {
 		l.write(name, *of.Calendar, append(policiesOf(of.Quotas), policiesOf(c.planOf(of).Quotas)...))
 	}
 	if n := len(order) - maxOwnCalendars; n > 0 {
-		fmt.Fprintf(&l.text, "customers have %d more calendars of their own\n", n)
+		fmt.Fprintf(&l.text, "customers have %s of their own\n", field.Counted(n, "more calendar"))
 	}
 }
 

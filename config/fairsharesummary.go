@@ -27,10 +27,11 @@ func (c *Config) writeFairShare(b *strings.Builder) {
 	if f.Anonymous != "" {
 		anonymous = "anonymous as " + rule.ClientName(f.Anonymous)
 	}
-	fmt.Fprintf(b, "fair share %s: %d units in %s for clients by %s, %s; %s, reclaim %s, reservation %d%%\n",
-		f.Mode, f.Capacity, field.FormatDuration(f.Cycle), f.Client, anonymous, f.Division, f.Reclaim, f.Reservation)
-	fmt.Fprintf(b, "default share%s: %d for one client, %d each for ten; %d new a cycle, up to %d clients in %s\n",
-		pinnedText(f), defaultShare(f, 1), defaultShare(f, 10), f.NewClientsPerCycle, f.MaxClients, field.FormatSize(shareMemory(f)))
+	fmt.Fprintf(b, "fair share %s: %s in %s for clients by %s, %s; %s, reclaim %s, reservation %d%%\n",
+		f.Mode, field.Counted(f.Capacity, "unit"), field.FormatDuration(f.Cycle), f.Client, anonymous, f.Division, f.Reclaim, f.Reservation)
+	fmt.Fprintf(b, "default share%s: %d for one client, %d each for ten; %d new a cycle, up to %s in %s\n",
+		pinnedText(f), defaultShare(f, 1), defaultShare(f, 10), f.NewClientsPerCycle,
+		field.Counted(f.MaxClients, "client"), field.FormatSize(shareMemory(f)))
 	for _, note := range notesOn(f) {
 		fmt.Fprintf(b, "note: %s\n", note)
 	}
@@ -72,7 +73,8 @@ func notesOn(f *guard.FairShare) []string {
 		notes = append(notes, "with a reservation of 100%, every client keeps its default share: only reclaim at_once lends unused shares")
 	}
 	if n := int64(len(f.Weights)); f.Capacity > 0 && n > f.Capacity {
-		notes = append(notes, fmt.Sprintf("%d pinned clients share %d units: some get none", n, f.Capacity))
+		notes = append(notes, fmt.Sprintf("%s share %s: some get none", field.Counted(n, "pinned client"),
+			field.Counted(f.Capacity, "unit")))
 	}
 	if f.NewClientsPerCycle == 0 || len(f.Weights) == f.MaxClients {
 		notes = append(notes, "only pinned clients get shares of their own")

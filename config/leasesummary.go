@@ -23,10 +23,10 @@ func (c *Config) writeLease(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "; without them %v", l.OnLoss)
 	} else {
-		fmt.Fprintf(b, "leases: the root of %d resources", len(l.Resources))
+		fmt.Fprintf(b, "leases: the root of %s", field.Counted(len(l.Resources), "resource"))
 	}
 	if c.Server == nil || c.Server.GRPC.Address == "" {
-		fmt.Fprintf(b, "; for at most %d resources of rules\n", l.MaxLeases)
+		fmt.Fprintf(b, "; for at most %s of rules\n", field.Counted(l.MaxLeases, "resource"))
 		return
 	}
 	if e := l.Election; e != nil {
@@ -41,6 +41,6 @@ func (c *Config) writeLease(b *strings.Builder) {
 			b.WriteString(", with a password that others in the network can read: use tls")
 		}
 	}
-	fmt.Fprintf(b, "; leases of %s, refreshed each %s; %d holders with settings\n", field.FormatDuration(l.Length),
-		field.FormatDuration(l.Refresh), len(l.Holders))
+	fmt.Fprintf(b, "; leases of %s, refreshed each %s; %s with settings\n", field.FormatDuration(l.Length),
+		field.FormatDuration(l.Refresh), field.Counted(len(l.Holders), "holder"))
 }

@@ -26,8 +26,8 @@ func (c *Config) writePlans(b *strings.Builder) {
 			raised++
 		}
 	}
-	fmt.Fprintf(b, "\n%d plans, default %s; %d customers with entries, %d with a raise; at most %s\n", len(c.Plans), c.DefaultPlan,
-		len(c.Customers), raised, formatRounded(int64(names+len(c.Customers)*customerBytes)))
+	fmt.Fprintf(b, "\n%s, default %s; %s with entries, %d with a raise; at most %s\n", field.Counted(len(c.Plans), "plan"), c.DefaultPlan,
+		field.Counted(len(c.Customers), "customer"), raised, formatRounded(int64(names+len(c.Customers)*customerBytes)))
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprint(t, "PLAN\tMODE\tAFTER\tQUOTA\tALGORITHM\tLIMIT\tSOFT\tHARD\n")
 	for i := range c.Plans {

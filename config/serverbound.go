@@ -75,16 +75,16 @@ func (c *Config) writeServer(b *strings.Builder) {
 		fmt.Fprintf(b, ", local cache %s", field.FormatSize(n))
 	}
 	if s.GRPC.Address != "" {
-		fmt.Fprintf(b, ", %d gRPC connections of %s, calls in flight %s, receipts %s",
-			s.GRPC.MaxConnections, formatRounded(grpcConnectionBytes), field.FormatSize(s.GRPC.MaxCallMemory),
-			field.FormatSize(ReceiptBytes))
+		fmt.Fprintf(b, ", %s of %s, calls in flight %s, receipts %s",
+			field.Counted(s.GRPC.MaxConnections, "gRPC connection"), formatRounded(grpcConnectionBytes),
+			field.FormatSize(s.GRPC.MaxCallMemory), field.FormatSize(ReceiptBytes))
 	}
 	if s.HTTP.Address != "" {
-		fmt.Fprintf(b, ", %d HTTP connections of %s, requests in JSON %s",
-			s.HTTP.MaxConnections, formatRounded(s.HTTP.connectionBound()), field.FormatSize(jsonBytes))
+		fmt.Fprintf(b, ", %s of %s, requests in JSON %s",
+			field.Counted(s.HTTP.MaxConnections, "HTTP connection"), formatRounded(s.HTTP.connectionBound()), field.FormatSize(jsonBytes))
 	}
 	if s.RESP.Address != "" {
-		fmt.Fprintf(b, ", %d Redis connections of %s", s.RESP.MaxConnections, formatRounded(respConnectionBytes))
+		fmt.Fprintf(b, ", %s of %s", field.Counted(s.RESP.MaxConnections, "Redis connection"), formatRounded(respConnectionBytes))
 	}
 	if c.Lease != nil {
 		fmt.Fprintf(b, ", leases %s", field.FormatSize(LeaseBytes))

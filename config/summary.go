@@ -23,14 +23,11 @@ func (c *Config) WriteSummary(w io.Writer) error {
 		together = "independent"
 	}
 	var b strings.Builder
-	rules := "rules"
-	if len(c.Rules) == 1 {
-		rules = "rule"
-	}
+	rules := field.Counted(len(c.Rules), "rule")
 	if c.Shared == nil {
-		fmt.Fprintf(&b, "%d %s, %s; store %s of %s\n", len(c.Rules), rules, together, c.Store, field.FormatSize(c.MaxMemory))
+		fmt.Fprintf(&b, "%s, %s; store %s of %s\n", rules, together, c.Store, field.FormatSize(c.MaxMemory))
 	} else {
-		fmt.Fprintf(&b, "%d %s, %s; store %s\n", len(c.Rules), rules, together, c.Shared)
+		fmt.Fprintf(&b, "%s, %s; store %s\n", rules, together, c.Shared)
 		c.writeShared(&b)
 	}
 	if c.Proxy.Upstream != nil {
@@ -73,8 +70,8 @@ func (c *Config) writeShared(b *strings.Builder) {
 	if s.Kind == KindRedisCluster {
 		fmt.Fprintf(b, ", keys in %d slots", s.Slots)
 	}
-	fmt.Fprintf(b, "; unreachable after %d failures, probed after %s to %s\n",
-		s.Breaker.Failures, field.FormatDuration(s.Breaker.Probe), field.FormatDuration(s.Breaker.MaxProbe))
+	fmt.Fprintf(b, "; unreachable after %s, probed after %s to %s\n",
+		field.Counted(s.Breaker.Failures, "failure"), field.FormatDuration(s.Breaker.Probe), field.FormatDuration(s.Breaker.MaxProbe))
 	denied := "off"
 	if s.DenyCache > 0 {
 		denied = field.FormatDuration(s.DenyCache)

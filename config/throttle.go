@@ -165,23 +165,20 @@ func (c *Config) writeThrottle(b *strings.Builder) {
 	if t == nil {
 		return
 	}
-	most := "1 request"
-	switch {
-	case t.Concurrency > 1:
-		most = fmt.Sprintf("%d requests", t.Concurrency)
-	case t.Concurrency == 0:
+	most := field.Counted(t.Concurrency, "request")
+	if t.Concurrency == 0 {
 		most = field.FormatDuration(t.CPUInFlight) + " of CPU time"
 	}
 	tenants := "one tenant"
 	if t.Tenant != (rule.Part{}) {
-		tenants = fmt.Sprintf("up to %d tenants by %s", t.MaxTenants, t.Tenant)
+		tenants = fmt.Sprintf("up to %s by %s", field.Counted(t.MaxTenants, "tenant"), t.Tenant)
 	}
 	classes := t.Class.String()
 	if n := len(t.Classes); n > 0 {
-		classes = fmt.Sprintf("%s or by %d matches", classes, n)
+		classes = fmt.Sprintf("%s or by %s", classes, field.Counted(n, "match"))
 	}
-	fmt.Fprintf(b, "throttle %s: %s in flight, deadline %s, class %s; %s; queue of %d requests and %s of work\n", t.Mode, most,
-		field.FormatDuration(t.Deadline), classes, tenants, t.MaxWaiters,
+	fmt.Fprintf(b, "throttle %s: %s in flight, deadline %s, class %s; %s; queue of %s and %s of work\n", t.Mode, most,
+		field.FormatDuration(t.Deadline), classes, tenants, field.Counted(t.MaxWaiters, "request"),
 		field.FormatDuration(time.Duration(t.PartOfDeadline*float64(t.Deadline)).Round(time.Millisecond)))
 	if len(c.Identity.TrustedProxies) == 0 && !c.Identity.TrustUnix {
 		fmt.Fprintf(b, "note: identity.trusted_proxies is empty, so no peer may state %s or %s\n",

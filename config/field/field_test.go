@@ -37,3 +37,25 @@ func TestReloadWords(t *testing.T) {
 		}
 	}
 }
+
+func TestCounted(t *testing.T) {
+	for _, row := range []struct {
+		n          int64
+		noun, want string
+	}{
+		{0, "rule", "0 rules"},
+		{1, "rule", "1 rule"},
+		{2, "rule", "2 rules"},
+		{1, "entry", "1 entry"},
+		{2, "entry", "2 entries"},
+		{2, "day", "2 days"},
+		{2, "match", "2 matches"},
+		{2, "address", "2 addresses"},
+		{1, "more server", "1 more server"},
+		{3, "y", "3 ys"},
+	} {
+		if got := field.Counted(row.n, row.noun); got != row.want {
+			t.Errorf("Counted(%d, %q) = %q, want %q", row.n, row.noun, got, row.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package field
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -26,6 +27,21 @@ func FormatSize(n int64) string {
 		}
 	}
 	return fmt.Sprintf("%dB", n)
+}
+
+// Counted writes a number and what it counts: 1 rule, 2 rules, 2 entries, 2 matches. noun is the singular of a regular noun.
+func Counted[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
+	const vowels = "aeiou"
+	switch last := len(noun) - 1; {
+	case n == 1:
+	case last > 0 && noun[last] == 'y' && strings.IndexByte(vowels, noun[last-1]) < 0:
+		noun = noun[:last] + "ies"
+	case strings.HasSuffix(noun, "ch") || strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "x"):
+		noun += "es"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // FormatDuration writes a duration as configurations do: 10m, not 10m0s.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/admin"
@@ -202,7 +203,7 @@ func failureOfReset(err error) *failure {
 func usedText(used []guard.QuotaUse) string {
 	all := make([]string, len(used))
 	for i := range used {
-		all[i] = fmt.Sprintf("%s %s: %d units", used[i].Quota, used[i].Limit.Period(), used[i].Used)
+		all[i] = fmt.Sprintf("%s %s: %s", used[i].Quota, used[i].Limit.Period(), field.Counted(used[i].Used, "unit"))
 	}
 	return strings.Join(all, ", ")
 }

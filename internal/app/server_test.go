@@ -327,8 +327,8 @@ func TestDrainSaysWhatItCut(t *testing.T) {
 		address        func(admin.Addresses) string
 		sends          func(*testing.T, net.Conn, *decisionServer)
 	}{
-		"a half body":    {"", "1 requests were cut off", func(a admin.Addresses) string { return a.HTTP }, sendHalf},
-		"unread answers": {", resp: '127.0.0.1:0'", "1 connections were closed before", func(a admin.Addresses) string { return a.RESP }, sendUnread},
+		"a half body":    {"", "cut off 1 request: ", func(a admin.Addresses) string { return a.HTTP }, sendHalf},
+		"unread answers": {", resp: '127.0.0.1:0'", "closed 1 connection before", func(a admin.Addresses) string { return a.RESP }, sendUnread},
 		"nothing sent":   {"", "", func(a admin.Addresses) string { return a.HTTP }, func(*testing.T, net.Conn, *decisionServer) {}},
 	} {
 		t.Run(name, func(t *testing.T) {

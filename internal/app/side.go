@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/listen"
 )
@@ -104,7 +105,7 @@ func (s *side) close(ctx context.Context) (err error) {
 	// Shutdown also waits for new connections, which have no request to lose.
 	if failed := s.server.Shutdown(ctx); failed != nil {
 		if n := s.inFlight.Load(); n > 0 {
-			err = fmt.Errorf("app: %s: %d requests were cut off: %w", s.setting, n, failed)
+			err = fmt.Errorf("app: %s: cut off %s: %w", s.setting, field.Counted(n, "request"), failed)
 		}
 		_ = s.server.Close()
 	}

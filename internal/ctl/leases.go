@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
 )
 
@@ -79,7 +80,7 @@ func writeServers(w io.Writer, r *admin.LeasedResource) {
 			endOf(h.EndSeconds, true))
 	}
 	if r.MoreServers > 0 {
-		rowf(w, "  and %d more servers\t\t\t\t\t\t\t\t-\n", r.MoreServers)
+		rowf(w, "  and %s\t\t\t\t\t\t\t\t-\n", field.Counted(r.MoreServers, "more server"))
 	}
 }
 

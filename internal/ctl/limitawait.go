@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/pace/etcd"
 )
 
@@ -25,7 +26,7 @@ func (s *limitSession) await(ctx context.Context, set *etcd.Entry, wait time.Dur
 		return nil, s.say("in force when an instance starts: no instance is running now")
 	}
 	now := s.now()
-	text := inForce(&etcd.Entry{Limit: set.Limit, Revision: set.Revision, Plan: p}, now) + ", " + counted(p.Instances, "instance")
+	text := inForce(&etcd.Entry{Limit: set.Limit, Revision: set.Revision, Plan: p}, now) + ", " + field.Counted(p.Instances, "instance")
 	if p.From.After(end) {
 		return p, s.say(text + "; not waiting that long")
 	}
@@ -100,5 +101,5 @@ func conclude(e, set *etcd.Entry, wait time.Duration) (*etcd.PlanInfo, error) {
 		return nil, nil //nolint:nilnil // because no instance is running
 	}
 	return nil, fmt.Errorf("ctl: %s is set, and after %s none of %s has planned it: check that they reach etcd: "+
-		"headgate ctl limit get %s shows them", limitText(set.Limit), wait, counted(len(e.Members), "instance"), set.Provider)
+		"headgate ctl limit get %s shows them", limitText(set.Limit), wait, field.Counted(len(e.Members), "instance"), set.Provider)
 }

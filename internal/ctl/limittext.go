@@ -78,14 +78,6 @@ func roughly(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// counted formats a number with its noun.
-func counted(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return strconv.Itoa(n) + " " + of + "s"
-}
-
 // instances formats the number of running instances, and the number in the plan if it differs.
 func instances(e *etcd.Entry) string {
 	if e.Plan != nil && e.Plan.Instances != len(e.Members) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
 )
 
@@ -69,7 +70,7 @@ func reloadError(failures []admin.ReloadFailure) error {
 
 // writeReload prints when the configuration was loaded, and the parts that failed since.
 func writeReload(w io.Writer, s *admin.ReloadStatus) {
-	rowf(w, "configuration of %s; %d reloads, %d failed\n", s.Loaded.Local().Format(time.DateTime), s.Succeeded, s.Failed)
+	rowf(w, "configuration of %s; %s, %d failed\n", s.Loaded.Local().Format(time.DateTime), field.Counted(s.Succeeded, "reload"), s.Failed)
 	for i := range s.Failures {
 		f := &s.Failures[i]
 		rowf(w, "%s NOT RELOADED at %s: %s\n", f.Part, f.At.Local().Format(time.DateTime), f.Error)

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/report"
 )
@@ -85,7 +86,7 @@ func writePaths(w io.Writer, byPath map[string]uint64) {
 	}
 	// The percentage is rounded down: it is 100 only if no request took another path.
 	percent := math.Floor(float64(byPath[fast])/float64(all)*1000) / 10
-	rowf(w, "fast path  %.1f %% of %d requests", percent, all)
+	rowf(w, "fast path  %.1f %% of %s", percent, field.Counted(all, "request"))
 	if byPath[fast] < all {
 		rowf(w, "; others: %s", listCounts(others))
 	}

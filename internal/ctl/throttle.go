@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/throttle"
 )
@@ -62,7 +63,7 @@ func (c *Instance) writeLoad(out io.Writer, s *admin.ThrottleStatus) error {
 	}
 	rowf(w, "\nqueued work %.0f ms%s, %s; predicted work %s\n", 1000*s.QueuedWorkSeconds, drains(s), estimated+rate(s), against(s))
 	if s.AdvisedConcurrency > 0 {
-		rowf(w, "auto_concurrency advises %d requests in flight\n", s.AdvisedConcurrency)
+		rowf(w, "auto_concurrency advises %s in flight\n", field.Counted(s.AdvisedConcurrency, "request"))
 	}
 	return w.Flush() //nolint:wrapcheck // The writer is the caller's.
 }

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
 )
 
@@ -29,6 +30,6 @@ func writeTop(out io.Writer, t *admin.Top) error {
 	for _, k := range t.Keys {
 		rowf(w, "%d\t%d\t%s\t%s\n", k.Refusals, k.Error, k.Rule, k.Key)
 	}
-	rowf(w, "\n%d refusals of all keys in the last %s.\n", t.Total, since)
+	rowf(w, "\n%s of all keys in the last %s.\n", field.Counted(t.Total, "refusal"), since)
 	return w.Flush()
 }

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
 )
 
@@ -152,16 +153,20 @@ func (c *Instance) Reset(ctx context.Context, out io.Writer, customer, quota, pe
 	if err := c.decode(text, &r); err != nil {
 		return err
 	}
-	said := "were used, and are given back"
-	if r.DryRun {
-		said = "are used; this was a dry run"
-	}
 	for i := range r.Before {
 		l := &r.Before[i]
-		if _, err := fmt.Fprintf(out, "%s %s: %d units %s\n", l.Quota, l.Period, l.Used, said); err != nil {
+		was, is := "were", "are"
+		if l.Used == 1 {
+			was, is = "was", "is"
+		}
+		said := was + " used, and " + is + " given back"
+		if r.DryRun {
+			said = is + " used; this was a dry run"
+		}
+		if _, err := fmt.Fprintf(out, "%s %s: %s %s\n", l.Quota, l.Period, field.Counted(l.Used, "unit"), said); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(out, "instances hold at most %d units ahead\n", r.Ahead)
+	_, err = fmt.Fprintf(out, "instances hold at most %s ahead\n", field.Counted(r.Ahead, "unit"))
 	return err
 }

@@ -199,7 +199,7 @@ The clients sent 10 requests. The service served 0, at most 1 in one cycle. The 
 	if !strings.HasSuffix(text, want) {
 		t.Errorf("the output is\n%s\nwant it to end with\n%s", text, want)
 	}
-	for _, want := range []string{"can take 1 requests in 1s", "ctl shares --watch --admin admin", "curl -i -H 'X-Client-Id: me' http://proxy/"} {
+	for _, want := range []string{"can take 1 request in 1s", "ctl shares --watch --admin admin", "curl -i -H 'X-Client-Id: me' http://proxy/"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the output lacks %q:\n%s", want, text)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // screen prints the cycles.
@@ -24,14 +26,14 @@ type screen struct {
 
 func (s *screen) open(capacity int64) error {
 	_, err := fmt.Fprintf(s.Out, `headgate demo: %d clients, one proxy, one service; nothing leaves this machine.
-  service   %s, which can take %d requests in %s
+  service   %s, which can take %s in %s
   proxy     http://%s
   shares    headgate ctl shares --watch --admin %s
   join in   curl -i -H 'X-Client-Id: me' http://%s/
 Each size is computed from the demand of the previous cycle. During a cycle, loans
 are released, and a part is reserved for clients that may come back.
 
-`, len(s.clients), s.Upstream.URL(), capacity, s.when.cycle, s.Proxy, s.Admin, s.Proxy)
+`, len(s.clients), s.Upstream.URL(), field.Counted(capacity, "request"), s.when.cycle, s.Proxy, s.Admin, s.Proxy)
 	return err
 }
 

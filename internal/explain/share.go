@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
@@ -83,8 +84,8 @@ func (e *explanation) writeShareOf(b *strings.Builder, name string, r *guard.Res
 	if s.Pinned {
 		who = fmt.Sprintf(", pinned with weight %d", s.Weight)
 	}
-	linef(b, "share", "default share %d of %d units in %s%s; %d of %d left", s.Default, shares.Capacity, span(shares.Length), who,
-		r.Decision.Remaining, r.Decision.Limit)
+	linef(b, "share", "default share %d of %s in %s%s; %d of %d left", s.Default,
+		field.Counted(shares.Capacity, "unit"), span(shares.Length), who, r.Decision.Remaining, r.Decision.Limit)
 	if others := len(shares.Clients) - 1; others > 0 {
 		linef(b, "beside", "%s", besideText(&shares, at))
 	}

@@ -191,7 +191,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	s.grpc.Stop()
 	<-graceful
-	return fmt.Errorf("rpc: %d connections were closed before their calls ended: %w", len(open), context.Cause(ctx))
+	return fmt.Errorf("rpc: connections closed before their calls ended: %d: %w", len(open), context.Cause(ctx))
 }
 
 // hurry gives the connections in a handshake a last short time. grpc-go waits for them before it

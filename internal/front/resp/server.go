@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
 )
@@ -191,7 +192,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		return nil
 	}
 	if n := <-cut; n > 0 {
-		return fmt.Errorf("resp: %d connections were closed before their clients had all answers: %w", n, context.Cause(ctx))
+		return fmt.Errorf("resp: closed %s before all answers were sent: %w", field.Counted(n, "connection"), context.Cause(ctx))
 	}
 	return nil
 }
