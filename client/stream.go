@@ -79,7 +79,7 @@ func (k *Client) run() {
 		if failed++; failed < len(k.conns) {
 			continue // Another server may answer.
 		}
-		k.setDown(true, err)
+		k.setDown(true, wire.Mismatch(err, k.config.TLS != nil, "Config.TLS"))
 		jittered := time.Duration((0.5 + rand.Float64()) * float64(pause))
 		select {
 		case <-time.After(jittered):

@@ -4,4 +4,6 @@
 //
 // A reader calls ReadField until its bytes are used up, and ignores unknown fields. A known number
 // with another type is an unknown field.
+//
+// Mismatch explains errors of the connections that carry the messages.
 package wire

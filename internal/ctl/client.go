@@ -27,6 +27,9 @@ type Instance struct {
 	Terminal bool
 	// TokenFile has the token of a caller; "" means none.
 	TokenFile string
+
+	// answered says that the address has answered before, so it is the right listener.
+	answered bool
 }
 
 // ConfigError marks an error of usage or configuration, which has its own exit status.
@@ -157,18 +160,36 @@ func (c *Instance) exchange(ctx context.Context, method, page, body string, pati
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return reply{}, fmt.Errorf("ctl: nothing answers on %s: start headgate proxy, or name its admin.listen with --admin", address)
 	case err != nil:
-		return reply{}, fmt.Errorf("ctl: %w", err)
+		return reply{}, c.foreign(address, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	c.answered = true
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus+1))
 	if err != nil {
 		return reply{}, fmt.Errorf("ctl: reading from %s: %w", address, err)
+	}
+	if resp.StatusCode == http.StatusBadRequest && strings.HasPrefix(string(text), "Client sent an HTTP request to an HTTPS server") {
+		return reply{}, fmt.Errorf("ctl: %s speaks TLS, and admin.listen speaks plain HTTP: name the admin.listen with --admin", address)
 	}
 	if len(text) > maxStatus {
 		return reply{}, fmt.Errorf("ctl: the answer of %s has more than %d MiB: ask for fewer entries",
 			address, maxStatus>>20)
 	}
 	return reply{resp.StatusCode, resp.Status, text}, nil
+}
+
+// foreign gives the error of a request without an answer, with the advice for a listener that does not speak plain HTTP.
+// A server of gRPC speaks first: net/http then has one of two errors, and one of them is no text.
+func (c *Instance) foreign(address string, err error) error {
+	text := err.Error()
+	switch {
+	case c.answered:
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("ctl: %w: does it speak TLS? admin.listen speaks plain HTTP: name it with --admin", err)
+	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)"):
+		return fmt.Errorf("ctl: %s does not speak HTTP: name the admin.listen with --admin", address)
+	}
+	return fmt.Errorf("ctl: %w", err)
 }
 
 // address returns host:port of --admin.

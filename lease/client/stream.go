@@ -15,6 +15,7 @@ import (
 
 	"github.com/headgate/headgate/lease/holder"
 	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/wire"
 )
 
 const (
@@ -126,7 +127,10 @@ func (s *stream) serve() error {
 	ctx, cancel := context.WithCancel(k.life)
 	defer cancel()
 	if err := s.open(ctx, cancel, conn); err != nil {
-		return err
+		if k.config.Dial != nil {
+			return err // The connection is the caller's.
+		}
+		return wire.Mismatch(err, k.config.TLS != nil, "Config.TLS (lease.tls in a configuration)")
 	}
 	k.mu.Lock()
 	k.cancel = cancel

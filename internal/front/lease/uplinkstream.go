@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/wire"
 )
 
 // errDraining ends a stream for another one.
@@ -66,7 +67,7 @@ func (u *Uplink) serve(at string) (opened bool, err error) {
 	defer func() { _ = conn.Close() }()
 	of, err := u.open(ctx, cancel, conn)
 	if err != nil {
-		return false, err
+		return false, wire.Mismatch(err, u.options.Credentials.Info().SecurityProtocol == "tls", "lease.tls")
 	}
 	u.stats.opened.Add(1)
 	u.connect(at)
