@@ -29,7 +29,7 @@ func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 		}
 		r.Fallback = r.op != opNone
 		switch {
-		case r.op == opNone:
+		case r.op == opNone || r.neverFits():
 			r.Decision = impossible(r)
 		case local && r.Rule.Fallback == FallbackLocal:
 			r.Decision, r.Limit = a.own.decisions[r.op], r.window.part
@@ -47,6 +47,13 @@ func callerGone(err error) error {
 		return ErrCallerGone
 	}
 	return fmt.Errorf("%w: %w", ErrCallerGone, err)
+}
+
+// neverFits reports whether the rule would let pass by FallbackAllow what its limit never admits, however little is used.
+// That needs no store: the request would take, and a meter would bill, units that no request can have.
+func (r *Result) neverFits() bool {
+	w := r.window
+	return r.Rule.Fallback == FallbackAllow && r.mode != headgate.Refund && !w.beside && r.cost > w.room()
 }
 
 // unavailable is the decision of a rule without a store to count in.

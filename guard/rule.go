@@ -39,7 +39,7 @@ type Fallback uint8
 const (
 	// FallbackDeny refuses requests.
 	FallbackDeny Fallback = iota
-	// FallbackAllow allows requests.
+	// FallbackAllow allows requests, but for those that cost more than the limit ever admits.
 	FallbackAllow
 	// FallbackLocal counts in Config.Local, against this instance's part of each limit. See
 	// LocalPolicy and Config.LocalShare.

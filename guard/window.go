@@ -56,6 +56,18 @@ func (w *window) waits() bool {
 	return w.kind == kindLimit && (w.mode == headgate.Book || w.algorithm == headgate.LeakyBucket)
 }
 
+// room is the highest cost that the limit admits when nothing is used. Other windows admit any cost.
+func (w *window) room() int64 {
+	switch {
+	case w.kind != kindLimit && w.kind != kindHard:
+		return headgate.MaxUnits
+	case w.quota.beyond:
+		return w.quota.hard
+	default:
+		return limit.Room(headgate.Policy{Algorithm: w.algorithm, Limit: w.limit})
+	}
+}
+
 const (
 	// maxWindows bounds the limits of one rule: each is a separate state for every key.
 	maxWindows = 32
