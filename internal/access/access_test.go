@@ -16,6 +16,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/loglimit"
 )
 
 // control makes a Control with callers and limits.
@@ -360,7 +361,7 @@ func TestRefusedLog(t *testing.T) {
 		if n := strings.Count(text.String(), "\n"); n != 1 || g.Refusals(Unauthenticated) != 1000 {
 			t.Errorf("%d lines for %d refusals, want 1 for 1000", n, g.Refusals(Unauthenticated))
 		}
-		time.Sleep(logEvery) //nolint:forbidigo // the time of the bubble
+		time.Sleep(loglimit.Every) //nolint:forbidigo // the time of the bubble
 		g.Refused(ErrNoCredentials, netip.Addr{}, nil)
 		if out := text.String(); strings.Count(out, "\n") != 2 || !strings.Contains(out, "since_last_line=1000") || strings.Contains(out, "secret") {
 			t.Errorf("the log is %s", out)

@@ -4,15 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/loglimit"
 )
-
-// logEvery is the least time between two lines about refused clients of a listener for one reason. Metrics
-// count every refusal.
-const logEvery = 10 * time.Second
 
 // Gate lets the clients of one listener in. A nil Gate is one without auth and limits. A Gate is safe for
 // concurrent use.
@@ -20,14 +16,8 @@ type Gate struct {
 	control  *Control
 	listener string
 	auth     config.Auth
-	everyone *Client // a client without auth
-	refused  [reasons]refusals
-}
-
-// refusals counts refusals for one reason.
-type refusals struct {
-	count, logged atomic.Uint64 // logged is the count at the last line
-	quiet         atomic.Int64  // the end of the pause in logging, in Unix nanoseconds
+	everyone *Client                   // a client without auth
+	refused  [reasons]loglimit.Limiter // Metrics count every refusal.
 }
 
 // Gate makes the Gate of a listener. local says that only this machine reaches the listener: without auth its
@@ -119,18 +109,14 @@ func (g *Gate) Refused(err error, from netip.Addr, of *Client) {
 	if !ok || g == nil {
 		return
 	}
-	r := &g.refused[reason]
-	n := r.count.Add(1)
-	now, until := time.Now(), r.quiet.Load()
-	if now.UnixNano() < until || !r.quiet.CompareAndSwap(until, now.Add(logEvery).UnixNano()) {
-		return
+	if since, log := g.refused[reason].Event(time.Now()); log {
+		g.control.log.Warn("a client was refused", "listener", g.listener, "reason", reason.String(), "peer", from.String(),
+			"caller", of.Name(), "error", err, "since_last_line", since)
 	}
-	g.control.log.Warn("a client was refused", "listener", g.listener, "reason", reason.String(), "peer", from.String(),
-		"caller", of.Name(), "error", err, "since_last_line", n-r.logged.Swap(n))
 }
 
 // Refusals gives the number of refusals for a reason.
-func (g *Gate) Refusals(r Reason) uint64 { return g.refused[r].count.Load() }
+func (g *Gate) Refusals(r Reason) uint64 { return g.refused[r].Events() }
 
 // Listener is the name of the listener.
 func (g *Gate) Listener() string { return g.listener }

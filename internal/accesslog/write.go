@@ -5,10 +5,9 @@ import (
 	"io"
 	"os"
 	"time"
-)
 
-// reportEvery is the minimum time between two reports of lost lines.
-const reportEvery = 10 * time.Second
+	"github.com/headgate/headgate/internal/loglimit"
+)
 
 // writer is the state of a Log that only its goroutine uses.
 type writer struct {
@@ -18,7 +17,7 @@ type writer struct {
 	torn     bool     // the last write ended inside a line
 	failed   error    // error of the last write, not reported yet
 	reported uint64   // number of dropped lines that were reported
-	next     time.Time
+	reports  loglimit.Limiter
 }
 
 func (l *Log) run() {
@@ -45,7 +44,7 @@ func (l *Log) run() {
 // finish writes the last lines and closes the file.
 func (l *Log) finish() {
 	l.flush()
-	l.out.next = time.Time{}
+	l.out.reports = loglimit.Limiter{}
 	l.reportLost()
 	if l.out.file != nil {
 		_ = l.out.file.Close()
@@ -92,17 +91,15 @@ func (w *writer) write(batch []byte) (lost int) {
 	return bytes.Count(batch[n:], []byte{'\n'})
 }
 
-// reportLost logs the lost lines, at most once per reportEvery.
+// reportLost logs the lost lines, at most once per loglimit.Every.
 func (l *Log) reportLost() {
 	dropped := l.dropped.Load()
 	if dropped == l.out.reported || l.report == nil {
 		return
 	}
-	now := time.Now()
-	if now.Before(l.out.next) {
+	if _, log := l.out.reports.Event(time.Now()); !log {
 		return
 	}
-	l.out.next = now.Add(reportEvery)
 	if l.out.failed != nil {
 		l.report.Error("the access log could not be written", "error", l.out.failed, "lines_lost", dropped-l.out.reported)
 	} else {

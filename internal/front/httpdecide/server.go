@@ -12,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/loglimit"
 	"github.com/headgate/headgate/internal/remote"
 )
 
@@ -38,12 +39,8 @@ type Service struct {
 	messages  sync.Pool // of *message
 	answers   sync.Pool // of *encoded
 	exchanges sync.Pool // of *exchange
-	stats     struct{ posts, gets, requests, faults, untrusted atomic.Uint64 }
-	// quiet has when the next line about an untrusted peer may be logged, and how many the last one had counted.
-	quiet struct {
-		until  atomic.Int64
-		logged atomic.Uint64
-	}
+	stats     struct{ posts, gets, requests, faults atomic.Uint64 }
+	untrusted loglimit.Limiter // subrequests of untrusted peers
 }
 
 // Stats are the counters of a Service.
@@ -63,7 +60,7 @@ func New(g *guard.Guard, log *slog.Logger) *Service {
 func (s *Service) Stats() Stats {
 	c := &s.stats
 	return Stats{
-		Posts: c.posts.Load(), Gets: c.gets.Load(), Requests: c.requests.Load(), Faults: c.faults.Load(), Untrusted: c.untrusted.Load(),
+		Posts: c.posts.Load(), Gets: c.gets.Load(), Requests: c.requests.Load(), Faults: c.faults.Load(), Untrusted: s.untrusted.Events(),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/loglimit"
 	"github.com/headgate/headgate/internal/testkit/guards"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )
@@ -165,7 +166,7 @@ func TestUntrustedPeerIsLogged(t *testing.T) {
 			if strings.Contains(got, "identity.trusted_proxies") != (want != "") || !strings.HasSuffix(got, want) {
 				t.Errorf("logged %q, want %q", got, want)
 			}
-			time.Sleep(untrustedEvery * 6 / 10) //nolint:forbidigo // the time of the bubble
+			time.Sleep(loglimit.Every * 6 / 10) //nolint:forbidigo // the time of the bubble
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
+	"github.com/headgate/headgate/internal/loglimit"
 	"github.com/headgate/headgate/lease/state"
 )
 
@@ -57,11 +58,12 @@ type Uplink struct {
 	wake    chan struct{} // has room for one
 	stats   struct{ opened, sent, dropped atomic.Uint64 }
 
+	warnings loglimit.Limiter
+
 	mu      sync.Mutex // Guards the fields below.
 	reports [][]byte
 	bytes   int
-	parent  string    // of the open stream; "" without one
-	quiet   time.Time // no warning before this time
+	parent  string // of the open stream; "" without one
 }
 
 // NewUplink makes an Uplink. Its Up is for Options.Up.

@@ -201,19 +201,9 @@ func (l *lengths) see(leases []state.Lease) (longest time.Duration, short bool) 
 	return l.longest, before < enoughAnswers && l.seen == enoughAnswers && l.longest <= l.own
 }
 
-// warnEvery is the shortest time between two warnings: a failure repeats with each attempt.
-const warnEvery = 10 * time.Second
-
-// warn logs a warning, if the last one is old enough.
+// warn logs some warnings: a failure repeats with each attempt.
 func (u *Uplink) warn(text string, args ...any) {
-	u.mu.Lock()
-	now := time.Now()
-	quiet := now.Before(u.quiet)
-	if !quiet {
-		u.quiet = now.Add(warnEvery)
-	}
-	u.mu.Unlock()
-	if !quiet {
+	if _, log := u.warnings.Event(time.Now()); log {
 		u.options.Log.Warn(text, args...) //nolint:sloglint // both callers give a constant
 	}
 }

@@ -3,30 +3,25 @@ package proxy
 import (
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 	"time"
+
+	"github.com/headgate/headgate/internal/loglimit"
 )
 
+// maxLoggedPath and maxLoggedMethod bound the client's text in a line, in bytes.
 const (
-	// logEvery is the minimum time between two lines about a failing upstream. The
-	// counters and the access log have every failure.
-	logEvery = 10 * time.Second
-	// maxLoggedPath and maxLoggedMethod bound the client's text in a line, in bytes.
 	maxLoggedPath   = 256
 	maxLoggedMethod = 32
 )
 
-// failureLog logs failures of one upstream, at most once per logEvery. A failureLog
+// failureLog logs some failures of one upstream. The counters and the access log have every failure. A failureLog
 // is safe for concurrent use.
-type failureLog struct {
-	quiet atomic.Int64 // end of the pause in logging, in Unix nanoseconds
-}
+type failureLog struct{ lines loglimit.Limiter }
 
 // log logs the cause of a 502 or 504 response. The client does not receive the cause. The
 // line has no query, because a query may hold secrets.
 func (f *failureLog) log(to *slog.Logger, x *exchange, r *http.Request, err error) {
-	now, until := time.Now(), f.quiet.Load()
-	if now.UnixNano() < until || !f.quiet.CompareAndSwap(until, now.Add(logEvery).UnixNano()) {
+	if _, log := f.lines.Event(time.Now()); !log {
 		return
 	}
 	attrs := make([]any, 0, 10)
