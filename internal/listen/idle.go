@@ -30,8 +30,9 @@ const (
 func (l *Listener) makeRoom(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	at := l.clock.At(now)
 	for {
-		c, since, ok := l.idle.Next(now.UnixNano(), func(add func(*counted, int64)) {
+		c, since, ok := l.idle.Next(at, func(add func(*counted, int64)) {
 			for c := range l.conns {
 				if since := c.since.Load(); since > 0 {
 					add(c, since)
@@ -41,10 +42,10 @@ func (l *Listener) makeRoom(now time.Time) bool {
 		switch {
 		case !ok:
 			return false
-		case c.arriving.Load() && now.UnixNano()-since < int64(arrival):
+		case c.arriving.Load() && at-since < int64(arrival):
 			continue // The next scan finds the connection again.
 		case !c.unread.Load() && pending(c.Conn): // A busy process may be slow to read the bytes.
-			if c.since.CompareAndSwap(since, now.UnixNano()) {
+			if c.since.CompareAndSwap(since, at) {
 				c.arriving.Store(true)
 			}
 		case c.since.CompareAndSwap(since, chosen):
@@ -58,7 +59,7 @@ func (l *Listener) makeRoom(now time.Time) bool {
 // Idle says that no request is in flight, so the connection may be closed at the bound.
 // A new connection is idle.
 func (c *counted) Idle() {
-	if c.since.CompareAndSwap(busy, time.Now().UnixNano()) {
+	if c.since.CompareAndSwap(busy, c.from.clock.At(time.Now())) {
 		c.arriving.Store(false)
 	}
 }
@@ -85,7 +86,7 @@ func (c *counted) Read(b []byte) (int, error) {
 func (c *counted) Received() {
 	if since := c.since.Load(); since > 0 && !c.arriving.Load() {
 		// The time changes first. With the old time the connection could be chosen.
-		c.since.CompareAndSwap(since, time.Now().UnixNano())
+		c.since.CompareAndSwap(since, c.from.clock.At(time.Now()))
 		c.arriving.Store(true)
 	}
 }
@@ -120,14 +121,15 @@ func (c *counted) writePiece(b []byte) (int, error) {
 	c.renewDeadline(now)
 	c.arriving.Store(true)
 	c.unread.Store(true)
-	waits := c.since.CompareAndSwap(busy, now.UnixNano())
+	since := c.from.clock.At(now)
+	waits := c.since.CompareAndSwap(busy, since)
 	n, err := c.Conn.Write(b)
 	c.unread.Store(false)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.Abort()
 	}
 	if waits {
-		c.since.CompareAndSwap(now.UnixNano(), busy) // The swap fails if the connection was chosen.
+		c.since.CompareAndSwap(since, busy) // The swap fails if the connection was chosen.
 	}
 	return n, err
 }

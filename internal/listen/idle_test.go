@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/pires/go-proxyproto"
+
+	"github.com/headgate/headgate/internal/oldest"
+	"github.com/headgate/headgate/internal/testkit/wallclock"
 )
 
 // user has the methods with which a server marks a connection.
@@ -115,14 +118,36 @@ func TestNewcomerAmongSilentClients(t *testing.T) {
 	}
 }
 
+// TestNewcomerAfterTheClockIsSet checks that the connection idle longest gives way, whatever the wall clock says.
+func TestNewcomerAfterTheClockIsSet(t *testing.T) {
+	for _, change := range []time.Duration{-time.Hour, time.Hour} {
+		l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 1})
+		conns := accepted(l)
+		client := dial(t, l.Addr())
+		served := (<-conns).(*counted) //nolint:forcetypeassert // without the PROXY protocol, a connection has no other type
+		now := time.Now()
+		served.since.Store(l.clock.At(now)) // A new connection has arrival to send its first bytes.
+		if l.makeRoom(wallclock.Set(now.Add(arrival/2), change)) {
+			t.Errorf("the clock was set by %v: the connection was closed before %v", change, arrival)
+		}
+		if !l.makeRoom(wallclock.Set(now.Add(2*arrival), change)) {
+			t.Errorf("the clock was set by %v: the connection was not closed after %v", change, arrival)
+			continue
+		}
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the clock was set by %v: the client read %v, want a closed connection", change, err)
+		}
+	}
+}
+
 // TestBusyRacesWithNewcomers checks that a connection is either closed as idle or used,
 // never both.
 func TestBusyRacesWithNewcomers(t *testing.T) {
 	for range 200 {
-		l := &Listener{conns: make(map[*counted]struct{})}
+		l := &Listener{conns: make(map[*counted]struct{}), clock: oldest.NewClock(time.Now())}
 		near, far := net.Pipe()
 		c := &counted{Conn: near, from: l}
-		c.since.Store(time.Now().UnixNano())
+		c.since.Store(l.clock.At(time.Now()))
 		l.conns[c] = struct{}{}
 		var both sync.WaitGroup
 		var closed bool

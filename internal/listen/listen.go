@@ -65,6 +65,7 @@ type Listener struct {
 	timeout   time.Duration
 	writing   time.Duration // bound for writing one piece; 0 means no bound
 	opened    time.Time
+	clock     oldest.Clock // of counted.since
 	limit     int
 	places    chan struct{} // one element for each open connection; nil without a limit
 	closed    chan struct{}
@@ -102,9 +103,10 @@ func Open(ctx context.Context, c Config) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	now := time.Now()
 	l := &Listener{
 		inner: inner, limit: c.MaxConnections, timeout: c.ProxyHeaderTimeout, writing: c.WriteTimeout, closed: make(chan struct{}),
-		opened:     time.Now(),
+		opened: now, clock: oldest.NewClock(now),
 		balancers:  balancers{networks: c.ProxyProtocol, unix: c.ProxyProtocolUnix},
 		perAddress: c.PerAddress, exempt: c.Exempt, admitted: c.Admit,
 		conns: make(map[*counted]struct{}), addresses: make(map[netip.Addr]int),
@@ -159,7 +161,7 @@ func (l *Listener) admit(inner net.Conn) net.Conn {
 	l.open.Add(1)
 	keepAlive(inner)
 	c := &counted{Conn: inner, from: l, placed: placed}
-	c.since.Store(time.Now().UnixNano())
+	c.since.Store(l.clock.At(time.Now()))
 	c.arriving.Store(true)
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
@@ -257,7 +259,7 @@ type counted struct {
 	placed bool // the connection has a place to release
 	once   sync.Once
 
-	since    atomic.Int64 // start of the idle time, in Unix nanoseconds; or busy, or chosen
+	since    atomic.Int64 // start of the idle time, by from.clock; or busy, or chosen
 	arriving atomic.Bool  // set if new, written to, or if bytes have arrived since the connection became idle
 	unread   atomic.Bool  // a write with a timeout is in progress
 	// writeUntil is the deadline of writes since the Listener was opened; 0 if renewDeadline has not set it.

@@ -5,7 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
+
+	"github.com/headgate/headgate/internal/testkit/wallclock"
 )
 
 // TestLines: a line admits the next one after Every, and names the events in between.
@@ -32,24 +33,13 @@ func TestClockIsSet(t *testing.T) {
 		var l Limiter
 		start := time.Now()
 		l.Event(start)
-		if _, log := l.Event(wallSet(start.Add(Every-1), change)); log {
+		if _, log := l.Event(wallclock.Set(start.Add(Every-1), change)); log {
 			t.Errorf("the clock was set by %v: a line is admitted before %v", change, Every)
 		}
-		if _, log := l.Event(wallSet(start.Add(Every), change)); !log {
+		if _, log := l.Event(wallclock.Set(start.Add(Every), change)); !log {
 			t.Errorf("the clock was set by %v: no line is admitted after %v", change, Every)
 		}
 	}
-}
-
-// wallSet returns a time as time.Now returns it after the wall clock was set by change, in whole seconds. Package
-// time offers no such change: bit 63 of the first word marks a monotonic reading, and bits 30 to 62 are seconds.
-func wallSet(t time.Time, change time.Duration) time.Time {
-	words := (*struct{ wall, monotonic uint64 })(unsafe.Pointer(&t))
-	if words.wall>>63 == 0 {
-		panic("the time has no monotonic reading")
-	}
-	words.wall += uint64(int64(change/time.Second) << 30)
-	return t
 }
 
 // TestConcurrentEvents: of simultaneous events, one has a line.

@@ -13,6 +13,18 @@ import (
 // 16,384 elements takes about 0.1 ms.
 const pause = 10 * time.Millisecond
 
+// Clock converts the times of a set to nanoseconds since its start. A Clock uses the monotonic
+// reading of a time: with the wall clock, an element from before a clock that was set back
+// would be the youngest one. A Clock is a value.
+type Clock struct{ start time.Time }
+
+// NewClock returns a Clock that starts at a time of time.Now.
+func NewClock(start time.Time) Clock { return Clock{start} }
+
+// At returns the nanoseconds from the start to now, at least 1: smaller numbers mark elements
+// that are no candidates.
+func (c Clock) At(now time.Time) int64 { return max(int64(now.Sub(c.start)), 1) }
+
 // Finder returns elements by their time, the oldest first. It scans the set again only when
 // it has returned all elements of the last scan. The zero Finder is ready for use. A Finder
 // is not safe for concurrent use.
@@ -29,7 +41,7 @@ type element[T any] struct {
 
 // Next returns the oldest element and its time at the scan. The caller must check that the
 // element still has this time. each calls add for every candidate. All times, including now,
-// are nanoseconds of one clock.
+// are those of one Clock.
 func (f *Finder[T]) Next(now int64, each func(add func(value T, since int64))) (value T, since int64, ok bool) {
 	if f.given == len(f.found) {
 		if now < f.next {

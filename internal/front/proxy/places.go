@@ -29,12 +29,13 @@ const (
 
 // place is the right of one request to be in flight.
 type place struct {
+	in      *places
 	client  *clientConn
 	weight  int64         // number of places that the request uses; 0 after its eviction
 	refused bool          // the response is only a 503
 	ticket  *guard.Ticket // if not nil, it ends with outcome when the place is released
 	outcome guard.Outcome
-	since   atomic.Int64 // start of the wait for the client, in Unix nanoseconds; or reading, or gaveWay
+	since   atomic.Int64 // start of the wait for the client, by in.clock; or reading, or gaveWay
 	next    *place       // in the list of used places, guarded by mu, or in the free list
 	last    *place
 	nextOf  *place // in the list of the client's places, guarded by mu
@@ -58,6 +59,12 @@ type places struct {
 	first   *place
 	free    *place
 	oldest  oldest.Finder[*place]
+	clock   oldest.Clock // of place.since
+}
+
+// newPlaces returns places for bound requests. now is a time of time.Now.
+func newPlaces(bound int64, now time.Time) *places {
+	return &places{bound: bound, clock: oldest.NewClock(now)}
 }
 
 // mostRefused is the bound for 503 responses in flight.
@@ -92,7 +99,7 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	weight = min(weight, bound)
 	var leaving []*clientConn
 	for p.used+weight > bound {
-		victim := p.giveWay(now.UnixNano(), mostLeaving)
+		victim := p.giveWay(p.clock.At(now), mostLeaving)
 		if victim == nil {
 			break
 		}
@@ -164,7 +171,7 @@ func (p *places) leaveWith(c *clientConn) {
 func (p *places) link(c *clientConn, weight int64) *place {
 	at := p.free
 	if at == nil {
-		at = new(place)
+		at = &place{in: p}
 	} else {
 		p.free = at.next
 	}
@@ -225,7 +232,7 @@ func (p *places) release(at *place) {
 // startWait notes that a write to the client has started. at is nil in some tests.
 func (at *place) startWait(now time.Time) {
 	if at != nil {
-		at.since.CompareAndSwap(reading, now.UnixNano())
+		at.since.CompareAndSwap(reading, at.in.clock.At(now))
 	}
 }
 
@@ -242,7 +249,10 @@ func (at *place) endWait() {
 // startBodyWait notes that the request waits for more of the client's body. It returns
 // the time to pass to endBodyWait, or 0 if the request already waits or was evicted.
 func (at *place) startBodyWait(now time.Time) (since int64) {
-	if since = now.UnixNano(); at != nil && at.since.CompareAndSwap(reading, since) {
+	if at == nil {
+		return 0
+	}
+	if since = at.in.clock.At(now); at.since.CompareAndSwap(reading, since) {
 		return since
 	}
 	return 0

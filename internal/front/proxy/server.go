@@ -85,7 +85,7 @@ type Server struct {
 	access    *accesslog.Log
 	keyNames  *rule.KeyNames
 	entries   sync.Pool
-	places    places
+	places    *places
 	mostHeads int64
 	heads     atomic.Int64 // bytes of HTTP/1 headers that are arriving
 	cancel    context.CancelFunc
@@ -123,7 +123,7 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 	base, cancel := context.WithCancel(context.Background())
 	s := &Server{
 		proxy: p, cancel: cancel, tls: c.TLS, log: c.Log, trusts: c.Trusts, requestID: c.RequestID, access: c.Access, keyNames: c.KeyNames,
-		places: places{bound: int64(c.MaxRequests)}, mostHeads: max(int64(c.MaxConnections)*headShare, 4*int64(c.MaxHeader)),
+		places: newPlaces(int64(c.MaxRequests), time.Now()), mostHeads: max(int64(c.MaxConnections)*headShare, 4*int64(c.MaxHeader)),
 	}
 	s.http = s.newHTTP(base, &c, true)
 	s.later = s.newHTTP(base, &c, false)

@@ -17,6 +17,7 @@ import (
 	wire "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/headgate/headgate/internal/testkit/wallclock"
 	"github.com/headgate/headgate/report"
 )
 
@@ -295,8 +296,8 @@ func TestWeight(t *testing.T) {
 			t.Errorf("a request with %d fields takes %d places, want %d", fields, got, want)
 		}
 	}
-	p := places{bound: 4}
-	now := time.Unix(1, 0)
+	now := time.Now()
+	p := newPlaces(4, now)
 	big := p.take(nil, 100, now)
 	if big == nil || big.refused || p.used != 4 {
 		t.Fatalf("a request larger than the bound took %+v", big)
@@ -320,9 +321,9 @@ func TestBrokenOffIsNoAnswer(t *testing.T) {
 // TestPlaceForAClientThatHasNone checks that a client without a request is served while
 // busy clients use all other places for eviction and refusal.
 func TestPlaceForAClientThatHasNone(t *testing.T) {
-	p := places{bound: 1024}
+	now := time.Now()
+	p := newPlaces(1024, now)
 	deaf := make([]*clientConn, 16)
-	now := time.Unix(1, 0)
 	request := func(c *clientConn) *place {
 		at := p.take(c, 1, now)
 		if at != nil && !at.refused {
@@ -353,8 +354,8 @@ func TestPlaceForAClientThatHasNone(t *testing.T) {
 // TestPlacesKeptForNewcomers checks that a thirty-second of the places is reserved for
 // clients without a place.
 func TestPlacesKeptForNewcomers(t *testing.T) {
-	p := places{bound: 64}
-	busy, now := &clientConn{Conn: new(net.TCPConn)}, time.Unix(1, 0)
+	busy, now := &clientConn{Conn: new(net.TCPConn)}, time.Now()
+	p := newPlaces(64, now)
 	for range 62 {
 		if at := p.take(busy, 1, now); at == nil || at.refused {
 			t.Fatal("a request is refused while places are free")
@@ -373,11 +374,29 @@ func TestPlacesKeptForNewcomers(t *testing.T) {
 	}
 }
 
+// TestEvictionAfterTheClockIsSet checks that the request that waits longest gives way, whatever the wall clock says.
+func TestEvictionAfterTheClockIsSet(t *testing.T) {
+	for _, change := range []time.Duration{-time.Hour, time.Hour} {
+		start := time.Now()
+		p := newPlaces(2, start)
+		oldest := p.take(nil, 1, start)
+		oldest.startWait(start)
+		p.take(nil, 1, start).startWait(wallclock.Set(start.Add(unread/2), change))
+		if at := p.take(nil, 1, wallclock.Set(start.Add(unread-1), change)); !at.refused {
+			t.Errorf("the clock was set by %v: a request gave way before %v", change, unread)
+		}
+		at := p.take(nil, 1, wallclock.Set(start.Add(2*unread), change))
+		if at == nil || at.refused || oldest.since.Load() != gaveWay {
+			t.Errorf("the clock was set by %v: the oldest request did not give way to %+v", change, at)
+		}
+	}
+}
+
 // TestPlacesAllocateNothing checks that taking and releasing a place allocates nothing.
 func TestPlacesAllocateNothing(t *testing.T) {
-	p := places{bound: 4}
-	r := &http.Request{Header: http.Header{"A": {"b"}}}
 	now := time.Now()
+	p := newPlaces(4, now)
+	r := &http.Request{Header: http.Header{"A": {"b"}}}
 	if got := testing.AllocsPerRun(1000, func() { p.release(p.take(nil, weigh(r), now)) }); got > 0 {
 		t.Errorf("take and release need %v allocations, want 0", got)
 	}
