@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -13,9 +14,15 @@ import (
 func bounded(next http.Handler, body int64, longest time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
+			now := time.Now()
 			// The deadline also bounds the rest of the body, which net/http reads after the handler.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(adminReadBody))
+			_ = http.NewResponseController(w).SetReadDeadline(now.Add(adminReadBody))
 			r.Body = http.MaxBytesReader(w, r.Body, body)
+			if conn, ok := r.Context().Value(connKey{}).(listened); ok {
+				awaited := &awaitedBody{ReadCloser: r.Body, conn: conn, begun: now}
+				r.Body = awaited
+				defer awaited.leave()
+			}
 		}
 		if longest == 0 {
 			next.ServeHTTP(w, r)
@@ -27,24 +34,72 @@ func bounded(next http.Handler, body int64, longest time.Duration) http.Handler 
 	})
 }
 
+// listened is a connection of package listen.
+type listened interface {
+	Idle()
+	Busy()
+	Await(begun time.Time)
+}
+
+// listenedOf returns the connection below TLS, if it belongs to package listen.
+func listenedOf(c net.Conn) (conn listened, ok bool) {
+	if secured, is := c.(*tls.Conn); is {
+		c = secured.NetConn()
+	}
+	conn, ok = c.(listened)
+	return conn, ok
+}
+
+// connKey is the key of a request's connection in its context.
+type connKey struct{}
+
+// withConn is http.Server.ConnContext.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	if conn, ok := listenedOf(c); ok {
+		return context.WithValue(ctx, connKey{}, conn)
+	}
+	return ctx
+}
+
+// awaitedBody is the body of a request whose connection may give way to a new one while the client does not send
+// the body. Otherwise clients that never send their bodies could use all connections.
+type awaitedBody struct {
+	io.ReadCloser
+
+	conn  listened
+	begun time.Time
+	ended bool
+}
+
+// Read implements io.Reader.
+func (b *awaitedBody) Read(p []byte) (int, error) {
+	b.conn.Await(b.begun)
+	n, err := b.ReadCloser.Read(p)
+	b.conn.Busy()
+	b.ended = b.ended || err != nil
+	return n, err
+}
+
+// leave ends the use by the handler. net/http reads over a body that the handler has not read.
+func (b *awaitedBody) leave() {
+	if !b.ended {
+		b.conn.Await(b.begun)
+	}
+}
+
 // tellIdle tells the listener which connections have no request in flight. The listener
 // closes idle connections first.
 func tellIdle(c net.Conn, state http.ConnState) {
-	if secured, ok := c.(*tls.Conn); ok {
-		c = secured.NetConn()
-	}
-	listened, ok := c.(interface {
-		Idle()
-		Busy()
-	})
+	conn, ok := listenedOf(c)
 	if !ok {
 		return
 	}
 	switch state {
 	case http.StateActive:
-		listened.Busy()
+		conn.Busy()
 	case http.StateIdle:
-		listened.Idle()
+		conn.Busy() // The connection may still await a body that the handler did not read.
+		conn.Idle()
 	case http.StateNew, http.StateHijacked, http.StateClosed:
 	}
 }

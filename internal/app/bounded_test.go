@@ -107,6 +107,42 @@ func TestUnreadAnswersOfTheAdminListener(t *testing.T) {
 	eventually(t, "the end of an unread answer", func() bool { return running.Load() < config.AdminConnections })
 }
 
+// TestLateBodiesGiveWay checks that clients that never send their bodies are disconnected when the listener is full,
+// before their time for the body ends. A handler may read the body, or leave it to net/http.
+func TestLateBodiesGiveWay(t *testing.T) {
+	for _, path := range []string{"/read", "/left"} {
+		var running atomic.Int64
+		ends := make(chan error, 10*config.AdminConnections)
+		at := serveBeside(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if running.Add(1); r.URL.Path == "/read" {
+				_, err := io.Copy(io.Discard, r.Body)
+				ends <- err
+			}
+		}))
+		gaveWay := false
+		// A machine that is busy for the whole time for a body needs another attempt.
+		for attempt := int64(1); attempt <= 3 && !gaveWay; attempt++ {
+			running.Store(0)
+			began := time.Now()
+			late := connect(t, at, config.AdminConnections, "POST "+path+" HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
+			eventually(t, "the start of the requests", func() bool { return running.Load() >= config.AdminConnections })
+			if status, _ := get(t, at+"/short"); status != http.StatusOK {
+				t.Errorf("%s: answered %d", path, status)
+			}
+			gaveWay = time.Since(began) < adminReadBody
+			eventually(t, "the end of a connection", func() bool { return closed(late) > 0 })
+		}
+		if !gaveWay {
+			t.Errorf("%s: a new client waited until the time for a body was over", path)
+		}
+		for len(ends) > 0 {
+			if err := <-ends; err == nil {
+				t.Errorf("%s: a handler got a body that was not sent", path)
+			}
+		}
+	}
+}
+
 // TestBodiesForTheAdminListener checks that a missing body and a body that is too long end
 // their connection.
 func TestBodiesForTheAdminListener(t *testing.T) {

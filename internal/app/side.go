@@ -51,7 +51,7 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 	s.server = &http.Server{
 		Handler:           s.counted(bounded(s.handler, s.body, s.longest)),
 		ReadHeaderTimeout: adminReadHeader, IdleTimeout: s.idle, MaxHeaderBytes: adminHeader,
-		ConnState: tellIdle, Protocols: new(http.Protocols),
+		ConnState: tellIdle, ConnContext: withConn, Protocols: new(http.Protocols),
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	s.server.Protocols.SetHTTP1(true) // A connection has one request at a time, which bounds its memory.

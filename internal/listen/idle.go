@@ -64,6 +64,15 @@ func (c *counted) Idle() {
 	}
 }
 
+// Await says that the request in flight, which began at a time, waits for bytes of its body. Until
+// the next call of Busy, the connection may be closed at the bound. A client that sends its body
+// byte by byte does not become younger. The connection has time for the first bytes, as a new
+// connection has.
+func (c *counted) Await(begun time.Time) {
+	c.arriving.Store(true) // Before the time, because the connection could be chosen in between.
+	c.since.CompareAndSwap(busy, c.from.clock.At(begun))
+}
+
 // Busy says that a request has started. The connection then stays open, unless it was
 // already chosen.
 func (c *counted) Busy() {

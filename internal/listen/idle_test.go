@@ -124,7 +124,7 @@ func TestNewcomerAfterTheClockIsSet(t *testing.T) {
 		l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 1})
 		conns := accepted(l)
 		client := dial(t, l.Addr())
-		served := (<-conns).(*counted) //nolint:forcetypeassert // without the PROXY protocol, a connection has no other type
+		served := (<-conns).(*counted)
 		now := time.Now()
 		served.since.Store(l.clock.At(now)) // A new connection has arrival to send its first bytes.
 		if l.makeRoom(wallclock.Set(now.Add(arrival/2), change)) {
@@ -137,6 +137,35 @@ func TestNewcomerAfterTheClockIsSet(t *testing.T) {
 		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("the clock was set by %v: the client read %v, want a closed connection", change, err)
 		}
+	}
+}
+
+// TestNewcomerWhileABodyIsAwaited checks that a connection whose request waits for its body gives way, but not
+// before the first bytes had time to arrive, and not while the request is answered. A body that arrives byte by
+// byte changes nothing.
+func TestNewcomerWhileABodyIsAwaited(t *testing.T) {
+	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 1})
+	conns := accepted(l)
+	client := dial(t, l.Addr())
+	served := (<-conns).(*counted)
+	served.Busy()
+	begun := time.Now()
+	for range 3 { // Each byte of a body ends a read.
+		served.Await(begun)
+		if l.makeRoom(begun.Add(arrival - 1)) {
+			t.Fatal("the connection was closed before its body had time to arrive")
+		}
+		served.Busy()
+		if l.makeRoom(begun.Add(time.Minute)) {
+			t.Fatal("the connection was closed while its request was answered")
+		}
+	}
+	served.Await(begun)
+	if !l.makeRoom(begun.Add(2 * time.Minute)) {
+		t.Fatal("the connection was not closed although its body is late")
+	}
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the client read %v, want a closed connection", err)
 	}
 }
 

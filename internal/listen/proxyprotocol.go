@@ -92,5 +92,8 @@ func (p proxied) Idle() { p.inner.Idle() }
 // Busy calls Busy of the balancer's connection.
 func (p proxied) Busy() { p.inner.Busy() }
 
+// Await is counted.Await.
+func (p proxied) Await(begun time.Time) { p.inner.Await(begun) }
+
 // Abort calls Abort of the balancer's connection.
 func (p proxied) Abort() { p.inner.Abort() }
