@@ -16,8 +16,8 @@ const grpcConnectionBytes = 256 << 10
 // each direction, and the commands that are decided together.
 const respConnectionBytes = 384 << 10
 
-// limitBytes is the memory of a limit of server.limits by address.
-const limitBytes = 4 << 20
+// limitBytes is the memory of a limit of server.limits by address, with that of admin.listen.
+const limitBytes = 4<<20 + 256<<10
 
 // jsonBytes is the most memory of the bodies of POST /json that are decided at one time.
 const jsonBytes = 64 << 20

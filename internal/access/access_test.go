@@ -318,6 +318,32 @@ func TestAddressLimit(t *testing.T) {
 	}
 }
 
+// TestCountApart: a flood at one listener leaves the operator's address its limit at another one.
+func TestCountApart(t *testing.T) {
+	t.Parallel()
+	c := New(slog.New(slog.DiscardHandler), nil)
+	t.Cleanup(c.Close)
+	change(t, c, config.ServerLimits{Address: headgate.Limit{Count: 2, Per: time.Hour}})
+	grpc, http, admin := c.Gate("server.grpc", 0, true), c.Gate("server.http", 0, true), c.Gate("admin.listen", 0, true).CountApart()
+	at := netip.MustParseAddr("192.0.2.1")
+	for i, row := range []struct {
+		gate   *Gate
+		passes bool
+	}{{grpc, true}, {http, true}, {grpc, false}, {http, false}, {admin, true}, {admin, true}, {admin, false}} {
+		if got := row.gate.Arrive(at) == nil; got != row.passes {
+			t.Errorf("%d, %s: passes %v, want %v", i, row.gate.Listener(), got, row.passes)
+		}
+	}
+	change(t, c, config.ServerLimits{Address: headgate.Limit{Count: 3, Per: time.Hour}})
+	if admin.Arrive(at) != nil {
+		t.Error("a raised limit does not apply to addresses that are counted apart")
+	}
+	change(t, c, config.ServerLimits{})
+	if admin.Arrive(at) != nil {
+		t.Error("a limit that was removed refuses")
+	}
+}
+
 // TestManyAddresses: addresses above their limit never lock others out, however many they are.
 func TestManyAddresses(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,7 @@ type Control struct {
 	clock       func() headgate.Instant
 	callers     atomic.Pointer[callers]
 	addresses   addresses // calls, requests and commands
+	apart       addresses // those at gates with CountApart
 	connections addresses
 
 	mu       sync.Mutex // Guards the fields below.
@@ -49,6 +50,7 @@ type credential struct {
 func New(log *slog.Logger, exempt func(netip.Addr) bool) *Control {
 	c := &Control{log: log, clock: wall(time.Now().Add(-time.Hour)), sessions: map[*Session]struct{}{}, buckets: map[string]*bucket{}}
 	c.addresses = addresses{setting: "address", memory: addressMemory, exempt: exempt}
+	c.apart = addresses{setting: "address", memory: apartMemory, exempt: exempt}
 	c.connections = addresses{setting: "connections", memory: addressMemory, exempt: exempt}
 	c.callers.Store(&callers{})
 	return c
@@ -74,7 +76,8 @@ func (c *Control) Prepare(all []config.Caller, limits config.ServerLimits) (comm
 }
 
 func (c *Control) commit(all []config.Caller, limits config.ServerLimits, plan *limit.Plan) {
-	if err := errors.Join(c.addresses.change(limits.Address), c.connections.change(limits.Connections)); err != nil {
+	err := errors.Join(c.addresses.change(limits.Address), c.apart.change(limits.Address), c.connections.change(limits.Connections))
+	if err != nil {
 		c.log.Error("a limit of server.limits has no effect", "error", err)
 	}
 	c.mu.Lock()

@@ -13,20 +13,29 @@ import (
 // Gate lets the clients of one listener in. A nil Gate is one without auth and limits. A Gate is safe for
 // concurrent use.
 type Gate struct {
-	control  *Control
-	listener string
-	auth     config.Auth
-	everyone *Client                   // a client without auth
-	refused  [reasons]loglimit.Limiter // Metrics count every refusal.
+	control   *Control
+	addresses *addresses // of control
+	listener  string
+	auth      config.Auth
+	everyone  *Client                   // a client without auth
+	refused   [reasons]loglimit.Limiter // Metrics count every refusal.
 }
 
 // Gate makes the Gate of a listener. local says that only this machine reaches the listener: without auth its
 // clients may then do everything.
 func (c *Control) Gate(listener string, auth config.Auth, local bool) *Gate {
-	g := &Gate{control: c, listener: listener, auth: auth, everyone: &Client{scopes: open}}
+	g := &Gate{control: c, addresses: &c.addresses, listener: listener, auth: auth, everyone: &Client{scopes: open}}
 	if local {
 		g.everyone.scopes |= config.ScopeAdminister
 	}
+	return g
+}
+
+// CountApart makes the gate count addresses apart from those at other gates: clients that use up server.limits.address
+// elsewhere do not lock an operator out at the same address. It returns g, and must be called before the gate is used.
+// All gates of a Control that count apart share one count.
+func (g *Gate) CountApart() *Gate {
+	g.addresses = &g.control.apart
 	return g
 }
 
@@ -52,7 +61,7 @@ func (g *Gate) Arrive(from netip.Addr) error {
 	if g == nil {
 		return nil
 	}
-	return g.control.addresses.take(from)
+	return g.addresses.take(from)
 }
 
 // Connect counts a connection of an address, and reports whether it is within server.limits.connections.

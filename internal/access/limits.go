@@ -17,6 +17,10 @@ import (
 // config.ServerMemoryBound counts it.
 const addressMemory = 4 << 20
 
+// apartMemory is the memory of the counts of a gate with CountApart: 8,192 addresses. config.ServerMemoryBound
+// counts it.
+const apartMemory = 256 << 10
+
 // sharedPrefix is the part of an IPv6 address that names one client.
 const sharedPrefix = 64
 

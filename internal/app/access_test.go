@@ -312,6 +312,23 @@ func TestAccess(t *testing.T) {
 	}
 }
 
+// TestFloodLeavesTheAdminListener: clients that use up server.limits.address do not lock an operator at their address out.
+func TestFloodLeavesTheAdminListener(t *testing.T) {
+	i := startServer(t, serverOptions(t, "server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', limits: {address: 3/1h}}\n"))
+	eventually(t, "the limit", func() bool {
+		status, _ := get(t, i.Addresses().HTTP+"/v1/decide?from=original")
+		return status != http.StatusForbidden // That of a peer outside trusted_proxies.
+	})
+	for range 3 {
+		if status, body := get(t, i.Addresses().Admin+"/api/v1/status"); status != http.StatusOK {
+			t.Fatalf("the admin listener answers %d: %s", status, body)
+		}
+	}
+	if status, _ := get(t, i.Addresses().Admin+"/api/v1/status"); status != http.StatusTooManyRequests {
+		t.Errorf("the admin listener answers %d above its limit", status)
+	}
+}
+
 // TestNobodyAdministersFromAfar: on an admin listener outside loopback without auth, calls that need administer are refused, and
 // the others are answered. TestAccess has a listener on loopback.
 func TestNobodyAdministersFromAfar(t *testing.T) {

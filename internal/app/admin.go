@@ -33,7 +33,7 @@ type adminServers struct {
 
 func newAdmin(i *Instance) *adminServers {
 	c := &i.options.Config.Admin
-	a := &adminServers{instance: i, gate: i.access.gate("admin.listen", c.Auth, c.Listen)}
+	a := &adminServers{instance: i, gate: i.access.gate("admin.listen", c.Auth, c.Listen).CountApart()}
 	a.hosts.Store(&i.options.Config.Admin.Hosts)
 	return a
 }
