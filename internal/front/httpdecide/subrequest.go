@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -172,7 +171,13 @@ func (x *exchange) describe(g *guard.Guard, r *http.Request, f family) error {
 	if err != nil {
 		return err
 	}
-	if err := x.readTarget(uri); err != nil {
+	if err := checkMethod(method); err != nil {
+		return fmt.Errorf("%s %w", f.method, err)
+	}
+	if err := checkHost(host); err != nil {
+		return fmt.Errorf("%s %w", f.host, err)
+	}
+	if err := x.readTarget(method, uri); err != nil {
 		return fmt.Errorf("%s %w", f.uri, err)
 	}
 	if g.Needs()&byAddress != 0 && len(r.Header["X-Forwarded-For"]) == 0 {
@@ -180,40 +185,6 @@ func (x *exchange) describe(g *guard.Guard, r *http.Request, f family) error {
 	}
 	x.request = http.Request{Method: method, Host: host, URL: &x.target, Header: r.Header, Body: http.NoBody}
 	return nil
-}
-
-// readTarget reads the target of the client's request. A target with # is refused: RFC 9112 has none, and url.ParseRequestURI
-// takes # for a part of the path, but nginx sends the service only what comes before.
-func (x *exchange) readTarget(uri string) error {
-	if isPlainPath(uri) {
-		x.target = url.URL{Path: uri}
-		return nil
-	}
-	if strings.Contains(uri, "#") {
-		return errors.New("has a #, which gateways and services read in different ways: send it as %23, or nothing from it on")
-	}
-	target, err := url.ParseRequestURI(uri)
-	if err != nil {
-		return errors.New("is not the target of a request: send it as the client did, like /search?q=a")
-	}
-	x.target = *target
-	return nil
-}
-
-// isPlainPath reports whether a target is a path without a query, whose characters stand for themselves. url.ParseRequestURI gives
-// the same URL for it, and allocates.
-func isPlainPath(target string) bool {
-	if target[0] != '/' {
-		return false
-	}
-	for i := range len(target) {
-		switch c := target[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z', c == '/', c == '-', c == '.', c == '_', c == '~':
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // byAddress are the needs of rules that count by addresses.
