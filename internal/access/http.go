@@ -20,7 +20,7 @@ func (g *Gate) Handler(scope config.Scope, next http.Handler) http.Handler {
 	return g.handler(scope, "Authorization", func(w http.ResponseWriter, _ *http.Request, err error) { RefuseHTTP(w, err) }, next)
 }
 
-// Subrequests is Handler for gateways, with the token in TokenField. refuse answers a refused one, like RefuseHTTP.
+// Subrequests is Handler for gateways, with the token in TokenField. refuse answers a refused one, like RefuseSubrequest.
 func (g *Gate) Subrequests(
 	scope config.Scope, refuse func(w http.ResponseWriter, r *http.Request, err error), next http.Handler,
 ) http.Handler {
@@ -66,7 +66,16 @@ func tokenIn(h http.Header, field string) string {
 }
 
 // RefuseHTTP answers a request with an error of this package: 401, 403, or 429 with Retry-After.
-func RefuseHTTP(w http.ResponseWriter, err error) {
+func RefuseHTTP(w http.ResponseWriter, err error) { refuseHTTP(w, err, http.StatusTooManyRequests) }
+
+// RefuseSubrequest is RefuseHTTP with 503 in place of 429. A gateway may pass the status of its subrequest on to its client: 429
+// would blame a client that is within its limits.
+func RefuseSubrequest(w http.ResponseWriter, err error) {
+	refuseHTTP(w, err, http.StatusServiceUnavailable)
+}
+
+// refuseHTTP answers a request. busy is the status of a *BusyError.
+func refuseHTTP(w http.ResponseWriter, err error, busy int) {
 	status := http.StatusInternalServerError
 	switch reason, ok := ReasonOf(err); {
 	case !ok:
@@ -76,9 +85,9 @@ func RefuseHTTP(w http.ResponseWriter, err error) {
 	case reason == Forbidden:
 		status = http.StatusForbidden
 	default:
-		status = http.StatusTooManyRequests
-		if busy, found := errors.AsType[*BusyError](err); found {
-			w.Header().Set("Retry-After", strconv.FormatInt(max(1, int64((busy.RetryAfter+time.Second-1)/time.Second)), 10))
+		status = busy
+		if above, found := errors.AsType[*BusyError](err); found {
+			w.Header().Set("Retry-After", strconv.FormatInt(max(1, int64((above.RetryAfter+time.Second-1)/time.Second)), 10))
 		}
 	}
 	http.Error(w, err.Error(), status)

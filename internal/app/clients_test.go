@@ -163,8 +163,8 @@ func TestClientAboveItsLimit(t *testing.T) {
 	}
 }
 
-// TestRefusedSubrequests: with refuse=403, the refusals of access control have this status too, and name their own one.
-// Without it, nginx answers 500 to its client for a 429.
+// TestRefusedSubrequests: with refuse=403, the refusals of access control have this status too, and name their own one. A gateway
+// above server.limits gets 503: its client is within its limits.
 func TestRefusedSubrequests(t *testing.T) {
 	settings := everyListener("token", fmt.Sprintf("  limits: {caller: 1/1h}\n  callers:\n  - {name: a, tokens: [%q], scopes: [decide]}\n"+
 		"  - {name: b, tokens: [%q], scopes: [read]}\n", digest("one"), digest("two")))
@@ -175,10 +175,10 @@ func TestRefusedSubrequests(t *testing.T) {
 		status       string
 	}{
 		{"from=original&refuse=403", "one", http.StatusNoContent, ""},
-		{"from=original&refuse=403", "one", http.StatusForbidden, "429"},
+		{"from=original&refuse=403", "one", http.StatusServiceUnavailable, ""},
 		{"from=original&refuse=403", "two", http.StatusForbidden, "403"},
 		{"from=original&refuse=403", "none", http.StatusForbidden, "401"},
-		{"from=original", "one", http.StatusTooManyRequests, ""},
+		{"from=original", "one", http.StatusServiceUnavailable, ""},
 		{"from=original", "none", http.StatusUnauthorized, ""},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+i.Addresses().HTTP+"/v1/decide?"+row.query, http.NoBody)
@@ -193,10 +193,20 @@ func TestRefusedSubrequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = answer.Body.Close()
-		limited := row.code == http.StatusTooManyRequests || row.status == "429"
+		limited := row.code == http.StatusServiceUnavailable
 		retry, own := answer.Header.Get("Retry-After"), answer.Header.Get(httpdecide.StatusField)
 		if answer.StatusCode != row.code || own != row.status || (retry != "") != limited {
 			t.Errorf("row %d: got %d, %v", n, answer.StatusCode, answer.Header)
+		}
+	}
+}
+
+// TestGatewayAboveItsAddressLimit: a subrequest above the limit of its address, before authentication, has 503 too.
+func TestGatewayAboveItsAddressLimit(t *testing.T) {
+	i := startServer(t, serverOptions(t, "server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', limits: {address: 1/1h}}\n"))
+	for _, want := range []int{http.StatusForbidden, http.StatusServiceUnavailable} { // The first is that of a peer outside trusted_proxies.
+		if status, text := get(t, i.Addresses().HTTP+"/v1/decide?from=original&refuse=403"); status != want {
+			t.Errorf("got %d %s, want %d", status, text, want)
 		}
 	}
 }

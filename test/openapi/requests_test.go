@@ -329,6 +329,7 @@ func callers() []row {
 		{guarded, "POST", at, []string{program}, `[{"path": "/other"}` + strings.Repeat(`, {"path": "/free"}`, 7) + "]", 200, true},
 		{guarded, "POST", at, []string{program}, `{"path": "/free"}`, 429, true},
 		{guarded, "POST", "/json", []string{program}, `{"domain": "shop", ` + descriptors, 429, true},
-		{guarded, "GET", at + "?from=original", append([]string{gateway}, asked...), "", 429, true},
+		{guarded, "GET", at + "?from=original", append([]string{gateway}, asked...), "", 503, true},
+		{guarded, "GET", at + "?from=original&refuse=403", append([]string{gateway}, asked...), "", 503, true},
 	}
 }

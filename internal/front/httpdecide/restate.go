@@ -35,9 +35,17 @@ func (q *question) restating(w http.ResponseWriter) http.ResponseWriter {
 	return &restated{w, q.refuse}
 }
 
-// Refuse answers a subrequest with an error of package access, as access.RefuseHTTP does, with the status that the
-// subrequest wants for refusals.
+// Refuse answers a subrequest with an error of package access, with the status that the subrequest wants for refusals. A gateway
+// above a limit of server.limits gets 503 always: no rule refuses its client, so the gateway does what it does without an answer.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	q, _ := ask(r.URL.RawQuery)
-	access.RefuseHTTP(q.restating(w), err)
+	refuseGateway(w, q.restating(w), err)
+}
+
+// refuseGateway answers a subrequest with an error of package access. refused gets refusals, and w the other answers.
+func refuseGateway(w, refused http.ResponseWriter, err error) {
+	if reason, _ := access.ReasonOf(err); reason == access.Busy {
+		refused = w
+	}
+	access.RefuseSubrequest(refused, err)
 }

@@ -110,7 +110,7 @@ func (s *Service) answer(w, refused http.ResponseWriter, r *http.Request, x *exc
 	err := s.decide(r, x, of.Client(), peer)
 	if _, denied := access.ReasonOf(err); denied {
 		of.Refused(err)
-		access.RefuseHTTP(refused, err)
+		refuseGateway(w, refused, err)
 		return
 	}
 	if err != nil {
