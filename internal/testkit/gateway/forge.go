@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
 	"path"
 	"strings"
@@ -15,6 +16,16 @@ func (s *service) forge(t *testing.T, limited *client) {
 			if a := limited.send(t, method, "/search/x", "", fields...); a.status != http.StatusTooManyRequests {
 				t.Errorf("%s with %v gets %d", method, fields, a.status)
 			}
+		}
+	}
+	for _, many := range []int{80, 97} { // HAProxy accepts 101, and its HTTP client fewer.
+		fields := make([]string, many)
+		for i := range fields {
+			fields[i] = fmt.Sprintf("X-Many-%d: a", i)
+		}
+		a := limited.send(t, "GET", "/search/x", "", fields...)
+		if a.status != http.StatusTooManyRequests && a.status != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("%d fields get %d", many, a.status)
 		}
 	}
 	for _, target := range []string{

@@ -42,11 +42,12 @@ type Server struct {
 // Launch starts headgate server with a configuration.
 type Launch func(t *testing.T, settings string) Server
 
-// Settings returns examples/gateways/headgate.yaml, with addresses on free ports.
+// Settings returns examples/gateways/headgate.yaml, with addresses on free ports, and a rule that refuses with 503.
 func Settings(t *testing.T) string {
 	t.Helper()
 	const admin = "\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
-	return strings.Replace(example(t, "headgate.yaml"), "127.0.0.1:8080", "127.0.0.1:0", 1) + admin
+	const closed = "\n  - {name: closed, match: {path: /closed}, key: [ip], limits: [1/1h], on_exceed: {action: reject, status: 503}}"
+	return strings.Replace(example(t, "headgate.yaml"), "127.0.0.1:8080", "127.0.0.1:0", 1) + closed + admin
 }
 
 // example reads a file of examples/gateways. A test runs in the folder of its package, two levels below the root.
@@ -75,6 +76,10 @@ func (g *Gateway) Test(t *testing.T, launch Launch) {
 		if got := a.header.Get("Ratelimit"); g.Announces && !strings.HasPrefix(got, `"search";r=`) {
 			t.Errorf("request %d announces %q", i, got)
 		}
+	}
+	limited.send(t, "GET", "/closed", "")
+	if a := limited.send(t, "GET", "/closed", ""); a.status != http.StatusServiceUnavailable && a.status != http.StatusTooManyRequests {
+		t.Errorf("a rule refuses with 503, and the client gets %d", a.status)
 	}
 	s.forge(t, limited)
 	if a := other.send(t, "GET", "/search/x", ""); a.status != http.StatusOK {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -14,6 +15,28 @@ import (
 const TraefikAsks = "GET /v1/decide?from=forwarded HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: curl/8\r\nAccept: */*\r\n" +
 	"X-Forwarded-For: 127.0.0.11\r\nX-Forwarded-Host: a.example\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Port: 80\r\n" +
 	"X-Forwarded-Proto: http\r\nX-Forwarded-Uri: /search/x?q=1\r\nX-Original-Uri: /free\r\nAccept-Encoding: gzip\r\n\r\n"
+
+// Once checks that the gateway asks headgate server once about a request, also without an answer: clients must not wait for
+// further attempts.
+func (g *Gateway) Once(t *testing.T) {
+	t.Helper()
+	var asked atomic.Int64
+	ends := make(chan struct{})
+	headgate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("User-Agent"), "curl") { // Not the requests of await.
+			asked.Add(1)
+			<-ends
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(headgate.Close)
+	defer close(ends)
+	at := g.start(t, headgate.Listener.Addr().String(), startService(t).at, http.StatusOK)
+	a := newClient(at, "127.0.0.11").send(t, "GET", "/search/x", "", "User-Agent: curl/8")
+	if got := asked.Load(); got != 1 || a.status != g.Silent {
+		t.Errorf("headgate server is asked %d times, and the status is %d, want once and %d", got, a.status, g.Silent)
+	}
+}
 
 // Subrequest sends the request of TraefikAsks to the gateway, and returns the subrequest that headgate server gets.
 func (g *Gateway) Subrequest(t *testing.T) *http.Request {
