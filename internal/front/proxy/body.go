@@ -31,6 +31,7 @@ type body struct {
 	stream     bool        // HTTP/1: one request at a time on the connection
 	stallTimer *time.Timer // runs while the upstream has not accepted the last bytes read; nil without a bound
 	place      *place      // of the request; nil in tests without a Server
+	awaits     listened    // HTTP/1: told of each wait for the client; nil without a connection of package listen
 	failure    atomic.Int32
 	ended      atomic.Bool // set when the end was read; later bytes on the connection belong to another request
 
@@ -146,6 +147,9 @@ func (b *body) begin() bool {
 	}
 	if !b.begun {
 		b.since = b.place.startBodyWait(now)
+		if b.awaits != nil {
+			b.awaits.Await(now)
+		}
 	}
 	return true
 }
@@ -162,6 +166,9 @@ func (b *body) answered() {
 func (b *body) stopWaiting() {
 	b.place.endBodyWait(b.since)
 	b.since = 0
+	if b.awaits != nil {
+		b.awaits.Busy()
+	}
 }
 
 // end is called when the handler returns. It interrupts a pending Read and makes later

@@ -225,18 +225,22 @@ func (c *clientConn) abort() {
 	_ = c.Close()
 }
 
+// listened is a connection of package listen: at the bound of connections, a new one replaces an idle one.
+type listened interface {
+	Idle()
+	Busy()
+	Await(begun time.Time)
+}
+
 // setIdle tells the listener whether the connection is idle.
 func (c *clientConn) setIdle(idle bool) {
-	listened, ok := c.Conn.(interface {
-		Idle()
-		Busy()
-	})
+	conn, ok := c.Conn.(listened)
 	switch {
 	case !ok:
 	case idle:
-		listened.Idle()
+		conn.Idle()
 	default:
-		listened.Busy()
+		conn.Busy()
 	}
 }
 

@@ -11,12 +11,14 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	wire "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/internal/testkit/wallclock"
 	"github.com/headgate/headgate/report"
 )
@@ -389,6 +391,36 @@ func TestEvictionAfterTheClockIsSet(t *testing.T) {
 		if at == nil || at.refused || oldest.since.Load() != gaveWay {
 			t.Errorf("the clock was set by %v: the oldest request did not give way to %+v", change, at)
 		}
+	}
+}
+
+// TestLateBodyGivesWay checks that a client that does not send its body gives way to a new connection at the bound.
+func TestLateBodyGivesWay(t *testing.T) {
+	reached := make(chan struct{}, 1)
+	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			reached <- struct{}{}
+			_, _ = io.Copy(io.Discard, r.Body)
+			return
+		}
+		fine(w, r)
+	}))
+	_, at := start(t, p, opened(t, listen.Config{Address: "127.0.0.1:0", MaxConnections: 1}), ServerConfig{})
+	late, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if _, err := io.WriteString(late, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	if got := talk(t, at, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
+		t.Errorf("a new client got %q", got)
+	}
+	_ = late.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if answer, err := io.ReadAll(late); errors.Is(err, os.ErrDeadlineExceeded) || strings.HasPrefix(string(answer), "HTTP/1.1 200") {
+		t.Errorf("the client without a body got %q, %v", answer, err)
 	}
 }
 
