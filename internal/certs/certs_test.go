@@ -293,6 +293,23 @@ func TestReplacedFiles(t *testing.T) {
 	expect("removed", "second")
 }
 
+// TestReplacedFilesAfterTheClockIsSet checks that files are read within a second, whatever the wall clock says.
+func TestReplacedFilesAfterTheClockIsSet(t *testing.T) {
+	a, dir, now := newAuthority(t), folder(t.TempDir()), newClock()
+	cert, key := dir.put(t, a.issue(t, "first"))
+	s, err := NewServer(ServerConfig{Cert: cert, Key: key, Log: new(logs.Text).Logger(), Clock: now.time})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := serve(t, s)
+	dir.put(t, a.issue(t, "second"))
+	now.set(-time.Hour)
+	now.advance(checkEvery)
+	if got, _, _, err := visit(t, at, &tls.Config{RootCAs: a.pool()}); got != "second" || err != nil {
+		t.Errorf("the clock was set back: served %q (%v), want second", got, err)
+	}
+}
+
 // TestExchangedLink checks a swapped symbolic link to the folder of all files, as in
 // Kubernetes.
 func TestExchangedLink(t *testing.T) {

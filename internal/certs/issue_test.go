@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/headgate/headgate/internal/testkit/wallclock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -122,6 +124,13 @@ func (c *clock) time() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
+}
+
+// set sets the wall clock forward, or back.
+func (c *clock) set(change time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = wallclock.Set(c.now, change)
 }
 
 func (c *clock) advance(d time.Duration) {

@@ -38,7 +38,7 @@ type reloader struct {
 	reading  readfile.Pending[reading]
 
 	current atomic.Pointer[loaded]
-	checked atomic.Int64 // time of the last check, in Unix nanoseconds of clock
+	checked atomic.Pointer[time.Time] // time of the last check, with its monotonic reading
 
 	mu     sync.Mutex // guards the fields below; held while files are loaded
 	stamps []stamp    // of the files that current was read from
@@ -82,7 +82,7 @@ func (r *reloader) Reload() error {
 
 // load reads changed files and applies them. The caller holds mu.
 func (r *reloader) load(known []stamp, now time.Time) (changed bool, err error) {
-	r.checked.Store(now.UnixNano())
+	r.checked.Store(&now)
 	read, err := r.attempt(known, now)
 	if err != nil || read.fresh == nil {
 		return false, err
@@ -112,7 +112,7 @@ func (r *reloader) warn(err error) {
 // them; concurrent handshakes use the old configuration.
 func (r *reloader) newest() *tls.Config {
 	now := r.clock()
-	if now.UnixNano()-r.checked.Load() >= int64(checkEvery) && r.mu.TryLock() {
+	if now.Sub(*r.checked.Load()) >= checkEvery && r.mu.TryLock() {
 		r.checkWithTimeout(now)
 	}
 	return r.current.Load().config
