@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -73,6 +74,9 @@ func TestSourceEqualsFile(t *testing.T) {
 		in, faults := first.With(source.Change{All: true, Objects: all})
 		text := inOneFile(all)
 		file, err := Parse("twin.yaml", []byte(text))
+		if hasUncounted(err) {
+			continue // Only plans of a source may have a quota that no rule counts yet.
+		}
 		if (faults == nil) != (err == nil) {
 			t.Fatalf("set %d: the source: %v\nthe file: %v\n%s", set, faults, err, text)
 		}
@@ -90,6 +94,14 @@ func TestSourceEqualsFile(t *testing.T) {
 	if accepted < sets/10 || accepted > sets*9/10 {
 		t.Errorf("%d of %d sets were accepted: the test must have many of both", accepted, sets)
 	}
+}
+
+// hasUncounted reports whether a plan of the file has a quota that no rule counts.
+func hasUncounted(err error) bool {
+	faults, _ := errors.AsType[Faults](err)
+	return slices.ContainsFunc(faults, func(f Fault) bool {
+		return strings.HasPrefix(f.Path, "plans.") && strings.HasPrefix(f.Problem, "no rule counts the quota")
+	})
 }
 
 // quotasOf gives the number of customers and limits, and the plan and limits of each customer of the test.

@@ -98,9 +98,13 @@ func (q *quotaReading) noteRules(c *Config) {
 	}
 }
 
-// noteCounted notes a quota that no rule counts.
+// noteCounted notes a quota that no rule counts. With a source, a plan may have one: a rule needs plans with its quota, so the plans are
+// written first.
 func (q *quotaReading) noteCounted(quotas *section, name string) {
 	if _, counted := q.counted[name]; counted || q.faulty || quotas.deferred || quotas.outline != nil {
+		return
+	}
+	if quotas.sourced && check.Within(quotas.self.path, plansName) {
 		return
 	}
 	names := make([]string, 0, len(q.counted))

@@ -49,6 +49,8 @@ type reader struct {
 	// complete is set if the tree has the rules and plans of the source too. deferred is set if it lacks them: then
 	// the file may name plans and quotas that only the source has.
 	complete, deferred bool
+	// sourced is set if the file names a source, whose objects are written one after another.
+	sourced bool
 	// quotaFacts is what customers of a source are checked against.
 	quotaFacts *quotaReading
 	// hidden are the lines, and secrets the texts, that must not appear in excerpts.

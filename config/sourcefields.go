@@ -108,7 +108,7 @@ func (s *section) sourceOfObjects(c *Config) {
 	if !all.begun() {
 		return
 	}
-	s.deferred = !s.complete
+	s.deferred, s.sourced = !s.complete, true
 	n := 0
 	for _, one := range [...]struct {
 		section *section

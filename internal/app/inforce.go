@@ -73,6 +73,8 @@ func (f *fileObjects) get(c *config.Config) (inForce, error) {
 type objectFollower interface {
 	// objects are those in force. They are not known before the source has answered.
 	objects() *config.Objects
+	// lacks says why nothing is in force although the source has answered, as when it is empty and the file needs a plan; "" otherwise.
+	lacks() string
 	// writer writes the source; nil for one that can only be read.
 	writer() source.Writer
 	// place names the source for people, such as http https://config.example.com/quotas.yaml.
@@ -89,6 +91,9 @@ func (f *sourceFollower) objects() *config.Objects {
 	defer f.instance.reloading.Unlock()
 	return f.table.Objects()
 }
+
+// lacks implements objectFollower.
+func (f *sourceFollower) lacks() string { return f.state.Get().Lacks }
 
 // writer implements objectFollower.
 func (f *sourceFollower) writer() source.Writer {
@@ -124,11 +129,12 @@ func (f *sourceFollower) held(key source.Key) (object *source.Object, why string
 	return object, why, true
 }
 
-// objects gives the rules, plans and customers in force.
+// objects gives the rules, plans and customers in force. A source that has answered and lacks what the file needs has none: a write
+// may add that.
 func (i *Instance) objects() (inForce, *failure) {
 	if i.followed != nil {
 		o := i.followed.objects()
-		if !o.Known() {
+		if !o.Known() && i.followed.lacks() == "" {
 			return inForce{}, unavailable(errSourceUnknown)
 		}
 		return inForce{o}, nil

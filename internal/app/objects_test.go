@@ -55,6 +55,13 @@ func (*mapSource) Follow(context.Context, source.Receiver) {}
 func (*mapSource) Close() error                            { return nil }
 func (*mapSource) place() string                           { return "map" }
 
+func (m *mapSource) lacks() string {
+	if m.objects().Known() {
+		return ""
+	}
+	return "the file needs a plan"
+}
+
 func (m *mapSource) position() int64 { return m.view.Position - m.behind }
 
 func (m *mapSource) held(key source.Key) (object *source.Object, why string, found bool) {

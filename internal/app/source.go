@@ -31,6 +31,7 @@ type sourceFollower struct {
 	table    *objects.Table
 	revision string
 	at       int64 // The position of the last change.
+	heard    bool  // The source itself has given its objects, not only the cache. Instance.reloading guards it.
 	state    objects.State
 	follower *objects.Follower
 	cache    *objects.Writer // nil without a cache
@@ -103,7 +104,7 @@ func (f *sourceFollower) Changed(changes []source.Change) {
 		return
 	}
 	last := &changes[len(changes)-1]
-	f.revision, f.cached = last.Revision, nil
+	f.revision, f.cached, f.heard = last.Revision, nil, true
 	f.apply(changes)
 	f.at = last.Position
 }
@@ -115,6 +116,7 @@ func (f *sourceFollower) apply(changes []source.Change) {
 	begun := f.table.Apply(f.running, began, changes...)
 	f.state.InForce(f.table, former, f.revision, len(begun), time.Now())
 	f.logHeld(begun)
+	f.noteLacks()
 	f.auditFollowed(former, f.table.Objects())
 	f.instance.options.Log.Debug("changes of the source were applied", "changes", len(changes), "revision", f.revision,
 		"held_back", len(begun), "took", time.Since(began).String())
@@ -138,6 +140,18 @@ func (f *sourceFollower) logHeld(begun []objects.Held) {
 		s := heldStatus(h)
 		log.Error("a change of the source is held back: the former versions stay in force", "objects", s.Objects,
 			"at", s.At, "problem", s.Problem, "fix", s.Fix)
+	}
+}
+
+// noteLacks notes, and logs once, why nothing is in force although the source has answered. The caller holds Instance.reloading.
+func (f *sourceFollower) noteLacks() {
+	text := ""
+	if lacks := f.table.Lacks(); len(lacks) > 0 && f.heard {
+		text = lacks[0].Headline()
+	}
+	if f.state.Lacks(text) && text != "" {
+		f.instance.options.Log.Error("nothing of the source is in force, because it lacks an object that the file needs: write the object",
+			"kind", f.settings.Kind(), "error", text)
 	}
 }
 
@@ -262,6 +276,9 @@ func (f *sourceFollower) Ready() error {
 	if s := f.state.Get(); !s.Known {
 		if s.Failure != "" {
 			return fmt.Errorf("the source has given no objects yet: %s", s.Failure)
+		}
+		if s.Lacks != "" {
+			return fmt.Errorf("the source lacks an object that the file needs: %s", s.Lacks)
 		}
 		return errors.New("the source has given no objects yet")
 	}

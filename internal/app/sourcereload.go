@@ -28,6 +28,7 @@ func (i *Instance) objectsReloaded(in *config.Objects) {
 	}
 	f.table.Reloaded(in)
 	f.table.Apply(f.running, time.Now())
+	f.noteLacks()
 	f.state.Loaded(f.table.Objects(), f.table.Held())
 	if f.cache != nil && f.table.Objects().Known() {
 		f.cache.Changed()

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -18,7 +19,8 @@ func (f *sourceFollower) Status(s *admin.Status) {
 	n := f.state.Get()
 	status := &admin.SourceStatus{
 		Kind: f.settings.Kind(), Place: f.settings.Place(), State: stateWord(&n), Revision: n.Revision,
-		Changed: timeOrNil(n.Changed), Failure: n.Failure, Failures: n.Failures, HeldCount: len(n.Held), Held: []admin.HeldStatus{},
+		Changed: timeOrNil(n.Changed), Failure: cmp.Or(n.Failure, n.Lacks), Failures: n.Failures,
+		HeldCount: len(n.Held), Held: []admin.HeldStatus{},
 		Rules: n.Objects[source.Rule], Plans: n.Objects[source.Plan], Customers: n.Objects[source.Customer],
 	}
 	if !n.Reached.IsZero() {

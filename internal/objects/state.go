@@ -21,6 +21,8 @@ type State struct {
 type Snapshot struct {
 	// Known is set when objects are in force, from the source or from its cache.
 	Known bool
+	// Lacks says why no objects are known although the source has answered: the file needs one that the source lacks.
+	Lacks string
 	// FromCache is set until the source has answered, if the objects come from the cache.
 	FromCache bool
 	// Revision is that of the source, or of the cache.
@@ -109,6 +111,13 @@ func (s *State) Failed(err error, now time.Time) (log bool) {
 		n.Failures++
 	})
 	return log
+}
+
+// Lacks notes why no objects are known although the source has answered, or that there is no such reason. It reports whether that is
+// news.
+func (s *State) Lacks(text string) (other bool) {
+	s.change(func(n *Snapshot) { other, n.Lacks = n.Lacks != text, text })
+	return other
 }
 
 // CacheWritten notes the result of a write of the cache, and reports whether it differs from the one before.

@@ -34,6 +34,8 @@ type Table struct {
 	attempts, work, named int
 	// due is set if an Apply has reached its bounds before it had tried everything.
 	due bool
+	// lacks says why nothing of a source that has answered is in force: the file alone is faulty without further objects.
+	lacks config.ObjectFaults
 	// put puts objects in force. After its error, the former ones stay.
 	put func(*config.Objects) error
 }
@@ -75,6 +77,10 @@ func (t *Table) HeldObject(key source.Key) (object *source.Object, why Held, fou
 	return nil, Held{}, false
 }
 
+// Lacks says what the file needs that a source has not given in force. It is empty once objects are known, and before a source has
+// answered.
+func (t *Table) Lacks() config.ObjectFaults { return t.lacks }
+
 // Due reports whether changes are held back that were not tried yet, because there were too many. Apply tries more of them.
 func (t *Table) Due() bool { return t.due }
 
@@ -94,8 +100,11 @@ func (t *Table) Apply(ctx context.Context, now time.Time, changes ...source.Chan
 	}
 	fresh = t.supersede(fresh)
 	t.apply(ctx, fresh)
-	if all && !t.in.Known() && ctx.Err() == nil {
-		_, _ = t.take(nil) // A source without a valid object is known too, if the file is complete.
+	if (all || len(t.lacks) > 0) && !t.in.Known() && ctx.Err() == nil {
+		t.lacks, _ = t.take(nil) // A source without a valid object is known too, if the file is complete.
+	}
+	if t.in.Known() {
+		t.lacks = nil
 	}
 	begun := make([]Held, 0, len(fresh))
 	for _, u := range fresh {
