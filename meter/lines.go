@@ -43,7 +43,8 @@ type LinesConfig struct {
 	// MaxBytes and MaxAge say when a file is complete; 0 are DefaultLinesBytes and DefaultLinesAge. An empty file is not made.
 	MaxBytes int64
 	MaxAge   time.Duration
-	// Keep is the number of complete files of this instance that stay; 0 keeps all. The oldest are removed first.
+	// Keep is the number of complete files of this instance that stay; 0 keeps all. The oldest are removed first, whatever the clock
+	// said when they were written.
 	Keep int
 }
 
@@ -55,14 +56,16 @@ type Lines struct {
 	file   *os.File
 	name   string // of file, without openSuffix
 	begun  time.Time
-	size   int64 // of the delivered lines
-	torn   bool  // file may have bytes behind size, of a failed attempt
+	last   time.Time // in the name of the newest file; zero before begin
+	size   int64     // of the delivered lines
+	torn   bool      // file may have bytes behind size, of a failed attempt
 	number int
 	body   []byte
 }
 
 // NewLines gives an output that writes files. A file that is complete has a name like
-// usage-INSTANCE-TIME-NUMBER.jsonl and mode 0640; the one that is written has a further .open. Open completes the file that an
+// usage-INSTANCE-TIME-NUMBER.jsonl and mode 0640. The names are in the order of the files, so TIME is later than the clock after the
+// clock was set back; the one that is written has a further .open. Open completes the file that an
 // earlier run has left: a line that was not complete is cut, and comes again. It finds the file also if the instance had another name
 // then: its path is in a file beside the journal.
 func NewLines(c LinesConfig) (*Lines, error) {
@@ -140,12 +143,48 @@ func (l *Lines) named(suffix string) ([]string, error) {
 	for _, e := range entries {
 		rest, mine := strings.CutPrefix(e.Name(), l.prefix)
 		middle, ok := strings.CutSuffix(rest, suffix)
-		if mine && ok && len(middle) == len(linesTime)+len("-000000") && e.Type().IsRegular() {
+		if _, valid := timeOfName(middle); mine && ok && valid && e.Type().IsRegular() {
 			names = append(names, e.Name())
 		}
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// timeOfName reads the part of a file's name between the instance and the suffix.
+func timeOfName(middle string) (at time.Time, valid bool) {
+	if len(middle) != len(linesTime)+len("-000000") {
+		return at, false
+	}
+	at, err := time.Parse(linesTime, middle[:len(linesTime)])
+	return at, err == nil
+}
+
+// nameTime gives the time for the name of a new file: now, or later than all files of this instance. Keep removes the first files by
+// name. After a clock was set back, a new file would else come before the older ones, and be removed in their place.
+func (l *Lines) nameTime(now time.Time) (time.Time, error) {
+	if l.last.IsZero() {
+		for _, suffix := range [...]string{linesSuffix, linesSuffix + openSuffix} {
+			names, err := l.named(suffix)
+			if err != nil {
+				return now, err
+			}
+			if n := len(names); n > 0 {
+				at, _ := timeOfName(names[n-1][len(l.prefix) : len(names[n-1])-len(suffix)])
+				l.last = later(at, l.last)
+			}
+		}
+	}
+	now = now.Round(0) // Without the monotonic clock, because names have the wall clock.
+	l.last = later(now, l.last.Add(time.Nanosecond))
+	return l.last, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // linesTime is the form of the time in the names of files, with nanoseconds so that names do not repeat.
@@ -252,8 +291,12 @@ func (l *Lines) begin(now time.Time) error {
 	if err := os.MkdirAll(l.config.Folder, linesFolderMode); err != nil {
 		return err
 	}
+	at, err := l.nameTime(now)
+	if err != nil {
+		return err
+	}
 	l.number++
-	l.name = filepath.Join(l.config.Folder, fmt.Sprintf("%s%s-%06d%s", l.prefix, now.UTC().Format(linesTime), l.number%1e6, linesSuffix))
+	l.name = filepath.Join(l.config.Folder, fmt.Sprintf("%s%s-%06d%s", l.prefix, at.UTC().Format(linesTime), l.number%1e6, linesSuffix))
 	if l.note != "" {
 		path, err := filepath.Abs(l.name) // The next run may start in another folder.
 		if err == nil {

@@ -110,6 +110,37 @@ func TestFilesOfLines(t *testing.T) {
 	})
 }
 
+// TestKeepAfterAClockThatWasWrong: the newest files stay, although older ones have names of a time far ahead.
+func TestKeepAfterAClockThatWasWrong(t *testing.T) {
+	folder, ahead := t.TempDir(), time.Date(2099, 1, 1, 0, 0, 0, 999_999_999, time.UTC)
+	write := func(now time.Time, n int) { // As a start at a time, whose file has n records.
+		l := newLines(t, LinesConfig{Folder: folder, Keep: 2})
+		if err := l.begin(now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Deliver(t.Context(), recordsOf(n)); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign := filepath.Join(folder, "usage-eu%2F1-mine-for-the-audit-of-march-no-01.jsonl")
+	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for n, at := range []time.Time{ahead, ahead, time.Unix(1e9, 0), time.Unix(1e9, 0), time.Unix(2e9, 0)} {
+		write(at, n+1)
+		_, lines := filesOf(t, folder, linesSuffix)
+		if want := n + 1 + n; len(lines) != want { // Those of this file and of the one before.
+			t.Fatalf("after file %d, the files have %d lines, want %d", n, len(lines), want)
+		}
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("a file of another program: %v", err)
+	}
+}
+
 // TestLinesAfterACrash: the next start completes the file, and cuts a line that was not complete.
 func TestLinesAfterACrash(t *testing.T) {
 	for _, torn := range []string{"", `{"id":"i`, strings.Repeat("x", 200_000)} {
