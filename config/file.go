@@ -18,13 +18,21 @@ type file struct {
 
 // file reads the path of a file. Parse keeps the path as written. Load makes it absolute.
 func (s *section) file(name string, into *string) {
+	s.path(name, "the path of a file", s.orLeaveOut(name), into)
+}
+
+// folder reads the path of a folder that a section cannot leave out, like file.
+func (s *section) folder(name string, into *string) { s.path(name, "the path of a folder", "", into) }
+
+// path reads the path of what the text says.
+func (s *section) path(name, what, orElse string, into *string) {
 	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).text(*into, "", 1, 0)
-	v, ok := s.scalar(name, "the path of a file")
+	v, ok := s.scalar(name, what)
 	switch {
 	case !ok:
 	case v.text() == "":
-		s.fault(v, "is empty", "write the path of a file"+s.orLeaveOut(name))
+		s.fault(v, "is empty", "write "+what+orElse)
 	default:
 		*into = v.text()
 		s.files = append(s.files, file{v, into})

@@ -88,7 +88,7 @@ func (c *Config) meteringMemory() int64 {
 func (s *section) metering(c *Config) {
 	m := Metering{MaxSize: journal.DefaultMaxBytes, Every: meter.DefaultEvery, MaxCustomers: meter.DefaultMaxCustomers}
 	section := s.sub(s.declare("metering", field.Restart, "Delivers what customers use of their quotas, for bills."), meteringExample)
-	section.file(section.declare("journal", field.Restart, "Folder of the journal, for this instance alone. Records stay in it until "+
+	section.folder(section.declare("journal", field.Restart, "Folder of the journal, for this instance alone. Records stay in it until "+
 		"they are delivered."), &m.Journal)
 	section.size(section.declare("max_size", field.Restart, "Bound of the journal. Beyond it, the oldest records are dropped."),
 		&m.MaxSize, journal.MinBytes, 1<<44)
@@ -189,7 +189,11 @@ func (s *section) eventsURL(name string, into *string) {
 	u, err := url.Parse(v.text())
 	if _, _, hostOK := rule.ParseHost(hostOf(u)); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || !hostOK {
 		s.hide(v)
-		s.fault(v, "is no URL with http or https and a host", example)
+		shown := ""
+		if !strings.ContainsAny(v.text(), "@?#") { // It may have a password or a token.
+			shown = quote(v.text()) + " "
+		}
+		s.fault(v, shown+"is no URL with http or https and a host", example)
 		return
 	}
 	if u.User != nil || strings.Contains(v.text(), "@") {
@@ -216,7 +220,7 @@ func (s *section) meteringLines(m *Metering) *section {
 	l := MeteringLines{MaxSize: meter.DefaultLinesBytes, MaxAge: meter.DefaultLinesAge}
 	lines := s.sub(s.declare("lines", field.Restart, "Writes the records as lines of JSON into files."),
 		"{folder: /var/lib/headgate/usage}")
-	lines.file(lines.declare("folder", field.Restart, "Folder of the files."), &l.Folder)
+	lines.folder(lines.declare("folder", field.Restart, "Folder of the files."), &l.Folder)
 	lines.size(lines.declare("max_size", field.Restart, "Size after which a file is complete."), &l.MaxSize, 1<<10, 1<<40)
 	lines.duration(lines.declare("max_age", field.Restart, "Age after which a file is complete."), &l.MaxAge, time.Second, 31*24*time.Hour)
 	lines.number(lines.declare("keep", field.Restart, "Complete files of this instance that stay; 0 keeps all."), &l.Keep, 0, 1_000_000)

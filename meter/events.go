@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/headgate/headgate/meter/journal"
@@ -200,7 +202,7 @@ func (c *CloudEvents) post(ctx context.Context, records []journal.Record) (n int
 	if c.config.TokenFile != "" {
 		token, err := readfile.Line(c.config.TokenFile, maxToken, "token")
 		if err != nil {
-			return n, err
+			return n, fmt.Errorf("the token (metering.events.token_file): %w", err)
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -210,15 +212,33 @@ func (c *CloudEvents) post(ctx context.Context, records []journal.Record) (n int
 	}
 	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // A read answer lets the connection serve the next request.
 	_ = answer.Body.Close()
-	return n, judge(answer)
+	return n, judge(answer, publicURL(c.config.URL))
 }
 
 // hideQuery gives an error of the client without the query of the address, which may have a secret.
 func (c *CloudEvents) hideQuery(err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("%s: %w", publicURL(c.config.URL), of.Err)
+		return fmt.Errorf("%s: %w%s", publicURL(c.config.URL), of.Err, adviseRequest(of.Err))
 	}
 	return err
+}
+
+// adviseRequest says what to do after an error of a request, if the cause is known.
+func adviseRequest(err error) string {
+	unknown, isDNS := errors.AsType[*net.DNSError](err)
+	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	switch {
+	case isDNS && unknown.IsNotFound:
+		return ": correct the host in the address (metering.events.url)"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ": nothing listens there: start the endpoint, or correct the address (metering.events.url)"
+	case isCertificate:
+		return ": name the authorities of the endpoint (metering.events.ca), or correct the address (metering.events.url)"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return ": the endpoint has no TLS: correct the address (metering.events.url)"
+	default:
+		return ""
+	}
 }
 
 // publicURL gives the scheme, host and path of an address, for people: the query may have a secret.
@@ -230,24 +250,27 @@ func publicURL(address string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// judge gives the error of a status.
-func judge(answer *http.Response) error {
+// judge gives the error of a status. address is for people.
+func judge(answer *http.Response, address string) error {
+	advice := ""
 	switch s := answer.StatusCode; {
 	case s >= 200 && s < 300:
 		return nil
 	case s >= 300 && s < 400:
-		return fmt.Errorf("the endpoint redirects with status %d, which is refused: write the address that it redirects to", s)
+		return fmt.Errorf("%s redirects with status %d, which is refused: write the address that it redirects to (metering.events.url)",
+			address, s)
 	case s == http.StatusBadRequest, s == http.StatusRequestEntityTooLarge, s == http.StatusUnsupportedMediaType,
 		s == http.StatusUnprocessableEntity:
 		return &refusedError{s}
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
-		return fmt.Errorf("the endpoint answers with status %d: check the token", s)
-	default:
-		err := fmt.Errorf("the endpoint answers with status %d", s)
-		seconds, bad := strconv.Atoi(answer.Header.Get("Retry-After"))
-		if bad != nil || seconds <= 0 {
-			return err
-		}
-		return &RetryError{err, min(time.Duration(min(seconds, 1<<20))*time.Second, mostRetryAfter)}
+		advice = ": check the token (metering.events.token_file)"
+	case s == http.StatusNotFound, s == http.StatusMethodNotAllowed, s == http.StatusGone:
+		advice = ": nothing takes events at this address: correct it (metering.events.url)"
 	}
+	err := fmt.Errorf("%s answers with status %d%s", address, answer.StatusCode, advice)
+	seconds, bad := strconv.Atoi(answer.Header.Get("Retry-After"))
+	if bad != nil || seconds <= 0 {
+		return err
+	}
+	return &RetryError{err, min(time.Duration(min(seconds, 1<<20))*time.Second, mostRetryAfter)}
 }

@@ -91,6 +91,10 @@ const maxPath = 4 << 10
 // files could belong to a process that writes them now. The earlier run with this journal may have had another name, as a pod
 // with the name of its host has.
 func (l *Lines) start(journal string) error {
+	return adviseFolder(linesFolder, l.config.Folder, l.begunBy(journal))
+}
+
+func (l *Lines) begunBy(journal string) error {
 	if err := os.MkdirAll(l.config.Folder, linesFolderMode); err != nil {
 		return err
 	}
@@ -234,6 +238,11 @@ func (l *Lines) Deliver(ctx context.Context, records []journal.Record) (delivere
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	delivered, err = l.deliver(records)
+	return delivered, adviseFolder(linesFolder, l.config.Folder, err)
+}
+
+func (l *Lines) deliver(records []journal.Record) (delivered int, err error) {
 	if err := l.ready(time.Now()); err != nil {
 		return 0, err
 	}
@@ -336,7 +345,7 @@ func (l *Lines) tick(now time.Time) error {
 	if l.file == nil || now.Sub(l.begun) < l.config.MaxAge {
 		return nil
 	}
-	return l.complete()
+	return adviseFolder(linesFolder, l.config.Folder, l.complete())
 }
 
 // Close implements Output. It completes the present file.

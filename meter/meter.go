@@ -101,7 +101,7 @@ func Open(c Config) (*Meter, error) {
 		Folder: c.Folder, Instance: c.Instance, MaxBytes: c.MaxBytes, Readers: names, Log: c.Log, Files: c.Files,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("meter: %w", err)
+		return nil, fmt.Errorf("meter: %w", adviseFolder(journalFolder, c.Folder, err))
 	}
 	if err := start(c.Outputs, c.Folder); err != nil {
 		return nil, errors.Join(err, j.Close())
