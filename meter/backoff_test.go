@@ -1,9 +1,12 @@
 package meter
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"regexp"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -90,5 +93,26 @@ func TestBackoff(t *testing.T) {
 			t.Errorf("after a success and a failure, the next attempt comes after %v, want at most 150ms", gap)
 		}
 		closed(t, m)
+	})
+}
+
+// TestLoggedTimes: the log has times with their units. A handler for JSON writes a time.Duration as a number of nanoseconds.
+func TestLoggedTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		u := &unsteady{fails: func(n int) bool { return n <= 3 }}
+		out, err := NewCloudEvents(EventsConfig{URL: "http://endpoint", Transport: u})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := opened(t, Config{Outputs: []Output{out}, Log: slog.New(slog.NewJSONHandler(&text, nil))})
+		m.Count(used("c", 1, 1))
+		<-time.After(time.Minute)
+		closed(t, m)
+		for _, want := range []string{`"again_in":"\d+ms"`, `"failing_for":"0s"`, `delivered again.*"failing_for":"\d+s"`} {
+			if !regexp.MustCompile(want).Match(text.Bytes()) {
+				t.Errorf("the log has no %s:\n%s", want, text.String())
+			}
+		}
 	})
 }

@@ -240,8 +240,8 @@ func (d *delivery) failed(err error, backoff time.Duration) time.Duration {
 	if now.Sub(d.logged) >= logEvery || d.logged.IsZero() {
 		d.logged = now
 		d.log.Error("records of metering are not delivered: they wait in the journal, and the attempt is repeated",
-			"output", d.out.Name(), "error", err, "again_in", wait.Round(time.Millisecond),
-			"failing_for", now.Sub(d.failing).Round(time.Second))
+			"output", d.out.Name(), "error", err, "again_in", wait.Round(time.Millisecond).String(),
+			"failing_for", now.Sub(d.failing).Round(time.Second).String())
 	}
 	return wait
 }
@@ -251,7 +251,7 @@ func (d *delivery) succeeded() {
 	defer d.mu.Unlock()
 	if d.last != "" {
 		d.log.Info("records of metering are delivered again", "output", d.out.Name(),
-			"failing_for", time.Since(d.failing).Round(time.Second))
+			"failing_for", time.Since(d.failing).Round(time.Second).String())
 	}
 	d.last, d.logged = "", time.Time{}
 }
