@@ -44,3 +44,43 @@ func TestCalendarText(t *testing.T) {
 		t.Errorf("a rule without a calendar period has the text %q, %v", plain.CalendarText(time.Now()), err)
 	}
 }
+
+// TestCalendarTextOfRaises: a raise and limits of a customer have lines if their plan has no line with the unit. A raise that has
+// ended has none.
+func TestCalendarTextOfRaises(t *testing.T) {
+	const text = `version: 1
+rules: [{name: a, key: ['header:C'], quota: calls}]
+default_plan: free
+plans: {free: {time_zone: Asia/Tokyo, quotas: {calls: [{limit: 5/month}]}}}
+customers:
+  a: {raise: {limits: {calls: [{limit: 9/day}]}, until: 2026-03-31}}
+  b: {raise: {limits: {calls: [{limit: 9/day}, {limit: 99/month}]}, until: 2026-03-31}}
+  c: {raise: {limits: {calls: [{limit: 9/week}]}, until: 2026-03-01}}
+  d: {raise: {limits: {calls: [{limit: 9/week}]}, until: 2026-03-31}, month_starts: 15}
+  e: {limits: {calls: [{limit: 9/year}]}}
+  f: {raise: {limits: {calls: [{limit: 9/month}]}, until: 2026-03-31}}
+`
+	c, err := Parse("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, time.March, 28, 12, 0, 0, 0, time.UTC)
+	var got []string
+	for line := range strings.Lines(c.CalendarText(now)) {
+		head, _, _ := strings.Cut(line, " begin at")
+		got = append(got, strings.Replace(head, ": the next windows of a", "", 1))
+	}
+	want := `plan free month, customer "a" and 1 more day, customer "d" week, customer "d" month, customer "e" year`
+	if strings.Join(got, ", ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+	}
+	if got, want := c.RaiseWarnings(now), `customer "c": the raise has ended, and has no effect: `; len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		t.Errorf("got the warnings %q", got)
+	}
+	if got := c.RaiseWarnings(time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)); got != nil {
+		t.Errorf("before all ends: got the warnings %q", got)
+	}
+	if got := c.RaiseWarnings(now.AddDate(1, 0, 0)); len(got) != 1 || !strings.HasPrefix(got[0], `customer "a", "b", "c" and 2 more: `) {
+		t.Errorf("after all ends: got the warnings %q", got)
+	}
+}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// maxOwnCalendars bounds the lines about customers with a calendar of their own.
+// maxOwnCalendars bounds the lines about customers with calendars or units of their own.
 const maxOwnCalendars = 20
 
 // calendarLines says when windows of the calendar begin.
@@ -60,35 +61,73 @@ func (l *calendarLines) write(name string, s calendar.Settings, all []headgate.P
 	}
 }
 
-// customers writes the lines of customers that have a calendar of their own, once for each calendar and plan.
+// customers writes the lines of customers that the line of their plan does not cover: those with a calendar of their own, and those
+// whose own limits or raise have another unit. There is one line for each calendar, plan and set of units.
 func (l *calendarLines) customers(c *Config) {
 	type group struct {
-		calendar, plan string
+		calendar, plan, units string
 	}
-	first := map[group]*guard.Customer{}
-	uses := map[group]int{}
-	var order []group
+	type line struct {
+		name     string
+		calendar calendar.Settings
+		policies []headgate.Policy
+		uses     int
+	}
+	lines := map[group]*line{}
+	var order []*line
 	for i := range c.Customers {
 		of := &c.Customers[i]
-		if of.Calendar == nil {
+		s, policies := l.beyondPlan(c, of)
+		units := unitsOf(policies)
+		if len(units) == 0 {
 			continue
 		}
-		g := group{fmt.Sprint(of.Calendar.Zone, of.Calendar.WeekStarts, of.Calendar.MonthStarts), of.Plan}
-		if uses[g]++; uses[g] == 1 {
-			first[g], order = of, append(order, g)
+		g := group{fmt.Sprint(s.Zone, s.WeekStarts, s.MonthStarts), of.Plan, fmt.Sprint(units)}
+		if lines[g] == nil {
+			lines[g] = &line{of.Name, s, policies, 0}
+			order = append(order, lines[g])
 		}
+		lines[g].uses++
 	}
-	for _, g := range order[:min(len(order), maxOwnCalendars)] {
-		of := first[g]
-		name := "customer " + quote(of.Name)
-		if n := uses[g] - 1; n > 0 {
+	for _, one := range order[:min(len(order), maxOwnCalendars)] {
+		name := "customer " + quote(one.name)
+		if n := one.uses - 1; n > 0 {
 			name += fmt.Sprintf(" and %d more", n)
 		}
-		l.write(name, *of.Calendar, append(policiesOf(of.Quotas), policiesOf(c.planOf(of).Quotas)...))
+		l.write(name, one.calendar, one.policies)
 	}
 	if n := len(order) - maxOwnCalendars; n > 0 {
-		fmt.Fprintf(&l.text, "customers have %s of their own\n", field.Counted(n, "more calendar"))
+		fmt.Fprintf(&l.text, "customers have %s of windows of their own\n", field.Counted(n, "more set"))
 	}
+}
+
+// beyondPlan gives the limits of a customer whose windows the line of its plan does not show, and where they begin.
+func (l *calendarLines) beyondPlan(c *Config, of *guard.Customer) (calendar.Settings, []headgate.Policy) {
+	plan := c.planOf(of)
+	own := policiesOf(of.Quotas)
+	if of.Raise != nil && !raiseEnded(of, l.now) {
+		own = append(own, policiesOf(of.Raise.Quotas)...)
+	}
+	switch {
+	case of.Calendar != nil:
+		return *of.Calendar, append(own, policiesOf(plan.Quotas)...)
+	case plan.Calendar.Zone == nil:
+		return calendar.Settings{}, nil // The plan is in a source.
+	}
+	shown := unitsOf(policiesOf(plan.Quotas))
+	return plan.Calendar, slices.DeleteFunc(own, func(p headgate.Policy) bool { return slices.Contains(shown, p.Limit.Calendar) })
+}
+
+// unitsOf lists the units of the calendar that limits have, in the order of the constants.
+func unitsOf(all []headgate.Policy) []headgate.CalendarUnit {
+	var units []headgate.CalendarUnit
+	for _, p := range all {
+		if unit := p.Limit.Calendar; unit != headgate.NoCalendar && !slices.Contains(units, unit) {
+			units = append(units, unit)
+		}
+	}
+	slices.Sort(units)
+	return units
 }
 
 // planOf gives the plan of a customer, which is empty if the configuration does not have it.

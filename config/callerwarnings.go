@@ -69,11 +69,13 @@ func (c *Config) asked() (all Auth) {
 	return all
 }
 
+// mostNames bounds the names in one warning.
+const mostNames = 3
+
 // fewNames lists callers, and counts those after the third.
 func fewNames(names []string) string {
-	const most = 3
-	text := "caller " + strings.Join(names[:min(len(names), most)], ", ")
-	if more := len(names) - most; more > 0 {
+	text := "caller " + strings.Join(names[:min(len(names), mostNames)], ", ")
+	if more := len(names) - mostNames; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -111,6 +111,20 @@ server:
 	}
 }
 
+// TestCheckNotesEndedRaises: a raise that has ended is valid, and has no effect.
+func TestCheckNotesEndedRaises(t *testing.T) {
+	const text = `version: 1
+rules: [{name: a, key: ['header:C'], quota: calls}]
+default_plan: free
+plans: {free: {quotas: {calls: [{limit: 5/1d}]}}}
+customers: {acme: {raise: {limits: {calls: [{limit: 9/1d}]}, until: 2001-01-01}}}
+`
+	status, _, stderr := call(t, "check", "--config", write(t, text))
+	if status != 0 || !strings.HasPrefix(stderr, `headgate: note: customer "acme": the raise has ended`) {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+}
+
 // TestServerExitStatus: a fault that check finds has the exit status of a wrong configuration at the start too.
 func TestServerExitStatus(t *testing.T) {
 	text := "version: 1\nrules: []\nserver:\n  http: off\n  grpc: {address: \"127.0.0.1:0\", tls: {cert: /none/a.pem, key: /none/a.key}}\n" +
