@@ -23,12 +23,14 @@ const (
 	// measureEvery is how many bytes of records a Source writes until it adds up the sizes of all records.
 	measureEvery = 1 << 20
 	maxCursor    = 1024
+	// timeDigits is the length of a time in the key of a record.
+	timeDigits = 19
 )
 
 // record gives the key of a record. Keys are in the order of the time: 19 digits hold all of it. The random part keeps records of one
 // nanosecond apart. The size and the object in the key are there to be read without the value.
 func (k keys) record(r *source.Record, size int) string {
-	return fmt.Sprintf("%s%019d-%s-%d/%s", k.audit(), r.Time.UnixNano(), rand.Text()[:13], size, r.Object)
+	return fmt.Sprintf("%s%0*d-%s-%d/%s", k.audit(), timeDigits, r.Time.UnixNano(), rand.Text()[:13], size, r.Object)
 }
 
 // recordSize reads the size of a record from its key; 0 from another key.
@@ -46,6 +48,13 @@ func (k keys) recordTime(key []byte) (time.Time, bool) {
 	digits, _, found := strings.Cut(strings.TrimPrefix(string(key), k.audit()), "-")
 	nanoseconds, err := strconv.ParseInt(digits, 10, 64)
 	return time.Unix(0, nanoseconds), found && err == nil
+}
+
+// isRecord reports whether a key may be that of a record: it begins with 19 digits, and names an object.
+func (k keys) isRecord(key string) bool {
+	before, _, found := strings.Cut(strings.TrimPrefix(key, k.audit()), "/")
+	digits, _, dashed := strings.Cut(before, "-")
+	return found && dashed && len(digits) == timeDigits && strings.Trim(digits, "0123456789") == ""
 }
 
 // recordObject reads the object of a record's key.
@@ -135,7 +144,7 @@ func (s *Source) expired(oldest *clientv3.GetResponse, now time.Time) int {
 
 // Records implements source.Writer. It reads keys first, and the values of the records that it gives.
 func (s *Source) Records(ctx context.Context, q source.RecordQuery) (page source.RecordPage, err error) {
-	if len(q.After) > maxCursor {
+	if q.After != "" && (len(q.After) > maxCursor || !s.keys.isRecord(s.keys.audit()+q.After)) {
 		return page, source.ErrBadCursor
 	}
 	client, err := s.connection.get(ctx)
@@ -207,8 +216,9 @@ func (s *Source) recordsBefore(ctx context.Context, client *clientv3.Client, end
 		return nil, "", err
 	}
 	for _, kv := range r.Kvs {
-		if object == "" || s.keys.recordObject(kv.GetKey()) == object {
-			names = append(names, string(kv.GetKey()))
+		name := string(kv.GetKey()) // It may be another program's, and then it is no place of the next records.
+		if s.keys.isRecord(name) && (object == "" || s.keys.recordObject(kv.GetKey()) == object) {
+			names = append(names, name)
 		}
 	}
 	if r.More && len(r.Kvs) > 0 {

@@ -190,8 +190,9 @@ func prunedBytes(t *testing.T, p Place) {
 	if len(all) > 0 && all[0].Object != fmt.Sprint("customers/", writes-1) {
 		t.Errorf("the newest is %s", all[0].Object)
 	}
-	long := source.RecordQuery{Number: 1, After: strings.Repeat("x", 2000)}
-	if _, err := s.Records(t.Context(), long); !errors.Is(err, source.ErrBadCursor) {
-		t.Errorf("a long cursor: %v", err)
+	for _, after := range []string{strings.Repeat("x", 2000), "garbage", "-1", "17-x", "17-x-9/rules/a", "/rules/a", "\x00"} {
+		if _, err := s.Records(t.Context(), source.RecordQuery{Number: 1, After: after}); !errors.Is(err, source.ErrBadCursor) {
+			t.Errorf("after the place %.20q: got %v, want ErrBadCursor", after, err)
+		}
 	}
 }
