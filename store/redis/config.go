@@ -36,8 +36,8 @@ type Config struct {
 	Slots int
 	// Breaker configures the circuit breaker of each node.
 	Breaker breaker.Config
-	// Changed is called once when a node stops answering, and once when the node answers again. Changed
-	// must not block, and may be nil.
+	// Changed is called once when a node stops answering, and once when the node answers again. It is not called for calls that
+	// Close cancels. Changed must not block, and may be nil.
 	Changed func(Change)
 	// Timeout bounds calls if their context has no deadline; 0 means one second.
 	Timeout time.Duration

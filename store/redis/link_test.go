@@ -1,6 +1,9 @@
 package redis_test
 
 import (
+	"context"
+	"crypto/tls"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -38,6 +41,30 @@ func TestConnectsAgainOverALongWay(t *testing.T) {
 		}
 	}
 	t.Errorf("5 s after its only connection was lost, the store still fails: %v", err)
+}
+
+// TestCloseIsNoFaultOfTheServer: Close cancels the first connection, and no change says that the server does not answer.
+func TestCloseIsNoFaultOfTheServer(t *testing.T) {
+	reported, dialed, ended := &changes{}, make(chan struct{}), make(chan struct{})
+	store, err := redis.Open(redis.Config{Changed: reported.note, Client: rueidis.ClientOption{
+		InitAddress: []string{"127.0.0.1:1"},
+		Dialer:      net.Dialer{Timeout: patience},
+		DialCtxFn: func(ctx context.Context, _ string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			close(dialed)
+			<-ctx.Done()
+			defer close(ended)
+			return nil, ctx.Err()
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-dialed
+	store.Close() // It waits until the attempt has ended.
+	<-ended
+	if got := reported.states(); len(got) != 0 {
+		t.Errorf("got the changes %v", got)
+	}
 }
 
 // lateOnBusyMachine is less than the time of a dial for which another caller waits.

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/store/prepared"
 	"github.com/headgate/headgate/internal/store/script"
 	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/breaker"
 )
 
 // The time for which a key outlives its state.
@@ -163,9 +164,10 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.config.Timeout)
 }
 
-// tell reports a change to Config.Changed.
+// tell reports a change to Config.Changed. Close cancels calls and dials, and their errors are no fault of a server.
 func (s *Store) tell(c Change) {
-	if s.config.Changed != nil {
-		s.config.Changed(c)
+	if s.config.Changed == nil || c.State == breaker.Open && s.link.life.Err() != nil {
+		return
 	}
+	s.config.Changed(c)
 }
