@@ -162,7 +162,7 @@ func objectNode(object source.Object) (*document, *yaml.Node, *Fault) {
 	src, bad := newSource(object.Key.String(), []byte(text))
 	if bad != nil {
 		bad.Path = path
-		return nil, nil, bad
+		return nil, nil, ofObject(bad)
 	}
 	root := jsonNode(text)
 	if root == nil {
@@ -174,11 +174,23 @@ func objectNode(object source.Object) (*document, *yaml.Node, *Fault) {
 	}
 	if bad != nil {
 		if bad.Path = path; bad.Problem == problemEmpty {
-			bad.Problem, bad.Fix = "the object is empty", "write it like "+objectExample(object.Kind)
+			bad.Fix = "write it like " + objectExample(object.Kind)
 		}
-		return src, nil, bad
+		return src, nil, ofObject(bad)
 	}
 	return src, root, nil
+}
+
+// ofObject words a fault of a text as a whole for an object, because the text is no file.
+func ofObject(f *Fault) *Fault {
+	if rest, found := strings.CutPrefix(f.Problem, "the file "); found {
+		f.Problem = "the object " + rest
+	}
+	f.Fix = strings.Replace(f.Fix, "save the file", "save the object", 1)
+	if f.Fix == fixDocument {
+		f.Fix = "write one document to an object"
+	}
+	return f
 }
 
 func objectExample(kind source.Kind) string {

@@ -242,6 +242,21 @@ func TestObjectFaults(t *testing.T) {
 			`customers/c: customers/c:1:1: customers.c: the object is empty: write it like {plan: free}`,
 		},
 		{
+			"two documents",
+			source.Change{Objects: []source.Object{object("customers/c", "{}\n---\n{}\n")}},
+			`customers/c: customers/c:2:1: customers.c: a second document begins here: write one document to an object`,
+		},
+		{
+			"no text",
+			source.Change{Objects: []source.Object{object("customers/c", "{note: a\x00}")}},
+			`customers/c: customers/c:1:9: customers.c: the object has a zero byte here: it is binary: save the object as UTF-8 text`,
+		},
+		{
+			"a text of another kind",
+			source.Change{Objects: []source.Object{object("plans/p", "\xff\xfea\x00")}},
+			`plans/p: plans/p:1:1: plans.p: the object is UTF-16: save it as UTF-8`,
+		},
+		{
 			"a name with a line break",
 			source.Change{Objects: []source.Object{object("customers/a\nb", "{}")}},
 			`customers/"a\nb": customers/"a\nb": customers."a\nb": has a name that is empty, too long or not printable: use 1 to 256`, //nolint:dupword // the key, and the name of its text

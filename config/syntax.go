@@ -46,6 +46,7 @@ const (
 	problemColon = "a value contains a colon and a space"
 	problemAfter = "text follows a complete value"
 	problemQuote = "the quote that begins here is not closed"
+	fixDocument  = "write one document to a file"
 	fixFields    = "indent it like the fields next to it"
 	fixEscape    = `write \\ for a backslash, or use single quotes`
 	fixQuote     = "write the same quote at the end of the value"

@@ -65,9 +65,9 @@ func (s *document) severalFault() Fault {
 		word, _, _ := strings.Cut(line, " ")
 		marker := word == "---" || word == "..."
 		if marker && begun {
-			return s.fault(place{i + 1, 1}, "", "a second document begins here", "write one document to a file")
+			return s.fault(place{i + 1, 1}, "", "a second document begins here", fixDocument)
 		}
 		begun = begun || !marker && word != "" && !strings.HasPrefix(line, "#")
 	}
-	return Fault{File: s.name, Problem: "the file has several documents", Fix: "write one document to a file"}
+	return Fault{File: s.name, Problem: "the file has several documents", Fix: fixDocument}
 }

@@ -194,7 +194,7 @@ func (f *sourceFollower) readCache() {
 	}
 	if err != nil {
 		if f.state.CacheWritten(err, time.Time{}) {
-			i.options.Log.Error("the cache of the source is not used", "error", err)
+			i.options.Log.Error("the cache of the source is not used: only the source itself can give objects", "error", err)
 		}
 		return
 	}

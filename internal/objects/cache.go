@@ -68,10 +68,17 @@ func ReadCache(path, place string) (*Cached, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fs.ErrNotExist
 	}
-	const fix = "remove the file: the source's objects are written to it again"
-	refuse := func(problem string) (*Cached, error) { return nil, &CacheError{path, problem, fix} }
-	if err != nil {
-		return nil, &CacheError{path, err.Error(), "let the user of the process read it"}
+	const now = "nothing of it is in force, and it is written anew when the source answers: "
+	refuse := func(problem string) (*Cached, error) {
+		return nil, &CacheError{path, problem, now + "make sure that the source answers, or put back a copy and start again"}
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, &CacheError{path, err.Error(), "let the user of the process read it, and start again"}
+	case errors.Is(err, readfile.ErrNotRegular):
+		return nil, &CacheError{path, err.Error(), "name another file, and start again"}
+	case err != nil:
+		return refuse(err.Error())
 	}
 	if len(text) > maxCache {
 		return refuse(fmt.Sprintf("is larger than %d MiB", maxCache>>20))
@@ -86,7 +93,7 @@ func ReadCache(path, place string) (*Cached, error) {
 	case header.Place != place:
 		return nil, &CacheError{
 			path, fmt.Sprintf("belongs to the source %q, and this is %q", header.Place, place),
-			"name another file, or remove this one",
+			now + "name another file if that source still needs this one",
 		}
 	case header.Bytes != int64(len(body)) || header.SHA256 != hex.EncodeToString(sum[:]):
 		return refuse("does not have its checksum: it was cut off or changed")

@@ -79,7 +79,7 @@ func TestSpoiledCaches(t *testing.T) {
 		}
 	}
 	for cut := range whole {
-		refused(fmt.Sprintf("%d bytes", cut), whole[:cut], "http://a/x", "remove the file")
+		refused(fmt.Sprintf("%d bytes", cut), whole[:cut], "http://a/x", "written anew when the source answers: make sure that the source answers")
 	}
 	body := bytes.IndexByte(whole, '\n') + 1
 	for at := body; at < len(whole); at++ {
@@ -88,10 +88,13 @@ func TestSpoiledCaches(t *testing.T) {
 		refused(fmt.Sprintf("byte %d changed", at), other, "http://a/x", "does not have its checksum")
 	}
 	refused("more text", append(append([]byte{}, whole...), 'x'), "http://a/x", "does not have its checksum")
-	refused("another source", whole, "http://b/x", `belongs to the source "http://a/x"`)
+	refused("another source", whole, "http://b/x", `belongs to the source "http://a/x", and this is "http://b/x": nothing of it is in force`)
 	refused("an empty file", nil, "http://a/x", "is not a cache of this version")
 	refused("another version", []byte(strings.Replace(string(whole), "cache-1", "cache-2", 1)), "http://a/x", "is not a cache of this version")
 	refused("another file", []byte("version: 1\nrules: []\n"), "http://a/x", "is not a cache of this version")
+	if _, err := ReadCache(t.TempDir(), "http://a/x"); err == nil || !strings.HasSuffix(err.Error(), "name another file, and start again") {
+		t.Errorf("a folder: got %v", err)
+	}
 	large, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err == nil {
 		err = errors.Join(large.Truncate(maxCache+1), large.Close())
