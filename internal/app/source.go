@@ -202,6 +202,11 @@ func (f *sourceFollower) readCache() {
 	if f.table.Objects().Known() {
 		f.cached, f.revision = cached, cached.Revision
 	}
+	if from, remembers := f.source.(interface{ Had(kind source.Kind, n int) }); remembers {
+		for _, kind := range source.Kinds() {
+			from.Had(kind, f.table.Objects().Len(kind))
+		}
+	}
 }
 
 // serveCache counts the objects of the cache as known, if the source has not answered.

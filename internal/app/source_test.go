@@ -103,6 +103,23 @@ func TestStartFromTheCache(t *testing.T) {
 	}
 }
 
+// TestLostCustomers: a document whose customers are null deletes none, also after a restart with a cache.
+func TestLostCustomers(t *testing.T) {
+	const plans = `"plans": {"free": {"quotas": {"api_calls": [{"limit": "3/1d"}]}}}`
+	d := serveDocument(t, `{`+plans+`, "customers": {"acme": {}}}`)
+	settings := fmt.Sprintf(followedText, d.URL, filepath.Join(t.TempDir(), "cache"))
+	if err := startServer(t, serverOptions(t, settings)).Stop(); err != nil {
+		t.Fatal(err)
+	}
+	d.set(`{` + plans + `, "customers": null}`)
+	i := startServer(t, serverOptions(t, settings))
+	if s := i.Status().Source; s.Customers != 1 || s.State != "cache" || !strings.Contains(s.Failure, "write customers: {} to delete") {
+		t.Errorf("got %+v", s)
+	}
+	d.set(`{` + plans + `, "customers": {}}`)
+	eventually(t, "the deletion", func() bool { return i.Status().Source.Customers == 0 })
+}
+
 // TestCacheAfterAReload: what takes effect with another file is in the cache too.
 func TestCacheAfterAReload(t *testing.T) {
 	d := serveDocument(t, `{"plans": {"free": {"quotas": {"api_calls": [{"limit": "3/1d"}]}}}, "customers": {"acme": {"plan": "gold"}}}`)

@@ -53,6 +53,8 @@ type Source struct {
 	// refused says why the last complete document cannot be read; nil if it was given to the receiver. The source reads it
 	// again only when it changes.
 	refused error
+	// had is the number of objects of each kind in the last document that was given to the receiver.
+	had map[source.Kind]int
 }
 
 // Open makes a source. It connects with the first read.
@@ -65,7 +67,7 @@ func Open(c Config) (*Source, error) {
 	case c.Interval <= 0 || c.Timeout <= 0:
 		return nil, fmt.Errorf("source: interval %v and timeout %v must be above 0: give both", c.Interval, c.Timeout)
 	}
-	s := &Source{config: c, at: at}
+	s := &Source{config: c, at: at, had: map[source.Kind]int{}}
 	s.client = &nethttp.Client{
 		Transport: &nethttp.Transport{
 			Proxy: nethttp.ProxyFromEnvironment, TLSClientConfig: c.TLS, ForceAttemptHTTP2: true, MaxIdleConns: 1,
@@ -148,15 +150,36 @@ func (s *Source) read(ctx context.Context, to source.Receiver) error {
 	sum := sha256.Sum256(text)
 	digest := hex.EncodeToString(sum[:8])
 	if digest != s.digest {
-		objects, err := Parse(text)
+		all, err := parse(text)
+		if err == nil {
+			err = s.lost(all)
+		}
 		if s.refused = nil; err != nil {
 			s.refused = fmt.Errorf("source: %s: %w", s.shown(), err)
 		} else {
-			to.Changed(source.Change{All: true, Objects: objects, Revision: digest})
+			to.Changed(source.Change{All: true, Objects: all.objects, Revision: digest})
 		}
 	}
 	s.digest, s.etag, s.modified = digest, answer.Header.Get("ETag"), strongDate(answer.Header)
 	return s.refused
+}
+
+// Had says that the source has had n objects of a kind, as those of a cache. The caller calls Had before Follow. A document in which their
+// section is missing or null is refused then, as after a document that had objects of the kind.
+func (s *Source) Had(kind source.Kind, n int) { s.had[kind] = n }
+
+// lost refuses a document in which a section is missing or null that had objects: a program whose query fails writes such a document, and
+// all customers would be deleted at once. Otherwise, it notes what the document has.
+func (s *Source) lost(all *collection) error {
+	for _, kind := range source.Kinds() {
+		if n, name := s.had[kind], kind.Section(); n > 0 && !all.given[kind] {
+			return fmt.Errorf("the document has no %s, and had %d before: write %s: {} to delete all of them", name, n, name)
+		}
+	}
+	for _, kind := range source.Kinds() {
+		s.had[kind] = all.count(kind)
+	}
+	return nil
 }
 
 // strongDate gives the time of a document if it stands for one version; "" otherwise. Times have whole seconds, so a document that was sent

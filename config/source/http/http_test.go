@@ -63,7 +63,7 @@ func TestConditional(t *testing.T) {
 		switch {
 		case reads > 3:
 			w.Header().Set("ETag", `"2"`)
-			_, _ = fmt.Fprint(w, `{"customers": {}}`)
+			_, _ = fmt.Fprint(w, `{"plans": {}, "customers": {}}`)
 		case r.Header.Get("If-None-Match") == `"1"`:
 			w.WriteHeader(nethttp.StatusNotModified)
 		default:
@@ -207,6 +207,59 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
+// TestLostSections: a section that had objects and is missing or null refuses the document. An empty one deletes its objects.
+func TestLostSections(t *testing.T) {
+	const both = `{"plans": {"free": {}}, "customers": {"a": {}, "b": {}}}`
+	text := ""
+	server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) { _, _ = fmt.Fprint(w, text) }))
+	defer server.Close()
+	open := func() *Source {
+		s, err := Open(Config{URL: server.URL, Interval: time.Second, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s, to := open(), make(receiver, 20) // It has capacity for all changes, so that no read waits.
+	for _, row := range []struct {
+		text, want string
+		objects    int
+	}{
+		{`{"plans": {"free": {}}, "customers": null}`, "", 1}, // There were no customers before.
+		{both, "", 3},
+		{`{"plans": {"free": {}}, "customers": null}`, "the document has no customers, and had 2 before: write customers: {}", 0},
+		{"plans: {free: {}}\ncustomers:\n", "the document has no customers, and had 2 before: write customers: {}", 0},
+		{`{"customers": {"a": {}}}`, "the document has no plans, and had 1 before: write plans: {}", 0},
+		{both, "", 3},
+		{`{"plans": {"free": {}}, "customers": {}}`, "", 1},
+		{`{"plans": {"free": {}}}`, "", 1},
+		{`{"plans": {}, "rules": [{"name": "a", "key": ["ip"]}]}`, "", 1},
+		{`{"plans": {}, "rules": null}`, "the document has no rules, and had 1 before: write rules: {}", 0},
+		{`{"plans": {}, "rules": []}`, "", 0},
+	} {
+		text = row.text
+		err := s.read(t.Context(), to)
+		if row.want != "" {
+			if err == nil || !strings.Contains(err.Error(), row.want) || len(to) > 0 {
+				t.Errorf("%s: got %v, want %s", row.text, err, row.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(row.text, err)
+		}
+		if got := <-to; len(got.change.Objects) != row.objects {
+			t.Errorf("%s: got %+v, want %d objects", row.text, got.change, row.objects)
+		}
+	}
+	again := open()
+	again.Had(source.Customer, 7)
+	text = `{"plans": {}}`
+	if err := again.read(t.Context(), to); err == nil || !strings.Contains(err.Error(), "had 7 before") {
+		t.Errorf("after a cache with customers: got %v", err)
+	}
+}
+
 // TestParse: JSON and YAML give the same objects, and a document that is not one says why.
 func TestParse(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
@@ -314,8 +367,8 @@ func TestChangesWithinASecond(t *testing.T) {
 	const modified, sent, later = "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:01 GMT"
 	rows := []struct{ asked, date, body string }{
 		{"", sent, document},
-		{"", sent, `{"customers": {}}`},
-		{"", later, `{"customers": {}}`},
+		{"", sent, `{"plans": {}, "customers": {}}`},
+		{"", later, `{"plans": {}, "customers": {}}`},
 		{modified, later, ""},
 	}
 	n := 0

@@ -16,10 +16,18 @@ const documentFix = "write a mapping with rules, plans and customers, each a map
 // objects; rules may also be a list, as in the file. The objects are not checked. An error means that the document as a
 // whole cannot be read.
 func Parse(text []byte) ([]source.Object, error) {
+	c, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return c.objects, nil
+}
+
+func parse(text []byte) (*collection, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
-		if objects, err := parseJSON(text); err == nil || json.Valid(text) {
-			return objects, err
+		if c, err := parseJSON(text); err == nil || json.Valid(text) {
+			return c, err
 		}
 	}
 	return parseYAML(text)
@@ -29,6 +37,22 @@ func Parse(text []byte) ([]source.Object, error) {
 type collection struct {
 	objects []source.Object
 	known   map[source.Key]bool
+	// given has the kinds whose section is there and is not null.
+	given map[source.Kind]bool
+}
+
+func newCollection() *collection {
+	return &collection{known: map[source.Key]bool{}, given: map[source.Kind]bool{}}
+}
+
+// count gives the number of objects of a kind.
+func (c *collection) count(kind source.Kind) (n int) {
+	for i := range c.objects {
+		if c.objects[i].Kind == kind {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *collection) add(kind source.Kind, name, text string) error {
@@ -60,8 +84,8 @@ func kindOf(section string) (source.Kind, bool, error) {
 	return 0, false, fmt.Errorf("the document has the field %q, and a source has only rules, plans and customers: %s", section, documentFix)
 }
 
-func parseJSON(text []byte) ([]source.Object, error) {
-	c := &collection{known: map[source.Key]bool{}}
+func parseJSON(text []byte) (*collection, error) {
+	c := newCollection()
 	d := json.NewDecoder(bytes.NewReader(text))
 	sections := map[string]bool{}
 	err := members(d, func(section string) error {
@@ -80,6 +104,7 @@ func parseJSON(text []byte) ([]source.Object, error) {
 		if nextIs(d, text, 'n') {
 			return d.Decode(&one) // null is a section without objects, as in YAML.
 		}
+		c.given[kind] = true
 		if listed := nextIs(d, text, '['); listed && kind == source.Rule {
 			return c.list(d)
 		}
@@ -151,10 +176,10 @@ func members(d *json.Decoder, f func(name string) error) error {
 }
 
 // complete refuses a document without a section: it would delete every object.
-func (c *collection) complete(sections map[string]bool) ([]source.Object, error) {
+func (c *collection) complete(sections map[string]bool) (*collection, error) {
 	for _, kind := range source.Kinds() {
 		if sections[kind.Section()] {
-			return c.objects, nil
+			return c, nil
 		}
 	}
 	return nil, errors.New("the document has none of rules, plans and customers: write customers: {} for a source without objects")

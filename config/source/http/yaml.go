@@ -21,7 +21,7 @@ const (
 	maxSeparators = 3_000_000
 )
 
-func parseYAML(text []byte) ([]source.Object, error) {
+func parseYAML(text []byte) (*collection, error) {
 	if len(text) > MaxYAML {
 		return nil, fmt.Errorf("the document is larger than %d MiB and is not JSON: send JSON", MaxYAML>>20)
 	}
@@ -35,7 +35,7 @@ func parseYAML(text []byte) ([]source.Object, error) {
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
 		return nil, errors.New("the document is not a mapping: " + documentFix)
 	}
-	c := &collection{known: map[source.Key]bool{}}
+	c := newCollection()
 	root, sections := document.Content[0], map[string]bool{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		section := root.Content[i].Value
@@ -56,9 +56,11 @@ func parseYAML(text []byte) ([]source.Object, error) {
 
 // section reads the objects of one kind.
 func (c *collection) section(kind source.Kind, n *yaml.Node) error {
-	switch {
-	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
 		return nil
+	}
+	c.given[kind] = true
+	switch {
 	case n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Kind != yaml.ScalarNode {
