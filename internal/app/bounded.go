@@ -38,7 +38,7 @@ func bounded(next http.Handler, body int64, longest time.Duration) http.Handler 
 type listened interface {
 	Idle()
 	Busy()
-	Await(begun time.Time)
+	Await(since time.Time)
 }
 
 // listenedOf returns the connection below TLS, if it belongs to package listen.
@@ -80,10 +80,11 @@ func (b *awaitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// leave ends the use by the handler. net/http reads over a body that the handler has not read.
+// leave ends the use by the handler. net/http reads over a body that the handler has not read, and writes the answer: the connection
+// has time for both, however long the handler took.
 func (b *awaitedBody) leave() {
 	if !b.ended {
-		b.conn.Await(b.begun)
+		b.conn.Await(time.Now())
 	}
 }
 

@@ -64,20 +64,23 @@ func (c *counted) Idle() {
 	}
 }
 
-// Await says that the request in flight, which began at a time, waits for bytes of its body. Until
-// the next call of Busy, the connection may be closed at the bound. A client that sends its body
-// byte by byte does not become younger. The connection has time for the first bytes, as a new
-// connection has.
-func (c *counted) Await(begun time.Time) {
+// Await says that the request in flight waits for bytes of its body since a time. Until the next call
+// of Busy, the connection may be closed at the bound. Bytes that arrive do not make it younger; a
+// caller that wants them to gives the time of each wait. The connection has time for the first
+// bytes, as a new connection has.
+func (c *counted) Await(since time.Time) {
 	c.arriving.Store(true) // Before the time, because the connection could be chosen in between.
-	c.since.CompareAndSwap(busy, c.from.clock.At(begun))
+	c.since.CompareAndSwap(busy, c.from.clock.At(since))
 }
 
 // Busy says that a request has started. The connection then stays open, unless it was
 // already chosen.
 func (c *counted) Busy() {
-	if since := c.since.Load(); since > 0 {
-		c.since.CompareAndSwap(since, busy) // The swap fails if the connection was just chosen.
+	for since := c.since.Load(); since > 0; since = c.since.Load() {
+		if c.since.CompareAndSwap(since, busy) {
+			return
+		}
+		// Bytes have just renewed the time, or the connection was chosen.
 	}
 }
 

@@ -93,7 +93,7 @@ func (p proxied) Idle() { p.inner.Idle() }
 func (p proxied) Busy() { p.inner.Busy() }
 
 // Await is counted.Await.
-func (p proxied) Await(begun time.Time) { p.inner.Await(begun) }
+func (p proxied) Await(since time.Time) { p.inner.Await(since) }
 
 // Abort calls Abort of the balancer's connection.
 func (p proxied) Abort() { p.inner.Abort() }

@@ -229,7 +229,7 @@ func (c *clientConn) abort() {
 type listened interface {
 	Idle()
 	Busy()
-	Await(begun time.Time)
+	Await(since time.Time)
 }
 
 // setIdle tells the listener whether the connection is idle.
@@ -303,6 +303,7 @@ func (s *Server) track(conn net.Conn, state http.ConnState) {
 		if c != nil {
 			s.placeOf(c)
 			c.heading.Store(!c.multiplexed.Load())
+			c.setIdle(false) // The connection may still await the body of a refused request.
 			c.setIdle(true)
 		}
 		if fallback != nil && fallback.Lent() {

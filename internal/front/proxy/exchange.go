@@ -159,10 +159,24 @@ func (x *exchange) boundBody() {
 	case x.body != nil && !x.body.ended.Load():
 		x.Header()["Connection"] = closeTable
 	case x.body == nil && x.sends && x.settings.bodyIdle > 0:
+		now := time.Now()
 		if from, ok := x.ResponseWriter.(connection); ok {
-			_ = from.SetReadDeadline(time.Now().Add(x.settings.bodyIdle))
+			_ = from.SetReadDeadline(now.Add(x.settings.bodyIdle))
+		}
+		if awaits := x.awaits(); awaits != nil {
+			awaits.Await(now)
 		}
 	}
+}
+
+// awaits returns the connection of an HTTP/1 request, which is told when the request waits for its body; nil if it does not belong to
+// package listen. An HTTP/2 connection has other streams.
+func (x *exchange) awaits() listened {
+	if !x.stream || x.place == nil || x.place.client == nil {
+		return nil
+	}
+	conn, _ := x.place.client.Conn.(listened)
+	return conn
 }
 
 // firstWrite is how much of a response HTTP/2 buffers without waiting for the client.

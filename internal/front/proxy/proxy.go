@@ -175,9 +175,7 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 			ReadCloser: r.Body, request: r, idle: x.settings.bodyIdle, stream: x.stream, place: x.place,
 			trailer: r.Trailer, allowed: p.trailerNames(r.Trailer, entryOf(x).requestIDName()),
 		}
-		if x.stream && x.place != nil && x.place.client != nil {
-			x.body.awaits, _ = x.place.client.Conn.(listened)
-		}
+		x.body.awaits = x.awaits()
 		x.body.filterTrailer() // Filter the announced trailers now, and the received ones later.
 		if from, ok := x.ResponseWriter.(connection); ok {
 			x.body.from = from

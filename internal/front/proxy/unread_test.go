@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	wire "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/internal/testkit/wallclock"
 	"github.com/headgate/headgate/report"
@@ -394,28 +396,55 @@ func TestEvictionAfterTheClockIsSet(t *testing.T) {
 	}
 }
 
-// TestLateBodyGivesWay checks that a client that does not send its body gives way to a new connection at the bound.
+// TestLateBodyGivesWay checks that a client that does not send its body gives way to a new connection at the bound, whether its
+// request is forwarded or refused.
 func TestLateBodyGivesWay(t *testing.T) {
 	reached := make(chan struct{}, 1)
-	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			reached <- struct{}{}
-			_, _ = io.Copy(io.Discard, r.Body)
-			return
-		}
-		fine(w, r)
-	}))
+	t.Run("forwarded", func(t *testing.T) {
+		givesWay(t, reached, "200", beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				reached <- struct{}{}
+				_, _ = io.Copy(io.Discard, r.Body)
+				return
+			}
+			fine(w, r)
+		})))
+	})
+	t.Run("refused", func(t *testing.T) {
+		refusing := announced{denied(headgate.OverLimit, time.Minute), reached}
+		givesWay(t, reached, "429", newProxy(t, refusing, "http://127.0.0.1:1", http.DefaultTransport, func(c *Config) { c.BodyIdle = time.Minute }))
+	})
+}
+
+// announced is a store that says when it decides.
+type announced struct {
+	*scripted
+
+	decides chan<- struct{}
+}
+
+func (a announced) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	select {
+	case a.decides <- struct{}{}:
+	default: // The test waits for the first decision only.
+	}
+	return a.scripted.Apply(ctx, ops, decisions)
+}
+
+// givesWay sends a request without its body to a proxy with one connection, and then another request, which must have the status.
+func givesWay(t *testing.T, reached chan struct{}, status string, p *Proxy) {
+	t.Helper()
 	_, at := start(t, p, opened(t, listen.Config{Address: "127.0.0.1:0", MaxConnections: 1}), ServerConfig{})
 	late, err := net.Dial("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer late.Close()
-	if _, err := io.WriteString(late, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
+	if _, err := io.WriteString(late, "POST /v1/product HTTP/1.1\r\nHost: a\r\nX-Client-Id: a\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
 		t.Fatal(err)
 	}
 	<-reached
-	if got := talk(t, at, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
+	if got := talk(t, at, "GET /v1/product HTTP/1.1\r\nHost: a\r\nX-Client-Id: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 "+status) {
 		t.Errorf("a new client got %q", got)
 	}
 	_ = late.SetReadDeadline(time.Now().Add(10 * time.Second))
