@@ -2,33 +2,12 @@ package app
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/testkit/etcd"
 )
-
-// written sends a call without a token, and gives the status and the text of the answer.
-func written(t *testing.T, i *Instance, verb, page, body string) (status int, text string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), verb, "http://"+i.Addresses().Admin+page, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(answer)
-}
 
 // TestFirstObjects: an empty source gets everything object by object: plans, rules, customers, and then a second quota. The file names
 // the default plan, and may have a rule already.
@@ -63,7 +42,7 @@ func TestFirstObjects(t *testing.T) {
 				{"DELETE", "/api/v1/rules?name=api&revision=REVISION", "", 200},
 			} {
 				page := strings.Replace(c.page, "REVISION", fmt.Sprint(revisionAt(t, i, c.page)), 1)
-				if status, text := written(t, i, c.verb, page, c.body); status != c.want {
+				if status, text := callAdmin(t, i, "", c.verb, page, c.body); status != c.want {
 					t.Fatalf("%s %s: got %d %s, want %d", c.verb, page, status, text, c.want)
 				}
 			}
@@ -81,7 +60,7 @@ func revisionAt(t *testing.T, i *Instance, page string) (revision int64) {
 	if !needs {
 		return 0
 	}
-	_, text := written(t, i, "GET", page, "")
+	_, text := callAdmin(t, i, "", "GET", page, "")
 	_, text, _ = strings.Cut(text, `"revision": `)
 	if _, err := fmt.Sscan(text, &revision); err != nil {
 		t.Fatal(err, text)

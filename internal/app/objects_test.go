@@ -210,11 +210,19 @@ func startAdministered(t *testing.T) *administered {
 // call sends a call as the caller ops.
 func (a *administered) call(t *testing.T, verb, page, body string) (status int, text string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), verb, "http://"+a.instance.Addresses().Admin+page, strings.NewReader(body))
+	return callAdmin(t, a.instance, "secret", verb, page, body)
+}
+
+// callAdmin sends a call to the admin listener of an instance, with a token unless that is empty.
+func callAdmin(t *testing.T, i *Instance, token, verb, page, body string) (status int, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), verb, "http://"+i.Addresses().Admin+page, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer secret")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
