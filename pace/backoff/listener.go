@@ -17,8 +17,8 @@ type Listener struct {
 	pacer    *pace.Pacer
 	provider string
 
-	sent, retried atomic.Uint64
-	heard         [feedback.Refused + 1]atomic.Uint64
+	sent, retried, implausible atomic.Uint64
+	heard                      [feedback.Refused + 1]atomic.Uint64
 
 	mu      sync.Mutex // Not held while the pacer is told.
 	slower  feedback.Slower
@@ -61,6 +61,9 @@ func (l *Listener) Hear(a feedback.Advice, sent time.Time) {
 		return
 	}
 	l.heard[a.Kind].Add(1)
+	if a.Implausible {
+		l.implausible.Add(1)
+	}
 	if a.Kind == feedback.Nothing {
 		return
 	}

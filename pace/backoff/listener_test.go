@@ -152,7 +152,8 @@ func TestWindows(t *testing.T) {
 			time.Sleep(31 * time.Second) //nolint:forbidigo // In a bubble.
 		}
 		l.Hear(feedback.Advice{Kind: 77}, time.Now())
-		if got := l.Stats(); got.Heard != 3 {
+		l.Hear(feedback.Advice{Implausible: true}, time.Now())
+		if got := l.Stats(); got.Heard != 4 || got.Implausible != 1 {
 			t.Errorf("counted %+v: what is no advice counts", got)
 		}
 

@@ -18,6 +18,8 @@ type Stats struct {
 	Warned   uint64 // answers that warned of the limit
 	Spent    uint64 // that nothing remains for a time
 	Refused  uint64 // that a limit refused the call
+	// Implausible counts answers with an ignored time: see feedback.Advice.
+	Implausible uint64
 }
 
 // Stats gives what was counted.
@@ -29,6 +31,8 @@ func (l *Listener) Stats() Stats {
 		Warned:   l.heard[feedback.Warned].Load(),
 		Spent:    l.heard[feedback.Spent].Load(),
 		Refused:  l.heard[feedback.Refused].Load(),
+
+		Implausible: l.implausible.Load(),
 	}
 	s.Heard = l.heard[feedback.Nothing].Load() + s.Warned + s.Spent + s.Refused
 	return s

@@ -35,6 +35,9 @@ type Advice struct {
 	Unsaid bool
 	// Reason is a short text for logs, such as "429 Retry-After".
 	Reason string
+	// Implausible means that a field was ignored: its number is neither a plausible delay nor
+	// a plausible time.
+	Implausible bool
 }
 
 // Percent returns the percentage of the limit that this one advice allows.
@@ -54,8 +57,10 @@ func RefusedFor(d time.Duration, reason string) Advice {
 	return Advice{Kind: Refused, For: bounded(d), Reason: reason}
 }
 
-// Stronger returns the stricter of two advices of one answer.
+// Stronger returns the stricter of two advices of one answer. It is implausible if either is.
 func Stronger(a, b Advice) Advice {
+	a.Implausible = a.Implausible || b.Implausible
+	b.Implausible = a.Implausible
 	switch {
 	case a.Kind != b.Kind:
 		if a.Kind > b.Kind {

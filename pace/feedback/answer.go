@@ -49,93 +49,103 @@ const (
 // HTTP returns the advice of an HTTP response. The header must have canonical names, like
 // an http.Header. now is the time at which the response arrived. HTTP allocates nothing.
 func HTTP(status int, header map[string][]string, now time.Time) Advice {
+	a := answer{names: &httpNames, fields: header, now: now}
 	switch status {
 	case statusTooMany:
-		return httpNames.refusal(Limited, header, now, "429", "429 Retry-After")
+		return a.refusal(Limited, "429", "429 Retry-After")
 	case statusUnavailable:
-		return httpNames.refusal(Busy, header, now, "503", "503 Retry-After")
+		return a.refusal(Busy, "503", "503 Retry-After")
 	default:
-		return httpNames.served(header, now)
+		return a.served()
 	}
 }
 
 // Metadata returns the advice of the header or trailer of a gRPC call. Names are in lower
 // case. Metadata reads the same fields as HTTP, and also grpc-retry-pushback-ms.
 func Metadata(o Outcome, md map[string][]string, now time.Time) Advice {
+	a := answer{names: &grpcNames, fields: md, now: now}
 	switch o {
 	case Limited:
-		return grpcNames.refusal(o, md, now, "QuotaFailure", "retry-after")
+		return a.refusal(o, "QuotaFailure", "retry-after")
 	case Busy:
-		return grpcNames.refusal(o, md, now, "", "retry-after")
+		return a.refusal(o, "", "retry-after")
 	default:
-		return grpcNames.served(md, now)
+		return a.served()
 	}
 }
 
-// refusal takes the time from Retry-After, or else from the RateLimit fields.
-func (n *names) refusal(o Outcome, h map[string][]string, now time.Time, bare, timed string) Advice {
-	if d, ok := n.retry(h, now); ok {
-		return Advice{Kind: Refused, For: bounded(d), Reason: timed}
+// answer reads the fields of one answer, which arrived at now.
+type answer struct {
+	*names
+
+	fields      map[string][]string
+	now         time.Time
+	implausible bool // a field was ignored for its time
+}
+
+// refusal reads the time from Retry-After, or else from the RateLimit fields.
+func (a *answer) refusal(o Outcome, bare, timed string) Advice {
+	if d, ok := a.retry(); ok {
+		return Advice{Kind: Refused, For: bounded(d), Reason: timed, Implausible: a.implausible}
 	}
 	if o == Busy {
-		return n.served(h, now) // The provider is overloaded for an unknown time, not by a limit.
+		return a.served() // The provider is overloaded for an unknown time, not by a limit.
 	}
-	if d, reason := n.spent(h, now); reason != "" && d > 0 {
-		return Advice{Kind: Refused, For: bounded(d), Reason: bare}
+	if d, reason := a.spent(); reason != "" && d > 0 {
+		return Advice{Kind: Refused, For: bounded(d), Reason: bare, Implausible: a.implausible}
 	}
-	return Advice{Kind: Refused, For: firstBackoff, Unsaid: true, Reason: bare}
+	return Advice{Kind: Refused, For: firstBackoff, Unsaid: true, Reason: bare, Implausible: a.implausible}
 }
 
-func (n *names) served(h map[string][]string, now time.Time) Advice {
-	if d, reason := n.spent(h, now); reason != "" && d > 0 {
-		return Advice{Kind: Spent, For: bounded(d), Reason: reason}
+func (a *answer) served() Advice {
+	if d, reason := a.spent(); reason != "" && d > 0 {
+		return Advice{Kind: Spent, For: bounded(d), Reason: reason, Implausible: a.implausible}
 	}
-	if lines := h[n.warning]; len(lines) > 0 && warns(lines) {
-		return Advice{Kind: Warned, Reason: "Headgate-Warning soft-limit"}
+	if lines := a.fields[a.warning]; len(lines) > 0 && warns(lines) {
+		return Advice{Kind: Warned, Reason: "Headgate-Warning soft-limit", Implausible: a.implausible}
 	}
-	return Advice{}
+	return Advice{Implausible: a.implausible}
 }
 
-// retry returns the time of Retry-After: seconds, or a date relative to the answer's Date.
-func (n *names) retry(h map[string][]string, now time.Time) (time.Duration, bool) {
-	if text, ok := one(h, n.pushback); ok {
-		if d, ok := decimal(text, time.Millisecond); ok {
-			return d, true
+// retry returns the time of Retry-After: a number, or a date relative to the answer's Date.
+func (a *answer) retry() (time.Duration, bool) {
+	if text, ok := a.one(a.pushback); ok {
+		if q, ok := decimal(text); ok {
+			if d, ok := a.pause(q, time.Millisecond); ok {
+				return d, true
+			}
 		}
 	}
-	text, ok := one(h, n.retryAfter)
+	text, ok := a.one(a.retryAfter)
 	if !ok {
 		return 0, false
 	}
-	if d, ok := decimal(text, time.Second); ok {
-		return d, true
+	if q, ok := decimal(text); ok {
+		return a.pause(q, time.Second)
 	}
 	at, ok := date(text)
-	if !ok {
-		return 0, false
-	}
-	return at.Sub(n.theirs(h, now)), true
+	return at.Sub(a.theirs()), ok
 }
 
 // theirs returns the answer's Date, or now without a valid Date.
-func (n *names) theirs(h map[string][]string, now time.Time) time.Time {
-	if text, ok := one(h, n.date); ok {
+func (a *answer) theirs() time.Time {
+	if text, ok := a.one(a.date); ok {
 		if at, ok := date(text); ok {
 			return at
 		}
 	}
-	return now
+	return a.now
 }
 
 // maxNumber bounds the text of a field with one number or date, in bytes.
 const maxNumber = 64
 
 // one returns the value of a field with exactly one value, without surrounding space.
-func one(h map[string][]string, name string) (string, bool) {
+func (a *answer) one(name string) (string, bool) {
 	if name == "" {
 		return "", false
 	}
-	values := h[name]
+	values := a.fields[name]
 	if len(values) != 1 || len(values[0]) > maxNumber {
 		return "", false
 	}

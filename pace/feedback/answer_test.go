@@ -41,6 +41,62 @@ var (
 	warned = feedback.Advice{Kind: feedback.Warned, Reason: "Headgate-Warning soft-limit"}
 )
 
+func implausible(a feedback.Advice) feedback.Advice {
+	a.Implausible = true
+	return a
+}
+
+// TestTimesSince1970 has a window that ends in 5 s, as providers name its end. No answer may
+// stop the calls for longer.
+func TestTimesSince1970(t *testing.T) {
+	const remaining = "RateLimit-Remaining: 0"
+	five, in5, year := now.Unix()+5, 5*time.Second, int64(365*24*60*60)
+	for _, c := range []struct {
+		name   string
+		status int
+		header http.Header
+		want   feedback.Advice
+	}{
+		{"RateLimit-Reset", 200, header(remaining, fmt.Sprint("RateLimit-Reset: ", five)), spent(in5, "RateLimit-Remaining 0")},
+		{"RateLimit-Reset with a fraction", 200, header(remaining, fmt.Sprint("RateLimit-Reset: ", five, ".5")), spent(in5+time.Second/2, "RateLimit-Remaining 0")},
+		{"RateLimit, dictionary", 200, header(fmt.Sprint("RateLimit: limit=9, remaining=0, reset=", five)), spent(in5, "RateLimit r=0")},
+		{"RateLimit, list", 200, header(fmt.Sprint(`RateLimit: "a";r=0;t=`, five)), spent(in5, "RateLimit r=0")},
+		{"RateLimit, milliseconds", 200, header(fmt.Sprint(`RateLimit: "a";r=0;t=`, five, "000")), spent(in5, "RateLimit r=0")},
+		{"Retry-After", 429, header(fmt.Sprint("Retry-After: ", five)), refused(in5, "429 Retry-After")},
+		{"Retry-After, milliseconds", 503, header(fmt.Sprint("Retry-After: ", five, "000")), refused(in5, "503 Retry-After")},
+		{
+			"relative to the answer's Date", 429, header(fmt.Sprint("Retry-After: ", five), "Date: Fri, 31 Dec 1999 23:59:54 GMT"),
+			refused(2*time.Second, "429 Retry-After"),
+		},
+		{"a minute ago", 429, header(fmt.Sprint("Retry-After: ", now.Unix()-60)), refused(0, "429 Retry-After")},
+		{"a longer time ago", 429, header(fmt.Sprint("Retry-After: ", now.Unix()-61)), implausible(unsaid)},
+		{"in an hour", 429, header(fmt.Sprint("Retry-After: ", now.Unix()+3600)), refused(time.Hour, "429 Retry-After")},
+		{"after more than an hour", 429, header(fmt.Sprint("Retry-After: ", now.Unix()+3601)), implausible(unsaid)},
+		{"a delay of a year", 429, header(fmt.Sprint("Retry-After: ", year)), refused(time.Hour, "429 Retry-After")},
+		{"a second more is in the year 1971", 429, header(fmt.Sprint("Retry-After: ", year+1)), implausible(unsaid)},
+		{"microseconds", 429, header(fmt.Sprint("Retry-After: ", five, "000000")), implausible(unsaid)},
+		{
+			"another field decides in place of an ignored one", 429, header(fmt.Sprint("Retry-After: ", year+1), `RateLimit: "a";r=0;t=7`),
+			implausible(refused(7*time.Second, "429")),
+		},
+		{
+			"an ignored item beside another", 200, header(fmt.Sprint(`RateLimit: "a";r=0;t=`, year+1, `, "b";r=0;t=7`)),
+			implausible(spent(7*time.Second, "RateLimit r=0")),
+		},
+		{"X-RateLimit-Reset in milliseconds", 200, header("X-"+remaining, "X-RateLimit-Reset: 30000"), implausible(feedback.Advice{})},
+		{"a refusal with it", 429, header("X-"+remaining, "X-RateLimit-Reset: 30000"), implausible(unsaid)},
+		{"X-RateLimit-Reset, the longest delay", 200, header("X-"+remaining, "X-RateLimit-Reset: 3600"), spent(time.Hour, "X-RateLimit-Remaining 0")},
+	} {
+		if got := feedback.HTTP(c.status, c.header, now); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	pushback := map[string][]string{"grpc-retry-pushback-ms": {fmt.Sprint(five * 1000)}}
+	if got, want := feedback.Metadata(feedback.Busy, pushback, now), refused(in5, "retry-after"); got != want {
+		t.Errorf("gRPC pushback: got %+v, want %+v", got, want)
+	}
+}
+
 // TestRefusals reads the time of a refusal, and checks which field takes precedence.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
@@ -68,7 +124,7 @@ func TestRefusals(t *testing.T) {
 		{"a date in asctime form", 429, header("Retry-After: Fri Dec 31 23:59:59 1999"), refused(8*time.Second, "429 Retry-After")},
 		{"a date in the past", 429, header("Retry-After: Fri, 31 Dec 1999 00:00:00 GMT"), refused(0, "429 Retry-After")},
 		{"a day is cut to an hour", 429, header("Retry-After: 86400"), refused(time.Hour, "429 Retry-After")},
-		{"a number beyond int64", 429, header("Retry-After: 99999999999999999999"), refused(time.Hour, "429 Retry-After")},
+		{"a number beyond int64", 429, header("Retry-After: 99999999999999999999"), implausible(unsaid)},
 		{"a date in the year 9999", 429, header("Retry-After: Fri, 31 Dec 9999 23:59:59 GMT"), refused(time.Hour, "429 Retry-After")},
 
 		{"a word", 429, header("Retry-After: soon"), unsaid},
@@ -116,7 +172,8 @@ func TestServed(t *testing.T) {
 		{"no remaining units", header(`RateLimit: "a";r=0;t=30`), thirty},
 		{"no remaining units, without a time", header(`RateLimit: "a";r=0`), none},
 		{"no remaining units for 0 seconds", header(`RateLimit: "a";r=0;t=0`), none},
-		{"a long time is cut to an hour", header(`RateLimit: "a";r=0;t=999999999999999`), spent(time.Hour, "RateLimit r=0")},
+		{"a day is cut to an hour", header(`RateLimit: "a";r=0;t=86400`), spent(time.Hour, "RateLimit r=0")},
+		{"the largest number", header(`RateLimit: "a";r=0;t=999999999999999`), implausible(none)},
 		{"the longest time of several items", header(`RateLimit: "a";r=0;t=3,  "b";r=5;t=60 , "c";r=0;t=30`), thirty},
 		{"a list in several lines", header(`RateLimit: "a";r=5;t=3`, `RateLimit: "b";r=0;t=30`), thirty},
 		{"with a partition key", header(`RateLimit: "a";r=0;t=30;pk=:cHsdsRa894==:`), thirty},
@@ -129,7 +186,7 @@ func TestServed(t *testing.T) {
 		{"the form of 2023, with remaining units", header(`RateLimit: limit=100, remaining=1, reset=30`), none},
 		{"RateLimit-Remaining and -Reset", header("RateLimit-Remaining: 0", "RateLimit-Reset: 30"), spent(30*time.Second, "RateLimit-Remaining 0")},
 		{"RateLimit-Remaining above 0", header("RateLimit-Remaining: 1", "RateLimit-Reset: 30"), none},
-		{"RateLimit-Reset with a very large number", header("RateLimit-Remaining: 0", "RateLimit-Reset: 4102444800"), spent(time.Hour, "RateLimit-Remaining 0")},
+		{"RateLimit-Reset with a very large number", header("RateLimit-Remaining: 0", "RateLimit-Reset: 4102444800"), implausible(none)},
 		{"RateLimit-Remaining without a time", header("RateLimit-Remaining: 0"), none},
 		{"X- with seconds", header("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 30"), spent(30*time.Second, "X-RateLimit-Remaining 0")},
 		{"X- with a fraction", header("X-RateLimit-Remaining: 0.0", "X-RateLimit-Reset: 0.25"), spent(time.Second/4, "X-RateLimit-Remaining 0")},
@@ -147,7 +204,7 @@ func TestServed(t *testing.T) {
 			spent(time.Minute, "X-RateLimit-Remaining 0"),
 		},
 		{"X- with a time in the past", header("X-RateLimit-Remaining: 0", fmt.Sprint("X-RateLimit-Reset: ", now.Unix()-1)), none},
-		{"X- with a number beyond int64", header("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 99999999999999999999999"), none},
+		{"X- with a number beyond int64", header("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 99999999999999999999999"), implausible(none)},
 		{"X- with words", header("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 6m0s"), none},
 		{"X- with negative remaining units", header("X-RateLimit-Remaining: -1", "X-RateLimit-Reset: 30"), none},
 		{"from a cache", header(`RateLimit: "a";r=0;t=30`, "Age: 3"), none},
@@ -326,7 +383,7 @@ func FuzzHTTP(f *testing.F) {
 		if a.For < 0 || a.For > feedback.Longest {
 			t.Errorf("got an advice for %v, want 0 to %v", a.For, feedback.Longest)
 		}
-		if (a.Kind == feedback.Nothing) != (a == feedback.Advice{}) || (a.Kind == feedback.Nothing) != (a.Reason == "") {
+		if (a.Kind == feedback.Nothing) != (a == feedback.Advice{Implausible: a.Implausible}) || (a.Kind == feedback.Nothing) != (a.Reason == "") {
 			t.Errorf("got %+v, want an empty advice, or one with a kind and a reason", a)
 		}
 		if a.Kind == feedback.Refused && status != 429 && status != 503 || a.Unsaid && a.Kind != feedback.Refused {

@@ -16,7 +16,13 @@
 //	RateLimit: "name";r=0;t=30                       the IETF draft; several items
 //	RateLimit: limit=10, remaining=0, reset=30       its form of 2023
 //	RateLimit-Remaining: 0, RateLimit-Reset: 30      its forms before that
-//	X-RateLimit-Remaining: 0, X-RateLimit-Reset: 30  or the time as seconds or milliseconds since 1970
+//	X-RateLimit-Remaining: 0, X-RateLimit-Reset: 30  or a date
+//
+// Some providers send a time since 1970 where the field has a delay. In each field, a number
+// above a year is such a time, in seconds or milliseconds. If it is more than a minute ago or
+// more than [Longest] ahead, the field is ignored, and the advice is Implausible. The same
+// holds for a delay above [Longest] in X-RateLimit-Reset, which some providers send in
+// milliseconds. The other fields then decide, and for a refusal the backoff.
 //
 // The fields of an answer from a cache (one with an Age) are outdated and are ignored.
 // Headgate-Warning: soft-limit slows the calls down.

@@ -25,7 +25,7 @@ func ExampleHTTP() {
 	// spent 30s 0
 	// warned 0s 80
 	// nothing 0s 100
-	// {refused 5s false 429 Retry-After}
+	// {refused 5s false 429 Retry-After false}
 }
 
 // After one refusal, calls stop for 2 seconds, and then speed up step by step.

@@ -25,14 +25,20 @@ type number struct {
 
 // empty parses RateLimit, and returns the longest reset time of all items with no remaining
 // units. It ignores items without a time, because the stop would have no end.
-func empty(lines []string) (d time.Duration, found bool) {
+func (a *answer) empty(lines []string) (d time.Duration, found bool) {
 	var dictionary member // the form remaining=0, reset=30
+	item := func(left, when number) {
+		if !left.there || left.value != 0 || !when.there || when.value < 0 {
+			return
+		}
+		if reset, ok := a.pause(quantity{whole: when.value}, time.Second); ok {
+			d, found = max(d, reset), true
+		}
+	}
 	if !each(lines, func(m member) {
 		switch m.key {
 		case "":
-			if m.left.there && m.left.value == 0 && m.when.there {
-				d, found = max(d, time.Duration(m.when.value)*time.Second), true
-			}
+			item(m.left, m.when)
 		case "remaining":
 			dictionary.left = m.left
 		case "reset":
@@ -41,9 +47,7 @@ func empty(lines []string) (d time.Duration, found bool) {
 	}) {
 		return 0, false
 	}
-	if left, when := dictionary.left, dictionary.when; left.there && left.value == 0 && when.there {
-		d, found = max(d, time.Duration(when.value)*time.Second), true
-	}
+	item(dictionary.left, dictionary.when)
 	return d, found
 }
 

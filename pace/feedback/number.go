@@ -8,45 +8,50 @@ import (
 // endless stands for a number that is too large for a time.Duration.
 const endless = time.Duration(math.MaxInt64)
 
-// decimal parses a decimal number of units of time, such as 30 or 1.337, and rounds up. It
-// returns false for other texts, also for numbers with a sign or an exponent, and for NaN.
-func decimal(text string, unit time.Duration) (time.Duration, bool) {
-	whole, rest := digits(text)
-	if len(rest) == len(text) {
-		return 0, false
+// quantity is a number of a field that is not negative.
+type quantity struct {
+	whole int64
+	part  time.Duration // the fraction, in billionths, rounded up
+}
+
+// in returns a number of units of time, rounded up.
+func (q quantity) in(unit time.Duration) time.Duration {
+	if q.whole > int64(endless/unit)-1 {
+		return endless
 	}
-	d := endless
-	if whole <= int64(endless/unit)-1 {
-		d = time.Duration(whole) * unit
+	part := (int64(q.part)*int64(unit) + int64(time.Second) - 1) / int64(time.Second)
+	return time.Duration(q.whole)*unit + time.Duration(part)
+}
+
+// decimal parses a decimal number, such as 30 or 1.337. It returns false for other texts,
+// also for numbers with a sign or an exponent, and for NaN.
+func decimal(text string) (q quantity, ok bool) {
+	q.whole, text, ok = digits(text)
+	if !ok || text == "" {
+		return q, ok
 	}
-	if rest == "" {
-		return d, true
+	if text[0] != '.' || len(text) == 1 {
+		return quantity{}, false
 	}
-	if rest[0] != '.' || len(rest) == 1 {
-		return 0, false
-	}
-	part := time.Duration(0)
-	for i, scale := 1, unit; i < len(rest); i++ {
-		c := rest[i]
+	for i, scale := 1, time.Second; i < len(text); i++ {
+		c := text[i]
 		if c < '0' || c > '9' {
-			return 0, false
+			return quantity{}, false
 		}
-		part += (time.Duration(c-'0')*scale + 9) / 10
+		q.part += (time.Duration(c-'0')*scale + 9) / 10
 		scale = (scale + 9) / 10
 	}
-	if d == endless {
-		return d, true
-	}
-	return d + min(part, unit), true
+	q.part = min(q.part, time.Second)
+	return q, true
 }
 
 // digits parses the digits at the beginning of a text. For too many digits, it returns the
-// largest number.
-func digits(text string) (number int64, rest string) {
+// largest number. It returns false for a text without a digit at its beginning.
+func digits(text string) (number int64, rest string, ok bool) {
 	for i := range len(text) {
 		c := text[i]
 		if c < '0' || c > '9' {
-			return number, text[i:]
+			return number, text[i:], i > 0
 		}
 		if number > (math.MaxInt64-9)/10 {
 			number = math.MaxInt64 - 9
@@ -54,7 +59,7 @@ func digits(text string) (number int64, rest string) {
 		}
 		number = number*10 + int64(c-'0')
 	}
-	return number, ""
+	return number, "", text != ""
 }
 
 // date parses an HTTP date in any of its three forms (RFC 9110, section 5.6.7).

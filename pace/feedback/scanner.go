@@ -111,7 +111,7 @@ func (s *scanner) number() (number, bool) {
 		part := s.while(digit)
 		return number{}, len(text) <= 12 && part != "" && len(part) <= 3
 	}
-	value, _ := digits(text)
+	value, _, _ := digits(text)
 	if minus {
 		value = -value
 	}

@@ -73,7 +73,7 @@ func (s *stream) hearHeader() {
 	if err != nil {
 		return
 	}
-	if a := feedback.Metadata(feedback.Served, header, time.Now()); a.Kind != feedback.Nothing {
+	if a := feedback.Metadata(feedback.Served, header, time.Now()); a != (feedback.Advice{}) {
 		s.listener.Hear(a, s.lastSent())
 	}
 }
