@@ -7,8 +7,11 @@ import (
 )
 
 // room reports whether the service may get the request now. A request with more work than
-// CPUInFlight goes alone.
+// CPUInFlight goes alone. In a hang, the service gets one request at a time.
 func (t *Throttler) room(r *Request) bool {
+	if t.hang.probe != nil {
+		return false
+	}
 	if t.config.Concurrency > 0 {
 		return t.inFlight < t.concurrency()
 	}
@@ -93,15 +96,15 @@ const (
 )
 
 // refuse marks a request as refused, and computes when to try again.
-func (t *Throttler) refuse(r *Request, why headgate.Reason) headgate.Verdict {
-	r.Refusal, r.RetryAfter = why, t.RetryAfter()
+func (t *Throttler) refuse(now headgate.Instant, r *Request, why headgate.Reason) headgate.Verdict {
+	r.Refusal, r.RetryAfter = why, t.retryAfter(now)
 	r.release()
 	return headgate.Deny
 }
 
 // report lists a refused request for Next.
-func (t *Throttler) report(r *Request, why headgate.Reason) {
-	r.Refusal, r.RetryAfter, r.state = why, t.RetryAfter(), refused
+func (t *Throttler) report(now headgate.Instant, r *Request, why headgate.Reason) {
+	r.Refusal, r.RetryAfter, r.state = why, t.retryAfter(now), refused
 	if r.before = t.lastGone; r.before != nil {
 		r.before.after = r
 	} else {
@@ -131,6 +134,14 @@ func (r *Request) release() {
 	r.tenant, r.route, r.level, r.before, r.after = nil, nil, nil, nil, nil
 }
 
+// retryAfter is RetryAfter, and in a hang at least Deadline: the backlog says nothing then.
+func (t *Throttler) retryAfter(now headgate.Instant) time.Duration {
+	if t.hung(now) {
+		return max(t.RetryAfter(), t.config.Deadline)
+	}
+	return t.RetryAfter()
+}
+
 // RetryAfter returns the time that the queued work takes to drain.
 func (t *Throttler) RetryAfter() time.Duration { return t.drain.takes(t.queue.work) }
 
@@ -146,6 +157,8 @@ type Load struct {
 	// Limit is the concurrency in use; 0 with CPUInFlight. Found is the one that Config.Search has
 	// found; 0 is unknown.
 	Limit, Found int
+	// Hung says that the service answered nothing when a request last arrived, waited or went.
+	Hung bool
 }
 
 // Load returns the current load.
@@ -155,6 +168,6 @@ func (t *Throttler) Load() Load {
 		l.Queued[i%ClassCount] += t.queue.buckets[i].length
 	}
 	l.Rate, _ = t.drain.rate()
-	l.Limit, l.Found = t.concurrency(), t.searcher.found()
+	l.Limit, l.Found, l.Hung = t.concurrency(), t.searcher.found(), t.hang.known
 	return l
 }

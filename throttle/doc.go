@@ -5,6 +5,7 @@
 //	t, err := throttle.New(throttle.Config{Concurrency: 16, Deadline: 500 * time.Millisecond})
 //	verdict := t.Arrive(now, r)                            // Allow, Wait or Deny
 //	for r, verdict := t.Next(now); r != nil; ... { ... }   // whose wait has ended
+//	after := t.Patience(now, r)                            // when to ask for a waiting request again
 //	t.Leave(now, r, throttle.Ended{Work: reported})        // the request has ended
 //
 // The package reads no clock, and starts no goroutine. Its effort per request is O(log tenants).
@@ -64,6 +65,16 @@
 // while the service has less than half of its bound, one request goes to the service all the same:
 // otherwise a route that was slow once would be refused for ever. Its service time, if it is
 // answered, takes the place of the mean.
+//
+// # A service that hangs
+//
+// When a service answers nothing, no work ends, so neither the drain rate nor the predictor says anything. A
+// service hangs when it has answered nothing for half of Config.Deadline, and five requests have passed their
+// deadlines at the service since then, or have been cancelled in the second half of their time. With
+// a bound below five, as many as the bound. Then the service gets one request at a time, whatever its bound
+// is, until it answers one. A queued request waits for this answer for a sixteenth of its deadline, and is
+// then refused. A quick failure is no answer, and no hang either. After 5 s without such a
+// request, the hang is forgotten.
 //
 // # Prediction
 //

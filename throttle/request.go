@@ -30,6 +30,7 @@ type Request struct {
 	state      state
 	bucket     uint8
 	charged    bool // dispatched from its bucket, whose order counts its work
+	arrived    headgate.Instant
 	dispatched headgate.Instant
 	need       prediction
 	level      *mean   // the level that predicted need, or nil
@@ -37,7 +38,7 @@ type Request struct {
 	area       float64 // searcher.area when it was admitted
 	tenant     *tenant
 	route      *route
-	before     *Request // the neighbours in the queue of the tenant, or in the list of refused requests
+	before     *Request // the neighbours in the queue of the tenant, in hang, or in the list of refused requests
 	after      *Request
 }
 

@@ -14,6 +14,7 @@ type Throttler struct {
 	predictor predictor
 	drain     drain
 	searcher  searcher
+	hang      hang
 	queue     queue
 	inFlight  int
 	cpu       time.Duration // the predicted work of the requests in flight
@@ -55,7 +56,7 @@ func (t *Throttler) Configure(c Config) error {
 //
 // Call Next after Arrive until it returns nil: the request may have taken the place of others.
 func (t *Throttler) Arrive(now headgate.Instant, r *Request) headgate.Verdict {
-	r.tenant = t.tenants.of(now, r.Tenant)
+	r.arrived, r.tenant = now, t.tenants.of(now, r.Tenant)
 	r.route, r.level = t.predictor.of(r.Route, r.tenant.id)
 	if r.need = (prediction{}); r.level != nil {
 		r.need = r.level.prediction()
@@ -64,22 +65,22 @@ func (t *Throttler) Arrive(now headgate.Instant, r *Request) headgate.Verdict {
 	r.bucket = bucketOf(r.Class, r.tenant.within(r.Class, t.share()))
 	if t.queue.length == 0 && t.room(r) {
 		if t.hopeless(now, r, 0) {
-			return t.refuse(r, headgate.ThrottleDeadline)
+			return t.refuse(now, r, headgate.ThrottleDeadline)
 		}
 		t.admit(now, r)
 		return headgate.Allow
 	}
 	if t.hopeless(now, r, t.drain.takes(t.queue.ahead(r.bucket, &r.tenant.flows[r.bucket]))) {
-		return t.refuse(r, headgate.ThrottleDeadline)
+		return t.refuse(now, r, headgate.ThrottleDeadline)
 	}
 	t.enqueue(now, r)
 	for t.full(r) {
 		victim := t.queue.victim()
 		t.leaveQueue(now, victim)
 		if victim == r {
-			return t.refuse(r, headgate.ThrottleFull)
+			return t.refuse(now, r, headgate.ThrottleFull)
 		}
-		t.report(victim, headgate.ThrottleEvicted)
+		t.report(now, victim, headgate.ThrottleEvicted)
 	}
 	return headgate.Wait
 }
@@ -97,7 +98,7 @@ func (t *Throttler) Next(now headgate.Instant) (*Request, headgate.Verdict) {
 	}
 	if t.hopeless(now, r, 0) {
 		t.leaveQueue(now, r)
-		return r, t.refuse(r, headgate.ThrottleDeadline)
+		return r, t.refuse(now, r, headgate.ThrottleDeadline)
 	}
 	t.queue.dispatch(r)
 	t.left(now, r)
@@ -126,7 +127,7 @@ func (t *Throttler) Leave(now headgate.Instant, r *Request, e Ended) {
 func (t *Throttler) Expire(now headgate.Instant, r *Request) {
 	if r.state == queued {
 		t.leaveQueue(now, r)
-		t.report(r, headgate.ThrottleDeadline)
+		t.report(now, r, headgate.ThrottleDeadline)
 	}
 }
 
@@ -136,6 +137,7 @@ func (t *Throttler) admit(now headgate.Instant, r *Request) {
 	if r.probe = t.late(now, r, 0); r.probe {
 		r.level.at = now
 	}
+	t.hang.dispatch(now, r, t.hung(now))
 	t.tenants.took(r.tenant)
 	r.tenant.decay(now)
 	r.tenant.charge(r.Class, r.need.work)
@@ -153,6 +155,7 @@ func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
 		work = span
 	}
 	t.inFlight--
+	t.hang.end(now, r, e.Lesson)
 	t.searcher.change(now, t.inFlight)
 	t.cpu -= r.need.work
 	t.tenants.gave(r.tenant)

@@ -30,7 +30,7 @@ func (d *twins) same(got, want answer) {
 func (d *twins) compare() {
 	d.Helper()
 	got, want := d.code.Load(), d.twin.Load()
-	if got.Found = 0; got != want {
+	if got.Found, got.Hung = 0, false; got != want {
 		d.Fatalf("%s\nthe load is %+v, the twin has %+v", d.lastSteps(), got, want)
 	}
 	if got, want := d.code.RetryAfter(), d.twin.takes(d.twin.Load().QueuedWork); got != want {
@@ -109,6 +109,9 @@ func (d *twins) count(kind string, r *twinRequest) {
 	}
 	if r.account == d.twin.tenants.others {
 		d.seen["a shared account"]++
+	}
+	if r.inHang {
+		d.seen["a probe of a hang"]++
 	}
 	if r.bucket >= ClassCount {
 		d.seen["beyond the share"]++

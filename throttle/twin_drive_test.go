@@ -45,7 +45,7 @@ func TestThrottlerIsItsTwin(t *testing.T) {
 	}
 	for _, kind := range []string{
 		"allow", "wait", "deny throttle_full", "deny throttle_deadline", "next allow", "next deny throttle_evicted",
-		"next deny throttle_deadline", "probe", "a shared account", "beyond the share", "a forgotten route",
+		"next deny throttle_deadline", "probe", "a shared account", "beyond the share", "a forgotten route", "a probe of a hang", "patience in a hang",
 	} {
 		if seen[kind] < 10 {
 			t.Errorf("only %d times: %s", seen[kind], kind)
@@ -79,6 +79,8 @@ func (d *twins) step() {
 		d.leave(&d.waiting)
 	case n < 96:
 		d.expire()
+	case n < 98:
+		d.patience()
 	default:
 		d.configure()
 	}
@@ -208,6 +210,20 @@ func (d *twins) expire() {
 	for range 2 {
 		d.code.Expire(d.now, r)
 		d.twin.Expire(d.now, r)
+	}
+}
+
+func (d *twins) patience() {
+	if len(d.waiting) == 0 {
+		return
+	}
+	r := d.waiting[d.draw(len(d.waiting))]
+	d.log("Patience", r.Class, r.Tenant, r.Route)
+	if d.twin.hung(d.now) {
+		d.seen["patience in a hang"]++
+	}
+	if got, want := d.code.Patience(d.now, r), d.twin.Patience(d.now, r); got != want {
+		d.Fatalf("%s\nthe patience is %v, the twin has %v", d.lastSteps(), got, want)
 	}
 }
 

@@ -10,7 +10,10 @@ import (
 // This file has the changes of a twin's lists, and the bounds.
 
 func (w *twin) admit(now headgate.Instant, r *twinRequest) {
+	r.inHang = w.hung(now)
+	w.beginSilence(now)
 	r.state, r.dispatched = admitted, now
+	w.hang.dispatched = append(w.hang.dispatched, r)
 	if r.probe = w.late(now, r, 0); r.probe {
 		r.level.note(twinLesson{kind: twinProbe, at: now})
 	}
@@ -24,6 +27,7 @@ func (w *twin) end(now headgate.Instant, r *twinRequest, e Ended) {
 	if work <= 0 {
 		work = span
 	}
+	w.endSilence(now, r, e)
 	w.live = without(w.live, r)
 	w.tenants.ended(r.account)
 	w.drain.note(twinEvent{at: now, queued: len(w.queued()) > 0, work: work, ended: true})
@@ -53,6 +57,7 @@ func (w *twin) enqueue(now headgate.Instant, r *twinRequest) {
 }
 
 func (w *twin) leaveQueue(now headgate.Instant, r *twinRequest) {
+	r.state = outside
 	w.live = without(w.live, r)
 	w.tenants.ended(r.account)
 	w.drain.note(twinEvent{at: now, queued: len(w.queued()) > 0})
@@ -65,13 +70,17 @@ func (w *twin) charge(r *twinRequest) {
 	r.account.tag(r.bucket, twinTag{more: r.need.work})
 }
 
-func (w *twin) refusal(why headgate.Reason) answer {
-	return answer{headgate.Deny, why, w.takes(w.Load().QueuedWork)}
+func (w *twin) refusal(now headgate.Instant, why headgate.Reason) answer {
+	retry := w.takes(w.Load().QueuedWork)
+	if w.hung(now) {
+		retry = max(retry, w.config.Deadline)
+	}
+	return answer{headgate.Deny, why, retry}
 }
 
 // report lists a refused request for Next.
-func (w *twin) report(r *twinRequest, why headgate.Reason) {
-	r.state, r.reported = refused, w.refusal(why)
+func (w *twin) report(now headgate.Instant, r *twinRequest, why headgate.Reason) {
+	r.state, r.reported = refused, w.refusal(now, why)
 	w.live, w.gone = append(w.live, r), append(w.gone, r)
 }
 
@@ -91,6 +100,9 @@ func (w *twin) pick(rule string, allowed []*twinRequest, chosen *Request) *twinR
 // room reports whether the service may get the request now.
 func (w *twin) room(r *twinRequest) bool {
 	l := w.Load()
+	if w.probing() {
+		return false
+	}
 	if w.config.Concurrency > 0 {
 		return l.InFlight < w.config.Concurrency
 	}

@@ -19,6 +19,7 @@ type twin struct {
 	tenants   twinTenants
 	predictor twinPredictor
 	drain     twinDrain
+	hang      twinHang
 	live      []*twinRequest               // queued, admitted, and refused ones that Next has to report, by arrival
 	gone      []*twinRequest               // refused ones that Next has to report
 	virtual   [bucketCount][]time.Duration // the start tags of the requests that went from a bucket to the service
@@ -39,7 +40,9 @@ type twinRequest struct {
 	probe      bool // admitted against its prediction
 	charged    bool // its bucket has charged the tenant for it
 	dispatched headgate.Instant
-	reported   answer // for Next
+	reported   answer           // for Next
+	since      headgate.Instant // its arrival
+	inHang     bool             // admitted in a hang
 }
 
 // answer is everything that a caller learns about a request.
@@ -66,7 +69,7 @@ func (w *twin) Configure(c Config) {
 
 // Arrive takes a request. chosen has the requests that the code has taken out of the queue, in order.
 func (w *twin) Arrive(now headgate.Instant, request *Request, chosen []*Request) answer {
-	r := &twinRequest{Request: request, account: w.tenants.of(now, request.Tenant, w.requestsOf)}
+	r := &twinRequest{Request: request, since: now, account: w.tenants.of(now, request.Tenant, w.requestsOf)}
 	r.route, r.level = w.predictor.of(request.Route, r.account)
 	if r.level != nil {
 		r.need = r.level.prediction()
@@ -74,14 +77,14 @@ func (w *twin) Arrive(now headgate.Instant, request *Request, chosen []*Request)
 	r.bucket = w.bucketOf(r)
 	if len(w.queued()) == 0 && w.room(r) {
 		if w.hopeless(now, r, 0) {
-			return w.refusal(headgate.ThrottleDeadline)
+			return w.refusal(now, headgate.ThrottleDeadline)
 		}
 		w.live = append(w.live, r)
 		w.admit(now, r)
 		return answer{verdict: headgate.Allow}
 	}
 	if w.hopeless(now, r, w.takes(w.ahead(r))) {
-		return w.refusal(headgate.ThrottleDeadline)
+		return w.refusal(now, headgate.ThrottleDeadline)
 	}
 	w.enqueue(now, r)
 	for w.full(r) {
@@ -92,9 +95,9 @@ func (w *twin) Arrive(now headgate.Instant, request *Request, chosen []*Request)
 		victim := w.pick("eviction order", w.victims(), choice)
 		w.leaveQueue(now, victim)
 		if victim == r {
-			return w.refusal(headgate.ThrottleFull)
+			return w.refusal(now, headgate.ThrottleFull)
 		}
-		w.report(victim, headgate.ThrottleEvicted)
+		w.report(now, victim, headgate.ThrottleEvicted)
 	}
 	return answer{verdict: headgate.Wait}
 }
@@ -116,7 +119,7 @@ func (w *twin) Next(now headgate.Instant, chosen *Request) (*Request, answer) {
 	}
 	if w.hopeless(now, r, 0) {
 		w.leaveQueue(now, r)
-		return r.Request, w.refusal(headgate.ThrottleDeadline)
+		return r.Request, w.refusal(now, headgate.ThrottleDeadline)
 	}
 	w.charge(r)
 	w.leaveQueue(now, r)
@@ -143,7 +146,7 @@ func (w *twin) Leave(now headgate.Instant, request *Request, e Ended) {
 func (w *twin) Expire(now headgate.Instant, request *Request) {
 	if r := w.find(request); r != nil && r.state == queued {
 		w.leaveQueue(now, r)
-		w.report(r, headgate.ThrottleDeadline)
+		w.report(now, r, headgate.ThrottleDeadline)
 	}
 }
 

@@ -134,7 +134,7 @@ func (s *Stage) Enter(p *guard.Pass) headgate.Decision {
 		s.release(e)
 	case headgate.Wait:
 		s.queue.add(e)
-		s.timers.Start(&e.timer, e.Deadline.Sub(now))
+		s.timers.Start(&e.timer, s.throttler.Patience(now, &e.Request))
 		p.Value = e
 	case headgate.Allow:
 		p.Value = e
@@ -231,6 +231,7 @@ func (s *Stage) Stream(p *guard.Pass) {
 	if s.config.CountStreams {
 		s.mu.Lock()
 		e.stream = true
+		s.throttler.Begins(s.now(), &e.Request)
 		s.mu.Unlock()
 		return
 	}
@@ -268,12 +269,16 @@ func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
 	resume(list)
 }
 
-// expire refuses a request that still waits at its deadline. A timer that fires late may find
-// another request in the entry, whose deadline is later.
+// expire refuses a queued request whose wait is over, and asks again later for another one. A timer
+// that fires late may find another request in the entry.
 func (s *service) expire(e *entry) {
 	s.mu.Lock()
 	now := s.now()
-	if !e.queued || now < e.Deadline {
+	left := s.throttler.Patience(now, &e.Request)
+	if e.queued && left > 0 {
+		s.timers.Start(&e.timer, left)
+	}
+	if !e.queued || left > 0 {
 		s.mu.Unlock()
 		return
 	}

@@ -261,6 +261,31 @@ func TestDeadlineInTheQueue(t *testing.T) {
 	})
 }
 
+// TestHang: when the service has answered nothing for the time of a deadline, a request waits for a part of
+// its deadline only. A request that waits already is refused as soon.
+func TestHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := oneAtATime()
+		c.Deadline = time.Second
+		s := newService(t, c)
+		s.send("hung", "3s", trustedPeer)
+		time.Sleep(990 * time.Millisecond) //nolint:forbidigo // In a bubble.
+		s.send("before", "10ms", trustedPeer)
+		time.Sleep(510 * time.Millisecond) //nolint:forbidigo // In a bubble.
+		s.send("after", "10ms", trustedPeer)
+		time.Sleep(1490 * time.Millisecond) //nolint:forbidigo // In a bubble.
+		s.send("waits", "10ms", trustedPeer)
+		time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+		s.tells(`
+0: hung starts: sheddable_plus, 1000 ms left
+1053: before gets 503, retry after 1 s
+1563: after gets 503, retry after 1 s
+3000: hung gets 200
+3000: waits starts: sheddable_plus, 990 ms left
+3010: waits gets 200`)
+	})
+}
+
 // TestQueueIsFull: beyond MaxWaiters, a request takes the place of a less important one or is
 // refused.
 func TestQueueIsFull(t *testing.T) {

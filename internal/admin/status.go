@@ -114,6 +114,8 @@ type ThrottleStatus struct {
 	// AdvisedConcurrency is what auto_concurrency has found. 0 is unknown.
 	AdvisedConcurrency int     `json:"advised_concurrency,omitempty"`
 	CPUInFlightSeconds float64 `json:"cpu_in_flight_seconds,omitempty"`
+	// Hung says that the service answers nothing, and gets one request at a time.
+	Hung bool `json:"hung,omitempty"`
 	// InFlight counts requests, and WorkInFlightSeconds is their predicted work.
 	InFlight            int     `json:"in_flight"`
 	WorkInFlightSeconds float64 `json:"work_in_flight_seconds"`

@@ -116,6 +116,9 @@ func writeThrottle(w io.Writer, s *admin.ThrottleStatus) {
 	rowf(w, "THROTTLE\tIN FLIGHT\tQUEUED\tTENANTS\tWAITED\tMEAN WAIT\tREFUSED\n")
 	rowf(w, "%s\t%s\t%s\t%d\t%d\t%.0f ms\t%s\n", s.Mode, most, listCounts(queued), s.Tenants, s.Waited,
 		1000*s.WaitSeconds/float64(max(s.Waited, 1)), listCounts(s.Refused))
+	if s.Hung {
+		rowf(w, "The service answers nothing: it gets one request at a time.\n")
+	}
 }
 
 func writeStore(w io.Writer, s *admin.StoreStatus) {

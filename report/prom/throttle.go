@@ -66,6 +66,8 @@ func newThrottleMetrics(desc func(name, help string, labels ...string) *promethe
 				func(t *Throttle) float64 { return seconds(t.QueuedWork) }),
 			of(desc("throttle_drain_rate", "Work that ends per second while requests are queued. 0 means that it is not known yet."),
 				func(t *Throttle) float64 { return t.Rate }),
+			of(desc("throttle_hung", "1 if the service answers nothing: it gets one request at a time. Otherwise 0."),
+				func(t *Throttle) float64 { return float64(truth(t.Hung)) }),
 			of(desc("throttle_tenants", "Tenants that were active in the last two seconds."),
 				func(t *Throttle) float64 { return float64(t.Tenants) }),
 		},

@@ -38,6 +38,7 @@ func (b bar) times(part float64) bar {
 	longer := func(d time.Duration) time.Duration { return time.Duration(float64(d) / part) }
 	return bar{
 		part * b.goodput, part * b.critical, part * b.worstTenant, part * b.jain, part * b.worstPart, longer(b.p99), longer(b.recovered),
+		longer(b.hangWait), b.hangProbes,
 	}
 }
 
@@ -45,7 +46,8 @@ func (b bar) times(part float64) bar {
 type bar struct {
 	goodput, critical, worstTenant, jain, worstPart float64
 	p99                                             time.Duration
-	recovered                                       time.Duration
+	recovered, hangWait                             time.Duration
+	hangProbes                                      int
 }
 
 // latest is the bound of the 99th percentile: 1.05 times the deadline.
@@ -67,6 +69,7 @@ func bars() map[string]bar {
 		"drop":         {goodput: 0.94, critical: 0.99, p99: latest},
 		"rise":         {p99: latest},
 		"burst":        {critical: 0.98, recovered: 3 * time.Second, p99: latest},
+		"hang":         {recovered: 3 * time.Second, hangWait: deadline / 10, hangProbes: 1},
 		"pool":         {goodput: 0.80, critical: 0.99, p99: latest},
 		"abuse":        {jain: 0.97, worstPart: 0.97, p99: latest},
 		"liar":         {jain: 0.97, worstPart: 0.97, p99: latest},
@@ -94,6 +97,12 @@ func (b bar) misses(f Figures) []string {
 	}
 	if b.recovered > 0 && f.Recovered > b.recovered {
 		all = append(all, fmt.Sprintf("recovered after %v, later than %v", f.Recovered, b.recovered))
+	}
+	if b.hangWait > 0 && f.HangWait > b.hangWait {
+		all = append(all, fmt.Sprintf("a refused attempt waited %v in the hang, longer than %v", f.HangWait, b.hangWait))
+	}
+	if b.hangProbes > 0 && f.HangProbes > b.hangProbes {
+		all = append(all, fmt.Sprintf("%d attempts began at once in the hang, more than %d", f.HangProbes, b.hangProbes))
 	}
 	return all
 }

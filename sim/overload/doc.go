@@ -9,6 +9,8 @@
 // is 0.1 % slower for each more. Then a job waits for an exponential time with a mean of 10 ms.
 // The service does not stop when a client leaves.
 //
+// In scenario hang, it answers nothing for 10 s, and the proxy gives up each attempt after 2 s.
+//
 // # Clients
 //
 // Logical requests arrive in a Poisson stream from ten tenants, in classes of 2, 8, 50 and 40 %.

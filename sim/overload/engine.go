@@ -17,6 +17,16 @@ type Design interface {
 	Left(now headgate.Instant, a *Attempt)
 }
 
+// waker is a Design that wants to hear of a waiting attempt again: Engine.Wake.
+type waker interface {
+	Woken(now headgate.Instant, a *Attempt)
+}
+
+// Wake calls the design again after d if the attempt still waits then.
+func (e *Engine) Wake(a *Attempt, d time.Duration) {
+	e.events.plan(event{at: e.now.Add(d), kind: wakes, attempt: a})
+}
+
 // NewDesign makes a Design for one run.
 type NewDesign func(*Engine) (Design, error)
 
@@ -83,6 +93,10 @@ func (e *Engine) happen(ev event) {
 		e.answered(a)
 	case gives:
 		e.giveUp(a)
+	case wakes:
+		if d, ok := e.design.(waker); ok && a.state == waits {
+			d.Woken(e.now, a)
+		}
 	case speedChange:
 		e.service.advance(e.now)
 		e.service.speed = e.traffic.SpeedTo
@@ -114,6 +128,7 @@ func (e *Engine) attempt(a *Attempt) {
 // Start sends an attempt to the service.
 func (e *Engine) Start(a *Attempt) {
 	a.state, a.started = runs, e.now
+	e.measure.began(e.now, a)
 	e.service.run(e.now, a)
 	e.plan()
 }
@@ -121,6 +136,7 @@ func (e *Engine) Start(a *Attempt) {
 // Refuse answers an attempt with a refusal.
 func (e *Engine) Refuse(a *Attempt, retryAfter time.Duration) {
 	a.state = over
+	e.measure.refused(e.now, a)
 	if cost := e.traffic.RefusalCPU; cost > 0 {
 		e.service.run(e.now, &Attempt{Job: Job{CPU: float64(cost)}})
 		e.plan()
@@ -181,8 +197,12 @@ func (e *Engine) poolEnded(a *Attempt) {
 	e.answered(a)
 }
 
-// answered ends an attempt at the service.
+// answered ends an attempt at the service, or later while the service hangs.
 func (e *Engine) answered(a *Attempt) {
+	if until := min(headgate.Instant(e.traffic.HangTo), a.started.Add(hangTimeout)); e.traffic.hangs(e.now) && e.now < until {
+		e.events.plan(event{at: until, kind: answers, attempt: a})
+		return
+	}
 	a.state = over
 	e.measure.ended(e.now, a)
 	e.design.Ended(e.now, a, time.Duration(a.Job.CPU))

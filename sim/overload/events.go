@@ -21,6 +21,7 @@ const (
 	answers                 // the end of a job
 	gives                   // the client gives up
 	speedChange             // the capacity of the service
+	wakes                   // the design's timer of a waiting attempt
 )
 
 // earlier is the order of events.

@@ -27,7 +27,11 @@ type Figures struct {
 	WorstTenant float64
 	// WorstPart is the smallest goodput of these tenants, in parts of their max-min parts.
 	WorstPart float64
-	// Recovered is the time from the end of the burst to the first whole second in which 99 % of
+	// HangWait is the longest wait of an attempt that was refused in the hang, and HangProbes the most
+	// attempts at the service at once that began in it. Its first second does not count.
+	HangWait   time.Duration
+	HangProbes int
+	// Recovered is the time from the end of the burst or the hang to the first whole second in which 99 % of
 	// the requests succeed, as do 99 % of all later ones.
 	Recovered time.Duration
 }
@@ -40,6 +44,9 @@ type measure struct {
 	served          []time.Duration
 	good, spent     float64
 	byTenant, asked []float64 // work
+	hangWait        time.Duration
+	probes          int // at the service now
+	most            int
 }
 
 func newMeasure(s Scenario) *measure {
@@ -67,8 +74,30 @@ func (m *measure) arrived(l *Logical, j Job) {
 	}
 }
 
+// known reports whether a time is in the hang, after its first second.
+func (m *measure) known(at headgate.Instant) bool {
+	return m.hangs(at) && time.Duration(at) >= m.HangFrom+time.Second
+}
+
+func (m *measure) began(now headgate.Instant, a *Attempt) {
+	if a.probe = m.known(now); a.probe {
+		m.probes++
+		m.most = max(m.most, m.probes)
+	}
+}
+
+func (m *measure) refused(now headgate.Instant, a *Attempt) {
+	if m.known(now) {
+		from := max(a.Deadline.Add(-deadline), headgate.Instant(m.HangFrom+time.Second))
+		m.hangWait = max(m.hangWait, now.Sub(from))
+	}
+}
+
 // ended notes the end of an attempt at the service.
 func (m *measure) ended(now headgate.Instant, a *Attempt) {
+	if a.probe {
+		m.probes--
+	}
 	inTime := !a.left && now <= a.Deadline
 	a.answered = a.answered || inTime
 	if !m.within(now) {
@@ -109,6 +138,7 @@ func (m *measure) figures() Figures {
 			f.WorstTenant = min(f.WorstTenant, m.success(func(l *Logical) bool { return l.Tenant == i }))
 		}
 	}
+	f.HangWait, f.HangProbes = m.hangWait, m.most
 	f.Recovered = m.recovered()
 	return f
 }
@@ -160,21 +190,22 @@ func (m *measure) fairness() (jain, worst float64) {
 	return total * total / (n * squares), worst
 }
 
-// recovered returns the start of the first second after the burst in which 99 % of the requests
+// recovered returns the start of the first second after the burst or the hang in which 99 % of the requests
 // succeed, as do 99 % of all later ones.
 func (m *measure) recovered() time.Duration {
-	if m.BurstLoad == 0 {
+	end := max(m.BurstTo, m.HangTo)
+	if end == 0 {
 		return 0
 	}
-	for from := m.BurstTo; from < m.To; from += time.Second {
+	for from := end; from < m.To; from += time.Second {
 		next := m.success(func(l *Logical) bool {
 			at := time.Duration(l.Arrived)
 			return at >= from && at < from+time.Second
 		})
 		later := m.success(func(l *Logical) bool { return time.Duration(l.Arrived) >= from })
 		if next >= 0.99 && later >= 0.99 {
-			return from - m.BurstTo
+			return from - end
 		}
 	}
-	return m.To - m.BurstTo
+	return m.To - end
 }

@@ -25,6 +25,8 @@ type Scenario struct {
 	// Slow lets every third route wait 400 ms in place of 20 ms between SlowFrom and SlowTo.
 	Slow             bool
 	SlowFrom, SlowTo time.Duration
+	// From HangFrom to HangTo, the service answers nothing. The proxy gives up an attempt after 2 s.
+	HangFrom, HangTo time.Duration
 	// Pool is the number of connections that each job needs for a mean of 10 ms. A job's CPU
 	// is then a fifth.
 	Pool int
@@ -115,6 +117,7 @@ const (
 	maxAttempts = 3
 	backoff     = 50 * time.Millisecond
 	poolTime    = 10 * time.Millisecond
+	hangTimeout = 2 * time.Second
 )
 
 // classOf draws a class: 2, 8, 50 and 40 %.

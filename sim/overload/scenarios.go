@@ -35,6 +35,7 @@ func Scenarios() []Scenario {
 			Name: "slow", Costs: Lognormal{}, Load: 0.8, Slow: true,
 			SlowFrom: 30 * time.Second, SlowTo: 70 * time.Second, From: 30 * time.Second, To: 70 * time.Second,
 		},
+		Scenario{Name: "hang", Costs: Bimodal{}, Load: 0.7, HangFrom: 30 * time.Second, HangTo: 40 * time.Second},
 		Scenario{Name: "pool", Costs: Lognormal{}, Load: 5, Pool: 8},
 		Scenario{Name: "abuse", Costs: Lognormal{}, Load: 5, Abuse: true},
 		Scenario{Name: "liar", Costs: Lognormal{}, Load: 5, Abuse: true, Lie: true},

@@ -51,6 +51,16 @@ func (t *Throttled) Left(now headgate.Instant, a *Attempt) {
 	t.next(now)
 }
 
+// Woken ends the wait of an attempt whose time is over.
+func (t *Throttled) Woken(now headgate.Instant, a *Attempt) {
+	if left := t.throttler.Patience(now, &a.Request); left > 0 {
+		t.engine.Wake(a, left)
+		return
+	}
+	t.throttler.Expire(now, &a.Request)
+	t.next(now)
+}
+
 func (t *Throttled) next(now headgate.Instant) {
 	for r, v := t.throttler.Next(now); r != nil; r, v = t.throttler.Next(now) {
 		t.move(r, v)
@@ -69,5 +79,6 @@ func (t *Throttled) move(r *throttle.Request, v headgate.Verdict) {
 	case headgate.Deny:
 		t.engine.Refuse(a, r.RetryAfter)
 	case headgate.Wait:
+		t.engine.Wake(a, t.throttler.Patience(t.engine.now, r))
 	}
 }

@@ -32,6 +32,7 @@ type Attempt struct {
 	started headgate.Instant
 	finish  float64 // of the CPU part, on the scale of Service.attained
 	left    bool    // the client has given up
+	probe   bool    // it began in the known hang
 }
 
 type attemptState uint8
@@ -116,6 +117,11 @@ func (t *traffic) job(now headgate.Instant, l *Logical, cpu time.Duration) Job {
 	}
 	j.Wait = t.random.ExpFloat64() * float64(t.wait(now, l.Route))
 	return j
+}
+
+// hangs reports whether the service answers nothing.
+func (s *Scenario) hangs(at headgate.Instant) bool {
+	return time.Duration(at) >= s.HangFrom && time.Duration(at) < s.HangTo
 }
 
 // wait is the mean wait of a route.
