@@ -49,7 +49,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// TestNoHang has services that answer, or that nobody asks.
+// TestNoHang has services that answer, or that get no requests.
 func TestNoHang(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config

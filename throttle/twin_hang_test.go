@@ -15,8 +15,8 @@ type twinEnd struct {
 }
 
 type twinHang struct {
-	dispatched []*twinRequest // all so far, in this order
-	ends       []twinEnd      // since the last answer
+	dispatched []*twinRequest   // all so far, in this order
+	ends       []twinEnd        // since the last answer
 	answered   headgate.Instant // the last answer, or the first dispatch after it
 }
 
