@@ -205,6 +205,16 @@ func (b *Breaker) Failed(began, now time.Duration) (State, bool) {
 	return b.state, false
 }
 
+// ProbeWithin makes the next probe of an open Breaker due at most within after now. Call it after Failed,
+// when a failure says that the store may be right again sooner than the waits between probes.
+func (b *Breaker) ProbeWithin(now, within time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == Open {
+		b.next.Store(min(b.next.Load(), int64(later(now, within))))
+	}
+}
+
 // Unknown reports a call that says nothing about the store: for example, its caller cancelled
 // it. If the call was the probe, another probe may go at once.
 func (b *Breaker) Unknown(began time.Duration) {

@@ -14,15 +14,19 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// couldNot wraps an error of the server or the network, with what to do next.
-func couldNot(do string, err error) error {
-	return fmt.Errorf("redis: could not %s: %w: %s", do, err, advice(err))
+// couldNot wraps an error of the network or a context, with what to do next.
+func couldNot(do string, err error) error { return couldNotAt(Single, do, err) }
+
+// couldNotAt wraps an error of a server, with what to do next. kind says how the servers are arranged.
+func couldNotAt(kind Kind, do string, err error) error {
+	return fmt.Errorf("redis: could not %s: %w: %s", do, err, advice(kind, err))
 }
 
 // couldNotEncode wraps the error of an invalid query.
 func couldNotEncode(err error) error { return fmt.Errorf("redis: %w", err) }
 
-func advice(err error) string {
+func advice(kind Kind, err error) string {
+	r := ruleFor(kind, err)
 	fault, ok := rueidis.IsRedisErr(err)
 	var certificate *tls.CertificateVerificationError
 	var plain tls.RecordHeaderError
@@ -39,30 +43,16 @@ func advice(err error) string {
 		return "the call may have been counted: check the server's SLOWLOG and LATENCY, or raise store_timeout"
 	case errors.Is(err, rueidis.ErrClosing):
 		return "the store is closed: stop its callers before Close"
+	case r != nil:
+		return r.advice
 	case !ok:
 		return "the call may have been counted: check the server with redis-cli -h HOST -p PORT ping, and read its log"
 	}
 	if text := fault.Error(); strings.HasPrefix(text, "NOPERM") || strings.Contains(text, "can't run this command") {
 		return "grant the user the rights that docs/stores.md lists, on keys " + script.Prefix + "*"
 	}
-	for _, known := range []struct{ word, advice string }{
-		{"OOM", "the server's memory is full: raise maxmemory (with noeviction, no counts are lost)"},
-		{"NOREPLICAS", "the master has fewer replicas than min-replicas-to-write: check INFO replication"},
-		{"READONLY", "this server is a replica: set the address of the master"},
-		{"LOADING", "the server is loading its data after a start: try again in a moment"},
-		{"MASTERDOWN", "this server is a replica without a master: set the address of the master"},
-		{"BUSY", "another script blocks the server: look for the script in SLOWLOG, and run SCRIPT KILL if the script does not end"},
-		{"NOAUTH", "the server requires a password: write the password to a file, and set store_password_file to its path"},
-		{"WRONGPASS", "the server rejects the user or the password: correct the user in the address, or the file of store_password_file"},
-		{"CLUSTERDOWN", "no master serves these keys: run redis-cli --cluster check HOST:PORT"},
-		{"TRYAGAIN", "the slot of these keys is moving to another node: try again after the move"},
-		{"MOVED", "the cluster is changing its masters: try again when all nodes agree"},
-		{"WRONGTYPE", "another program writes keys that begin with " + script.Prefix + " use a separate database for Headgate"},
-		{"MISCONF", "the server cannot save its data and refuses writes: free disk space, or read the server's log"},
-	} {
-		if strings.HasPrefix(fault.Error(), known.word) {
-			return known.advice
-		}
+	if strings.HasPrefix(fault.Error(), "WRONGTYPE") {
+		return "another program writes keys that begin with " + script.Prefix + " use a separate database for Headgate"
 	}
 	return "read the server's log"
 }

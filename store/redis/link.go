@@ -40,6 +40,7 @@ type link struct {
 	tried chan struct{}
 	// failure is the error of the last attempt to connect.
 	failure atomic.Pointer[error]
+	pauses  pauses
 
 	life    context.Context //nolint:containedctx // because it is the store's own life, which Close ends
 	end     context.CancelFunc
@@ -87,7 +88,7 @@ func (l *link) connect() {
 		if client != nil {
 			client.Close()
 		}
-		err = couldNot("connect", err)
+		err = couldNotAt(l.store.config.Kind, "connect", err)
 		l.failure.Store(&err)
 		l.markTried()
 		if !told {
@@ -196,7 +197,9 @@ func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Conf
 	if l.store.config.Client.DisableTCPNoDelay {
 		delaySmallWrites(conn)
 	}
-	return resp.Wrap(conn, script.MaxReply(maxBatch)), nil
+	checked := resp.Wrap(conn, script.MaxReply(maxBatch))
+	checked.LeaveAfter(l.judge(addr))
+	return checked, nil
 }
 
 // delaySmallWrites implements DisableTCPNoDelay. The client cannot set the option itself, because

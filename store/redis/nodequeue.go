@@ -282,7 +282,7 @@ func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, reply string, err
 		if left := ctx.Err(); left != nil {
 			err = left // rueidis would report the error of the connection instead.
 		}
-		err = couldNot("decide", err)
+		err = couldNotAt(l.store.config.Kind, "decide", err)
 	}
 	l.healthy.Store(!failed)
 	l.report(ctx, p, failed, err)
@@ -331,7 +331,11 @@ func (l *nodeQueue) missed(a *query, now time.Duration, err error) {
 	}
 	l.healthy.Store(false)
 	l.counts.failures.Add(1)
-	if state, changed := l.breaker.Failed(a.began, now); changed {
+	state, changed := l.breaker.Failed(a.began, now)
+	if r := ruleFor(l.store.config.Kind, err); r != nil && r.pause > 0 {
+		l.breaker.ProbeWithin(now, leftProbe)
+	}
+	if changed {
 		l.store.tell(Change{Node: l.node, State: state, Err: err})
 	}
 }

@@ -117,7 +117,7 @@ func (s *Store) runAll(ctx context.Context, p *program, calls []call, do string)
 		err = ctx.Err()
 	}
 	if err != nil {
-		return couldNot(do, err)
+		return couldNotAt(s.config.Kind, do, err)
 	}
 	return nil
 }

@@ -14,9 +14,12 @@ var ErrReply = errors.New("resp: not a reply of Redis")
 type Checker struct {
 	// most bounds the answer to a script.
 	most int64
+	// judge reports whether an error reply ends the connection; nil means never.
+	judge func(reply []byte) bool
 
 	mu    sync.Mutex
 	err   error // the first fault; nothing passes afterwards
+	left  error // a *LeftError after a reply that ends the connection
 	out   outgoing
 	waits awaited
 	in    incoming

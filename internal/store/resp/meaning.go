@@ -32,6 +32,7 @@ func (c *Checker) replyEnded() {
 		c.modern = c.modern || in.top == '%' // HELLO's answer in RESP3.
 	default:
 	}
+	c.judged()
 	c.waits.took()
 }
 

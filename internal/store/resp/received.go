@@ -41,6 +41,9 @@ type incoming struct {
 	size     int64 // the missing bytes of a string, or the bytes of a line so far
 	text     word
 	quote    quote
+	// cause is the text after the last " -" of an error. spaced: the last byte was a space.
+	cause          word
+	spaced, caused bool
 	// name and channel are the first two elements of a push message.
 	name, channel word
 }
@@ -90,6 +93,7 @@ func (c *Checker) begin(typ byte) {
 	}
 	in.typ, in.number, in.digits, in.negative, in.size = typ, 0, 0, false, 0
 	in.text, in.quote = word{}, 0
+	in.cause, in.spaced, in.caused = word{}, false, false
 	switch typ {
 	case '+', '-', ',', '(':
 		in.phase = inText
@@ -179,6 +183,7 @@ func (c *Checker) character(p []byte) {
 	default:
 		in.text.addCounted(p[:1])
 		in.quote.add(b)
+		in.addCause(b)
 		if in.size++; in.size > maxLine {
 			c.refusef("a line of more than %d bytes", maxLine)
 		}

@@ -16,11 +16,11 @@ type Link struct {
 	// Addr is the address for clients. It never changes.
 	Addr string
 
-	tb       testing.TB
-	upstream string
-	work     sync.WaitGroup // All goroutines of the link.
+	tb   testing.TB
+	work sync.WaitGroup // All goroutines of the link.
 
 	mu       sync.Mutex // Guards the fields below.
+	upstream string
 	listener net.Listener
 	closed   bool
 	pairs    map[*pair]struct{}
@@ -127,6 +127,20 @@ func (l *Link) forget(p *pair) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pairs, p)
+}
+
+// Redirect makes new connections lead to another server. Open connections stay with their server, as
+// behind a TCP proxy or a Kubernetes Service whose target changes.
+func (l *Link) Redirect(upstream string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.upstream = upstream
+}
+
+func (l *Link) target() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.upstream
 }
 
 // Live returns the number of open connections.

@@ -39,7 +39,7 @@ func (p *pair) serve() {
 	if !p.link.pass(up, p.done) { // While nothing is forwarded, the server must not see a new connection.
 		return
 	}
-	conn, err := net.DialTimeout("tcp", p.link.upstream, timeout) //nolint:noctx // the time is bounded
+	conn, err := net.DialTimeout("tcp", p.link.target(), timeout) //nolint:noctx // the time is bounded
 	if err != nil {
 		p.end(true)
 		return

@@ -36,6 +36,29 @@ func (s *Sentinel) WaitReplicated() {
 	}
 }
 
+// Follow makes the server a replica of master, and waits until the replica has its data. With TLS, the
+// servers need the setting tls-replication.
+func (s *Server) Follow(master *Server) {
+	s.tb.Helper()
+	s.must("REPLICAOF", "127.0.0.1", strconv.Itoa(master.port))
+	err := poll(startTimeout, func() error {
+		f, err := replication(s)
+		if err == nil && f["master_link_status"] != "up" {
+			err = fmt.Errorf("%s follows %s, link %q", s.Addr, f["master_port"], f["master_link_status"])
+		}
+		return err
+	})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// Promote makes the server a master.
+func (s *Server) Promote() {
+	s.tb.Helper()
+	s.must("REPLICAOF", "NO", "ONE")
+}
+
 func caughtUp(master *Server, replicas []*Server) error {
 	if len(replicas) == 0 {
 		return errors.New(master.Addr + " has no replica that runs")

@@ -32,6 +32,12 @@ type Certificates struct {
 func StartTLS(tb testing.TB, settings ...string) (*Server, *Certificates) {
 	tb.Helper()
 	c := NewCertificates(tb)
+	return StartTLSWith(tb, c, settings...), c
+}
+
+// StartTLSWith is StartTLS with the certificates of another server. Both servers then trust each other.
+func StartTLSWith(tb testing.TB, c *Certificates, settings ...string) *Server {
+	tb.Helper()
 	a := access{
 		tls:   c.Client,
 		files: []string{"--tls", "--cacert", c.CAFile, "--cert", c.CertFile, "--key", c.KeyFile},
@@ -41,7 +47,7 @@ func StartTLS(tb testing.TB, settings ...string) (*Server, *Certificates) {
 			"--port", "0", "--tls-port", strconv.Itoa(port), "--tls-ca-cert-file", c.CAFile,
 			"--tls-cert-file", c.CertFile, "--tls-key-file", c.KeyFile, "--tls-auth-clients", "optional",
 		), settings...)
-	}), c
+	})
 }
 
 // NewCertificates creates a CA for this call only, with a certificate.
