@@ -36,8 +36,11 @@ func (s *Sentinel) WaitReplicated() {
 	}
 }
 
-// Follow makes the server a replica of master, and waits until the replica has its data. With TLS, the
-// servers need the setting tls-replication.
+// Follow makes the server a replica of master, and waits until the replica gets the writes of its master. With
+// TLS, the servers need the setting tls-replication.
+//
+// A replica whose link is up may wait for up to a second until its master sends the first write. So Follow
+// publishes a message, which is replicated, and waits for it.
 func (s *Server) Follow(master *Server) {
 	s.tb.Helper()
 	s.must("REPLICAOF", "127.0.0.1", strconv.Itoa(master.port))
@@ -48,6 +51,10 @@ func (s *Server) Follow(master *Server) {
 		}
 		return err
 	})
+	if err == nil {
+		master.must("PUBLISH", "testkit", "")
+		err = caughtUp(master, []*Server{s})
+	}
 	if err != nil {
 		s.tb.Fatal(err)
 	}

@@ -1,0 +1,204 @@
+package open
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/network"
+	testredis "github.com/headgate/headgate/internal/testkit/redis"
+)
+
+// swap is one case of a failover behind one address.
+type swap struct {
+	fallback string
+	prefetch bool
+	tls      bool
+}
+
+func (s swap) name() string {
+	name := s.fallback
+	if s.prefetch {
+		name += "-prefetch"
+	}
+	if s.tls {
+		name += "-tls"
+	}
+	return name
+}
+
+// settings gives a configuration with the store at an address.
+func (s swap) settings(address, certs string) string {
+	text, prefetch := "version: 1\nstore_timeout: 2s\nstore: redis", "off"
+	if s.tls {
+		text += "s"
+	}
+	text += "://" + address + "\n"
+	if s.tls {
+		text += "store_tls: {ca: " + certs + "}\n"
+	}
+	if s.fallback == "local" {
+		text += "local_share: 10%\n"
+	}
+	if s.prefetch {
+		prefetch = "{batch: 20, hold: 100ms}"
+	}
+	return fmt.Sprintf("%srules: [{name: a, key: [all], algorithm: fixed_window, limits: [%d/300d], fallback: %s, prefetch: %s}]\n",
+		text, swapLimit, s.fallback, prefetch)
+}
+
+// The limit and the load of a failover.
+const (
+	swapLimit    = 3000
+	swapCallers  = 40
+	swapInterval = 20 * time.Millisecond // of each caller: 2,000 requests a second in all
+	swapWithin   = 2 * time.Second
+	swapOutage   = 1500 * time.Millisecond
+	swapLag      = 100 * time.Millisecond // of replication
+)
+
+// TestFailoverBehindOneAddress: under load, the roles of two servers are swapped behind a forwarder, whose open
+// connections stay with the demoted master. The soak test has all cases.
+func TestFailoverBehindOneAddress(t *testing.T) {
+	for _, s := range []swap{{"deny", false, false}, {"allow", true, true}, {"local", false, true}} {
+		t.Run(s.name(), func(t *testing.T) { failover(t, s) })
+	}
+}
+
+// failover swaps the roles under load. Decisions must be right within swapWithin after the forwarder
+// leads to the new master, no decision may take longer than store_timeout, and the store may admit
+// only its limit and what the old master gave since shortly before the promotion of its
+// replica.
+func failover(t *testing.T, s swap) {
+	certs := testredis.NewCertificates(t)
+	start := func() *testredis.Server { return testredis.Start(t) }
+	if s.tls {
+		start = func() *testredis.Server { return testredis.StartTLSWith(t, certs, "--tls-replication", "yes") }
+	}
+	old, next := start(), start()
+	next.Follow(old)
+	link := network.New(t, old.Addr)
+	opened, g := opened(t, parsed(t, s.settings(link.Addr, certs.CAFile)), Options{})
+	until(t, func() bool { return decide(t, g, "/").StoreError == nil && reached(opened) })
+	load := startLoad(t, g)
+	until(t, func() bool { return load.count(func(d *decided) bool { return d.admitted() }) >= swapLimit/6 })
+	promoted := time.Now()
+	next.Promote()
+	old.Follow(next)
+	until(t, func() bool { // By then, the waits between the probes of the breaker have grown.
+		return load.count(func(d *decided) bool { return d.err != nil && d.end.After(promoted.Add(swapOutage)) }) > 0
+	})
+	changed := time.Now()
+	link.Redirect(next.Addr)
+	until(t, func() bool { return time.Since(changed) > swapWithin && load.refused() })
+	load.stop()
+	load.check(t, promoted, changed)
+}
+
+// decided is one decision of the load.
+type decided struct {
+	begin, end time.Time
+	verdict    headgate.Verdict
+	err        error
+}
+
+// admitted reports whether the store admitted the request, and not a fallback.
+func (d *decided) admitted() bool { return d.err == nil && d.verdict == headgate.Allow }
+
+// load sends requests until it is stopped.
+type load struct {
+	guard   *guard.Guard
+	stopped chan struct{}
+	callers sync.WaitGroup
+
+	mu  sync.Mutex
+	all []decided
+}
+
+func startLoad(t *testing.T, g *guard.Guard) *load {
+	t.Helper()
+	l := &load{guard: g, stopped: make(chan struct{})}
+	for range swapCallers {
+		l.callers.Go(func() { l.run(t) })
+	}
+	return l
+}
+
+func (l *load) run(t *testing.T) {
+	next := time.NewTicker(swapInterval)
+	defer next.Stop()
+	for {
+		select {
+		case <-l.stopped:
+			return
+		case <-next.C:
+		}
+		d, a := decided{begin: time.Now()}, guard.Answer{}
+		if err := l.guard.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, &a); err != nil {
+			t.Error(err)
+			return
+		}
+		d.end, d.verdict, d.err = time.Now(), a.Verdict, a.StoreError
+		l.mu.Lock()
+		l.all = append(l.all, d)
+		l.mu.Unlock()
+	}
+}
+
+func (l *load) stop() {
+	close(l.stopped)
+	l.callers.Wait()
+}
+
+func (l *load) count(which func(*decided) bool) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.all {
+		if which(&l.all[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// refused reports whether the store refused the last request.
+func (l *load) refused() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := &l.all[len(l.all)-1]
+	return last.err == nil && last.verdict == headgate.Deny
+}
+
+func (l *load) check(t *testing.T, promoted, changed time.Time) {
+	t.Helper()
+	var failed, admitted, between int
+	var slowest, right time.Duration
+	for i := range l.all {
+		d := &l.all[i]
+		slowest = max(slowest, d.end.Sub(d.begin))
+		switch {
+		case d.err != nil:
+			failed++
+			right = max(right, d.end.Sub(changed))
+		case d.admitted():
+			admitted++
+			if d.end.After(promoted.Add(-swapLag)) && d.begin.Before(changed) {
+				between++
+			}
+		}
+	}
+	t.Logf("%d decisions, %d without the store, %d admitted by it (%d of them from shortly before the promotion to the change), the slowest took %s, right %s after the change",
+		len(l.all), failed, admitted, between, slowest, right)
+	if right > swapWithin {
+		t.Errorf("a decision failed %s after the change, want at most %s", right, swapWithin)
+	}
+	if slowest > 2*time.Second {
+		t.Errorf("a decision took %s, want at most store_timeout (2s)", slowest)
+	}
+	if admitted > swapLimit+between || admitted < swapLimit*9/10 {
+		t.Errorf("%d units admitted by the store, want about the limit of %d, and at most %d more of the old master around the promotion", admitted, swapLimit, between)
+	}
+}
