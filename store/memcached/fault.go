@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/meta"
@@ -38,9 +39,25 @@ func couldNot(do string, err error) error {
 	return fmt.Errorf("memcached: could not %s: %w", do, err)
 }
 
-// refused is the error of a full server. The server has deleted the old version of the item, so the key
-// starts with empty counts.
+// refused is the error of a server that did not store a key, or did not read it. A full server has deleted the
+// old version of the item, so the key starts with empty counts.
 func refused(addr string, r *meta.Response) error {
-	return fmt.Errorf("memcached %s refused to store a key, and forgot it: %q: "+
-		"run it without -M, with more memory (-m) or larger items (-I)", addr, r.Message)
+	for _, full := range []string{"out of memory", "too large"} {
+		if strings.Contains(r.Message, full) {
+			return fmt.Errorf("memcached %s refused to store a key, and forgot it: %q: "+
+				"run it without -M, with more memory (-m) or larger items (-I)", addr, r.Message)
+		}
+	}
+	return fmt.Errorf("memcached %s refused a request: %q: read the log of the server, or of the proxy at this address", addr, r.Message)
+}
+
+// unread gives the error of the first Get that the server refused, or nil. Such an answer must not count as a
+// missing item.
+func unread(addr string, asked []meta.Request, answers []meta.Response) error {
+	for i := range asked {
+		if asked[i].Kind == meta.Get && answers[i].Status == meta.Refused {
+			return refused(addr, &answers[i])
+		}
+	}
+	return nil
 }

@@ -52,7 +52,14 @@ func newNode(addr string, c *Config) (*node, error) {
 
 // do sends requests to the server, unless its breaker is open. doing is the purpose, for errors.
 func (n *node) do(ctx context.Context, doing string, asked []meta.Request, answers []meta.Response) error {
-	return n.guarded(ctx, doing, func() error { return n.client.Do(ctx, asked, answers) })
+	if err := n.guarded(ctx, doing, func() error { return n.client.Do(ctx, asked, answers) }); err != nil {
+		return err
+	}
+	err := unread(n.addr, asked, answers)
+	if err != nil {
+		n.faults.Add(1)
+	}
+	return err
 }
 
 // guarded calls ask unless the breaker is open, and reports the result to the breaker.

@@ -16,6 +16,8 @@ type call struct {
 	start, end uint64
 	err        error
 	sent       bool
+	// refused: an answer says that the server cannot do requests now.
+	refused bool
 
 	state atomic.Uint32
 	done  chan struct{}
@@ -60,6 +62,7 @@ func (c *Client) take(n int) *call {
 	}
 	t.asked, t.answers, t.arena = t.asked[:0], t.answers[:n], t.arena[:0]
 	clear(t.answers)
+	t.refused = false
 	t.state.Store(waiting)
 	return t
 }

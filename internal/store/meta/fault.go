@@ -46,6 +46,9 @@ var (
 	ErrClosed = errors.New("the client is closed: use a new one")
 	// ErrStalled: the server took requests and has been silent for StallTimeout.
 	ErrStalled = errors.New("the server is silent: look whether it runs and the network delivers")
+	// ErrUnable: the server, or a proxy before it, answered another request with SERVER_ERROR, and the connection was
+	// closed to reach another server at the address.
+	ErrUnable = errors.New("the server says that it cannot do requests: read its log, and that of a proxy before it")
 	// ErrProtocol: the received bytes are not a valid answer. The error quotes them.
 	ErrProtocol = errors.New("not an answer of memcached 1.6: look at what listens there")
 )

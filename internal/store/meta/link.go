@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // link is one of a Client's connections. It reconnects after a failure.
@@ -14,6 +15,8 @@ type link struct {
 	load atomic.Int64
 	// reads counts the reads, to detect a stall.
 	reads atomic.Uint64
+	// left is when a connection was last closed because of the server's answers. It belongs to the reader.
+	left time.Time
 	// wake tells the writer that there are bytes to write.
 	wake chan struct{}
 

@@ -40,6 +40,7 @@ func (p *parser) answer(q asked, a *answer, t *call) error {
 	default:
 		if refused(line, q.kind) {
 			a.status, a.message = Refused, printable(line)
+			t.refused = t.refused || unable(line)
 			return nil
 		}
 		return p.coded(line, q, a, t)
@@ -69,6 +70,12 @@ func refused(line []byte, kind Kind) bool {
 	}
 	arithmetic := kind == Increment || kind == Decrement
 	return arithmetic && string(line) == "CLIENT_ERROR cannot increment or decrement non-numeric value"
+}
+
+// unable reports whether line says that the server cannot do requests now. A value that is too large says nothing
+// about the server. A proxy also answers so in place of a server that it does not reach.
+func unable(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("SERVER_ERROR ")) && !bytes.Contains(line, []byte("too large"))
 }
 
 // coded reads an answer that begins with a code of two letters.

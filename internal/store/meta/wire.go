@@ -105,9 +105,28 @@ func (w *wire) read() {
 			}
 		}
 		w.answered = true
+		refused := t.refused // The call belongs to its caller after finish.
 		l.pop()
 		l.client.finish(t, true, nil)
+		if refused && l.leaves() {
+			w.end(ErrUnable)
+			return
+		}
 	}
+}
+
+// leavePause is the least time between two connections that are closed because of the server's answers.
+const leavePause = time.Second
+
+// leaves reports whether the connection is to be closed because the server cannot do requests: its address may lead
+// to another server by now. Only the reader calls leaves.
+func (l *link) leaves() bool {
+	now := time.Now()
+	if now.Sub(l.left) < leavePause {
+		return false
+	}
+	l.left = now
+	return true
 }
 
 // watch ends a connection with waiting requests and no progress, and the connection of a closed client.
