@@ -59,7 +59,7 @@ type decisionServer struct {
 
 	serves  atomic.Bool
 	reached atomic.Bool // The store was reached once.
-	away    atomic.Bool // The store does not answer now, with server.unhealthy_without_store.
+	away    atomic.Bool // The store makes no decisions now, with server.unhealthy_without_store.
 	showing sync.Mutex  // Held while the gRPC health is set.
 	stop    chan struct{}
 	waiting sync.WaitGroup
@@ -304,6 +304,9 @@ func (d *decisionServer) Drain(ctx context.Context) error {
 func (d *decisionServer) Ready() error {
 	if !d.serves.Load() {
 		return errors.New("the server is starting")
+	}
+	if d.away.Load() {
+		return errors.New("the store makes no decisions: see the log")
 	}
 	return nil
 }

@@ -3,24 +3,68 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/headgate/headgate/store/redis"
 )
 
 const (
-	// pingInterval is the time between two pings of the store, and pingTimeout the longest wait for
-	// one.
-	pingInterval = time.Second
-	pingTimeout  = 500 * time.Millisecond
-	// pingFailures is the number of failed pings in a row that makes the server unhealthy.
-	pingFailures = 2
+	// healthInterval is the time between two looks at the store.
+	healthInterval = time.Second
+	// probeTimeout is the longest wait for a probe while the server is healthy. An unhealthy server must decide within
+	// store_timeout, as requests do.
+	probeTimeout = 500 * time.Millisecond
+	// healthFailures is the number of failed looks in a row that makes the server unhealthy.
+	healthFailures = 2
 )
 
-// watchStore pings the store until the drain, and sets the health of the server.
+// decisionsSeen are the counters of a store in Redis at the last look.
+type decisionsSeen struct {
+	store              *redis.Store
+	decided, undecided uint64
+}
+
+// look reports whether the store makes decisions: nil when requests since the last look got decisions, and none failed.
+// When all requests failed, it gives an error. Otherwise a probe that writes says so.
+func (s *decisionsSeen) look(ctx context.Context, within time.Duration) error {
+	decided, undecided := s.decided, s.undecided
+	s.count()
+	decided, undecided = s.decided-min(decided, s.decided), s.undecided-min(undecided, s.undecided)
+	if decided > 0 && undecided == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := s.store.Probe(ctx)
+	s.count() // The probe is no request.
+	if err == nil && decided == 0 && undecided > 0 {
+		return fmt.Errorf("the store made none of the last %d decisions in time, although it answers a probe: "+
+			"raise store_timeout, or look for the errors of single nodes", undecided)
+	}
+	return err
+}
+
+// count reads the counters. Those of nodes that have left a cluster are gone.
+func (s *decisionsSeen) count() {
+	s.decided, s.undecided = 0, 0
+	for _, n := range s.store.Stats().Nodes {
+		s.decided += n.Decided
+		s.undecided += n.Undecided
+	}
+}
+
+// watchStore looks at the store until the drain, and sets the health of the server.
 func (d *decisionServer) watchStore() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	d.waiting.Go(func() { <-d.stop; cancel() })
-	next := time.NewTicker(pingInterval)
+	store := d.instance.rules.store
+	seen := []*decisionsSeen{{store: store.Redis()}}
+	if second := store.PerSecond(); second != nil {
+		seen = append(seen, &decisionsSeen{store: second})
+	}
+	next := time.NewTicker(healthInterval)
 	defer next.Stop()
 	for failures := 0; ; {
 		select {
@@ -28,28 +72,31 @@ func (d *decisionServer) watchStore() {
 			return
 		case <-next.C:
 		}
-		err := d.pingStore(ctx)
+		err := d.lookAtStores(ctx, seen)
 		if failures++; err == nil {
 			failures = 0
 		}
 		if ctx.Err() == nil {
-			d.storeAnswered(failures, err)
+			d.storeDecided(failures, err)
 		}
 	}
 }
 
-// pingStore pings the store, and the store for limits of one second at the same time.
-func (d *decisionServer) pingStore(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
-	defer cancel()
-	store := d.instance.rules.store
-	second := store.PerSecond()
-	if second == nil {
-		return store.Redis().Ping(ctx)
+// lookAtStores looks at all stores at the same time.
+func (d *decisionServer) lookAtStores(ctx context.Context, seen []*decisionsSeen) error {
+	within := probeTimeout
+	if d.away.Load() {
+		within = d.instance.config.Load().StoreTimeout
 	}
-	answer := make(chan error, 1)
-	go func() { answer <- second.Ping(ctx) }()
-	return errors.Join(store.Redis().Ping(ctx), <-answer)
+	answers := make(chan error, len(seen))
+	for _, s := range seen {
+		go func() { answers <- s.look(ctx, within) }()
+	}
+	var all []error
+	for range seen {
+		all = append(all, <-answers)
+	}
+	return errors.Join(all...)
 }
 
 // showHealth sets the gRPC health of ratelimit. A reload and the store may change it at the same time.
@@ -59,16 +106,16 @@ func (d *decisionServer) showHealth() {
 	d.grpc.SetServing(rateLimitName, d.healthy())
 }
 
-// storeAnswered sets the health after a number of failures in a row. err is the last one.
-func (d *decisionServer) storeAnswered(failures int, err error) {
-	away := failures >= pingFailures
+// storeDecided sets the health after a number of failures in a row. err is the last one.
+func (d *decisionServer) storeDecided(failures int, err error) {
+	away := failures >= healthFailures
 	if failures > 0 && !away || d.away.Swap(away) == away {
 		return
 	}
 	d.showHealth()
 	if away {
-		d.instance.options.Log.Warn("unhealthy: the store does not answer", "error", err)
+		d.instance.options.Log.Warn("unhealthy: the store makes no decisions", "error", err)
 		return
 	}
-	d.instance.options.Log.Info("healthy again: the store answers")
+	d.instance.options.Log.Info("healthy again: the store makes decisions")
 }

@@ -62,7 +62,7 @@ type nodeQueue struct {
 
 // counts are the counters of a nodeQueue.
 type counts struct {
-	calls, decisions, failures, unsent, unreached atomic.Uint64
+	calls, decisions, failures, unsent, unreached, decided, undecided atomic.Uint64
 }
 
 // sender selects the goroutine that sends a query when a batch may start at once.
@@ -114,6 +114,7 @@ func (l *nodeQueue) submit(ctx context.Context, a *query, by sender) error {
 	case len(l.queue) >= maxQueue:
 		l.mu.Unlock()
 		l.breaker.Unknown(a.began)
+		l.counts.undecided.Add(1)
 		return errBusy
 	default:
 		l.queue = append(l.queue, a)
@@ -122,8 +123,9 @@ func (l *nodeQueue) submit(ctx context.Context, a *query, by sender) error {
 	return nil
 }
 
-// away gives the error of a node with an open breaker.
+// away gives the error of a node with an open breaker, and counts a decision that was not made.
 func (l *nodeQueue) away() error {
+	l.counts.undecided.Add(1)
 	return fmt.Errorf("%w: redis: node %s failed several times in a row: decisions on its keys fail until the node answers a probe",
 		headgate.ErrUnavailable, l.node)
 }
@@ -196,6 +198,7 @@ func (l *nodeQueue) send(ctx context.Context, w *work) {
 		for _, a := range w.queries {
 			l.breaker.Unknown(a.began)
 			l.counts.unreached.Add(1)
+			l.counts.undecided.Add(1)
 			a.finish(err)
 		}
 		return
@@ -287,12 +290,17 @@ func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, reply string, err
 	l.healthy.Store(!failed)
 	l.report(ctx, p, failed, err)
 	for _, a := range p.queries {
-		answer := err
-		if err == nil {
-			answer = a.decode(l.store, p.batch)
+		ops := uint64(len(a.ops)) // The query belongs to its caller after finish.
+		if err != nil {
+			if a.finish(err) && !errors.Is(err, context.Canceled) {
+				l.counts.undecided.Add(1)
+			}
+			continue
 		}
-		l.counts.decisions.Add(uint64(len(a.ops)))
-		a.finish(answer)
+		l.counts.decisions.Add(ops)
+		if a.finish(a.decode(l.store, p.batch)) {
+			l.counts.decided.Add(1)
+		}
 	}
 }
 

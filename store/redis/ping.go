@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate/internal/store/resp"
 )
 
 // Ping reports whether a server answers: nil when one does, and otherwise an error of one of them. In a
@@ -36,11 +38,13 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // ping pings one node. The client connects once for all callers that wait, with the context of the first one. If
-// that one ends, the others get its error, and ping tries again.
+// that one ends, the others get its error, and ping tries again. It also does so after a connection that was closed
+// because of a reply.
 func ping(ctx context.Context, client rueidis.Client) (err error) {
 	const most = 3
 	for range most {
-		if err = client.Do(ctx, client.B().Ping().Build()).Error(); !errors.Is(err, context.Canceled) || ctx.Err() != nil {
+		err = client.Do(ctx, client.B().Ping().Build()).Error()
+		if left := new(resp.LeftError); ctx.Err() != nil || !errors.Is(err, context.Canceled) && !errors.As(err, &left) {
 			return err
 		}
 	}

@@ -104,12 +104,14 @@ func (a *query) room() {
 // abandoned reports whether the caller has left.
 func (a *query) abandoned() bool { return a.state.Load() == left }
 
-// finish gives the answer to the caller, if the caller still waits.
-func (a *query) finish(err error) {
+// finish gives the answer to the caller. It reports whether the caller still waited.
+func (a *query) finish(err error) bool {
 	a.err = err
-	if a.state.CompareAndSwap(waiting, answered) {
-		a.done <- struct{}{}
+	if !a.state.CompareAndSwap(waiting, answered) {
+		return false
 	}
+	a.done <- struct{}{}
+	return true
 }
 
 // wait waits for the answer until ctx ends. mine reports whether the caller may reuse the query. If
@@ -122,6 +124,9 @@ func (a *query) wait(ctx context.Context) (mine bool, err error) {
 	}
 	if a.state.CompareAndSwap(waiting, left) {
 		err := couldNot("decide", ctx.Err())
+		if !errors.Is(err, context.Canceled) {
+			a.queue.counts.undecided.Add(1)
+		}
 		if a.trip.Load() != nil && !errors.Is(err, context.Canceled) {
 			a.queue.missed(a, a.queue.store.since(), err)
 		}

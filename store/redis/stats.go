@@ -11,6 +11,10 @@ type Node struct {
 	// Calls counts sent scripts. Decisions counts the Ops that the scripts decided. Decisions/Calls is
 	// the mean number of decisions in a call.
 	Calls, Decisions uint64
+	// Decided counts the queries of callers that got decisions. Undecided counts the queries of callers that got
+	// none because of the node: an error, no answer in time, or an open breaker. A caller has one query for each
+	// node, and for each slot of a cluster. Canceled callers do not count.
+	Decided, Undecided uint64
 	// Failures counts calls without an answer. The server may have counted their Ops.
 	Failures uint64
 	// Refused counts queries that were not sent because the breaker was open or no server was ever
@@ -47,7 +51,7 @@ func (s *Store) Stats() Stats {
 		stats.Nodes = append(stats.Nodes, Node{
 			Address: l.node, State: state, Opened: b.Opened, Refused: b.Refused + l.counts.unreached.Load(),
 			Calls: l.counts.calls.Load(), Decisions: l.counts.decisions.Load(),
-			Failures: l.counts.failures.Load(), Unsent: l.counts.unsent.Load(), Waiting: waiting, InFlight: inFlight,
+			Decided: l.counts.decided.Load(), Undecided: l.counts.undecided.Load(), Failures: l.counts.failures.Load(), Unsent: l.counts.unsent.Load(), Waiting: waiting, InFlight: inFlight,
 		})
 	}
 	return stats
