@@ -2,6 +2,7 @@ package envoyenv
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,6 +34,7 @@ func notesOf(values map[string]string, all []variable) []Note {
 		}
 	}
 	var misspelled []Note
+	var unknown []string
 	for name := range values {
 		switch {
 		case slices.Contains(used, name) || strings.HasPrefix(name, mogrifierPrefix):
@@ -41,16 +43,52 @@ func notesOf(values map[string]string, all []variable) []Note {
 		default:
 			if near := nearName(name, known); near != "" {
 				misspelled = append(misspelled, Note{[]string{name}, fmt.Sprintf("unknown variable: did you mean %s?", near)})
+			} else if isOfReference(name) {
+				unknown = append(unknown, name)
 			}
 		}
 	}
 	slices.SortFunc(misspelled, func(a, b Note) int { return strings.Compare(a.Names[0], b.Names[0]) })
 	misspelled = misspelled[:min(len(misspelled), maxMisspelled)]
-	if len(idle) == 0 {
-		return misspelled
+	notes := noteAbout(idle, "these variables are accepted and have no effect in Headgate")
+	notes = append(notes, misspelled...)
+	return append(notes, noteAbout(unknown, "these variables are not known, and have no effect")...)
+}
+
+// noteAbout gives one note about some variables, or none.
+func noteAbout(names []string, text string) []Note {
+	if len(names) == 0 {
+		return nil
 	}
-	slices.Sort(idle)
-	return append([]Note{{idle[:min(len(idle), maxNames)], "these variables are accepted and have no effect in Headgate"}}, misspelled...)
+	slices.Sort(names)
+	return []Note{{names[:min(len(names), maxNames)], text}}
+}
+
+// isOfReference reports whether an unknown name begins as those of envoyproxy/ratelimit alone do. Kubernetes sets
+// variables for a service that is named redis or memcache.
+func isOfReference(name string) bool {
+	for _, prefix := range []string{"REDIS_", "MEMCACHE_", "XDS_CLIENT_", "CONFIG_GRPC_XDS_"} {
+		if strings.HasPrefix(name, prefix) {
+			return !ofKubernetes.MatchString(name)
+		}
+	}
+	return false
+}
+
+// ofKubernetes matches the variables for a service.
+var ofKubernetes = regexp.MustCompile(`_SERVICE_(HOST|PORT)(_|$)|_PORT$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_|$)`)
+
+// notes gives the notes about values that cannot be followed.
+func (s *Settings) notes(values map[string]string) []Note {
+	var notes []Note
+	if _, given := values[readOnlyVariable]; given && !s.CloseOnReadOnly {
+		notes = append(notes, Note{[]string{readOnlyVariable}, "false has no effect: Headgate always closes a connection whose server " +
+			"answers READONLY, and dials the address again"})
+	}
+	if s.HealthByRedis && s.Backend != "redis" {
+		notes = append(notes, Note{[]string{healthVariable}, "true has no effect with BACKEND_TYPE=memcache: the health does not follow Memcached"})
+	}
+	return notes
 }
 
 // nearName returns the known name that name may be a typo of, or "". A typo has the first word of a

@@ -13,6 +13,12 @@ import (
 // maxShown is the part of a value that faults show, in bytes.
 const maxShown = 80
 
+// Variables that notes name.
+const (
+	readOnlyVariable = "REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR"
+	healthVariable   = "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION"
+)
+
 // storeVariable is the variable of ours that replaces the store.
 const storeVariable = "HEADGATE_STORE"
 
@@ -51,7 +57,7 @@ func Read(environ []string) (*Settings, []Note, error) {
 	if len(faults) == 0 { // A value that was not read would cause more faults.
 		faults = s.check()
 	}
-	notes := notesOf(values, all)
+	notes := append(notesOf(values, all), s.notes(values)...)
 	if len(faults) > 0 {
 		return nil, notes, errors.Join(faults...)
 	}

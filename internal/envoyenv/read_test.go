@@ -152,6 +152,27 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestNotesOfTheStore: values that cannot be followed, and names that only a newer reference may know, are noted.
+func TestNotesOfTheStore(t *testing.T) {
+	for lines, want := range map[string]string{
+		"REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR=true":                                          "[]",
+		"REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR=false":                                         "[{[REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR] false has no effect: ",
+		"REDIS_HEALTH_CHECK_ACTIVE_CONNECTION=true":                                              "[]",
+		"REDIS_HEALTH_CHECK_ACTIVE_CONNECTION=true|BACKEND_TYPE=memcache|MEMCACHE_HOST_PORT=a:1": "[{[REDIS_HEALTH_CHECK_ACTIVE_CONNECTION] true has no effect with BACKEND_TYPE=memcache",
+		"REDIS_USE_EXPLICIT_PIPELINE=true|REDIS_PERSECOND_USE_EXPLICIT_PIPELINE=true|GRPC_MAX_CONCURRENT_STREAMS=3|REQUEST_TIMEOUT=1s": "[{[GRPC_MAX_CONCURRENT_STREAMS " +
+			"REDIS_PERSECOND_USE_EXPLICIT_PIPELINE REDIS_USE_EXPLICIT_PIPELINE REQUEST_TIMEOUT] these variables are accepted and have no effect",
+		"REDIS_SOME_NEW_BEHAVIOR=1|REDIS_MASTER_SERVICE_HOST=h|REDIS_MASTER_PORT_6379_TCP_ADDR=a|REDIS_SERVICE_PORT_MAIN=1": "[{[REDIS_SOME_NEW_BEHAVIOR] these variables are not known",
+	} {
+		_, notes, err := read(strings.Split(lines, "|")...)
+		if err != nil || !strings.HasPrefix(fmt.Sprint(notes), want) || want == "[]" && len(notes) > 0 {
+			t.Errorf("%s: got %v, %v, want %s", lines, notes, err, want)
+		}
+	}
+	if _, _, err := read("REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR=maybe"); err == nil || !strings.Contains(err.Error(), "use true or false") {
+		t.Errorf("a value that is no boolean: %v", err)
+	}
+}
+
 // TestVariables checks that each variable is declared once, with its description.
 func TestVariables(t *testing.T) {
 	seen := map[string]bool{}

@@ -24,7 +24,9 @@ type Settings struct {
 	PerSecond    Redis
 	// HealthByRedis makes the service unhealthy when the last connection to Redis is lost.
 	HealthByRedis bool
-	Memcache      Memcache
+	// CloseOnReadOnly closes a connection whose server answers READONLY. The store does so in any case.
+	CloseOnReadOnly bool
+	Memcache        Memcache
 }
 
 // Address is a host and a port to listen on.

@@ -41,6 +41,7 @@ func redisServer(prefix, url string, of func(*Settings) *Redis) []variable {
 		without(prefix+"PIPELINE_WINDOW", "0", "duration", "time for which commands are collected"),
 		without(prefix+"PIPELINE_LIMIT", "0", "whole number", "number of commands that are collected"),
 		without(prefix+"POOL_ON_EMPTY_BEHAVIOR", "WAIT", "text", "what to do without a free connection"),
+		without(prefix+"USE_EXPLICIT_PIPELINE", "false", "boolean", "send commands in explicit pipelines"),
 		without(prefix+"CLUSTER_PIPELINE_PARALLELISM", "", "whole number", "simultaneous pipelines of a cluster"),
 	}
 }
@@ -54,8 +55,10 @@ func redisFiles() []variable {
 			func(s *Settings) *string { return &s.Redis.Files.CA }),
 		flag("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "false", "verify the chain of the server's certificate, and not its name",
 			func(s *Settings) *bool { return &s.Redis.SkipName }),
-		flag("REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", "false", "be unhealthy when the last connection is lost",
+		flag(healthVariable, "false", "be unhealthy when the last connection is lost",
 			func(s *Settings) *bool { return &s.HealthByRedis }),
+		flag(readOnlyVariable, "false", "close a connection whose server answers READONLY, and dial again",
+			func(s *Settings) *bool { return &s.CloseOnReadOnly }),
 		without("REDIS_STARTUP_INITIAL_INTERVAL", "1s", "duration", "first pause between attempts to connect at the start"),
 		without("REDIS_STARTUP_MAX_INTERVAL", "30s", "duration", "longest pause between attempts to connect at the start"),
 		without("REDIS_STARTUP_MAX_ELAPSED_TIME", "0", "duration", "time after which these attempts end"),
