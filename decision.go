@@ -100,6 +100,12 @@ const (
 	// Metered means that the request passes, and that some or all of its units are beyond the
 	// included units of the customer's plan, up to its hard limit.
 	Metered
+	// SourceUnavailable means that the source of the rules has not given them yet, and there is no
+	// usable cache. The setting without_state decided.
+	SourceUnavailable
+	// PlanMissing means that the plan of the customer is not known, because it is in a source that
+	// has not given it.
+	PlanMissing
 	reasonCount
 )
 
@@ -112,7 +118,7 @@ var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
 	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned", "too_many_waiters",
 	"over_share", "anonymous_client", "throttle_full", "throttle_evicted", "throttle_deadline",
-	"in_flight", "metered",
+	"in_flight", "metered", "source_unavailable", "plan_missing",
 }
 
 // String returns the name that metrics, logs and problem bodies show.
@@ -127,7 +133,7 @@ func (r Reason) String() string {
 // reason. HTTP then answers 503 and gRPC answers UNAVAILABLE, whatever the rule says.
 func (r Reason) Overloaded() bool {
 	switch r {
-	case StoreFull, StoreUnavailable, TooManyWaiters, ThrottleFull, ThrottleEvicted, ThrottleDeadline:
+	case StoreFull, StoreUnavailable, TooManyWaiters, ThrottleFull, ThrottleEvicted, ThrottleDeadline, SourceUnavailable, PlanMissing:
 		return true
 	default:
 		return false

@@ -96,8 +96,9 @@ type Config struct {
 	prefetch []rulePrefetch
 	// written is what Parse or Load read, for NewObjects.
 	written *written
-	// quotas are those of Objects; nil without a source.
-	quotas *guard.Quotas
+	// quotas are those of Objects; nil without a source. sourceKnown says that the objects of the source are known.
+	quotas      *guard.Quotas
+	sourceKnown bool
 }
 
 // Identity says which proxies, headers and tokens are trusted to identify the client. Load

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/calendar"
@@ -38,6 +37,7 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 		Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
 		Namespace:    c.Namespace,
 		LeaseTimeout: c.StoreTimeout,
+		WithoutState: c.Source != nil && c.Source.WithoutState == RefuseWithoutState && !c.sourceKnown,
 		ForwardsGRPC: c.Proxy.Upstream != nil && (c.Proxy.Upstream.Scheme == "h2c" || c.Proxy.Upstream.Scheme == "https"),
 	}
 	if _, own := store.(*memory.Store); !own { // A store in memory answers at once: the timeout is for stores behind a network.
@@ -74,22 +74,12 @@ func (c *Config) Quotas() (*guard.Quotas, error) {
 const unknownPlan = "unknown"
 
 // withPlaceholders returns the plans with further ones for those that only the source has. Until the source is known,
-// these plans include no units.
+// these plans are missing.
 func (c *Config) withPlaceholders() []guard.Plan {
-	var none []guard.QuotaLimits
-	for i := range c.Rules {
-		quota := c.Rules[i].Quota
-		if quota == "" || quotaOf(none, quota) != nil {
-			continue
-		}
-		none = append(none, guard.QuotaLimits{Quota: quota, Limits: []guard.QuotaLimit{{Policy: headgate.Policy{
-			Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Per: time.Second},
-		}}}})
-	}
 	all := slices.Clone(c.Plans)
 	add := func(name string) {
 		if !slices.ContainsFunc(all, func(p guard.Plan) bool { return p.Name == name }) {
-			all = append(all, guard.Plan{Name: name, Quotas: none, Calendar: calendar.Default()})
+			all = append(all, guard.Plan{Name: name, Missing: true, Calendar: calendar.Default()})
 		}
 	}
 	add(cmp.Or(c.DefaultPlan, unknownPlan))

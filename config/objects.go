@@ -128,7 +128,7 @@ func (o *Objects) Known() bool { return o.known }
 // Config returns the whole configuration in force. Its Customers are those of the file; its Quotas have all.
 func (o *Objects) Config() *Config {
 	own := *o.base.config
-	own.quotas = o.quotas
+	own.quotas, own.sourceKnown = o.quotas, o.known
 	return &own
 }
 

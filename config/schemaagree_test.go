@@ -162,6 +162,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			}[strings.TrimPrefix(within, "source.")]
 			base += "source: {" + strings.TrimPrefix(within, "source.") + ": {" + needed
 			base, set = base+"}}\n", base+", "+line+"}}\n"
+		case within == "source":
+			base += "source: {http: {url: 'http://h'}"
+			base, set = base+"}\n", base+", "+line+"}\n"
 		case within == "identity.jwt":
 			base += "identity: {jwt: {keys: a"
 			base, set = base+"}}\n", base+", "+line+"}}\n"

@@ -13,13 +13,34 @@ import (
 const sourceName = "source"
 
 // Source is a place outside the file that has rules, plans and customers. One of Etcd, HTTP and Postgres is set.
-// Package config/source/open opens it. Each change of these settings needs a restart.
+// Package config/source/open opens it. Each change of these settings but WithoutState needs a restart.
 type Source struct {
 	Etcd     *EtcdSource
 	HTTP     *HTTPSource
 	Postgres *PostgresSource
 	// Cache is the file that keeps what is in force. Default "": no file.
 	Cache string
+	// WithoutState says what happens to requests while the objects of the source are not known. Default RefuseWithoutState.
+	WithoutState WithoutState
+}
+
+// WithoutState says what happens to requests while the objects of a source are not known: after a start without an answer of the
+// source and without a usable cache, and while the source lacks an object that the file needs.
+type WithoutState uint8
+
+const (
+	// RefuseWithoutState refuses them, with the reason source_unavailable or plan_missing.
+	RefuseWithoutState WithoutState = iota
+	// AllowWithoutState has the file alone decide. Requests of customers whose plan is not known are refused all the same.
+	AllowWithoutState
+)
+
+// withoutStateNames has the words of the file, in the order of the constants.
+var withoutStateNames = [...]string{"refuse", "allow"}
+
+// String gives the word of the file.
+func (w WithoutState) String() string {
+	return withoutStateNames[min(int(w), len(withoutStateNames)-1)]
 }
 
 // Kind gives the word of the source: etcd, http or postgres.
@@ -104,6 +125,9 @@ func (s *section) sourceOfObjects(c *Config) {
 	postgres, fromPostgres := all.postgresSource()
 	all.file(all.declare("cache", field.Restart, "File that keeps what is in force, mode 0600. An instance that starts without the "+
 		"source serves from it."), &read.Cache)
+	oneOf(all, all.declare("without_state", field.Taken, "What happens to requests before the source has given its objects, without a "+
+		"usable cache: refuse them with 503, or allow what the file alone allows."), &read.WithoutState,
+		choicesOf([]WithoutState{RefuseWithoutState, AllowWithoutState}))
 	all.end()
 	if !all.begun() {
 		return

@@ -22,3 +22,25 @@ func TestPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutStateInTheSummary: headgate check says what happens before the source has answered.
+func TestWithoutStateInTheSummary(t *testing.T) {
+	for setting, want := range map[string]string{
+		"":                        "every request is refused with 503, source_unavailable or plan_missing",
+		", without_state: refuse": "every request is refused with 503, source_unavailable or plan_missing",
+		", without_state: allow":  "rules that only the source has limit nothing",
+	} {
+		c, err := Parse("test.yaml", []byte("version: 1\nrules: []\nsource: {http: {url: 'http://h'}"+setting+"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := c.WriteSummary(&text); err != nil || !strings.Contains(text.String(), want) {
+			t.Errorf("%q: the summary lacks %q:\n%s, %v", setting, want, text.String(), err)
+		}
+	}
+	_, err := Parse("test.yaml", []byte("version: 1\nrules: []\nsource: {http: {url: 'http://h'}, without_state: pass}\n"))
+	if err == nil || !strings.Contains(err.Error(), "use one of refuse, allow") {
+		t.Errorf("an unknown word: got %v", err)
+	}
+}

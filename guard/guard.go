@@ -39,6 +39,10 @@ type Config struct {
 	// remembers nothing, a negative value is an error, and a positive value has room for one
 	// counter for each 35 bytes. A Reload with another value starts with an empty memory.
 	RefusalsMemory int64
+	// WithoutState says that there are rules that are not known yet, for example because their source does not answer. Every
+	// request is refused with the reason SourceUnavailable, or PlanMissing if an enforced rule matches whose plan is Missing,
+	// and nothing is counted. Exempt are calls of gRPC's health and reflection. Domains decide as always.
+	WithoutState bool
 	// Store counts for all rules. It may be nil when no rule is on.
 	Store headgate.Store
 	// Local counts for the rules with FallbackLocal while Store does not answer. It is a store in
@@ -320,10 +324,7 @@ func (g *Guard) question(s *set, req *headgate.Request, a *Answer, ends bool) er
 	}
 	sent := req.Path
 	req.Path = s.config.Folds.Path(sent)
-	refused, err := s.decideShare(req, a, Enforce)
-	if err == nil && (!refused || s.independent) {
-		err = s.addRules(req, a)
-	}
+	err := s.addResults(req, a)
 	if err == nil && a.ends != nil && !ends {
 		err = &EndError{a.ends.Name, a.ends.NeedsEnd()}
 	}
@@ -335,6 +336,19 @@ func (g *Guard) question(s *set, req *headgate.Request, a *Answer, ends bool) er
 		a.Verdict = headgate.Deny
 	}
 	return err
+}
+
+// addResults adds what fair share and the rules say.
+func (s *set) addResults(req *headgate.Request, a *Answer) error {
+	if s.config.WithoutState {
+		s.refuseWithoutState(req, a)
+		return nil
+	}
+	refused, err := s.decideShare(req, a, Enforce)
+	if err != nil || refused && !s.independent {
+		return err
+	}
+	return s.addRules(req, a)
 }
 
 // conclude sets the verdict from the store's decisions.

@@ -26,6 +26,8 @@ type set struct {
 	refusals    *refusals.Table // nil without one
 	reads       rule.Reads      // of the enforced rules: a rule in shadow refuses nothing
 	quotas      *quotaSet       // nil without rules of quotas
+	unknown     Rule            // the rule of refusals with WithoutState
+	uncounted   window          // of decisions that no store counts
 }
 
 // prepared is a rule with its windows prepared in the store.
@@ -74,6 +76,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	}
 	s := &set{
 		guard: g, claims: claimed, independent: c.Independent, config: c, marks: spellings(FieldMark), needs: c.Folds.Needs(),
+		unknown: SourceRule(),
 	}
 	if err := s.decider(&c); err != nil {
 		return nil, err

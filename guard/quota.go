@@ -49,7 +49,10 @@ type QuotaLimits struct {
 // Plan is what many customers have.
 type Plan struct {
 	Name string
-	Mode Mode
+	// Missing says that the plan is not known yet. Requests of its customers under a rule with a quota get the reason
+	// PlanMissing, and count nothing. Such a plan has only a Name.
+	Missing bool
+	Mode    Mode
 	// After says what follows the included units of limits with a Hard.
 	After After
 	// Header and Value are the mark that AfterDegrade adds for the service. Header is canonical.
@@ -58,6 +61,9 @@ type Plan struct {
 	// Calendar says where the windows of limits with a calendar period begin, such as 200/month.
 	Calendar calendar.Settings
 }
+
+// needsLimits reports whether customers of the plan have limits.
+func (p *Plan) needsLimits() bool { return p.Mode != Off && !p.Missing }
 
 // Customer is an entry for one customer. Customers without an entry have the default plan.
 type Customer struct {

@@ -42,7 +42,7 @@ func (q *Quotas) resolveOne(n uint32, missing map[string]uint32) {
 	}
 	v.plan, v.quotas = at, make([]uint32, len(q.names))
 	for i, quota := range q.names {
-		if v.quotas[i] = q.list(quota, v); v.quotas[i] == noList && q.plans[at].Mode != Off {
+		if v.quotas[i] = q.list(quota, v); v.quotas[i] == noList && q.plans[at].needsLimits() {
 			q.lacking[i]++
 		}
 	}
@@ -61,7 +61,7 @@ func (q *Quotas) endLists(v *variant) {
 	}
 	for i, n := range v.quotas {
 		if n == noList {
-			if q.plans[v.plan].Mode != Off {
+			if q.plans[v.plan].needsLimits() {
 				q.lacking[i]--
 			}
 			continue
@@ -134,7 +134,7 @@ func (q *Quotas) list(quota string, v *variant) uint32 {
 	if limits == nil {
 		limits = limitsOf(plan.Quotas, quota)
 	}
-	if limits == nil || plan.Mode == Off {
+	if limits == nil || !plan.needsLimits() {
 		return noList
 	}
 	l := &quotaList{quota: quota, after: plan.After, limits: spend(limits, v.entry.Spending, quota)}
@@ -235,6 +235,8 @@ func (q *Quotas) checkPlans() error {
 			return fmt.Errorf("guard: plan %q is listed twice, or has no name: give each a name of its own", p.Name)
 		case p.Mode > Off || p.After > AfterMeter:
 			return fmt.Errorf("guard: plan %q: mode %d or after %d is not known: use the constants", p.Name, p.Mode, p.After)
+		case p.Missing && (len(p.Quotas) > 0 || p.Mode != Enforce):
+			return fmt.Errorf("guard: plan %q is Missing, and has quotas or a mode: leave these out, or Missing", p.Name)
 		case p.After == AfterDegrade && p.Header == "":
 			return fmt.Errorf("guard: plan %q: degrade has no header to mark requests with: give it one", p.Name)
 		}

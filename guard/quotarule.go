@@ -1,10 +1,6 @@
 package guard
 
-import (
-	"unsafe"
-
-	"github.com/headgate/headgate"
-)
+import "github.com/headgate/headgate"
 
 // addQuota adds the Results and the Ops of a rule with a quota, if its mode for the customer's plan is mode. It
 // reports whether it has added any.
@@ -17,16 +13,17 @@ func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 		return false, nil
 	}
 	from := len(a.keys)
-	keys, name, shared := p.AppendCustomerKey(append(a.keys, p.space...), req)
-	a.keys = keys
-	// The store reads the key only during Apply, and nothing writes to it until then.
-	key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
-	n, plan := s.quotas.find(key[name-from:], s.guard)
+	key, name, shared := s.customerKey(p, req, a)
+	n, plan := s.quotas.find(key[name:], s.guard)
 	of := p.effects[plan]
 	if of.Mode != mode || a.counts(key) {
 		a.shadowPlan = a.shadowPlan || of.Mode == Shadow
-		a.keys = keys[:from]
+		a.keys = a.keys[:from]
 		return false, nil
+	}
+	if s.quotas.plans[plan].Missing {
+		s.addMissing(p, of, a, key, name, shared)
+		return true, nil
 	}
 	windows := s.quotas.prepared.at(s.quotas.variants.at(n).quotas[p.quota]).windows
 	cost, err := costOf(req, p.Rule)
@@ -36,7 +33,7 @@ func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 	first := len(a.Results)
 	s.addWindows(p, of, windows, req, a, key, cost, shared)
 	for i := first; i < len(a.Results); i++ {
-		a.Results[i].nameAt = name - from
+		a.Results[i].nameAt = name
 	}
 	a.soft = true
 	if a.ends == nil && p.NeedsEnd() != "" {

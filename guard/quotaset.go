@@ -229,7 +229,7 @@ func checkQuotaRule(c *Config, r *Rule) error {
 	}
 	for n := range uint32(c.Quotas.variants.n) {
 		v := c.Quotas.variants.at(n)
-		if v.key == (textKey{}) || named && v.quotas[at] != noList || c.Quotas.plans[v.plan].Mode == Off {
+		if v.key == (textKey{}) || named && v.quotas[at] != noList || !c.Quotas.plans[v.plan].needsLimits() {
 			continue
 		}
 		return fmt.Errorf("plan %q has no limits for its quota %q: add them", c.Quotas.plans[v.plan].Name, r.Quota)

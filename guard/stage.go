@@ -192,7 +192,7 @@ func (s *set) prepareStages() error {
 
 // checkStage refuses a name that another stage or rule has.
 func (s *set) checkStage(r *Rule) error {
-	taken := r.Name == "" || r.Name == FairShareName
+	taken := r.Name == "" || r.Name == FairShareName || r.Name == SourceName
 	for i := range s.config.Rules {
 		taken = taken || s.config.Rules[i].Name == r.Name
 	}

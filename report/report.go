@@ -67,6 +67,7 @@ type stage struct {
 // also with count 0.
 var usualRefusalsTable = map[string][]headgate.Reason{
 	guard.FairShareName: {headgate.OverShare, headgate.AnonymousClient},
+	guard.SourceName:    {headgate.SourceUnavailable},
 }
 
 // block has the counters of a rule: one for each verdict and reason, and one for each
@@ -154,6 +155,9 @@ func (r *Report) PrepareConfig(c *guard.Config) (observer guard.Observer, show f
 	}
 	for _, s := range c.Stages {
 		next.addStage(s.Rule(), old)
+	}
+	if c.WithoutState || old.stage(guard.SourceName) != nil { // Its counts stay when the rules are known.
+		next.addStage(guard.SourceRule(), old)
 	}
 	for i := range c.Rules {
 		b, found := known[c.Rules[i].Name]

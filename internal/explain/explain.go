@@ -57,6 +57,7 @@ func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	described.WithoutState = false // The file alone is explained.
 	shared := cycleStart(c, now)
 	described.Clock = func() headgate.Instant { return shared }
 	if described.Leases, err = noLeases(); err != nil {

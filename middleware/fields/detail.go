@@ -98,6 +98,10 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 		b = append(appendPolicy(b, "The service has too many requests under", r), ", and a more important one took this place"...)
 	case headgate.ThrottleDeadline:
 		b = appendPolicy(b, "The service cannot answer before the deadline of the request under", r)
+	case headgate.SourceUnavailable:
+		b = append(appendPolicy(b, "The rules and plans of", r), " are not loaded yet"...)
+	case headgate.PlanMissing:
+		b = append(appendPolicy(b, "The client's plan under", r), " is not loaded yet"...)
 	case headgate.StoreFull:
 		b = append(b, "The store has no capacity to count another client"...)
 	case headgate.StoreUnavailable:

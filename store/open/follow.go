@@ -67,6 +67,9 @@ func reload(c *config.Config, g *guard.Guard) error {
 	if err != nil {
 		return err
 	}
+	if described.WithoutState {
+		return errUnfollowed
+	}
 	counted := report.Of(g)
 	if counted == nil {
 		return g.Reload(described)

@@ -15,7 +15,7 @@ import (
 )
 
 // Guard makes the guard that a configuration describes, with a store of its own (Store). It
-// opens the files that the configuration names.
+// opens the files that the configuration names. It does not follow a source: with source.without_state refuse, Guard is an error.
 //
 // The guard logs to the slog.Default of this moment. It logs refusals as log.decisions says,
 // servers of a shared store that stop or start answering, and, once, the warnings of
@@ -42,10 +42,17 @@ func Guard(c *config.Config) (*guard.Guard, error) {
 	return g, nil
 }
 
+// errUnfollowed says that a program cannot have the rules of a source.
+var errUnfollowed = errors.New("open: the configuration has a source, which only headgate proxy and headgate server follow: leave " +
+	"source out, or set source.without_state to allow to decide by the rules of the file alone")
+
 func newGuard(c *config.Config, store *Opened, counted *report.Report) (*guard.Guard, error) {
 	described, err := GuardConfig(c, store)
 	if err != nil {
 		return nil, err
+	}
+	if described.WithoutState {
+		return nil, errUnfollowed
 	}
 	var show func()
 	described.Observer, show = counted.PrepareConfig(&described)
