@@ -24,13 +24,11 @@ func (c *Config) writeSource(b *strings.Builder) {
 	} else {
 		b.WriteString("no cache: an instance that starts without the source is not ready until it answers\n")
 	}
-	b.WriteString(withoutStateText[c.Source.WithoutState])
+	b.WriteString("before the source has answered, without a usable cache: ")
+	if c.Source.WithoutState == AllowWithoutState {
+		b.WriteString("rules that only the source has limit nothing, and requests with an unknown plan are refused with 503, plan_missing\n")
+	} else {
+		b.WriteString("every request is refused with 503, source_unavailable or plan_missing\n")
+	}
 	b.WriteString("not checked here: plans and quotas that only the source has\n")
-}
-
-// withoutStateText says what happens before the objects of the source are known.
-var withoutStateText = [...]string{
-	RefuseWithoutState: "before the source has answered, without a usable cache: every request is refused with 503, source_unavailable or plan_missing\n",
-	AllowWithoutState: "before the source has answered, without a usable cache: rules that only the source has limit nothing, " +
-		"and requests with an unknown plan are refused with 503, plan_missing\n",
 }

@@ -71,11 +71,11 @@ func passing(t *testing.T, at, path, reason string, n int) (passed int) {
 // TestWithoutState: a proxy that knows nothing of its source refuses every request, with a reason that metrics show: etcd is unreachable
 // and there is no cache, or the cache is damaged. With allow, the file alone decides. A reload changes the setting.
 func TestWithoutState(t *testing.T) {
+	t.Parallel()
 	damaged := filepath.Join(t.TempDir(), "cache")
 	if err := os.WriteFile(damaged, []byte(`{"format":"headgate-source-cache-1","source":"x"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Parallel()
 	etcd := fmt.Sprintf("etcd: {endpoints: [%q]}", "http://"+closedPort(t))
 	for name, c := range map[string]struct {
 		source       string
