@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
 )
 
 const maxReplaced = 1000
@@ -16,9 +17,13 @@ const maxReplaced = 1000
 func readDescriptor(s *section, d *guard.Descriptor, f guard.Fallback) {
 	s.required("key", "write the key of the entry, like key: path")
 	s.outline.field(s.declare("key", field.Taken, "Key of the entry.")).text("", "", 1, 0)
-	s.textOf("key", &d.Key)
-	s.text(s.declare("value", field.Taken, "Value of the entry. A * in it stands for any bytes, also for none. Default: every value."),
-		&d.Value)
+	if v, ok := s.textOf("key", &d.Key); ok {
+		s.treeName(v, &d.Key)
+	}
+	if v, ok := s.text(s.declare("value", field.Taken, "Value of the entry. A * in it stands for any bytes, also for none. A text behind = is "+
+		"taken as written. Default: every value."), &d.Value); ok {
+		s.treeValue(v, d)
+	}
 	s.boolean(s.declare("share_threshold", field.Taken, "true counts all values that match the wildcard together."), &d.ShareThreshold)
 	s.boolean(s.declare("detailed_metric", field.Taken, "true names metrics by the values of the request on all levels."),
 		&d.DetailedMetric)
@@ -43,6 +48,26 @@ func readDescriptor(s *section, d *guard.Descriptor, f guard.Fallback) {
 	if s.checkLeaf(&leaf) {
 		d.Leaf = &leaf
 	}
+}
+
+// treeName reads the name of a domain, or the key of an entry.
+func (s *section) treeName(v value, into *string) {
+	name, err := rule.ParseTreeName(v.text())
+	if err != nil {
+		s.parseFault(v, err)
+		return
+	}
+	*into = name
+}
+
+// treeValue reads the value of a descriptor.
+func (s *section) treeValue(v value, d *guard.Descriptor) {
+	text, literal, err := rule.ParseTreeValue(v.text())
+	if err != nil {
+		s.parseFault(v, err)
+		return
+	}
+	d.Value, d.Literal = text, literal
 }
 
 // refused rejects a known field that descriptors cannot have.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/config/check"
@@ -33,6 +34,7 @@ func (s *section) domains(c *Config) {
 		s.fault(s.keyOf(domainsName), fmt.Sprintf("has %d domains", n), fmt.Sprintf("use at most %d", maxDomains))
 		return
 	}
+	var names []string
 	for _, name := range all.names {
 		if s.full {
 			return
@@ -47,9 +49,16 @@ func (s *section) domains(c *Config) {
 		}
 		one := s.section(v, "write it like "+domainExample)
 		one.outline = each
-		if one.self.node != nil {
-			c.Domains = append(c.Domains, one.domain(name))
+		if one.self.node == nil {
+			continue
 		}
+		plain, key := name, value{path: all.self.path, node: all.fields[name].key}
+		all.treeName(key, &plain)
+		if other := slices.Index(names, plain); other >= 0 {
+			s.fault(key, quote(name)+" is the domain "+quote(all.names[other])+" again", "remove one of them")
+		}
+		names = append(names, plain)
+		c.Domains = append(c.Domains, one.domain(plain))
 	}
 }
 

@@ -30,7 +30,10 @@ func writeLeaves(t *tabwriter.Writer, name, above string, all []guard.Descriptor
 	for i := range all {
 		d := &all[i]
 		path := above + shown(d.Key)
-		if d.Value != "" {
+		switch {
+		case d.Literal: // The mark distinguishes the value from a wildcard.
+			path += "==" + shown(d.Value)
+		case d.Value != "":
 			path += "=" + shown(d.Value)
 		}
 		switch l := d.Leaf; {

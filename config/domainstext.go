@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
 )
 
 // FormatDomains writes a configuration with the section domains. Parse returns the same domains for
@@ -20,7 +21,7 @@ func FormatDomains(domains []guard.Domain) []byte {
 	w.line(0, "domains:")
 	for i := range domains {
 		d := &domains[i]
-		w.line(1, yamlText(d.Name)+":")
+		w.line(1, yamlText(rule.FormatTreeName(d.Name))+":")
 		if d.Fallback != guard.FallbackError {
 			w.line(2, "fallback: "+d.Fallback.String())
 		}
@@ -63,9 +64,9 @@ func (w *domainsText) descriptors(indent int, all []guard.Descriptor) {
 
 // fields writes the fields of a descriptor, without the next level.
 func (w *domainsText) fields(indent int, d *guard.Descriptor) {
-	w.line(indent, "key: "+yamlText(d.Key))
+	w.line(indent, "key: "+yamlText(rule.FormatTreeName(d.Key)))
 	if d.Value != "" {
-		w.line(indent, "value: "+yamlText(d.Value))
+		w.line(indent, "value: "+yamlText(rule.FormatTreeValue(d.Value, d.Literal)))
 	}
 	if d.Leaf != nil {
 		w.leaf(indent, d.Leaf)

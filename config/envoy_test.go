@@ -62,11 +62,13 @@ func TestConvertedFilesDecideTheSame(t *testing.T) {
 			check(file, domains)
 		}
 	}
-	c, err := Parse("f", read(t, "testdata/ok/domains.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	for _, file := range []string{"testdata/ok/domains.yaml", "testdata/ok/literals.yaml"} {
+		c, err := Parse("f", read(t, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(file, c.Domains)
 	}
-	check("testdata/ok/domains.yaml", c.Domains)
 	if converted < 12 {
 		t.Errorf("only %d files are valid, want more", converted)
 	}

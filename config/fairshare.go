@@ -77,6 +77,11 @@ func (s *section) exempt(into *guard.Exempt) {
 	into.Paths = exempt.texts(exempt.declare("paths", field.Taken, "Paths, exact or a prefix like /probes/*."),
 		"[/healthz, /readyz]", maxExempt)
 	into.Methods = exempt.texts(exempt.declare("methods", field.Taken, "Methods, in capitals."), "[OPTIONS]", maxExempt)
+	for i, method := range into.Methods {
+		if _, err := rule.ParseMethod(method); err != nil {
+			exempt.parseFault(exempt.find(exempt.pathOf(fmt.Sprintf("methods[%d]", i))), err)
+		}
+	}
 	exempt.declare("addresses", field.Taken, "Addresses and networks of the peer. Headers have no effect here.")
 	exempt.outline.field("addresses").entries().written("", networkPattern)
 	entries, _ := exempt.scalars("addresses", "[10.0.0.0/8]", maxExempt)

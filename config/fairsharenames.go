@@ -34,7 +34,7 @@ func (s *section) weights(f *guard.FairShare) {
 			fmt.Sprintf("raise max_clients to %d or more, or name fewer", n))
 		return
 	}
-	w.checkClientNames(f.Client)
+	plain := w.checkClientNames(f.Client)
 	f.Weights = make(map[string]int64, len(w.names))
 	for _, name := range w.names {
 		v, ok := w.valueOf(name)
@@ -46,31 +46,34 @@ func (s *section) weights(f *guard.FairShare) {
 		case v.node.Kind != yaml.ScalarNode:
 			w.fault(v, "must be a whole number, not "+kindOf(v.node), "write the client's weight, like 2")
 		case w.wholeNumber(v, &weight, 1, fairshare.MostWeight):
-			f.Weights[clientName(f.Client, name)] = weight
+			f.Weights[clientName(f.Client, plain[name])] = weight
 		}
 	}
 }
 
-// checkClientNames finds names that no client can have. A zero part is already at fault: then
-// it checks only the rules that hold for all names.
-func (s *section) checkClientNames(part rule.Part) {
-	values := make([]string, 0, len(s.names))
+// checkClientNames finds names that no client can have, and returns the texts that the other names stand for. A zero part is
+// already at fault: then it checks only the rules that hold for all names.
+func (s *section) checkClientNames(part rule.Part) map[string]string {
+	names, values, plain := make([]string, 0, len(s.names)), make([]string, 0, len(s.names)), make(map[string]string, len(s.names))
 	for _, name := range s.names {
 		if problem, fix := clientNameFault(name); problem != "" {
 			s.fault(s.nameOf(name), problem, fix)
 		} else if part != (rule.Part{}) {
-			values = append(values, name)
+			if text, ok := s.plainName([]rule.Part{part}, name); ok {
+				names, values, plain[name] = append(names, name), append(values, text), text
+			}
 		}
 	}
 	_, err := rule.NewOverrides(part, values)
 	if len(values) == 0 {
-		return
+		return plain
 	}
 	for _, err := range check.Unjoin(err) {
 		if bad, found := errors.AsType[*rule.OverrideError](err); found {
-			s.fault(s.nameOf(values[bad.Index]), bad.Problem, bad.Fix)
+			s.fault(s.nameOf(names[bad.Index]), bad.Problem, bad.Fix)
 		}
 	}
+	return plain
 }
 
 // nameOf returns the name of a field as a value. Its path is that of the section, because the name
@@ -105,6 +108,9 @@ func namesDigest(text string) bool {
 // clientName returns the name under which a guard counts a client. It normalizes addresses and
 // hosts, which have several spellings.
 func clientName(part rule.Part, text string) string {
+	if word := part.String(); word == "host" || word == "path" || word == "method" {
+		text = strings.TrimPrefix(text, "=") // The mark of a literal.
+	}
 	if part.String() == "host" {
 		if ip, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 			return ip.String()

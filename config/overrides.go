@@ -35,7 +35,7 @@ func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 		return nil
 	}
 	all := make([]limits, 0, len(o.names))
-	values := make([]string, 0, len(o.names))
+	names, values := make([]string, 0, len(o.names)), make([]string, 0, len(o.names))
 	for _, name := range o.names {
 		if s.full {
 			break
@@ -51,17 +51,31 @@ func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 		}
 		one := s.section(v, `write it like {limits: ["1000/s"]}`)
 		one.outline = each
-		if one.self.node == nil {
+		text, plain := o.plainName(r.Key, name)
+		if one.self.node == nil || !plain {
 			continue
 		}
 		one.required("limits", limitsFix)
 		l := one.limits(sh)
 		one.end()
-		r.Overrides = append(r.Overrides, guard.Override{Value: name, Policies: l.policies})
-		all, values = append(all, l), append(values, name)
+		r.Overrides = append(r.Overrides, guard.Override{Value: text, Policies: l.policies})
+		all, names, values = append(all, l), append(names, name), append(values, text)
 	}
-	o.checkValues(r, values)
+	o.checkValues(r, names, values)
 	return all
+}
+
+// plainName returns the value that the name of a field stands for: see rule.Part.ParseValue. It reports false if the name looks
+// like a pattern. The value belongs to the first part of a key.
+func (s *section) plainName(key []rule.Part, name string) (string, bool) {
+	if len(key) == 0 {
+		return name, true // The key is at fault.
+	}
+	text, err := key[0].ParseValue(name)
+	if err != nil {
+		s.parseFault(s.nameOf(name), err)
+	}
+	return text, err == nil
 }
 
 // countOverrides reports false if there are too many overrides.
@@ -78,8 +92,8 @@ func (s *section) countOverrides() bool {
 	return n <= maxOverrides && s.overridden <= maxAllOverrides
 }
 
-// checkValues checks the values with package rule.
-func (s *section) checkValues(r *guard.Rule, values []string) {
+// checkValues checks the values, which have the names in the same places, with package rule.
+func (s *section) checkValues(r *guard.Rule, names, values []string) {
 	if len(r.Key) == 0 || len(values) == 0 {
 		return
 	}
@@ -90,7 +104,7 @@ func (s *section) checkValues(r *guard.Rule, values []string) {
 	_, err := rule.NewOverrides(r.Key[0], values)
 	for _, err := range check.Unjoin(err) {
 		if bad, found := errors.AsType[*rule.OverrideError](err); found {
-			name := values[bad.Index]
+			name := names[bad.Index]
 			v := value{path: s.pathOf(name), node: s.fields[name].key}
 			if problem := bad.Problem; name != "" {
 				s.fault(v, problem, bad.Fix)

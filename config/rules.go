@@ -136,6 +136,9 @@ func (s *section) match(m *rule.Match) {
 // refuses such requests before any rule applies.
 func (r *reader) checkPathLetters(v value) {
 	text := v.text()
+	if rule.IsPathPattern(text) {
+		return // Package rule says what to write in its place.
+	}
 	if bad := strings.IndexFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }); bad >= 0 {
 		r.faultAt(v, bad, "no request can have "+quote(text[bad:bad+1])+" in its path", "remove it")
 		return

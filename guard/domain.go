@@ -37,7 +37,7 @@ func nodesOf(descriptors []Descriptor, leaves *[]*Leaf, depth int) []domain.Node
 			*leaves = append(*leaves, d.Leaf)
 		}
 		nodes[i] = domain.Node{
-			Key: d.Key, Value: d.Value, ShareThreshold: d.ShareThreshold, Leaf: leaf,
+			Key: d.Key, Value: d.Value, Literal: d.Literal, ShareThreshold: d.ShareThreshold, Leaf: leaf,
 			DetailedMetric: d.DetailedMetric, ValueToMetric: d.ValueToMetric,
 			Nodes: nodesOf(d.Descriptors, leaves, depth+1),
 		}
@@ -57,6 +57,8 @@ type Descriptor struct {
 	// Value is the value of the entry. A * in it stands for any bytes, also for none. An empty
 	// Value matches every value.
 	Value string
+	// Literal makes a * in Value an ordinary byte.
+	Literal bool
 	// ShareThreshold counts all values that match the wildcard in Value under one key.
 	ShareThreshold bool
 	// DetailedMetric names metrics of this node by the values of the request. ValueToMetric does

@@ -18,7 +18,7 @@ type Exempt struct {
 	Paths []string
 	// Addresses are compared with the peer of the connection. Headers have no effect on that.
 	Addresses []netip.Prefix
-	// Methods are compared exactly.
+	// Methods are written as in rule.Match, and compared exactly.
 	Methods []string
 }
 
@@ -43,8 +43,10 @@ func (e *Exempt) check() error {
 			return fmt.Errorf("Exempt has the address %s, which no peer has: write it as IPv4", network)
 		}
 	}
-	if slices.Contains(e.Methods, "") {
-		return errors.New("Exempt has an empty method")
+	for _, method := range e.Methods {
+		if _, err := rule.ParseMethod(method); err != nil {
+			return fmt.Errorf("Exempt has a method at fault: %w", err)
+		}
 	}
 	return nil
 }
@@ -73,6 +75,9 @@ func newScope(f *FairShare, folds rule.Folds) (scope, error) {
 	s := scope{exempt: Exempt{Addresses: slices.Clone(f.Exempt.Addresses), Methods: slices.Clone(f.Exempt.Methods)}}
 	if err := f.Exempt.check(); err != nil {
 		return s, err
+	}
+	for i, method := range s.exempt.Methods {
+		s.exempt.Methods[i], _ = rule.ParseMethod(method)
 	}
 	key, err := rule.ParsePart("all")
 	if err != nil {

@@ -7,22 +7,6 @@ import (
 	"strings"
 )
 
-// standardMethodNames are the methods for which a message suggests upper case.
-var standardMethodNames = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
-
-func checkMethod(method string) fault {
-	upper := strings.ToUpper(method)
-	switch {
-	case method == "":
-		return fault{"is empty", "write a method like GET; leave methods out for every method"}
-	case faultyTokenByte(method) >= 0:
-		return fault{quote(method) + " is not a valid method", "write a method like GET; leave methods out for every method"}
-	case method != upper && slices.Contains(standardMethodNames[:], upper):
-		return fault{quote(method) + " is never sent: methods are case-sensitive", "write " + upper}
-	}
-	return fault{}
-}
-
 // checkHeaders checks the names in sorted order, so that errors have a fixed order.
 func (c *checker) checkHeaders(headers map[string]string) {
 	spelled := map[string]string{}
@@ -51,8 +35,27 @@ func checkHeader(name, value string) fault {
 			"remove line breaks and the space around the value",
 		}
 	}
-	return fault{}
+	if f := namePatternFault(name); f != (fault{}) {
+		f.problem = "header " + f.problem
+		return f
+	}
+	return checkPatternValue(value, `write one rule for each value that counts, "*" for any value`)
 }
+
+// checkPatternValue checks a value of which "*" is the only pattern.
+func checkPatternValue(value, fix string) fault {
+	literal, marked := cutLiteral(value)
+	switch {
+	case value == anyValue, marked && literal != "":
+		return fault{}
+	case marked:
+		return emptyLiteral()
+	}
+	return valuePatternFault(textValue, value, fix)
+}
+
+// anyValue is the pattern that every value of a field matches.
+const anyValue = "*"
 
 // isHeaderValue reports whether a header can have the value.
 func isHeaderValue(value string) bool {
@@ -67,12 +70,19 @@ func checkDomain(domain string) fault {
 	switch {
 	case domain == "":
 		return fault{}
+	case domain == literalMark:
+		return emptyLiteral()
+	case domain == anyValue:
+		return fault{`"*" is no domain`, "leave domain out for every domain, or write " + exactly(domain)}
 	case size > 0:
 		return fault{fmt.Sprintf("has %q in it", domain[bad:bad+size]), "write printable characters without spaces, like shop"}
 	case len(domain) > maxDomainLength:
 		return fault{fmt.Sprintf("has %d bytes", len(domain)), fmt.Sprintf("write at most %d", maxDomainLength)}
 	}
-	return fault{}
+	if _, marked := cutLiteral(domain); marked {
+		return fault{}
+	}
+	return valuePatternFault(textName, domain, "write one rule for each domain")
 }
 
 // checkDescriptors checks the names in sorted order, as checkHeaders does.
@@ -81,6 +91,12 @@ func (c *checker) checkDescriptors(descriptors map[string]string) {
 		f := checkEntryName(name)
 		if f == (fault{}) && descriptors[name] == "" {
 			f = fault{"has no value", `write the value, or "*" for any`}
+		}
+		if f == (fault{}) {
+			f = namePatternFault(name)
+		}
+		if f == (fault{}) {
+			f = checkPatternValue(descriptors[name], `write one rule for each value that counts, "*" for any value, a wildcard in the section domains`)
 		}
 		c.note("match.descriptors."+name, f)
 	}

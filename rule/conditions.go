@@ -27,7 +27,8 @@ type hostPattern struct {
 // newConditions returns the conditions of a checked match, without its path. newConditions copies
 // all values, because the caller may change the rule later.
 func newConditions(m *Match) *conditions {
-	c := conditions{methods: withHead(m.Methods), domain: strings.Clone(m.Domain)}
+	name, _ := cutLiteral(m.Domain)
+	c := conditions{methods: withHead(m.Methods), domain: strings.Clone(name)}
 	for _, text := range m.Hosts {
 		c.hosts = append(c.hosts, newHostPattern(text))
 	}
@@ -41,7 +42,10 @@ func newConditions(m *Match) *conditions {
 // (RFC 9110, section 9.3.2).
 func withHead(methods []string) []string {
 	const get, head = "GET", "HEAD"
-	copied := slices.Clone(methods)
+	copied := make([]string, len(methods), len(methods)+1)
+	for i, text := range methods {
+		copied[i], _ = cutLiteral(text)
+	}
 	if slices.Contains(copied, get) && !slices.Contains(copied, head) {
 		copied = append(copied, head)
 	}
@@ -49,7 +53,7 @@ func withHead(methods []string) []string {
 }
 
 func newHostPattern(text string) hostPattern {
-	text = strings.ToLower(text)
+	text, _ = cutLiteral(strings.ToLower(text))
 	if suffix, below := strings.CutPrefix(text, "*"); below {
 		return hostPattern{suffix, true}
 	}

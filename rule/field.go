@@ -50,7 +50,8 @@ func newFieldPatterns(kind fieldKind, values map[string]string) []fieldPattern {
 		if kind == fieldHeader {
 			name = canonicalHeader(name)
 		}
-		patterns = append(patterns, fieldPattern{field{kind, name}, value, value == "*"})
+		literal, _ := cutLiteral(value)
+		patterns = append(patterns, fieldPattern{field{kind, name}, literal, value == anyValue})
 	}
 	return patterns
 }

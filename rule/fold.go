@@ -47,7 +47,7 @@ func (f Folds) Pattern(pattern string) string {
 	case pathPrefix:
 		return f.Path(plain) + "/*"
 	default:
-		return f.Path(plain)
+		return pattern[:len(pattern)-len(plain)] + f.Path(plain) // The mark of a literal stays.
 	}
 }
 

@@ -156,7 +156,7 @@ func TestNewOverridesTeaches(t *testing.T) {
 		{"host", []string{"a.com:80"}, 0, `"a.com:80" has a port: hosts are compared without port: write "a.com"`},
 		{"method", []string{"get"}, 0, `"get" is never sent: methods are case-sensitive: write GET`},
 		{"method", []string{"GET,PUT"}, 0, `"GET,PUT" is not a valid method: write a method like GET`},
-		{"path", []string{"/a/*"}, 0, `"/a/*" is more than one path: write one path, like /v1/product`},
+		{"path", []string{"/a/*"}, 0, `"/a/*" is more than one path: write one path, like /v1/product, or "=/a/*" for exactly this text`},
 		{"path", []string{"a"}, 0, `"a" does not begin with /: write "/a"`},
 		{"region", []string{"nl"}, 0, `"nl" is never found: region codes are in upper case: write "NL"`},
 	} {

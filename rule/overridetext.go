@@ -13,11 +13,13 @@ func readOverride(kind partKind, value string) (string, fault) {
 	case value == "":
 		return "", fault{"is empty", "write the value that requests send"}
 	case kind == partMethod:
-		return value, checkOneMethod(value)
+		literal, _ := cutLiteral(value)
+		return literal, checkOneMethod(value)
 	case kind == partHost:
 		return readHost(value)
 	case kind == partPath:
-		return value, checkOnePath(value)
+		literal, _ := cutLiteral(value)
+		return literal, checkOnePath(value)
 	case kind == partRegion:
 		return value, checkRegion(value)
 	case kind == partHeader && !isHeaderValue(value):
@@ -28,7 +30,7 @@ func readOverride(kind partKind, value string) (string, fault) {
 }
 
 func checkOneMethod(value string) fault {
-	if faultyTokenByte(value) >= 0 {
+	if faultyTokenByte(strings.TrimPrefix(value, literalMark)) >= 0 {
 		return fault{quote(value) + " is not a valid method", "write a method like GET"}
 	}
 	return checkMethod(value)
@@ -46,10 +48,27 @@ func readHost(value string) (string, fault) {
 }
 
 func checkOnePath(value string) fault {
-	if strings.Contains(value, "*") {
-		return fault{quote(value) + " is more than one path", "write one path, like /v1/product"}
+	literal, marked := cutLiteral(value)
+	if what, _ := findSign(textPath, value); what == signNone || marked {
+		return checkPath(value)
 	}
-	return checkPath(value)
+	fix := "write one path, like /v1/product"
+	if checkLiteralPath(literal) == (fault{}) {
+		fix += ", or " + exactly(value)
+	}
+	if strings.Contains(value, "*") {
+		return fault{quote(value) + " is more than one path", fix}
+	}
+	return fault{quote(value) + " looks like a pattern", fix}
+}
+
+// ParseValue parses the value of a part that a configuration writes by hand. A value that looks like a pattern is written with a
+// mark, like "=free*". NewOverrides gets the result. The error is a *ParseError.
+func (p Part) ParseValue(text string) (string, error) {
+	if p.isAddress() || p.kind == partMethod || p.kind == partHost || p.kind == partPath {
+		return text, nil // NewOverrides reads these.
+	}
+	return ParseTreeName(text)
 }
 
 // checkRegion refuses codes in lower case. checkRegion does not know the codes of the Regions.

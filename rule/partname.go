@@ -34,6 +34,9 @@ func parseNamed(kind partKind, name string) (Part, error) {
 			Offset:  at + maxNameLength,
 		}
 	}
+	if f := namePatternFault(name); f != (fault{}) {
+		return Part{}, &ParseError{Problem: word + " " + f.problem, Fix: f.fix, Offset: at}
+	}
 	if kind != partHeader {
 		return Part{kind, name}, nil
 	}

@@ -15,8 +15,11 @@ const (
 	pathAlways          // every path
 )
 
-// splitPath returns the kind of a checked path pattern, and its path without "/*".
+// splitPath returns the kind of a checked path pattern, and its path without "/*" and the mark of a literal.
 func splitPath(pattern string) (plain string, kind pathKind) {
+	if literal, marked := cutLiteral(pattern); marked {
+		return literal, pathExact
+	}
 	if pattern == "" || pattern == "/*" {
 		return "", pathAlways
 	}
@@ -30,20 +33,36 @@ func splitPath(pattern string) (plain string, kind pathKind) {
 // and cleaned, and has no query.
 func checkPath(pattern string) fault {
 	plain, kind := splitPath(pattern)
-	switch {
-	case kind == pathAlways:
+	if literal, marked := cutLiteral(pattern); marked {
+		return checkLiteralPath(literal)
+	}
+	if kind == pathAlways {
 		return fault{}
-	case pattern == "*":
-		return fault{`"*" does not begin with /`, `write "/*" for every path`}
+	}
+	if f := pathPatternFault(strings.TrimSuffix(pattern, "/*")); f != (fault{}) {
+		return pathPatternFault(pattern)
+	}
+	return checkPlainPath(pattern, plain, kind)
+}
+
+// checkLiteralPath checks the text behind the mark of a literal.
+func checkLiteralPath(literal string) fault {
+	switch {
+	case literal == "":
+		return fault{"has no path after =", `write the path, like "=/a*b"`}
+	case literal[0] != '/':
+		return fault{quote(literalMark+literal) + " does not begin with /", "write " + quote(literalMark+"/"+literal)}
+	}
+	return checkPlainPath(literal, literal, pathExact)
+}
+
+// checkPlainPath refuses paths that no request has.
+func checkPlainPath(pattern, plain string, kind pathKind) fault {
+	switch {
 	case pattern[0] != '/':
 		return fault{quote(pattern) + " does not begin with /", "write " + quote("/"+pattern)}
 	case len(pattern) > maxPath:
 		return fault{fmt.Sprintf("is %d bytes long", len(pattern)), fmt.Sprintf("use at most %d", maxPath)}
-	case strings.Contains(plain, "*"):
-		return fault{
-			quote(pattern) + " uses * in an unsupported place",
-			"put * only at the end, as in /search/*, which matches /search and all paths below it",
-		}
 	case kind == pathPrefix && strings.Count(plain, "/") > maxSegments:
 		return fault{fmt.Sprintf("is a prefix of %d segments", strings.Count(plain, "/")), fmt.Sprintf("use at most %d", maxSegments)}
 	case strings.ContainsAny(plain, "?#"):

@@ -15,8 +15,8 @@ type conditions [5]string
 
 func newConditions(m *rule.Match) conditions {
 	return conditions{
-		spell(m.Methods, asWritten), spell(m.Hosts, strings.ToLower),
-		spellPairs(m.Headers, http.CanonicalHeaderKey), spellPairs(m.Descriptors, asWritten), m.Domain,
+		spell(m.Methods, withoutMark), spell(m.Hosts, func(host string) string { return withoutMark(strings.ToLower(host)) }),
+		spellPairs(m.Headers, http.CanonicalHeaderKey), spellPairs(m.Descriptors, asWritten), withoutMark(m.Domain),
 	}
 }
 
@@ -42,6 +42,9 @@ func (c *conditions) only(fields uint8) conditions {
 	return some
 }
 
+// withoutMark removes the mark of a literal.
+func withoutMark(text string) string { return strings.TrimPrefix(text, "=") }
+
 func asWritten(text string) string { return text }
 
 // spell returns the same text for lists with the same meaning.
@@ -60,6 +63,9 @@ func spell(texts []string, one func(string) string) string {
 func spellPairs(pairs map[string]string, one func(string) string) string {
 	texts := make([]string, 0, len(pairs))
 	for name, value := range pairs {
+		if literal := withoutMark(value); literal != "*" {
+			value = literal // "=*" is the text *, and "*" is any value.
+		}
 		texts = append(texts, fmt.Sprintf("%q: %q", one(name), value))
 	}
 	return spell(texts, asWritten)

@@ -126,6 +126,9 @@ func splitPath(pattern string) (path string, below bool) {
 	if pattern == "" {
 		return "", true
 	}
+	if literal, marked := strings.CutPrefix(pattern, "="); marked {
+		return literal, false
+	}
 	path, below = strings.CutSuffix(pattern, "/*")
 	return path, below
 }

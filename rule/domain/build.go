@@ -82,7 +82,7 @@ func (b *builder) node(l level, from *Node) {
 	b.check(from)
 	n := &node{
 		value: from.Value, share: from.ShareThreshold, leaf: from.Leaf,
-		detailedMetric: from.DetailedMetric, metric: from.ValueToMetric,
+		detailedMetric: from.DetailedMetric, metric: from.ValueToMetric, wild: from.wild(),
 	}
 	s := l[from.Key]
 	if s == nil {
@@ -106,13 +106,16 @@ func (b *builder) check(n *Node) {
 	if n.Key == "" {
 		b.note("key", "is empty", "write the key of an entry")
 	}
-	if n.ShareThreshold && !strings.Contains(n.Value, "*") {
+	if n.ShareThreshold && !n.wild() {
 		b.note("share_threshold", "is only valid with a wildcard", "remove it, or write a * in value")
 	}
 	if len(b.at) == MaxDepth && len(n.Nodes) > 0 {
 		b.note("descriptors", fmt.Sprintf("is the level %d", MaxDepth+1), fmt.Sprintf("use at most %d levels", MaxDepth))
 	}
 }
+
+// wild reports whether the value is a wildcard.
+func (n *Node) wild() bool { return !n.Literal && strings.Contains(n.Value, "*") }
 
 func (b *builder) note(field, problem, fix string) {
 	if len(b.errs) < maxErrors {

@@ -7,7 +7,7 @@
 // without a value. The choice on a level is final: Find never tries another node of that level.
 // Node and descriptor must have the same depth.
 //
-// A * in the value of a node stands for any bytes, also for none. A value may have several. Keys
+// A * in the value of a node stands for any bytes, also for none, unless the node is Literal. A value may have several. Keys
 // are compared byte by byte: a * in a key is an ordinary byte.
 //
 // A [Match] has the nodes that Find chose. [AppendKey] builds the key of a counter with it, and

@@ -59,6 +59,9 @@ func TestFind(t *testing.T) {
 		Node{Key: "nested", Value: "abcd*", Leaf: 13},
 		Node{Key: "nested", Value: "abce*", Leaf: 14},
 		Node{Key: "nested", Value: "abcdef*y", Leaf: 15},
+		Node{Key: "literal", Value: "a*", Literal: true, Leaf: 16},
+		Node{Key: "literal", Value: "b*", Leaf: 17},
+		Node{Key: "literal", Value: "b*", Literal: true, Leaf: 18},
 	)
 	for _, row := range []struct {
 		story string
@@ -92,6 +95,10 @@ func TestFind(t *testing.T) {
 		{"the same text with another border has no node", d("a", "b_c"), -2},
 		{"a * in a key is a byte", d("starry", ""), -2},
 		{"a key with a *", d("star*", "x"), 10},
+		{"a literal with a *", d("literal", "a*"), 16},
+		{"a literal is no wildcard", d("literal", "ab"), -2},
+		{"a wildcard beside a literal of the same text", d("literal", "bb"), 17},
+		{"a literal comes before the wildcard of the same text", d("literal", "b*"), 18},
 	} {
 		if got := leafOf(x, row.entry); got != row.want {
 			t.Errorf("%s: %v has the leaf %d, want %d", row.story, row.entry, got, row.want)
@@ -123,6 +130,9 @@ func TestBuildRefuses(t *testing.T) {
 		{[]Node{{Key: "a", Nodes: []Node{{Value: "v"}}}}, `domain: "a._v": key is empty: write the key of an entry`},
 		{[]Node{{Key: "a", Value: "v"}, {Key: "a", Value: "v"}}, `domain: "a_v": value appears twice among its siblings: remove one`},
 		{[]Node{{Key: "a"}, {Key: "a"}}, `domain: "a": key appears twice among its siblings: remove one`},
+		{[]Node{{Key: "a", Value: "v*"}, {Key: "a", Value: "v*", Literal: true}, {Key: "a", Value: "v*"}}, `domain: "a_v*": value appears twice`},
+		{[]Node{{Key: "a", Value: "v*", Literal: true}, {Key: "a", Value: "v*", Literal: true}}, `domain: "a_v*": value appears twice`},
+		{[]Node{{Key: "a", Value: "v*", Literal: true, ShareThreshold: true}}, `domain: "a_v*": share_threshold is only valid with a wildcard`},
 		{[]Node{{Key: "a", Value: "v", ShareThreshold: true}}, `domain: "a_v": share_threshold is only valid with a wildcard: remove it, or`},
 		{[]Node{deep}, `descriptors is the level 33: use at most 32 levels`},
 		{[]Node{{Key: strings.Repeat("a", 1000), Value: "v", ShareThreshold: true}}, `aaaa"...: share_threshold is only`},

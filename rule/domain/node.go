@@ -1,6 +1,6 @@
 package domain
 
-import "strings"
+import "slices"
 
 // MaxDepth is the largest number of levels of a tree.
 const MaxDepth = 32
@@ -13,6 +13,8 @@ type Node struct {
 	// Key is the name of the entry, and Value its value. A * in Value stands for any bytes, also
 	// for none. An empty Value matches every value.
 	Key, Value string
+	// Literal makes a * in Value an ordinary byte.
+	Literal bool
 	// ShareThreshold counts all values that match the wildcard in Value under one key.
 	ShareThreshold bool
 	// DetailedMetric names the metric of this node by the values of the descriptor on all levels.
@@ -27,10 +29,10 @@ type Node struct {
 
 // node is a Node in an index.
 type node struct {
-	value                         string
-	share, detailedMetric, metric bool
-	leaf                          int
-	next                          level
+	value                               string
+	share, detailedMetric, metric, wild bool
+	leaf                                int
+	next                                level
 }
 
 // level has the nodes of one level by their keys.
@@ -38,7 +40,7 @@ type level map[string]*siblings
 
 // siblings are the nodes of one level with the same key.
 type siblings struct {
-	// values has each node with a value, also wildcards under their text.
+	// values has each node with a value, also wildcards under their text unless a literal has the same text.
 	values map[string]*node
 	// wild has the nodes with a wildcard. It is nil if there are none.
 	wild *prefixes
@@ -55,20 +57,28 @@ func (s *siblings) add(n *node) bool {
 		s.bare = n
 		return true
 	}
-	if s.values[n.value] != nil {
+	other := s.values[n.value]
+	if other != nil && (other.wild == n.wild || s.hasWildcard(n)) {
 		return false
 	}
 	if s.values == nil {
 		s.values = map[string]*node{}
 	}
-	s.values[n.value] = n
-	if strings.Contains(n.value, "*") {
+	if other == nil || other.wild {
+		s.values[n.value] = n
+	}
+	if n.wild {
 		if s.wild == nil {
 			s.wild = &prefixes{}
 		}
 		s.wild.wildcards = append(s.wild.wildcards, newWildcard(n))
 	}
 	return true
+}
+
+// hasWildcard reports whether a node with the wildcard of n was added.
+func (s *siblings) hasWildcard(n *node) bool {
+	return n.wild && s.wild != nil && slices.ContainsFunc(s.wild.wildcards, func(w wildcard) bool { return w.node.value == n.value })
 }
 
 // find returns the node for a value, or nil.

@@ -1,0 +1,131 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestPatternsAreFaults checks that a text that looks like a pattern is never read as a literal, and that the fix
+// names a form that works.
+func TestPatternsAreFaults(t *testing.T) {
+	const rule, share = "rules: [{name: a, key: [ip], limits: [5/s], match: {%s}}]", "fair_share: {client: 'header:X-A', capacity: 10, %s}"
+	for _, row := range []struct{ file, text, fix string }{
+		{rule, `methods: ['!OPTIONS']`, "list the methods that count, like [GET, POST]"},
+		{rule, `methods: ['not:OPTIONS']`, "list the methods that count"},
+		{rule, `methods: ['*']`, "leave methods out for every method"},
+		{rule, `methods: [ANY]`, "leave methods out for every method"},
+		{rule, `methods: ['GET|POST']`, "write [GET, POST]"},
+		{rule, `methods: ['GET,POST']`, "write [GET, POST]"},
+		{rule, `methods: ['GET POST']`, "write [GET, POST]"},
+		{rule, `methods: ['(GET|POST)']`, "write [GET, POST]"},
+		{rule, `methods: ['^GET$']`, "write a method like GET"},
+		{rule, `methods: [OPTION]`, `did you mean OPTIONS? If clients send exactly this, write "=OPTION"`},
+		{rule, `methods: [Get]`, "write GET"},
+		{rule, `methods: [get]`, "write GET"},
+		{rule, `methods: [BREW]`, `write "=BREW"`},
+		{rule, `methods: ['=']`, "write a method"},
+		{rule, `path: '/users/{id}/orders'`, `write "/users/*"`},
+		{rule, `path: '/users/{id...}'`, `write "/users/*"`},
+		{rule, `path: '/api/:id'`, `write "/api/*"`},
+		{rule, `path: '/api/:id/orders/*'`, `write "/api/*"`},
+		{rule, `path: '/users/<int:id>'`, `write "/users/*"`},
+		{rule, `path: '/users/[id]'`, `write "/users/*"`},
+		{rule, `path: '/api/[0-9]+'`, `write "/api/*"`},
+		{rule, `path: '/api/(a|b)'`, `write "/api/*"`},
+		{rule, `path: '/api/(.+)'`, `write "/api/*"`},
+		{rule, `path: '/api/.+'`, `write "/api/*"`},
+		{rule, `path: '/api/\d+'`, `write "/api/*"`},
+		{rule, `path: '/api|/v1'`, "one rule for each path"},
+		{rule, `path: '/v1/a$'`, `write "/v1/a"`},
+		{rule, `path: '^/v1/.*$'`, `write "/v1/*"`},
+		{rule, `path: '/^/v1/.*$'`, `write "/v1/*"`},
+		{rule, `path: '~^/api'`, `write "/api/*"`},
+		{rule, `path: '~ ^/api'`, `write "/api/*"`},
+		{rule, `path: '/~^/api'`, `write "/api/*"`},
+		{rule, `path: 're:^/api'`, `write "/api/*"`},
+		{rule, `path: '/re:^/api'`, `write "/api/*"`},
+		{rule, `path: '!/healthz'`, "one rule for each path that counts"},
+		{rule, `path: '/!/healthz'`, "one rule for each path that counts"},
+		{rule, `path: 'not:/healthz'`, "one rule for each path that counts"},
+		{rule, `path: '**'`, `write "/*" for every path`},
+		{rule, `path: '/**'`, `write "/*" for every path`},
+		{rule, `path: '/search*'`, `write "/search/*"`},
+		{rule, `path: '/search/**'`, `write "/search/*"`},
+		{rule, `path: '/v1/*/product'`, `write "/v1/*"`},
+		{rule, `path: '*.php'`, `write "/*" for every path`},
+		{rule, `path: '/files/...'`, `write "/files/*"`},
+		{rule, `path: '='`, "write the path"},
+		{rule, `path: '=search'`, `write "=/search"`},
+		{rule, `hosts: ['!admin.example.com']`, "list the hosts that count"},
+		{rule, `hosts: ['not:admin.example.com']`, "list the hosts that count"},
+		{rule, `hosts: ['{tenant}.example.com']`, `write "*.example.com"`},
+		{rule, `hosts: ['api-*.example.com']`, `write "*.example.com"`},
+		{rule, `hosts: ['~^api']`, "*.example.com"},
+		{rule, `hosts: ['(a|b).example.com']`, `write "*.example.com"`},
+		{rule, `hosts: ['**.example.com']`, `write "*.example.com"`},
+		{rule, `hosts: ['re:.*']`, "*.example.com"},
+		{rule, `hosts: ['.example.com']`, `write "*.example.com"`},
+		{rule, `headers: {X-A: 'free*'}`, `"=free*"`},
+		{rule, `headers: {X-A: '!x'}`, `"=!x"`},
+		{rule, `headers: {X-A: '~x'}`, `"=~x"`},
+		{rule, `headers: {X-A: '*bot*'}`, `"=*bot*"`},
+		{rule, `headers: {X-A: '**'}`, `"=**"`},
+		{rule, `headers: {X-A: 're:bot'}`, `"=re:bot"`},
+		{rule, `headers: {X-A: 'not:bot'}`, `"=not:bot"`},
+		{rule, `headers: {X-A: 'free|paid'}`, "one rule for each value that counts"},
+		{rule, `headers: {X-A: '^free'}`, `"=^free"`},
+		{rule, `headers: {X-A: 'free$'}`, `"=free$"`},
+		{rule, `headers: {X-A: '[0-9]+'}`, `"=[0-9]+"`},
+		{rule, `headers: {X-A: '\d+'}`, `"=\\d+"`},
+		{rule, `headers: {X-A: 'v.+'}`, `"=v.+"`},
+		{rule, `headers: {X-A: '{plan}'}`, `"={plan}"`},
+		{rule, `headers: {X-A: '>=2'}`, `"=>=2"`},
+		{rule, `headers: {X-A: 'fre?'}`, `"=fre?"`},
+		{rule, `headers: {X-A: '='}`, `write "=="`},
+		{rule, `headers: {'X-*': 'a'}`, "write the whole name"},
+		{rule, `descriptors: {path: '/search*'}`, `"=/search*"`},
+		{rule, `descriptors: {path: '/users/{id}'}`, `"=/users/{id}"`},
+		{rule, `descriptors: {path: '/users/:id'}`, `"=/users/:id"`},
+		{rule, `descriptors: {user: '!a'}`, `"=!a"`},
+		{rule, `descriptors: {'user*': 'a'}`, "write the whole name"},
+		{rule, `domain: 'shop*'`, `"=shop*"`},
+		{rule, `domain: '*'`, "leave domain out"},
+		{share, `match: {path: '/api/{id}'}`, `write "/api/*"`},
+		{share, `match: {methods: [OPTION]}`, "did you mean OPTIONS?"},
+		{share, `exempt: {paths: ['/health*']}`, `write "/health/*"`},
+		{share, `exempt: {paths: ['/users/{id}']}`, `write "/users/*"`},
+		{share, `exempt: {methods: [OPTION]}`, "did you mean OPTIONS?"},
+		{share, `exempt: {methods: ['!GET']}`, "list the methods"},
+		{share, `weights: {'premium-*': 2}`, `"=premium-*"`},
+		{"%s", `throttle: {concurrency: 4, classes: [{match: {headers: {X-A: 'free*'}}, criticality: sheddable}]}` + "\nrules: []", `"=free*"`},
+		{"rules: [{name: a, key: ['header:X-A'], limits: [5/s], overrides: {%s: {limits: [6/s]}}}]", `'premium*'`, `"=premium*"`},
+		{"rules: [{name: a, key: [method], limits: [5/s], overrides: {%s: {limits: [6/s]}}}]", `OPTION`, "did you mean OPTIONS?"},
+		{"rules: [{name: a, key: [path], limits: [5/s], overrides: {%s: {limits: [6/s]}}}]", `'/users/{id}'`, `"=/users/{id}"`},
+		{"rules: [{name: a, key: [path], limits: [5/s], overrides: {%s: {limits: [6/s]}}}]", `'!/users'`, "write one path"},
+		{"rules: [{name: a, key: ['header:X-*'], limits: [5/s]%s}]", ``, "write the whole name"},
+		{"rules: [{name: a, key: ['cookie:*'], limits: [5/s]%s}]", ``, "write the whole name"},
+		{"rules: [{name: a, key: ['descriptor:*'], limits: [5/s]%s}]", ``, "write the whole name"},
+		{"domains: {shop: {descriptors: [{key: path, value: %s, limits: 5/s}]}}", `'/users/{id}'`, `"=/users/{id}"`},
+		{"domains: {shop: {descriptors: [{key: path, value: %s, limits: 5/s}]}}", `'/users/{id}/*'`, `"wildcard:/users/{id}/*"`},
+		{"domains: {shop: {descriptors: [{key: path, value: %s, limits: 5/s}]}}", `'^/users'`, `"=^/users"`},
+		{"domains: {shop: {descriptors: [{key: path, value: %s, limits: 5/s}]}}", `'!/users'`, `"=!/users"`},
+		{"domains: {shop: {descriptors: [{key: path, value: %s, limits: 5/s}]}}", `'re:/users.*'`, `"wildcard:re:/users.*"`},
+		{"domains: {shop: {descriptors: [{key: path, value: %s, limits: 5/s}]}}", `'wildcard:/users'`, `"=wildcard:/users"`},
+		{"domains: {shop: {descriptors: [{key: path, value: %s, limits: 5/s}]}}", `'='`, `write "=="`},
+		{"domains: {shop: {descriptors: [{key: %s, limits: 5/s}]}}", `'path*'`, `"=path*"`},
+		{"domains: {%s: {descriptors: [{key: path, limits: 5/s}]}}", `'*'`, `"=*"`},
+		{"domains: {%s: {descriptors: [{key: path, limits: 5/s}]}}", `'shop-*'`, `"=shop-*"`},
+	} {
+		text := "version: 1\n" + fmt.Sprintf(row.file, row.text) + "\n"
+		_, err := Parse("f", []byte(text))
+		switch {
+		case err == nil:
+			t.Errorf("%s: accepted", text)
+		case !strings.Contains(err.Error(), row.fix):
+			t.Errorf("%s: the fault does not say %s:\n%v", text, row.fix, err)
+		case strings.Count(err.Error(), "\nf:") > 0:
+			t.Errorf("%s: several faults:\n%v", text, err)
+		}
+	}
+}

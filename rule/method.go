@@ -1,0 +1,53 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+)
+
+// knownMethodNames are the methods that a rule may name without a mark: those of the registry of the IANA, and QUERY and
+// PURGE, which caches use.
+var knownMethodNames = [...]string{
+	"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE", // These nine come first: see Nearest.
+	"ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "COPY", "LABEL", "LINK", "LOCK", "MERGE", "MKACTIVITY",
+	"MKCALENDAR", "MKCOL", "MKREDIRECTREF", "MKWORKSPACE", "MOVE", "ORDERPATCH", "PRI", "PROPFIND", "PROPPATCH", "REBIND",
+	"REPORT", "SEARCH", "UNBIND", "UNCHECKOUT", "UNLINK", "UNLOCK", "UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL",
+	"QUERY", "PURGE",
+}
+
+// ParseMethod parses a method of a configuration. A method that is not known is written with a mark, like =BREW. The error is a
+// *ParseError.
+func ParseMethod(text string) (string, error) {
+	if f := checkMethod(text); f != (fault{}) {
+		return "", &ParseError{Problem: f.problem, Fix: f.fix}
+	}
+	method, _ := cutLiteral(text)
+	return method, nil
+}
+
+func checkMethod(text string) fault {
+	const fix = "write a method like GET; leave methods out for every method"
+	literal, marked := cutLiteral(text)
+	upper := strings.ToUpper(text)
+	switch {
+	case text == "":
+		return fault{"is empty", fix}
+	case marked && (literal == "" || faultyTokenByte(literal) >= 0):
+		return fault{quote(text) + " is not a valid method", fix}
+	case marked || slices.Contains(knownMethodNames[:], text):
+		return fault{}
+	}
+	if f := methodPatternFault(text); f != (fault{}) {
+		return f
+	}
+	switch near := Nearest(text, knownMethodNames[:]); {
+	case faultyTokenByte(text) >= 0:
+		return fault{quote(text) + " is not a valid method", fix}
+	case slices.Contains(knownMethodNames[:], upper):
+		return fault{quote(text) + " is never sent: methods are case-sensitive", "write " + upper}
+	case near != "":
+		return fault{quote(text) + " is not a known method", "did you mean " + near + "? If clients send exactly this, write " + quote(literalMark+text)}
+	default:
+		return fault{quote(text) + " is not a known method", "if clients send it, write " + quote(literalMark+text)}
+	}
+}
