@@ -209,6 +209,15 @@ func (a *Answer) Closest() *Result {
 	return &a.Results[a.closest]
 }
 
+// Shadowed gives the result of the shadow rules that would determine the verdict if they were enforced, chosen
+// as for Closest. It is nil when no shadow rule matches.
+func (a *Answer) Shadowed() *Result {
+	if _, i := a.determining(false); i >= 0 {
+		return &a.Results[i]
+	}
+	return nil
+}
+
 // RetryAfter gives the time until the request may go: its wait, or the time until a refused
 // request can pass. It is 0 for Allow, and for a refusal that is final.
 func (a *Answer) RetryAfter() time.Duration {
@@ -219,22 +228,27 @@ func (a *Answer) RetryAfter() time.Duration {
 }
 
 // judge sets the verdict and the result that determines it.
-func (a *Answer) judge() {
-	a.Verdict, a.closest = headgate.Allow, -1
+func (a *Answer) judge() { a.Verdict, a.closest = a.determining(true) }
+
+// determining gives the strictest verdict of the enforced results, or of the others, and the number of the
+// result that determines it. Without a result, the number is -1.
+func (a *Answer) determining(enforced bool) (verdict headgate.Verdict, closest int) {
+	verdict, closest = headgate.Allow, -1
 	for i := range a.Results {
 		r := &a.Results[i]
-		if !r.Enforced() {
+		if r.Enforced() != enforced {
 			continue
 		}
 		switch v := r.Decision.Verdict; {
-		case v == headgate.Allow && r.window.kind != kindLimit && r.Decision.Reason != headgate.Degraded:
+		case v == headgate.Allow && r.window != nil && r.window.kind != kindLimit && r.Decision.Reason != headgate.Degraded:
 			// The remaining attempts before a ban are not shown to clients.
-		case v > a.Verdict || a.closest < 0:
-			a.Verdict, a.closest = max(a.Verdict, v), i
-		case v == a.Verdict && closer(&r.Decision, &a.Results[a.closest].Decision):
-			a.closest = i
+		case v > verdict || closest < 0:
+			verdict, closest = max(verdict, v), i
+		case v == verdict && closer(&r.Decision, &a.Results[closest].Decision):
+			closest = i
 		}
 	}
+	return verdict, closest
 }
 
 // closer reports whether d holds a caller back more than a decision with the same verdict.

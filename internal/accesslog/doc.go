@@ -16,6 +16,9 @@
 //	"duration":0.000341,"user_agent":"curl/8","referer":"…","upstream_status":200,"upstream_duration":0.012,
 //	"verdict":"deny","reason":"over_limit","rule":"product","key":"ip=…","tls":"TLS 1.3","aborted":true}
 //
+// If rules in shadow match, shadow_verdict, shadow_reason, shadow_rule and shadow_key have their
+// decision. The request did not get it: verdict has the decision that it got.
+//
 // The combined format has only its standard fields:
 //
 //	192.0.2.7 - - [01/Mar/2026:12:00:00 +0000] "GET /v1/product?id=7 HTTP/2.0" 429 212 "-" "curl/8"

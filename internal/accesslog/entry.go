@@ -63,6 +63,8 @@ type Entry struct {
 	// Key is the key of the request, in the form of log.keys. The caller must not change Key
 	// until Write returns.
 	Key []byte
+	// Shadow is what the rules in shadow would have decided. Its Verdict is "" without a matching shadow rule.
+	Shadow Judgment
 	// DecidedAt is the time of the decision, in Unix microseconds, by the clock of
 	// the store or of fair share. By this clock the limit or cycle is exact.
 	DecidedAt int64
@@ -72,11 +74,17 @@ type Entry struct {
 	Aborted bool
 }
 
+// Judgment is a decision. Its fields are those of Entry with the same names.
+type Judgment struct {
+	Verdict, Reason, Rule string
+	Key                   []byte
+}
+
 // Bounds of one line. Those of single fields are for escaped text, in bytes.
 const (
-	// MaxLine bounds a line with its end: two memory pages, and less than the usual bound of
-	// log collectors.
-	MaxLine = 8 << 10
+	// MaxLine bounds a line with its end. It holds every field at its bound, and is less than the usual bound of
+	// log collectors, 16 KiB.
+	MaxLine = 9 << 10
 
 	maxURI    = 4 << 10
 	maxAgent  = 1 << 10
@@ -148,11 +156,9 @@ func appendObject(b []byte, e *Entry, second string) []byte {
 	if e.UpstreamDuration != 0 {
 		b = appendSeconds(append(b, `,"upstream_duration":`...), e.UpstreamDuration)
 	}
-	b = appendText(b, `,"verdict":`, e.Verdict, maxMethod)
-	b = appendText(b, `,"reason":`, e.Reason, maxMethod)
-	b = appendText(b, `,"rule":`, e.Rule, maxName)
-	key := unsafe.String(unsafe.SliceData(e.Key), len(e.Key)) //nolint:gosec // A copy would allocate.
-	b = appendText(b, `,"key":`, key, maxKey)
+	made := Judgment{e.Verdict, e.Reason, e.Rule, e.Key}
+	b = made.append(b, `,"verdict":`, `,"reason":`, `,"rule":`, `,"key":`)
+	b = e.Shadow.append(b, `,"shadow_verdict":`, `,"shadow_reason":`, `,"shadow_rule":`, `,"shadow_key":`)
 	if e.DecidedAt > 0 {
 		b = strconv.AppendInt(append(b, `,"decided_at":`...), e.DecidedAt/1e6, 10)
 		b = appendMicros(append(b, '.'), e.DecidedAt%1e6)
@@ -162,6 +168,15 @@ func appendObject(b []byte, e *Entry, second string) []byte {
 		b = append(b, `,"aborted":true`...)
 	}
 	return append(b, '}', '\n')
+}
+
+// append writes the four fields of a decision by their names.
+func (j *Judgment) append(b []byte, verdict, reason, rule, key string) []byte {
+	b = appendText(b, verdict, j.Verdict, maxMethod)
+	b = appendText(b, reason, j.Reason, maxMethod)
+	b = appendText(b, rule, j.Rule, maxName)
+	text := unsafe.String(unsafe.SliceData(j.Key), len(j.Key)) //nolint:gosec // A copy would allocate.
+	return appendText(b, key, text, maxKey)
 }
 
 // appendText writes a field unless its value is empty.

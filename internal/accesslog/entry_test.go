@@ -21,6 +21,7 @@ func complete() *Entry {
 		UserAgent: "curl/8", Referer: "https://example.com/", Status: 429, Bytes: 212,
 		UpstreamStatus: 200, UpstreamDuration: 12 * time.Millisecond,
 		Verdict: "deny", Reason: "over_limit", Rule: "product", Key: []byte(`ip="x"`), DecidedAt: 1772366400_000123, TLS: "TLS 1.3", Aborted: true,
+		Shadow: Judgment{Verdict: "wait", Reason: "would_wait", Rule: "next", Key: []byte(`ip="y"`)},
 	}
 }
 
@@ -42,7 +43,8 @@ func TestLines(t *testing.T) {
 			`{"time":"2026-03-01T12:00:00.123456Z","remote_ip":"192.0.2.7","request_id":"0195-abc","method":"GET",` +
 				`"host":"api.example.com","uri":"/v1/product?id=7","proto":"HTTP/2.0","status":429,"bytes":212,"duration":1.234567,` +
 				`"user_agent":"curl/8","referer":"https://example.com/","upstream_status":200,"upstream_duration":0.012000,` +
-				`"verdict":"deny","reason":"over_limit","rule":"product","key":"ip=\"x\"","decided_at":1772366400.000123,` +
+				`"verdict":"deny","reason":"over_limit","rule":"product","key":"ip=\"x\"","shadow_verdict":"wait","shadow_reason":"would_wait","shadow_rule":"next",` +
+				`"shadow_key":"ip=\"y\"","decided_at":1772366400.000123,` +
 				`"tls":"TLS 1.3","aborted":true}`,
 			`192.0.2.7 - - [01/Mar/2026:12:00:00 +0000] "GET /v1/product?id=7 HTTP/2.0" 429 212 "https://example.com/" "curl/8"`,
 		},
@@ -86,6 +88,7 @@ func huge(unit string) *Entry {
 	e := complete()
 	e.RequestID, e.Method, e.Host, e.URI, e.Proto, e.UserAgent, e.Referer = s, s, s, s, s, s, s
 	e.Verdict, e.Reason, e.Rule, e.TLS, e.Key = s, s, s, s, []byte(s)
+	e.Shadow = Judgment{s, s, s, []byte(s)}
 	e.Status, e.Bytes, e.Duration = 999, 1<<63-1, 1<<63-1
 	e.UpstreamStatus, e.UpstreamDuration, e.DecidedAt = 999, 1<<63-1, 1<<63-1
 	e.Remote = netip.MustParseAddr("2001:db8:1111:2222:3333:4444:5555:6666%zone")

@@ -23,7 +23,7 @@ type entry struct {
 	id     []string   // the request's id as header values; nil without an id
 	line   accesslog.Entry
 	sent   time.Time // when the request went to the upstream
-	key    []byte    // reused buffer behind line.Key
+	keys   [2][]byte // reused buffers behind the keys of line
 }
 
 // closeTable is the Connection field of the last response on a connection. For HTTP/2,
@@ -67,7 +67,7 @@ func (s *Server) leave(e *entry, finished bool) {
 		}
 		s.access.Write(&e.line)
 	}
-	*e = entry{server: s, key: e.key}
+	*e = entry{server: s, keys: e.keys}
 	s.entries.Put(e)
 }
 
@@ -115,14 +115,26 @@ func (e *entry) decided(a *guard.Answer) {
 	if e == nil || e.server.access == nil {
 		return
 	}
-	e.line.Verdict = a.Verdict.String()
+	made := accesslog.Judgment{Verdict: a.Verdict.String()}
 	if closest := a.Closest(); closest != nil {
-		e.line.Reason, e.line.Rule = closest.Decision.Reason.String(), closest.Policy
-		e.line.DecidedAt = int64(closest.Decision.At) / 1000
-		if names := e.server.keyNames; names != nil {
-			e.key = closest.AppendKey(e.key[:0], names)
-			e.line.Key = e.key
-		}
+		e.judged(&made, closest, 0)
+	}
+	e.line.Verdict, e.line.Reason, e.line.Rule, e.line.Key = made.Verdict, made.Reason, made.Rule, made.Key
+	if shadowed := a.Shadowed(); shadowed != nil {
+		e.line.Shadow.Verdict = shadowed.Decision.Verdict.String()
+		e.judged(&e.line.Shadow, shadowed, 1)
+	}
+}
+
+// judged notes the reason, the rule and the key of a result. buffer is the number of its key's buffer.
+func (e *entry) judged(to *accesslog.Judgment, r *guard.Result, buffer int) {
+	to.Reason, to.Rule = r.Decision.Reason.String(), r.Policy
+	if e.line.DecidedAt == 0 { // Without an enforced rule, the time is that of the shadow rules.
+		e.line.DecidedAt = int64(r.Decision.At) / 1000
+	}
+	if names := e.server.keyNames; names != nil {
+		e.keys[buffer] = r.AppendKey(e.keys[buffer][:0], names)
+		to.Key = e.keys[buffer]
 	}
 }
 
