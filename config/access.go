@@ -125,16 +125,17 @@ func (s *section) serverLimits(l *ServerLimits) {
 }
 
 // auth reads how the clients of a listener prove who they are. tls are its certificates; nil for a listener
-// without TLS.
+// without TLS, which is admin.listen.
 func (s *section) auth(into *Auth, tls *TLS) {
 	defer func() { s.keep("auth", *into) }()
 	words := []choice[Auth]{{word: "token", value: AuthToken}}
-	example := "token"
+	example, class := "token", field.Taken
 	if tls != nil {
+		class = field.Restart
 		words = append(words, choice[Auth]{word: "mtls", value: AuthMTLS})
 		example = "[token, mtls]"
 	}
-	s.declare("auth", field.Restart, "Proof that clients must give: none, token, mtls (a client certificate), or a list of which "+
+	s.declare("auth", class, "Proof that clients must give: none, token, mtls (a client certificate), or a list of which "+
 		"one is enough.")
 	if o := s.outline.field("auth"); o != nil {
 		names, _ := built(words, 0)

@@ -12,10 +12,10 @@ const maxAdminHosts = 100
 
 // admin reads the addresses of the admin and the health listener.
 func (s *section) admin(a *Admin) {
-	admin := s.sub(s.declare("admin", field.Restart, "Addresses of the admin and the health listener."), `{listen: "127.0.0.1:9902"}`)
-	admin.adminListen(admin.declare("listen", field.Restart, "host:port of /metrics, /api/v1 and /debug/pprof; off closes the listener."),
+	admin := s.sub(s.declare("admin", field.Taken, "Addresses of the admin and the health listener."), `{listen: "127.0.0.1:9902"}`)
+	admin.adminListen(admin.declare("listen", field.Taken, "host:port of /metrics, /api/v1 and /debug/pprof; off closes the listener."),
 		&a.Listen)
-	admin.adminListen(admin.declare("health", field.Restart, "host:port of /healthz, /readyz and /metrics alone; off closes the "+
+	admin.adminListen(admin.declare("health", field.Taken, "host:port of /healthz, /readyz and /metrics alone; off closes the "+
 		"listener."), &a.Health)
 	admin.adminHosts(admin.declare("hosts", field.Taken, "Host names, without port, by which scrapers may request /metrics; IP addresses "+
 		"and localhost are always accepted."), a)

@@ -76,7 +76,7 @@ func (s *section) leases(c *Config) {
 	lease.leaseHolders(l)
 	lease.end()
 	// A reload can change the section, but cannot add or remove it.
-	s.fixed.Add(leaseName, leaseName, lease.begun())
+	s.fixed.Add(leaseName, lease.begun())
 	if !lease.begun() {
 		s.leaseRules(c, nil)
 		return

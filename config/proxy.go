@@ -60,7 +60,7 @@ func (s *section) proxy(p *Proxy) {
 	})
 	proxy.dataPlane(p)
 	// A reload can change the upstream, but cannot add or remove the proxy.
-	s.fixed.Add(proxy.pathOf("upstream"), proxy.pathOf("upstream"), p.Upstream == nil)
+	s.fixed.Add(proxy.pathOf("upstream"), p.Upstream == nil)
 	moved := proxy.moved(fairShareName)
 	proxy.end()
 	if moved && proxy.set == 0 {

@@ -12,6 +12,8 @@ import (
 // leastKeysSecret is the shortest secret for hashing keys, in bytes: 128 bits as hexadecimal digits.
 const leastKeysSecret = 32
 
+const keysSecretField = "log.keys_secret_file"
+
 // maxSecretBytes bounds the size of a secret's file.
 const maxSecretBytes = 4096
 
@@ -30,13 +32,12 @@ func (c *Config) ReportConfig(log *slog.Logger) (report.Config, error) {
 	if c.Log.KeysSecretFile == "" {
 		return described, nil
 	}
-	const field = "log.keys_secret_file"
 	secret, err := readfile.Line(c.Log.KeysSecretFile, maxSecretBytes, "secret")
 	if err != nil {
-		return report.Config{}, &FileError{field, err}
+		return report.Config{}, &FileError{keysSecretField, err}
 	}
 	if len(secret) < leastKeysSecret {
-		return report.Config{}, &FileError{field, errors.New(c.Log.KeysSecretFile +
+		return report.Config{}, &FileError{keysSecretField, errors.New(c.Log.KeysSecretFile +
 			" has fewer than 32 bytes, which is easy to guess: fill the file with openssl rand -hex 32")}
 	}
 	described.KeysSecret = []byte(secret)

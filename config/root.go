@@ -85,7 +85,7 @@ func envoyMonths() []choice[bool] {
 
 // log reads the section log.
 func (s *section) log(l *Log) {
-	log := s.sub(s.declare("log", field.Restart, "Settings of the logs."), "{level: info, decisions: sampled}")
+	log := s.sub(s.declare("log", field.Taken, "Settings of the logs."), "{level: info, decisions: sampled}")
 	oneOf(log, log.declare("level", field.Taken, "Lowest level that is logged."), &l.Level, []choice[slog.Level]{
 		{word: "debug", value: slog.LevelDebug},
 		{word: "info", value: slog.LevelInfo},
@@ -96,24 +96,24 @@ func (s *section) log(l *Log) {
 		&l.Format, []choice[LogFormat]{
 			{word: string(LogAuto), value: LogAuto}, {word: string(LogJSON), value: LogJSON}, {word: string(LogText), value: LogText},
 		})
-	oneOf(log, log.declare("decisions", field.Restart, "Which decisions are logged; sampled logs a bounded number a second, refusals "+
+	oneOf(log, log.declare("decisions", field.Taken, "Which decisions are logged; sampled logs a bounded number a second, refusals "+
 		"first."), &l.Decisions, []choice[LogDecisions]{
 		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},
 	})
-	oneOf(log, log.declare("keys", field.Restart, "How logs and ctl top show keys: hash shows a keyed hash of each value, plain the "+
+	oneOf(log, log.declare("keys", field.Taken, "How logs and ctl top show keys: hash shows a keyed hash of each value, plain the "+
 		"values themselves, off no key."), &l.Keys, []choice[LogKeys]{
 		{word: string(KeysHash), value: KeysHash},
 		{word: string(KeysPlain), value: KeysPlain},
 		{word: string(KeysOff), value: KeysOff},
 	})
-	log.file(log.declare("keys_secret_file", field.Restart, "File with the secret of log.keys hash, so that several instances show a "+
+	log.file(log.declare("keys_secret_file", field.Taken, "File with the secret of log.keys hash, so that several instances show a "+
 		"key in the same way. Without it, each start makes a random secret."), &l.KeysSecretFile)
-	oneOf(log, log.declare("access", field.Restart, "Format of the access log."), &l.Access, []choice[AccessFormat]{
+	oneOf(log, log.declare("access", field.Taken, "Format of the access log."), &l.Access, []choice[AccessFormat]{
 		{word: string(AccessOff), value: AccessOff},
 		{word: string(AccessJSON), value: AccessJSON},
 		{word: string(AccessCombined), value: AccessCombined},
 	})
-	log.file(log.declare("access_file", field.Restart, "File of the access log. Default: standard output. A reload opens the file "+
+	log.file(log.declare("access_file", field.Taken, "File of the access log. Default: standard output. A reload opens the file "+
 		"again."), &l.AccessFile)
 	log.end()
 	if v, ok := log.given("access_file"); ok && l.Access == AccessOff && !log.blamedAny("access", "access_file") {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,9 +31,6 @@ type section struct {
 	parent *section // The parent is nil for the root and for entries of lists.
 	// restart are the fields that take effect only at a restart.
 	restart []string
-	// setting is the path that NeedsRestart reports for the section's fields. If it is "", each
-	// field reports its own path.
-	setting string
 	// outline collects a schema. It is nil unless Schema runs the reader.
 	outline *outline
 }
@@ -94,8 +90,7 @@ func (s *section) keep(name string, value any) {
 	if !slices.Contains(s.restart, name) {
 		return
 	}
-	path := s.pathOf(name)
-	s.fixed.Add(path, cmp.Or(s.setting, path), value)
+	s.fixed.Add(s.pathOf(name), value)
 }
 
 func (s *section) record(name string) {
@@ -162,10 +157,7 @@ func (s *section) sub(name, example string) *section {
 	}
 	s.refuseTable(name)
 	sub := s.section(v, "write it like "+example)
-	sub.settable, sub.parent, sub.outline, sub.setting = s.settable, s, s.outline.field(name), s.setting
-	if slices.Contains(s.restart, name) {
-		sub.setting = cmp.Or(s.setting, s.pathOf(name))
-	}
+	sub.settable, sub.parent, sub.outline = s.settable, s, s.outline.field(name)
 	return sub
 }
 

@@ -144,7 +144,7 @@ func (s *section) server(c *Config) {
 		s.listeners = s.listeners[:before]
 	}
 	// A reload can change the server, but cannot add or remove it.
-	s.fixed.Add("server", "server", c.Server == nil)
+	s.fixed.Add("server", c.Server == nil)
 	if c.Server != nil && settings.GRPC.Address == "" && settings.HTTP.Address == "" && settings.RESP.Address == "" &&
 		!server.blamedAny("grpc", "http", "resp") {
 		server.withoutListener()
@@ -250,7 +250,7 @@ func (s *section) listener(name string, into *string) *section {
 	}
 	word := ok && v.node.Kind == yaml.ScalarNode
 	fields := s.section(nested, "write it like "+listenerExample)
-	fields.settable, fields.parent, fields.setting = s.settable, s, s.pathOf(name)
+	fields.settable, fields.parent = s.settable, s
 	fields.outline = s.outline.field(name).or()
 	fields.declare("address", field.Restart, "host:port, :port, unix:/path of a socket, or systemd (systemd:NAME) for a socket inherited "+
 		"from systemd; off closes the listener.")
@@ -261,7 +261,7 @@ func (s *section) listener(name string, into *string) *section {
 	} else {
 		s.listenerAddress(name, v, true, into)
 	}
-	s.fixed.Add(fields.pathOf("address"), s.pathOf(name), *into)
+	s.fixed.Add(fields.pathOf("address"), *into)
 	return fields
 }
 

@@ -142,11 +142,11 @@ func TestChangesOfTheServerNeedARestart(t *testing.T) {
 		want          []string
 	}{
 		{"server: {grpc: '127.0.0.1:1'}", "server: {grpc: {address: '127.0.0.1:1'}}", nil},
-		{"server: {grpc: '127.0.0.1:1'}", "server: {grpc: {address: '127.0.0.1:2'}}", []string{"server.grpc"}},
-		{"server: {grpc: '127.0.0.1:1'}", "server: {grpc: '127.0.0.1:2', http: off}", []string{"server.grpc", "server.http"}},
-		{"server: {grpc: {max_streams: 5}}", "server: {grpc: {max_streams: 6}}", []string{"server.grpc"}},
-		{"server: {grpc: {tls: {cert: a, key: b}}}", "server: {grpc: {tls: {cert: a, key: c}}}", []string{"server.grpc"}},
-		{"server: {http: {max_body: 5KiB}}", "server: {http: {max_body: 6KiB}}", []string{"server.http"}},
+		{"server: {grpc: '127.0.0.1:1'}", "server: {grpc: {address: '127.0.0.1:2'}}", []string{"server.grpc.address"}},
+		{"server: {grpc: '127.0.0.1:1'}", "server: {grpc: '127.0.0.1:2', http: off}", []string{"server.grpc.address", "server.http.address"}},
+		{"server: {grpc: {max_streams: 5}}", "server: {grpc: {max_streams: 6}}", []string{"server.grpc.max_streams"}},
+		{"server: {grpc: {tls: {cert: a, key: b}}}", "server: {grpc: {tls: {cert: a, key: c}}}", []string{"server.grpc.tls.key"}},
+		{"server: {http: {max_body: 5KiB}}", "server: {http: {max_body: 6KiB}}", []string{"server.http.max_body"}},
 		{"server: {}", "", []string{"server"}},
 	} {
 		parsed := func(text string) *Config {

@@ -92,7 +92,7 @@ func (s *section) namespace(into *string) {
 // storeAddress reads the store. It returns nil for memory. The address may have a password, so
 // faults repeat only its scheme.
 func (s *section) storeAddress() *SharedStore {
-	s.declare("store", field.Restart, "Storage of the counters: memory is the memory of this process; redis://, rediss:// (TLS), "+
+	s.declare("store", field.Refused, "Storage of the counters: memory is the memory of this process; redis://, rediss:// (TLS), "+
 		"redis+cluster://, redis+sentinel://, redis+unix://, memcached:// and memcacheds:// (TLS) are shared by instances.")
 	s.outline.field("store").written(memoryWord, storePattern)
 	v, ok := s.scalar("store", "a word or an address")

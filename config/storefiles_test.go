@@ -14,7 +14,7 @@ func TestNeedsRestart(t *testing.T) {
 		base: "", base + "prefetch: auto\nstore_timeout: 1s\n": "",
 		"version: 1\nrules: []\n": "", "version: 1\nrules: []\nstore: rediss://u:q@h\n": "store",
 		"version: 1\nrules: []\nstore: redis://u:p@h\n": "store", "version: 1\nrules: []\nstore: rediss://u@h\nstore_password_file: a\n": "store store_password_file",
-		base + "store_tls: {ca: a}\ndeny_cache: 2s\nbreaker: {failures: 1}\n": "store_tls deny_cache breaker",
+		base + "store_tls: {ca: a}\ndeny_cache: 2s\nbreaker: {failures: 1}\n": "store_tls.ca deny_cache breaker.failures",
 	} {
 		if got := strings.Join(parsed(t, base).NeedsRestart(parsed(t, next)), " "); got != want {
 			t.Errorf("%s: got %q, want %q", next, got, want)
@@ -61,7 +61,7 @@ func TestSamePlace(t *testing.T) {
 	}
 }
 
-// TestNeedsRestartOfSections: a changed section is named once if its fields need a restart. Fields
+// TestNeedsRestartOfSections: each changed field is named if it needs a restart. Fields
 // that a reload takes, and other spellings of the same value, are not named.
 func TestNeedsRestartOfSections(t *testing.T) {
 	const base = "version: 1\nrules: []\n"
@@ -72,12 +72,12 @@ func TestNeedsRestartOfSections(t *testing.T) {
 		{proxy + "}\n", base, "proxy.upstream"},
 		{base, proxy + "}\n", "proxy.upstream"},
 		{base, base + "log: {level: debug}\nadmin: {hosts: [a.example]}\nevaluate: independent\nnamespace: a\nshutdown_timeout: 1s\n", ""},
-		{base, base + "log: {decisions: all, access: json, access_file: a}\nadmin: {listen: off, health: off}\n", "log admin"},
+		{base, base + "log: {format: text, decisions: all, access: json, access_file: a}\nadmin: {listen: off, health: off}\n", "log.format"},
 		{proxy + "}\n", proxy + ", upstream_timeout: 1s, body_idle_timeout: 1s, header_style: none, data_plane: fast}\n", ""},
 		{proxy + "}\n", base + "proxy: {upstream: 'https://b', upstream_tls: {ca: a}}\n", ""},
 		{
 			proxy + "}\n", proxy + ", tls: {cert: c, key: k}, listen: ':1', proxy_protocol: [unix], request_id: off}\n",
-			"proxy.listen proxy.tls proxy.proxy_protocol proxy.request_id",
+			"proxy.listen proxy.tls.cert proxy.tls.key proxy.proxy_protocol proxy.request_id",
 		},
 		{proxy + "}\n", proxy + ", read_header_timeout: 1s, idle_timeout: 1s, max_header: 1KiB, max_connections: 1, " +
 			"max_connections_per_address: 1, max_requests: 1}\n", "proxy.read_header_timeout proxy.idle_timeout proxy.max_header " +

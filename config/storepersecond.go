@@ -14,7 +14,7 @@ const (
 // perSecondAddress reads the address of the store for limits of one second. It returns nil if there is
 // none.
 func (s *section) perSecondAddress() *SharedStore {
-	s.declare(perSecondName, field.Restart, "A second store in Redis, for all limits with a period of one second. All other limits "+
+	s.declare(perSecondName, field.Refused, "A second store in Redis, for all limits with a period of one second. All other limits "+
 		"and bans stay in store. A request with limits in both queries both at once.")
 	s.outline.field(perSecondName).written("", perSecondPattern)
 	v, ok := s.scalar(perSecondName, "an address")

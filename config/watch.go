@@ -18,7 +18,7 @@ const lookEvery = 5 * time.Second
 // the access log and the certificates.
 func (c *Config) Files() []string {
 	var files []string
-	all := []string{c.Identity.RegionDB, c.Identity.JWT.Keys}
+	all := []string{c.Identity.RegionDB, c.Identity.JWT.Keys, c.Log.KeysSecretFile}
 	if c.Server != nil {
 		all = append(all, c.Server.CallersFile)
 	}

@@ -92,7 +92,7 @@ func filesNamedBy(path string) []string {
 	}
 	var named []string
 	for _, f := range r.files {
-		if strings.HasPrefix(f.value.path, "identity.") || f.value.path == "server.callers_file" {
+		if strings.HasPrefix(f.value.path, "identity.") || f.value.path == "server.callers_file" || f.value.path == keysSecretField {
 			named = append(named, *f.into)
 		}
 	}

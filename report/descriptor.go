@@ -41,9 +41,9 @@ func (r *Report) ObserveDescriptor(req *headgate.Request, a *guard.Answer, code 
 	}
 	last, _ := strictest(a.Results)
 	refused := last.Decision.Verdict == headgate.Deny
-	r.lines.offer(last, refused, descriptor{req, code})
+	r.logged().lines.offer(last, refused, descriptor{req, code})
 	if refused && !(last.Fallback && last.Rule.Fallback == guard.FallbackError) {
-		r.top.refused(last)
+		r.logged().top.refused(last)
 	}
 }
 

@@ -154,12 +154,12 @@ func TestLinesAreBounded(t *testing.T) {
 		for range 9000 {
 			decide(req, "")
 		}
-		if n := r.lines.texts.Load(); n > mostTexts || n < mostTexts/2 || r.lines.suppressed.Load() == 0 {
+		if n := r.logged().lines.texts.Load(); n > mostTexts || n < mostTexts/2 || r.logged().lines.suppressed.Load() == 0 {
 			t.Errorf("%d bytes of texts are queued, want at most %d", n, mostTexts)
 		}
 		close(free)
 		r.Close()
-		if n := r.lines.texts.Load(); n != 0 {
+		if n := r.logged().lines.texts.Load(); n != 0 {
 			t.Errorf("%d bytes are left", n)
 		}
 	})
@@ -181,8 +181,8 @@ func TestUnloggedDescriptorsAllocateNothing(t *testing.T) {
 		shop(t, r).DecideDescriptors(t.Context(), requests, answers, false)
 		observe := func() { r.ObserveDescriptor(&requests[0], &answers[0], "OVER_LIMIT") }
 		observe() // The sample, and the place of the key in the list of refused keys.
-		if r.lines != nil {
-			r.lines.drain() // The line of the sample is not part of the measurement.
+		if r.logged().lines != nil {
+			r.logged().lines.drain() // The line of the sample is not part of the measurement.
 		}
 		if n := testing.AllocsPerRun(200, observe); n != 0 {
 			t.Errorf("%s: %v allocations, want none", name, n)
@@ -223,8 +223,8 @@ func TestTopDescriptorsAreBounded(t *testing.T) {
 		req.Descriptors[1].Value = fmt.Sprint(i)
 		decide(req, "OVER_LIMIT")
 	}
-	for i := range r.top.shards {
-		for _, p := range r.top.shards[i].now.places {
+	for i := range r.logged().top.shards {
+		for _, p := range r.logged().top.shards[i].now.places {
 			if cap(p.key) > 2*topKeyBytes {
 				t.Fatalf("a place has a key of %d bytes", cap(p.key))
 			}
@@ -253,7 +253,7 @@ func TestQueueOfAllFitsItsBound(t *testing.T) {
 			decide(req, "OVER_LIMIT")
 		}
 	})
-	if n, texts := len(r.lines.queue), r.lines.texts.Load(); n < queueOfAll*9/10 || texts < mostTexts*9/10 || used > bound {
+	if n, texts := len(r.logged().lines.queue), r.logged().lines.texts.Load(); n < queueOfAll*9/10 || texts < mostTexts*9/10 || used > bound {
 		t.Errorf("%d lines with %d bytes of texts take %d bytes, want at most %d", n, texts, used, bound)
 	}
 	close(free)

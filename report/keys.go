@@ -43,17 +43,21 @@ func ParseKeys(word string) (Keys, bool) {
 // secretLength is the length of a random secret, equal to the length of the hash.
 const secretLength = 32
 
-// names returns the formatter of keys, or nil for KeysOff. An empty secret is replaced
-// by a random one: the hashes then differ from the hashes of other Reports.
+// newSecret returns a random secret. Its hashes differ from the hashes of other Reports.
+func newSecret() []byte {
+	secret := make([]byte, secretLength)
+	_, _ = rand.Read(secret) // rand.Read never fails.
+	return secret
+}
+
+// names returns the formatter of keys, or nil for KeysOff.
 func (k Keys) names(secret []byte) *rule.KeyNames {
-	switch {
-	case k == KeysPlain:
+	switch k {
+	case KeysPlain:
 		return rule.PlainKeyNames()
-	case k == KeysOff:
+	case KeysOff:
 		return nil
-	case len(secret) == 0:
-		secret = make([]byte, secretLength)
-		_, _ = rand.Read(secret) // rand.Read never fails.
+	default:
+		return rule.HashedKeyNames(secret)
 	}
-	return rule.HashedKeyNames(secret)
 }

@@ -110,10 +110,13 @@ type lines struct {
 	closed  atomic.Bool
 	// printing is locked while a goroutine takes lines from the queue and writes them.
 	printing sync.Mutex
+	former   *lines // of the Config before, whose last lines may still be in its queue; nil without one
 }
 
-func startLines(c Config, names *rule.KeyNames) *lines {
+// startLines continues former, which may be nil: the suppressed lines stay counted.
+func startLines(c Config, names *rule.KeyNames, former *lines) *lines {
 	if c.Log == nil || c.Decisions == None {
+		former.close()
 		return nil
 	}
 	if c.PerSecond <= 0 {
@@ -123,10 +126,16 @@ func startLines(c Config, names *rule.KeyNames) *lines {
 	if c.Decisions == All {
 		length = queueOfAll
 	}
-	return &lines{
+	next := &lines{
 		log: c.Log, which: c.Decisions, perSecond: uint64(c.PerSecond), clock: c.Clock, names: names,
 		queue: make(chan line, length),
 	}
+	if former != nil {
+		next.suppressed.Store(former.suppressed.Swap(0))
+		former.former = nil // Its queue is empty long since.
+		next.former = former
+	}
+	return next
 }
 
 // offer queues a line if it is wanted and the queue has capacity. refused says that the decision
@@ -273,6 +282,7 @@ func (l *lines) close() {
 	if l == nil || l.closed.Swap(true) {
 		return
 	}
+	l.former.close()
 	l.drain()
 	if n := l.suppressed.Swap(0); n > 0 {
 		l.log.Info("decisions suppressed", "suppressed", n)

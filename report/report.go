@@ -41,11 +41,19 @@ type Report struct {
 	current   atomic.Pointer[view]
 	unmatched atomic.Uint64
 	abandoned atomic.Uint64
-	lines     *lines
-	names     *rule.KeyNames // nil names no key
-	top       *top           // nil counts no keys
+	logging   atomic.Pointer[logging]
 	warned    warned
 	following sync.Mutex
+
+	configuring sync.Mutex // guards secret, and is held while logging is replaced
+	secret      []byte     // used without Config.KeysSecret; nil before its first use
+}
+
+// logging is what a Config describes. Configure replaces it.
+type logging struct {
+	lines *lines         // nil logs nothing
+	names *rule.KeyNames // nil names no key
+	top   *top           // nil counts no keys
 }
 
 // view has the counters for one list of rules and for fair share. view observes a guard
@@ -89,16 +97,43 @@ const (
 
 // New returns a Report. Close ends its log.
 func New(c Config) *Report {
+	r := new(Report)
+	r.Configure(c)
+	r.current.Store(&view{report: r})
+	return r
+}
+
+// Configure replaces the Config. Counters stay, and the counts of TopKeys too, unless a Config with KeysOff came
+// between. Without KeysSecret, the random secret of the Report stays.
+func (r *Report) Configure(c Config) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	r := &Report{names: c.Keys.names(c.KeysSecret)}
-	r.lines = startLines(c, r.names)
-	if r.names != nil {
-		r.top = newTop(c.Clock)
+	r.configuring.Lock()
+	defer r.configuring.Unlock()
+	if c.Keys == KeysHash && len(c.KeysSecret) == 0 {
+		if r.secret == nil {
+			r.secret = newSecret()
+		}
+		c.KeysSecret = r.secret
 	}
-	r.current.Store(&view{report: r})
-	return r
+	former := r.logged()
+	next := &logging{names: c.Keys.names(c.KeysSecret)}
+	if next.names != nil {
+		if next.top = former.top; next.top == nil {
+			next.top = newTop(c.Clock)
+		}
+	}
+	next.lines = startLines(c, next.names, former.lines)
+	r.logging.Store(next)
+}
+
+// logged returns the logging in effect. A zero Report logs nothing.
+func (r *Report) logged() logging {
+	if l := r.logging.Load(); l != nil {
+		return *l
+	}
+	return logging{}
 }
 
 // view returns the current view. A zero Report counts but logs nothing.
@@ -200,7 +235,7 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 		v.report.abandoned.Add(1)
 		return
 	}
-	about := descriptorOf(req, a)
+	about, logged := descriptorOf(req, a), v.report.logged()
 	for results := a.Results; len(results) > 0; {
 		var last *guard.Result
 		of := results
@@ -210,9 +245,9 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 		verdict := last.Decision.Verdict
 		// A decision server answers at once: it refuses a request that would have to wait.
 		refused := verdict == headgate.Deny || verdict == headgate.Wait && about.req != nil
-		v.report.lines.offer(last, refused, about)
+		logged.lines.offer(last, refused, about)
 		if refused {
-			v.report.top.refused(last)
+			logged.top.refused(last)
 		}
 	}
 }
@@ -231,7 +266,7 @@ func strictest(results []guard.Result) (last *guard.Result, others []guard.Resul
 }
 
 // KeyNames returns the formatter of keys that this Report uses, or nil for KeysOff.
-func (r *Report) KeyNames() *rule.KeyNames { return r.names }
+func (r *Report) KeyNames() *rule.KeyNames { return r.logged().names }
 
 // stricter reports whether d restricts the caller more than the other decision of the
 // same rule.
@@ -280,7 +315,7 @@ func (b *block) counter(v headgate.Verdict, reason headgate.Reason) *atomic.Uint
 
 // Close writes the queued log lines and ends the log. Later decisions are counted but
 // not logged.
-func (r *Report) Close() { r.lines.close() }
+func (r *Report) Close() { r.logged().lines.close() }
 
 // Count is the number of decisions of a rule with one verdict and reason.
 type Count struct {

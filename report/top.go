@@ -163,10 +163,11 @@ type TopKeys struct {
 // rules and fair share. The Report tracks 1,024 keys in 16 shards. Each key with more
 // than 1/64 of the refusals of its shard is tracked. TopKeys reports false for KeysOff.
 func (r *Report) TopKeys(ruleName string, n int) (TopKeys, bool) {
-	if r.top == nil {
+	logged := r.logged()
+	if logged.top == nil {
 		return TopKeys{}, false
 	}
-	list := r.top.list(ruleName, r.names)
+	list := logged.top.list(ruleName, logged.names)
 	slices.SortFunc(list.Keys, func(a, b TopKey) int {
 		return cmp.Or(cmp.Compare(b.Refusals, a.Refusals), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})

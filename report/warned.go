@@ -85,7 +85,7 @@ func (v *view) countQuota(a *guard.Answer, results []guard.Result) {
 		r := &results[i]
 		if r.AboveSoft {
 			soft = true
-			if r.Enforced() && v.report.warned.first(r) && !v.report.lines.softLimit(r) {
+			if r.Enforced() && v.report.warned.first(r) && !v.report.logged().lines.softLimit(r) {
 				v.report.warned.forget(r)
 			}
 		}

@@ -16,8 +16,11 @@ func instance(t *testing.T, s admin.ReloadStatus) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/reload", func(w http.ResponseWriter, _ *http.Request) {
-		if len(s.Failures) > 0 {
+		switch {
+		case len(s.Failures) > 0:
 			w.WriteHeader(http.StatusConflict)
+		case len(s.Waiting) > 0:
+			w.WriteHeader(http.StatusAccepted)
 		}
 		_ = json.NewEncoder(w).Encode(s)
 	})
@@ -39,6 +42,7 @@ func TestReload(t *testing.T) {
 		{Part: "access log", At: at, Error: "open /var/log/x: permission denied"},
 	}})
 	logs := instance(t, admin.ReloadStatus{Loaded: at, Failures: []admin.ReloadFailure{{Part: "access log", At: at, Error: "open /var/log/x: permission denied"}}})
+	waiting := instance(t, admin.ReloadStatus{Loaded: at, Succeeded: 1, Waiting: []string{"log.format", "max_memory"}})
 	const notReloaded = "configuration not reloaded, the previous version stays in effect:\na.yaml:1:2: x: is wrong: mend it\n" +
 		"a.yaml:3:4: y: is missing: add it\naccess log not reloaded, the previous version stays in effect:\nopen /var/log/x: permission denied\n"
 	for _, row := range []struct {
@@ -52,6 +56,12 @@ func TestReload(t *testing.T) {
 		{"reload --admin " + faulty.URL + "/", exitUsage, "", notReloaded},
 		{"reload --json --admin " + faulty.URL, exitUsage, `"part":"access log"`, notReloaded},
 		{"reload --admin " + logs.URL, exitFailed, "", "access log not reloaded"},
+		{
+			"reload --admin " + waiting.URL, exitFailed, "",
+			", without 2 changed settings: restart the instance to put in force log.format, max_memory\n",
+		},
+		{"reload --json --admin " + waiting.URL, exitFailed, `"waiting_for_restart":["log.format","max_memory"]`, "log.format, max_memory\n"},
+		{"status --admin " + waiting.URL, exitOK, "\nlog.format NOT IN FORCE: restart the instance\nmax_memory NOT IN FORCE: ", ""},
 		{"status --admin " + faulty.URL, exitOK, ": a.yaml:1:2: x: is wrong (and 1 more)\n", ""},
 		{"status --admin " + faulty.URL, exitOK, "access log NOT RELOADED at ", ""},
 		{"status --admin " + good.URL, exitOK, "; 1 reload, 0 failed\n", ""},

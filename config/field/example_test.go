@@ -6,15 +6,15 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// Two configurations are compared: one field of the section log differs.
+// Two configurations are compared: one field differs.
 func ExampleFixed_Changed() {
 	var started, next field.Fixed
-	started.Add("log.keys", "log", "hash")
-	started.Add("max_memory", "max_memory", 1<<20)
-	next.Add("log.keys", "log", "plain")
-	next.Add("max_memory", "max_memory", 1<<20)
-	for _, setting := range started.Changed(&next) {
-		fmt.Println(setting, "waits for a", field.Restart)
+	started.Add("log.format", "json")
+	started.Add("max_memory", 1<<20)
+	next.Add("log.format", "text")
+	next.Add("max_memory", 1<<20)
+	for _, path := range started.Changed(&next) {
+		fmt.Println(path, "waits for a", field.Restart)
 	}
-	// Output: log waits for a restart
+	// Output: log.format waits for a restart
 }

@@ -48,25 +48,22 @@ type Field struct {
 type Fixed struct{ values []fixed }
 
 type fixed struct {
-	path, setting string
-	value         any
+	path  string
+	value any
 }
 
-// Add notes the value of a field. setting is the path that Changed reports: the path of the
-// field, or of its section.
-func (f *Fixed) Add(path, setting string, value any) {
-	f.values = append(f.values, fixed{path, setting, value})
-}
+// Add notes the value of a field.
+func (f *Fixed) Add(path string, value any) { f.values = append(f.values, fixed{path, value}) }
 
-// Changed lists the settings with a different value in next, each once, in the order of Add. A
+// Changed lists the paths of the fields with a different value in next, each once, in the order of Add. A
 // field that next does not have is not compared.
 func (f *Fixed) Changed(next *Fixed) []string {
-	var settings []string
+	var paths []string
 	for _, mine := range f.values {
 		i := slices.IndexFunc(next.values, func(other fixed) bool { return other.path == mine.path })
-		if i >= 0 && !reflect.DeepEqual(mine.value, next.values[i].value) && !slices.Contains(settings, mine.setting) {
-			settings = append(settings, mine.setting)
+		if i >= 0 && !reflect.DeepEqual(mine.value, next.values[i].value) && !slices.Contains(paths, mine.path) {
+			paths = append(paths, mine.path)
 		}
 	}
-	return settings
+	return paths
 }

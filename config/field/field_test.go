@@ -10,19 +10,19 @@ import (
 func TestChanged(t *testing.T) {
 	var started, next field.Fixed
 	for _, row := range []struct {
-		path, setting string
+		path          string
 		before, after any
 	}{
-		{"a", "a", 1, 1},
-		{"log.keys", "log", "hash", "plain"},
-		{"log.access", "log", "off", "json"},
-		{"list", "list", []int{1, 2}, []int{1, 3}},
+		{"a", 1, 1},
+		{"log.format", "json", "text"},
+		{"log.access", "off", "json"},
+		{"list", []int{1, 2}, []int{1, 3}},
 	} {
-		started.Add(row.path, row.setting, row.before)
-		next.Add(row.path, row.setting, row.after)
+		started.Add(row.path, row.before)
+		next.Add(row.path, row.after)
 	}
-	started.Add("gone", "gone", 1)
-	if got, want := started.Changed(&next), []string{"log", "list"}; !slices.Equal(got, want) {
+	started.Add("gone", 1)
+	if got, want := started.Changed(&next), []string{"log.format", "log.access", "list"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := started.Changed(&started); got != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate/config"
@@ -16,19 +17,31 @@ type Gate struct {
 	control   *Control
 	addresses *addresses // of control
 	listener  string
-	auth      config.Auth
-	everyone  *Client                   // a client without auth
+	terms     atomic.Pointer[terms]
 	refused   [reasons]loglimit.Limiter // Metrics count every refusal.
+}
+
+// terms say who is let in.
+type terms struct {
+	auth     config.Auth
+	everyone *Client // a client without auth
 }
 
 // Gate makes the Gate of a listener. local says that only this machine reaches the listener: without auth its
 // clients may then do everything.
 func (c *Control) Gate(listener string, auth config.Auth, local bool) *Gate {
-	g := &Gate{control: c, addresses: &c.addresses, listener: listener, auth: auth, everyone: &Client{scopes: open}}
-	if local {
-		g.everyone.scopes |= config.ScopeAdminister
-	}
+	g := &Gate{control: c, addresses: &c.addresses, listener: listener}
+	g.Change(auth, local)
 	return g
+}
+
+// Change replaces the terms of Control.Gate, for later requests. Sessions go on.
+func (g *Gate) Change(auth config.Auth, local bool) {
+	t := &terms{auth, &Client{scopes: open}}
+	if local {
+		t.everyone.scopes |= config.ScopeAdminister
+	}
+	g.terms.Store(t)
 }
 
 // CountApart makes the gate count addresses apart from those at other gates: clients that use up server.limits.address
@@ -52,7 +65,7 @@ func (g *Gate) Auth() config.Auth {
 	if g == nil {
 		return 0
 	}
-	return g.auth
+	return g.terms.Load().auth
 }
 
 // Arrive counts a call, a request or a command of an address, before anything else is known about it. The
@@ -79,12 +92,13 @@ func (g *Gate) Authenticate(by *Credentials) (*Client, error) {
 }
 
 func (g *Gate) identify(by *Credentials) (who identity, of *Client, err error) {
+	t := g.terms.Load()
 	switch {
-	case g.auth == 0:
-		return who, g.everyone, nil
-	case g.auth&config.AuthToken != 0 && by.Token != "":
+	case t.auth == 0:
+		return who, t.everyone, nil
+	case t.auth&config.AuthToken != 0 && by.Token != "":
 		who.digest = DigestOf(by.Token)
-	case g.auth&config.AuthMTLS != 0 && by.TLS != nil && len(by.TLS.VerifiedChains) > 0:
+	case t.auth&config.AuthMTLS != 0 && by.TLS != nil && len(by.TLS.VerifiedChains) > 0:
 		who.certificate = NameOf(by.TLS.VerifiedChains[0][0])
 		if who.certificate == "" {
 			return who, nil, ErrWrongCredentials
@@ -105,7 +119,7 @@ func (g *Gate) Open(by *Credentials, end func()) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.auth == 0 {
+	if g.Auth() == 0 {
 		end = nil
 	}
 	return g.control.open(of, who, end), nil
@@ -167,7 +181,7 @@ func (c *Call) Refused(err error) {
 
 // Open begins a session for the rest of a stream. It is nil without auth.
 func (c *Call) Open(end func()) (*Session, error) {
-	if c == nil || c.gate.auth == 0 {
+	if c == nil || c.gate.Auth() == 0 {
 		return nil, nil //nolint:nilnil // Without auth nothing ends.
 	}
 	return c.gate.Open(&c.by, end)

@@ -87,7 +87,7 @@ func (a admitted) Context() context.Context { return a.ctx }
 // admit lets the client of a call in. The error is of gRPC.
 func (g *Gate) admit(ctx context.Context, scope config.Scope) (context.Context, error) {
 	limited := g.control.addresses.policy.Load() > 0
-	if g.auth == 0 && !limited {
+	if g.Auth() == 0 && !limited {
 		return ctx, nil
 	}
 	c := &Call{gate: g}

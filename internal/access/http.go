@@ -31,7 +31,7 @@ func (g *Gate) handler(
 	scope config.Scope, field string, refuse func(http.ResponseWriter, *http.Request, error), next http.Handler,
 ) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.auth == 0 && g.everyone.scopes&scope == scope && g.addresses.policy.Load() == 0 {
+		if t := g.terms.Load(); t.auth == 0 && t.everyone.scopes&scope == scope && g.addresses.policy.Load() == 0 {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -11,12 +11,14 @@ type ReloadStatus struct {
 	// Failures are the parts that the last reload could not replace. Their previous version
 	// stays in effect.
 	Failures []ReloadFailure `json:"failures,omitempty"`
+	// Waiting are the settings of the configuration that differ from those at the start, and wait for a restart.
+	Waiting []string `json:"waiting_for_restart,omitempty"`
 }
 
 // ReloadFailure says why a part was not reloaded.
 type ReloadFailure struct {
 	// Part is configuration, certificates, upstream certificates, gRPC certificates, HTTP
-	// certificates or access log.
+	// certificates, access log, admin.listen or admin.health.
 	Part  string    `json:"part"`
 	At    time.Time `json:"at"`
 	Error string    `json:"error"`

@@ -80,11 +80,16 @@ func (a *accessControl) Drain(context.Context) error {
 func (a *accessControl) gate(setting string, auth config.Auth, address string) *access.Gate {
 	g := a.control.Gate(setting, auth, config.OnlyLocal(address))
 	a.gates = append(a.gates, g)
+	a.warnOpen(setting, auth, address)
+	return g
+}
+
+// warnOpen warns about a listener that lets everyone in.
+func (a *accessControl) warnOpen(setting string, auth config.Auth, address string) {
 	if address != "" && auth == 0 && !config.OnlyLocal(address) && !a.instance.options.probe {
 		a.instance.options.Log.Warn("every client that reaches a listener may use it, because it asks for no proof: set its auth, or "+
 			"listen on a loopback address", "listener", setting, "address", address)
 	}
-	return g
 }
 
 // Metrics implements Component.

@@ -1,102 +1,18 @@
 package app
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
-	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source"
-	"github.com/headgate/headgate/internal/access"
-	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/report/prom"
 	"github.com/headgate/headgate/rule"
 )
-
-// adminServers is the component that serves admin.listen and admin.health.
-type adminServers struct {
-	defaults
-
-	instance *Instance
-	gate     *access.Gate
-	hosts    atomic.Pointer[[]string] // The current value of admin.hosts.
-	sides    []*side
-}
-
-func newAdmin(i *Instance) *adminServers {
-	c := &i.options.Config.Admin
-	a := &adminServers{instance: i, gate: i.access.gate("admin.listen", c.Auth, c.Listen).CountApart()}
-	a.hosts.Store(&i.options.Config.Admin.Hosts)
-	return a
-}
-
-func (a *adminServers) Start(ctx context.Context) (func(), error) {
-	i := a.instance
-	described := prom.Config{Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version()}
-	for _, p := range i.components {
-		p.Metrics(&described)
-	}
-	registry, err := prom.NewRegistry(described)
-	if err != nil {
-		return nil, fmt.Errorf("app: metrics: %w", err)
-	}
-	metrics, c := prom.Handler(registry), &i.options.Config.Admin
-	for _, s := range [...]*side{
-		{setting: "admin.listen", at: c.Listen, handler: a.adminHandler(metrics)},
-		{setting: "admin.health", at: c.Health, handler: a.healthHandler(metrics)},
-	} {
-		s.connections, s.body, s.idle, s.longest = config.AdminConnections, adminBody, adminIdle, adminLongest
-		if err := s.open(ctx, &i.inherited, i.options.Log); err != nil {
-			return nil, err
-		}
-		a.sides = append(a.sides, s)
-	}
-	return a.begin, nil
-}
-
-func (a *adminServers) begin() {
-	for _, s := range a.sides {
-		if s.socket != nil {
-			a.instance.serve(s.serve)
-		}
-	}
-}
-
-// Reload prepares the host names that may read metrics.
-func (a *adminServers) Reload(next *config.Config) (Change, error) {
-	return Change{Commit: func() { a.hosts.Store(&next.Admin.Hosts) }}, nil
-}
-
-// Drain waits for a scrape in flight.
-func (a *adminServers) Drain(ctx context.Context) error {
-	// ctx may have expired while requests drained.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminDrain)
-	defer cancel()
-	for _, s := range a.sides {
-		_ = s.close(ctx) // A scrape that is cut off loses nothing.
-	}
-	return nil
-}
-
-// Status implements Component.
-func (a *adminServers) Status(s *admin.Status) {
-	for _, side := range a.sides {
-		switch at := side.address(); side.setting {
-		case "admin.listen":
-			s.Listen.Admin = at
-		default:
-			s.Listen.Health = at
-		}
-	}
-}
 
 // healthHandler has no secrets and no commands: a whole network may read it. Metrics contain
 // the names of rules and clients, and DNS rebinding must not give them to a web page.

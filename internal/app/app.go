@@ -196,7 +196,7 @@ func (i *Instance) ready() error {
 }
 
 // Addresses returns the addresses that the instance listens on, with the actual ports.
-func (i *Instance) Addresses() admin.Addresses { return i.addresses }
+func (i *Instance) Addresses() admin.Addresses { return i.Status().Listen }
 
 // Failed receives the error of the first server that ends by itself.
 func (i *Instance) Failed() <-chan error { return i.failed }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/accesslog"
@@ -21,48 +23,136 @@ func (l *logLevel) Reload(next *config.Config) (Change, error) {
 	return Change{Commit: func() { l.level.Set(next.Log.Level) }}, nil
 }
 
-// accessLog is the component that writes one line for each request.
+// accessLog is the component that writes one line for each request of the proxy.
 type accessLog struct {
 	defaults
 
-	log    *slog.Logger
-	opened *accesslog.Log
+	options *Options
+	opened  atomic.Pointer[openedLog] // nil while the access log is off
+	dropped atomic.Uint64             // lines of former logs
+	former  *openedLog                // replaced, and perhaps still in use; guarded by the caller of Reload
+	closing sync.WaitGroup
 }
 
-// newAccessLog returns nil when the access log is off, and for a probe.
+// openedLog is a log with the settings that it was opened with.
+type openedLog struct {
+	*accesslog.Log
+
+	format config.AccessFormat
+	file   string
+}
+
+// newAccessLog returns nil for headgate server, because only the proxy writes an access log.
 func newAccessLog(o *Options) (*accessLog, error) {
-	c := &o.Config.Log
-	if c.Access == config.AccessOff || o.Server { // Only the proxy writes an access log.
+	if o.Server {
+		return nil, nil //nolint:nilnil // because no access log is needed
+	}
+	a := &accessLog{options: o}
+	opened, err := a.open(&o.Config.Log)
+	a.opened.Store(opened)
+	return a, err
+}
+
+// open opens the log of a configuration. It returns nil if the log is off, and for a probe.
+func (a *accessLog) open(c *config.Log) (*openedLog, error) {
+	if c.Access == config.AccessOff {
 		return nil, nil //nolint:nilnil // because no access log is configured
 	}
 	format, ok := accesslog.ParseFormat(string(c.Access))
 	if !ok {
 		return nil, fmt.Errorf("app: unknown log.access %q: write off, json or combined", c.Access)
 	}
-	if o.probe {
+	if a.options.probe {
 		if err := probeAccessLog(c.AccessFile); err != nil {
 			return nil, fmt.Errorf("app: log.access_file: %w", err)
 		}
 		return nil, nil //nolint:nilnil // because a probe leaves no file behind
 	}
-	opened, err := accesslog.Open(accesslog.Config{Format: format, File: c.AccessFile, Output: o.AccessOutput, Report: o.Log})
+	log, err := accesslog.Open(accesslog.Config{
+		Format: format, File: c.AccessFile, Output: a.options.AccessOutput, Report: a.options.Log,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("app: log.access_file: %w", err)
 	}
-	return &accessLog{log: o.Log, opened: opened}, nil
+	return &openedLog{log, c.Access, c.AccessFile}, nil
+}
+
+// current is the log in use; nil while the access log is off.
+func (a *accessLog) current() *accesslog.Log {
+	if a == nil {
+		return nil
+	}
+	if now := a.opened.Load(); now != nil {
+		return now.Log
+	}
+	return nil
+}
+
+// lost is the number of dropped lines.
+func (a *accessLog) lost() uint64 {
+	n := a.dropped.Load()
+	if now := a.current(); now != nil {
+		n += now.Dropped()
+	}
+	return n
+}
+
+// Reload prepares another log, if the format or the file changes.
+func (a *accessLog) Reload(next *config.Config) (Change, error) {
+	now, c := a.opened.Load(), &next.Log
+	if now == nil && c.Access == config.AccessOff || now != nil && now.format == c.Access && now.file == c.AccessFile {
+		return Change{}, nil
+	}
+	opened, err := a.open(c)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{
+		Commit:  func() { a.former = a.opened.Swap(opened) },
+		Discard: func() { _ = opened.close() }, // The log has no lines.
+	}, nil
+}
+
+// retire closes the former log, after the proxy has the new one.
+func (a *accessLog) retire() {
+	if former := a.former; former != nil {
+		a.former = nil
+		a.closing.Go(func() {
+			a.end(former)
+			a.dropped.Add(former.Dropped())
+		})
+	}
+}
+
+// end writes the buffered lines of a log, and closes it.
+func (a *accessLog) end(log *openedLog) {
+	if err := log.close(); err != nil {
+		a.options.Log.Error("access log not closed cleanly: the last lines may be missing", "error", err)
+	}
+}
+
+func (o *openedLog) close() error {
+	if o == nil {
+		return nil
+	}
+	return o.Close()
 }
 
 // files implements reopener.
 func (a *accessLog) files() []file {
-	return []file{{partAccessLog, a.opened.Reopen, func(err error) {
-		a.log.Error("access log file not opened again: lines still go to the previous file", "error", err)
+	now := a.opened.Load()
+	if now == nil {
+		return nil
+	}
+	return []file{{partAccessLog, now.Reopen, func(err error) {
+		a.options.Log.Error("access log file not opened again: lines still go to the previous file", "error", err)
 	}}}
 }
 
 // Drain writes the buffered lines.
 func (a *accessLog) Drain(context.Context) error {
-	if err := a.opened.Close(); err != nil {
-		a.log.Error("access log not closed cleanly: the last lines may be missing", "error", err)
-	}
+	a.retire()
+	a.end(a.opened.Load())
+	a.closing.Wait()
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/accesslog"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/front/proxy"
@@ -22,8 +21,8 @@ import (
 // proxyServer is the component that serves the proxy of one upstream.
 type proxyServer struct {
 	instance *Instance
-	access   *accesslog.Log // Nil without an access log.
-	clients  *certs.Server  // Nil without TLS.
+	access   *accessLog
+	clients  *certs.Server // Nil without TLS.
 	proxy    *proxy.Proxy
 	upstream atomic.Pointer[upstream]
 
@@ -40,10 +39,7 @@ type upstream struct {
 }
 
 func newProxyServer(i *Instance, access *accessLog, files certificates) (*proxyServer, error) {
-	p := &proxyServer{instance: i, clients: files.clients}
-	if access != nil {
-		p.access = access.opened
-	}
+	p := &proxyServer{instance: i, access: access, clients: files.clients}
 	described, to, err := p.describe(i.options.Config, files.upstream)
 	if err != nil {
 		return nil, err
@@ -103,7 +99,7 @@ func (p *proxyServer) begin() {
 		ReadHeader: c.ReadHeaderTimeout, Idle: c.IdleTimeout, MaxHeader: int(c.MaxHeader), TLS: secured,
 		MaxRequests: c.MaxRequests, MaxConnections: c.MaxConnections,
 		Trusts:    p.instance.trusts,
-		RequestID: c.RequestID, Access: p.access, KeyNames: p.instance.rules.report.KeyNames(), Log: o.Log,
+		RequestID: c.RequestID, Access: p.access.current(), KeyNames: p.instance.rules.report.KeyNames(), Log: o.Log,
 	})
 	p.instance.serve(func() error { return p.server.Serve(p.socket) })
 	p.serves.Store(true)
@@ -135,6 +131,8 @@ func (p *proxyServer) Reload(next *config.Config) (Change, error) {
 		Commit: func() {
 			commit()
 			p.upstream.Swap(to).CloseIdleConnections()
+			p.server.SetAccess(p.access.current(), p.instance.rules.report.KeyNames())
+			p.access.retire()
 		},
 		Discard: to.CloseIdleConnections,
 	}, nil
@@ -172,9 +170,7 @@ func (p *proxyServer) Metrics(c *prom.Config) { c.Front = p.frontState }
 func (p *proxyServer) frontState() prom.Front {
 	s := p.socket.Stats()
 	f := prom.Front{Connections: int64(s.Open), MaxConnections: int64(s.Limit), Accepted: s.Accepted, AcceptPauses: s.Pauses}
-	if p.access != nil {
-		f.AccessLinesDropped = p.access.Dropped()
-	}
+	f.AccessLinesDropped = p.access.lost()
 	if p.clients != nil {
 		f.CertificateExpires = p.clients.Expires()
 	}

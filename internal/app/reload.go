@@ -60,7 +60,7 @@ func (i *Instance) reload() (*config.Config, error) {
 	}
 	i.base = base
 	i.warnUnserved(i.config.Swap(next), next)
-	for _, setting := range i.options.Config.NeedsRestart(next) {
+	for _, setting := range i.waiting() {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
 	i.objectsReloaded(in)

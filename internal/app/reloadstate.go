@@ -93,11 +93,23 @@ func (i *Instance) reloadStatus() admin.ReloadStatus {
 	succeeded, failed := i.rules.report.Reloads.Counts()
 	return admin.ReloadStatus{
 		Loaded: i.rules.report.Reloads.Last().UTC(), Succeeded: succeeded, Failed: failed, Failures: i.reloads.list(),
+		Waiting: i.waiting(),
 	}
 }
 
-// reloadNow serves ctl reload. The status is 200 when all parts were reloaded, and 409 when a
-// part failed. Both answers have a ReloadStatus.
+// waiting lists the settings that wait for a restart, without those of the command that does not run.
+func (i *Instance) waiting() []string {
+	other := "server"
+	if i.options.Server {
+		other = "proxy"
+	}
+	return slices.DeleteFunc(i.options.Config.NeedsRestart(i.config.Load()), func(path string) bool {
+		return path == other || strings.HasPrefix(path, other+".")
+	})
+}
+
+// reloadNow serves ctl reload. The status is 200 when all parts were reloaded, 202 when settings wait for a restart,
+// and 409 when a part failed. All these answers have a ReloadStatus.
 func (i *Instance) reloadNow(w http.ResponseWriter, _ *http.Request) {
 	err := i.Reload()
 	if errors.Is(err, errStopping) {
@@ -112,8 +124,11 @@ func (i *Instance) reloadNow(w http.ResponseWriter, _ *http.Request) {
 	}
 	s := i.reloadStatus()
 	w.Header().Set("Content-Type", "application/json")
-	if len(s.Failures) > 0 {
+	switch {
+	case len(s.Failures) > 0:
 		w.WriteHeader(http.StatusConflict)
+	case len(s.Waiting) > 0:
+		w.WriteHeader(http.StatusAccepted)
 	}
 	writeJSON(i.options.Log, w, s)
 }

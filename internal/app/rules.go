@@ -80,6 +80,10 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 	if r.leases == nil && slices.ContainsFunc(next.Rules, func(one guard.Rule) bool { return one.Lease.Resource != "" }) {
 		return Change{}, errors.New("app: the first rule with a lease needs leases that begin at the start: restart headgate")
 	}
+	logged, err := next.ReportConfig(r.log)
+	if err != nil {
+		return Change{}, err
+	}
 	described, err := open.GuardConfig(next, r.store)
 	if err != nil {
 		return Change{}, err
@@ -95,6 +99,7 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 		return Change{}, err
 	}
 	commit := func() {
+		r.report.Configure(logged)
 		prepared.Commit()
 		r.described = described
 		show()

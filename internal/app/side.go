@@ -113,6 +113,14 @@ func (s *side) close(ctx context.Context) (err error) {
 	return err
 }
 
+// unlisten closes the socket of a server that serves. Requests in flight go on until close.
+func (s *side) unlisten() {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	_ = s.server.Shutdown(ended) // Shutdown closes the socket before it looks at its context.
+	_ = s.socket.Close()
+}
+
 func (s *side) address() string {
 	if s.socket == nil {
 		return ""

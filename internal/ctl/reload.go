@@ -14,7 +14,7 @@ import (
 )
 
 // Reload tells the instance to reload. The error lists all faults, and is a ConfigError when
-// the configuration is faulty.
+// the configuration is faulty. Settings that wait for a restart are an error too.
 func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 	a, err := c.exchange(ctx, http.MethodPost, "/api/v1/reload", "", reloadTimeout)
 	switch {
@@ -24,7 +24,7 @@ func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 		return c.refused(a)
 	case a.code == http.StatusServiceUnavailable:
 		return fmt.Errorf("ctl: %s", strings.TrimSpace(string(a.text)))
-	case a.code != http.StatusOK && a.code != http.StatusConflict:
+	case a.code != http.StatusOK && a.code != http.StatusAccepted && a.code != http.StatusConflict:
 		return fmt.Errorf("ctl: %s answers %s to a reload: check that it is an admin.listen of the same version", c.Admin, a.status)
 	}
 	var s admin.ReloadStatus
@@ -38,6 +38,10 @@ func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 	}
 	if len(s.Failures) > 0 {
 		return reloadError(s.Failures)
+	}
+	if n := len(s.Waiting); n > 0 {
+		return fmt.Errorf("ctl: reloaded at %s, without %s: restart the instance to put in force %s",
+			s.Loaded.Local().Format(time.TimeOnly), field.Counted(n, "changed setting"), strings.Join(s.Waiting, ", "))
 	}
 	if c.JSON {
 		return nil
@@ -68,11 +72,14 @@ func reloadError(failures []admin.ReloadFailure) error {
 	return err
 }
 
-// writeReload prints when the configuration was loaded, and the parts that failed since.
+// writeReload prints when the configuration was loaded, the parts that failed since, and what waits for a restart.
 func writeReload(w io.Writer, s *admin.ReloadStatus) {
 	rowf(w, "configuration of %s; %s, %d failed\n", s.Loaded.Local().Format(time.DateTime), field.Counted(s.Succeeded, "reload"), s.Failed)
 	for i := range s.Failures {
 		f := &s.Failures[i]
 		rowf(w, "%s NOT RELOADED at %s: %s\n", f.Part, f.At.Local().Format(time.DateTime), f.Error)
+	}
+	for _, setting := range s.Waiting {
+		rowf(w, "%s NOT IN FORCE: restart the instance\n", setting)
 	}
 }

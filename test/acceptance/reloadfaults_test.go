@@ -135,7 +135,7 @@ proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 	replace(t, i.path, []byte(fmt.Sprintf(`version: 1
 max_memory: 32MiB
 on_full: allow
-log: {decisions: none}
+log: {format: text, decisions: none}
 rules:
   - {name: client, key: [all], limits: ["7/1h"]}
 proxy:
@@ -150,13 +150,13 @@ proxy:
   max_requests: 10
   request_id: X-Other-Id
   upstream: "%s"
-admin: {listen: off, health: off}
-`, taken.Addr(), cert.cert, cert.key, behind.URL)))
+`+adminAnywhere, taken.Addr(), cert.cert, cert.key, behind.URL)))
 	i.hangup(t)
 	want := []string{
-		"admin", "log", "max_memory", "on_full", "proxy.idle_timeout", "proxy.listen", "proxy.max_connections",
+		"log.format", "max_memory", "on_full", "proxy.idle_timeout", "proxy.listen", "proxy.max_connections",
 		"proxy.max_connections_per_address",
-		"proxy.max_header", "proxy.max_requests", "proxy.proxy_protocol", "proxy.read_header_timeout", "proxy.request_id", "proxy.tls",
+		"proxy.max_header", "proxy.max_requests", "proxy.proxy_protocol", "proxy.read_header_timeout", "proxy.request_id",
+		"proxy.tls.cert", "proxy.tls.key",
 	}
 	restarts := func() []string {
 		var settings []string

@@ -18,6 +18,7 @@ type entry struct {
 	http.ResponseWriter
 
 	server *Server
+	access *access    // of the server when the request began
 	conn   connection // the ResponseWriter; nil in tests whose writer has no deadlines
 	place  *place     // of the request in flight
 	id     []string   // the request's id as header values; nil without an id
@@ -35,7 +36,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, now time.Time) *e
 	if !ok {
 		e = &entry{server: s}
 	}
-	e.ResponseWriter = w
+	e.ResponseWriter, e.access = w, s.access.Load()
 	e.conn, _ = w.(connection)
 	e.line.Remote = peer(r.RemoteAddr)
 	if s.requestID != "" {
@@ -44,7 +45,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, now time.Time) *e
 		keepEndToEnd(r.Header, s.requestID)
 		e.line.RequestID = e.id[0]
 	}
-	if s.access == nil {
+	if e.access.log == nil {
 		return e
 	}
 	e.line.Time = now
@@ -59,13 +60,15 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, now time.Time) *e
 // leave writes the line. An unfinished response was aborted by a panic. A handler that
 // wrote nothing has sent status 200.
 func (s *Server) leave(e *entry, finished bool) {
-	if s.access != nil {
+	if e.logs() {
 		e.line.Duration = time.Since(e.line.Time)
 		e.line.Aborted = !finished && e.line.Status != statusClientGone
 		if finished && e.line.Status == 0 {
 			e.line.Status = http.StatusOK
 		}
-		s.access.Write(&e.line)
+		if now := s.access.Load(); now.log != nil {
+			now.log.Write(&e.line)
+		}
 	}
 	*e = entry{server: s, keys: e.keys}
 	s.entries.Put(e)
@@ -110,9 +113,12 @@ func (e *entry) requestIDValue() string {
 	return e.id[0]
 }
 
+// logs reports whether the request has a line. e is nil in tests.
+func (e *entry) logs() bool { return e != nil && e.access != nil && e.access.log != nil }
+
 // decided notes the rules' decision.
 func (e *entry) decided(a *guard.Answer) {
-	if e == nil || e.server.access == nil {
+	if !e.logs() {
 		return
 	}
 	made := accesslog.Judgment{Verdict: a.Verdict.String()}
@@ -132,7 +138,7 @@ func (e *entry) judged(to *accesslog.Judgment, r *guard.Result, buffer int) {
 	if e.line.DecidedAt == 0 { // Without an enforced rule, the time is that of the shadow rules.
 		e.line.DecidedAt = int64(r.Decision.At) / 1000
 	}
-	if names := e.server.keyNames; names != nil {
+	if names := e.access.names; names != nil {
 		e.keys[buffer] = r.AppendKey(e.keys[buffer][:0], names)
 		to.Key = e.keys[buffer]
 	}
@@ -140,7 +146,7 @@ func (e *entry) judged(to *accesslog.Judgment, r *guard.Result, buffer int) {
 
 // forwarded notes the time at which the request goes to the upstream.
 func (e *entry) forwarded() {
-	if e != nil && e.server.access != nil {
+	if e.logs() {
 		e.sent = time.Now()
 	}
 }

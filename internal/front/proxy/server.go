@@ -82,8 +82,7 @@ type Server struct {
 	log       *slog.Logger
 	trusts    func(netip.Addr) bool
 	requestID string
-	access    *accesslog.Log
-	keyNames  *rule.KeyNames
+	access    atomic.Pointer[access]
 	entries   sync.Pool
 	places    *places
 	mostHeads int64
@@ -122,13 +121,26 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 	}
 	base, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		proxy: p, cancel: cancel, tls: c.TLS, log: c.Log, trusts: c.Trusts, requestID: c.RequestID, access: c.Access, keyNames: c.KeyNames,
+		proxy: p, cancel: cancel, tls: c.TLS, log: c.Log, trusts: c.Trusts, requestID: c.RequestID,
 		places: newPlaces(int64(c.MaxRequests), time.Now()), mostHeads: max(int64(c.MaxConnections)*headShare, 4*int64(c.MaxHeader)),
 	}
+	s.SetAccess(c.Access, c.KeyNames)
 	s.http = s.newHTTP(base, &c, true)
 	s.later = s.newHTTP(base, &c, false)
 	s.fast = s.newFast(base, &c)
 	return s
+}
+
+// access has the access log, and the names of its keys.
+type access struct {
+	log   *accesslog.Log
+	names *rule.KeyNames // nil names no key
+}
+
+// SetAccess replaces ServerConfig.Access and ServerConfig.KeyNames. Requests in flight write their lines to the new
+// log. Those that began without a log write none.
+func (s *Server) SetAccess(log *accesslog.Log, names *rule.KeyNames) {
+	s.access.Store(&access{log, names})
 }
 
 // newHTTP returns a server of net/http. Without HTTP/2 it does not look for the preface of
