@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"math"
 	"math/bits"
 	"time"
 
@@ -143,27 +142,26 @@ func (p *Plan) explainBucket(d *Draw, decision *headgate.Decision) {
 // interval. Times before now, after that shift, have refilled whether r was taken or
 // not, and later decisions can depend on them. docs/algorithms.md proves that this
 // never returns too many units.
+//
+// Only units that come back are counted as returned, rounded up.
 func (p *Plan) returnTokens(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
 	since := int64(c.Returned - r.Returned)
-	if r.Cost > int64(math.MaxUint32-c.Returned) {
-		c.Epoch++ // Older receipts become invalid, because their shift is lost.
-		c.Returned = 0
-	} else {
-		c.Returned += uint32(r.Cost)
-	}
-	end := span{int64(r.From), r.FromPart}.add(p.spanOf(r.Cost), p.den)
-	tat := span{int64(c.Time), c.Units}
 	if since > p.spanLimit() {
 		return false
 	}
+	end := span{int64(r.From), r.FromPart}.add(p.spanOf(r.Cost), p.den)
 	owed := end.sub(p.spanOf(since), p.den).sub(span{int64(now), 0}, p.den)
 	if !owed.after(span{}) {
 		return false
 	}
-	if took := p.spanOf(r.Cost); owed.after(took) {
-		owed = took
+	units := r.Cost
+	if taken := p.spanOf(r.Cost); owed.after(taken) {
+		owed = taken
+	} else if units = p.wholeUnits(owed); p.spanOf(units) != owed {
+		units++
 	}
-	tat = tat.sub(owed, p.den)
+	c.countReturned(units)
+	tat := span{int64(c.Time), c.Units}.sub(owed, p.den)
 	c.Time, c.Units = headgate.Instant(tat.ns), tat.part
 	return true
 }

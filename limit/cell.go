@@ -16,16 +16,15 @@ import (
 type Cell struct {
 	Time  headgate.Instant
 	Units uint64
-	// Returned counts the units returned to a bucket in this epoch, plus renewStep for each
-	// change of the epoch. For a fixed window, Returned counts the refunds.
+	// Returned counts the units returned to a bucket, plus renewStep for each change of the
+	// epoch. It carries into Epoch. For a fixed window, Returned counts the refunds.
 	Returned uint32
 	// Policy is the policy of record: the policy of the last take. The store sets Policy after
 	// a take, and judges other policies of the same Family with JudgeOf.
 	Policy uint16
-	// Epoch identifies the receipts that are valid for this state. It changes when the cell is
-	// reused for another key, when a bucket gets another rate or a ban another policy of record,
-	// when units are refunded, and when the state is moved back in time. A receipt of another
-	// epoch returns nothing.
+	// Epoch identifies the receipts that are valid for this state: see Issued. It changes when the
+	// cell is reused for another key, when a bucket gets another rate or a ban another policy of
+	// record, when units are refunded, and when the state is moved back in time.
 	Epoch uint16
 }
 
@@ -34,10 +33,36 @@ type Cell struct {
 // holds, so a receipt that old returns nothing.
 const renewStep = 1 << 12
 
-// renew invalidates the receipts of a bucket.
-func (c *Cell) renew() {
-	c.Epoch++
-	c.Returned += renewStep
+// renew invalidates the receipts of the cell.
+func (c *Cell) renew() { c.add(1<<32 + renewStep) }
+
+// Void empties the cell, and invalidates its receipts.
+func (c *Cell) Void() {
+	*c = Cell{Policy: c.Policy, Epoch: c.Epoch, Returned: c.Returned}
+	c.renew()
+}
+
+// countReturned counts units that were returned to a bucket. More units than Returned can
+// hold invalidate all receipts.
+func (c *Cell) countReturned(units int64) { c.add(min(uint64(units), 1<<32)) }
+
+// add adds to Epoch and Returned, as one number of 48 bits.
+func (c *Cell) add(n uint64) {
+	n += c.version()
+	c.Epoch, c.Returned = uint16(n>>32), uint32(n)
+}
+
+func (c *Cell) version() uint64 { return uint64(c.Epoch)<<32 | uint64(c.Returned) }
+
+// Issued reports whether r can return units to the cell. epoch is that of the Draw. A receipt of
+// another epoch returns nothing. For a bucket, it does if less than 2^32 units were returned
+// since.
+func (p *Plan) Issued(c *Cell, epoch uint16, r *headgate.Receipt) bool {
+	if !isBucket(p.Policy.Algorithm) {
+		return c.Epoch == epoch
+	}
+	was := Cell{Epoch: epoch, Returned: r.Returned}
+	return (c.version()-was.version())&(1<<48-1) < 1<<32
 }
 
 // Draw is the result of JudgeCell in the terms of the algorithm. The caller makes and
@@ -169,7 +194,7 @@ func (p *Plan) Receipt(d *Draw, r *headgate.Receipt) {
 }
 
 // ReturnCell gives back the units of r to the cell, and reports whether any units were
-// returned. r must have the epoch of the cell, and p must be the plan that issued r.
+// returned. r must be Issued by the cell, and p must be the plan that issued r.
 func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
 	switch p.Policy.Algorithm {
 	case headgate.FixedWindow:

@@ -3,7 +3,7 @@ package limit
 import "github.com/headgate/headgate"
 
 // IsLast reports whether r is the last take of a bucket, so that no later decision depends
-// on it. r must have the epoch of the cell.
+// on it. r must be Issued by the cell.
 func (p *Plan) IsLast(c *Cell, r *headgate.Receipt) bool {
 	if !isBucket(p.Policy.Algorithm) || r.Cost < 1 || r.Cost > p.burst {
 		return false

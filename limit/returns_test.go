@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -185,5 +186,57 @@ func TestReceiptsOfManyChanges(t *testing.T) {
 		if i%2 == 1 && s.giveBack(first.Receipt, at(0)) {
 			t.Fatalf("a receipt returned units after %d changes", i+1)
 		}
+	}
+}
+
+// TestReturnsCountWhatComesBack checks that only units that come back lower later returns: a
+// return of refilled units and of half-refilled ones. A shift by the units of a later take
+// is more than necessary, and safe.
+func TestReturnsCountWhatComesBack(t *testing.T) {
+	second := headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Second}}
+	const ms = time.Millisecond
+	for _, row := range []struct {
+		name  string
+		takes [][2]int // The millisecond and the cost of each take.
+		order []int    // The takes that are returned, in this order, at 1600 ms.
+		free  int64
+	}{
+		{"a late one, then an early one", [][2]int{{0, 10}, {1500, 9}}, []int{0, 1}, 10},
+		{"the last one, then the one before", [][2]int{{1500, 2}, {1500, 3}, {1500, 4}}, []int{2, 1, 0}, 6},
+		{"the one before, then the last one", [][2]int{{1500, 2}, {1500, 4}}, []int{0, 1}, 10},
+		{"half-refilled units, then the last ones", [][2]int{{1350, 4}, {1400, 3}, {1500, 3}}, []int{0, 2}, 7},
+	} {
+		s := newSubject(t, second)
+		var receipts []headgate.Receipt
+		for _, take := range row.takes {
+			receipts = append(receipts, s.do(at(time.Duration(take[0])*ms), int64(take[1]), headgate.Take).Receipt)
+		}
+		for _, i := range row.order {
+			s.giveBack(receipts[i], at(1600*ms))
+		}
+		if d := s.do(at(1600*ms), 0, headgate.Peek); d.Remaining != row.free {
+			t.Errorf("%s: %d are free, want %d", row.name, d.Remaining, row.free)
+		}
+	}
+}
+
+// TestReturnedUnitsCarry checks that a receipt stays valid when the count of returned units
+// exceeds 32 bits, and that an emptied cell accepts no receipt.
+func TestReturnedUnitsCarry(t *testing.T) {
+	s := newSubject(t, headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: time.Second}})
+	s.cell.Returned = math.MaxUint32 - 5
+	first, second := s.do(at(0), 100, headgate.Take), s.do(at(0), 20, headgate.Take)
+	s.do(at(0), 1, headgate.Take)
+	if !s.giveBack(second.Receipt, at(0)) || !s.giveBack(first.Receipt, at(0)) {
+		t.Error("a receipt from before 2^32 returned units gave nothing back")
+	}
+	if d := s.do(at(0), 0, headgate.Peek); d.Remaining != 979 {
+		t.Errorf("%d are free, want 1000 without the one of the last take and the 20 of the shift", d.Remaining)
+	}
+	third := s.do(at(0), 100, headgate.Take)
+	s.cell.Void()
+	s.do(at(0), 100, headgate.Take)
+	if s.giveBack(third.Receipt, at(0)) {
+		t.Error("an emptied cell has accepted a receipt from before")
 	}
 }

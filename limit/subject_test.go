@@ -157,7 +157,7 @@ func (s *subject) giveBack(r headgate.Receipt, now headgate.Instant) bool {
 		}
 		return came
 	default:
-		return r.Place[1] == uint64(s.cell.Epoch) && s.record.ReturnCell(&s.cell, &r, now)
+		return s.plan.Issued(&s.cell, uint16(r.Place[1]), &r) && s.record.ReturnCell(&s.cell, &r, now)
 	}
 }
 

@@ -19,6 +19,9 @@ func (b *bucket) refund(now headgate.Instant, cost int64) Answer {
 		}
 		b.fullAt = missing.Mul(missing, record.interval())
 		b.fullAt.Add(b.fullAt, rat(int64(now)))
+		for _, t := range b.takings {
+			t.void = true
+		}
 	}
 	tokens := b.tokens(now)
 	return Answer{
@@ -30,14 +33,19 @@ func (b *bucket) refund(now headgate.Instant, cost int64) Answer {
 // refund removes the newest units that still count. It does nothing while a log has dropped
 // units of the window.
 func (w *window) refund(now headgate.Instant, cost int64) Answer {
+	given := false
 	if w.dropped == 0 || now-w.dropped >= headgate.Instant(w.policy.Limit.Per) {
 		for i := len(w.entries) - 1; i >= 0 && cost > 0; i-- {
 			if e := &w.entries[i]; w.counts(e, now) {
 				units := min(e.units, cost)
 				e.units -= units
 				cost -= units
+				given = given || units > 0
 			}
 		}
+	}
+	for i := range w.entries {
+		w.entries[i].void = w.entries[i].void || given
 	}
 	used := min(floor(w.used(now)), w.policy.Limit.Count)
 	return Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit, Remaining: w.policy.Limit.Count - used}

@@ -32,6 +32,10 @@ type Key interface {
 	// Return gives back the n-th take that passed, counted from 0, for windows only. For a
 	// bucket, the returned units are bounded but not determined.
 	Return(n int)
+	// ReturnPart gives back the n-th take that passed at the time now, except its first kept
+	// units, once. A Refund that gives units back voids all earlier takes. The policy must not
+	// have changed.
+	ReturnPart(n int, kept int64, now headgate.Instant)
 	// Change sets another policy with the same algorithm and period. Counted units stay
 	// counted, and the change itself counts and drops nothing.
 	Change(p headgate.Policy, now headgate.Instant)
@@ -54,6 +58,8 @@ func New(p headgate.Policy) Key {
 type bucket struct {
 	policy, record headgate.Policy
 	fullAt         *big.Rat
+	takings        []*taking
+	returned       int64
 }
 
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
@@ -130,8 +136,11 @@ func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answ
 	if a.Verdict == headgate.Deny {
 		after = tokens
 	}
-	if mode != headgate.Peek && a.Verdict != headgate.Deny && cost > 0 {
-		b.set(after, now)
+	if mode != headgate.Peek && a.Verdict != headgate.Deny {
+		b.note(now, cost)
+		if cost > 0 {
+			b.set(after, now)
+		}
 	}
 	a.Remaining = max(0, floor(after))
 	a.Reset = b.timeFor(new(big.Rat).Sub(b.room(), after))
@@ -199,6 +208,7 @@ type entry struct {
 	at    headgate.Instant
 	units int64
 	spot  int64 // The sub-window of at, for a sliding window.
+	void  bool  // The entry was returned, or units were refunded since.
 }
 
 // used returns the units that count at now, as a fraction: units that count in full, and
@@ -286,7 +296,7 @@ func (w *window) Count(now headgate.Instant, cost int64) {
 	if w.policy.Algorithm == headgate.FixedWindow {
 		cost = min(cost, headgate.MaxUnits-floor(w.used(now)))
 	}
-	w.entries = append(w.entries, entry{now, cost, w.subWindow(now)})
+	w.entries = append(w.entries, entry{at: now, units: cost, spot: w.subWindow(now)})
 	if w.policy.Algorithm == headgate.SlidingLog && cost > 0 {
 		w.drop(now)
 	}

@@ -28,7 +28,7 @@ func (r *unitReturn) decide(it *item, now headgate.Instant) {
 	for i := range r.receipts {
 		_, window, epoch := placeIn(&r.receipts[i])
 		s := it.find(window, r.plans[i].Family())
-		if s == nil || s.cell.Epoch != epoch {
+		if s == nil || !s.plan.Issued(&s.cell, epoch, &r.receipts[i]) {
 			continue
 		}
 		was := s.before()

@@ -20,7 +20,8 @@ func (r *lastReturn) decide(it *item, now headgate.Instant) {
 	r.is = false // The item may be another version.
 	_, window, epoch := placeIn(&r.receipt)
 	s := it.find(window, r.plan.Family())
-	if s == nil || s.cell.Epoch != epoch || s.plan.Policy != r.plan.Policy || !s.plan.IsLast(&s.cell, &r.receipt) {
+	if s == nil || !s.plan.Issued(&s.cell, epoch, &r.receipt) || s.plan.Policy != r.plan.Policy || !s.plan.IsLast(&s.cell, &r.receipt) ||
+		s.plan.CellFreeAt(&s.cell) <= now {
 		return
 	}
 	r.is = true

@@ -97,7 +97,7 @@ func (s *state) before() state {
 
 // forget drops the counts, and voids all receipts.
 func (s *state) forget() {
-	s.cell = limit.Cell{Epoch: s.cell.Epoch + 1}
+	s.cell.Void()
 	for i := range s.rings {
 		clear(s.rings[i].Counters)
 		s.rings[i].Total = 0

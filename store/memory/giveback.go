@@ -35,7 +35,7 @@ func (s *Store) ReturnLast(_ context.Context, r *headgate.Receipt) (bool, error)
 	if !s.made() {
 		return false, headgate.ErrNotMade
 	}
-	if r.Empty() {
+	if r.Empty() || r.Units() == 0 {
 		return false, nil
 	}
 	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
@@ -44,7 +44,8 @@ func (s *Store) ReturnLast(_ context.Context, r *headgate.Receipt) (bool, error)
 	returned := false
 	if p := s.takenFrom(at, r); p != nil {
 		plan := s.planOf(p)
-		returned = plan.IsLast(&p.cell, r) && s.returned.enter(r) && plan.ReturnLast(&p.cell, r)
+		booked := plan.IsLast(&p.cell, r) && plan.CellFreeAt(&p.cell) > s.clock.Now()
+		returned = booked && s.returned.enter(r) && plan.ReturnLast(&p.cell, r)
 	}
 	sh.unlock()
 	runtime.KeepAlive(s)

@@ -122,7 +122,7 @@ func (s *Store) release(p *place) {
 	if !s.planOf(p).InCell() && p.cell.Units != 0 {
 		s.blocks.free(p.cell.Units, s.lentWords(p))
 	}
-	p.cell = limit.Cell{Policy: p.cell.Policy, Epoch: p.cell.Epoch + 1}
+	p.cell.Void()
 }
 
 // storeFull decides an Op of a key without a place.

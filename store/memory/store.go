@@ -156,7 +156,7 @@ func (s *Store) Return(_ context.Context, receipts []headgate.Receipt) error {
 		return headgate.ErrNotMade
 	}
 	for i := range receipts {
-		if r := &receipts[i]; !r.Empty() && s.returned.enter(r) {
+		if r := &receipts[i]; !r.Empty() && r.Units() > 0 && s.returned.enter(r) {
 			s.giveBack(r)
 		}
 	}
@@ -184,7 +184,7 @@ func (s *Store) takenFrom(at spot, r *headgate.Receipt) *place {
 	}
 	p := s.find(at, r.Policy, &of.Plan)
 	switch {
-	case p == nil || uint64(p.cell.Epoch) != r.Place[1]:
+	case p == nil || !of.Plan.Issued(&p.cell, uint16(r.Place[1]), r):
 		return nil
 	case !of.Plan.InCell() && p.cell.Returned != r.Returned:
 		return nil // Units were refunded since.

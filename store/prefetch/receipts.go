@@ -29,7 +29,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	theirs := make([]headgate.Receipt, 0, len(receipts))
 	for i := range receipts {
 		switch r := &receipts[i]; {
-		case r.Empty():
+		case r.Empty() || r.Units() == 0:
 		case r.Place[0] == s.id:
 			s.takeBack(r)
 		default:

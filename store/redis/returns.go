@@ -15,6 +15,13 @@ import (
 // Return implements headgate.Store. The receipts go in one pipeline for each node. If a node's
 // breaker is open, its units stay counted, and Return gives an error.
 func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
+	return s.returnBy(ctx, receipts, script.ReturnCall)
+}
+
+// returnCall gives the keys and arguments with which a receipt is returned.
+type returnCall func(*script.Names, *script.Plan, *headgate.Receipt, headgate.Instant, time.Duration) (keys, args []string)
+
+func (s *Store) returnBy(ctx context.Context, receipts []headgate.Receipt, callOf returnCall) error {
 	if !s.made() {
 		return headgate.ErrNotMade
 	}
@@ -33,7 +40,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 			away = err
 			continue
 		}
-		if keys, args := script.ReturnCall(s.names, p, r, s.now(), s.slack); len(keys) > 0 {
+		if keys, args := callOf(s.names, p, r, s.now(), s.slack); len(keys) > 0 {
 			calls = append(calls, call{keys: keys, args: args})
 		}
 	}

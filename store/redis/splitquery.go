@@ -215,6 +215,6 @@ func (s *Store) settle(ctx context.Context, p *splitQuery, ops []headgate.Op, de
 		back = compensate.Settle(ops[from:to], group.policies, group.ends, decisions[from:to], back)
 	}
 	if len(back) > 0 {
-		_ = s.Return(ctx, back)
+		_ = s.returnBy(ctx, back, script.UndoCall)
 	}
 }

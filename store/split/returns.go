@@ -31,6 +31,20 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	return s.both(func(at side) error { return s.stores[at].Return(ctx, theirs[at]) })
 }
 
+// undo returns takes of refused groups. A bucket whose last take is undone is as if the take had
+// never been made. A Return would count as returned units, which lower other returns.
+func (s *Store) undo(ctx context.Context, back []headgate.Receipt) error {
+	var rest []headgate.Receipt
+	for i := range back {
+		if of := s.policies.Issuer(back[i].Policy); of == nil || of.Plan.is.Algorithm > headgate.LeakyBucket {
+			rest = append(rest, back[i])
+		} else if undone, err := s.ReturnLast(ctx, &back[i]); err == nil && !undone {
+			rest = append(rest, back[i])
+		}
+	}
+	return s.Return(ctx, rest)
+}
+
 // ReturnLast implements headgate.LastReturner.
 func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned bool, err error) {
 	if !s.made() {

@@ -76,7 +76,7 @@ func (s *Store) settle(ctx context.Context, c *call, decisions []headgate.Decisi
 		back = c.combine(g, decisions, back)
 	}
 	if len(back) > 0 {
-		_ = s.Return(ctx, back)
+		_ = s.undo(ctx, back)
 	}
 }
 

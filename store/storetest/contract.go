@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -170,6 +171,26 @@ func (s *suite) testGroups(t *testing.T) {
 		b.wantRemaining("another window of the key", "late", id, 3)
 		if d := b.apply(headgate.Op{Key: "late", Window: 1, Policy: id, Kind: headgate.Peek})[0]; d.Remaining != 4 {
 			b.t.Errorf("window 1 of the key has %d left of its own, want 4", d.Remaining)
+		}
+	})
+}
+
+// testNever: a cost above one limit of a group counts nothing in the others, also not an attempt.
+func (s *suite) testNever(t *testing.T) {
+	s.each(t, headgate.Limit{Count: 9, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
+		small := p
+		small.Limit.Count = 3
+		if p.CountRejected = p.Algorithm >= headgate.FixedWindow; p.CountRejected {
+			id = b.prepare(p)
+		}
+		for i := range 8 { // A cluster has some of these keys in other slots.
+			key := fmt.Sprint("wide", i)
+			ds := b.apply(headgate.Op{Key: key, Policy: id, Cost: 4}, headgate.Op{Key: "small", Policy: b.prepare(small), Cost: 4})
+			b.wantReason("4 units of 3", ds[1], headgate.Never)
+			if ds[0].Verdict == headgate.Deny || ds[0].Remaining != 9 || !ds[0].Receipt.Empty() {
+				b.t.Errorf("beside it: %+v, want 9 remaining and no receipt", ds[0])
+			}
+			b.wantRemaining("afterwards", key, id, 9)
 		}
 	})
 }

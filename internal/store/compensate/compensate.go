@@ -1,6 +1,8 @@
 package compensate
 
 import (
+	"slices"
+
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
 )
@@ -51,11 +53,12 @@ func Settle(
 	if !refused(decisions) {
 		return back
 	}
+	never := slices.ContainsFunc(decisions, func(d headgate.Decision) bool { return d.Reason == headgate.Never })
 	from := 0
 	for _, to := range ends {
 		// A refused part has taken nothing, and its decisions are final.
 		if !refused(decisions[from:to]) {
-			back = undo(ops[from:to], policies[from:to], decisions[from:to], back)
+			back = undo(ops[from:to], policies[from:to], decisions[from:to], !never, back)
 		}
 		from = to
 	}
@@ -71,13 +74,14 @@ func refused(decisions []headgate.Decision) bool {
 	return false
 }
 
-// undo changes the decisions of a part that passed in a refused group.
+// undo changes the decisions of a part that passed in a refused group. possible reports that no
+// Op of the group has the reason Never.
 func undo(
-	ops []headgate.Op, policies []headgate.Policy, decisions []headgate.Decision, back []headgate.Receipt,
+	ops []headgate.Op, policies []headgate.Policy, decisions []headgate.Decision, possible bool, back []headgate.Receipt,
 ) []headgate.Receipt {
 	for i := range decisions {
 		d := &decisions[i]
-		if counted(&ops[i], &policies[i]) {
+		if counted(&ops[i], &policies[i], possible) {
 			d.Receipt = headgate.Receipt{}
 			continue
 		}
@@ -93,6 +97,6 @@ func undo(
 }
 
 // counted reports whether the attempt stays counted although the group is refused.
-func counted(op *headgate.Op, p *headgate.Policy) bool {
-	return op.Kind != headgate.Peek && op.Kind != headgate.TakeIfAll && limit.CountsRefused(p, true)
+func counted(op *headgate.Op, p *headgate.Policy, possible bool) bool {
+	return op.Kind != headgate.Peek && op.Kind != headgate.TakeIfAll && limit.CountsRefused(p, possible)
 }

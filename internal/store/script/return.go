@@ -26,6 +26,16 @@ func ReturnCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant
 	return keys, []string{timeOf(now), millis(slack), p.packed, packed(r.Units(), from.us, from.part, int64(versionIn(r)))}
 }
 
+// UndoCall is like ReturnCall, for a take of a group that is refused by a limit of another server.
+// If the take is still the last one of a bucket, the bucket is as if it had never been made.
+func UndoCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant, slack time.Duration) (keys, args []string) {
+	keys, args = ReturnCall(names, p, r, now, slack)
+	if len(keys) > 0 && p.isBucket() {
+		args = append(args, "undo")
+	}
+	return keys, args
+}
+
 // ReturnLastCall is like ReturnCall, but returns only the last booking of a bucket. The script gives 1
 // if it has returned the booking.
 func ReturnLastCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant, slack time.Duration) (keys, args []string) {

@@ -3,7 +3,7 @@
 -- KEYS  the state; the note that the receipt was returned; for a log, its list.
 -- ARGV  the time and the slack as for a decision; the policy of the take; the receipt (cost,
 --       time, part, version); and optionally 'last', to return only the last booking of a
---       bucket.
+--       bucket, or 'undo', for the take of a group that was refused elsewhere.
 -- The result is 1 if this call recorded the return in the note, and 0 otherwise.
 local cost, from, from_part, version = unpack_('<dddd', ARGV[4])
 local raw = call('GET', KEYS[1])
@@ -25,7 +25,7 @@ end
 local function return_to_bucket()
   local bucket = buckets(env)
   local load_bucket, pack_bucket = bucket.load, bucket.pack
-  local add, subtract, after, span_of = numbers()
+  local add, subtract, after, span_of, _, units_in = numbers()
 
   -- return_departure returns a departure if it is the last booking. Otherwise nothing
   -- changes, because later waiters keep their departures.
@@ -37,21 +37,27 @@ local function return_to_bucket()
     return 1
   end
 
-  -- return_tokens returns the units of the receipt that have not refilled yet.
-  -- limit/bucket.go says why this is never too much, and docs/algorithms.md has the proof.
+  -- return_tokens returns the units of the receipt that have not refilled yet, and counts them
+  -- in the version. limit/bucket.go says why this is never too much, and docs/algorithms.md has
+  -- the proof.
   local function return_tokens(b, p, last, last_part, took, took_part, since)
-    b.version = (b.version + min(cost, EPOCH)) % VERSIONS
-    if since <= p.most then
-      local us, part = span_of(since, p.whole, p.frac, p.den)
-      us, part = subtract(last, last_part, us, part, p.den)
-      us, part = subtract(us, part, now, 0, p.den)
-      if after(us, part, took, took_part) then
-        us, part = took, took_part
-      end
-      if after(us, part, 0, 0) then
-        b.tat, b.part = subtract(b.tat, b.part, us, part, b.den)
-      end
+    if since > p.most then
+      return 1
     end
+    local us, part = span_of(since, p.whole, p.frac, p.den)
+    us, part = subtract(last, last_part, us, part, p.den)
+    us, part = subtract(us, part, now, 0, p.den)
+    if not after(us, part, 0, 0) then
+      return 1
+    end
+    local units, rest = cost, 0
+    if after(us, part, took, took_part) then
+      us, part = took, took_part
+    else
+      units, rest = units_in(us, part, p.den, p.num)
+    end
+    b.version = (b.version + min(rest > 0 and units + 1 or units, EPOCH)) % VERSIONS
+    b.tat, b.part = subtract(b.tat, b.part, us, part, b.den)
     return save(pack_bucket(b, p.kind))
   end
 
@@ -72,7 +78,10 @@ local function return_to_bucket()
   if since >= EPOCH or p.leaky and since > 0 or not after(last, last_part, now, 0) or not note(last + 1) then
     return 0 -- The receipt is invalid or already returned, or its units have refilled.
   end
-  if only_last or p.leaky or p.max_wait > 0 and after(b.tat, b.part, now + p.refill, p.refill_part) then
+  -- A take that is undone before another take of its bucket leaves no trace: the return counts
+  -- as no returned units, which would lower other returns.
+  local undone = ARGV[5] == 'undo' and since == 0 and b.tat == last and b.part == last_part
+  if only_last or undone or p.leaky or p.max_wait > 0 and after(b.tat, b.part, now + p.refill, p.refill_part) then
     return return_departure(b, p, last, last_part, took, took_part)
   end
   return return_tokens(b, p, last, last_part, took, took_part, since)
