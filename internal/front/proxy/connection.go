@@ -15,7 +15,7 @@ var ownOptionNames = []string{"", "Close", "Keep-Alive", "Upgrade", "Te", "Host"
 // hop-by-hop and do not reach the service. They are removed before the rules run, so that
 // rules see what the service sees.
 //
-// The fields in which a trusted peer names its client are kept. A client may have listed
+// The fields in which a trusted peer names or describes its client are kept. A client may have listed
 // them in Connection, and the peer passed the list on.
 func (p *Proxy) dropNominated(h http.Header) {
 	var identity []string
@@ -28,7 +28,7 @@ func (p *Proxy) dropNominated(h http.Header) {
 			switch {
 			case slices.Contains(ownOptionNames, name):
 			case name == fieldForwardedFor, name == fieldForwardedHost, name == fieldForwardedProto:
-			case slices.Contains(identity, name):
+			case slices.Contains(identity, name), describesClient(name):
 				keepEndToEnd(h, name)
 			default:
 				delete(h, name)

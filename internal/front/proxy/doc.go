@@ -29,8 +29,9 @@
 // The upstream receives the request with the client's Host and query, without hop-by-hop
 // fields and without Forwarded. For a trusted peer, the proxy appends the peer's address
 // to X-Forwarded-For and keeps X-Forwarded-Host and X-Forwarded-Proto. For any other peer
-// it overwrites these fields with what the proxy itself saw. It treats the request's id
-// in the same way.
+// it overwrites these fields with what the proxy itself saw, and removes the other fields in
+// which gateways describe their client (gatewayfields.go). It treats the request's id in the
+// same way.
 //
 // A client may upgrade to another protocol, such as WebSocket, if the upstream agrees.
 // Protocols that carry further requests are excluded, because no rule would see those

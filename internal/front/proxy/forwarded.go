@@ -63,17 +63,18 @@ func (f forwardedFields) setFrom(from netip.Addr, out http.Header, r *http.Reque
 	}
 }
 
-// dropSpoofedHeaders removes the headers in which a peer names its user, unless the peer
-// is trusted. From every peer it removes names that a CGI-like service would confuse
-// with these headers, with X-Forwarded headers, with headers that a rule reads, or with
-// marks. X_Forwarded_For, for example, can be confused with X-Forwarded-For. The marks in
-// out are the guard's own.
+// dropSpoofedHeaders removes the headers in which a peer names its user or describes its client,
+// unless the peer is trusted; the X-Forwarded fields that the proxy has written stay. From every
+// peer it removes names that a CGI-like service would confuse with these headers, with
+// headers that a rule reads, or with marks. X_Forwarded_For, for example, can be confused
+// with X-Forwarded-For. The marks in out are the guard's own.
 func dropSpoofedHeaders(out http.Header, from netip.Addr, id *rule.Identity, read, marks []string) {
 	var users []string
 	if id != nil {
 		users = id.UserIPHeaders
 	}
-	if !id.Trusts(from) {
+	trusted := id.Trusts(from)
+	if !trusted {
 		for _, name := range users {
 			delete(out, name)
 		}
@@ -84,11 +85,15 @@ func dropSpoofedHeaders(out http.Header, from netip.Addr, id *rule.Identity, rea
 		}
 	}
 	for name := range out {
-		if plainName(name) == name {
+		plain := plainName(name)
+		if plain == name {
+			if !trusted && describesClient(name) && !slices.Contains(forwardedNames, name) {
+				delete(out, name)
+			}
 			continue
 		}
 		same := func(reserved string) bool { return name != reserved && confusable(name, reserved) }
-		if slices.ContainsFunc(forwardedNames, same) || slices.ContainsFunc(users, same) ||
+		if describesClient(plain) && !slices.Contains(users, name) || slices.ContainsFunc(users, same) ||
 			slices.ContainsFunc(read, same) && !slices.Contains(read, name) ||
 			slices.ContainsFunc(marks, same) && !slices.Contains(marks, name) {
 			delete(out, name)

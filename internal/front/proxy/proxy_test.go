@@ -123,10 +123,10 @@ func newProxy(t *testing.T, store headgate.Store, upstream string, transport htt
 		Guard: g, Upstream: u, Transport: transport, Traffic: new(report.Traffic), BodyIdle: time.Minute,
 		Log: slog.New(slog.DiscardHandler),
 	}
+	onPlane(&c)
 	for _, f := range change {
 		f(&c)
 	}
-	onPlane(&c)
 	p, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -440,6 +440,7 @@ func TestUpstreamFailures(t *testing.T) {
 		{"reset", serve(t, allowed(), closing), 502, report.UpstreamReset},
 		{"timeout", serve(t, allowed(), slow, func(c *Config) {
 			c.Transport, _ = NewUpstream(UpstreamConfig{URL: c.Upstream, Timeout: 20 * time.Millisecond})
+			onPlane(c)
 		}), 504, report.UpstreamTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {

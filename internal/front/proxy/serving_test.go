@@ -49,10 +49,15 @@ func opened(t *testing.T, c listen.Config) *listen.Listener {
 }
 
 // onPlane configures the data plane that the tests run with.
-func onPlane(c *Config) {
-	c.Fast = fastPlane
-	if u, ok := c.Transport.(*Upstream); ok && fastPlane {
-		c.Client = u.Client()
+func onPlane(c *Config) { onThePlane(fastPlane)(c) }
+
+// onThePlane configures a data plane, whatever plane the tests run with.
+func onThePlane(fast bool) func(*Config) {
+	return func(c *Config) {
+		c.Fast, c.Client = fast, nil
+		if u, ok := c.Transport.(*Upstream); ok && fast {
+			c.Client = u.Client()
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package proxy
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -11,8 +10,7 @@ import (
 // headerOnlyNames are fields that are valid only in a header, in addition to those in
 // httpguts (RFC 9110, section 6.5.1).
 var headerOnlyNames = []string{
-	"Cookie", "Set-Cookie", "Forwarded", "Via", "Upgrade", "Http2-Settings", "X-Real-Ip",
-	fieldForwardedFor, fieldForwardedHost, fieldForwardedProto,
+	"Cookie", "Set-Cookie", "Forwarded", "Via", "Upgrade", "Http2-Settings",
 }
 
 // trailerNames returns the declared trailer fields of a request that may be forwarded. Rules
@@ -29,7 +27,7 @@ func (p *Proxy) trailerNames(declared http.Header, requestID string) []string {
 		same := func(reserved string) bool { return plainName(reserved) == plainName(name) }
 		reserved := func(list []string) bool { return slices.ContainsFunc(list, same) }
 		plain := plainName(name)
-		if httpguts.ValidTrailerHeader(plain) && !strings.HasPrefix(plain, "X-Forwarded-") && !slices.ContainsFunc(kept[:], reserved) {
+		if httpguts.ValidTrailerHeader(plain) && !describesClient(plain) && !slices.ContainsFunc(kept[:], reserved) {
 			names = append(names, name)
 		}
 	}
