@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -18,7 +17,7 @@ func bounded(next http.Handler, body int64, longest time.Duration) http.Handler 
 			// The deadline also bounds the rest of the body, which net/http reads after the handler.
 			_ = http.NewResponseController(w).SetReadDeadline(now.Add(adminReadBody))
 			r.Body = http.MaxBytesReader(w, r.Body, body)
-			if conn, ok := r.Context().Value(connKey{}).(listened); ok {
+			if conn, ok := r.Context().Value(connKey{}).(*framedConn); ok {
 				awaited := &awaitedBody{ReadCloser: r.Body, conn: conn, begun: now}
 				r.Body = awaited
 				defer awaited.leave()
@@ -41,24 +40,12 @@ type listened interface {
 	Await(since time.Time)
 }
 
-// listenedOf returns the connection below TLS, if it belongs to package listen.
-func listenedOf(c net.Conn) (conn listened, ok bool) {
-	if secured, is := c.(*tls.Conn); is {
-		c = secured.NetConn()
-	}
-	conn, ok = c.(listened)
-	return conn, ok
-}
-
 // connKey is the key of a request's connection in its context.
 type connKey struct{}
 
 // withConn is http.Server.ConnContext.
 func withConn(ctx context.Context, c net.Conn) context.Context {
-	if conn, ok := listenedOf(c); ok {
-		return context.WithValue(ctx, connKey{}, conn)
-	}
-	return ctx
+	return context.WithValue(ctx, connKey{}, framedOf(c))
 }
 
 // awaitedBody is the body of a request whose connection may give way to a new one while the client does not send
@@ -91,10 +78,7 @@ func (b *awaitedBody) leave() {
 // tellIdle tells the listener which connections have no request in flight. The listener
 // closes idle connections first.
 func tellIdle(c net.Conn, state http.ConnState) {
-	conn, ok := listenedOf(c)
-	if !ok {
-		return
-	}
+	conn := framedOf(c)
 	switch state {
 	case http.StateActive:
 		conn.Busy()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"sync/atomic"
@@ -31,6 +30,7 @@ type side struct {
 	files                   *certs.Server // Nil without TLS.
 
 	socket *listen.Listener // Nil when the server is off or not open yet.
+	framed *framedListener  // On the socket.
 	server *http.Server
 	// inFlight is the number of requests whose headers have arrived.
 	inFlight atomic.Int64
@@ -49,14 +49,15 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 	}
 	s.socket = socket
 	s.server = &http.Server{
-		Handler:           s.counted(bounded(s.handler, s.body, s.longest)),
+		Handler:           s.counted(oneFraming(bounded(s.handler, s.body, s.longest))),
 		ReadHeaderTimeout: adminReadHeader, IdleTimeout: s.idle, MaxHeaderBytes: adminHeader,
 		ConnState: tellIdle, ConnContext: withConn, Protocols: new(http.Protocols),
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	s.server.Protocols.SetHTTP1(true) // A connection has one request at a time, which bounds its memory.
+	s.framed = &framedListener{Listener: socket, log: log}
 	if s.files != nil {
-		s.server.TLSConfig = onlyHTTP1(s.files.Config())
+		s.framed.tls = onlyHTTP1(s.files.Config())
 	}
 	return nil
 }
@@ -78,11 +79,7 @@ func onlyHTTP1(c *tls.Config) *tls.Config {
 }
 
 func (s *side) serve() error {
-	serve := s.server.Serve
-	if s.files != nil {
-		serve = func(l net.Listener) error { return s.server.ServeTLS(l, "", "") }
-	}
-	if err := serve(s.socket); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.server.Serve(s.framed); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("app: serving on %s: %w", s.socket.Addr(), err)
 	}
 	return nil

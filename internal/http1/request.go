@@ -157,3 +157,14 @@ var plainInPathTable = func() (table [256]bool) {
 	}
 	return table
 }()
+
+// LooksLikeRequest reports whether the header of a TLS record is the start of an HTTP
+// request.
+func LooksLikeRequest(record [5]byte) bool {
+	switch string(record[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
+		return true
+	default:
+		return false
+	}
+}

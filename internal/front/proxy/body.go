@@ -74,7 +74,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
 		b.filterTrailer()
-		if connOf(b.request).isFolded(b.request) {
+		if connOf(b.request).isMalformed(b.request) {
 			b.failure.Store(bodyFolded)
 			return n, errFolded
 		}

@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 
+	"github.com/headgate/headgate/internal/http1"
 	"github.com/headgate/headgate/internal/http1/server"
 	"github.com/headgate/headgate/report"
 )
@@ -73,9 +73,7 @@ type conn struct {
 	secure   *tls.Conn            // nil without TLS
 	state    *tls.ConnectionState // after the handshake
 	preface  preface              // of the bytes inside TLS
-	frames   framing
-	folded   atomic.Uint64 // copy of frames.folded, for handlers
-	handled  atomic.Uint64 // number of HTTP/1 requests that have reached a handler
+	framing  http1.Framing
 }
 
 // Read implements net.Conn.
@@ -89,10 +87,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	if c.secure != nil && c.preface.scan(p[:n]) {
 		c.client.multiplexed.Store(true)
 	}
-	c.frames.scan(p[:n])
-	if c.frames.folded != 0 {
-		c.folded.Store(c.frames.folded)
-	}
+	c.framing.Scan(p[:n])
 	return n, err
 }
 
@@ -108,7 +103,7 @@ func (c *conn) handshake() error {
 		}
 	}
 	reason := err.Error()
-	if record, found := errors.AsType[tls.RecordHeaderError](err); found && record.Conn != nil && looksLikeHTTP(record.RecordHeader) {
+	if record, found := errors.AsType[tls.RecordHeaderError](err); found && record.Conn != nil && http1.LooksLikeRequest(record.RecordHeader) {
 		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nThis port speaks HTTPS: write https:// in the address.\n")
 		reason = "the client sent HTTP without TLS"
 	}
@@ -127,17 +122,6 @@ func allowedByHTTP2(state *tls.ConnectionState) error {
 		return fmt.Errorf("proxy: %s is not allowed with HTTP/2", name)
 	}
 	return nil
-}
-
-// looksLikeHTTP reports whether the header of a TLS record is the start of an HTTP
-// request.
-func looksLikeHTTP(record [5]byte) bool {
-	switch string(record[:]) {
-	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
-		return true
-	default:
-		return false
-	}
 }
 
 // CloseWrite closes the sending side of the connection.
@@ -166,7 +150,7 @@ func (c *conn) enter(r *http.Request) {
 		r.TLS = c.state
 	}
 	if r.ProtoMajor == 1 {
-		c.handled.Add(1)
+		c.framing.Enter()
 	}
 }
 
@@ -178,13 +162,9 @@ func (c *conn) pathOf() report.Path {
 	return c.path
 }
 
-// isFolded reports whether the header of the request was malformed in a way that net/http
-// hides. After the end of the body the result also covers the trailer. The caller has
-// called enter for the request.
-func (c *conn) isFolded(r *http.Request) bool {
-	if c == nil || r.ProtoMajor != 1 {
-		return false
-	}
-	folded := c.folded.Load()
-	return folded != 0 && c.handled.Load() >= folded
+// isMalformed reports whether the request was malformed in a way that net/http hides. After
+// the end of the body the result also covers the trailer. The caller has called enter for
+// the request.
+func (c *conn) isMalformed(r *http.Request) bool {
+	return c != nil && r.ProtoMajor == 1 && c.framing.Malformed()
 }

@@ -12,11 +12,19 @@ import (
 	"time"
 )
 
-// TestFoldedFields checks that a folded header line, or a blank in a name, gives 400, with TLS and without, at any
-// position on the connection. Earlier requests on the connection are answered.
+// TestFoldedFields checks that a folded header line, a blank in a name, or two framings of a request give 400 and close the
+// connection, with TLS and without, at any position on the connection, over both planes. Earlier requests on the
+// connection are answered.
 func TestFoldedFields(t *testing.T) {
+	for _, fast := range []bool{false, true} {
+		t.Run(fmt.Sprintf("fast %v", fast), func(t *testing.T) { foldedFields(t, fast) })
+	}
+}
+
+func foldedFields(t *testing.T, fast bool) {
+	t.Helper()
 	served, trusting := certificate(t)
-	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }), onThePlane(fast))
 	_, plain := start(t, p, nil, ServerConfig{})
 	_, secure := start(t, p, nil, ServerConfig{TLS: served})
 	for _, c := range foldedForms() {
@@ -32,7 +40,8 @@ func TestFoldedFields(t *testing.T) {
 	}
 }
 
-// foldedForm is a conversation with a line that net/http could join with the line before.
+// foldedForm is a conversation that net/http could repair: with a line that it joins with the line before, or with two
+// framings of a request.
 type foldedForm struct{ name, sent, want string }
 
 func foldedForms() []foldedForm {
@@ -53,8 +62,15 @@ func foldedForms() []foldedForm {
 		{"at the start of a trailer", head + "Transfer-Encoding: chunked\r\n\r\n0\r\n X-Sum: 1\r\n\r\n" + end, "400"},
 		{"a trailer without a fold", head + "Transfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1 \r\n\r\n" + end, "200 200"},
 		{"chunks that look like a folded line", head + "Transfer-Encoding:  chunked \r\n\r\n00a\r\n\r\n b\r\n c\r\n\r\n0\r\n\r\n" + end, "200 200"},
-		{"chunks and a length", head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
-		{"chunks with HTTP/1.0", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
+		{"chunks and a length", head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + head + "\r\n", "400"},
+		{"a length and chunks", head + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n" + end, "400"},
+		{"chunks and a length, after a request", head + "\r\n" + head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + end, "200 400"},
+		{"chunks and a length of zero", head + "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + end, "400"},
+		{"chunks with HTTP/1.0 and no length", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" + end, "400"},
+		{"chunks with HTTP/1.0 that end the connection", "POST /x HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+		{"another coding with HTTP/1.0", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: identity\r\nContent-Length: 3\r\n\r\nabc" + end, "400"},
+		{"HTTP/1.0 without a coding", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc" + end, "200 200"},
+		{"chunks with HTTP/1.0", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n" + head + "\r\n", "400"},
 		{"a blank before a colon", head + "Content-Length : 5\r\n\r\nhello" + end, "400"},
 		{"a blank in a name", head + "\r\n" + head + "Content -Length: 5\r\n\r\nhello" + end, "200 400"},
 		{"a length of many digits", head + "Content-Length: " + zeros + "5\r\n\r\nhello" + end, "400"},
@@ -92,48 +108,6 @@ func statuses(t *testing.T, at string, secured *tls.Config, sent string) string 
 		if resp.Close {
 			return strings.Join(got, " ")
 		}
-	}
-}
-
-// FuzzFraming checks that the framing counts the same requests as net/http, however the
-// bytes are split into reads.
-func FuzzFraming(f *testing.F) {
-	f.Add("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.0\n\n", uint8(3))
-	f.Add("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\n\r\n", uint8(1))
-	f.Add("POST / HTTP/1.1\r\nContent-Length : 3\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n", uint8(7))
-	f.Add("POST / HTTP/1.0\r\nContent-Length :12\r\n\r\nGET / HTTP/1.0\r\n\r\n", uint8(5))
-	f.Add("POST / HTTP/1.0\r\nContent -Length:12\r\n\r\nGET / HTTP/1.0\r\n\r\n", uint8(90))
-	f.Fuzz(func(t *testing.T, sent string, step uint8) {
-		in := bufio.NewReader(strings.NewReader(sent))
-		read := uint64(0)
-		for {
-			r, err := http.ReadRequest(in)
-			if err != nil || r.ProtoMajor != 1 {
-				break
-			}
-			read++
-			if _, err := io.Copy(io.Discard, r.Body); err != nil {
-				break
-			}
-		}
-		var frames framing
-		for rest := []byte(sent); len(rest) > 0; {
-			n := min(len(rest), max(1, int(step)))
-			frames.scan(rest[:n])
-			rest = rest[n:]
-		}
-		if frames.requests < read && frames.folded == 0 {
-			t.Errorf("%q: net/http reads %d requests, the framing counts %d", sent, read, frames.requests)
-		}
-	})
-}
-
-func BenchmarkFraming(b *testing.B) {
-	sent := []byte("GET /v1/product HTTP/1.1\r\nHost: api.example.com\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\nX-Client-Id: a\r\n\r\n")
-	var frames framing
-	b.ReportAllocs()
-	for b.Loop() {
-		frames.scan(sent)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 const (
 	badRequestLine = "Invalid method, host or Content-Length."
 	badFieldValue  = "A header field begins or ends with a blank."
-	badFold        = "A header or trailer line begins with a blank (obsolete line folding), or a length is malformed."
-	badHost        = "The request's host is not a valid host name."
+	badFold        = "A header or trailer line begins with a blank (obsolete line folding), a length is malformed, or Transfer-Encoding " +
+		"is beside Content-Length or in HTTP/1.0."
+	badHost = "The request's host is not a valid host name."
 )
 
 // malformed returns why a request cannot be forwarded unambiguously, or "". It sets r.Host
@@ -25,7 +26,7 @@ func malformed(r *http.Request, fallback string) string {
 	switch {
 	case unwritable(r):
 		return badRequestLine
-	case connOf(r).isFolded(r):
+	case connOf(r).isMalformed(r):
 		return badFold
 	case !trimmed(r.Header):
 		return badFieldValue

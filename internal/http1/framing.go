@@ -1,23 +1,27 @@
-package proxy
+package http1
 
 import (
 	"bytes"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
-// framing follows the messages on an HTTP/1 connection in the bytes that are read. It
-// finds header and trailer lines that continue the line before (obs-fold, RFC 9112,
-// section 5.2). net/http joins such lines before a handler sees them, and does not
-// report them.
+// Framing follows the requests on an HTTP/1 connection in the bytes that are read. It finds
+// what net/http repairs before a handler sees the request, and does not report: header and
+// trailer lines that continue the line before (obs-fold, RFC 9112, section 5.2), and requests with
+// two framings. These have a Transfer-Encoding beside a Content-Length or in HTTP/1.0, and
+// another server may find their end elsewhere (sections 6.1 and 6.3).
 //
-// framing keeps at most 64 bytes of the current line. Where it cannot tell how a message
-// ends, net/http cannot either, and closes the connection. The zero framing is ready for
-// a new connection.
-type framing struct {
+// Framing keeps at most 64 bytes of the current line. Where it cannot tell how a message
+// ends, net/http cannot either, and closes the connection. The zero Framing is ready for
+// a new connection. One goroutine at a time calls Scan; the other methods are safe for concurrent use.
+type Framing struct {
+	malformed atomic.Uint64 // number of the first malformed request; 0 means none
+	handled   atomic.Uint64 // number of requests that have reached a handler
+
 	state    framingState
 	requests uint64 // number of requests whose request line has ended
-	folded   uint64 // number of the first malformed request; 0 means none
 
 	line   [64]byte // start of the current line, without blanks and in lower case
 	kept   int      // number of bytes in line
@@ -47,8 +51,8 @@ const (
 	framingUnknown // another protocol, or a message that the server refuses
 )
 
-// scan processes the next bytes of the connection.
-func (f *framing) scan(p []byte) {
+// Scan processes the next bytes of the connection.
+func (f *Framing) Scan(p []byte) {
 	for len(p) > 0 {
 		switch f.state {
 		case framingUnknown:
@@ -73,7 +77,7 @@ func (f *framing) scan(p []byte) {
 	}
 }
 
-func (f *framing) bodyEnded() {
+func (f *Framing) bodyEnded() {
 	if f.state == framingChunk {
 		f.state = framingChunkSize
 	} else {
@@ -82,7 +86,7 @@ func (f *framing) bodyEnded() {
 }
 
 // keep processes a piece of the current line.
-func (f *framing) keep(piece []byte) {
+func (f *Framing) keep(piece []byte) {
 	if len(piece) == 0 {
 		return
 	}
@@ -116,7 +120,7 @@ func (f *framing) keep(piece []byte) {
 }
 
 // keepEnd keeps the end of a request line, which has the HTTP version.
-func (f *framing) keepEnd(piece []byte) {
+func (f *Framing) keepEnd(piece []byte) {
 	const version = len("HTTP/1.0\r")
 	f.last = piece[len(piece)-1]
 	if len(piece) > version {
@@ -129,13 +133,19 @@ func (f *framing) keepEnd(piece []byte) {
 }
 
 // refuse marks the current request as malformed, if it is the first.
-func (f *framing) refuse() {
-	if f.folded == 0 {
-		f.folded = f.requests
-	}
+func (f *Framing) refuse() { f.malformed.CompareAndSwap(0, f.requests) }
+
+// Enter notes that a request has reached its handler.
+func (f *Framing) Enter() { f.handled.Add(1) }
+
+// Malformed reports whether the request that entered last, or one before it, is malformed. After the
+// end of the body the result also covers the trailer.
+func (f *Framing) Malformed() bool {
+	malformed := f.malformed.Load()
+	return malformed != 0 && f.handled.Load() >= malformed
 }
 
-func (f *framing) lineEnded() {
+func (f *Framing) lineEnded() {
 	empty := f.length == 0 || f.length == 1 && f.last == '\r'
 	text := strings.TrimSuffix(string(f.line[:f.kept]), "\r")
 	switch f.state {
@@ -160,7 +170,7 @@ func (f *framing) lineEnded() {
 }
 
 // begin starts a request. end is the end of its request line.
-func (f *framing) begin(end string) {
+func (f *Framing) begin(end string) {
 	if strings.HasSuffix(end, "HTTP/2.0") {
 		f.state = framingUnknown // An HTTP/1 server closes the connection after the HTTP/2 preface.
 		return
@@ -172,7 +182,7 @@ func (f *framing) begin(end string) {
 
 // field reads the fields that set the length of a body. A value longer than any valid
 // value is refused, because the framing could not tell where the body ends.
-func (f *framing) field(text string) {
+func (f *Framing) field(text string) {
 	if value, found := strings.CutPrefix(text, "transfer-encoding:"); found {
 		f.coded++
 		f.chunked = value == "chunked"
@@ -193,7 +203,10 @@ func (f *framing) field(text string) {
 
 // headerEnded follows net/http: chunks take precedence over a length, HTTP/1.0 has no
 // chunks, and a request with neither has an empty body.
-func (f *framing) headerEnded() {
+func (f *Framing) headerEnded() {
+	if f.coded > 0 && (f.old || f.sized) {
+		f.refuse()
+	}
 	switch {
 	case f.coded > 0 && !f.old && f.coded == 1 && f.chunked:
 		f.state = framingChunkSize
@@ -207,7 +220,7 @@ func (f *framing) headerEnded() {
 }
 
 // chunk reads the line before a chunk.
-func (f *framing) chunk(text string) {
+func (f *Framing) chunk(text string) {
 	const most = 1 << 62 // A greater size plus the line end could overflow.
 	digits, _, _ := strings.Cut(text, ";")
 	size, err := strconv.ParseUint(digits, 16, 64)
@@ -220,3 +233,5 @@ func (f *framing) chunk(text string) {
 		f.state, f.left = framingChunk, size+uint64(len("\r\n"))
 	}
 }
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
