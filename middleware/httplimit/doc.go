@@ -50,7 +50,8 @@
 //     "www.example.com:80:x" and a name that is not ASCII.
 //   - The first value of a header or cookie counts. Blanks around a header's value, which
 //     HTTP/2 can deliver, are removed. Cookie names ignore case, and a cookie's value is
-//     without quotes and with %XX decoded.
+//     without quotes, with %XX decoded and with "+" for a space. A cookie that parsers read
+//     in different ways, such as "session=K a1=1", counts as missing.
 //   - The address is the peer's. The guard's rule.Identity defines which peers may name
 //     another address. The subject comes from a client certificate that TLS verified.
 //

@@ -36,7 +36,7 @@ type Exchange struct {
 	// Without ResolvePath, Admit returns ErrPath for such a path. Reset keeps ResolvePath.
 	ResolvePath bool
 	// OneValue makes Admit return ErrField for a request with two values of a header or
-	// cookie that an enforced rule reads. Without OneValue the first value counts, as in
+	// cookie that an enforced rule reads, or with a cookie that parsers read differently. Without OneValue the first value counts, as in
 	// http.Request's own methods. Services in other languages read the last value, or all
 	// of them. Reset keeps OneValue.
 	OneValue bool
@@ -62,9 +62,9 @@ var ErrPath = rule.ErrPath
 // host. The HTTP status is 400.
 var ErrHost = errors.New("httplimit: the request's host is not a valid host name")
 
-// ErrField means that a request has two values of a header or cookie that a rule reads. The
-// HTTP status is 400.
-var ErrField = errors.New("httplimit: a header or cookie that a rule reads has more than one value")
+// ErrField means that a request has two values of a header or cookie that a rule reads, or a
+// cookie that parsers read differently. The HTTP status is 400.
+var ErrField = errors.New("httplimit: a header or cookie that a rule reads has more than one value or meaning")
 
 // Admit identifies the client of r and lets g decide the request. The error is ErrPath,
 // ErrHost, ErrField or an error of guard.Admit; Fail answers it. After an Admit without
@@ -150,7 +150,7 @@ func (x *Exchange) Fail(w http.ResponseWriter, err error) (internal bool) {
 	case errors.Is(err, ErrHost):
 		x.reject(w, "The request's host is not a valid host name.")
 	case errors.Is(err, ErrField):
-		x.reject(w, "A header or cookie that a limit is counted by has more than one value.")
+		x.reject(w, "A header or cookie that a limit is counted by has more than one value or meaning.")
 	case errors.As(err, &cost):
 		x.reject(w, "The cost in "+cost.Header+" "+cost.Problem+".", badCost(cost))
 	case errors.As(err, &invalid):

@@ -77,6 +77,7 @@ var (
 		`session="K`, `session="\K"`, "session=%4b", "session=%4B; session=K", "session", "session=", "=session", ";session=K", "a=b,session=K", "session=K,L",
 		"session=a b", "session=é", "xsession=K", "$Version=1; session=K", "session=K;session=L", "session=K; Session=L", "other=\"; session=K; x=\"", "session\t=\tK",
 		"a=b, session=K", "session,session=K", "session\t=L,session=K", "session=K,session=L", "a,b=c", "Session=\"a,session=b\"",
+		"session=K a1=1", "session=L; a=x session=K", "session=K; session[x]=L", "session=K\u00a0", `a="; session=K; b="; session=L`,
 	}
 	differentialPaths = []string{
 		"/x", "/a/../x", "//x", "/./x", "/%78", "/a%2fx", "/a%2f..%2fx", "/x;y=1", "/x;y/../z", "/x/.", "/x/..", "/x//y", `/a\x`, "/%5cx", "/x%00", "/x?y=/../z",
@@ -201,17 +202,14 @@ func (v view) same(rules *view) bool {
 // escapedTable matches a byte written as %XX.
 var escapedTable = regexp.MustCompile("%[0-9a-fA-F]{2}")
 
-// bareCookie returns a value as most services read it: without surrounding blanks and
-// quotes, and with %XX decoded. net/http keeps blanks, and nginx decodes nothing.
+// bareCookie returns a value in the form that rules count: without surrounding blanks and
+// quotes, with %XX decoded, and with "+" for a space. net/http keeps blanks, and nginx decodes nothing.
 func bareCookie(value string) string {
-	value = strings.Trim(value, " \t")
-	if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
-		value = value[1 : n-1]
-	}
-	return latin(escapedTable.ReplaceAllStringFunc(value, func(escaped string) string {
+	decoded := escapedTable.ReplaceAllStringFunc(strings.Trim(value, " \t\""), func(escaped string) string {
 		decoded, _ := url.PathUnescape(escaped)
 		return decoded
-	}))
+	})
+	return latin(strings.Trim(strings.ReplaceAll(decoded, " ", "+"), " \t\"+"))
 }
 
 // latin converts Node's Latin-1 reading and the bytes that others read to the same text.

@@ -131,6 +131,17 @@ func talkThrough(t *testing.T, fast, trusted bool, request string) http.Header {
 	}
 }
 
+// TestCookieLines checks that the service gets one Cookie line, because services read several in different ways.
+func TestCookieLines(t *testing.T) {
+	t.Parallel()
+	for _, fast := range []bool{false, true} {
+		seen := talkThrough(t, fast, false, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nCookie: a=1\r\nX: y\r\ncookie: b=2; c=3\r\n\r\n")
+		if got := seen["Cookie"]; !slices.Equal(got, []string{"a=1; b=2; c=3"}) {
+			t.Errorf("fast %v: the service gets %q", fast, got)
+		}
+	}
+}
+
 // TestGatewayTrailers checks that no client sends the fields in trailers.
 func TestGatewayTrailers(t *testing.T) {
 	p := beforeHandler(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

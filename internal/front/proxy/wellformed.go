@@ -31,6 +31,7 @@ func malformed(r *http.Request, fallback string) string {
 	case !trimmed(r.Header):
 		return badFieldValue
 	}
+	joinCookies(r.Header)
 	delete(r.Header, "Host") // HTTP/2 keeps a Host field beside :authority, which is the host.
 	host, ok := canonicalHost(r.Host)
 	if !ok {
@@ -41,6 +42,14 @@ func malformed(r *http.Request, fallback string) string {
 	}
 	r.Host = host
 	return ""
+}
+
+// joinCookies makes one Cookie line of several. Services differ: some join the lines by commas, or
+// read one of them. A client of HTTP/1 sends one line (RFC 6265, section 5.4).
+func joinCookies(h http.Header) {
+	if lines := h["Cookie"]; len(lines) > 1 {
+		h["Cookie"] = []string{strings.Join(lines, "; ")}
+	}
 }
 
 // trimmed reports whether no value begins or ends with a blank. HTTP/2 forbids such
