@@ -102,7 +102,7 @@ func TestLife(t *testing.T) {
 func TestRunEndsWithItsContext(t *testing.T) {
 	t.Setenv("GOGC", "100") // With GOGC set, Run does not change the garbage collector of the test process.
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := Run(ctx, options(t)); err != nil {
 		t.Error(err)

@@ -222,7 +222,7 @@ func (m managed) Follow(ctx context.Context, apply func([]guard.Domain) error, f
 // startManaged starts a server with the domains of a management server.
 func startManaged(t *testing.T, p *controlPlane) (client ratelimitv3.RateLimitServiceClient, applied <-chan error) {
 	t.Helper()
-	c, err := config.Parse("f", []byte("version: 1\nrules: []\nmax_memory: 16MiB\nserver: {grpc: '127.0.0.1:0', http: off}\nadmin: {listen: off}\n"))
+	c, err := config.Parse("f", []byte("version: 1\nrules: []\nmax_memory: 16MiB\nserver: {grpc: '127.0.0.1:0', http: off}\nadmin: {listen: off, health: off}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

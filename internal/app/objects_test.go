@@ -191,6 +191,7 @@ plans:
 customers:
   filed: {plan: paid, note: in the file}
 server:
+  grpc: '127.0.0.1:0'
   http: '127.0.0.1:0'
   callers: [{name: ops, tokens: ["sha256:%s"], scopes: [administer]}]
 `

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -110,17 +111,16 @@ func TestUpstreamWithoutTLS(t *testing.T) {
 // TestUpstreamSilentAtTheHandshake checks that the log also names a service that stays
 // silent during the handshake. Some services without TLS wait for the client.
 func TestUpstreamSilentAtTheHandshake(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err = dialTLS((&net.Dialer{}).DialContext, nil)(ctx, "tcp", ln.Addr().String())
-	if err == nil || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer the TLS handshake") {
-		t.Errorf("the handshake failed with %v, want advice about TLS", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		_, err := dialTLS(func(context.Context, string, string) (net.Conn, error) {
+			conn, service := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, service) }()
+			return conn, nil
+		}, nil)(t.Context(), "tcp", "service:443")
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer the TLS handshake") {
+			t.Errorf("the handshake failed with %v, want advice about TLS", err)
+		}
+	})
 }
 
 // TestUpstreamTLS checks that each TLS connection uses the newest configuration. A failed
