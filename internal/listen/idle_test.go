@@ -317,7 +317,7 @@ func (d *deadlines) SetDeadline(t time.Time) error { d.write = t; return nil }
 // long as the peer reads.
 func TestWriteTimeout(t *testing.T) {
 	const length = 16 << 20
-	l := listener(t, Config{Address: "127.0.0.1:0", WriteTimeout: 300 * time.Millisecond})
+	l := listener(t, Config{Address: "127.0.0.1:0", WriteTimeout: time.Second})
 	conns := accepted(l)
 	dial(t, l.Addr()) // The client reads nothing.
 	if n, err := (<-conns).Write(make([]byte, length)); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -329,7 +329,7 @@ func TestWriteTimeout(t *testing.T) {
 	served := <-conns
 	go func() { _, err := served.Write(make([]byte, length)); written <- err }()
 	total := 0
-	for buf := make([]byte, 1<<20); total < length; <-time.After(40 * time.Millisecond) {
+	for buf := make([]byte, 1<<20); total < length; <-time.After(100 * time.Millisecond) {
 		n, err := io.ReadFull(reader, buf)
 		if total += n; err != nil {
 			t.Fatalf("write failed after %d bytes: %v", total, err)

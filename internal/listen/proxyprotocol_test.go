@@ -75,7 +75,7 @@ func TestProxyProtocol(t *testing.T) {
 	six := &net.TCPAddr{IP: net.ParseIP("2001:db8::7"), Port: 4711}
 	l := listener(t, Config{
 		Address: "127.0.0.1:0", ProxyProtocol: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")},
-		ProxyHeaderTimeout: 100 * time.Millisecond,
+		ProxyHeaderTimeout: 2 * time.Second,
 	})
 	who(t, l)
 	silent := from(t, balancer, l.Addr()) // The silent connection delays no other connection.

@@ -24,7 +24,7 @@ func TestAwayServerSpendsNothingElsewhere(t *testing.T) {
 	keys := keysOn(t, store, id)
 	dies.Kill(t)
 	ask := func(ops ...headgate.Op) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), beyondDeadlines)
 		defer cancel()
 		return store.Apply(ctx, ops, make([]headgate.Decision, len(ops)))
 	}

@@ -161,7 +161,7 @@ func TestGroupCommit(t *testing.T) {
 	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})
 	var writes atomic.Int64
 	way.on(func(written []byte) { writes.Add(int64(len(writesTo(written)))) })
-	freeze(t, server)
+	server.Pause(t)
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() { apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1}) })
@@ -183,7 +183,7 @@ func TestLeftBeforeItsTurn(t *testing.T) {
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: 24 * time.Hour}})
 	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})
-	freeze(t, server)
+	server.Pause(t)
 	var all sync.WaitGroup
 	all.Go(func() { apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1}) })
 	pause(20 * time.Millisecond) // This caller is then the first in flight. The test also holds if another caller is the first.

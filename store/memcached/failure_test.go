@@ -53,12 +53,12 @@ func TestKilledServer(t *testing.T) {
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 1 << 40, Per: time.Hour}})
 	keys := keysOn(t, store, id)
 	ask := func(key string) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		began := time.Now()
 		err := store.Apply(ctx, []headgate.Op{{Key: key, Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
 		if took := time.Since(began); took > beyondDeadlines/4 { // The machine may be busy.
-			t.Errorf("a decision took %v of 200ms", took)
+			t.Errorf("a decision took %v of 2s", took)
 		}
 		return err
 	}
@@ -88,7 +88,7 @@ func TestSilentServer(t *testing.T) {
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Timeout: beyondDeadlines})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Hour}})
 	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})
-	freeze(t, server)
+	server.Pause(t)
 	until(t, "the breaker opens", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	testserver "github.com/headgate/headgate/internal/testkit/memcached"
 	"github.com/headgate/headgate/store/memcached"
 )
 
@@ -147,22 +146,3 @@ func until(tb testing.TB, what string, holds func() bool) {
 
 // pause gives servers and other goroutines some time; no test depends on its length to pass.
 func pause(d time.Duration) { <-time.After(d) }
-
-// freeze pauses a server, and waits until it is paused: the signal takes some time.
-func freeze(tb testing.TB, server *testserver.Server) {
-	tb.Helper()
-	server.Pause(tb)
-	until(tb, "the server is paused", func() bool {
-		conn, err := net.DialTimeout("tcp", server.Addr, 5*time.Second)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(50 * time.Millisecond))
-		if _, err := io.WriteString(conn, "version\r\n"); err != nil {
-			tb.Fatal(err)
-		}
-		_, err = conn.Read(make([]byte, 1))
-		return err != nil
-	})
-}

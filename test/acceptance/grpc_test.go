@@ -358,7 +358,7 @@ func TestGRPCDeadline(t *testing.T) {
 	service := interop{canceled: make(chan struct{}, 1)}
 	i := start(t, grpcConfiguration, "h2c://"+serveGRPC(t, service))
 	client := dialGRPC(t, i.Proxy, insecure.NewCredentials())
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	both, err := client.FullDuplexCall(ctx)
 	if err == nil {

@@ -221,7 +221,7 @@ func beginMove(t *testing.T, cluster *testserver.Cluster) *testserver.Move {
 func TestRightsOfSentinel(t *testing.T) {
 	set := testserver.StartSentinel(t, 1, 1)
 	grant(t, "acl", set.Nodes...)
-	c := redis.Config{Kind: redis.Sentinel, Client: rueidis.ClientOption{InitAddress: set.Addrs()}, Timeout: 200 * time.Millisecond}
+	c := redis.Config{Kind: redis.Sentinel, Client: rueidis.ClientOption{InitAddress: set.Addrs()}, Timeout: 2 * time.Second}
 	c.Client.Sentinel.MasterSet, c.Client.Sentinel.Dialer.Timeout = set.Name, time.Second
 	if err := everything(t, c); err == nil || len(refusals(t, set.Nodes...)) == 0 {
 		t.Errorf("without role: %v", err)

@@ -131,11 +131,7 @@ func TestNewContentDuringPause(t *testing.T) {
 		return nil
 	}, func(t *testing.T, _ *scripted, i *instance) {
 		t.Helper()
-		began := time.Now()
-		i.awaitValue(t, "good")
-		if took := time.Since(began); took > 200*time.Millisecond {
-			t.Errorf("the good configuration took %v, want no pause", took)
-		}
+		i.awaitValue(t, "good") // A pause would answer nonce 2 first.
 		if got := []string{<-nonces, <-nonces, <-nonces}; fmt.Sprint(got) != "[ 1 3]" {
 			t.Errorf("the answers have the nonces %q, want none, 1 and 3", got)
 		}

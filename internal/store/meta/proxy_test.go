@@ -264,7 +264,7 @@ func TestKilledServer(t *testing.T) {
 		began := time.Now()
 		err := c.Ping(t.Context())
 		if err != nil && !meta.Sent(err) {
-			if took := time.Since(began); took > time.Second {
+			if took := time.Since(began); took > 5*time.Second {
 				t.Errorf("it took %v to hear that the server is gone", took)
 			}
 			break
@@ -292,7 +292,7 @@ func TestPausedServer(t *testing.T) {
 		err := c.Ping(ctx)
 		took := time.Since(began)
 		cancel()
-		if err == nil || took > patience+500*time.Millisecond {
+		if err == nil || took > patience+5*time.Second {
 			t.Fatalf("%v after %v", err, took)
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && !meta.Sent(err) {
