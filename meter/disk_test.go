@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/meter/journal"
 )
 
@@ -38,6 +41,46 @@ func TestFullDisk(t *testing.T) {
 		}
 		if total != 3600 || m.Stats().Lost != 0 {
 			t.Errorf("the records add up to %d, and %d are lost; want 3600 and 0", total, m.Stats().Lost)
+		}
+	})
+}
+
+// TestFullDiskIsTold: each time that the disk is full has a line when it begins and when it ends, and the counts say what waits. Close
+// names what is lost.
+func TestFullDiskIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files, log := &full{Files: journal.Machine()}, new(logs.Text)
+		m := opened(t, Config{Outputs: []Output{newCollecting()}, Files: files, Log: slog.New(slog.NewTextHandler(log, nil))})
+		<-time.After(time.Second / 2)
+		for before := range 2 {
+			files.set(true)
+			for c := range 3 {
+				m.Count(used(fmt.Sprint("c", c), 1, 1))
+			}
+			<-time.After(5 * time.Second)
+			m.Count(used("late", 1, 1))
+			if s := m.Stats(); s.Waiting != 4 || s.Journal.Error != errFull.Error() {
+				t.Errorf("with a full disk, %d records wait and the error is %q, want 4 and %q", s.Waiting, s.Journal.Error, errFull)
+			}
+			files.set(false)
+			<-time.After(2 * time.Second)
+			if s := m.Stats(); s.Waiting != 0 || s.Journal.Error != "" {
+				t.Errorf("with space again, %d records wait and the error is %q", s.Waiting, s.Journal.Error)
+			}
+			for _, line := range []string{"the journal cannot be written", "the journal is written again"} {
+				if n := strings.Count(log.String(), line); n != before+1 {
+					t.Errorf("after time %d of a full disk, %d lines say %q", before+1, n, line)
+				}
+			}
+		}
+		files.set(true)
+		m.Count(used("unlucky", 61, 7))
+		if err := m.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "1 records could not be written") {
+			t.Errorf("Close with a full disk: %v", err)
+		}
+		const want = `customer=unlucky quota=calls minute=1970-01-01T01:01:00.000Z admitted=7 metered=0 refused=0`
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not name the lost record: %s", log)
 		}
 	})
 }

@@ -80,6 +80,7 @@ type Meter struct {
 
 	syncs   chan struct{}    // wakes the goroutine that syncs
 	pending []journal.Record // collected and not written; of the goroutine that appends
+	waiting atomic.Int64     // the length of pending after the last attempt
 }
 
 // Open opens the journal, and starts to append and to deliver. The caller calls Close.
@@ -170,6 +171,7 @@ func (m *Meter) append() {
 		rest := copy(m.pending, m.pending[n:])
 		clear(m.pending[rest:])
 		m.pending = m.pending[:rest]
+		m.waiting.Store(int64(rest))
 		if err != nil {
 			m.table.sweep(time.Now())
 			return
@@ -249,12 +251,34 @@ func (m *Meter) finish(ctx context.Context) error {
 	m.pending = m.table.collect(m.pending, time.Now()) // After a fault of the journal, or of a Count beside Close.
 	if n := len(m.pending); n > 0 {
 		m.table.lost.Add(uint64(n))
-		err = fmt.Errorf("meter: %d records could not be written to the journal, and are lost", n)
+		m.nameLost()
+		err = fmt.Errorf("meter: %d records could not be written to the journal, and are lost: the log names them", n)
 	}
 	for _, d := range m.deliveries {
 		err = errors.Join(err, d.out.Close())
 	}
 	return errors.Join(err, m.journal.Close())
+}
+
+// mostNamed bounds the log lines about lost records. They are written within a second.
+const mostNamed = 10_000
+
+// nameLost logs each record in pending, so that an operator can bill it by hand. Beyond mostNamed, it logs sums.
+func (m *Meter) nameLost() {
+	var rest journal.Record
+	for i := range m.pending {
+		r := &m.pending[i]
+		if i >= mostNamed {
+			rest.Admitted, rest.Metered, rest.Refused = sumOf(rest.Admitted, r.Admitted), sumOf(rest.Metered, r.Metered), sumOf(rest.Refused, r.Refused)
+			continue
+		}
+		m.config.Log.Error("a record of metering is lost", "customer", customerOf(r), "quota", r.Quota, "minute", r.Start(),
+			"admitted", r.Admitted, "metered", r.Metered, "refused", r.Refused, "shadow", r.Shadow, "correction", r.Correction)
+	}
+	if n := len(m.pending) - mostNamed; n > 0 {
+		m.config.Log.Error("further records of metering are lost", "records", n,
+			"admitted", rest.Admitted, "metered", rest.Metered, "refused", rest.Refused)
+	}
 }
 
 // Stats are counts since Open.
@@ -263,6 +287,9 @@ type Stats struct {
 	// Others counts the changes that were summed under the others. Lost counts those that were not counted at all, because
 	// rows in too many minutes had to wait for a journal that cannot be written, or because they came after Close.
 	Others, Lost uint64
+	// Waiting are the records in memory that the journal does not have: those of up to a second, and of the time in which the journal
+	// cannot be written. The changes of a customer in one minute count as one record.
+	Waiting int64
 	// Rows are the customers and minutes in memory.
 	Rows    int64
 	Outputs []OutputStats
@@ -288,7 +315,8 @@ type asider interface {
 
 // Stats gives the counts.
 func (m *Meter) Stats() Stats {
-	s := Stats{Journal: m.journal.Stats(), Others: m.table.others.Load(), Lost: m.table.lost.Load(), Rows: m.table.rows.Load()}
+	s := Stats{Journal: m.journal.Stats(), Others: m.table.others.Load(), Lost: m.table.lost.Load(), Rows: m.table.rows.Load(),
+		Waiting: m.waiting.Load() + m.table.uncollected.Load()}
 	for _, d := range m.deliveries {
 		out := OutputStats{ReaderStats: d.reader.Stats(), Name: d.out.Name()}
 		if a, ok := d.out.(asider); ok {

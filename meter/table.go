@@ -28,13 +28,14 @@ const (
 
 // table adds up changes between two collections. The rows of a customer are in one shard.
 type table struct {
-	seed   maphash.Seed
-	shards [shardCount]shard
-	most   int // customers of a minute
-	rows   atomic.Int64
-	others atomic.Uint64
-	lost   atomic.Uint64
-	budget budget
+	seed        maphash.Seed
+	shards      [shardCount]shard
+	most        int // customers of a minute
+	rows        atomic.Int64
+	uncollected atomic.Int64 // rows with changes that were not collected
+	others      atomic.Uint64
+	lost        atomic.Uint64
+	budget      budget
 
 	// The goroutine that collects has these. swept is the second of the last removal.
 	begun time.Time // of the first collection
@@ -111,6 +112,7 @@ func (t *table) add(u *headgate.Usage) (others bool) {
 		r.changed = true
 		s.changed = append(s.changed, i)
 		s.dirty.Store(true)
+		t.uncollected.Add(1)
 	}
 	return key.others
 }
@@ -191,6 +193,7 @@ func (t *table) collect(dst []journal.Record, now time.Time) []journal.Record {
 			continue // Most shards of a quiet instance.
 		}
 		s.mu.Lock()
+		t.uncollected.Add(-int64(len(s.changed)))
 		dst = s.collect(dst, now.UnixMilli(), second)
 		s.mu.Unlock()
 	}

@@ -12,6 +12,9 @@ type MeteringStatus struct {
 	Others  uint64           `json:"others"`
 	Lost    uint64           `json:"lost"`
 	Outputs []MeteringOutput `json:"outputs"`
+	// Waiting are the records in memory that the journal does not have. Error is the reason why the journal cannot be written or synced.
+	Waiting int64  `json:"waiting"`
+	Error   string `json:"error,omitempty"`
 }
 
 // MeteringOutput is the state of one output, in records.

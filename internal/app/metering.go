@@ -156,6 +156,7 @@ func (m *metering) Status(s *admin.Status) {
 	s.Metering = &admin.MeteringStatus{
 		Instance: m.config.InstanceName(), Epoch: now.Journal.Epoch, Written: now.Journal.Written, Faults: now.Journal.Faults,
 		Bytes: now.Journal.Bytes, Others: now.Others, Lost: now.Lost,
+		Waiting: now.Waiting, Error: now.Journal.Error,
 	}
 	for _, out := range now.Outputs {
 		s.Metering.Outputs = append(s.Metering.Outputs, admin.MeteringOutput{

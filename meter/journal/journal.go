@@ -61,6 +61,8 @@ type Journal struct {
 	next     uint64     // the sequence of the next record
 	total    int64      // bytes of segments
 	stats    Stats
+	writing  trouble // of Append
+	syncing  trouble // of Sync
 	closed   bool
 }
 
@@ -73,6 +75,8 @@ type Stats struct {
 	Segments int
 	// Written are the appended records. Faults counts the failed attempts to write or sync.
 	Written, Faults uint64
+	// Error is the reason why the last attempt to write or sync failed; "" after a success.
+	Error string
 	// Torn are the bytes that Open cut from files of earlier runs, because a crash had left them incomplete.
 	Torn int64
 }
@@ -218,10 +222,13 @@ func (j *Journal) Append(records []Record, sync bool) (written int, err error) {
 	for written < len(records) {
 		n, err := j.appendSome(records[written:], sync)
 		if err != nil {
-			j.fault(err)
+			j.fault(&j.writing, err)
 			return written, err
 		}
 		written += n
+	}
+	if written > 0 {
+		j.mended(&j.writing)
 	}
 	return written, nil
 }
@@ -357,19 +364,6 @@ func (j *Journal) publish(s *segment, n int, size int64) {
 	}
 }
 
-// fault counts and logs a failed attempt to write.
-func (j *Journal) fault(err error) {
-	j.mu.Lock()
-	j.stats.Faults++
-	first := j.stats.Faults
-	j.mu.Unlock()
-	const seldom = 60
-	if first%seldom == 1 {
-		j.config.Log.Error("the journal cannot be written: its records wait in memory, and the attempt is repeated every second",
-			"folder", j.config.Folder, "error", err, "faults", first)
-	}
-}
-
 // makeRoom drops the oldest segments beyond the bound, and keeps the last ones. The caller holds mu.
 func (j *Journal) makeRoom(keep int) {
 	for j.total > j.config.MaxBytes-j.most && len(j.segments) > keep {
@@ -409,6 +403,11 @@ func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.stats
+	for _, of := range [...]*trouble{&j.syncing, &j.writing} {
+		if of.last != nil {
+			s.Error = of.last.Error()
+		}
+	}
 	s.Bytes, s.Segments = j.total, len(j.segments)
 	return s
 }

@@ -36,19 +36,22 @@ func (j *Journal) Sync() error {
 	if unnamed {
 		first = errors.Join(first, j.syncNames())
 	}
-	if !needed {
-		return first
+	var err error
+	if needed {
+		err = f.Sync()
 	}
-	err := f.Sync()
-	if err == nil || errors.Is(err, fs.ErrClosed) {
-		return first // A file is closed after its sync, or after a fault that is counted.
+	if err == nil || errors.Is(err, fs.ErrClosed) { // A file is closed after its sync, or after a fault that is counted.
+		if first == nil && err == nil && (needed || unnamed || len(full) > 0) {
+			j.mended(&j.syncing)
+		}
+		return first
 	}
 	j.appending.Lock()
 	if j.active == f {
 		j.leave()
 	}
 	j.appending.Unlock()
-	j.fault(err)
+	j.fault(&j.syncing, err)
 	return errors.Join(first, err)
 }
 
@@ -58,7 +61,7 @@ func (j *Journal) syncNames() error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil // Without the folder, its records are lost, which Append finds.
 	}
-	j.fault(err)
+	j.fault(&j.syncing, err)
 	j.appending.Lock()
 	defer j.appending.Unlock()
 	j.unnamed = true
@@ -73,7 +76,7 @@ func (j *Journal) syncFull(files []File) (first error) {
 		if err == nil {
 			continue
 		}
-		j.fault(err)
+		j.fault(&j.syncing, err)
 		if first == nil {
 			first = err
 		}

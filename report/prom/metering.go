@@ -8,7 +8,8 @@ import (
 
 // meteringMetrics describes the metrics of metering.
 type meteringMetrics struct {
-	records, faults, bytes, others, lost   *prometheus.Desc
+	records, faults, bytes, others, lost,
+	waiting *prometheus.Desc
 	delivered, dropped, setAside, failures *prometheus.Desc
 	pending, pendingBytes, oldest          *prometheus.Desc
 }
@@ -21,6 +22,7 @@ func newMeteringMetrics(desc func(name, help string, labels ...string) *promethe
 		bytes:        desc("metering_journal_bytes", "Size of the journal."),
 		others:       desc("metering_others_total", "Changes that were summed under others, because a minute had too many customers."),
 		lost:         desc("metering_lost_total", "Changes that were not counted, because the journal could not be written for too long."),
+		waiting:      desc("metering_waiting_records", "Records in memory that the journal does not have."),
 		delivered:    desc("metering_delivered_total", "Records that an output has delivered.", output),
 		dropped:      desc("metering_dropped_total", "Records that were lost before an output had delivered them.", output),
 		setAside:     desc("metering_set_aside_total", "Records that the endpoint refuses and that were written to a file.", output),
@@ -33,7 +35,7 @@ func newMeteringMetrics(desc func(name, help string, labels ...string) *promethe
 
 func (m *meteringMetrics) describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		m.records, m.faults, m.bytes, m.others, m.lost, m.delivered, m.dropped, m.setAside, m.failures, m.pending, m.pendingBytes, m.oldest,
+		m.records, m.faults, m.bytes, m.others, m.lost, m.waiting, m.delivered, m.dropped, m.setAside, m.failures, m.pending, m.pendingBytes, m.oldest,
 	} {
 		ch <- d
 	}
@@ -45,6 +47,7 @@ func (m *meteringMetrics) collect(ch chan<- prometheus.Metric, s *meter.Stats) {
 	ch <- gauge(m.bytes, s.Journal.Bytes)
 	ch <- counter(m.others, s.Others)
 	ch <- counter(m.lost, s.Lost)
+	ch <- gauge(m.waiting, s.Waiting)
 	for i := range s.Outputs {
 		o := &s.Outputs[i]
 		ch <- counter(m.delivered, o.Acknowledged, o.Name)
