@@ -189,7 +189,7 @@ func (d *twins) ends(r *twinRequest, e Ended) {
 		if work == 0 {
 			work = max(d.now.Sub(r.dispatched), 0)
 		}
-		d.fair.ends(r, work-r.need.work)
+		d.fair.ends(r, work-r.need.work, d.twin.charged(r, work-r.need.work))
 		if !slices.Contains(d.twin.predictor.routes, r.route) {
 			d.seen["a forgotten route"]++
 		}

@@ -101,8 +101,9 @@ func (f *fairness) dispatched(r *twinRequest) bool {
 }
 
 // ends notes the end of a request that took more work than predicted, or less. A request that
-// did not wait has no part in the order, so it moves nothing.
-func (f *fairness) ends(r *twinRequest, more time.Duration) {
+// did not wait has no part in the order, so it moves nothing. charged is the part of more that its
+// tenant is charged with: a long answer must not keep a tenant out of the queue.
+func (f *fairness) ends(r *twinRequest, more, charged time.Duration) {
 	if !r.charged {
 		return
 	}
@@ -115,7 +116,7 @@ func (f *fairness) ends(r *twinRequest, more time.Duration) {
 	}
 	for _, other := range f.others(key) {
 		if with := other.rivals[key]; with != nil {
-			with.credit -= more
+			with.credit -= charged
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 // twinEnd is the end of a request without an answer.
 type twinEnd struct {
-	at          headgate.Instant
-	late, probe bool
+	at                   headgate.Instant
+	late, probe, probing bool // probing: it, or another request, was the probe
 }
 
 type twinHang struct {
@@ -44,7 +44,7 @@ func (w *twin) probing() bool {
 func (w *twin) missed(now headgate.Instant) int {
 	n, last := 0, w.hang.answered
 	for _, e := range w.hang.ends {
-		if !e.probe && e.at.Sub(last) >= 5*time.Second {
+		if !e.probing && e.at.Sub(last) >= 5*time.Second {
 			n = 0
 		}
 		if e.late {
@@ -88,7 +88,7 @@ func (w *twin) silence(now headgate.Instant, r *twinRequest) time.Duration {
 }
 
 func (w *twin) endSilence(now headgate.Instant, r *twinRequest, e Ended) {
-	probe := r.inHang
+	probe, probing := r.inHang, w.probing()
 	if e.Lesson != LearnMiss {
 		for _, other := range w.hang.dispatched {
 			other.inHang = false
@@ -96,7 +96,7 @@ func (w *twin) endSilence(now headgate.Instant, r *twinRequest, e Ended) {
 		w.hang.ends, w.hang.answered = nil, now
 	} else {
 		late := w.silence(now, r) >= (r.Deadline.Sub(r.dispatched)+1)/2
-		w.hang.ends = append(w.hang.ends, twinEnd{now, late, probe})
+		w.hang.ends = append(w.hang.ends, twinEnd{now, late, probe, probing})
 	}
 	r.state = outside
 }

@@ -33,8 +33,7 @@ func (w *twin) end(now headgate.Instant, r *twinRequest, e Ended) {
 	w.drain.note(twinEvent{at: now, queued: len(w.queued()) > 0, work: work, ended: true})
 	r.account.note(now, r.Class, work-r.need.work)
 	if r.charged {
-		most := w.virtualTime(r.bucket) + 2*time.Second - r.account.start(r.bucket)
-		r.account.tag(r.bucket, twinTag{more: min(work-r.need.work, max(most, 0))})
+		r.account.tag(r.bucket, twinTag{more: w.charged(r, work-r.need.work)})
 	}
 	switch {
 	case e.Lesson == LearnAll:
@@ -45,6 +44,13 @@ func (w *twin) end(now headgate.Instant, r *twinRequest, e Ended) {
 	case e.Lesson == LearnMiss && r.level != nil:
 		r.level.note(twinLesson{kind: twinMiss, at: now, span: min(span, max(r.Deadline.Sub(r.dispatched), 0))})
 	}
+}
+
+// charged is how far the end of a request moves its tenant back: by the work beyond the prediction, at most
+// to two seconds behind the others.
+func (w *twin) charged(r *twinRequest, more time.Duration) time.Duration {
+	most := w.virtualTime(r.bucket) + 2*time.Second - r.account.start(r.bucket)
+	return min(more, max(most, 0))
 }
 
 func (w *twin) enqueue(now headgate.Instant, r *twinRequest) {
