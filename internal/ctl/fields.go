@@ -13,17 +13,18 @@ import (
 )
 
 // FieldsText makes the text of a change from FIELD=VALUE arguments. A name with dots is a field of a field, such as
-// hard.api_calls=300. A value is in YAML. An empty value removes the field.
+// hard.api_calls=300. A name with other characters is in brackets and quotes, such as overrides["192.0.2.1"].limits. A
+// value is in YAML. An empty value removes the field.
 func FieldsText(args []string) (string, error) {
 	root := newMapping()
 	for _, arg := range args {
-		name, value, found := strings.Cut(arg, "=")
-		if !found || name == "" {
-			return "", fmt.Errorf("%q has no field: write FIELD=VALUE, like plan=paid or hard.api_calls=300", arg)
-		}
-		node, err := parseValue(value)
+		path, value, err := cutPath(arg)
+		var node *yaml.Node
 		if err == nil {
-			err = setField(root, strings.Split(name, "."), node)
+			node, err = parseValue(value)
+		}
+		if err == nil {
+			err = setField(root, path, node)
 		}
 		if err != nil {
 			return "", fmt.Errorf("%q: %w", arg, err)
@@ -60,12 +61,6 @@ func parseValue(text string) (*yaml.Node, error) {
 
 // setField sets a field of a field. path has at least one name.
 func setField(in *yaml.Node, path []string, value *yaml.Node) error {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-	for _, name := range path {
-		if name == "" || strings.Trim(name, letters) != "" {
-			return errors.New("the name of a field has letters, digits, - and _: write other names with --file")
-		}
-	}
 	const twice = "the field is written twice: write it once"
 	for at, name := range path {
 		last := at == len(path)-1
@@ -83,11 +78,16 @@ func setField(in *yaml.Node, path []string, value *yaml.Node) error {
 			if !last {
 				known = newMapping()
 			}
-			in.Content = append(in.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, known)
+			in.Content = append(in.Content, nameNode(name), known)
 		}
 		in = known
 	}
 	return nil
+}
+
+// nameNode gives the name of a field, which is a text also if it looks like a number.
+func nameNode(name string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}
 }
 
 // ReadText reads the text of an object from a file, or from standard input for "-".
