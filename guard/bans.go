@@ -3,9 +3,10 @@ package guard
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
+	"hash/maphash"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,7 @@ import (
 
 // BanEntry is a current ban of a key that this guard has met.
 type BanEntry struct {
-	// ID names the entry for Lift.
+	// ID names the entry for Lift, in every instance. It contains the key.
 	ID string `json:"id"`
 	// Rule is the name of the rule. Key is its key in readable form.
 	Rule string `json:"rule"`
@@ -43,7 +44,7 @@ type bans struct {
 // ban is one remembered ban. Only until and shadow change.
 type ban struct {
 	rule, text string
-	key        string
+	key        string // without the namespace
 	shadow     atomic.Bool
 	until      atomic.Int64
 }
@@ -59,7 +60,7 @@ func (g *Guard) noteBans(req *headgate.Request, a *Answer) {
 		if g.state.bans.known(hash, until, !r.Enforced()) {
 			continue
 		}
-		met := &ban{rule: strings.Clone(r.Rule.Name), text: r.Rule.KeyText(req), key: strings.Clone(r.key)}
+		met := &ban{rule: strings.Clone(r.Rule.Name), text: r.Rule.KeyText(req), key: strings.Clone(r.ownKey())}
 		met.update(until, !r.Enforced())
 		g.state.bans.meet(hash, r.Decision.At, met)
 	}
@@ -154,41 +155,56 @@ func (b *bans) list(now headgate.Instant) (entries []BanEntry, more bool) {
 	more = b.more.Load() > 0
 	b.sweep(now)
 	entries = make([]BanEntry, 0, len(b.met))
-	for hash, met := range b.met {
+	for _, met := range b.met {
 		entries = append(entries, BanEntry{
-			ID: banID(hash), Rule: met.rule, Key: met.text, Shadow: met.shadow.Load(),
+			ID: banID(met.key), Rule: met.rule, Key: met.text, Shadow: met.shadow.Load(),
 			Until: headgate.Instant(met.until.Load()).Time(),
 		})
 	}
 	return entries, more
 }
 
-func banID(hash uint64) string { return fmt.Sprintf("%016x", hash) }
+// banID names a ban in every instance: a key, without the namespace of its instance.
+func banID(key string) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
 
-// Lift ends the ban with an ID of Bans. It drops the attempts of the key, in Local too, and keeps
-// the counts of the limits. It reports false for an unknown ID.
+// KeyOfBan gives the key of a ban with an ID, for rule.KeyNames. It reports false for a malformed ID.
+func KeyOfBan(id string) (key string, ok bool) {
+	text, err := base64.RawURLEncoding.DecodeString(id)
+	return string(text), err == nil
+}
+
+// Lift ends the ban with an ID of Bans, also if another instance with the same store and rules has listed it. It
+// drops the attempts of the key, in Local too, and keeps the counts of the limits. It reports false if there is no such ban.
 func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 	s := g.now()
 	if s == nil {
 		return false, headgate.ErrNotMade
 	}
-	hash, err := strconv.ParseUint(id, 16, 64)
-	if err != nil {
+	own, ok := KeyOfBan(id)
+	if !ok {
 		return false, nil // A malformed ID belongs to no ban.
 	}
+	p := s.banning(own)
+	if p == nil {
+		return false, nil
+	}
+	key := string(p.space) + own
+	hash := maphash.String(g.state.seed, key)
 	b := &g.state.bans
 	b.mu.RLock()
-	met, found := b.met[hash]
+	_, lifted = b.met[hash]
 	b.mu.RUnlock()
-	if !found {
-		return false, nil
+	if !lifted {
+		if lifted, err = p.bans(ctx, g.store, key); err != nil || !lifted {
+			return false, err
+		}
 	}
 	stores := [...]headgate.Store{s.config.Local, g.store}
 	for _, store := range stores {
 		if store == nil {
 			continue
 		}
-		if err := store.Forget(ctx, []headgate.Op{{Key: met.key, Window: banWindow}}); err != nil {
+		if err := store.Forget(ctx, []headgate.Op{{Key: key, Window: banWindow}}); err != nil {
 			return false, fmt.Errorf("guard: the ban stays: %w", err)
 		}
 	}
@@ -196,4 +212,34 @@ func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 	defer b.mu.Unlock()
 	delete(b.met, hash)
 	return true, nil
+}
+
+// banning gives the rule with a ban that has a key; nil without one.
+func (s *set) banning(key string) *prepared {
+	for i := range s.rules {
+		p := &s.rules[i]
+		if p.Mode != Off && p.Ban.For > 0 && p.Owns(key) {
+			return p
+		}
+	}
+	return nil
+}
+
+// bans asks the store whether a key is banned now.
+func (p *prepared) bans(ctx context.Context, store headgate.Store, key string) (bool, error) {
+	for _, windows := range slices.Concat([][]window{p.limits}, p.special) {
+		for i := range windows {
+			w := &windows[i]
+			if w.kind != kindBan {
+				continue
+			}
+			var d [1]headgate.Decision
+			op := headgate.Op{Key: key, Policy: w.id, Window: banWindow, Kind: headgate.Peek}
+			if err := store.Apply(ctx, []headgate.Op{op}, d[:]); err != nil {
+				return false, fmt.Errorf("guard: the ban stays: %w", err)
+			}
+			return d[0].Reason == headgate.Banned, nil // All versions of a rule's ban share one state.
+		}
+	}
+	return false, nil
 }

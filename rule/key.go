@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"net/netip"
+	"strings"
 
 	"github.com/headgate/headgate"
 )
@@ -58,6 +59,12 @@ func (r *Rule) AppendKey(dst []byte, req *headgate.Request) (key []byte, shared 
 		shared = shared || !present
 	}
 	return dst, shared
+}
+
+// Owns reports whether a key of AppendKey begins as those of the rule.
+func (r *Rule) Owns(key string) bool {
+	n, size := binary.Uvarint([]byte(key[:min(len(key), binary.MaxVarintLen64)]))
+	return size > 0 && n == uint64(len(r.Name)) && strings.HasPrefix(key[size:], r.Name)
 }
 
 func appendName(dst []byte, name string) []byte {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/admin"
 )
 
@@ -24,9 +25,18 @@ func (r *rules) liftBan(w http.ResponseWriter, req *http.Request) {
 	case !lifted:
 		writeText(w, http.StatusNotFound, "no such ban: the ban may have expired")
 	default:
-		r.log.Info("ban lifted", "id", req.PathValue("id"))
+		r.log.Info("ban lifted", "key", r.banned(req.PathValue("id")))
 		writeText(w, http.StatusOK, "lifted")
 	}
+}
+
+// banned names the key of a ban for the log, as log.keys says.
+func (r *rules) banned(id string) string {
+	key, _ := guard.KeyOfBan(id)
+	if names := r.report.KeyNames(); names != nil {
+		return string(names.AppendKey(nil, key))
+	}
+	return ""
 }
 
 // writeJSON sends value as indented JSON.

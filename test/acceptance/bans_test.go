@@ -151,8 +151,8 @@ func TestBansAreListedAndLifted(t *testing.T) {
 	}
 	status, table, _ := call(t, "ctl", "bans", "--admin", i.Admin)
 	for _, want := range []string{
-		`(?m)^ID +ENDS IN +RULE +KEY$`, `(?m)^[0-9a-f]{16} +(24h59m|25h0m)\d+s +scrape +.*127\.0\.0\.1.*a`,
-		`(?m)^[0-9a-f]{16} +(1h59m|2h0m)\d+s +trial \(shadow\) +.*127\.0\.0\.1`, `(?m)^[0-9a-f]{16} +(1h59m|2h0m)\d+s +less +`,
+		`(?m)^ID +ENDS IN +RULE +KEY$`, `(?m)^[0-9A-Za-z_-]+ +(24h59m|25h0m)\d+s +scrape +.*127\.0\.0\.1.*a`,
+		`(?m)^[0-9A-Za-z_-]+ +(1h59m|2h0m)\d+s +trial \(shadow\) +.*127\.0\.0\.1`, `(?m)^[0-9A-Za-z_-]+ +(1h59m|2h0m)\d+s +less +`,
 	} {
 		if status != 0 || !regexp.MustCompile(want).MatchString(table) {
 			t.Errorf("the table lacks %s:\n%s", want, table)
