@@ -33,6 +33,9 @@ type QuotaUse struct {
 	// are 0.
 	Start, End headgate.Instant
 	At         headgate.Instant
+	// Carried reports that some of Used can be from before Start: the settings of the calendar have changed, and the count
+	// knows no times.
+	Carried bool
 }
 
 // UnknownQuotaError says that a customer has no such limits. It names those that the customer has.
@@ -335,7 +338,7 @@ func (c *countedLimit) use(d *headgate.Decision) QuotaUse {
 	policy := c.limit.Policy
 	use := QuotaUse{
 		Quota: c.quota, Algorithm: policy.Algorithm, Limit: policy.Limit, Used: max(0, d.Limit-d.Remaining), Soft: c.limit.Soft,
-		Hard: limit.Room(policy), After: c.after, At: d.At,
+		Hard: limit.Room(policy), After: c.after, At: d.At, Carried: d.Carried,
 	}
 	if c.window.quota.beyond {
 		use.Hard = c.limit.Hard

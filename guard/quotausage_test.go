@@ -266,3 +266,40 @@ func TestResetLosesNoUnit(t *testing.T) {
 		t.Errorf("%d units are counted and %d were given back, want %d together; %v", all[0].Used, reset.Load(), taken.Load(), err)
 	}
 }
+
+// TestUsageAfterAChangedCalendar: a customer's month gets another first day, which lies in the
+// past. The units count, and the usage says that they can be from before the month.
+func TestUsageAfterAChangedCalendar(t *testing.T) {
+	month := guard.QuotaLimit{Policy: headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 3, Calendar: headgate.Month}}}
+	plan := guard.Plan{Name: "p", Quotas: calls(month), Calendar: calendar.Default()}
+	clock := storetest.NewClock()
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(time.Date(2031, time.November, 29, 10, 0, 0, 0, time.UTC).Sub(clock.Now().Time()))
+	late := calendar.Settings{Zone: time.UTC, WeekStarts: time.Monday, MonthStarts: 29}
+	for i, row := range []struct {
+		own  *calendar.Settings
+		take int
+		last string
+		want bool
+	}{
+		{nil, 3, "allow within_limit 0/3 metered 0", false},
+		{&late, 1, "deny over_limit 0/3 metered 0", true},
+		{nil, 1, "deny over_limit 0/3 metered 0", false},
+	} {
+		g, _ := newGuard(t, guard.Config{
+			Store: store, Clock: clock.Now, Rules: []guard.Rule{counting(t, "api", "/a")},
+			Quotas: quotas(t, []guard.Plan{plan}, guard.Customer{Name: "x", Calendar: row.own}),
+		})
+		got := ""
+		for range row.take {
+			got = answerOf(decide(t, g, request("/a", "x")))
+		}
+		all, err := g.Usage(t.Context(), "x")
+		if err != nil || got != row.last || all[0].Used != 3 || all[0].Carried != row.want {
+			t.Errorf("settings %d: got %s, and %+v, %v; want %s, 3 used, and carried %v", i, got, all, err, row.last, row.want)
+		}
+	}
+}

@@ -53,7 +53,9 @@ var spreadsTable = [...]time.Duration{
 }
 
 // KeptFor returns the longest time from the start of a count in windows of the calendar for
-// which any version can count in it: about one window and a half.
+// which any version can count in it, if its last unit is within a Spread of the start: about
+// one window and a half. It is also the longest time for which a unit counts without further
+// changes of the settings.
 func KeptFor(unit headgate.CalendarUnit) time.Duration {
 	return spreadsTable[unit] + longestWindowsTable[unit]
 }
@@ -98,39 +100,89 @@ func PickWindow(e *headgate.Edges, now headgate.Instant) int {
 	return i
 }
 
-// CountEnds returns the edge after now at which a count ends that began at from. It is the
+// Carried reports whether a count with this Time began before the window of now. Its units may
+// be from before that window.
+func Carried(e *headgate.Edges, count, now headgate.Instant) bool {
+	return CountBegan(count) < CountBegan(e[PickWindow(e, now)])
+}
+
+// CountEnds returns the edge after now at which a count with the Time count ends. It is the
 // first start of a window that Begins a count, or the last edge.
-func CountEnds(unit headgate.CalendarUnit, e *headgate.Edges, from, now headgate.Instant) headgate.Instant {
+func CountEnds(unit headgate.CalendarUnit, e *headgate.Edges, count, now headgate.Instant) headgate.Instant {
 	i := PickWindow(e, now) + 1
-	for i < len(e)-1 && !Begins(unit, from, e[i]) {
+	for i < len(e)-1 && !Begins(unit, count, e[i]) {
 		i++
 	}
 	return e[i]
 }
 
-// Begins reports whether the window from start has a count of its own, beside one that began at
-// from: they are more than a Spread apart.
-func Begins(unit headgate.CalendarUnit, from, start headgate.Instant) bool {
-	return start.Sub(from) > spreadsTable[unit]
+// Begins reports whether the window from start has a count of its own, beside one with the Time
+// count: they are more than a Spread apart, and no unit of the count is within the window.
+func Begins(unit headgate.CalendarUnit, count, start headgate.Instant) bool {
+	apart := start.Sub(CountBegan(count))
+	return apart > spreadsTable[unit] && apart >= spreadsTable[unit]+lateMinutes(count)
+}
+
+// A count keeps the minute of its last unit, so that a window of other settings does not forget
+// units that are within it. The Time of its Cell is the start of the count, a whole second, and
+// one microsecond for each minute from a Spread after the start to the end of that minute. A last
+// unit before is within no window that Begins. Edges of all zones since 1972 are whole minutes
+// apart, so a minute is exact.
+const (
+	lateUnit = headgate.Instant(time.Microsecond)
+	// mostLate bounds the minutes: 694 days. The start of an older count moves.
+	mostLate = headgate.Instant(time.Second)/lateUnit - 1
+)
+
+// CountBegan returns the start of the window in which a count with this Time began.
+func CountBegan(count headgate.Instant) headgate.Instant {
+	second := headgate.Instant(time.Second)
+	return count - ((count%second)+second)%second
+}
+
+// lateMinutes returns the time from a Spread after the start of a count to the end of the
+// minute of its last unit.
+func lateMinutes(count headgate.Instant) time.Duration {
+	return time.Duration((count-CountBegan(count))/lateUnit) * time.Minute
+}
+
+// CountFreeAt returns the instant from which no window can count a count with this Time.
+func CountFreeAt(unit headgate.CalendarUnit, count headgate.Instant) headgate.Instant {
+	return CountBegan(count).Add(KeptFor(unit) + lateMinutes(count))
+}
+
+// countedAt returns the Time of a count after a unit at the time at.
+func countedAt(unit headgate.CalendarUnit, count, at headgate.Instant) headgate.Instant {
+	began := CountBegan(count)
+	late := at.Sub(began) - spreadsTable[unit]
+	if late < 0 {
+		return count
+	}
+	minutes := headgate.Instant(late/time.Minute) + 1
+	if minutes > mostLate {
+		began = began.Add(time.Duration(minutes-mostLate) * time.Minute)
+		minutes = mostLate
+	}
+	return max(count, began+minutes*lateUnit)
 }
 
 // rollCalendar moves the cell to the window that contains now, and returns the time of the
 // decision. It treats a clock that has stepped back like rollFixed.
 func (p *Plan) rollCalendar(c *Cell, e *headgate.Edges, now headgate.Instant) headgate.Instant {
 	i := PickWindow(e, now)
-	start, end := e[i], e[i+1]
-	switch {
-	case start > c.Time && (c.Units == 0 || Begins(p.Policy.Limit.Calendar, c.Time, start)):
+	start, end := CountBegan(e[i]), e[i+1]
+	switch began := CountBegan(c.Time); {
+	case start > began && (c.Units == 0 || Begins(p.Policy.Limit.Calendar, c.Time, start)):
 		c.Time, c.Units = start, 0
-	case c.Time > end:
+	case began > end:
 		c.Time = start
 		c.Epoch++
 	}
-	return max(now, c.Time)
+	return max(now, CountBegan(c.Time))
 }
 
 // EdgesOf returns edges within which the cell counts, for a caller that has no Op.
 func (p *Plan) EdgesOf(c *Cell) headgate.Edges {
-	end := c.Time.Add(KeptFor(p.Policy.Limit.Calendar))
-	return headgate.Edges{c.Time, c.Time, end, end}
+	began, end := CountBegan(c.Time), CountFreeAt(p.Policy.Limit.Calendar, c.Time)
+	return headgate.Edges{began, began, end, end}
 }

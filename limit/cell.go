@@ -12,7 +12,8 @@ import (
 // For a bucket, Time and Units are the theoretical arrival time (TAT): the instant at which
 // the bucket is full again, or the queue is empty. Time is in whole nanoseconds, and Units
 // is the fraction of a nanosecond in 1/Count. For a fixed window and a ban, Time is the
-// start of the window and Units its count. A ban without Units has no window.
+// start of the window and Units its count. A window of the calendar also has its last minute in
+// Time: see CountBegan. A ban without Units has no window.
 type Cell struct {
 	Time  headgate.Instant
 	Units uint64
@@ -77,6 +78,7 @@ type Draw struct {
 
 	returned uint32
 	epoch    uint16
+	carried  bool
 	now, at  headgate.Instant
 	cost     int64
 	retry    time.Duration
@@ -162,6 +164,9 @@ func (p *Plan) TakeCell(c *Cell, d *Draw) {
 		c.Time, c.Units = headgate.Instant(d.to.ns), d.to.part
 	case p.Policy.Algorithm == headgate.FixedWindow:
 		c.Units = min(c.Units+uint64(d.cost), countCeiling)
+		if p.Calendar() && d.cost > 0 {
+			c.Time = countedAt(p.Policy.Limit.Calendar, c.Time, d.at)
+		}
 	default:
 		c.count(d.at, d.cost)
 	}
@@ -171,7 +176,7 @@ func (p *Plan) TakeCell(c *Cell, d *Draw) {
 func (p *Plan) Explain(d *Draw, decision *headgate.Decision) {
 	decision.Verdict, decision.Reason = d.Verdict, d.Reason
 	decision.RetryAfter = d.retry
-	decision.At = d.at
+	decision.At, decision.Carried = d.at, d.carried
 	if isBucket(p.Policy.Algorithm) {
 		p.explainBucket(d, decision)
 	} else {
@@ -198,7 +203,7 @@ func (p *Plan) Receipt(d *Draw, r *headgate.Receipt) {
 func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
 	switch p.Policy.Algorithm {
 	case headgate.FixedWindow:
-		return p.returnFixed(c, r)
+		return p.returnFixed(c, r, now)
 	case headgate.Ban:
 		return false // Attempts cannot be returned.
 	default:
@@ -233,7 +238,7 @@ func (p *Plan) CellFreeAt(c *Cell) headgate.Instant {
 	case c.Units == 0:
 		return 0
 	case p.Calendar():
-		return c.Time.Add(KeptFor(p.Policy.Limit.Calendar))
+		return CountFreeAt(p.Policy.Limit.Calendar, c.Time)
 	case p.Policy.Algorithm == headgate.FixedWindow:
 		return c.Time + headgate.Instant(p.per)
 	default:

@@ -12,6 +12,7 @@ func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	if p.Calendar() {
 		d.at = p.rollCalendar(c, d.Edges, now)
 		end = CountEnds(p.Policy.Limit.Calendar, d.Edges, c.Time, now)
+		d.carried = c.Units > 0 && Carried(d.Edges, c.Time, now)
 	} else {
 		d.at = p.rollFixed(c, now)
 		end = c.Time + headgate.Instant(p.per)
@@ -68,8 +69,15 @@ func (p *Plan) rollFixed(c *Cell, now headgate.Instant) headgate.Instant {
 	return now
 }
 
-func (p *Plan) returnFixed(c *Cell, r *headgate.Receipt) bool {
-	if r.Returned != c.Returned || r.From < c.Time || !p.Calendar() && r.From >= c.Time+headgate.Instant(p.per) {
+func (p *Plan) returnFixed(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
+	if r.Returned != c.Returned {
+		return false
+	}
+	if unit := p.Policy.Limit.Calendar; p.Calendar() {
+		if r.From < CountBegan(c.Time) || r.From.Add(KeptFor(unit)) <= now {
+			return false
+		}
+	} else if r.From < c.Time || r.From >= c.Time+headgate.Instant(p.per) {
 		return false
 	}
 	c.Units -= min(c.Units, uint64(r.Units()))

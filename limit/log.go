@@ -55,7 +55,7 @@ func (l *Log) newest() headgate.Instant { return headgate.Instant(l.Ring[l.slot(
 // window (now-Per, now].
 func (p *Plan) JudgeLog(l *Log, now headgate.Instant, cost int64, d *headgate.Decision) {
 	at := p.expire(l, now)
-	d.At, d.Limit = at, p.count
+	d.At, d.Carried, d.Limit = at, false, p.count
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 	d.Receipt = headgate.Receipt{Cost: cost, From: at}
 	used := min(l.Units, p.count) // Counted refusals, or a larger Count, can exceed this Count.

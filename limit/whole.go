@@ -30,7 +30,7 @@ func (p *Plan) ExplainStep(now, next headgate.Instant, cost int64, d *headgate.D
 	d.Limit = p.burst
 	d.ResetAfter = time.Duration(next - now)
 	d.Remaining = p.wholeSteps(int64(now-next) + p.refill.ns)
-	d.At = now
+	d.At, d.Carried = now, false
 	d.Receipt.Cost = cost
 	d.Receipt.From, d.Receipt.FromPart = next-headgate.Instant(cost*p.step), 0
 }
@@ -47,7 +47,7 @@ func (p *Plan) RefuseStep(tat, now, next headgate.Instant, cost int64, d *headga
 	d.Limit = p.burst
 	d.ResetAfter = time.Duration(tat - now)
 	d.Remaining = p.wholeSteps(int64(edge - tat))
-	d.At = now
+	d.At, d.Carried = now, false
 	d.Receipt = headgate.Receipt{}
 	return true
 }

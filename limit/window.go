@@ -68,7 +68,7 @@ func (p *Plan) JudgeWindows(w *Windows, now headgate.Instant, cost int64, d *hea
 	k, elapsed := g.place(at)
 	oldest := *w.at(k + 1) // The ring has N+1 entries, so k+1 is the entry of k-N.
 	used := w.Total - oldest + weigh(oldest, uint64(p.per)-elapsed, uint64(p.per))
-	d.At, d.Limit = at, p.count
+	d.At, d.Carried, d.Limit = at, false, p.count
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 	d.Receipt = headgate.Receipt{Cost: cost, From: at}
 	used = min(used, p.count) // Counted refusals can exceed Count.

@@ -38,6 +38,9 @@ type LimitUsage struct {
 	// Start and End are those of the present window, by the store's clock. A token bucket has none.
 	Start *time.Time `json:"start,omitempty"`
 	End   *time.Time `json:"end,omitempty"`
+	// Carried says that some of Used can be from before Start: the settings of the calendar have changed, and the
+	// count knows no times, so all its units count.
+	Carried bool `json:"carried,omitempty"`
 }
 
 // Reset is the answer of /api/v1/usage/reset.

@@ -139,7 +139,7 @@ func limitUsage(used []guard.QuotaUse) []admin.LimitUsage {
 		u := &used[i]
 		all[i] = admin.LimitUsage{
 			Quota: u.Quota, Limit: u.Limit.String(), Period: u.Limit.Period(), Algorithm: u.Algorithm.String(), Used: u.Used,
-			Included: u.Limit.Count, Hard: u.Hard, After: u.After.String(),
+			Included: u.Limit.Count, Hard: u.Hard, After: u.After.String(), Carried: u.Carried,
 		}
 		if u.Soft > 0 {
 			const whole = 100

@@ -100,12 +100,16 @@ func writeUsage(w *tabwriter.Writer, u *admin.Usage) error {
 	return w.Flush()
 }
 
-// window tells the present window of a limit.
+// window tells the present window of a limit, and whether its count began before.
 func window(l *admin.LimitUsage) string {
 	if l.Start == nil || l.End == nil {
 		return "-"
 	}
-	return l.Start.UTC().Format(time.RFC3339) + " to " + l.End.UTC().Format(time.RFC3339)
+	text := l.Start.UTC().Format(time.RFC3339) + " to " + l.End.UTC().Format(time.RFC3339)
+	if l.Carried {
+		text += " (may have units from before: the calendar has changed)"
+	}
+	return text
 }
 
 func writeUsageCSV(w *csv.Writer, u *admin.Usage) error {

@@ -13,6 +13,7 @@ type Calendar struct {
 	Policy  headgate.Policy
 	from    headgate.Instant // The start of the window in which the count began.
 	entries []entry
+	last    headgate.Instant // The time of the last unit that was counted, also if it came back.
 }
 
 // NewCalendar returns the twin of a new key.
@@ -21,7 +22,7 @@ func NewCalendar(p headgate.Policy) *Calendar { return &Calendar{Policy: p} }
 // Do decides cost at now, and counts it according to the policy and the mode. The edges must
 // have a window that contains now. A Peek, and a Refund without effect, change nothing.
 func (c *Calendar) Do(e *headgate.Edges, now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
-	rolled := Calendar{Policy: c.Policy, from: c.from, entries: slices.Clone(c.entries)}
+	rolled := Calendar{Policy: c.Policy, from: c.from, entries: slices.Clone(c.entries), last: c.last}
 	rolled.roll(e, now)
 	before := rolled.used()
 	a := rolled.decide(now, cost, mode)
@@ -35,12 +36,12 @@ func (c *Calendar) Do(e *headgate.Edges, now headgate.Instant, cost int64, mode 
 func (c *Calendar) roll(e *headgate.Edges, now headgate.Instant) {
 	start, end, _ := e.Window(now)
 	switch {
-	case start.Sub(c.from) > c.apart(): // A window of its own, and not a version of the count's window.
-		c.from, c.entries = start, nil
+	case start.Sub(c.from) > c.apart() && c.last < start: // A window of its own, and not a version of the count's window.
+		c.from, c.entries, c.last = start, nil, 0
 	case c.from > end: // The clock has stepped back, by more than a window.
-		c.from = start
-	case c.used() == 0:
-		c.from = max(c.from, start)
+		c.from, c.last = start, 0
+	case c.used() == 0 && start > c.from:
+		c.from, c.last = start, 0
 	}
 }
 
@@ -60,6 +61,9 @@ func (c *Calendar) decide(now headgate.Instant, cost int64, mode headgate.OpKind
 	}
 	if w.counting(a) {
 		c.entries = append(c.entries, entry{at: now, units: min(cost, headgate.MaxUnits-counted)})
+		if cost > 0 {
+			c.last = max(c.last, now)
+		}
 	}
 	return a
 }

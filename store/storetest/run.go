@@ -102,6 +102,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("CountAll", s.testCountAll)
 	t.Run("CountAllVersions", s.testCountAllVersions)
 	t.Run("Calendar", s.testCalendar)
+	t.Run("CalendarChanges", s.testCalendarChanges)
 	t.Run("Refund", s.testRefund)
 	t.Run("RefundClockBack", s.testRefundClockBack)
 	t.Run("RefundHolders", s.testRefundHolders)

@@ -19,20 +19,25 @@ func (p *Plan) CheckEdges(e *headgate.Edges) error {
 // outside is the number of used units in the reply for a time outside the edges of an Op.
 const outside = -1
 
-// explainCalendar decodes three numbers: the start of the window in which the count began, the units
+// mostTime bounds the times of replies: 142 years before 1970.
+const mostTime = 1 << 52
+
+// explainCalendar decodes three numbers: the count's Time of package limit, before the Op, the units
 // used before, and the version.
 func (a *answer) explainCalendar(d *headgate.Decision) error {
-	from, used, now := a.numbers[0], a.numbers[1], instant(a.now)
+	count, used, now, unit := instant(a.numbers[0]), a.numbers[1], instant(a.now), a.plan.policy.Limit.Calendar
 	if used == outside {
 		return &headgate.EdgeError{At: now, Edges: *a.edges}
 	}
 	last := int64(a.edges[len(a.edges)-1]) / int64(time.Microsecond)
-	if from > last || from < a.now-a.plan.kept || used < 0 || used > a.plan.mostUsed() || !a.isLast(a.numbers[2]) {
+	if a.numbers[0] > last+int64(time.Second/time.Microsecond) || a.numbers[0] < -mostTime || limit.CountFreeAt(unit, count) < now ||
+		used < 0 || used > a.plan.mostUsed() || !a.isLast(a.numbers[2]) {
 		return wrong("%v for a window of %s", a.numbers, a.plan.policy.Limit)
 	}
-	ends := limit.CountEnds(a.plan.policy.Limit.Calendar, a.edges, instant(from), now).Sub(now)
+	ends := limit.CountEnds(unit, a.edges, count, now).Sub(now)
 	a.explainCount(d, used, ends)
-	d.At = max(now, instant(from))
+	d.Carried = used > 0 && limit.Carried(a.edges, count, now)
+	d.At = max(now, limit.CountBegan(count))
 	d.Receipt.From = d.At
 	return nil
 }

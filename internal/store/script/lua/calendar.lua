@@ -1,17 +1,39 @@
 -- calendar windows: the count of a window whose edges are in the op, the same steps as
 -- limit/calendar.go.
 --
--- A state is '<Bddd': kind, version, the start of the window in which the count began, units.
--- In a policy, kept is the longest time from that start for which any version can count in the
--- state. spread is how far apart the windows of two versions may begin and be the same window.
+-- A state is '<Bddd': kind, version, start, units. start is the start of the window in which the
+-- count began, a whole second, and one microsecond for each minute from a spread after it to the
+-- end of the minute of the last unit. In a policy, kept is the longest time from the start for
+-- which any version can count in the state, without these minutes. spread is how far apart the
+-- windows of two versions may begin and be the same window.
 -- counts is as in fixed.lua.
 local function calendar_windows(env)
-  local unpack_, pack, byte, min = struct.unpack, struct.pack, string.byte, math.min
+  local unpack_, pack, byte, min, max = struct.unpack, struct.pack, string.byte, math.min, math.max
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local OVER, PEEK = env.OVER, env.PEEK
 
   local KIND, CALENDAR = 7, '<Bddd'
   local CEILING = 9007199254740991 -- The largest value of a counter.
+  local SECOND, MINUTE, MOST_LATE = 1000000, 60000000, 999999
+
+  -- free_at gives the time from which no window can count the state.
+  local function free_at(w)
+    local late = w.start % SECOND
+    return w.start - late + late * MINUTE + w.policy.kept
+  end
+
+  -- counted_at notes the minute of a unit.
+  local function counted_at(w, at)
+    local began = w.start - w.start % SECOND
+    local late = at - began - w.policy.spread
+    if late >= 0 then
+      local minutes = (late - late % MINUTE) / MINUTE + 1
+      if minutes > MOST_LATE then
+        began, minutes = began + (minutes - MOST_LATE) * MINUTE, MOST_LATE
+      end
+      w.start = max(w.start, began + minutes)
+    end
+  end
 
   local function calendar_policy(raw)
     local kind, count, kept, spread, counts = unpack_('<BdddB', raw)
@@ -35,10 +57,13 @@ local function calendar_windows(env)
   end
 
   -- roll_calendar moves w to the window from first to last, which contains now. A count that
-  -- began at most a spread before first stays: it is the same window of another version.
+  -- began at most a spread before first stays: it is the same window of another version. A
+  -- count with a unit from first on stays too.
   local function roll_calendar(w, first, last)
-    local start = w.start
-    if first > start and (w.units == 0 or first - start > w.policy.spread) then
+    local late = w.start % SECOND
+    local start, spread = w.start - late, w.policy.spread
+    first = first - first % SECOND
+    if first > start and (w.units == 0 or first - start > spread and first - start >= spread + late * MINUTE) then
       w.moved = w.moved or w.units > 0
       w.start, w.units = first, 0
     elseif start > last then
@@ -78,7 +103,7 @@ local function calendar_windows(env)
   end
 
   local function save_calendar(w)
-    states[w.key], due[w.key] = pack_calendar(w), w.start + w.policy.kept - base
+    states[w.key], due[w.key] = pack_calendar(w), free_at(w) - base
   end
 
   -- refund_calendar gives units back to the count, and gives their number. Earlier receipts become
@@ -102,6 +127,7 @@ local function calendar_windows(env)
     end
     if w.cost > 0 and (all or possible and w.policy.counts or w.policy.all) then
       w.units, w.moved = min(w.units + w.cost, CEILING), true
+      counted_at(w, max(now, w.start - w.start % SECOND))
     end
     if w.moved then
       save_calendar(w)
