@@ -12,10 +12,9 @@ import (
 	"github.com/headgate/headgate/internal/testkit/gateway"
 )
 
-// TestGateways starts each gateway of Debian with its example. Traefik is not in Debian: see TestTraefik.
-func TestGateways(t *testing.T) {
-	t.Parallel()
-	for _, g := range []gateway.Gateway{
+// debianGateways are the gateways of Debian, each with its example. Traefik is not in Debian: see TestTraefik.
+func debianGateways() []gateway.Gateway {
+	return []gateway.Gateway{
 		{
 			Name: "nginx", Files: []string{"nginx.conf"}, Program: "nginx",
 			Words: []string{"-e", "stderr", "-p", ".", "-c", "nginx.conf", "-g", "daemon off;"}, Announces: true, Unreachable: 200, Silent: 200,
@@ -29,7 +28,13 @@ func TestGateways(t *testing.T) {
 			Name: "Caddy", Files: []string{"Caddyfile"}, Program: "caddy",
 			Words: []string{"run", "--config", "Caddyfile", "--adapter", "caddyfile"}, Unreachable: 502, Silent: 504, Untrusted: 403,
 		},
-	} {
+	}
+}
+
+// TestGateways starts each gateway with its example.
+func TestGateways(t *testing.T) {
+	t.Parallel()
+	for _, g := range debianGateways() {
 		t.Run(g.Name, func(t *testing.T) {
 			t.Parallel()
 			g.Test(t, launchBehindGateway)
@@ -37,6 +42,17 @@ func TestGateways(t *testing.T) {
 			if asked := g.Subrequest(t); asked.Header["Headgate-Token"] != nil {
 				t.Errorf("headgate server gets the token %q of the client", asked.Header["Headgate-Token"])
 			}
+		})
+	}
+}
+
+// TestGatewaySpellings sends spellings of a limited path through each gateway to a service that routes by the raw path.
+func TestGatewaySpellings(t *testing.T) {
+	t.Parallel()
+	for _, g := range debianGateways() {
+		t.Run(g.Name, func(t *testing.T) {
+			t.Parallel()
+			g.Spell(t, launchBehindGateway)
 		})
 	}
 }

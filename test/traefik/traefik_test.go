@@ -35,6 +35,9 @@ func traefik() *gateway.Gateway {
 // TestTraefik tests the example as test/acceptance tests those of the other gateways.
 func TestTraefik(t *testing.T) { traefik().Test(t, launch) }
 
+// TestSpellings tests the example as test/acceptance tests those of the other gateways.
+func TestSpellings(t *testing.T) { traefik().Spell(t, launch) }
+
 // TestSubrequest compares the recorded subrequest of test/acceptance with that of Traefik.
 func TestSubrequest(t *testing.T) {
 	got := traefik().Subrequest(t)

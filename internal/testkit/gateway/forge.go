@@ -53,6 +53,28 @@ func (s *service) forge(t *testing.T, limited *client) {
 	}
 }
 
+// spoof sends fields that services take from a gateway. The service must not get the values of a client.
+func (s *service) spoof(t *testing.T, client *client) {
+	t.Helper()
+	names := []string{
+		"X-Original-URI", "X-Original-URL", "X-Original-Host", "X-Original-Method", "X-Rewrite-URL", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host",
+		"X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "X-Forwarded-Client-Cert", "Forwarded",
+	}
+	fields := make([]string, len(names))
+	for i, name := range names {
+		fields[i] = name + ": 192.0.2.99"
+	}
+	if a := client.send(t, http.MethodGet, "/spoofed", "", fields...); a.status != http.StatusOK || *s.path.Load() != "/spoofed" {
+		t.Errorf("a request with fields of gateways gets %d", a.status)
+		return
+	}
+	for name, values := range *s.header.Load() {
+		if strings.Contains(strings.Join(values, ","), "192.0.2.99") {
+			t.Errorf("the service gets %s: %q of a client", name, values)
+		}
+	}
+}
+
 // forgedFields are fields that a gateway could take for its own.
 func forgedFields() [][]string {
 	return [][]string{

@@ -82,6 +82,7 @@ func (g *Gateway) Test(t *testing.T, launch Launch) {
 		t.Errorf("a rule refuses with 503, and the client gets %d", a.status)
 	}
 	s.forge(t, limited)
+	s.spoof(t, limited)
 	if a := other.send(t, "GET", "/search/x", ""); a.status != http.StatusOK {
 		t.Errorf("another client gets %d", a.status)
 	}

@@ -23,6 +23,7 @@ type service struct {
 	body atomic.Int64           // the length of its body
 	// tokens counts the requests with a Headgate-Token, which belongs to headgate server.
 	tokens atomic.Int64
+	header atomic.Pointer[http.Header] // of the last request
 }
 
 func startService(t *testing.T) *service {
@@ -31,6 +32,7 @@ func startService(t *testing.T) *service {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body) // The test compares the length.
 		s.path.Store(&r.URL.Path)
+		s.header.Store(&r.Header)
 		s.body.Store(n)
 		if r.Header[access.TokenField] != nil {
 			s.tokens.Add(1)
