@@ -50,7 +50,7 @@ const boundGarbage = 12
 func (c *Config) MemoryBound() int64 {
 	connection := c.connectionBound()
 	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes +
-		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.meteringMemory()
+		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.meteringMemory() + c.sourceBound()
 	return processBytes + used + used/100*boundGarbage
 }
 
@@ -75,7 +75,7 @@ func (c *Config) logBound() int64 {
 	return 0
 }
 
-// logText is the part of the decision log and of metering in a line about memory.
+// logText is the part of the decision log, of metering and of a source in a line about memory.
 func (c *Config) logText() (text string) {
 	if bound := c.logBound(); bound > 0 {
 		text = ", decision log " + field.FormatSize(bound)
@@ -83,7 +83,7 @@ func (c *Config) logText() (text string) {
 	if bound := c.meteringMemory(); bound > 0 {
 		text += ", metering " + formatRounded(bound)
 	}
-	return text
+	return text + c.sourceText()
 }
 
 func (c *Config) adminListeners() (n int64) {

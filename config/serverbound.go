@@ -26,6 +26,10 @@ const jsonBytes = 64 << 20
 // requests with one limit each, in messages of one request. With more limits, or with metering, fewer requests can be given back.
 const ReceiptBytes = 320 << 20
 
+// metricBytes is the memory of the names that clients give to metrics: their counters, what they map to, and the responses of
+// several scrapes at the same time. internal/front/rls bounds the names. It is measured, and rounded up.
+const metricBytes = 256 << 20
+
 // ServerMemoryBound returns the most memory, in bytes, that headgate server takes with this
 // configuration, however its clients behave. It covers the store, connections, calls in flight,
 // and garbage. It is 0 if the configuration has no server.
@@ -35,7 +39,7 @@ func (c *Config) ServerMemoryBound() int64 {
 		return 0
 	}
 	used := c.MaxMemory + s.RateLimitService.LocalCache + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() +
-		c.meteringMemory()
+		c.meteringMemory() + c.metricBound() + c.sentBound() + c.sourceBound()
 	if s.GRPC.Address != "" {
 		used += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + s.GRPC.MaxCallMemory + ReceiptBytes
 	}
@@ -54,6 +58,25 @@ func (c *Config) ServerMemoryBound() int64 {
 		used += int64(s.RESP.MaxConnections) * respConnectionBytes
 	}
 	return processBytes + used + used/100*boundGarbage
+}
+
+// metricBound returns the bytes for metrics that values of requests name.
+func (c *Config) metricBound() int64 {
+	if c.Server.GRPC.Address == "" && c.Server.HTTP.Address == "" {
+		return 0
+	}
+	return metricBytes
+}
+
+// sentBytes is the memory of the limits that clients send: a store has up to 65,535 different ones, of some 550 bytes each.
+const sentBytes = 40 << 20
+
+// sentBound returns the bytes for sent limits. A shared store has its own, and those of fallback local.
+func (c *Config) sentBound() int64 {
+	if c.Shared != nil {
+		return 2 * sentBytes
+	}
+	return sentBytes
 }
 
 func (h *ServerHTTP) connectionBound() int64 { return adminBytes + h.MaxBody }
@@ -89,6 +112,10 @@ func (c *Config) writeServer(b *strings.Builder) {
 	if c.Lease != nil {
 		fmt.Fprintf(b, ", leases %s", field.FormatSize(LeaseBytes))
 	}
+	if n := c.metricBound(); n > 0 {
+		fmt.Fprintf(b, ", names of metrics %s", field.FormatSize(n))
+	}
+	fmt.Fprintf(b, ", sent limits %s", field.FormatSize(c.sentBound()))
 	fmt.Fprintf(b, ", %d of admin and health of %s%s, garbage %d%%\n",
 		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), c.logText(), boundGarbage)
 }

@@ -1,7 +1,6 @@
 package statsd
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,64 +30,42 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 }
 
 func (c *Collector) collect(from Source, kind mapper.MetricType, to chan<- prometheus.Metric) {
-	type sum struct {
-		series *series
-		value  float64
+	for s, value := range c.mapping.sum(from, kind) {
+		to <- s.metricOf(value)
 	}
-	sums := map[string]*sum{}
-	from.Counters(func(name string, value uint64) {
-		s := c.mapping.seriesOf(name, kind)
-		if s.metric == "" {
-			return
-		}
-		key := s.key()
-		if sums[key] == nil {
-			sums[key] = &sum{series: s}
-		}
-		sums[key].value += float64(value) * s.scale
-	})
-	for _, one := range sums {
-		to <- one.series.metricOf(one.value, kind)
-	}
-}
-
-// names lists the labels in order.
-func (s *series) names() []string {
-	names := make([]string, 0, len(s.labels))
-	for name := range s.labels {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // key is the same for the same series.
-func (s *series) key() string {
+func key(metric string, names []string, labels map[string]string) string {
 	var b strings.Builder
-	b.WriteString(s.metric)
-	for _, name := range s.names() {
+	b.WriteString(metric)
+	for _, name := range names {
 		b.WriteByte(0)
 		b.WriteString(name)
 		b.WriteByte(0)
-		b.WriteString(s.labels[name])
+		b.WriteString(labels[name])
 	}
 	return b.String()
 }
 
-func (s *series) metricOf(value float64, kind mapper.MetricType) prometheus.Metric {
-	names := s.names()
-	values := make([]string, len(names))
+// newSeries describes a series. names are the labels in order.
+func newSeries(metric string, names []string, labels map[string]string, kind mapper.MetricType) *series {
+	s := &series{values: make([]string, len(names)), is: prometheus.CounterValue}
 	for i, name := range names {
-		values[i] = strings.ToValidUTF8(s.labels[name], "_")
+		s.values[i] = strings.ToValidUTF8(labels[name], "_")
 	}
-	help, is := "Counter of the rate limit service.", prometheus.CounterValue
+	help := "Counter of the rate limit service."
 	if kind == mapper.MetricTypeGauge {
-		help, is = "Gauge of the rate limit service.", prometheus.GaugeValue
+		help, s.is = "Gauge of the rate limit service.", prometheus.GaugeValue
 	}
-	desc := prometheus.NewDesc(s.metric, help, names, nil)
-	m, err := prometheus.NewConstMetric(desc, is, value, values...)
+	s.desc = prometheus.NewDesc(metric, help, names, nil)
+	return s
+}
+
+func (s *series) metricOf(value float64) prometheus.Metric {
+	m, err := prometheus.NewConstMetric(s.desc, s.is, value, s.values...)
 	if err != nil {
-		return prometheus.NewInvalidMetric(desc, err)
+		return prometheus.NewInvalidMetric(s.desc, err)
 	}
 	return m
 }

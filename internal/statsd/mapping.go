@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/statsd_exporter/pkg/mapper"
 )
 
@@ -21,19 +24,30 @@ type Mapping struct {
 	mapper *mapper.MetricMapper
 
 	mu    sync.Mutex
-	known map[string]*series // by the dotted name; guarded by mu
+	known map[string]mapped  // by the dotted name; guarded by mu
+	all   map[string]*series // those of known, by key; guarded by mu
+	bytes int                // of the names in known; guarded by mu
 }
 
-// series is what a name maps to. An empty metric is not shown.
-type series struct {
-	metric string
-	labels map[string]string
+// mapped is what a name maps to. A nil series is not shown.
+type mapped struct {
+	series *series
 	scale  float64
 }
 
-// maxKnown bounds the names that are remembered. Sources bound their names too; this bound is for
+// series is a metric with labels. Names that map to one series share it.
+type series struct {
+	desc   *prometheus.Desc
+	is     prometheus.ValueType
+	values []string // of the labels
+}
+
+// maxKnown and maxKnownBytes bound the names that are remembered. Sources bound their names too; this bound is for
 // names that come and go with reloads.
-const maxKnown = 1 << 17
+const (
+	maxKnown      = 1 << 17
+	maxKnownBytes = 48 << 20
+)
 
 // maxMappings bounds the text of a mapping.
 const maxMappings = 1 << 20
@@ -55,35 +69,62 @@ func NewMapping(text string) (*Mapping, error) {
 	if err := m.InitFromYAMLString(text); err != nil {
 		return nil, errors.New("statsd: the mapping is invalid: " + err.Error())
 	}
-	return &Mapping{mapper: m, known: map[string]*series{}}, nil
+	return &Mapping{mapper: m, known: map[string]mapped{}, all: map[string]*series{}}, nil
 }
 
-// seriesOf gives what the name of a counter or a gauge maps to. No name is both.
-func (m *Mapping) seriesOf(name string, kind mapper.MetricType) *series {
+// sum adds up the counters or gauges of a source by series.
+func (m *Mapping) sum(from Source, kind mapper.MetricType) map[*series]float64 {
+	sums := map[*series]float64{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s, known := m.known[name]; known {
-		return s
-	}
-	if len(m.known) >= maxKnown {
+	if len(m.known) >= maxKnown || m.bytes >= maxKnownBytes { // Not below: a series must not change within a sum.
 		clear(m.known)
+		clear(m.all)
+		m.bytes = 0
 	}
-	s := m.apply(name, kind)
-	m.known[name] = s
-	return s
+	from.Counters(func(name string, value uint64) {
+		if s, scale := m.seriesOf(name, kind); s != nil {
+			sums[s] += float64(value) * scale
+		}
+	})
+	return sums
 }
 
-func (m *Mapping) apply(name string, kind mapper.MetricType) *series {
-	found, labels, mapped := m.mapper.GetMapping(name, kind)
-	switch {
-	case !mapped:
-		return &series{metric: mapper.EscapeMetricName(name), scale: 1}
-	case found.Action == mapper.ActionTypeDrop:
-		return &series{}
+// seriesOf gives what the name of a counter or a gauge maps to, and the factor of its values. No name is both. The caller holds mu.
+func (m *Mapping) seriesOf(name string, kind mapper.MetricType) (*series, float64) {
+	if s, known := m.known[name]; known {
+		return s.series, s.scale
 	}
-	s := &series{metric: mapper.EscapeMetricName(found.Name), labels: labels, scale: 1}
-	if found.Scale.Set {
-		s.scale = found.Scale.Val
+	s := m.apply(name, kind)
+	if len(m.known) >= maxKnown || m.bytes >= maxKnownBytes {
+		return s.series, s.scale
 	}
-	return s
+	m.known[name] = s
+	m.bytes += len(name)
+	return s.series, s.scale
+}
+
+// apply maps a name. The caller holds mu.
+func (m *Mapping) apply(name string, kind mapper.MetricType) mapped {
+	found, labels, known := m.mapper.GetMapping(name, kind)
+	metric, scale := name, 1.0
+	if known {
+		if found.Action == mapper.ActionTypeDrop {
+			return mapped{}
+		}
+		if metric = found.Name; found.Scale.Set {
+			scale = found.Scale.Val
+		}
+	} else {
+		labels = nil
+	}
+	if metric = mapper.EscapeMetricName(metric); metric == "" {
+		return mapped{}
+	}
+	names := slices.Sorted(maps.Keys(labels))
+	id := key(metric, names, labels)
+	if m.all[id] == nil {
+		m.all[id] = newSeries(metric, names, labels, kind)
+	}
+	return mapped{m.all[id], scale}
 }

@@ -19,6 +19,7 @@ import (
 // name of the domain and "other".
 type Limits struct {
 	most   int
+	bytes  atomic.Int64 // of the names that clients chose, with nameOverhead
 	seed   maphash.Seed
 	shards [shardCount]counterShard
 
@@ -43,6 +44,14 @@ type counterShard struct {
 
 // DefaultMaxMetricValues bounds the names that values of requests give to one limit.
 const DefaultMaxMetricValues = 1000
+
+const (
+	// mostNameBytes bounds the names that clients choose, of all limits and unknown domains together. Five counters have
+	// each name, and a scrape copies each of them: config.MetricBytes has the memory of all copies.
+	mostNameBytes = 4 << 20
+	// nameOverhead is what each name counts beside its length: 7,281 names of 64 bytes fit, and 2,730 of 1 KiB.
+	nameOverhead = 512
+)
 
 func newLimits(most int) *Limits {
 	if most <= 0 {
@@ -90,7 +99,7 @@ func (c *Limits) byName(a *guard.Answer, d headgate.Descriptors, name []byte) (*
 // add adds a name.
 func (c *Limits) add(a *guard.Answer, d headgate.Descriptors, name []byte) *Hits {
 	base := string(a.AppendOtherMetric(nil, d))
-	if base != string(name) && !c.claim(base) {
+	if base != string(name) && !c.claim(base, len(name)) {
 		name = []byte(base)
 	}
 	s := &c.shards[maphash.Bytes(c.seed, name)%shardCount]
@@ -105,15 +114,25 @@ func (c *Limits) add(a *guard.Answer, d headgate.Descriptors, name []byte) *Hits
 }
 
 // claim takes one of the names that values can give to a limit.
-func (c *Limits) claim(base string) bool {
+func (c *Limits) claim(base string, length int) bool {
 	s := &c.shards[maphash.String(c.seed, base)%shardCount]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.values[base] >= c.most {
+	if s.values[base] >= c.most || !c.spend(length) {
 		return false
 	}
 	s.values[base]++
 	return true
+}
+
+// spend takes the bytes of a name from those of all names.
+func (c *Limits) spend(length int) bool {
+	cost := int64(length + nameOverhead)
+	if c.bytes.Add(cost) <= mostNameBytes {
+		return true
+	}
+	c.bytes.Add(-cost)
+	return false
 }
 
 // countUnknown counts the descriptors of a request to a domain without limits. Those of further such
@@ -131,7 +150,7 @@ func (c *Limits) countUnknown(name string, descriptors int) {
 func (c *Limits) addUnknown(name string) *atomic.Uint64 {
 	c.unknown.Lock()
 	defer c.unknown.Unlock()
-	if len(c.domains) >= c.most {
+	if c.domains[name] == nil && (len(c.domains) >= c.most || !c.spend(len(name))) {
 		name = "other"
 	}
 	if c.domains[name] == nil {
