@@ -26,6 +26,8 @@ func (l *Limiter) carry(c *cycle, now headgate.Instant, s *settings) {
 	if c.others != nil {
 		used += next.continueClient(l.others, c.others)
 	}
+	l.credit.carry(now, next)
+	used -= l.credit.inCycle // These units were beyond the capacity.
 	next.divide()
 	next.units = c.units + s.Capacity - c.Capacity
 	if s.Cycle != c.Cycle { // The usage before the start of the longer cycle is unknown.

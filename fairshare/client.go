@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/headgate/headgate"
 )
 
 // client is the state of one client. Its counters continue from cycle to cycle.
@@ -18,6 +20,9 @@ type client struct {
 	repeated atomic.Int64
 	// largest is the largest cost of the cycle, if above 1.
 	largest atomic.Int64
+	// creditAt is the time before which a newcomer does not try the credit again. shareAt is the
+	// time at which the credit has its whole share, or 0.
+	creditAt, shareAt atomic.Int64
 
 	// Limiter.mu guards the fields below.
 
@@ -39,13 +44,18 @@ type client struct {
 	// age is the time for which the client has been established and not forgotten. It adds
 	// whole cycles, so a step of the clock does not change it.
 	age time.Duration
-	// welcome reports that the client joined in this cycle and starts the next cycle with
-	// its default share.
+	// welcome reports that the client joined in this cycle, or needed the credit for newcomers, and
+	// starts the next cycle with its default share.
 	welcome bool
 	// lump is the largest cost of recent cycles, with older cycles weighted less.
 	lump int64
 	// mean and variance forecast the demand per cycle, capped at the default share.
 	mean, variance float64
+	// arrival is the time of the first request that found no units, if arrived is true. onCredit is
+	// the number of units that the newcomer used beyond the capacity.
+	arrival  headgate.Instant
+	arrived  bool
+	onCredit int64
 }
 
 func newClient(name string, weight int64) *client { return &client{name: name, weight: weight} }

@@ -50,8 +50,8 @@ type walk struct {
 
 	receipts []kept
 	used     map[*client]int64 // in the running cycle
-	units    int64             // the units that the running cycle may use after all its changes
-	total    int64             // the units of the cycle: units, or the used units if these are more
+	units    int64             // the units that the running cycle may use after all its changes, without credit
+	total    int64             // the units of the cycle without credit: units, or the used units if these are more
 	windows  map[headgate.Instant]*window
 }
 
@@ -62,8 +62,8 @@ type kept struct {
 	cost    int64
 }
 
-// window is the number of units that an aligned cycle admitted by At, and the largest
-// capacity during that cycle.
+// window is the number of units that an aligned cycle admitted by At, without the credit for
+// newcomers, and the largest capacity during that cycle.
 type window struct{ admitted, capacity int64 }
 
 func newWalk(t *testing.T, seed uint64, forward bool) *walk {
@@ -90,6 +90,7 @@ func (w *walk) shuffle() {
 	w.config.Division = share.Divisions()[w.rand.IntN(2)]
 	w.config.Reclaim = Reclaims()[w.rand.IntN(2)]
 	w.config.CountOnce = w.rand.IntN(4) == 0
+	w.config.TrustNames = w.rand.IntN(2) == 0
 	w.config.Weights = map[string]int64{}
 	for i := range w.rand.IntN(4) {
 		w.config.Weights[fmt.Sprintf("pinned-%d", i)] = 1 + w.rand.Int64N(5)
@@ -153,6 +154,10 @@ func (w *walk) take() {
 	}
 	w.used[receipt.cell.client] += r.Cost
 	at := w.l.current.Load().startOf(d.At)
+	if receipt.onCredit {
+		w.receipts = append(w.receipts, kept{receipt, at, r.Cost})
+		return
+	}
 	if x := w.windows[at]; x != nil {
 		x.admitted += r.Cost
 	} else if w.forward {
@@ -175,7 +180,7 @@ func (w *walk) giveBack() {
 	w.receipts = append(w.receipts[:i], w.receipts[i+1:]...)
 	if k.receipt.cell.left.Load() != closed {
 		w.used[k.receipt.cell.client] -= k.cost
-		if x := w.windows[k.window]; x != nil {
+		if x := w.windows[k.window]; x != nil && !k.receipt.onCredit {
 			x.admitted -= k.cost
 		}
 	}
@@ -224,10 +229,10 @@ func (w *walk) turn(reloaded bool) {
 		if now < before.start && !before.longBefore(now) {
 			now = before.start // After a small step back, the old cycle continues.
 		}
-		w.units = w.allUsed() + c.part(c.Capacity, now)
+		w.units = w.allUsed() - w.l.credit.inCycle + c.part(c.Capacity, now)
 	}
 	w.units = min(w.units, c.Capacity)
-	w.total = max(w.units, w.allUsed())
+	w.total = max(w.units, w.allUsed()-w.l.credit.inCycle)
 	w.inForce()
 }
 
@@ -248,10 +253,14 @@ func (w *walk) audit() {
 	if used := w.allUsed(); b.used != used {
 		w.t.Fatalf("%s: %d units are used, but the limiter has %+v", w.log, used, b)
 	}
-	if b.used > c.Capacity && b.sum() != b.used {
+	k := &w.l.credit
+	if k.used < 0 || k.inCycle < 0 || k.used > k.limit() {
+		w.t.Fatalf("%s: newcomers use %d units beyond the capacity, %d of them in this cycle; want at most one default share, %d", w.log, k.used, k.inCycle, k.limit())
+	}
+	if b.used-k.inCycle > c.Capacity && b.sum() != b.used {
 		w.t.Fatalf("%s: usage is above the capacity %d, but units are left: %+v", w.log, c.Capacity, b)
 	}
-	if b.sum() != w.total {
+	if b.sum() != w.total+k.inCycle {
 		w.t.Fatalf("%s: the cycle has %d units, but the limiter has %+v", w.log, w.total, b)
 	}
 	var sizes int64

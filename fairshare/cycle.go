@@ -120,6 +120,8 @@ type cell struct {
 	// known reports that the client was known at the start of the cycle. Newcomers
 	// cannot draw on the reserve.
 	known bool
+	// newcomer reports that the client can use the credit for newcomers.
+	newcomer bool
 }
 
 // closed is the value of left in a cell that was replaced.

@@ -8,9 +8,9 @@ import (
 )
 
 // limit returns the units that the client can use in the cycle. Under AtOnce that is at
-// least the default share, even if the client has lent some of it.
+// least the default share, even if the client has lent some of it. So it is for newcomers.
 func (c *cycle) limit(x *cell) int64 {
-	if c.Reclaim == AtOnce {
+	if c.Reclaim == AtOnce || x.newcomer {
 		return max(x.size.Load(), x.fair.Load())
 	}
 	return x.size.Load()

@@ -14,9 +14,9 @@ const (
 )
 
 // newcomerRoom returns the number of default shares for newcomers. Without established
-// clients, each newcomer has a default share.
+// clients, and with trusted names, each newcomer has a default share.
 func (c *cycle) newcomerRoom() int64 {
-	if c.established == 0 {
+	if c.established == 0 || c.TrustNames {
 		return c.newcomers
 	}
 	return max(1, c.establishedWeight/welcomePart)

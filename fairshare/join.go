@@ -78,6 +78,8 @@ func (l *Limiter) enroll(name string) *client {
 // the original stay unchanged.
 func (c *cycle) enter(who *client) *cell {
 	x := newCell(who)
+	who.active, who.arrived, who.onCredit = 0, false, 0 // Others has joined before.
+	x.newcomer = c.isNewcomer(who)
 	if x.isOthers {
 		c.others = x
 	} else {
@@ -94,7 +96,7 @@ func (c *cycle) enter(who *client) *cell {
 // welcomes reports whether the newcomer that follows after others gets its default share
 // at once, at the cost of existing clients.
 func (c *cycle) welcomes(after int) bool {
-	if c.founding {
+	if c.founding || c.TrustNames {
 		return after < mostWelcome
 	}
 	return after < int(max(1, min(c.establishedWeight/welcomePart, mostWelcome)))

@@ -12,7 +12,7 @@ import (
 // of Others.
 func twinShares(capacity, kept, late, light float64, lasting, others, trust bool) (old, young, newcomer, common float64) {
 	room := math.Inf(1)
-	if kept+late > 0 {
+	if kept+late > 0 && !trust {
 		room = max(1, math.Floor((kept+late)/4))
 	}
 	newcomers, other := min(light, room), 0.0

@@ -23,6 +23,7 @@ type Limiter struct {
 	returned int // number of clients that moved from Others to a share of their own in this cycle
 	last     usage
 	wants    wants
+	credit   credit
 }
 
 // usage is the number of admitted units and the capacity of a cycle.
@@ -38,6 +39,7 @@ func New(now headgate.Instant, c Config) (*Limiter, error) {
 	s := newSettings(c)
 	l.pin(s)
 	l.attempts.enable(s.CountOnce)
+	l.credit.restart(clampTime(now), s.Cycle)
 	l.begin(s, 1, s.startOf(clampTime(now)))
 	return l, nil
 }
@@ -61,6 +63,8 @@ type Receipt struct {
 	// at the request has already counted.
 	attempt uint64
 	again   bool
+	// onCredit reports that the units are beyond the capacity.
+	onCredit bool
 }
 
 // Take decides a request at now.
@@ -96,6 +100,9 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, re
 			l.await()
 			continue
 		}
+		if outcome == refused && c.canBorrow(x, now, cost) && l.borrow(x, now, cost) {
+			outcome, receipt.onCredit = taken, true
+		}
 		if cost > 1 {
 			x.client.noteCost(c.counted(cost))
 		}
@@ -111,6 +118,9 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, re
 			return d, receipt
 		}
 		c.refuse(&d, x, max(now, c.start), cost)
+		if x.newcomer {
+			x.retry(&d, max(now, c.start))
+		}
 		return d, Receipt{}
 	}
 }
@@ -127,7 +137,7 @@ func clampTime(t headgate.Instant) headgate.Instant {
 // cycle or after a Reload. Call it at most once for each Receipt.
 func (l *Limiter) Return(r Receipt) {
 	switch {
-	case r.cell == nil || !r.cell.put(r.cost):
+	case r.cell == nil || !l.putBack(&r):
 	case r.again:
 		r.cell.client.repeated.Add(-r.cost)
 	case r.attempt != 0:
@@ -162,9 +172,16 @@ func (l *Limiter) advance(c *cycle, now headgate.Instant) *cycle {
 }
 
 func (l *Limiter) releaseIfDue(now headgate.Instant) {
-	if c := l.current.Load(); c.contains(now) && int64(now) >= c.pools.due.Load() {
-		l.release(c, now)
+	c := l.current.Load()
+	if !c.contains(now) || int64(now) < c.pools.due.Load() {
+		return
 	}
+	l.credit.noteEarly(c, now)
+	if c.Reclaim == NextCycle {
+		c.pools.due.Store(int64(c.next(now)))
+		return
+	}
+	l.release(c, now)
 }
 
 // moveTo replaces the cycle if now requires another one. The caller holds mu.
@@ -234,9 +251,13 @@ func (s *settings) startOf(t headgate.Instant) headgate.Instant {
 	return t - into
 }
 
-// next returns the time of the first release of loans after now.
+// next returns the time of the first release of loans after now. Without releases it is the end
+// of the cycle's first part.
 func (c *cycle) next(now headgate.Instant) headgate.Instant {
 	if c.Reclaim == NextCycle {
+		if early := c.earlyEnd(); now < early {
+			return early
+		}
 		return c.end
 	}
 	return min(c.end, now.Add(min(c.slow, max(c.quick, c.end.Sub(now)/endingPart))))

@@ -185,6 +185,7 @@ func TestMaxClientsHoldsAfterReload(t *testing.T) {
 // sizes that Shares and Decisions report, after a newcomer has joined.
 func TestSizesHoldBesideNewcomer(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Weights, c.Reclaim = pinned("A B C D"), NextCycle }))
+	noNewcomers(l)
 	tell(t, l, []line{
 		{says: "A has a large demand, the others a small one", client: "A", asks: 100, passes: 10},
 		{says: "B", client: "B", asks: 2, passes: 2},

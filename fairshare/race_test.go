@@ -25,6 +25,7 @@ func TestReloadBesideDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		noNewcomers(l)
 		const now = headgate.Instant(time.Second) - 1 // All entitlements are 0, so units come only from pools.
 		var wg sync.WaitGroup
 		var admitted, asking atomic.Int64
@@ -179,6 +180,7 @@ func TestCrowd(t *testing.T) {
 			if c.l, err = New(0, config); err != nil {
 				t.Fatal(err)
 			}
+			noNewcomers(c.l)
 			var working sync.WaitGroup
 			for i := range crowdWorkers {
 				working.Go(func() { c.work(i, rounds(12_000), config) })
@@ -251,6 +253,7 @@ func TestJoinBesideTakes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			noNewcomers(l)
 			var wg sync.WaitGroup
 			var admitted atomic.Int64
 			take := func(name string, cost int64) {

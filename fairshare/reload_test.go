@@ -80,6 +80,7 @@ func TestReloads(t *testing.T) {
 			t.Run(c.says+"/"+reclaim.String(), func(t *testing.T) {
 				config := plain(func(c *Config) { c.Weights, c.Reclaim = pinned("A B"), reclaim })
 				l := storyOf(t, config)
+				noNewcomers(l)
 				for _, e := range c.story {
 					if e.reload != nil {
 						e.reload(&config)

@@ -51,9 +51,10 @@ func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 		next.add(l.others, true)
 	}
 	next.divide()
+	l.credit.inCycle, l.credit.earlyKnown = 0, false
 	unshared := next.units
 	for _, x := range next.all {
-		x.client.welcome = false
+		x.client.welcome, x.client.arrived, x.client.onCredit = false, false, 0
 		n := next.opening(x)
 		x.give(n)
 		unshared -= n
@@ -68,6 +69,7 @@ func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 func (c *cycle) add(who *client, known bool) *cell {
 	x := newCell(who)
 	x.known = known
+	x.newcomer = c.isNewcomer(who)
 	if x.isOthers {
 		c.others = x
 	} else {

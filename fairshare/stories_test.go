@@ -57,6 +57,17 @@ func storyOf(t *testing.T, c Config) *Limiter {
 	return l
 }
 
+// noNewcomers marks all clients as clients that sent requests before, so that they cannot use the
+// credit for newcomers.
+func noNewcomers(l *Limiter) {
+	for _, who := range l.clients {
+		who.active = max(2, who.active)
+	}
+	for _, x := range l.current.Load().all {
+		x.newcomer = false
+	}
+}
+
 // tell runs a test table, and checks the fields of each decision.
 func tell(t *testing.T, l *Limiter, story []line) {
 	t.Helper()
@@ -101,17 +112,18 @@ func sizesOf(s Shares) string {
 }
 
 // TestArticle has the four cycles of the article. Both reclaims must give the sizes of the
-// article. The test does not check which requests are refused.
+// article, with and without trusted names. The test does not check which requests are refused.
 func TestArticle(t *testing.T) {
 	demands := [][4]int{{2, 15, 10, 10}, {3, 15, 50, 10}, {0, 15, 50, 5}}
 	sizes := []string{"A=10 B=10 C=10 D=10", "A=5 B=15 C=10 D=10", "A=3 B=11 C=16 D=10", "A=1 B=12 C=22 D=5"}
-	for _, reclaim := range Reclaims() {
+	for n := range 2 * len(Reclaims()) {
+		reclaim, trust := Reclaims()[n/2], n%2 == 1
 		for _, c := range []struct {
 			says   string
 			before int // earlier cycles with equal demands
 		}{{"all clients were known in the previous cycle", 1}, {"the first cycle of the limiter", 0}, {"all clients have been known for long", 5}} {
-			t.Run(reclaim.String()+"/"+c.says, func(t *testing.T) {
-				l := storyOf(t, plain(func(c *Config) { c.Reclaim = reclaim }))
+			t.Run(fmt.Sprintf("%v/trusted names %v/%s", reclaim, trust, c.says), func(t *testing.T) {
+				l := storyOf(t, plain(func(c *Config) { c.Reclaim, c.TrustNames = reclaim, trust }))
 				at := time.Duration(0)
 				for range c.before {
 					askAll(l, at, 10, 10, 10, 10)

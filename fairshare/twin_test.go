@@ -140,6 +140,7 @@ func TestTwin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		noNewcomers(l)
 		model := newTwin(now, c)
 		for i := range 2000 {
 			now = now.Add(twinPause(r, c.Cycle))
