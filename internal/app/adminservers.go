@@ -217,7 +217,7 @@ func (a *adminServers) stay(n int, former adminListener, had string) *side {
 // Drain waits for a scrape in flight.
 func (a *adminServers) Drain(ctx context.Context) error {
 	// ctx may have expired while requests drained.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminDrain)
+	ctx, cancel := lastly(ctx, adminDrain)
 	defer cancel()
 	for _, s := range a.current() {
 		if s != nil {

@@ -19,7 +19,11 @@ type Instance struct {
 	options   Options
 	started   time.Time
 	addresses admin.Addresses
-	draining  atomic.Bool
+	// draining is set once, under applying.
+	draining atomic.Bool
+	// applying is held while components take a configuration, so that none of them is drained meanwhile. Unlike reloading, it is never
+	// held while a file or objects are read, which may take longer than ShutdownTimeout.
+	applying sync.Mutex
 
 	// config is the configuration in effect. Writers hold reloading.
 	config    atomic.Pointer[config.Config]
@@ -47,6 +51,7 @@ type Instance struct {
 	reloads  reloadState
 	reloaded chan struct{} // The admin listener sends after it reloaded; follow receives.
 
+	ending   []ending // of components that have been drained
 	serving  sync.WaitGroup
 	failed   chan error // Has the error of the first server that ended by itself.
 	stopping sync.Once
@@ -73,7 +78,7 @@ func Run(ctx context.Context, o Options) error {
 	case err = <-i.failed:
 	}
 	stop()
-	<-ended
+	i.endsLater("the reload of the configuration", func() { <-ended })
 	return errors.Join(err, i.Stop())
 }
 
@@ -165,6 +170,7 @@ func (i *Instance) drainComponents(ctx context.Context) error {
 		failed = errors.Join(failed, p.Drain(ctx))
 	}
 	i.serving.Wait()
+	i.awaitEndings(ctx)
 	return failed
 }
 
@@ -210,16 +216,31 @@ func (i *Instance) Stop() error {
 
 func (i *Instance) stop() error {
 	if i.source != nil {
-		i.source.interrupt() // A check of many changes holds reloading.
+		i.source.interrupt() // A check of many changes ends.
 	}
-	i.reloading.Lock()
-	i.draining.Store(true) // Reload refuses to run from here on.
-	i.reloading.Unlock()
-	patience := i.config.Load().ShutdownTimeout
+	return i.stopBy(i.config.Load().ShutdownTimeout)
+}
+
+// stopBy drains the components. Requests in flight have patience.
+func (i *Instance) stopBy(patience time.Duration) error {
+	i.applying.Lock()
+	i.draining.Store(true) // No component takes a configuration from here on.
+	i.applying.Unlock()
 	i.options.Log.Info("draining", "in_flight", i.rules.report.Traffic.InFlight.Load(), "shutdown_timeout", patience.String())
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	until := time.Now().Add(patience)
+	ctx, cancel := context.WithDeadline(withLast(context.Background(), until.Add(lastDrain)), until)
 	defer cancel()
 	err := i.drainComponents(ctx)
 	i.options.Log.Info("stopped")
 	return err
+}
+
+// apply has components take a configuration or, after an error, none of them.
+func (i *Instance) apply(components []Component, next *config.Config) error {
+	i.applying.Lock()
+	defer i.applying.Unlock()
+	if i.draining.Load() {
+		return errStopping
+	}
+	return reloadComponents(components, next)
 }

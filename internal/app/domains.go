@@ -77,11 +77,11 @@ func (f *domainFollower) fault(err error) {
 
 func (f *domainFollower) answer() { f.first.Do(func() { close(f.answered) }) }
 
-// Drain ends the following.
+// Drain ends the following, beside the drain of the other components.
 func (f *domainFollower) Drain(context.Context) error {
 	if f.cancel != nil {
 		f.cancel()
-		f.ended.Wait()
+		f.instance.endsLater("the source of domains", f.ended.Wait)
 	}
 	return nil
 }
@@ -97,9 +97,12 @@ func (i *Instance) applyDomains(domains []guard.Domain) error {
 	next, err := i.base.WithDomains(domains)
 	if err == nil {
 		loaded := i.loaded.Swap(true) // Components read it when they commit.
-		if err = reloadComponents(i.components, next); err != nil {
+		if err = i.apply(i.components, next); err != nil {
 			i.loaded.Store(loaded)
 		}
+	}
+	if errors.Is(err, errStopping) {
+		return err
 	}
 	i.reloadEnded(partDomains, err)
 	if err != nil {

@@ -150,9 +150,16 @@ func (a *accessLog) files() []file {
 }
 
 // Drain writes the buffered lines.
-func (a *accessLog) Drain(context.Context) error {
+func (a *accessLog) Drain(ctx context.Context) error {
+	ctx, cancel := lastly(ctx, lastDrain)
+	defer cancel()
 	a.retire()
-	a.end(a.opened.Load())
-	a.closing.Wait()
+	ended := within(ctx, func() {
+		a.end(a.opened.Load())
+		a.closing.Wait()
+	})
+	if !ended {
+		a.options.Log.Error("access log not closed cleanly: the last lines may be missing: check the reader of the log")
+	}
 	return nil
 }

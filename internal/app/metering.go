@@ -126,8 +126,7 @@ func (m *metering) Drain(ctx context.Context) error {
 	if m.meter == nil {
 		return nil
 	}
-	// ctx may have expired while requests drained.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), meteringDrain)
+	ctx, cancel := lastly(ctx, meteringDrain)
 	defer cancel()
 	if err := m.meter.Close(ctx); err != nil {
 		m.log.Error("metering was not closed cleanly", "error", err)

@@ -162,7 +162,7 @@ const outletsDrain = 3 * time.Second
 
 // Drain sends the last lines, and closes the listeners.
 func (o *outlets) Drain(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outletsDrain)
+	ctx, cancel := lastly(ctx, outletsDrain)
 	defer cancel()
 	if o.cancel != nil {
 		o.cancel()

@@ -27,6 +27,9 @@ func (i *Instance) Reload() error {
 	began := time.Now()
 	former := i.base
 	next, err := i.reload()
+	if errors.Is(err, errStopping) {
+		return err
+	}
 	i.reloadEnded(partConfiguration, err)
 	i.reopen() // Logs and certificates are rotated even when the configuration is faulty.
 	if err != nil {
@@ -55,7 +58,7 @@ func (i *Instance) reload() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := reloadComponents(i.components, next); err != nil {
+	if err := i.apply(i.components, next); err != nil {
 		return nil, err
 	}
 	i.base = base

@@ -110,8 +110,7 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 
 // Drain returns the unused units of ended requests to the store, and closes the store.
 func (r *rules) Drain(ctx context.Context) error {
-	// ctx may have expired while requests drained.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnsDrain)
+	ctx, cancel := lastly(ctx, returnsDrain)
 	defer cancel()
 	if err := r.guard.Drain(ctx); err != nil {
 		r.log.Warn("units that requests did not use were not returned: they stay counted until they expire", "error", err)

@@ -114,6 +114,9 @@ func (f *sourceFollower) apply(changes []source.Change) {
 	began := time.Now()
 	former := f.table.Objects()
 	begun := f.table.Apply(f.running, began, changes...)
+	if f.instance.draining.Load() {
+		return
+	}
 	f.state.InForce(f.table, former, f.revision, len(begun), time.Now())
 	f.logHeld(begun)
 	f.noteLacks()
@@ -252,9 +255,12 @@ func (f *sourceFollower) put(next *config.Objects) error {
 		return err
 	}
 	if next.SameRules(f.table.Objects()) {
-		err = reloadComponents([]Component{quotasOnly{i.rules}}, c)
+		err = i.apply([]Component{quotasOnly{i.rules}}, c)
 	} else {
-		err = reloadComponents(i.components, c)
+		err = i.apply(i.components, c)
+	}
+	if errors.Is(err, errStopping) {
+		return err
 	}
 	if i.reloadEnded(partSource, err); err != nil {
 		return err
@@ -264,16 +270,21 @@ func (f *sourceFollower) put(next *config.Objects) error {
 	return nil
 }
 
-// Drain ends the following, and writes the cache.
+// Drain ends the following, and writes the cache, beside the drain of the other components. No stop waits for a source that parses a
+// large document, nor for a slow disk: see Instance.endsLater.
 func (f *sourceFollower) Drain(context.Context) error {
-	var err error
-	if f.follower != nil {
-		err = f.follower.Stop()
-	}
+	f.interrupt()
 	if f.cache != nil {
-		f.cache.Stop()
+		f.instance.endsLater("the cache of the source", f.cache.Stop)
 	}
-	return err
+	if f.follower != nil {
+		f.instance.endsLater("the source", func() {
+			if err := f.follower.Stop(); err != nil {
+				f.instance.options.Log.Warn("the source was not closed cleanly", "kind", f.settings.Kind(), "error", err)
+			}
+		})
+	}
+	return nil
 }
 
 // Ready implements Component.

@@ -191,6 +191,9 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	s.grpc.Stop()
 	<-graceful
+	if len(open) == 0 {
+		return nil
+	}
 	return fmt.Errorf("rpc: connections closed before their calls ended: %d: %w", len(open), context.Cause(ctx))
 }
 
