@@ -25,6 +25,17 @@ type Status struct {
 	Throttle  *ThrottleStatus  `json:"throttle,omitempty"`
 	Metering  *MeteringStatus  `json:"metering,omitempty"`
 	Reload    ReloadStatus     `json:"reload"`
+	// Receivers get the counters of Envoy's rate limit service as statsd lines.
+	Receivers []ReceiverStatus `json:"receivers,omitempty"`
+}
+
+// ReceiverStatus is the state of a receiver of statsd lines.
+type ReceiverStatus struct {
+	Network string `json:"network"` // tcp or udp
+	Address string `json:"address"`
+	// DroppedLines could not be sent. Error says why the last send failed; "" if it succeeded.
+	DroppedLines uint64 `json:"dropped_lines"`
+	Error        string `json:"error,omitempty"`
 }
 
 // Addresses are the addresses that an instance listens on. "" means that a listener is off.

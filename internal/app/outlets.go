@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/front/rls"
 	"github.com/headgate/headgate/internal/statsd"
 	"github.com/headgate/headgate/report/prom"
@@ -43,7 +45,7 @@ type outlets struct {
 
 	server  *decisionServer
 	sides   []*side
-	senders []*statsd.Sender
+	senders atomic.Pointer[[]*statsd.Sender] // nil before Start
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
@@ -53,14 +55,17 @@ func newOutlets(d *decisionServer) *outlets { return &outlets{server: d} }
 // Start opens the listeners.
 func (o *outlets) Start(ctx context.Context) (func(), error) {
 	i, settings := o.server.instance, o.server.instance.options.Outlets
+	senders := make([]*statsd.Sender, 0, len(settings.Receivers))
 	for _, c := range settings.Receivers {
-		c.Fault, c.Gauges = o.fault(c.Address), o.server.gauges()
-		sender, err := statsd.NewSender(o.server.counters(), c)
-		if err != nil {
+		var err error
+		var sender *statsd.Sender
+		c.Fault, c.Gauges = o.fault(c.Address, func() uint64 { return sender.Dropped() }), o.server.gauges()
+		if sender, err = statsd.NewSender(o.server.counters(), c); err != nil {
 			return nil, fmt.Errorf("app: %w", err)
 		}
-		o.senders = append(o.senders, sender)
+		senders = append(senders, sender)
 	}
+	o.senders.Store(&senders)
 	metrics, err := o.metrics(settings.Path)
 	if err != nil {
 		return nil, err
@@ -82,7 +87,7 @@ func (o *outlets) Start(ctx context.Context) (func(), error) {
 func (o *outlets) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	o.cancel = cancel
-	for _, s := range o.senders {
+	for _, s := range *o.senders.Load() {
 		o.running.Go(func() { s.Run(ctx) })
 	}
 	for _, s := range o.sides {
@@ -93,15 +98,45 @@ func (o *outlets) begin() {
 	}
 }
 
-// fault logs when lines are dropped, and when they no longer are.
-func (o *outlets) fault(address string) func(error) {
+// fault logs when lines are dropped, and when they no longer are. dropped counts those of the process.
+func (o *outlets) fault(address string, dropped func() uint64) func(error) {
 	log := o.server.instance.options.Log
 	return func(err error) {
 		if err != nil {
-			log.Warn("counters are not sent", "to", address, "error", err)
+			log.Warn("counters are not sent", "to", address, "dropped_lines", dropped(), "error", err)
 			return
 		}
-		log.Info("counters are sent again", "to", address)
+		log.Info("counters are sent again", "to", address, "dropped_lines", dropped())
+	}
+}
+
+// Metrics implements Component.
+func (o *outlets) Metrics(c *prom.Config) {
+	c.Collectors = append(c.Collectors, prom.Receivers(func() (all []prom.Receiver) {
+		o.eachReceiver(func(r statsd.Config, s *statsd.Sender) {
+			all = append(all, prom.Receiver{Network: r.Network, Address: r.Address, Dropped: s.Dropped(), Failing: s.Problem() != ""})
+		})
+		return all
+	}))
+}
+
+// Status implements Component.
+func (o *outlets) Status(s *admin.Status) {
+	o.eachReceiver(func(r statsd.Config, sender *statsd.Sender) {
+		s.Receivers = append(s.Receivers, admin.ReceiverStatus{
+			Network: r.Network, Address: r.Address, DroppedLines: sender.Dropped(), Error: sender.Problem(),
+		})
+	})
+}
+
+// eachReceiver gives the receivers with their senders.
+func (o *outlets) eachReceiver(yield func(statsd.Config, *statsd.Sender)) {
+	senders := o.senders.Load()
+	if senders == nil {
+		return
+	}
+	for n, s := range *senders {
+		yield(o.server.instance.options.Outlets.Receivers[n], s)
 	}
 }
 

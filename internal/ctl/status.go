@@ -47,6 +47,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 		writeThrottle(w, s.Throttle)
 	}
 	writeMetering(w, s.Metering)
+	writeReceivers(w, s.Receivers)
 	writeStore(w, &s.Store)
 	return w.Flush()
 }
@@ -59,6 +60,17 @@ func writeDomains(w io.Writer, all []admin.DomainStatus) {
 	rowf(w, "\nDOMAIN\tLIMITS\tFALLBACK\n")
 	for _, d := range all {
 		rowf(w, "%s\t%d\t%s\n", printable(d.Name), d.Limits, d.Fallback)
+	}
+}
+
+// writeReceivers prints the receivers of statsd lines, if there are any.
+func writeReceivers(w io.Writer, all []admin.ReceiverStatus) {
+	if len(all) == 0 {
+		return
+	}
+	rowf(w, "\nSTATSD\tNETWORK\tDROPPED LINES\tERROR\n")
+	for _, r := range all {
+		rowf(w, "%s\t%s\t%d\t%s\n", printable(r.Address), r.Network, r.DroppedLines, cmp.Or(printable(r.Error), "-"))
 	}
 }
 

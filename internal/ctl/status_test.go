@@ -37,3 +37,21 @@ func TestStatusOfPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusOfReceivers checks the lines about receivers of statsd. There are none without receivers.
+func TestStatusOfReceivers(t *testing.T) {
+	for want, all := range map[string][]admin.ReceiverStatus{
+		"": nil,
+		"STATSD    NETWORK  DROPPED LINES  ERROR\nh:8125    tcp      12             dial: refused\n[::1]:81  udp      0              -\n": {
+			{Network: "tcp", Address: "h:8125", DroppedLines: 12, Error: "dial: refused"}, {Network: "udp", Address: "[::1]:81"},
+		},
+	} {
+		var out bytes.Buffer
+		if err := writeStatus(&out, &admin.Status{Receivers: all}); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, "STATSD") != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("got\n%s\nwant in it\n%s", text, want)
+		}
+	}
+}

@@ -47,6 +47,7 @@ type Sender struct {
 	conn    net.Conn
 	failing bool
 	dropped atomic.Uint64
+	problem atomic.Pointer[string] // of the last send; nil if it succeeded
 }
 
 // NewSender makes a Sender. The error names what is invalid in c.
@@ -68,6 +69,14 @@ func NewSender(s Source, c Config) (*Sender, error) {
 
 // Dropped gives the number of lines that could not be sent.
 func (s *Sender) Dropped() uint64 { return s.dropped.Load() }
+
+// Problem says why the last send failed; "" if it succeeded.
+func (s *Sender) Problem() string {
+	if text := s.problem.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
 
 // Run sends until ctx ends, and then once more.
 func (s *Sender) Run(ctx context.Context) {
@@ -101,6 +110,14 @@ func (s *Sender) flush(ctx context.Context) {
 	s.config.Gauges.Counters(func(name string, value uint64) { b.add(name, value, gaugeLine) })
 	b.write()
 	s.sent = now
+	if !b.written && b.failed == nil {
+		return // Without lines, nothing is known of the receiver.
+	}
+	s.problem.Store(nil)
+	if b.failed != nil {
+		text := b.failed.Error()
+		s.problem.Store(&text)
+	}
 	switch {
 	case b.failed != nil && !s.failing:
 		s.config.Fault(fmt.Errorf("statsd: lines to %s are dropped: %w", s.config.Address, b.failed))
@@ -120,6 +137,7 @@ type batch struct {
 	line     []byte
 	lines    uint64
 	failed   error
+	written  bool // lines were written, perhaps without success
 }
 
 // add adds a line, after it writes those that leave no room for it.
@@ -137,6 +155,7 @@ func (b *batch) write() {
 	if len(b.bytes) == 0 {
 		return
 	}
+	b.written = true
 	if b.failed == nil {
 		b.failed = b.sender.write(b.ctx, b.bytes, b.deadline)
 	}

@@ -96,8 +96,12 @@ func TestReceiverIsGone(t *testing.T) {
 	s.flush(t.Context())
 	counters["a"] = 5
 	s.flush(t.Context())
-	if s.Dropped() != 3 {
-		t.Errorf("%d lines were dropped, want 3", s.Dropped())
+	if s.Dropped() != 3 || !strings.Contains(s.Problem(), "connection refused") {
+		t.Errorf("%d lines were dropped because of %q, want 3", s.Dropped(), s.Problem())
+	}
+	s.flush(t.Context()) // Nothing has changed, so nothing is sent: the receiver is not back.
+	if s.Problem() == "" || !slices.Equal(faults, []bool{true}) {
+		t.Errorf("without lines, the problem is %q, and the faults are %v", s.Problem(), faults)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -113,6 +117,9 @@ func TestReceiverIsGone(t *testing.T) {
 	}
 	defer conn.Close()
 	line, err := bufio.NewReader(conn).ReadString('\n')
+	if s.Problem() != "" {
+		t.Errorf("after a send, the problem is %q", s.Problem())
+	}
 	if line != "a:2|c\n" || err != nil || !slices.Equal(faults, []bool{true, false}) {
 		t.Errorf("got %q, %v, and the faults %v, want the change since the last send, one fault and its end", line, err, faults)
 	}

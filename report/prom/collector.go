@@ -214,6 +214,9 @@ func (c *collector) collectRules(ch chan<- prometheus.Metric) {
 			c.outcomes.collect(ch, c.config.Guard, rule.Rule)
 		}
 	}
+	if c.config.Guard != nil {
+		ch <- counter(c.outcomes.unreturned, c.config.Guard.Unreturned())
+	}
 	ch <- counter(c.abandoned, c.config.Report.Abandoned())
 	c.quota.collectUnwarned(ch, c.config.Report)
 	ch <- counter(c.unmatched, c.config.Report.Unmatched())

@@ -7,7 +7,7 @@ import (
 )
 
 // outcomeMetrics describes the metrics of rules that need the end of requests.
-type outcomeMetrics struct{ inFlight, returned, charged, estimates *prometheus.Desc }
+type outcomeMetrics struct{ inFlight, returned, charged, estimates, unreturned *prometheus.Desc }
 
 func newOutcomeMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *outcomeMetrics {
 	return &outcomeMetrics{
@@ -15,11 +15,13 @@ func newOutcomeMetrics(desc func(name, help string, labels ...string) *prometheu
 		returned:  desc("rule_units_returned_total", "Units that the outcomes of requests gave back (count, settle).", "rule"),
 		charged:   desc("rule_units_charged_total", "Units charged beyond the estimates of requests (settle).", "rule"),
 		estimates: desc("rule_estimates_total", "Requests whose answer stated no valid cost, so that the estimate stays (settle).", "rule"),
+		unreturned: desc("unreturned_requests_total", "Requests whose unused units could not be returned to the store, because too many waited. "+
+			"The units stay counted until they expire."),
 	}
 }
 
 func (m *outcomeMetrics) describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.inFlight, m.returned, m.charged, m.estimates} {
+	for _, d := range []*prometheus.Desc{m.inFlight, m.returned, m.charged, m.estimates, m.unreturned} {
 		ch <- d
 	}
 }
