@@ -44,7 +44,7 @@ type Outcome struct {
 	// that is left early, it ends when a stage refused the request or its client left.
 	Duration time.Duration
 	// Header looks up a header or trailer of the answer, by a name of Facts.Answer, during Leave.
-	// It is nil if there are none.
+	// Several lines of one name are one value, separated by commas. It is nil if there are none.
 	Header func(name string) (value string, ok bool)
 }
 

@@ -21,7 +21,7 @@ func Report(f guard.Facts) Reported { return Reported{facts: f} }
 
 // Take notes the values in h, and removes those that are for the stages alone. Call it before the
 // header is written, and again at the end of the answer, for trailers. Of a header and a trailer
-// with one name, the trailer counts.
+// with one name, the trailer counts. Several lines of one name are one value, separated by commas.
 func (r *Reported) Take(h http.Header) {
 	for _, name := range r.facts.Answer {
 		for _, spelling := range [...]string{name, http.TrailerPrefix + name} {
@@ -29,7 +29,7 @@ func (r *Reported) Take(h http.Header) {
 				if r.values == nil {
 					r.values = make(map[string]string, len(r.facts.Answer))
 				}
-				r.values[name] = lines[0]
+				r.values[name] = strings.Join(lines, ", ") // Two lines are one list: RFC 9110, section 5.3.
 			}
 		}
 	}

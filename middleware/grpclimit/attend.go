@@ -2,6 +2,7 @@ package grpclimit
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -43,7 +44,7 @@ func (a *answered) header(name string) (string, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if values := a.md.Get(name); len(values) > 0 {
-		return values[0], true
+		return strings.Join(values, ", "), true // As for HTTP: a cost in two lines is none.
 	}
 	return "", false
 }

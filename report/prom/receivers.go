@@ -20,12 +20,13 @@ type receivers struct {
 
 // Receivers shows receivers of statsd lines.
 func Receivers(get func() []Receiver) prometheus.Collector {
-	labels := []string{"network", "address"}
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("headgate_"+name, help, []string{"network", "address"}, nil)
+	}
 	return &receivers{
-		get: get,
-		up:  prometheus.NewDesc("headgate_statsd_up", "1 if the last send of counters to the receiver succeeded, otherwise 0.", labels, nil),
-		dropped: prometheus.NewDesc("headgate_statsd_dropped_lines_total", "Lines with counters that could not be sent to the receiver. "+
-			"The counters themselves go on.", labels, nil),
+		get:     get,
+		up:      desc("statsd_up", "1 if the last send of counters to the receiver succeeded, otherwise 0."),
+		dropped: desc("statsd_dropped_lines_total", "Lines with counters that could not be sent to the receiver."),
 	}
 }
 

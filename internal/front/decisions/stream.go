@@ -33,6 +33,9 @@ type stream struct {
 	told    bool        // The client knows.
 	backlog *rpc.Backlog
 
+	// returning is closed when all returns of the messages so far have taken effect; nil before the first one. Only serveTogether uses it.
+	returning chan struct{}
+
 	watching atomic.Bool   // The client wants to know what the rules read.
 	reads    *remote.Reads // that it knows; guarded by sending
 
@@ -113,6 +116,7 @@ func (x *stream) serveInTurn() error {
 		if err != nil {
 			return err
 		}
+		x.giveBack(c)
 		response := x.decide(c)
 		if response == nil {
 			continue
@@ -129,7 +133,7 @@ type reply struct {
 	response *rpc.Response
 }
 
-// serveTogether decides several messages at a time. It reads a message only when fewer than maxUnanswered are not
+// serveTogether decides several messages at a time, each after the returns of all messages before it. It reads a message only when fewer than maxUnanswered are not
 // answered, those in the queue and one that is sent. A message that was read is decided at once: it has memory and
 // requests of all streams together, and a client that does not read its answers must not keep others waiting.
 func (x *stream) serveTogether() error {
@@ -146,7 +150,19 @@ func (x *stream) serveTogether() error {
 			close(r.done)
 			return err
 		}
+		given := x.returning // by messages before
+		if len(c.taken) > 0 {
+			x.returning = make(chan struct{})
+		}
+		own := x.returning
 		working.Go(func() {
+			x.giveBack(c)
+			if given != nil {
+				<-given
+			}
+			if own != given {
+				close(own)
+			}
 			r.response = x.decide(c)
 			close(r.done)
 		})
@@ -191,16 +207,20 @@ func (x *stream) receive() (*call, error) {
 	return c, nil
 }
 
-// decide gives back what the message returns, decides its requests, keeps their receipts, and ends the
-// message. The response is nil for a message without requests.
+// giveBack gives back what the message returns.
+func (x *stream) giveBack(c *call) {
+	if len(c.taken) > 0 {
+		// The units stay counted if this fails, and the client is gone when ctx ends.
+		_ = x.service.guard.GiveBack(context.WithoutCancel(c.ctx), c.taken)
+		x.service.stats.returned.Add(uint64(len(c.taken)))
+	}
+}
+
+// decide decides the requests of a message, keeps their receipts, and ends the message. The response is nil for a message without
+// requests.
 func (x *stream) decide(c *call) *rpc.Response {
 	s := x.service
 	defer s.release(c)
-	if len(c.taken) > 0 {
-		// The units stay counted if this fails, and the client is gone when ctx ends.
-		_ = s.guard.GiveBack(context.WithoutCancel(c.ctx), c.taken)
-		s.stats.returned.Add(uint64(len(c.taken)))
-	}
 	if c.n == 0 {
 		return nil
 	}

@@ -86,9 +86,9 @@ type DecideRequest struct {
 	// earlier requests took.
 	Requests []*Request `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
 	// returns give back what requests of earlier messages of the same stream took, because these
-	// requests are not made, before the requests of this message are decided. They work for one second
-	// after the answer; later ones do nothing. A message with returns alone gets no response. Only
-	// Stream reads them.
+	// requests are not made. They take effect before the requests of this message, and of later messages
+	// of the stream, are decided, whatever the store. They work for one second after the answer; later
+	// ones do nothing. A message with returns alone gets no response. Only Stream reads them.
 	Returns []*Return `protobuf:"bytes,2,rep,name=returns,proto3" json:"returns,omitempty"`
 	// watch asks the server to send Reads now, and again when its rules have changed, before the next
 	// response. A message may have watch alone. Only Stream reads it.
