@@ -357,7 +357,7 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		{"HEADGATE_ADMIN_LISTEN", ":9902", `HEADGATE_ADMIN_LISTEN: admin.listen: address ":9902" has no host, so it would be open to every network: write 127.0.0.1:9902, or 0.0.0.0:9902 for every network`},
 		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9902", `HEADGATE_ADMIN_HEALTH: admin.health: address "127.0.0.1:9902" is already used by admin.listen (127.0.0.1:9902): use another port`},
 		{"HEADGATE_STORE", "redis://u:secret@h:99999", `HEADGATE_STORE: store: has a port that is not in 1 to 65535: write it like redis://127.0.0.1:6379/0`},
-		{"HEADGATE_STORE", "redis://secret@h", `HEADGATE_STORE: store: has a user without a password: write user:password@, or :password@ for the default user, or set store_password_file`},
+		{"HEADGATE_STORE", "redis://secret@h", `HEADGATE_STORE: store: has a user without a password: write user:password@, or :password@ for the default user, or set store_password_file; for a user with nopass, write any password, like user:none@`},
 		{"HEADGATE_STORE", "u:secret@h", `HEADGATE_STORE: store: the store is unknown: use memory, or an address of redis, rediss, redis+cluster, redis+sentinel, redis+unix or memcached, like redis://127.0.0.1:6379/0`},
 		{"HEADGATE_STORE_TLS_CA", "ca.crt", `HEADGATE_STORE_TLS_CA: store_tls.ca: has no effect with store memory: remove it, or use a shared store, like redis://127.0.0.1:6379/0`},
 		{"HEADGATE_BREAKER_PROBE", "5s", `HEADGATE_BREAKER_PROBE: breaker.probe: probe of 5s is above max_probe of 2s: raise max_probe to at least that of probe

@@ -35,7 +35,7 @@ func (t *fileTexts) get(key source.Key) (string, bool) {
 		node = own
 	}
 	text, err := yaml.Marshal(node)
-	return strings.TrimSuffix(string(text), "\n"), err == nil
+	return string(text), err == nil
 }
 
 // names returns the names of the objects of a kind, in no order.
@@ -50,7 +50,8 @@ func (t *fileTexts) names(kind source.Kind) []string {
 	return names
 }
 
-// ObjectTexts gives the texts of the rules, plans and customers of the file. It parses the file again.
+// ObjectTexts gives the texts of the rules, plans and customers of the file, without the newline at their ends. It parses
+// the file again.
 func (c *Config) ObjectTexts() map[source.Key]string {
 	if c.written == nil {
 		return nil
@@ -59,7 +60,8 @@ func (c *Config) ObjectTexts() map[source.Key]string {
 	t.once.Do(t.read)
 	all := make(map[source.Key]string, len(t.nodes))
 	for key := range t.nodes {
-		all[key], _ = t.get(key)
+		text, _ := t.get(key)
+		all[key] = strings.TrimSuffix(text, "\n")
 	}
 	return all
 }

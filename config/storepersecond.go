@@ -66,6 +66,7 @@ func (s *section) credentials(name, file string, of *SharedStore) {
 	}
 	if v, ok := s.written(name); ok && of.User != "" && of.Password == "" && of.PasswordFile == "" {
 		s.hide(v)
-		s.fault(v, "has a user without a password", "write user:password@, or :password@ for the default user, or set "+file)
+		s.fault(v, "has a user without a password", "write user:password@, or :password@ for the default user, or set "+file+
+			"; for a user with nopass, write any password, like user:none@")
 	}
 }

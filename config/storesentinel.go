@@ -47,6 +47,7 @@ func (s *section) checkSentinels(into *SharedStore) {
 		s.fault(v, "has no effect with "+sentinelPasswordName, "remove one of them")
 	}
 	if v, ok := s.given(sentinelUserName); ok && into.SentinelPassword == "" && into.SentinelPasswordFile == "" {
-		s.fault(v, "has no password", "set "+sentinelPasswordFileName+" or "+sentinelPasswordName)
+		s.fault(v, "has no password", "set "+sentinelPasswordFileName+" or "+sentinelPasswordName+
+			"; for a user with nopass, write any password")
 	}
 }

@@ -78,3 +78,21 @@ func TestPeekOfAnAttemptBeforeTheBan(t *testing.T) {
 		t.Errorf("without a ban, Lift gives %v, %v", lifted, err)
 	}
 }
+
+// TestCountsAs: each name under which decisions are reported is known, and no other.
+func TestCountsAs(t *testing.T) {
+	rule, off := byClient(t, "search", "/p", perMinute(1)), byClient(t, "old", "/q", perMinute(1))
+	off.Mode = guard.Off
+	leaf := &guard.Leaf{Policies: []headgate.Policy{{Limit: perMinute(1)}}}
+	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{rule, off}, FairShare: among(t), Domains: []guard.Domain{{
+		Name: "shop", Descriptors: []guard.Descriptor{{Key: "client", Leaf: leaf, Descriptors: []guard.Descriptor{{Key: "path", Value: "/a", Leaf: leaf}}}},
+	}}})
+	for name, want := range map[string]bool{
+		"search": true, "old": true, "fair_share": true, "shop": true, "shop.client": true, "shop.client.path_/a": true,
+		"": false, "nosuch": false, "shop.path": false, "shop.client.path": false, "throttle": false,
+	} {
+		if g.CountsAs(name) != want {
+			t.Errorf("CountsAs(%q) = %v", name, !want)
+		}
+	}
+}

@@ -89,11 +89,30 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case exit >= 0: // kong has printed the help.
 		return exit
-	case err != nil:
+	case err == nil:
+		err = checkRepeated(command)
+	}
+	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "headgate: %v\nTry headgate --help.\n", err)
 		return exitUsage
 	}
 	return report(stderr, command.Run())
+}
+
+// checkRepeated refuses a flag that is given twice and takes one value: the parser would take the last value.
+func checkRepeated(command *kong.Context) error {
+	given := map[*kong.Flag]bool{}
+	for _, element := range command.Path {
+		f := element.Flag
+		if f == nil || f.IsCumulative() || f.IsBool() {
+			continue
+		}
+		if given[f] {
+			return fmt.Errorf("--%s is given more than once, and takes one value: give it once", f.Name)
+		}
+		given[f] = true
+	}
+	return nil
 }
 
 // normalize rewrites common forms (help, help COMMAND, --version) to the forms that the parser accepts.

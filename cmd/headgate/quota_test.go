@@ -30,7 +30,7 @@ func TestQuotaArguments(t *testing.T) {
 		{"quota usage acme --from=2027-01-01T00:00:00Z", exitOK, "", "customer=acme&from=2027-01-01T00%3A00%3A00Z&limit=500"},
 		{"audit acme", exitUsage, "customers/NAME", ""},
 		{"audit customers/acme --last=0", exitUsage, "--last 0", ""},
-		{"audit customers/acme --last=5000", exitOK, "", "limit=1000&object=customers%2Facme"},
+		{"audit customers/acme --last=5000", exitOK, "", "limit=1000&object=customers%2Facme name=acme"},
 		{"quota plan acme paid --revision=1 --no-wait", exitOK, "", "name=acme&revision=1&wait=0"},
 	} {
 		calls = calls[:0]

@@ -19,6 +19,9 @@ type Bans struct {
 // KeysOff is the answer of /api/v1/top while log.keys is off.
 const KeysOff = "log.keys is off: write hash or plain to see keys"
 
+// UnknownName begins the answer of /api/v1/top for a name under which no decision is reported.
+const UnknownName = "no rule or limit has the name "
+
 // Top is the answer of /api/v1/top.
 type Top struct {
 	report.TopKeys

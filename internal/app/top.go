@@ -5,13 +5,29 @@ import (
 	"strconv"
 
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/rule"
 )
 
 // Bounds of the number of keys in /api/v1/top.
 const (
 	defaultTop = 20
 	maxTop     = 1024
+	// maxShownName bounds a name that an answer repeats.
+	maxShownName = 128
 )
+
+// unknown says that a name is not known, and which one is near.
+func (r *rules) unknown(name string) string {
+	var names []string
+	for _, counted := range r.report.Rules() {
+		names = append(names, counted.Rule.Name)
+	}
+	text := admin.UnknownName + strconv.Quote(name[:min(len(name), maxShownName)]) + ": "
+	if near := rule.Nearest(name, names); near != "" {
+		return text + "did you mean " + near + "?"
+	}
+	return text + "headgate ctl status lists the rules"
+}
 
 // listTop lists the keys with the most refusals. ?rule=NAME selects a rule, and ?top=N bounds
 // the number of keys.
@@ -24,9 +40,14 @@ func (r *rules) listTop(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	keys, named := r.report.TopKeys(req.URL.Query().Get("rule"), n)
-	if !named {
+	name := req.URL.Query().Get("rule")
+	keys, named := r.report.TopKeys(name, n)
+	switch {
+	case !named:
 		writeText(w, http.StatusNotFound, admin.KeysOff)
+		return
+	case name != "" && len(keys.Keys) == 0 && !r.guard.CountsAs(name): // A rule that a reload has removed may still have refusals.
+		writeText(w, http.StatusNotFound, r.unknown(name))
 		return
 	}
 	writeJSON(r.log, w, admin.Top{TopKeys: keys})

@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,10 +47,27 @@ func (c *Instance) Audit(ctx context.Context, out io.Writer, object string, n in
 		}
 		printed += len(page.Records)
 		if page.Next == "" || printed >= n {
+			if printed == 0 && object != "" {
+				if err := c.checkObject(ctx, object); err != nil {
+					return err
+				}
+			}
 			return endOfRecords(out, printed, c.JSON)
 		}
 		query.Set("after", page.Next)
 	}
+}
+
+// checkObject says whether an object without records exists.
+func (c *Instance) checkObject(ctx context.Context, object string) error {
+	key, err := source.ParseKey(object)
+	if err == nil {
+		_, err = c.call(ctx, http.MethodGet, objectPage(key.Kind, url.Values{"name": {key.Name}}), "")
+	}
+	if failed := new(FailedError); errors.As(err, &failed) && failed.Code == admin.CodeNotFound {
+		return fmt.Errorf("ctl: %s: there is no %s, and no record of it: list the %s to see their names", c.Admin, printable(object), key.Kind.Section())
+	}
+	return err
 }
 
 func endOfRecords(out io.Writer, printed int, asJSON bool) error {

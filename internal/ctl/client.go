@@ -95,7 +95,8 @@ func (c *Instance) query(ctx context.Context, method, page string) ([]byte, erro
 	case a.code == http.StatusNotFound && method == http.MethodDelete:
 		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(a.text)))
 	case a.code == http.StatusBadRequest,
-		a.code == http.StatusNotFound && slices.Contains(missing(), strings.TrimSpace(string(a.text))):
+		a.code == http.StatusNotFound && slices.Contains(missing(), strings.TrimSpace(string(a.text))),
+		a.code == http.StatusNotFound && strings.HasPrefix(string(a.text), admin.UnknownName):
 		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(a.text)))
 	case a.code != http.StatusOK:
 		return nil, fmt.Errorf("ctl: %s answers %s to %s: check that it is an admin.listen of the same version", c.Admin, a.status, page)

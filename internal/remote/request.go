@@ -29,8 +29,10 @@ type Request struct {
 
 	Headers, Cookies []headgate.DescriptorEntry
 	Descriptors      headgate.Descriptors
-	// Cost is in units. 0 means that the rules set it.
-	Cost int64
+	// Cost is in units. 0 means that the rules set it. A protocol that can state a cost of 0 sets CostStated: 0 is
+	// then a fault, because rules would take at least one unit.
+	Cost       int64
+	CostStated bool
 }
 
 // FaultError says which part of a request is wrong, and what to send.
@@ -47,6 +49,9 @@ func (r *Request) fill(into *headgate.Request, needs rule.Needs) error {
 		}
 	}
 	into.Method, into.Subject, into.Domain, into.Cost, into.Descriptors = r.Method, r.Subject, r.Domain, r.Cost, r.Descriptors
+	if r.Cost == 0 && r.CostStated {
+		return &FaultError{"cost", "is 0", fmt.Sprintf("send 1 to %d, or leave it out for the cost that the rule sets", int64(headgate.MaxUnits))}
+	}
 	if r.Cost < 0 || r.Cost > headgate.MaxUnits {
 		return &FaultError{"cost", fmt.Sprintf("is %d", r.Cost), fmt.Sprintf("send 0 to %d, or leave it out", int64(headgate.MaxUnits))}
 	}

@@ -84,6 +84,12 @@ func TestRedisOfAUser(t *testing.T) {
 	oneLimit(t, "store: redis://app@"+server.Addr+"/3\nstore_password_file: "+written(t, "s@cr/t\n")+"\n")
 }
 
+// TestRedisOfAUserWithoutAPassword: Redis takes any password of a user with nopass, as the fault of an address without one says.
+func TestRedisOfAUserWithoutAPassword(t *testing.T) {
+	server := testredis.Start(t, "--user", "app", "on", "nopass", "~*", "&*", "+@all")
+	oneLimit(t, "store: redis://app:none@"+server.Addr+"\n")
+}
+
 // TestRedisOnASocket: a Redis on a unix socket, without and with Options.Dial.
 func TestRedisOnASocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a @.sock")

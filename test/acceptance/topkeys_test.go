@@ -66,6 +66,14 @@ proxy: {listen: 127.0.0.1:0, upstream: %q}
 	if err := json.Unmarshal([]byte(text), &top); err != nil || len(top.Keys) != 1 || top.Keys[0].Key != search {
 		t.Errorf("ctl top search --json prints %s (%v)", text, err)
 	}
+	for name, want := range map[string]string{
+		"serch":  `no rule or limit has the name "serch": did you mean search?`,
+		"nosuch": `no rule or limit has the name "nosuch": headgate ctl status lists the rules`,
+	} {
+		if status, out, message := call(t, "ctl", "top", name, "--admin", r.Admin); status != 1 || out != "" || !strings.Contains(message, want) {
+			t.Errorf("ctl top %s: status %d, %q %q", name, status, out, message)
+		}
+	}
 	if status, _, message := call(t, "ctl", "top", "--top", "0", "--admin", r.Admin); status == 0 || !strings.Contains(message, "1 to 1024") {
 		t.Errorf("--top 0: %d, %s", status, message)
 	}

@@ -84,6 +84,7 @@ func decisionRows() []row {
 		{30 * s, "HG.DECIDE ip=192.0.2.1", "{count=2 fallback=0 limit=2 location= marks=[] metered=0 period=60 policy=per-ip " +
 			"reason=over_limit remaining=0 reset_after=60 retry_after=30 status=429 verdict=deny violated=[per-ip]}"},
 		{30 * s, "HG.DECIDE ip=192.0.2.2 COST -1", "ERR "},
+		{30 * s, "HG.DECIDE ip=192.0.2.2 COST 0", "ERR "},
 		{30 * s, "HG.DECIDE nothing=1", "ERR \"nothing\" is not a name"},
 		// The limits that clients send have keys of their own.
 		{30 * s, "CL.THROTTLE 192.0.2.1 4 1 1", "[0 5 4 -1 1]"},

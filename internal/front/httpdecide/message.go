@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 
@@ -56,7 +57,7 @@ func (m *message) decode(g *guard.Guard, client *access.Client) error {
 		if bytes.HasPrefix(start, []byte("null")) { // json.Unmarshal takes null for an empty object.
 			return m.faultOf(&json.SemanticError{ByteOffset: int64(len(m.body) - len(start)), Err: errNull})
 		}
-		var one request
+		one := request{Cost: unstated}
 		if err := json.Unmarshal(m.body, &one, json.RejectUnknownMembers(true)); err != nil {
 			return m.faultOf(err)
 		}
@@ -89,7 +90,7 @@ func (m *message) decodeList(d *jsontext.Decoder) error {
 			pointer := jsontext.Pointer("/" + strconv.Itoa(m.batch.Len()))
 			return &json.SemanticError{ByteOffset: int64(offset), JSONPointer: pointer, Err: errNull}
 		}
-		var one request
+		one := request{Cost: unstated}
 		if err := json.UnmarshalDecode(d, &one, json.RejectUnknownMembers(true)); err != nil {
 			return err
 		}
@@ -104,10 +105,18 @@ func (m *message) decodeList(d *jsontext.Decoder) error {
 	return nil
 }
 
+// unstated is the Cost of a request that does not state one.
+const unstated = math.MinInt64
+
 func (m *message) add(r *request) {
+	stated := r.Cost != unstated
+	if !stated {
+		r.Cost = 0
+	}
 	m.batch.Add(&remote.Request{
 		Method: r.Method, Host: r.Host, Path: r.Path, IP: r.IP, Subject: r.Subject, Domain: r.Domain,
-		Headers: r.Headers, Cookies: r.Cookies, Descriptors: headgate.Descriptors(r.Descriptors), Cost: r.Cost,
+		Headers: r.Headers, Cookies: r.Cookies, Descriptors: headgate.Descriptors(r.Descriptors),
+		Cost: r.Cost, CostStated: stated,
 	})
 }
 
@@ -140,7 +149,7 @@ func meaning(e *json.SemanticError) error {
 	case errors.Is(e.Err, json.ErrUnknownName):
 		return errors.New("the field is not known: use method, host, path, ip, headers, cookies, subject, domain, descriptors and cost")
 	case e.GoType == reflect.TypeFor[int64](): // cost
-		return fmt.Errorf("write a whole number without a point or an exponent, from 0 to %d", int64(headgate.MaxUnits))
+		return fmt.Errorf("write a whole number without a point or an exponent, from 1 to %d", int64(headgate.MaxUnits))
 	case e.Err != nil:
 		return e.Err
 	default:
