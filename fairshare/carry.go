@@ -27,6 +27,7 @@ func (l *Limiter) carry(c *cycle, now headgate.Instant, s *settings) {
 		used += next.continueClient(l.others, c.others)
 	}
 	l.credit.carry(now, next)
+	l.course.carry(c, next)
 	used -= l.credit.inCycle // These units were beyond the capacity.
 	next.divide()
 	next.units = c.units + s.Capacity - c.Capacity

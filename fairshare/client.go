@@ -56,6 +56,11 @@ type client struct {
 	arrival  headgate.Instant
 	arrived  bool
 	onCredit int64
+	// borrowed is the number of the last cycle in which the client used the credit, or 0.
+	borrowed uint64
+	// held is the number of units of this cycle that the client cannot use yet, because it used as many
+	// on credit in the last cycle.
+	held int64
 }
 
 func newClient(name string, weight int64) *client { return &client{name: name, weight: weight} }

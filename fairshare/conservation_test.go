@@ -28,6 +28,7 @@ func ledgerOf(l *Limiter) (b ledger, fault string) {
 		b.used += x.used(left)
 	}
 	b.used += c.removedUnits // Usage of clients that a Reload removed.
+	b.cells += l.credit.held
 	b.reserve, b.spare, b.open = c.pools.reserve.units.Load(), c.pools.spare.units.Load(), c.pools.open.units.Load()
 	if min(b.reserve, b.spare, b.open, b.used) < 0 {
 		return b, fmt.Sprintf("negative number of units in %+v", b)

@@ -13,8 +13,9 @@ const (
 	// arrivalPart bounds the time until a newcomer can use its whole default share:
 	// 1/arrivalPart of a cycle.
 	arrivalPart = 10
-	// earlyPart is the part of a cycle in which use counts as a burst at the cycle's start.
-	earlyPart = 20
+	// firstPart is the part of its share that a newcomer leaves to the first requests of others within its
+	// first tenth of a cycle.
+	firstPart = 8
 	// creditRetryPart bounds the attempts after the credit was refused: one per client and
 	// 1/creditRetryPart of a cycle. Each attempt takes the lock.
 	creditRetryPart = 100
@@ -27,10 +28,13 @@ type credit struct {
 	width time.Duration               // length of a slot
 	last  int64                       // number of the newest slot
 	used  int64                       // sum of all slots
-	// inCycle is the part of used that belongs to the running cycle. early is the number of
-	// units that all clients used in the first part of the cycle, if earlyKnown.
-	inCycle, early int64
-	earlyKnown     bool
+	// inCycle is the part of used that belongs to the running cycle.
+	inCycle int64
+	// held is the number of units of the running cycle that clients cannot use yet, because they
+	// used as many on credit in the last cycle. At until all of that credit has expired. latest is the time of
+	// the latest use.
+	held          int64
+	until, latest headgate.Instant
 }
 
 // creditSlot is the use in one slot. share is the largest default share of its newcomers.
@@ -38,6 +42,10 @@ type creditSlot struct{ used, share int64 }
 
 // carry keeps the recorded use for a cycle that continues with other settings, or at another time.
 func (k *credit) carry(now headgate.Instant, next *cycle) {
+	k.held = 0
+	for _, x := range next.all {
+		x.client.held = 0
+	}
 	if k.widthOf(next.Cycle) != k.width || k.number(now) < k.last {
 		k.restart(now, next.Cycle)
 	}
@@ -109,32 +117,6 @@ func (k *credit) putBack(n int64) {
 	}
 }
 
-// late returns the units that all clients used in the cycle after its first part.
-func (k *credit) late(c *cycle) int64 {
-	if !k.earlyKnown {
-		return 0
-	}
-	return c.used() - k.early
-}
-
-// noteEarly records the use in the first part of the cycle, when that part has passed.
-func (k *credit) noteEarly(c *cycle, now headgate.Instant) {
-	if !k.earlyKnown && now >= c.earlyEnd() {
-		k.early, k.earlyKnown = c.used(), true
-	}
-}
-
-func (c *cycle) earlyEnd() headgate.Instant { return c.start.Add(c.Cycle / earlyPart) }
-
-// used returns the units that all clients used in the cycle.
-func (c *cycle) used() int64 {
-	sum := c.removedUnits
-	for _, x := range c.all {
-		sum += x.used(x.left.Load())
-	}
-	return sum
-}
-
 // isNewcomer reports whether a client can use the credit: in the first cycle in which it
 // sends requests and in the next cycle, if its name is trusted or in Weights. The demand of the first
 // cycle is that of a part of the cycle. Invented names cannot use the credit, so they cannot use it up.
@@ -148,11 +130,12 @@ func (c *cycle) canBorrow(x *cell, now headgate.Instant, cost int64) bool {
 	return x.newcomer && x.used(x.left.Load())+cost <= x.fair.Load() && int64(now) >= x.client.creditAt.Load()
 }
 
-// borrow admits a newcomer's request beyond the capacity, if the credit allows it.
+// borrow admits a newcomer's request with held units, or beyond the capacity, if the credit
+// allows it.
 func (l *Limiter) borrow(x *cell, now headgate.Instant, cost int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, who := l.current.Load(), x.client
+	c, who, fair := l.current.Load(), x.client, x.fair.Load()
 	if x.left.Load() == closed {
 		return false // The client's next attempt is in the next cycle.
 	}
@@ -161,45 +144,63 @@ func (l *Limiter) borrow(x *cell, now headgate.Instant, cost int64) bool {
 		who.arrived, who.arrival, who.welcome = true, now, true
 	}
 	l.credit.advance(now)
-	l.credit.noteEarly(c, now)
-	grantable := l.credit.covers(c, x, cost)
-	if grantable && who.gradual(c, x.fair.Load(), now, cost) {
-		l.credit.take(cost, x.fair.Load())
-		who.onCredit += cost
+	most := max(fair, l.credit.limit())
+	late := l.course.late(c, now) // These units, and the capacity, can fall into one cycle's length.
+	if who.held >= cost && late+cost <= most+l.credit.held {
+		who.held -= cost
+		l.credit.held -= cost
+		x.drawn.Add(cost)
+		return true
+	}
+	grantable := l.credit.mayExceed(c, x, cost, most, late)
+	if grantable && who.gradual(c, now, cost, fair, most-l.credit.used) {
+		l.credit.take(cost, fair)
+		l.credit.latest = now
+		who.borrowed, who.onCredit = c.number, who.onCredit+cost
 		x.drawn.Add(cost)
 		return true
 	}
 	who.creditAt.Store(int64(now.Add(c.Cycle / creditRetryPart)))
-	who.shareAt.Store(0)
-	if grantable {
+	switch {
+	case grantable:
 		who.shareAt.Store(int64(who.arrival.Add(c.Cycle / arrivalPart)))
+	case who.held > 0:
+		who.shareAt.Store(int64(l.credit.until))
+	default:
+		who.shareAt.Store(0)
 	}
 	return false
 }
 
-// covers reports whether the credit has cost units for a newcomer. All newcomers together use at
-// most one default share in any interval of a cycle's length. A newcomer uses at most its
-// default share of the cycle. If the clients used units late in the cycle, the newcomer uses
-// only its entitlement. Otherwise an interval across the end of the cycle would have the late
-// units, the credit, and the newcomer's share of the next cycle.
-func (k *credit) covers(c *cycle, x *cell, cost int64) bool {
-	fair, used := x.fair.Load(), x.used(x.left.Load())
-	most := max(fair, k.limit())
+// mayExceed reports whether a newcomer may use cost units beyond the capacity, within its default
+// share.
+//
+//   - The credit of a cycle's length, and the late units of the last cycle with the credit of this
+//     cycle, are at most one default share each.
+//   - If the late units alone are more, the newcomer can use its entitlement for the rest of the cycle.
+//   - A client that was known at the start of the cycle has its entitlement under AtOnce. It needs the
+//     credit only for its first request, when the entitlement is less than one unit.
+func (k *credit) mayExceed(c *cycle, x *cell, cost, most, late int64) bool {
+	fair, used, who := x.fair.Load(), x.used(x.left.Load()), x.client
+	again := who.borrowed != 0 && who.borrowed != c.number
 	switch {
-	case k.used+cost > most || used+cost > fair:
+	case again || used+cost > fair || k.used+cost > most || x.known && c.Reclaim == AtOnce && used > 0:
 		return false
-	case used == 0 || used+cost <= c.part(fair, x.client.arrival):
-		return true
+	case late > most:
+		return used == 0 || used+cost <= c.part(fair, who.arrival)
 	}
-	return k.late(c)+cost <= most
+	return late+k.inCycle+cost <= most
 }
 
-// gradual reports whether a newcomer can use cost more units by now. It uses its share evenly
-// within the first part of its stay, so that newcomers that arrive together are all
-// admitted. The first request passes at once.
-func (c *client) gradual(in *cycle, fair int64, now headgate.Instant, cost int64) bool {
-	since, most := max(0, now.Sub(c.arrival)), in.Cycle/arrivalPart
-	return c.onCredit == 0 || since >= most || float64(c.onCredit+cost-1) <= float64(fair)*float64(since)/float64(most)
+// gradual reports whether a newcomer can use cost more units of the credit by now. It uses its
+// share evenly within its first tenth of a cycle, and leaves a part of the credit, so that newcomers
+// that arrive together are all admitted. The first request passes at once.
+func (c *client) gradual(in *cycle, now headgate.Instant, cost, fair, credit int64) bool {
+	since, tenth := max(0, now.Sub(c.arrival)), in.Cycle/arrivalPart
+	if c.onCredit == 0 || since >= tenth {
+		return true
+	}
+	return float64(c.onCredit+cost-1) <= float64(fair)*float64(since)/float64(tenth) && cost <= credit-fair/firstPart
 }
 
 // retry shortens the RetryAfter of a newcomer that can use its share soon.
@@ -207,6 +208,34 @@ func (x *cell) retry(d *headgate.Decision, now headgate.Instant) {
 	if wait := headgate.Instant(x.client.shareAt.Load()).Sub(now); wait > 0 && d.RetryAfter > 0 {
 		d.RetryAfter = min(d.RetryAfter, wait)
 	}
+}
+
+// begin starts a cycle.
+func (k *credit) begin(c *cycle) {
+	k.inCycle, k.held, k.until = 0, 0, k.latest.Add(c.Cycle+k.width)
+}
+
+// hold takes from a client's opening units as many as it used on credit in the last cycle. Otherwise
+// an interval across the end of the cycle could have both. Clients of Weights keep their entitlement.
+func (k *credit) hold(c *cycle, who *client, opening int64) int64 {
+	who.held = min(opening, who.onCredit)
+	if who.pinned && c.Reclaim == AtOnce {
+		who.held = 0
+	}
+	k.held += who.held
+	return opening - who.held
+}
+
+// release gives held units to their clients when the credit of the last cycle has expired.
+func (k *credit) release(c *cycle, now headgate.Instant) {
+	if k.held == 0 || now < k.until {
+		return
+	}
+	for _, x := range c.all {
+		x.give(x.client.held)
+		x.client.held = 0
+	}
+	k.held = 0
 }
 
 // putBack returns the units of a receipt to where they came from. It reports false if the

@@ -78,7 +78,7 @@ func (l *Limiter) enroll(name string) *client {
 // the original stay unchanged.
 func (c *cycle) enter(who *client) *cell {
 	x := newCell(who)
-	who.active, who.arrived, who.onCredit = 0, false, 0 // Others has joined before.
+	who.active, who.arrived, who.borrowed, who.onCredit = 0, false, 0, 0 // Others has joined before.
 	x.newcomer = c.isNewcomer(who)
 	if x.isOthers {
 		c.others = x

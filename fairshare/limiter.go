@@ -24,6 +24,7 @@ type Limiter struct {
 	last     usage
 	wants    wants
 	credit   credit
+	course   course
 }
 
 // usage is the number of admitted units and the capacity of a cycle.
@@ -176,12 +177,14 @@ func (l *Limiter) releaseIfDue(now headgate.Instant) {
 	if !c.contains(now) || int64(now) < c.pools.due.Load() {
 		return
 	}
-	l.credit.noteEarly(c, now)
-	if c.Reclaim == NextCycle {
-		c.pools.due.Store(int64(c.next(now)))
+	l.credit.release(c, now)
+	due := headgate.Instant(c.pools.due.Load())
+	c.pools.due.Store(int64(c.next(now)))
+	if c.Reclaim == NextCycle || now < c.start.Add(c.slow) {
+		l.course.note(c, due, c.used())
 		return
 	}
-	l.release(c, now)
+	l.course.note(c, due, l.release(c, now))
 }
 
 // moveTo replaces the cycle if now requires another one. The caller holds mu.
@@ -251,14 +254,17 @@ func (s *settings) startOf(t headgate.Instant) headgate.Instant {
 	return t - into
 }
 
-// next returns the time of the first release of loans after now. Without releases it is the end
-// of the cycle's first part.
+// next returns the time of the first release of loans after now. Under NextCycle the use is recorded
+// at this time.
 func (c *cycle) next(now headgate.Instant) headgate.Instant {
+	if first := c.start.Add(c.slow); now < first {
+		return min(c.end, first)
+	}
 	if c.Reclaim == NextCycle {
-		if early := c.earlyEnd(); now < early {
-			return early
+		if !c.TrustNames && len(c.Weights) == 0 {
+			return c.end // There are no newcomers that could use the credit.
 		}
-		return c.end
+		return min(c.end, now.Add(c.Cycle/creditSlots))
 	}
 	return min(c.end, now.Add(min(c.slow, max(c.quick, c.end.Sub(now)/endingPart))))
 }

@@ -16,17 +16,19 @@ type wants struct {
 }
 
 // release takes units above the entitlements out of all cells. It fills the reserve and
-// spare, grants units to refused clients, and puts the rest into open. The caller holds mu.
+// spare, grants units to refused clients, and puts the rest into open. It returns the units that all
+// clients have used. The caller holds mu.
 // The cost is some ten nanoseconds per client.
-func (l *Limiter) release(c *cycle, now headgate.Instant) {
-	c.pools.due.Store(int64(c.next(now)))
+func (l *Limiter) release(c *cycle, now headgate.Instant) (used int64) {
 	w := &l.wants
 	w.cells, w.clients = w.cells[:0], w.clients[:0]
 	var owners shortage
 	var freed int64
 	var kept float64
+	used = c.removedUnits
 	for _, x := range c.all {
-		freed += c.release(x, now, &owners)
+		one, used1 := c.release(x, now, &owners)
+		freed, used = freed+one, used+used1
 		kept += c.keeps(x, now)
 		w.note(x)
 	}
@@ -35,20 +37,21 @@ func (l *Limiter) release(c *cycle, now headgate.Instant) {
 	freed = c.pools.spare.level(int64(math.Ceil(kept)), freed)
 	c.pools.open.put(freed - w.grant(c.Division, freed))
 	clear(w.cells)
+	return used
 }
 
 // release lowers a cell to its client's entitlement, and returns the number of removed
-// units. It adds the expected demand beyond the entitlement, within the default share, to owners.
-func (c *cycle) release(x *cell, now headgate.Instant, owners *shortage) (freed int64) {
+// units, and the client's usage. It adds the expected demand beyond the entitlement, within the default share, to owners.
+func (c *cycle) release(x *cell, now headgate.Instant, owners *shortage) (freed, used int64) {
 	left := x.left.Load()
-	used := x.used(left)
+	used = x.used(left)
 	owed := min(left, c.owed(x, used, now))
 	freed = x.lower(owed)
 	if room := x.fair.Load() - used - owed; room > 0 && x.known {
 		mean, variance := x.client.expected(used, c.rest(now))
 		owners.add(mean, variance, owed, room)
 	}
-	return freed
+	return freed, used
 }
 
 // keeps returns the units that spare holds for a borrower: the loan that the borrower

@@ -121,6 +121,7 @@ func TestLongerCycleReloadedTwice(t *testing.T) {
 func TestReclaimSwitched(t *testing.T) {
 	config := plain(func(c *Config) { c.Weights = pinned("A B") })
 	l := storyOf(t, config)
+	noNewcomers(l)
 	tell(t, l, []line{
 		{says: "A floods, and borrows as the cycle passes", client: "A", asks: 100, passes: 20},
 		{says: "half of B's share", at: cycles(0.5), client: "A", asks: 100, passes: 10},

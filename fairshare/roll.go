@@ -51,17 +51,18 @@ func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 		next.add(l.others, true)
 	}
 	next.divide()
-	l.credit.inCycle, l.credit.earlyKnown = 0, false
+	l.credit.begin(next)
+	l.course.begin(next, l.last.admitted)
 	unshared := next.units
 	for _, x := range next.all {
-		x.client.welcome, x.client.arrived, x.client.onCredit = false, false, 0
 		n := next.opening(x)
-		x.give(n)
+		x.give(l.credit.hold(next, x.client, n))
 		unshared -= n
+		x.client.welcome, x.client.arrived, x.client.onCredit = false, false, 0
 	}
 	next.pools.spare.put(unshared) // Without clients, spare gets the whole capacity.
 	next.full = next.joinedEnough()
-	next.pools.due.Store(int64(next.next(start)))
+	next.pools.due.Store(int64(start) + 1) // What is used at the start is recorded apart.
 	l.current.Store(next)
 }
 
