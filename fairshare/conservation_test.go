@@ -155,7 +155,7 @@ func (w *walk) take() {
 	}
 	w.used[receipt.cell.client] += r.Cost
 	at := w.l.current.Load().startOf(d.At)
-	if receipt.onCredit {
+	if receipt.onCredit() {
 		w.receipts = append(w.receipts, kept{receipt, at, r.Cost})
 		return
 	}
@@ -181,7 +181,7 @@ func (w *walk) giveBack() {
 	w.receipts = append(w.receipts[:i], w.receipts[i+1:]...)
 	if k.receipt.cell.left.Load() != closed {
 		w.used[k.receipt.cell.client] -= k.cost
-		if x := w.windows[k.window]; x != nil && !k.receipt.onCredit {
+		if x := w.windows[k.window]; x != nil && !k.receipt.onCredit() {
 			x.admitted -= k.cost
 		}
 	}

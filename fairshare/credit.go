@@ -124,20 +124,22 @@ func (c *cycle) isNewcomer(who *client) bool {
 	return (c.TrustNames || who.pinned) && (who.active == 0 || who.active == 1 && who.idle == 0)
 }
 
-// canBorrow reports whether a refused request of a newcomer is within its default share, and
-// the credit was not refused a moment ago.
-func (c *cycle) canBorrow(x *cell, now headgate.Instant, cost int64) bool {
-	return x.newcomer && x.used(x.left.Load())+cost <= x.fair.Load() && int64(now) >= x.client.creditAt.Load()
+// borrow admits a newcomer's request for which the cell, with left units, and the pools have too
+// few units. It returns the cost for the receipt, or 0 if the request is refused.
+func (l *Limiter) borrow(c *cycle, x *cell, now headgate.Instant, left, cost int64) int64 {
+	if x.used(left)+cost > x.fair.Load() || int64(now) < x.client.creditAt.Load() {
+		return 0
+	}
+	return l.lend(x, now, cost)
 }
 
-// borrow admits a newcomer's request with held units, or beyond the capacity, if the credit
-// allows it.
-func (l *Limiter) borrow(x *cell, now headgate.Instant, cost int64) bool {
+// lend admits a newcomer's request with held units, or beyond the capacity, if the credit allows it.
+func (l *Limiter) lend(x *cell, now headgate.Instant, cost int64) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, who, fair := l.current.Load(), x.client, x.fair.Load()
 	if x.left.Load() == closed {
-		return false // The client's next attempt is in the next cycle.
+		return 0 // The client's next attempt is in the next cycle.
 	}
 	now = max(now, c.start)
 	if !who.arrived {
@@ -150,7 +152,7 @@ func (l *Limiter) borrow(x *cell, now headgate.Instant, cost int64) bool {
 		who.held -= cost
 		l.credit.held -= cost
 		x.drawn.Add(cost)
-		return true
+		return cost
 	}
 	grantable := l.credit.mayExceed(c, x, cost, most, late)
 	if grantable && who.gradual(c, now, cost, fair, most-l.credit.used) {
@@ -158,7 +160,7 @@ func (l *Limiter) borrow(x *cell, now headgate.Instant, cost int64) bool {
 		l.credit.latest = now
 		who.borrowed, who.onCredit = c.number, who.onCredit+cost
 		x.drawn.Add(cost)
-		return true
+		return -cost
 	}
 	who.creditAt.Store(int64(now.Add(c.Cycle / creditRetryPart)))
 	switch {
@@ -169,7 +171,15 @@ func (l *Limiter) borrow(x *cell, now headgate.Instant, cost int64) bool {
 	default:
 		who.shareAt.Store(0)
 	}
-	return false
+	return 0
+}
+
+// retryAfter shortens the wait of a refused newcomer that can use its share soon.
+func (c *client) retryAfter(wait time.Duration, t headgate.Instant) time.Duration {
+	if soon := headgate.Instant(c.shareAt.Load()).Sub(t); soon > 0 {
+		return min(wait, soon)
+	}
+	return wait
 }
 
 // mayExceed reports whether a newcomer may use cost units beyond the capacity, within its default
@@ -203,13 +213,6 @@ func (c *client) gradual(in *cycle, now headgate.Instant, cost, fair, credit int
 	return float64(c.onCredit+cost-1) <= float64(fair)*float64(since)/float64(tenth) && cost <= credit-fair/firstPart
 }
 
-// retry shortens the RetryAfter of a newcomer that can use its share soon.
-func (x *cell) retry(d *headgate.Decision, now headgate.Instant) {
-	if wait := headgate.Instant(x.client.shareAt.Load()).Sub(now); wait > 0 && d.RetryAfter > 0 {
-		d.RetryAfter = min(d.RetryAfter, wait)
-	}
-}
-
 // begin starts a cycle.
 func (k *credit) begin(c *cycle) {
 	k.inCycle, k.held, k.until = 0, 0, k.latest.Add(c.Cycle+k.width)
@@ -238,19 +241,18 @@ func (k *credit) release(c *cycle, now headgate.Instant) {
 	k.held = 0
 }
 
-// putBack returns the units of a receipt to where they came from. It reports false if the
-// cycle has ended.
+// onCredit reports that the units are beyond the capacity.
+func (r *Receipt) onCredit() bool { return r.cost < 0 }
+
+// putBack returns the units of a receipt on credit. It reports false if the cycle has ended.
 func (l *Limiter) putBack(r *Receipt) bool {
-	if !r.onCredit {
-		return r.cell.put(r.cost)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.cell.left.Load() == closed {
 		return false
 	}
-	r.cell.drawn.Add(-r.cost)
-	r.cell.client.onCredit -= r.cost
-	l.credit.putBack(r.cost)
+	r.cell.drawn.Add(r.cost)
+	r.cell.client.onCredit += r.cost
+	l.credit.putBack(-r.cost)
 	return true
 }

@@ -204,7 +204,7 @@ func TestCreditIsReturned(t *testing.T) {
 	now := storyStart.Add(cycles(0.2))
 	for i := range 100 {
 		d, receipt := l.Take(now, Request{Client: "new", Cost: 5})
-		if d.Verdict != headgate.Allow || !receipt.onCredit || l.credit.used != 5 {
+		if d.Verdict != headgate.Allow || !receipt.onCredit() || l.credit.used != 5 {
 			t.Fatalf("attempt %d: %+v with %d units on credit, want an admitted request", i, d, l.credit.used)
 		}
 		l.Return(receipt)

@@ -35,6 +35,9 @@ func (c *cycle) refuse(d *headgate.Decision, x *cell, t headgate.Instant, cost i
 		return
 	}
 	d.RetryAfter = d.ResetAfter + jitter(uint64(t)^n<<32, c.Cycle/jitterPart)
+	if x.newcomer && x.used(x.left.Load())+cost <= x.fair.Load() {
+		d.RetryAfter = x.client.retryAfter(d.RetryAfter, t)
+	}
 }
 
 // counted returns the part of a cost that counts as demand: at most the capacity.

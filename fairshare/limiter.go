@@ -59,13 +59,12 @@ type Request struct {
 // Receipt records the units that a Decision took. The zero Receipt records nothing.
 type Receipt struct {
 	cell *cell
+	// cost is negative for units on credit: another field would slow down Take.
 	cost int64
 	// attempt is the hash of the request's ID, or 0. again reports that another attempt
 	// at the request has already counted.
 	attempt uint64
 	again   bool
-	// onCredit reports that the units are beyond the capacity.
-	onCredit bool
 }
 
 // Take decides a request at now.
@@ -101,9 +100,6 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, re
 			l.await()
 			continue
 		}
-		if outcome == refused && c.canBorrow(x, now, cost) && l.borrow(x, now, cost) {
-			outcome, receipt.onCredit = taken, true
-		}
 		if cost > 1 {
 			x.client.noteCost(c.counted(cost))
 		}
@@ -118,10 +114,13 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, re
 			c.admit(&d, x, max(now, c.start), left)
 			return d, receipt
 		}
-		c.refuse(&d, x, max(now, c.start), cost)
 		if x.newcomer {
-			x.retry(&d, max(now, c.start))
+			if receipt.cost = l.borrow(c, x, now, left, cost); receipt.cost != 0 {
+				c.admit(&d, x, max(now, c.start), left)
+				return d, receipt
+			}
 		}
+		c.refuse(&d, x, max(now, c.start), cost)
 		return d, Receipt{}
 	}
 }
@@ -138,9 +137,9 @@ func clampTime(t headgate.Instant) headgate.Instant {
 // cycle or after a Reload. Call it at most once for each Receipt.
 func (l *Limiter) Return(r Receipt) {
 	switch {
-	case r.cell == nil || !l.putBack(&r):
+	case r.cell == nil, r.cost > 0 && !r.cell.put(r.cost), r.cost < 0 && !l.putBack(&r):
 	case r.again:
-		r.cell.client.repeated.Add(-r.cost)
+		r.cell.client.repeated.Add(-max(r.cost, -r.cost))
 	case r.attempt != 0:
 		l.attempts.forget(r.attempt)
 	}

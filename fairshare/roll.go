@@ -55,6 +55,7 @@ func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 	l.course.begin(next, l.last.admitted)
 	unshared := next.units
 	for _, x := range next.all {
+		x.newcomer = x.newcomer && x.fair.Load() > 0 // Without a share, no request is within it.
 		n := next.opening(x)
 		x.give(l.credit.hold(next, x.client, n))
 		unshared -= n
