@@ -82,12 +82,13 @@ func (c *securedConn) ConnectionState() tls.ConnectionState {
 		return c.secure.ConnectionState()
 	}
 	reason := err.Error()
-	if record, found := errors.AsType[tls.RecordHeaderError](err); found && record.Conn != nil && http1.LooksLikeRequest(record.RecordHeader) {
+	record, found := errors.AsType[tls.RecordHeaderError](err)
+	if found && record.Conn != nil && http1.LooksLikeRequest(record.RecordHeader) {
 		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 		reason = "client sent an HTTP request to an HTTPS server"
 	}
 	_ = c.Close()
-	c.log.Warn("http: TLS handshake error from " + c.RemoteAddr().String() + ": " + reason)
+	c.log.Warn("TLS handshake failed", "remote", c.RemoteAddr().String(), "error", reason)
 	return tls.ConnectionState{}
 }
 

@@ -40,6 +40,11 @@ func TestHTTPListenerRefusesTwoFramings(t *testing.T) {
 		{"chunks in HTTP/1.0 without a length", post("1.0", "Transfer-Encoding: chunked", "") + next, "400"},
 		{"after a request", post("1.1", length, decide) + post("1.1", length+"\r\nTransfer-Encoding: chunked", chunks) + next, "200 400"},
 		{"a folded field", post("1.1", length+"\r\nX: a\r\n b", decide) + next, "400"},
+		{"an extension of a chunk", post("1.1", "Transfer-Encoding: chunked", strings.Replace(chunks, "\r\n", ";a=b\r\n", 1)) + next, "200 200"},
+		{"a line feed in an extension", post("1.1", "Transfer-Encoding: chunked", strings.Replace(chunks, "\r\n", ";\n", 1)) + next, "400"},
+		{"a line feed behind a chunk", post("1.1", "Transfer-Encoding: chunked", strings.Replace(chunks, "}\r\n", "}\n", 1)) + next, "400"},
+		{"a hexadecimal sign", post("1.1", "Transfer-Encoding: chunked", "0x"+chunks) + next, "400"},
+		{"two lengths", post("1.1", length+"\r\nContent-Length: 5", decide) + next, "400"},
 		{"a blank before a colon", post("1.1", length+"\r\nContent-Length : 3", decide) + next, "400"},
 	} {
 		for _, tlsOn := range []bool{false, true} {

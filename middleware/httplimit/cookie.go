@@ -112,7 +112,7 @@ func namesEqual(sent, name string) bool {
 // hides reports whether a cookie of the name begins within pair, after a comma or a blank. nginx reads a cookie behind
 // a comma, and Python's http.cookies behind a blank. For other parsers, these bytes belong to the value before them.
 func hides(pair, name string) bool {
-	for i := 0; i < len(pair); i++ {
+	for i := range len(pair) {
 		if !separatesCookies(pair[i]) || i+1 < len(pair) && separatesCookies(pair[i+1]) {
 			continue
 		}
@@ -129,8 +129,9 @@ func hides(pair, name string) bool {
 
 func separatesCookies(c byte) bool { return c == ',' || c == ' ' || c == '\t' }
 
-// isPlain reports whether all parsers read a value alike, up to the common form. A blank ends an unquoted value for http.cookies. A backslash
-// within quotes, and a quote within or without its partner, have several meanings. Bytes beyond ASCII are text of different encodings.
+// isPlain reports whether all parsers read a value alike, up to the common form. A blank ends an unquoted value for
+// http.cookies. A backslash within quotes, and a quote without its partner, have several meanings. Bytes beyond ASCII are text
+// of different encodings.
 func isPlain(text string) bool {
 	quoted := text != "" && text[0] == '"'
 	if quoted {

@@ -103,7 +103,8 @@ func (c *conn) handshake() error {
 		}
 	}
 	reason := err.Error()
-	if record, found := errors.AsType[tls.RecordHeaderError](err); found && record.Conn != nil && http1.LooksLikeRequest(record.RecordHeader) {
+	record, found := errors.AsType[tls.RecordHeaderError](err)
+	if found && record.Conn != nil && http1.LooksLikeRequest(record.RecordHeader) {
 		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nThis port speaks HTTPS: write https:// in the address.\n")
 		reason = "the client sent HTTP without TLS"
 	}

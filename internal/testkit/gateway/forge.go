@@ -57,8 +57,9 @@ func (s *service) forge(t *testing.T, limited *client) {
 func (s *service) spoof(t *testing.T, client *client) {
 	t.Helper()
 	names := []string{
-		"X-Original-URI", "X-Original-URL", "X-Original-Host", "X-Original-Method", "X-Rewrite-URL", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host",
-		"X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "X-Forwarded-Client-Cert", "Forwarded",
+		"X-Original-URI", "X-Original-URL", "X-Original-Host", "X-Original-Method", "X-Rewrite-URL", "X-Real-IP", "X-Forwarded-For",
+		"X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server",
+		"X-Forwarded-Client-Cert", "Forwarded",
 	}
 	fields := make([]string, len(names))
 	for i, name := range names {

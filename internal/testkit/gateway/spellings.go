@@ -23,15 +23,21 @@ const spellings = 9000
 var (
 	beforeTable = []string{
 		"/", "//", "/./", "/%2e/", "/%2E/", "/x/../", "/x/%2e%2e/", "/x/.%2e/", "/x/%2E./", "/x/..;/", "/x/..;a=b/", "/;/", "/x/..%2f",
-		"/x%2f..%2f", "/%2f", "/x/..%5c", `/x/..\`, `/\`, "/%5c", "/x//../", "/x/./../", "/%2e%2e/", "/../", "/%252e%252e/", "/x/%252e%252e/",
-		"http://free.example/", "HTTP://127.0.0.1/", "http://free.example//", "/%2e%2e%2f", "/.//", "/x/%2e%2e//",
+		"/x%2f..%2f", "/%2f", "/x/..%5c", `/x/..\`, `/\`, "/%5c", "/x//../", "/x/./../", "/%2e%2e/", "/../", "/%252e%252e/",
+		"/x/%252e%252e/", "http://free.example/", "HTTP://127.0.0.1/", "http://free.example//", "/%2e%2e%2f", "/.//", "/x/%2e%2e//",
 	}
-	segmentTable = []string{"search", "search", "%73earch", "s%65arch", "searc%68", "%73%65%61%72%63%68", "search;a=b", "search.", "search%20", "%2573earch", "search%00"}
+	segmentTable = []string{
+		"search", "search", "%73earch", "s%65arch", "searc%68", "%73%65%61%72%63%68", "search;a=b", "search.", "search%20", "%2573earch",
+		"search%00",
+	}
 	betweenTable = []string{
-		"/", "//", "/./", "/%2e/", "%2f", "%2F", "/;/", "/x/../", "/x/%2e%2e/", "/../search/", "/%2e%2e/search/", "/.%2e/x/../search/", `\`, "%5c", ";/", "/..;/",
-		"/../../", "/%2e%2e/%2e%2e/", "/../", "/%2e%2e/", "/.%2e/", "/%2E./", "/%2E%2E/", "/..%2f", "%2f..%2f", "%2f%2e%2e%2f", "/%252e%252e/", "//../", "/x//../../",
+		"/", "//", "/./", "/%2e/", "%2f", "%2F", "/;/", "/x/../", "/x/%2e%2e/", "/../search/", "/%2e%2e/search/", "/.%2e/x/../search/",
+		`\`, "%5c", ";/", "/..;/", "/../../", "/%2e%2e/%2e%2e/", "/../", "/%2e%2e/", "/.%2e/", "/%2E./", "/%2E%2E/", "/..%2f", "%2f..%2f",
+		"%2f%2e%2e%2f", "/%252e%252e/", "//../", "/x//../../",
 	}
-	afterTable = []string{"x", "%78", "x?y=1", "x/", "x/.", "", "x?/../free", "x/..", "x/%2e%2e", "x;a=b", "x#y", "x%23", "../x", "%2e%2e/x", "?x"}
+	afterTable = []string{
+		"x", "%78", "x?y=1", "x/", "x/.", "", "x?/../free", "x/..", "x/%2e%2e", "x;a=b", "x#y", "x%23", "../x", "%2e%2e/x", "?x",
+	}
 )
 
 // targets returns the spellings, in an order that is the same in each run.
@@ -129,6 +135,7 @@ func (l *line) close() {
 
 // ask sends a request with a number, and returns its status; 0 without an answer.
 func (l *line) ask(t *testing.T, target string, number int) int {
+	t.Helper()
 	for range 2 { // The gateway may have closed the connection.
 		kept := l.conn != nil
 		if !kept {
