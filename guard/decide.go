@@ -15,6 +15,7 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 		}
 	}
 	a.hear()
+	a.decideOutside(ctx, s)
 	a.settleFull()
 }
 
@@ -23,7 +24,7 @@ func (a *Answer) hear() {
 	for i := range a.Results {
 		r := &a.Results[i]
 		switch r.op {
-		case opDecided, opReserved:
+		case opDecided, opReserved, opOutside:
 		case opNone:
 			r.Decision = impossible(r)
 		default:
@@ -36,12 +37,12 @@ func (a *Answer) hear() {
 // count calls the store, within its budget.
 func (g *Guard) count(ctx context.Context, s *set, a *Answer) error {
 	if s.config.StoreTimeout <= 0 {
-		return a.own.put(ctx, g.store)
+		return g.decided(ctx, &a.own, a, nil)
 	}
 	bounded := newBudget(ctx, s.config.StoreTimeout-a.waited)
 	defer bounded.end()
 	a.deadline = bounded.deadline
-	return a.own.put(bounded, g.store)
+	return g.decided(bounded, &a.own, a, nil)
 }
 
 // question is one call of a store: its Ops, and the Decisions on them.

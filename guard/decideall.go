@@ -54,7 +54,7 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 	defer end()
 	var err error
 	if len(b.ops) > 0 {
-		err = b.put(bounded, g.store)
+		err = g.decided(bounded, &b.question, nil, answers[:len(requests)])
 	}
 	for i := range requests {
 		a := &answers[i]
@@ -98,6 +98,7 @@ func (g *Guard) concludeOne(ctx context.Context, s *set, req *headgate.Request, 
 		a.fallBack(ctx, s, err)
 	} else {
 		a.hear()
+		a.decideOutside(ctx, s)
 		a.settleFull()
 	}
 	g.conclude(ctx, s, req, a)

@@ -72,7 +72,7 @@ func (c *treeCall) decide(ctx context.Context, together bool) {
 	defer end()
 	var err error
 	if len(b.ops) > 0 {
-		err = b.put(bounded, c.guard.store)
+		err = c.guard.decided(bounded, &b.question, nil, c.answers)
 	}
 	for i := range c.answers {
 		c.conclude(ctx, i, deadline, err)
@@ -182,6 +182,9 @@ func (c *treeCall) ask(i int, merged merges) {
 	}
 	for j := range a.Results {
 		r := &a.Results[j]
+		if a.leavesOut(r) {
+			continue
+		}
 		if merged == nil {
 			a.addOp(r, r.window.id)
 			if r.mode == headgate.Refund {
@@ -201,7 +204,7 @@ func (c *treeCall) ask(i int, merged merges) {
 // divide gives each result its part of an Op that several results share.
 func (a *Answer) divide() {
 	for i := range a.Results {
-		if r := &a.Results[i]; r.mode == headgate.TakeIfAll {
+		if r := &a.Results[i]; r.mode == headgate.TakeIfAll && r.op >= 0 {
 			r.divide(a.asks.ops[r.op].Cost)
 		}
 	}
@@ -246,6 +249,7 @@ func (c *treeCall) conclude(ctx context.Context, i int, deadline time.Time, err 
 		} else {
 			a.hear()
 			a.divide()
+			a.decideOutside(ctx, c.set)
 		}
 		c.learn(i)
 		c.guard.conclude(ctx, c.set, &c.requests[i], a)

@@ -12,7 +12,7 @@ import (
 func (g *Guard) settle(ctx context.Context, s *set, req *headgate.Request, a *Answer) {
 	g.noteBans(req, a)
 	a.soften()
-	if a.local != nil {
+	if a.local != nil || a.out {
 		a.markFallbacks()
 	}
 	a.judge()
