@@ -39,6 +39,9 @@ func (r *Report) ObserveDescriptor(req *headgate.Request, a *guard.Answer, code 
 		r.abandoned.Add(1)
 		return
 	}
+	if a.StoreError != nil {
+		r.storeClock.observe(a.StoreError, r.logged())
+	}
 	last, _ := strictest(a.Results)
 	refused := last.Decision.Verdict == headgate.Deny
 	r.logged().lines.offer(last, refused, descriptor{req, code})

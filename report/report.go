@@ -42,8 +42,10 @@ type Report struct {
 	unmatched atomic.Uint64
 	abandoned atomic.Uint64
 	logging   atomic.Pointer[logging]
-	warned    warned
-	following sync.Mutex
+
+	storeClock storeClock
+	warned     warned
+	following  sync.Mutex
 
 	configuring sync.Mutex // guards secret, and is held while logging is replaced
 	secret      []byte     // used without Config.KeysSecret; nil before its first use
@@ -51,6 +53,8 @@ type Report struct {
 
 // logging is what a Config describes. Configure replaces it.
 type logging struct {
+	log   *slog.Logger // nil logs nothing
+	clock func() time.Time
 	lines *lines         // nil logs nothing
 	names *rule.KeyNames // nil names no key
 	top   *top           // nil counts no keys
@@ -118,7 +122,7 @@ func (r *Report) Configure(c Config) {
 		c.KeysSecret = r.secret
 	}
 	former := r.logged()
-	next := &logging{names: c.Keys.names(c.KeysSecret)}
+	next := &logging{log: c.Log, clock: c.Clock, names: c.Keys.names(c.KeysSecret)}
 	if next.names != nil {
 		if next.top = former.top; next.top == nil {
 			next.top = newTop(c.Clock)
@@ -236,6 +240,9 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 		return
 	}
 	about, logged := descriptorOf(req, a), v.report.logged()
+	if a.StoreError != nil {
+		v.report.storeClock.observe(a.StoreError, logged)
+	}
 	for results := a.Results; len(results) > 0; {
 		var last *guard.Result
 		of := results

@@ -93,7 +93,10 @@ type StoreStatus struct {
 	Evicted        uint64 `json:"evicted"`
 	Refused        uint64 `json:"refused"`
 	// Away reports that at least one server of a shared store is not used, after failures.
-	Away  bool         `json:"away,omitempty"`
+	Away bool `json:"away,omitempty"`
+	// ClockErrors counts requests whose limits with a calendar period were decided by fallbacks, because the clock of the
+	// store is outside of their windows.
+	ClockErrors uint64 `json:"clock_errors,omitempty"`
 	Nodes []NodeStatus `json:"nodes,omitempty"`
 	Ahead *AheadStatus `json:"ahead,omitempty"`
 }
@@ -108,6 +111,10 @@ type NodeStatus struct {
 	Decisions uint64 `json:"decisions"`
 	Failures  uint64 `json:"failures"`
 	GivenUp   uint64 `json:"given_up"`
+	// ClockAheadSeconds is how far the server's clock is ahead of this machine's clock, with an error of at most
+	// ClockErrorSeconds. Both are absent while the server's clock is not known.
+	ClockAheadSeconds float64 `json:"clock_ahead_seconds,omitempty"`
+	ClockErrorSeconds float64 `json:"clock_error_seconds,omitempty"`
 }
 
 // AheadStatus counts prefetched units, and refusals decided from memory.

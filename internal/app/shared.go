@@ -49,9 +49,13 @@ func (r *rules) reached() bool {
 func addShared(s *admin.StoreStatus, shared report.Shared) {
 	for i := range shared.Nodes {
 		n := &shared.Nodes[i]
-		s.Nodes = append(s.Nodes, admin.NodeStatus{
+		node := admin.NodeStatus{
 			Address: n.Name, State: n.State.String(), Calls: n.Calls, Decisions: n.Decisions, Failures: n.Failures, GivenUp: n.Opened,
-		})
+		}
+		if n.ClockKnown {
+			node.ClockAheadSeconds, node.ClockErrorSeconds = n.ClockOffset.Seconds(), n.ClockBound.Seconds()
+		}
+		s.Nodes = append(s.Nodes, node)
 		s.Away = s.Away || n.State != breaker.Closed
 	}
 	if a := shared.Ahead; a != nil {

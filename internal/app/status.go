@@ -93,5 +93,6 @@ func (r *rules) storeStatus() admin.StoreStatus {
 		Evicted: stats.Evicted, Refused: stats.Refused,
 	}
 	addShared(&s, r.store.State())
+	s.ClockErrors = r.report.ClockErrors()
 	return s
 }

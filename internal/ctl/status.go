@@ -149,8 +149,27 @@ func writeNodes(w io.Writer, s *admin.StoreStatus) {
 		n := &s.Nodes[i]
 		rowf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", n.Address, n.State, n.Calls, n.Decisions, n.Failures, n.GivenUp)
 	}
+	writeClocks(w, s)
 	if a := s.Ahead; a != nil {
 		rowf(w, "\nUNITS AHEAD\tSPENT\tEXPIRED\tDENIED FROM MEMORY\n%d\t%d\t%d\t%d\n", a.Granted, a.Spent, a.Expired, a.DeniedFromCache)
+	}
+}
+
+// clockShown is the least difference of clocks that is printed, in seconds. Calendar windows then begin at another time than
+// this instance shows.
+const clockShown = 1
+
+// writeClocks prints the nodes whose clock differs from that of the instance.
+func writeClocks(w io.Writer, s *admin.StoreStatus) {
+	title := "\nCLOCK OF THE STORE\tAHEAD OF THIS INSTANCE\tCALENDAR LIMITS LEFT TO FALLBACKS\n"
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if math.Abs(n.ClockAheadSeconds) < clockShown {
+			continue
+		}
+		ahead := time.Duration(n.ClockAheadSeconds * float64(time.Second)).Round(time.Second)
+		rowf(w, "%s%s\t%s\t%d requests\n", title, n.Address, ahead, s.ClockErrors)
+		title = ""
 	}
 }
 

@@ -22,7 +22,7 @@ type collector struct {
 	reloads, reloadGood, reloadTime          *prometheus.Desc
 	connections, connectionBound, accepted   *prometheus.Desc
 	acceptPauses, linesDropped, expires      *prometheus.Desc
-	fallbacks, abandoned                     *prometheus.Desc
+	fallbacks, abandoned, clockErrors        *prometheus.Desc
 	shared                                   *sharedMetrics
 	shares                                   *shareMetrics
 	throttle                                 *throttleMetrics
@@ -54,6 +54,8 @@ func newCollector(c Config) *collector {
 		fallbacks: desc("fallbacks_total",
 			"Decisions by a fallback because the store did not answer.", "rule", "fallback"),
 		abandoned: desc("abandoned_requests_total", "Requests canceled by the caller before the store answered."),
+		clockErrors: desc("store_clock_errors_total",
+			"Requests whose limits with a calendar period were decided by fallbacks, because the store's clock is outside of their windows."),
 		unmatched: desc("unmatched_requests_total", "Requests that matched no rule."),
 		seconds:   desc("decision_seconds", "Duration of decisions, for all rules together."),
 		requests: desc("proxy_requests_total",
@@ -86,7 +88,7 @@ func newCollector(c Config) *collector {
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.decisions, c.unmatched, c.ruleSettings, c.reloads, c.reloadGood, c.reloadTime, c.fallbacks, c.abandoned,
+		c.decisions, c.unmatched, c.ruleSettings, c.reloads, c.reloadGood, c.reloadTime, c.fallbacks, c.abandoned, c.clockErrors,
 	} {
 		ch <- d
 	}
@@ -218,6 +220,7 @@ func (c *collector) collectRules(ch chan<- prometheus.Metric) {
 		ch <- counter(c.outcomes.unreturned, c.config.Guard.Unreturned())
 	}
 	ch <- counter(c.abandoned, c.config.Report.Abandoned())
+	ch <- counter(c.clockErrors, c.config.Report.ClockErrors())
 	c.quota.collectUnwarned(ch, c.config.Report)
 	ch <- counter(c.unmatched, c.config.Report.Unmatched())
 }

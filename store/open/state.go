@@ -54,6 +54,7 @@ func nodesOf(store *redis.Store) []report.Node {
 		nodes = append(nodes, report.Node{
 			Name: n.Address, State: n.State, Calls: n.Calls, Decisions: n.Decisions, Failures: n.Failures,
 			Refused: n.Refused, Opened: n.Opened, Waiting: int64(n.Waiting),
+			ClockKnown: n.ClockKnown, ClockOffset: n.ClockOffset, ClockBound: n.ClockBound,
 		})
 	}
 	return nodes

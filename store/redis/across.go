@@ -59,10 +59,11 @@ func (l *nodeQueue) sendAcross(ctx context.Context, w *work) {
 		p := &w.gathered
 		l.counts.calls.Add(1)
 		result := l.store.across.runOne(ctx, *node, &call{args: p.batch.ArgsAcross(l.store.now(), l.store.slack)})
-		l.lastTrip.Store(int64(l.store.since() - now))
+		trip := l.store.since() - now
+		l.lastTrip.Store(int64(trip))
 		reply, err := result.ToString()
 		if !l.refusedAcross(p, err) {
-			l.finish(ctx, p, reply, err)
+			l.finish(ctx, p, trip, reply, err)
 			clear(p.queries)
 			p.queries = p.queries[:0]
 			return

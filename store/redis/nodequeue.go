@@ -52,6 +52,7 @@ type nodeQueue struct {
 	healthy atomic.Bool
 	// lastTrip is the duration of the last call, in nanoseconds.
 	lastTrip atomic.Int64
+	clock    serverClock
 
 	across across
 
@@ -239,7 +240,8 @@ func (l *nodeQueue) run(ctx context.Context, client rueidis.Client, w *work) {
 		l.counts.calls.Add(uint64(len(w.calls)))
 		began := l.store.since()
 		results := l.store.decide.run(ctx, client, w.calls)
-		l.lastTrip.Store(int64(l.store.since() - began))
+		trip := l.store.since() - began
+		l.lastTrip.Store(int64(trip))
 		w.queries = w.queries[:0]
 		for i := range results {
 			reply, err := results[i].ToString()
@@ -247,7 +249,7 @@ func (l *nodeQueue) run(ctx context.Context, client rueidis.Client, w *work) {
 				w.queries = append(w.queries, w.scriptCalls[i].queries...)
 				continue
 			}
-			l.finish(ctx, &w.scriptCalls[i], reply, err)
+			l.finish(ctx, &w.scriptCalls[i], trip, reply, err)
 		}
 		if len(w.queries) == 0 {
 			return
@@ -273,12 +275,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// finish answers the queries of one script call.
-func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, reply string, err error) {
+// finish answers the queries of one script call. trip is the duration of the call.
+func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, trip time.Duration, reply string, err error) {
 	failed := err != nil && !moving(err)
 	if err == nil {
 		if err = p.batch.Read(reply); err != nil { // The reply is not from the script.
 			failed, err = true, fmt.Errorf("redis: %w", err)
+		} else if l.store.clock == nil {
+			l.clock.read(p.batch.Time(), trip)
 		}
 	} else {
 		l.store.queues.noticed()

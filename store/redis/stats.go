@@ -1,6 +1,12 @@
 package redis
 
-import "github.com/headgate/headgate/store/breaker"
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/breaker"
+)
 
 // Node has the counters of one node.
 type Node struct {
@@ -22,6 +28,10 @@ type Node struct {
 	Refused, Unsent uint64
 	// Opened counts the openings of the breaker.
 	Opened uint64
+	// ClockKnown reports that a decision showed the server's clock: ClockOffset ahead of this machine's wall clock, with
+	// an error of at most ClockBound. They are those of the last decision.
+	ClockKnown              bool
+	ClockOffset, ClockBound time.Duration
 	// Waiting is the number of waiting queries. InFlight is the number of batches in flight.
 	Waiting, InFlight int
 }
@@ -48,11 +58,31 @@ func (s *Store) Stats() Stats {
 		if !stats.Connected && s.link.failure.Load() != nil {
 			state = breaker.Open // The breaker stays closed without calls, but no server was ever reached.
 		}
+		offset, bound, known := l.clock.ahead()
 		stats.Nodes = append(stats.Nodes, Node{
+			ClockKnown: known, ClockOffset: offset, ClockBound: bound,
 			Address: l.node, State: state, Opened: b.Opened, Refused: b.Refused + l.counts.unreached.Load(),
 			Calls: l.counts.calls.Load(), Decisions: l.counts.decisions.Load(),
 			Decided: l.counts.decided.Load(), Undecided: l.counts.undecided.Load(), Failures: l.counts.failures.Load(), Unsent: l.counts.unsent.Load(), Waiting: waiting, InFlight: inFlight,
 		})
 	}
 	return stats
+}
+
+// serverClock is the offset of a server's clock from this machine's wall clock, as the last decision has shown it.
+type serverClock struct {
+	// offset and bound are in nanoseconds. bound is 0 before the first decision. The two may be of different decisions.
+	offset, bound atomic.Int64
+}
+
+// read notes the server's time of a call that took trip and has just ended.
+func (c *serverClock) read(at headgate.Instant, trip time.Duration) {
+	middle := time.Now().UnixNano() - int64(trip/2)
+	c.offset.Store(int64(at) - middle)
+	c.bound.Store(int64(trip/2 + time.Microsecond))
+}
+
+func (c *serverClock) ahead() (offset, bound time.Duration, known bool) {
+	bound = time.Duration(c.bound.Load())
+	return time.Duration(c.offset.Load()), bound, bound > 0
 }

@@ -34,6 +34,9 @@ func (b *Batch) Read(reply string) error {
 	return nil
 }
 
+// Time gives the server's time of the last reply that Read has read.
+func (b *Batch) Time() headgate.Instant { return instant(b.numbers[0]) }
+
 // maxWidth bounds the doubles in the reply for an Op: the widest Plan has 5, and a grant adds one.
 const maxWidth = 8
 

@@ -18,6 +18,7 @@ type access struct {
 	user, password string
 	tls            *tls.Config // Nil means no TLS.
 	files          []string    // The same TLS settings as flags of redis-cli.
+	env            []string    // The environment of the server, in addition to that of the test.
 
 	// prepare, if not nil, is called after each start of a server.
 	prepare func(a access, addr string) error

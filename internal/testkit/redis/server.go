@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ type Server struct {
 	port   int
 	dir    string
 	words  []string // The command line of redis-server.
+	env    []string // More variables of its environment.
 	access access
 
 	mu     sync.Mutex // Guards the fields below.
@@ -84,14 +86,18 @@ func tryStart(tb testing.TB, a access, words layout) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Addr: loopback(port), tb: tb, port: port, dir: tb.TempDir(), access: a}
-	s.words = words(s.dir, port)
+	s.words, s.env = words(s.dir, port), a.env
 	err = s.launch()
 	return s, err
 }
 
 // launch runs the server and returns when it answers.
 func (s *Server) launch() error {
-	run, err := process.Launch(s.logFile(), "redis-server", s.words)
+	program, words := "redis-server", s.words
+	if len(s.env) > 0 {
+		program, words = "env", slices.Concat(s.env, []string{program}, s.words)
+	}
+	run, err := process.Launch(s.logFile(), program, words)
 	if err != nil {
 		return err
 	}
