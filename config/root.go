@@ -40,6 +40,12 @@ func (r *reader) config(c *Config) {
 	root.metering(c)
 	root.proxy(&c.Proxy)
 	root.checkProxyHeaders(c)
+	if c.Proxy.Upstream != nil {
+		r.noteAll(check.Supply(check.ProxyContext{
+			Rules: c.Rules, Share: c.FairShare, Throttle: c.Throttle,
+			Certificates: c.Proxy.TLS.ClientCA != "" || r.blamed("proxy.tls"),
+		}, r.blamed))
+	}
 	root.server(c)
 	root.leases(c)
 	root.admin(&c.Admin)

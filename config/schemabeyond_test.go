@@ -27,6 +27,12 @@ var beyondSchemaNames = map[string]string{
 		throttle-tenant-without-keys throttle-two-limits`,
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
 		burst-thousands fair-share-anonymous-boolean fair-share-capacity-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
+	"patterns: a text that looks like one, and names that are one without the mark of a literal": `
+		match-method-unknown match-method-negated match-method-several match-path-template match-path-parameter match-path-expression-class
+		match-header-wildcard match-header-name-wildcard match-descriptor-wildcard match-domain-wildcard overrides-value-wildcard
+		key-header-name-wildcard fair-share-exempt-method-unknown fair-share-weights-name-wildcard domains-value-template
+		domains-value-template-with-wildcard domains-name-twice`,
+	"keys: parts that the proxy cannot give": `proxy-cannot-give-keys`,
 	"quotas: what rules, plans and customers are for each other, and names that are one to us alone": `
 		customer-no-address customer-note-of-two-lines customer-plan-unknown customer-quota-not-counted
 		customer-raise-another-algorithm customer-spending-above-hard customer-spending-below-the-limit

@@ -24,6 +24,8 @@ type Decider interface {
 type Reading struct {
 	Needs rule.Needs
 	Reads rule.Reads
+	// Parts are those of keys that count requests without a domain, as far as a front may lack them.
+	Parts []rule.Part
 	// Marks are the headers that its answers set for services, in canonical spelling.
 	Marks []string
 }

@@ -26,12 +26,23 @@ import (
 // A limit that a request has in Sent replaces that of the tree. Answer.Error is
 // headgate.ErrTooManyPolicies when the store has no capacity for another limit.
 //
+// If a matching rule counts by something else than descriptors, such as an address, all answers have a *UnsuppliedError.
+//
 // The Config's Observer gets the answers of rules. A front reports those of trees.
 func (g *Guard) DecideDescriptors(ctx context.Context, requests []headgate.Request, answers []Answer, together bool) {
 	s := g.now()
 	if s == nil || len(requests) == 0 || s.trees[requests[0].Domain] == nil {
 		for i := range requests {
 			requests[i].NoWait = true
+		}
+		if s != nil {
+			if err := s.unsupplied(requests); err != nil {
+				for i := range requests {
+					answers[i].reset()
+					answers[i].Error, answers[i].Verdict = err, headgate.Deny
+				}
+				return
+			}
 		}
 		g.DecideAll(ctx, requests, answers)
 		return

@@ -104,7 +104,8 @@ type Guard struct {
 	clock   memory.Clock // of fair share and of edges
 	// followsMachine: edges are those of the machine's time. See calendarNow.
 	followsMachine bool
-	reloading      sync.Mutex // held while current changes
+	reloading      sync.Mutex // held while current or fronts change
+	fronts         []Front    // those that are attached
 }
 
 // New prepares the rules' limits in the store, and fair share. The error names the rule. It is, or

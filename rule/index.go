@@ -38,7 +38,7 @@ func NewIndex(rules []Rule) (*Index, error) {
 	exact, prefixes := map[string][]entry{}, map[string][]entry{}
 	for i := range rules {
 		m := &rules[i].Match
-		x.asked = append(x.asked, m.Domain != "" || len(m.Descriptors) > 0)
+		x.asked = append(x.asked, m.ForQueries())
 		e := entry{i, newConditions(m)}
 		switch path, kind := splitPath(m.Path); kind {
 		case pathAlways:

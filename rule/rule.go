@@ -18,8 +18,12 @@ type Match struct {
 	// Path is an exact path ("/v1/product") or a prefix: "/search/*" matches /search and
 	// all paths below it. An empty Path and "/*" match every path. Match compares Path with
 	// the decoded path.
+	//
+	// A text of a Match that looks like a pattern and is none is an error, in every field: "/users/{id}", "free*", "!OPTIONS". A
+	// text behind = is taken as written: "=/users/{id}", "=free*".
 	Path string
-	// Methods are case-sensitive, and GET includes HEAD. An empty list matches every method.
+	// Methods are case-sensitive, and GET includes HEAD. An empty list matches every method. A method that is not known is
+	// written like "=BREW": see ParseMethod.
 	Methods []string
 	// Hosts are compared in lower case and without port. "*.example.com" matches every
 	// name below example.com. IPv6 addresses may have brackets here. An empty list matches
@@ -37,3 +41,6 @@ type Match struct {
 	// Names and values are compared exactly.
 	Descriptors map[string]string
 }
+
+// ForQueries reports whether only queries of a decision server match, because the match names a domain or descriptors.
+func (m *Match) ForQueries() bool { return m.Domain != "" || len(m.Descriptors) > 0 }

@@ -112,7 +112,7 @@ func (s *search) spotOf(r *guard.Rule) spot {
 		parts[i] = p.String()
 	}
 	slices.Sort(parts)
-	asked := r.Match.Domain != "" || len(r.Match.Descriptors) > 0 // Other rules see no query to a decision server.
+	asked := r.Match.ForQueries() // Other rules see no query to a decision server.
 	class := fmt.Sprintf("%q %d %q %d %t", parts, r.Policies[0].Algorithm, r.CostHeader, max(r.Cost, 1), asked)
 	if s.classes[class] == 0 {
 		s.classes[class] = len(s.classes) + 1

@@ -71,7 +71,7 @@ func (p *proxyServer) describe(c *config.Config, files *certs.Client) (proxy.Con
 	return proxy.Config{
 		Guard: deciding.guard, Upstream: to.URL, Transport: to, Traffic: &deciding.report.Traffic,
 		Style: style, BodyIdle: c.Proxy.BodyIdleTimeout, Log: p.instance.options.Log,
-		Fast: fast, Client: own,
+		Fast: fast, Client: own, Certificates: c.Proxy.TLS.ClientCA != "",
 	}, &upstream{to, files}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/rule"
 )
 
 // Options configures Unary and Stream. The zero value has the defaults.
@@ -27,7 +28,7 @@ type Options struct {
 }
 
 // Unary returns an interceptor that limits the unary calls of a server. The interceptor
-// is safe for concurrent use. Unary panics if g is nil. Chain the interceptor after those
+// is safe for concurrent use. Unary panics if g is nil or Check(g) gives an error. Chain the interceptor after those
 // that count and log, so that they also see refusals.
 func Unary(g *guard.Guard, o Options) grpc.UnaryServerInterceptor {
 	l := newLimit(g, o)
@@ -52,7 +53,7 @@ func Unary(g *guard.Guard, o Options) grpc.UnaryServerInterceptor {
 
 // Stream returns an interceptor that limits the streaming calls of a server. Each stream is
 // decided once, when it starts. The interceptor is safe for concurrent use. Stream panics if
-// g is nil.
+// g is nil or Check(g) gives an error.
 func Stream(g *guard.Guard, o Options) grpc.StreamServerInterceptor {
 	l := newLimit(g, o)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -95,10 +96,25 @@ func newLimit(g *guard.Guard, o Options) *limit {
 		//nolint:forbidigo // A programming error may panic.
 		panic("grpclimit: Unary or Stream got a nil guard: check the error of guard.New or open.Guard")
 	}
+	if err := Check(g); err != nil {
+		//nolint:forbidigo // The limit would be wrong for every client. Check gives the error to programs that handle it.
+		panic("grpclimit: " + err.Error())
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
 	return &limit{guard: g, options: o, from: newOrigin(), calls: sync.Pool{New: func() any { return new(call) }}}
+}
+
+// Check reports whether g can stand behind this front. The error is a *guard.UnsuppliedError if a rule, fair share or a stage counts by a
+// descriptor or a cookie, which no call has. A later Reload of g gives the same error. Call Check before Unary and Stream if the rules
+// come from a file: both panic with its error.
+func Check(g *guard.Guard) error {
+	err := g.Attach(guard.Front{Name: "package grpclimit", Supplies: rule.SupplyHeaders | rule.SupplySubjects})
+	if errors.Is(err, headgate.ErrNotMade) {
+		return nil // The interceptors refuse each call.
+	}
+	return err //nolint:wrapcheck // The error names the front.
 }
 
 // admit decides a call. For an allowed call it returns the context for the service and

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/rule"
 )
 
 // Options configures New's middleware. The zero value has the defaults.
@@ -26,7 +28,7 @@ type Options struct {
 
 // New returns middleware with which g decides each request. All handlers that it wraps
 // share g and its counters. The middleware is safe for concurrent use. New panics if g is
-// nil, and the middleware panics if the handler is nil. A zero guard.Guard gives 500 for
+// nil or Check(g) gives an error, and the middleware panics if the handler is nil. A zero guard.Guard gives 500 for
 // each request.
 //
 // An allowed request costs one allocation, for the rate limit fields, or none if no
@@ -35,6 +37,10 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	if g == nil {
 		//nolint:forbidigo // A programming error may panic.
 		panic("httplimit: New got a nil guard: check the error of guard.New or open.Guard")
+	}
+	if err := Check(g); err != nil {
+		//nolint:forbidigo // The limit would be wrong for every client. Check gives the error to programs that handle it.
+		panic("httplimit: " + err.Error())
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -47,6 +53,17 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 		}
 		return &handler{limits: l, next: next}
 	}
+}
+
+// Check reports whether g can stand behind this front. The error is a *guard.UnsuppliedError if a rule, fair share or a stage counts by a
+// descriptor, which no HTTP request has. A later Reload of g gives the same error. Call Check before New if the rules come from a
+// file: New panics with its error.
+func Check(g *guard.Guard) error {
+	err := g.Attach(guard.Front{Name: "package httplimit", Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplySubjects})
+	if errors.Is(err, headgate.ErrNotMade) {
+		return nil // The middleware answers 500.
+	}
+	return err //nolint:wrapcheck // The error names the front.
 }
 
 // limits has the values that all handlers of one New share.

@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate/internal/http1/client"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/rule"
 )
 
 // Config configures a Proxy.
@@ -37,6 +38,8 @@ type Config struct {
 	// Fast serves new connections on the fast path, as far as their requests are in its
 	// subset.
 	Fast bool
+	// Certificates says that clients may present certificates, which rules can count by.
+	Certificates bool
 	// Client sends the requests that it can send, in place of Transport; nil for none.
 	Client *client.Client
 	// Log receives the proxy's own errors.
@@ -70,6 +73,13 @@ type settings struct {
 func New(c Config) (*Proxy, error) {
 	if c.Guard == nil || c.Traffic == nil || c.Log == nil {
 		return nil, errors.New("proxy: Config needs Guard, Traffic and Log: set all three")
+	}
+	front := guard.Front{Name: "the proxy", Supplies: rule.SupplyHeaders | rule.SupplyCookies}
+	if c.Certificates {
+		front.Supplies |= rule.SupplySubjects
+	}
+	if err := c.Guard.Attach(front); err != nil {
+		return nil, err //nolint:wrapcheck // The error names the rule and the front.
 	}
 	p := &Proxy{guard: c.Guard, traffic: c.Traffic, log: c.Log}
 	commit, err := p.Prepare(c)

@@ -1,0 +1,112 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
+)
+
+// Front describes the code that turns requests of a protocol into requests of a Guard.
+type Front struct {
+	// Name names the front in errors.
+	Name string
+	// Supplies are the parts of keys that the front gives.
+	Supplies rule.Supply
+}
+
+// UnsuppliedError says that a front cannot give a part of a key. All clients would share one key.
+type UnsuppliedError struct {
+	// Front is the name of the front, and By what counts by the part: a rule in quotation marks, or "fair share".
+	Front, By string
+	// Part is the part that the front cannot give.
+	Part rule.Part
+}
+
+// Error names the front, the rule and the part, and says what to do.
+func (e *UnsuppliedError) Error() string {
+	fix := "use another key, or let the rule match a domain or a descriptor, so that it applies only to queries of a decision server"
+	if e.Front == queryFront {
+		fix = "count by descriptor:NAME, or ask over headgate.v1 or /v1/decide"
+	}
+	return fmt.Sprintf("guard: %s counts by %s, which %s cannot give, so that all clients would share one key: %s", e.By, e.Part, e.Front, fix)
+}
+
+// Attach tells the Guard that a front gives it requests. The error is a *UnsuppliedError if a key that counts the front's requests
+// has a part that the front cannot give. Reload then refuses such keys too. Fronts call Attach when they are made. A rule that matches
+// a domain or descriptors is not checked: it counts only queries of a decision server.
+func (g *Guard) Attach(f Front) error {
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	s := g.now()
+	if s == nil {
+		return headgate.ErrNotMade
+	}
+	if err := s.suppliedBy(f); err != nil {
+		return err
+	}
+	if !slices.Contains(g.fronts, f) {
+		g.fronts = append(g.fronts, f)
+	}
+	return nil
+}
+
+// supplied checks the keys of s for all fronts that are attached.
+func (s *set) supplied(fronts []Front) error {
+	for _, f := range fronts {
+		if err := s.suppliedBy(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queryFront names the front that gives descriptors alone.
+const queryFront = "Envoy's rate limit service"
+
+// unsupplied finds a rule that matches one of the queries and counts by a part that no query of descriptors has. It is nil if there
+// is none. The search costs nothing unless there is such a rule.
+func (s *set) unsupplied(queries []headgate.Request) *UnsuppliedError {
+	if !s.beyondQueries {
+		return nil
+	}
+	var matched []int
+	for i := range queries {
+		matched = s.index.Match(&queries[i], matched[:0])
+		for _, m := range matched {
+			r := s.rules[m].Rule
+			if at := slices.IndexFunc(r.Key, rule.Part.BeyondQueries); at >= 0 {
+				return &UnsuppliedError{queryFront, fmt.Sprintf("rule %q", r.Name), r.Key[at]}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *set) suppliedBy(f Front) error {
+	lacks := func(p rule.Part) bool { return p.Supply()&^f.Supplies != 0 }
+	for i := range s.rules {
+		r := s.rules[i].Rule
+		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && !r.Match.ForQueries() {
+			return &UnsuppliedError{f.Name, fmt.Sprintf("rule %q", r.Name), r.Key[at]}
+		}
+	}
+	if s.share != nil && s.share.Mode != Off && lacks(s.share.Client) && !s.share.Match.ForQueries() {
+		return &UnsuppliedError{f.Name, "fair share", s.share.Client}
+	}
+	for _, stage := range s.config.Stages {
+		r := stage.Rule()
+		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && r.Mode != Off {
+			return &UnsuppliedError{f.Name, fmt.Sprintf("stage %q", r.Name), r.Key[at]}
+		}
+	}
+	if d := s.config.Decider; d != nil {
+		for _, p := range d.Reads().Parts {
+			if lacks(p) {
+				return &UnsuppliedError{f.Name, "a rule of the server", p}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package grpclimit_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/grpclimit"
+)
+
+// TestCheck checks that a guard that counts by cookies cannot stand behind this front, also after a reload.
+func TestCheck(t *testing.T) {
+	users := limited(t, "users", "", one(), "ip", "cookie:a")
+	g := newGuard(t, guard.Config{Rules: []guard.Rule{users}})
+	err := grpclimit.Check(g)
+	if _, found := errors.AsType[*guard.UnsuppliedError](err); !found || !strings.Contains(err.Error(), `rule "users" counts by cookie:a, which package grpclimit cannot give`) {
+		t.Errorf("Check gives %v", err)
+	}
+	func() {
+		defer func() {
+			if text, _ := recover().(string); !strings.Contains(text, "cookie:a") {
+				t.Errorf("Unary panics with %q", text)
+			}
+		}()
+		grpclimit.Unary(g, grpclimit.Options{})
+	}()
+	config := guard.Config{Rules: []guard.Rule{limited(t, "users", "", one(), "header:x-user", "mtls_subject")}, Store: g.Store()}
+	if err := g.Reload(config); err != nil {
+		t.Fatal(err)
+	}
+	grpclimit.Unary(g, grpclimit.Options{})
+	config.Rules = []guard.Rule{users}
+	if err := g.Reload(config); err == nil {
+		t.Error("the reload takes a rule that counts by a cookie")
+	}
+}

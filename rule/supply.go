@@ -1,0 +1,35 @@
+package rule
+
+// Supply is a set of bits. Each bit is a kind of key part that a front can give. Every front gives the path, the method, the host
+// and the address.
+type Supply uint8
+
+const (
+	// SupplyHeaders is for key parts header:NAME.
+	SupplyHeaders Supply = 1 << iota
+	// SupplyCookies is for key parts cookie:NAME.
+	SupplyCookies
+	// SupplySubjects is for key part mtls_subject.
+	SupplySubjects
+	// SupplyDescriptors is for key parts descriptor:NAME.
+	SupplyDescriptors
+)
+
+// BeyondQueries reports whether the part is never in a query that has descriptors alone.
+func (p Part) BeyondQueries() bool { return p.kind != partAll && p.kind != partDescriptor }
+
+// Supply returns what the part needs from a front. 0 means that every front gives it.
+func (p Part) Supply() Supply {
+	switch p.kind {
+	case partHeader:
+		return SupplyHeaders
+	case partCookie:
+		return SupplyCookies
+	case partSubject:
+		return SupplySubjects
+	case partDescriptor:
+		return SupplyDescriptors
+	default:
+		return 0
+	}
+}
