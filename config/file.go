@@ -1,13 +1,8 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"slices"
-
-	"github.com/headgate/headgate/config/check"
 )
 
 // file is a field with the path of a file, and the variable for that path.
@@ -76,32 +71,4 @@ func (r *reader) places() []Fault {
 	places := r.faults
 	r.faults = nil
 	return places
-}
-
-// Located converts the FileErrors in err to Faults at the fields that name the files. It returns
-// any other err unchanged.
-func (c *Config) Located(err error) error {
-	var located Faults
-	for _, err := range check.Unjoin(err) {
-		bad, found := errors.AsType[*FileError](err)
-		at := -1
-		if found {
-			at = slices.IndexFunc(c.places, func(f Fault) bool { return f.Path == bad.Path })
-		}
-		if at < 0 {
-			located = nil
-			break
-		}
-		f := c.places[at]
-		f.Problem = visible([]rune(bad.Err.Error()))
-		if errors.Is(err, fs.ErrNotExist) {
-			f.Fix = "a relative path starts at the folder of the configuration"
-		}
-		located = append(located, f)
-	}
-	if len(located) == 0 {
-		return err
-	}
-	located.sort()
-	return located
 }

@@ -99,7 +99,7 @@ func startError(o *Options, err error) error {
 		served.Server = &callers
 	}
 	if Probe(&served) != nil {
-		return ConfigError{err}
+		return ConfigError{o.Config.Located(err)}
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func (i *Instance) upstreamCertificates(c *config.Config) (*certs.Client, error)
 		Reloaded: i.certificatesReloaded(partUpstreamCerts),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("app: proxy.upstream_tls: %w", err)
+		return nil, &config.SettingError{Path: "proxy.upstream_tls", Err: fmt.Errorf("app: proxy.upstream_tls: %w", err)}
 	}
 	return client, nil
 }
@@ -55,7 +55,7 @@ func (i *Instance) listenerCertificates(t config.TLS, setting, part string) (*ce
 		Reloaded: i.certificatesReloaded(part),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("app: %s: %w", setting, err)
+		return nil, &config.SettingError{Path: setting, Err: fmt.Errorf("app: %s: %w", setting, err)}
 	}
 	return server, nil
 }

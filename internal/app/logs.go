@@ -64,7 +64,7 @@ func (a *accessLog) open(c *config.Log) (*openedLog, error) {
 	}
 	if a.options.probe {
 		if err := probeAccessLog(c.AccessFile); err != nil {
-			return nil, fmt.Errorf("app: log.access_file: %w", err)
+			return nil, &config.SettingError{Path: "log.access_file", Err: fmt.Errorf("app: log.access_file: %w", err)}
 		}
 		return nil, nil //nolint:nilnil // because a probe leaves no file behind
 	}
@@ -72,7 +72,7 @@ func (a *accessLog) open(c *config.Log) (*openedLog, error) {
 		Format: format, File: c.AccessFile, Output: a.options.AccessOutput, Report: a.options.Log,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("app: log.access_file: %w", err)
+		return nil, &config.SettingError{Path: "log.access_file", Err: fmt.Errorf("app: log.access_file: %w", err)}
 	}
 	return &openedLog{log, c.Access, c.AccessFile}, nil
 }

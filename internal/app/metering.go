@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -70,10 +71,40 @@ func (m *metering) Start(context.Context) (func(), error) {
 		for _, out := range outputs {
 			err = errors.Join(err, out.Close())
 		}
-		return nil, fmt.Errorf("app: metering: %w", err)
+		return nil, meteringError(journalOrLines(err), "app: metering: %w", err)
 	}
 	m.log.Info("metering", "instance", c.InstanceName(), "epoch", m.meter.Stats().Journal.Epoch, "journal", c.Journal)
 	return nil, nil //nolint:nilnil // because there is nothing to begin.
+}
+
+// meteringError is an error about a field of the section.
+func meteringError(field, format string, err error) error {
+	return &config.SettingError{Path: "metering." + field, Err: fmt.Errorf(format, err)}
+}
+
+// journalOrLines tells which of the two folders an error of meter.Open is about.
+func journalOrLines(err error) string {
+	if strings.Contains(err.Error(), "(metering.lines.folder)") {
+		return "lines.folder"
+	}
+	return "journal"
+}
+
+// probe finds what Start would refuse, and leaves nothing on the disk. It takes no lock of the journal: another process may use it.
+func (m *metering) probe() error {
+	outputs, err := m.outputs()
+	for _, out := range outputs {
+		err = errors.Join(err, out.Close())
+	}
+	if fault := meter.ProbeJournal(m.config.Journal); fault != nil {
+		err = errors.Join(err, meteringError("journal", "app: metering: meter: %w", fault))
+	}
+	if l := m.config.Lines; l != nil {
+		if fault := meter.ProbeLines(l.Folder); fault != nil {
+			err = errors.Join(err, meteringError("lines.folder", "app: metering: meter: %w", fault))
+		}
+	}
+	return err
 }
 
 // outputs makes the outputs of the section.
@@ -83,7 +114,7 @@ func (m *metering) outputs() (all []meter.Output, err error) {
 			Folder: l.Folder, Instance: m.config.InstanceName(), MaxBytes: l.MaxSize, MaxAge: l.MaxAge, Keep: int(l.Keep),
 		})
 		if err != nil {
-			return nil, fmt.Errorf("app: metering.lines: %w", err)
+			return nil, meteringError("lines.folder", "app: metering.lines: %w", err)
 		}
 		all = append(all, lines)
 	}
@@ -93,14 +124,14 @@ func (m *metering) outputs() (all []meter.Output, err error) {
 	}
 	roots, err := authorities(e.CA)
 	if err != nil {
-		return nil, fmt.Errorf("app: metering.events.ca: %w", err)
+		return nil, meteringError("events.ca", "app: metering.events.ca: %w", err)
 	}
 	events, err := meter.NewCloudEvents(meter.EventsConfig{
 		URL: e.URL, TokenFile: e.TokenFile, Roots: roots, MaxEvents: int(e.MaxEvents), MaxBytes: int(e.MaxSize), Timeout: e.Timeout,
 		SetAsideFile: filepath.Join(m.config.Journal, "set-aside.jsonl"),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("app: metering.events: %w", err)
+		return nil, meteringError("events.url", "app: metering.events: %w", err)
 	}
 	return append(all, events), nil
 }

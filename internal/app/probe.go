@@ -21,10 +21,18 @@ func Probe(c *config.Config) error {
 	err := i.makeComponents()
 	for setting, address := range listeners(c) {
 		if problem := listen.Probe(address); problem != nil {
-			err = errors.Join(err, fmt.Errorf("app: %s: %w", setting, problem))
+			err = errors.Join(err, listenError(setting, problem))
 		}
 	}
+	if err != nil {
+		err = c.Located(err)
+	}
 	return errors.Join(err, i.drainComponents(context.Background()))
+}
+
+// listenError is the error of a listener that cannot be opened.
+func listenError(setting string, err error) error {
+	return &config.SettingError{Path: setting, Err: fmt.Errorf("app: %s: %w", setting, err)}
 }
 
 // listeners returns the addresses of the proxy and the server, by their settings.

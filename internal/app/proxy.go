@@ -83,7 +83,7 @@ func (p *proxyServer) Start(ctx context.Context) (func(), error) {
 		ProxyProtocol: c.ProxyProtocol, ProxyProtocolUnix: c.ProxyProtocolUnix,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("app: proxy.listen: %w", err)
+		return nil, listenError("proxy.listen", err)
 	}
 	p.socket = socket
 	return p.begin, nil

@@ -50,7 +50,7 @@ func (r *respListener) open(ctx context.Context) error {
 		Admit: r.gate.Connect,
 	})
 	if err != nil {
-		return fmt.Errorf("app: server.resp: %w", err)
+		return listenError("server.resp", err)
 	}
 	r.socket = socket
 	return nil

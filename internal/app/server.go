@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -176,7 +175,7 @@ func (d *decisionServer) Start(ctx context.Context) (func(), error) {
 			Admit: d.gates.grpc.Connect,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("app: server.grpc: %w", err)
+			return nil, listenError("server.grpc", err)
 		}
 		d.socket = socket
 	}

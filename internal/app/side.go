@@ -45,7 +45,7 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 		MaxConnections: s.connections, PerAddress: s.perAddress, Exempt: s.exempt, Admit: s.admit,
 	})
 	if err != nil {
-		return fmt.Errorf("app: %s: %w", s.setting, err)
+		return listenError(s.setting, err)
 	}
 	s.socket = socket
 	s.server = &http.Server{

@@ -17,18 +17,23 @@ import (
 func (i *Instance) makeComponents() error {
 	o := &i.options
 	used := newMetering(o)
+	var meteringFault error
+	if used != nil && o.probe {
+		meteringFault = used.probe()
+	}
 	if used != nil {
 		i.components = append(i.components, used)
 	}
 	held, err := newRuleLeases(o)
 	if err != nil {
-		return i.options.Config.Located(err)
+		return errors.Join(meteringFault, i.options.Config.Located(err))
 	}
 	i.held = held
 	deciding, err := newRules(o, used.of(), held)
 	if err == nil {
 		i.rules, i.components = deciding, append(i.components, deciding)
 	}
+	err = errors.Join(meteringFault, err)
 	if o.Level != nil {
 		i.components = append(i.components, &logLevel{level: o.Level})
 	}
