@@ -14,7 +14,7 @@ type Server struct {
 	GRPC ServerGRPC
 	HTTP ServerHTTP
 	RESP ServerRESP
-	// UnhealthyWithoutStore makes the server unhealthy while no server of a store in Redis answers.
+	// UnhealthyWithoutStore makes the server unhealthy while a store in Redis makes no decisions.
 	// Default false: it stays healthy after the store was reached once.
 	UnhealthyWithoutStore bool
 	// RateLimitService has the settings of Envoy's rate limit service.
@@ -129,8 +129,8 @@ func (s *section) server(c *Config) {
 	server.grpcListener(&settings.GRPC)
 	server.httpListener(&settings.HTTP)
 	server.respListener(&settings.RESP)
-	server.boolean(server.declare("unhealthy_without_store", field.Restart, "true makes /healthcheck and the gRPC health of ratelimit "+
-		"unhealthy while no server of a store in Redis answers."), &settings.UnhealthyWithoutStore)
+	server.boolean(server.declare("unhealthy_without_store", field.Restart, "true makes /healthcheck, /readyz and the gRPC health of "+
+		"ratelimit unhealthy while a store in Redis makes no decisions."), &settings.UnhealthyWithoutStore)
 	server.rateLimitService(&settings.RateLimitService)
 	server.access(c, settings)
 	server.end()

@@ -199,6 +199,7 @@ func (d *decisionServer) begin() {
 		d.instance.serve(d.resp.serve)
 	}
 	d.leases.start(d.instance)
+	d.away.Store(d.instance.options.Config.Server.UnhealthyWithoutStore) // Until the store has decided.
 	d.storeReached() // A store in memory is there at once: the line "serving" comes after the health.
 	d.waiting.Go(d.awaitStore)
 	d.serves.Store(true)

@@ -54,7 +54,8 @@ func (s *decisionsSeen) count() {
 	}
 }
 
-// watchStore looks at the store until the drain, and sets the health of the server.
+// watchStore looks at the store until the drain, and sets the health of the server, which is unhealthy until the first
+// decision.
 func (d *decisionServer) watchStore() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -64,20 +65,19 @@ func (d *decisionServer) watchStore() {
 	if second := store.PerSecond(); second != nil {
 		seen = append(seen, &decisionsSeen{store: second})
 	}
-	next := time.NewTicker(healthInterval)
-	defer next.Stop()
-	for failures := 0; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-next.C:
-		}
+	pause, failures := reachedInterval, 0 // Until the first decision, it looks more often.
+	for {
 		err := d.lookAtStores(ctx, seen)
 		if failures++; err == nil {
-			failures = 0
+			failures, pause = 0, healthInterval
 		}
 		if ctx.Err() == nil {
 			d.storeDecided(failures, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
 		}
 	}
 }

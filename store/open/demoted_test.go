@@ -2,12 +2,14 @@ package open
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/internal/testkit/network"
 	testredis "github.com/headgate/headgate/internal/testkit/redis"
 )
@@ -200,5 +202,22 @@ func (l *load) check(t *testing.T, promoted, changed time.Time) {
 	}
 	if admitted > swapLimit+between || admitted < swapLimit*9/10 {
 		t.Errorf("%d units admitted by the store, want about the limit of %d, and at most %d more of the old master around the promotion", admitted, swapLimit, between)
+	}
+}
+
+// TestDemotedServerIsLogged: the log says that the server refuses, and what to do about this cause.
+func TestDemotedServerIsLogged(t *testing.T) {
+	server := testredis.Start(t)
+	var log logs.Text
+	opened, g := opened(t, parsed(t, "version: 1\nstore_timeout: 5s\nstore: redis://"+server.Addr+
+		"\nrules: [{name: a, key: [all], limits: [1000000/s]}]\n"), Options{Log: log.Logger()})
+	until(t, func() bool { return decide(t, g, "/").StoreError == nil && reached(opened) })
+	server.CLI("REPLICAOF", "127.0.0.1", "1")
+	var text string
+	until(t, func() bool { decide(t, g, "/"); text += log.Take(); return strings.Contains(text, "level=WARN") })
+	for _, want := range []string{"redis server refuses decisions", "READONLY", "set the address of the master", "fallbacks=deny"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the log lacks %q: %s", want, text)
+		}
 	}
 }

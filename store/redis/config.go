@@ -56,4 +56,6 @@ type Change struct {
 	Gone bool
 	// Err is the last error of an unreachable node.
 	Err error
+	// Refuses reports that the node answers, and says that it cannot decide: for example, because it is a replica.
+	Refuses bool
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/testkit/network"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/redis"
 )
 
@@ -19,7 +20,10 @@ func TestForwarderFollowsTheMaster(t *testing.T) {
 	old, next := testserver.Start(t), testserver.Start(t)
 	next.Follow(old)
 	link := network.New(t, old.Addr)
-	store := open(t, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{link.Addr}}})
+	store := open(t, redis.Config{
+		Client:  rueidis.ClientOption{InitAddress: []string{link.Addr}},
+		Breaker: breaker.Config{Probe: 10 * time.Minute, MaxProbe: 10 * time.Minute}, // It probes sooner after such a reply.
+	})
 	id := prepare(t, store, forever(headgate.FixedWindow, 1000))
 	if _, err := take(store, id, "k", patience); err != nil {
 		t.Fatal(err)

@@ -111,8 +111,8 @@ func ruleFor(kind Kind, err error) *rule {
 	if errors.As(err, &left) {
 		return ruleOf(kind, left.Reply)
 	}
-	fault, ok := rueidis.IsRedisErr(err)
-	if !ok {
+	var fault *rueidis.RedisError
+	if !errors.As(err, &fault) {
 		return nil
 	}
 	text := fault.Error()

@@ -344,11 +344,13 @@ func (l *nodeQueue) missed(a *query, now time.Duration, err error) {
 	l.healthy.Store(false)
 	l.counts.failures.Add(1)
 	state, changed := l.breaker.Failed(a.began, now)
-	if r := ruleFor(l.store.config.Kind, err); r != nil && r.pause > 0 {
+	r := ruleFor(l.store.config.Kind, err)
+	refuses := r != nil && r.pause > 0
+	if refuses {
 		l.breaker.ProbeWithin(now, leftProbe)
 	}
 	if changed {
-		l.store.tell(Change{Node: l.node, State: state, Err: err})
+		l.store.tell(Change{Node: l.node, State: state, Err: err, Refuses: refuses})
 	}
 }
 
