@@ -133,8 +133,8 @@ func (l *leaseLimits) follow(ctx context.Context) error {
 		l.hear(all, err)
 		if err == nil {
 			failures = 0
-		} else if failures, last = failures+1, err; failures == maxFailures {
-			cancel() // The next client reads the password again.
+		} else if failures, last = failures+1, err; failures == maxFailures || etcd.LeavesServer(err) {
+			cancel() // The next client reads the password again, and dials anew.
 		}
 	})
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/headgate/headgate/config/source/etcd"
 )
 
 // Status is the master of a group as this server knows it, and the term of this server if it is the master.
@@ -97,6 +99,7 @@ func (e *Election) Run(ctx context.Context, show func(Status)) {
 
 // round does one step: it renews the key of this server, or follows the key of another one, or writes the key.
 func (e *Election) round(ctx context.Context) error {
+	ctx = clientv3.WithRequireLeader(ctx) // A member without a leader refuses at once.
 	client, err := e.open(ctx)
 	if err != nil {
 		return err
@@ -215,8 +218,14 @@ func (e *Election) open(ctx context.Context) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// reset ends a client whose credentials are no longer valid. The next round makes another one, with the present password.
+// reset ends a client whose credentials are no longer valid, or whose member of etcd cannot serve. The next round makes another one, with
+// the present password, which resolves and dials the addresses again.
 func (e *Election) reset(err error) {
+	silent := errors.Is(err, context.DeadlineExceeded) && time.Since(e.heard) > e.config.TTL/2
+	if silent || etcd.LeavesServer(err) {
+		e.close()
+		return
+	}
 	for _, one := range []error{
 		rpctypes.ErrAuthFailed, rpctypes.ErrInvalidAuthToken, rpctypes.ErrUserNotFound, rpctypes.ErrAuthOldRevision,
 	} {

@@ -16,6 +16,8 @@ const (
 	// keepAlive is the interval of pings on a silent connection: etcd closes connections that ping more often
 	// than every 5 s.
 	keepAlive = 10 * time.Second
+	// reconnectPause bounds the pause before a lost connection is opened again.
+	reconnectPause = 500 * time.Millisecond
 	// maxAnswer bounds one answer, in bytes. etcd's own bound of a value is 1.5 MiB by default.
 	maxAnswer = 64 << 20
 )
@@ -80,7 +82,7 @@ func (c *connection) open(life context.Context) (*clientv3.Client, error) {
 		DialOptions: []grpc.DialOption{
 			grpc.WithNoProxy(), grpc.WithChainUnaryInterceptor(failFast),
 			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: reconnectPause},
 				MinConnectTimeout: c.config.Timeout,
 			}),
 		},
@@ -117,9 +119,10 @@ func failFast(
 	return call(ctx, method, req, reply, on, append(opts, grpc.WaitForReady(false))...)
 }
 
-// failed closes a client whose password is no longer valid. The next call makes another one.
+// failed closes a client whose password is no longer valid, or whose server cannot serve. The next call makes another one, which
+// resolves and dials the addresses again.
 func (c *connection) failed(client *clientv3.Client, err error) {
-	if c.config.User == "" || !isUnauthenticated(err) {
+	if (c.config.User == "" || !isUnauthenticated(err)) && !LeavesServer(err) {
 		return
 	}
 	c.lock <- struct{}{}

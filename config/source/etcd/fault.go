@@ -44,6 +44,26 @@ func isRefusal(err error) bool {
 	}
 }
 
+// LeavesServer reports whether the answer of a member of etcd, or its silence, says that another member must be asked: it has no
+// leader or no quorum, is stopping, is a learner, or has lost data. Such an answer does not end the connection, and behind a TCP proxy or a
+// Kubernetes Service only a new connection reaches another member. After lost connections, etcd's client dials by itself.
+func LeavesServer(err error) bool {
+	if errors.Is(err, errSilent) {
+		return true
+	}
+	clean := rpctypes.Error(err)
+	for _, one := range []error{
+		rpctypes.ErrNoLeader, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged, rpctypes.ErrStopped, rpctypes.ErrTimeout,
+		rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrTimeoutDueToConnectionLost, rpctypes.ErrUnhealthy, rpctypes.ErrCorrupt,
+		rpctypes.ErrNotCapable, rpctypes.Error(rpctypes.ErrGRPCNotSupportedForLearner),
+	} {
+		if errors.Is(clean, one) {
+			return true
+		}
+	}
+	return false
+}
+
 // codeOf gives the gRPC code of an error, also of those that etcd's client has converted.
 func codeOf(err error) codes.Code {
 	if converted, ok := errors.AsType[rpctypes.EtcdError](err); ok {

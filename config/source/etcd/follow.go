@@ -7,11 +7,15 @@ import (
 	"math/rand/v2"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+
 	"github.com/headgate/headgate/config/source"
 )
 
 // minPause and maxPause bound the pause before the next attempt. Each pause is random between half and all of it.
-const minPause, maxPause = 50 * time.Millisecond, 3 * time.Second
+// A source is back within 2 s after its server: maxPause and reconnectPause together are below that.
+const minPause, maxPause = 50 * time.Millisecond, 750 * time.Millisecond
 
 // follower is one run of Follow. It belongs to one goroutine.
 type follower struct {
@@ -23,6 +27,7 @@ type follower struct {
 	contents contents
 	page     int  // The keys of the next page.
 	answered bool // The current session has reached the newest revision.
+	listed   bool // The current session has read all objects.
 	foreign  foreignKeys
 	warned   time.Time // The last line about foreign keys.
 }
@@ -30,15 +35,16 @@ type follower struct {
 // run follows until ctx ends.
 func (f *follower) run(ctx context.Context) {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		f.answered = false
+		f.answered, f.listed = false, false
 		err := f.session(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if f.answered {
+		compacted := errors.Is(err, errCompacted)
+		if f.answered || compacted && !f.listed { // etcd answers. One read of everything is enough, unless it is compacted again.
 			pause = minPause
 		}
-		if !errors.Is(err, errCompacted) {
+		if !compacted {
 			f.to.Failed(err)
 		}
 		if errors.Is(err, errCompacted) || errors.Is(err, errHistory) {
@@ -62,14 +68,23 @@ func (f *follower) session(ctx context.Context) error {
 		at := time.Now()
 		all, err := f.list(ctx, client)
 		if err != nil {
-			f.connection.failed(client, err)
+			f.failed(client, err)
 			return f.explain(err)
 		}
 		f.takeAll(all, at)
+		f.listed = true
 	}
 	err = f.watch(ctx, client)
-	f.connection.failed(client, err)
+	f.failed(client, err)
 	return f.explain(err)
+}
+
+// failed leaves a member that cannot serve. A read that has timed out is its silence: the follower sets the times.
+func (f *follower) failed(client *clientv3.Client, err error) {
+	if errors.Is(err, context.DeadlineExceeded) || codeOf(err) == codes.DeadlineExceeded {
+		err = errSilent
+	}
+	f.connection.failed(client, err)
 }
 
 // takeAll gives the receiver all objects.

@@ -147,6 +147,7 @@ func (s *Source) Records(ctx context.Context, q source.RecordQuery) (page source
 	if q.After != "" && (len(q.After) > maxCursor || !s.keys.isRecord(s.keys.audit()+q.After)) {
 		return page, source.ErrBadCursor
 	}
+	ctx = clientv3.WithRequireLeader(ctx)
 	client, err := s.connection.get(ctx)
 	if err != nil {
 		return page, s.recordsFault(err)
@@ -162,6 +163,7 @@ func (s *Source) Records(ctx context.Context, q source.RecordQuery) (page source
 			err = p.take(ctx, names, end != "")
 		}
 		if err != nil {
+			s.connection.failed(client, err)
 			return page, s.recordsFault(err)
 		}
 	}

@@ -153,7 +153,7 @@ func (w *watching) probe(ctx context.Context) probe {
 	inner, cancel := context.WithTimeout(ctx, w.config.Timeout)
 	defer cancel()
 	p := probe{sent: time.Now()}
-	r, err := w.client.Get(inner, w.keys.first(), clientv3.WithKeysOnly())
+	r, err := w.client.Get(clientv3.WithRequireLeader(inner), w.keys.first(), clientv3.WithKeysOnly())
 	if err != nil {
 		p.err = err
 		return p

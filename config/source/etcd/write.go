@@ -15,7 +15,7 @@ func (s *Source) Get(ctx context.Context, key source.Key) (source.Object, error)
 	if err := key.Check(); err != nil {
 		return source.Object{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), s.config.Timeout)
 	defer cancel()
 	client, err := s.connection.get(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Source) Get(ctx context.Context, key source.Key) (source.Object, error)
 
 // View implements source.Writer.
 func (s *Source) View(ctx context.Context) (source.View, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), s.config.Timeout)
 	defer cancel()
 	client, err := s.connection.get(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Source) Write(ctx context.Context, w source.Write) (revision int64, err
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), s.config.Timeout)
 	defer cancel()
 	client, err := s.connection.get(ctx)
 	if err != nil {
@@ -72,6 +72,7 @@ func (s *Source) Write(ctx context.Context, w source.Write) (revision int64, err
 	r, err := client.Txn(ctx).If(conditions...).Then(s.change(&w), record, clientv3.OpPut(s.keys.view(w.Kind), "")).Else(found...).Commit()
 	switch {
 	case err != nil && !isRefusal(err):
+		s.connection.failed(client, err)
 		return 0, fmt.Errorf("%w: %w", s.fault("written", w.Key, err), source.ErrUnknownResult)
 	case err != nil:
 		s.connection.failed(client, err)

@@ -32,6 +32,8 @@ type connection struct {
 	timeout  time.Duration
 	sockets  sockets
 	foreign  foreignRows
+	readOnly bool // The server refuses writes, and no host takes them.
+	opened   time.Time
 	notified bool // A notification has arrived that wait has not taken.
 	// recovered is when the server has last recovered from a crash, as far as it tells. A follower reads it.
 	recovered string
@@ -74,9 +76,18 @@ func (s *sockets) close() {
 	}
 }
 
-// connect opens a connection to the first host that can be written.
+// connect opens a connection to the first host that can be written. Without one, it is the first primary that refuses writes: it can be
+// read, and perhaps it is what the operator wants.
 func (s *Source) connect(ctx context.Context) (*connection, error) {
-	c := &connection{timeout: s.config.Timeout}
+	c, err := s.open(ctx, false)
+	if errors.Is(err, errReadOnly) {
+		return s.open(ctx, true)
+	}
+	return c, err
+}
+
+func (s *Source) open(ctx context.Context, readOnly bool) (*connection, error) {
+	c := &connection{timeout: s.config.Timeout, readOnly: readOnly, opened: time.Now()}
 	settings, err := s.settings(c)
 	if err != nil {
 		return nil, err
@@ -97,6 +108,21 @@ func (s *Source) connect(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// validate refuses a replica, and a server that refuses writes unless readOnly is set.
+func (c *connection) validate(ctx context.Context, conn *pgconn.PgConn) error {
+	if err := pgconn.ValidateConnectTargetSessionAttrsPrimary(ctx, conn); err != nil || c.readOnly {
+		return err
+	}
+	results, err := conn.Exec(ctx, readOnlySQL).ReadAll()
+	if err != nil {
+		return err
+	}
+	if string(results[0].Rows[0][0]) == "t" {
+		return errReadOnly
+	}
+	return nil
 }
 
 // close ends the connection and what the library does in the background.
@@ -135,7 +161,7 @@ func (s *Source) settings(of *connection) (*pgx.ConnConfig, error) {
 	c.RuntimeParams = map[string]string{"application_name": "headgate", "client_encoding": "UTF8"}
 	c.ConnectTimeout, c.DialFunc = s.config.Timeout, of.sockets.dial
 	c.MaxProtocolMessageBodyLen = maxMessage
-	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	c.ValidateConnect = of.validate
 	c.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {}
 	// A notification may arrive within a read, which has not seen its change. Without a function, the library keeps them all.
 	c.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) { of.notified = true }

@@ -15,7 +15,10 @@ import (
 
 const (
 	// minPause and maxPause bound the pause before the next connection. Each is random between half and all of it.
-	minPause, maxPause = 50 * time.Millisecond, 3 * time.Second
+	minPause, maxPause = 50 * time.Millisecond, time.Second
+	// readOnlyTime is how long a server that refuses writes is followed until the hosts are tried again: behind one address, a primary
+	// may have taken its place.
+	readOnlyTime = 750 * time.Millisecond
 	// readGap is the shortest time between two reads, however often the server notifies.
 	readGap = 20 * time.Millisecond
 )
@@ -36,6 +39,10 @@ func (f *follower) run(ctx context.Context) {
 		err := f.session(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if f.answered && errors.Is(err, errReadOnly) {
+			pause = minPause
+			continue // It is no failure: the next connection may lead to the same server, and follows it.
 		}
 		f.to.Failed(fmt.Errorf("config/source/postgres: %s: %w%s", f.config, err, advice(err)))
 		if f.answered {
@@ -75,6 +82,9 @@ func (f *follower) session(ctx context.Context) error {
 		c.foreign.log(f.config.Logger)
 		if err := f.wait(ctx, c); err != nil {
 			return err
+		}
+		if c.readOnly && time.Since(c.opened) > readOnlyTime {
+			return errReadOnly
 		}
 		read = f.read
 	}

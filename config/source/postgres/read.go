@@ -33,12 +33,16 @@ type position struct {
 type head struct {
 	position
 
-	version int
-	known   bool // No row of the log was removed that the last position has not seen.
-	news    int64
+	readOnly bool
+	version  int
+	known    bool // No row of the log was removed that the last position has not seen.
+	news     int64
 }
 
-var errStandby = errors.New("the server is a replica: name the primary in the hosts")
+var (
+	errStandby  = errors.New("the server is a replica: name the primary in the hosts")
+	errReadOnly = errors.New("the server refuses writes, such as a former primary: name the primary in the hosts")
+)
 
 // head reads the state. last is a former position; the empty one compares with nothing.
 func (c *connection) head(ctx context.Context, s *Source, last position) (head, error) {
@@ -49,7 +53,7 @@ func (c *connection) head(ctx context.Context, s *Source, last position) (head, 
 	found := false
 	err := c.rows(ctx, func(r pgx.Rows) error {
 		found = true
-		return r.Scan(&h.snapshot, &h.server, &h.version, &h.pruned, &h.known, &h.news)
+		return r.Scan(&h.snapshot, &h.server, &h.readOnly, &h.version, &h.pruned, &h.known, &h.news)
 	}, s.sql(headSQL), last.snapshot, maxNews+1)
 	switch {
 	case err != nil:
@@ -59,6 +63,8 @@ func (c *connection) head(ctx context.Context, s *Source, last position) (head, 
 			"run headgate ctl source init | psql DATABASE", s.config.Schema, h.version, schemaVersion)
 	case h.server == "":
 		return h, errStandby
+	case h.readOnly && !c.readOnly:
+		return h, errReadOnly
 	}
 	h.server += " " + c.recovered
 	h.known = h.server == last.server && (h.known || h.pruned == last.pruned) && h.news <= maxNews

@@ -9,11 +9,19 @@ import "strings"
 const isNew = `xid >= pg_snapshot_xmin($1::text::pg_snapshot) AND xid < pg_snapshot_xmax(pg_current_snapshot())
     AND NOT pg_visible_in_snapshot(xid, $1::text::pg_snapshot)`
 
+// isReadOnly reports whether the server or the database refuses writes by default, as a former primary that was fenced does. A setting
+// of the role says nothing about the server. CASE reads the view of all settings only if it must.
+const isReadOnly = `CASE WHEN current_setting('default_transaction_read_only') = 'on' THEN (SELECT source IN
+    ('configuration file', 'command line', 'environment variable', 'global', 'database') FROM pg_settings
+    WHERE name = 'default_transaction_read_only') ELSE false END`
+
+const readOnlySQL = `SELECT ` + isReadOnly
+
 // headSQL compares the present state with the snapshot $1. $2 bounds the count of new rows.
 const headSQL = `SELECT pg_current_snapshot()::text,
   CASE WHEN pg_is_in_recovery() THEN '' ELSE concat_ws(' ', pg_postmaster_start_time(), left(pg_walfile_name(pg_current_wal_lsn()), 8),
     '{schema}.objects'::regclass::oid, '{schema}.changes'::regclass::oid) END,
-  version, pruned, pruned_xid < pg_snapshot_xmin($1::text::pg_snapshot),
+  ` + isReadOnly + `, version, pruned, pruned_xid < pg_snapshot_xmin($1::text::pg_snapshot),
   (SELECT count(*) FROM (SELECT FROM {schema}.changes WHERE ` + isNew + ` LIMIT $2) news)
 FROM {schema}.state`
 
@@ -68,7 +76,8 @@ FROM {schema}.state`
 // needSQL keeps an object until the transaction ends.
 const needSQL = `SELECT 1 FROM {schema}.objects WHERE kind = $1 AND name = $2 FOR KEY SHARE`
 
-const beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+// beginWrite does not say READ WRITE, which a server that refuses writes by default would take.
+const beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 // lockWritesSQL waits for the writes through Headgate that are open. Shared ones do not wait for each other.
 func (s *Source) lockWritesSQL(shared bool) string {

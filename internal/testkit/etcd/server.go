@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,17 +18,18 @@ import (
 	"github.com/headgate/headgate/internal/testkit/process"
 )
 
-// Server is an etcd cluster of one member. Its methods are safe for concurrent use. Methods
+// Server is an etcd cluster of one member, or a member of StartCluster. Its methods are safe for concurrent use. Methods
 // that can fail the test must be called from the test's goroutine.
 type Server struct {
 	// Addr is the address for clients: 127.0.0.1 and the server's own port.
 	Addr string
 
-	tb     testing.TB
-	dir    string
-	name   string      // A unique name, which identifies the server that answers.
-	words  []string    // The command line of etcd.
-	secure *tls.Config // How this package reaches the server; nil means plain text.
+	tb      testing.TB
+	dir     string
+	members int         // Of its cluster; 0 means 1.
+	name    string      // A unique name, which identifies the server that answers.
+	words   []string    // The command line of etcd.
+	secure  *tls.Config // How this package reaches the server; nil means plain text.
 
 	mu     sync.Mutex // Guards the fields below.
 	run    *process.Process
@@ -145,16 +145,8 @@ func (s *Server) answers() error {
 	if err != nil {
 		return err
 	}
-	var list struct {
-		Members []struct {
-			Name string `json:"name"`
-		} `json:"members"`
-	}
-	if err := json.Unmarshal(reply, &list); err != nil {
+	if err := s.isMember(reply); err != nil {
 		return err
-	}
-	if len(list.Members) != 1 || list.Members[0].Name != s.name {
-		return fmt.Errorf("%s is another server: %s", s.Addr, reply)
 	}
 	_, err = s.post("/v3/kv/range", `{"key":"AA=="}`)
 	return err

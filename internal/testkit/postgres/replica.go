@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// StartReplica runs a hot standby of a server until the test ends. It follows the server as it does by default: after a commit, by
+// asynchronous replication.
+func StartReplica(tb testing.TB, of *Server) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, programs: of.programs, dir: ownFolder(tb), Password: of.Password}
+	s.program("pg_basebackup", "-D", s.data(), "-d", "host="+of.dir+" port="+portOf(of.Addr)+" user="+User, "-R", "-X", "stream",
+		"-c", "fast", "--no-sync")
+	s.words = []string{
+		"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=32MB",
+		"-c", "logging_collector=off", "-c", "log_min_messages=warning",
+	}
+	var problems []error
+	for range attempts {
+		port, err := freePort()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		if err = s.launch(); err == nil {
+			return s
+		}
+		problems = append(problems, err)
+	}
+	tb.Fatalf("PostgreSQL does not start as a replica: %v", errors.Join(problems...))
+	return nil
+}
+
+// Promote makes a replica a primary, and returns when it takes writes.
+func (s *Server) Promote() {
+	s.tb.Helper()
+	s.program("pg_ctl", "promote", "-D", s.data(), "-w")
+}
+
+// program runs a program of PostgreSQL.
+func (s *Server) program(name string, words ...string) {
+	s.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	name, words = as(filepath.Join(s.programs, name), words...)
+	command := exec.CommandContext(ctx, name, words...) //nolint:gosec // the words are ours
+	command.Dir = s.dir
+	if out, err := command.CombinedOutput(); err != nil {
+		s.tb.Fatalf("%s: %v: %s", name, err, out)
+	}
+}
+
+func portOf(addr string) string {
+	_, port, _ := net.SplitHostPort(addr)
+	return port
+}
