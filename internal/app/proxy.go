@@ -131,7 +131,9 @@ func (p *proxyServer) Reload(next *config.Config) (Change, error) {
 		Commit: func() {
 			commit()
 			p.upstream.Swap(to).CloseIdleConnections()
-			p.server.SetAccess(p.access.current(), p.instance.rules.report.KeyNames())
+			if p.server != nil { // A source gives its first objects before the proxy serves; begin reads the log then.
+				p.server.SetAccess(p.access.current(), p.instance.rules.report.KeyNames())
+			}
 			p.access.retire()
 		},
 		Discard: to.CloseIdleConnections,

@@ -238,3 +238,12 @@ func reply(t *testing.T, at, command string) string {
 	}
 	return string(text)
 }
+
+// TestProxyStartsWithASource: the objects of a source are in force before the proxy serves.
+func TestProxyStartsWithASource(t *testing.T) {
+	d := serveDocument(t, `{"plans": {"free": {"quotas": {"calls": [{"limit": "2/1d"}]}}}}`)
+	i := startServer(t, proxied(t, fmt.Sprintf("{http: {url: %q}}", d.URL)))
+	if status, _ := get(t, i.Addresses().Proxy+"/api"); status != http.StatusOK || i.ready() != nil {
+		t.Errorf("got %d, %v", status, i.ready())
+	}
+}
