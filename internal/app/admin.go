@@ -18,7 +18,7 @@ import (
 // the names of rules and clients, and DNS rebinding must not give them to a web page.
 func (a *adminServers) healthHandler(metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", byName(metrics, func() []string { return *a.hosts.Load() }))
+	mux.Handle("GET /metrics", byName(ownSite(metrics.ServeHTTP), func() []string { return *a.hosts.Load() }))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := a.instance.ready(); err != nil {
@@ -42,27 +42,35 @@ func (a *adminServers) adminHandler(metrics http.Handler) *http.ServeMux {
 	return all
 }
 
-// routes lists what needs a scope. docs/security.md lists it too.
+// routes lists what needs a scope. docs/security.md lists it too. Each route refuses web pages of other sites.
 func (a *adminServers) routes() []adminRoute {
 	i, deciding := a.instance, a.instance.rules
-	return slices.Concat(a.objectRoutes(), []adminRoute{
+	all := slices.Concat(a.objectRoutes(), profileRoutes(), []adminRoute{
+		{"POST /api/v1/reload", config.ScopeAdminister, ownSiteOrProgram(i.reloadNow)},
+		{"DELETE /api/v1/bans/{id}", config.ScopeAdminister, ownSiteOrProgram(deciding.liftBan)},
+	})
+	for _, r := range []adminRoute{
 		{"GET /api/v1/status", config.ScopeRead, func(w http.ResponseWriter, _ *http.Request) { writeJSON(i.options.Log, w, i.Status()) }},
-		// A web page can send a POST to an address whose answers it cannot read.
-		{
-			"POST /api/v1/reload", config.ScopeAdminister,
-			http.NewCrossOriginProtection().Handler(http.HandlerFunc(i.reloadNow)).ServeHTTP,
-		},
 		{"GET /api/v1/shares", config.ScopeRead, deciding.listShares},
 		{"GET /api/v1/leases", config.ScopeRead, a.parameters(a.listLeases, "resource")},
 		{"GET /api/v1/top", config.ScopeRead, deciding.listTop},
 		{"GET /api/v1/bans", config.ScopeRead, deciding.listBans},
-		{"DELETE /api/v1/bans/{id}", config.ScopeAdminister, deciding.liftBan},
-		{"/debug/pprof/", config.ScopeAdminister, pprof.Index},
-		{"/debug/pprof/cmdline", config.ScopeAdminister, pprof.Cmdline},
-		{"/debug/pprof/profile", config.ScopeAdminister, pprof.Profile},
-		{"/debug/pprof/symbol", config.ScopeAdminister, pprof.Symbol},
-		{"/debug/pprof/trace", config.ScopeAdminister, pprof.Trace},
-	})
+		{"/debug/pprof/{$}", config.ScopeAdminister, pprof.Index},
+	} {
+		all = append(all, adminRoute{r.pattern, r.scope, ownSite(r.handler)})
+	}
+	return all
+}
+
+// profileRoutes lists the profiles of the process.
+func profileRoutes() []adminRoute {
+	return []adminRoute{
+		{"/debug/pprof/", config.ScopeAdminister, ownSiteOrProgram(pprof.Index)},
+		{"/debug/pprof/cmdline", config.ScopeAdminister, ownSiteOrProgram(pprof.Cmdline)},
+		{"/debug/pprof/profile", config.ScopeAdminister, ownSiteOrProgram(pprof.Profile)},
+		{"/debug/pprof/symbol", config.ScopeAdminister, ownSiteOrProgram(pprof.Symbol)},
+		{"/debug/pprof/trace", config.ScopeAdminister, ownSiteOrProgram(pprof.Trace)},
+	}
 }
 
 // objectRoutes lists the calls for rules, plans, customers, usage and records.
@@ -71,10 +79,11 @@ func (a *adminServers) objectRoutes() (all []adminRoute) {
 		all = append(all, a.routesOf(kind)...)
 	}
 	return append(all,
-		adminRoute{"GET /api/v1/usage", config.ScopeAdminister, a.parameters(a.listUsage, "customer", "limit", "after", "from", "to")},
-		adminRoute{"POST /api/v1/usage/reset", config.ScopeAdminister, sameOrigin(
+		adminRoute{"GET /api/v1/usage", config.ScopeAdminister, ownSiteOrProgram(
+			a.parameters(a.listUsage, "customer", "limit", "after", "from", "to"))},
+		adminRoute{"POST /api/v1/usage/reset", config.ScopeAdminister, ownSiteOrProgram(
 			a.parameters(a.reset, "customer", "quota", "period", "dry_run", "reason"))},
-		adminRoute{"GET /api/v1/audit", config.ScopeAdminister, a.parameters(a.listAudit, "object", "limit", "after")},
+		adminRoute{"GET /api/v1/audit", config.ScopeAdminister, ownSiteOrProgram(a.parameters(a.listAudit, "object", "limit", "after"))},
 	)
 }
 

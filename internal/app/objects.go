@@ -33,16 +33,11 @@ func (a *adminServers) routesOf(kind source.Kind) []adminRoute {
 	c, at := &objectCalls{a, kind}, "/api/v1/"+kind.Section()
 	change := []string{"name", "revision", "dry_run", "reason", "wait"}
 	return []adminRoute{
-		{"GET " + at, config.ScopeAdminister, a.parameters(c.read, "name", "limit", "after")},
-		{"PUT " + at, config.ScopeAdminister, sameOrigin(a.parameters(c.put, change...))},
-		{"PATCH " + at, config.ScopeAdminister, sameOrigin(a.parameters(c.patch, change...))},
-		{"DELETE " + at, config.ScopeAdminister, sameOrigin(a.parameters(c.remove, change...))},
+		{"GET " + at, config.ScopeAdminister, ownSiteOrProgram(a.parameters(c.read, "name", "limit", "after"))},
+		{"PUT " + at, config.ScopeAdminister, ownSiteOrProgram(a.parameters(c.put, change...))},
+		{"PATCH " + at, config.ScopeAdminister, ownSiteOrProgram(a.parameters(c.patch, change...))},
+		{"DELETE " + at, config.ScopeAdminister, ownSiteOrProgram(a.parameters(c.remove, change...))},
 	}
-}
-
-// sameOrigin refuses requests of web pages of other origins, whose browser may reach this listener.
-func sameOrigin(next http.HandlerFunc) http.HandlerFunc {
-	return http.NewCrossOriginProtection().Handler(next).ServeHTTP
 }
 
 // read answers with one object, or with a page of the list.

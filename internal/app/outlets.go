@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -163,22 +162,20 @@ func (o *outlets) metrics(path string) (http.Handler, error) {
 func (o *outlets) debug() http.Handler {
 	mux := http.NewServeMux()
 	page := func(pattern string, text func() string) {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+		mux.HandleFunc(pattern, ownSite(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			w.Header().Set("X-Content-Type-Options", "nosniff")
 			_, _ = io.WriteString(w, text()) // The client has gone if this fails.
-		})
+		}))
 	}
 	page("GET /{$}", func() string {
 		return "/debug/pprof/: profiles\n/rlconfig: the limits in force\n/stats: the counters\n"
 	})
 	page("GET /rlconfig", func() string { return rls.Listing(o.server.instance.config.Load().Domains) })
 	page("GET /stats", o.stats)
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	for _, r := range profileRoutes() {
+		mux.HandleFunc(r.pattern, r.handler)
+	}
 	return mux
 }
 

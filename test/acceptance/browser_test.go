@@ -45,15 +45,19 @@ const searching = `<!doctype html><title>Search</title><pre id="told"></pre><p i
 })();
 </script>`
 
-// browse starts a browser with an empty profile that loads only the test's pages.
-func browse(t *testing.T) context.Context {
+// browse starts a browser with an empty profile that loads only the test's pages, from loopback and these addresses.
+func browse(t *testing.T, addresses ...string) context.Context {
 	t.Helper()
+	rules := "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+	for _, a := range addresses {
+		rules += ", EXCLUDE " + a
+	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(tool(t, "chromium", "chromium")), chromedp.UserDataDir(t.TempDir()),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+		chromedp.Flag("host-resolver-rules", rules),
 	)
 	// The browser is closed after the test's own context has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)

@@ -1,0 +1,59 @@
+package app
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+const (
+	pageRefused = "web pages of other sites may not send requests here: send the request from a program, or type its address"
+	// browserRefused is the answer to a browser that does not say which site sends the request.
+	browserRefused = "a browser does not say here whether a web page sends this request: send the request from a program like curl, or " +
+		"use the name localhost on the same machine"
+)
+
+// ownSite refuses requests of web pages of other sites, whose browser may reach this listener. It also refuses GET: a page does not
+// read the answer, and still makes the instance work.
+func ownSite(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if fromOtherSite(r) {
+			writeText(w, http.StatusForbidden, pageRefused)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// ownSiteOrProgram is ownSite for calls that change something, or cost more than the list of what the instance has. It also refuses a
+// browser that does not say which site sends the request. Browsers leave Sec-Fetch-Site out for addresses of a network without TLS,
+// and a page can keep them from sending Referer.
+func ownSiteOrProgram(next http.HandlerFunc) http.HandlerFunc {
+	return ownSite(func(w http.ResponseWriter, r *http.Request) {
+		silent := r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" && r.Header.Get("Referer") == ""
+		if silent && strings.HasPrefix(r.UserAgent(), "Mozilla/") { // All browsers begin with it, and a page cannot change it.
+			writeText(w, http.StatusForbidden, browserRefused)
+			return
+		}
+		next(w, r)
+	})
+}
+
+// fromOtherSite reports whether a browser says that a page of another origin sends the request. A request without the fields of
+// browsers is that of a program.
+func fromOtherSite(r *http.Request) bool {
+	switch site := r.Header.Values("Sec-Fetch-Site"); {
+	case len(site) > 1:
+		return true
+	case len(site) == 1 && site[0] != "":
+		return site[0] != "same-origin" && site[0] != "none" // A typed address has none.
+	}
+	for _, field := range []string{"Origin", "Referer"} {
+		for _, text := range r.Header.Values(field) {
+			if from, err := url.Parse(text); err != nil || from.Host != r.Host {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestOtherSites: no page of another site, another port or an unknown origin reaches a call of the admin listener, as browsers mark its
+// requests. Programs, the own pages and typed addresses do. A browser that marks nothing is refused where a call does or costs something.
+func TestOtherSites(t *testing.T) {
+	i, err := Start(t.Context(), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop()
+	servers := newAdmin(i)
+	handler := servers.adminHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	const mozilla = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
+	plain := map[string]bool{"/api/v1/status": true, "/api/v1/shares": true, "/api/v1/leases": true, "/api/v1/top": true, "/api/v1/bans": true, "/debug/pprof/": true}
+	pages := []string{"GET /metrics", "GET /debug/pprof/heap?gc=1", "GET /debug/pprof/goroutine"}
+	for _, r := range servers.routes() {
+		pages = append(pages, strings.NewReplacer("{id}", "a", "{$}", "").Replace(r.pattern))
+	}
+	for _, page := range pages {
+		verb, path, found := strings.Cut(page, " ")
+		if !found {
+			verb, path = http.MethodGet, page
+		}
+		for _, c := range []struct {
+			name    string
+			header  []string
+			refused bool
+		}{
+			{"a program", nil, false},
+			{"curl", []string{"User-Agent", "curl/8"}, false},
+			{"an image of another site", []string{"User-Agent", mozilla, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, true},
+			{"a page on another port", []string{"User-Agent", mozilla, "Sec-Fetch-Site", "same-site"}, true},
+			{"a form of another site, without TLS", []string{"User-Agent", mozilla, "Origin", "http://evil.example"}, true},
+			{"a sandboxed page", []string{"User-Agent", mozilla, "Origin", "null"}, true},
+			{"an image of another site, without TLS", []string{"User-Agent", mozilla, "Referer", "http://evil.example/x"}, true},
+			{"the own page", []string{"User-Agent", mozilla, "Sec-Fetch-Site", "same-origin", "Origin", "http://127.0.0.1:9902"}, false},
+			{"the own page, without TLS", []string{"User-Agent", mozilla, "Referer", "http://127.0.0.1:9902/debug/pprof/"}, false},
+			{"a typed address", []string{"User-Agent", mozilla, "Sec-Fetch-Site", "none"}, false},
+			{"a browser that marks nothing", []string{"User-Agent", mozilla}, path != "/metrics" && !plain[path]},
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // A profile ends at once.
+			r := httptest.NewRequestWithContext(ctx, verb, "http://127.0.0.1:9902"+path, http.NoBody)
+			for n := 0; n+1 < len(c.header); n += 2 {
+				r.Header.Set(c.header[n], c.header[n+1])
+			}
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if refused := w.Code == http.StatusForbidden; refused != c.refused {
+				t.Errorf("%s, %s: status %d %s", page, c.name, w.Code, w.Body)
+			}
+		}
+	}
+}
