@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 )
 
@@ -49,6 +50,40 @@ func readOutline() (*outline, error) {
 	r := &reader{source: src, environment: func(string) (string, bool) { return "", false }, root: root, outline: all}
 	r.config(defaults())
 	return all, nil
+}
+
+// Declarations returns the declared fields by their paths. In a path, [] stands for each entry of a list, and * for any name. A
+// section is left out, unless its fields have any names and values.
+func Declarations() (map[string]field.Field, error) {
+	all, err := readOutline()
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]field.Field{}
+	eachOutline(all, "", func(path string, o *outline) {
+		names := o.anyField != nil && !o.anyField.mapping && o.anyField.entry == nil
+		if !o.refused && o.declared.Name != "" && (!o.mapping || names) {
+			fields[path] = o.declared
+		}
+	})
+	return fields, nil
+}
+
+// eachOutline yields every declared field with its path.
+func eachOutline(o *outline, path string, yield func(path string, o *outline)) {
+	for name, field := range o.fields {
+		yield(join(path, name), field)
+		eachOutline(field, join(path, name), yield)
+	}
+	if o.entry != nil {
+		eachOutline(o.entry, path+"[]", yield)
+	}
+	if o.anyField != nil {
+		eachOutline(o.anyField, join(path, "*"), yield)
+	}
+	if o.either != nil {
+		eachOutline(o.either, path, yield)
+	}
 }
 
 // schemaSample returns a file with which the readers look up every field: all optional sections,

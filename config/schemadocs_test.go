@@ -26,23 +26,6 @@ var docsSectionNames = map[string]string{
 	"`server.rate_limit_service`": "server.rate_limit_service", "`domains`": "domains.*", "`descriptors` of a domain": "domains.*.descriptors[]",
 }
 
-// eachOutline yields every declared field with its path.
-func eachOutline(o *outline, path string, yield func(path string, o *outline)) {
-	for name, field := range o.fields {
-		yield(join(path, name), field)
-		eachOutline(field, join(path, name), yield)
-	}
-	if o.entry != nil {
-		eachOutline(o.entry, path+"[]", yield)
-	}
-	if o.anyField != nil {
-		eachOutline(o.anyField, join(path, "*"), yield)
-	}
-	if o.either != nil {
-		eachOutline(o.either, path, yield)
-	}
-}
-
 // docsRow returns the row of the page for fields with the same declaration. It keeps the meaning
 // from row, and the default if that depends on other fields. A row of "" is a new row.
 func docsRow(row string, fields ...*outline) string {

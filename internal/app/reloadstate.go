@@ -99,13 +99,18 @@ func (i *Instance) reloadStatus() admin.ReloadStatus {
 
 // waiting lists the settings that wait for a restart, without those of the command that does not run.
 func (i *Instance) waiting() []string {
-	other := "server"
-	if i.options.Server {
-		other = "proxy"
-	}
+	other := i.otherCommand()
 	return slices.DeleteFunc(i.options.Config.NeedsRestart(i.config.Load()), func(path string) bool {
 		return path == other || strings.HasPrefix(path, other+".")
 	})
+}
+
+// otherCommand is the section of the command that does not run.
+func (i *Instance) otherCommand() string {
+	if i.options.Server {
+		return "proxy"
+	}
+	return "server"
 }
 
 // reloadNow serves ctl reload. The status is 200 when all parts were reloaded, 202 when settings wait for a restart,
