@@ -149,6 +149,9 @@ func (a *adminServers) commit(next *config.Admin, moves [2]*side) {
 	if next.Auth != a.config.Auth || next.Listen != a.config.Listen {
 		a.gate.Change(next.Auth, config.OnlyLocal(next.Listen))
 		i.access.warnOpen("admin.listen", next.Auth, next.Listen)
+		if i.source != nil {
+			i.source.warnOpen(next)
+		}
 	}
 	a.hosts.Store(&next.Hosts)
 	former, at := adminListeners(&a.config), adminListenersOf(a.current())
