@@ -150,7 +150,7 @@ func (a *adminServers) commit(next *config.Admin, moves [2]*side) {
 		a.gate.Change(next.Auth, config.OnlyLocal(next.Listen))
 		i.access.warnOpen("admin.listen", next.Auth, next.Listen)
 		if i.source != nil {
-			i.source.warnOpen(next)
+			i.source.warnOfListener(next)
 		}
 	}
 	a.hosts.Store(&next.Hosts)

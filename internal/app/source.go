@@ -68,7 +68,7 @@ func (f *sourceFollower) Start(ctx context.Context) (func(), error) {
 		f.readCache()
 		f.cache = objects.NewWriter(f.writeCache)
 	}
-	f.warnOpen(&f.instance.options.Config.Admin)
+	f.warnOpen()
 	f.follower = objects.Follow(f.source, f)
 	patience := time.NewTimer(firstObjects)
 	defer patience.Stop()
@@ -82,7 +82,9 @@ func (f *sourceFollower) Start(ctx context.Context) (func(), error) {
 }
 
 // warnOpen warns of an admin listener that lets everyone on this machine change what the whole fleet has.
-func (f *sourceFollower) warnOpen(admin *config.Admin) {
+func (f *sourceFollower) warnOpen() { f.warnOfListener(&f.instance.options.Config.Admin) }
+
+func (f *sourceFollower) warnOfListener(admin *config.Admin) {
 	if f.writer() == nil || admin.Listen == "" || admin.Auth != 0 || f.instance.options.probe {
 		return
 	}
