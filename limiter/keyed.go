@@ -3,12 +3,15 @@ package limiter
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/store/memory"
 )
 
-// Config configures a limiter. The zero Config is a token bucket in 4 MiB of memory.
+// Config configures a limiter. The zero Config is a token bucket for a million keys.
 type Config struct {
 	// Algorithm is the algorithm of the limit. The default is TokenBucket.
 	Algorithm headgate.Algorithm
@@ -16,15 +19,28 @@ type Config struct {
 	SubWindows int
 	// CountRejected also counts refused attempts, for the window algorithms.
 	CountRejected bool
-	// MaxMemory bounds the memory of all keys, in bytes. A key takes 32 bytes. For SlidingLog
-	// and SlidingWindow it also takes a block. 0 means 4 MiB: 131,072 slots, in which 78,000
-	// keys keep their state. The memory is reserved address space, outside the heap where the
-	// operating system supports that. Pages are used as keys arrive: some kilobytes for the
-	// first key. A Single uses MaxMemory only as a bound for a SlidingLog (0: 64 MiB).
+	// MaxMemory bounds the memory of all keys, in bytes. The memory is reserved address space,
+	// outside the heap where the operating system supports that. Pages are used as keys arrive:
+	// some kilobytes for the first key.
+	//
+	// Size it for the keys that are in use within the time in which the limit refills: a period,
+	// or Burst intervals. Multiply their number by 100 bytes if all of them can be limited at once, and by 54
+	// if few are. For SlidingLog and SlidingWindow, one quarter of MaxMemory is for that, and three
+	// quarters are for one block for each key. A block of SlidingLog has 56 bytes, and 16 for each
+	// unit of the key. A block of SlidingWindow has 32 bytes, and 8 for each of SubWindows. Its size
+	// is rounded up to 64, 128, 256 bytes and so on.
+	//
+	// 0 means 96 MiB: a million keys, all of them limited. For SlidingLog and SlidingWindow it means
+	// 960 MiB, with nine tenths for blocks: a million keys with blocks of 512 bytes, that is, 28
+	// units or 59 sub-windows. On systems without mmap it means 96 MiB for these too, and on 32-bit
+	// systems 4 MiB. A Single uses MaxMemory only as a bound for a SlidingLog (0: 64 MiB).
 	MaxMemory int64
 	// AllowOnFull admits a new key without counting it when every slot for the key holds a
-	// limited key. By default such a key is refused.
+	// limited key. By default such a key is refused with the Reason StoreFull, and RetryAfter is
+	// the time until the next of these slots has room.
 	AllowOnFull bool
+	// Log gets one warning when the first key finds no room. nil means slog.Default.
+	Log *slog.Logger
 	// Clock replaces the monotonic clock in tests and simulations.
 	Clock func() headgate.Instant
 }
@@ -41,24 +57,47 @@ func (c Config) policy(l headgate.Limit) headgate.Policy {
 type Keyed struct {
 	store  *memory.Store
 	policy headgate.PolicyID
+	limit  headgate.Limit
+	config Config
+	full   atomic.Bool
 }
 
-// defaultMaxMemory is small because a program can have one limiter for each tenant.
-const defaultMaxMemory = 4 << 20
+// The default sizes. A program can have one limiter for each tenant: the memory of keys that
+// do not arrive is only address space.
+const (
+	forMillion       = 96 << 20  // A million keys fill 32 % of the table. At 48 %, five of them found no room.
+	blocksForMillion = 960 << 20 // One tenth is for the table.
+	for32Bit         = 4 << 20
+)
+
+// memoryFor gives the size of the memory, and the part of it for blocks in percent.
+func (c *Config) memoryFor() (bytes int64, blocks int) {
+	switch {
+	case c.Algorithm != headgate.SlidingLog && c.Algorithm != headgate.SlidingWindow:
+		bytes, blocks = forMillion, -1
+	case memory.OutsideHeap && c.MaxMemory == 0 && strconv.IntSize > 32:
+		return blocksForMillion, 90
+	default:
+		bytes, blocks = forMillion, 75
+	}
+	if strconv.IntSize == 32 {
+		bytes = for32Bit
+	}
+	if c.MaxMemory != 0 {
+		bytes = c.MaxMemory
+	}
+	return bytes, blocks
+}
 
 // New returns a Keyed. The error names the invalid field and valid values.
 func New(l headgate.Limit, c Config) (*Keyed, error) {
 	if l.Calendar != headgate.NoCalendar {
 		return nil, errCalendar
 	}
-	blocks := -1
-	if c.Algorithm == headgate.SlidingLog || c.Algorithm == headgate.SlidingWindow {
-		blocks = 75
-	}
-	if c.MaxMemory == 0 {
-		c.MaxMemory = defaultMaxMemory
-	}
-	store, err := memory.New(memory.Config{MaxMemory: c.MaxMemory, BlockShare: blocks, AllowOnFull: c.AllowOnFull, Clock: c.Clock})
+	bytes, blocks := c.memoryFor()
+	store, err := memory.New(memory.Config{
+		MaxMemory: bytes, BlockShare: blocks, SmallPages: c.MaxMemory == 0, AllowOnFull: c.AllowOnFull, Clock: c.Clock,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +105,8 @@ func New(l headgate.Limit, c Config) (*Keyed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Keyed{store: store, policy: policy}, nil
+	c.MaxMemory = bytes
+	return &Keyed{store: store, policy: policy, limit: l, config: c}, nil
 }
 
 // Take counts n units under key if they pass, and writes the decision into d. It overwrites
@@ -82,7 +122,29 @@ func (k *Keyed) decide(key string, n int64, mode headgate.OpKind, d *headgate.De
 		*d = headgate.Undecided()
 		return headgate.ErrNotMade
 	}
-	return k.store.Take(&headgate.Op{Key: key, Policy: k.policy, Cost: n, Kind: mode}, d)
+	err := k.store.Take(&headgate.Op{Key: key, Policy: k.policy, Cost: n, Kind: mode}, d)
+	if d.Reason == headgate.StoreFull {
+		k.warnFull()
+	}
+	return err
+}
+
+// warnFull logs the first decision of a key without room.
+func (k *Keyed) warnFull() {
+	if k.full.Load() || !k.full.CompareAndSwap(false, true) {
+		return
+	}
+	log, does := k.config.Log, "are refused"
+	if log == nil {
+		log = slog.Default()
+	}
+	if k.config.AllowOnFull {
+		does = "pass uncounted"
+	}
+	stats := k.store.Stats()
+	log.Warn("limiter: the memory of keys is full of limited keys, and new keys "+does+": raise Config.MaxMemory",
+		"limit", k.limit.String(), "max_memory", k.config.MaxMemory, "slots", stats.Places, "used", stats.Used,
+		"block_bytes", stats.BlockBytes, "block_bytes_used", stats.BlockBytesLent)
 }
 
 // TakeMany counts n units under each of keys, and writes the decisions into decisions, which
@@ -92,7 +154,14 @@ func (k *Keyed) TakeMany(_ context.Context, keys []string, n int64, decisions []
 	if k == nil {
 		return (*memory.Store)(nil).TakeMany(keys, 0, n, decisions)
 	}
-	return k.store.TakeMany(keys, k.policy, n, decisions)
+	err := k.store.TakeMany(keys, k.policy, n, decisions)
+	for i := range keys {
+		if err == nil && decisions[i].Reason == headgate.StoreFull {
+			k.warnFull()
+			break
+		}
+	}
+	return err
 }
 
 // Peek writes into d the decision that Take would make, and counts nothing.

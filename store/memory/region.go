@@ -30,11 +30,11 @@ func regionBytes(n int, size uintptr) int64 {
 }
 
 // newRegion reserves zeroed memory. The memory is released with its owner.
-func newRegion(owner *Store, bytes int64) (*region, error) {
+func newRegion(owner *Store, bytes int64, smallPages bool) (*region, error) {
 	if bytes > math.MaxInt-lineBytes {
 		return nil, fmt.Errorf("memory: %d bytes are more than this system can address: lower MaxMemory", bytes)
 	}
-	reserved, err := reserve(int(bytes + lineBytes))
+	reserved, err := reserve(int(bytes+lineBytes), smallPages)
 	if err != nil {
 		return nil, fmt.Errorf("memory: reserve %d bytes: %w: lower MaxMemory, or raise the limit of address space", bytes, err)
 	}

@@ -8,6 +8,6 @@ const OutsideHeap = false
 
 // reserve allocates on the heap. It is used on systems without mmap, and under the race
 // detector, which does not watch mapped pages.
-func reserve(n int) ([]byte, error) { return make([]byte, n), nil }
+func reserve(n int, _ bool) ([]byte, error) { return make([]byte, n), nil }
 
 func release([]byte) {}

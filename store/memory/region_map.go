@@ -9,12 +9,12 @@ import "syscall"
 const OutsideHeap = true
 
 // reserve maps pages. The system commits a page at the first write to it.
-func reserve(n int) ([]byte, error) {
+func reserve(n int, smallPages bool) ([]byte, error) {
 	bytes, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|lazily)
 	if err != nil {
 		return nil, err
 	}
-	if n <= smallRegion {
+	if smallPages || n <= smallRegion {
 		advise(bytes)
 	}
 	return bytes, nil

@@ -18,6 +18,8 @@ type turn struct {
 	mode  headgate.OpKind
 	// draw is the decision on a cell, and has the edges of the Op.
 	draw limit.Draw
+	// room is the time at which a search that failed would find a place or a block.
+	room headgate.Instant
 }
 
 // pinned is the Time of a place with a block while a turn uses the place. No search for
@@ -105,16 +107,26 @@ func (s *Store) freeAt(p *place) headgate.Instant {
 	return p.cell.Time
 }
 
-// limited reports whether p would refuse a request of one unit at now.
-func (s *Store) limited(p *place, now headgate.Instant) bool {
-	var d headgate.Decision
-	t := turn{plan: s.planOf(p), place: p, now: now, cost: 1, mode: headgate.Peek}
-	if t.plan.Calendar() {
-		edges, copied := t.plan.EdgesOf(&p.cell), *p
-		t.draw.Edges, t.place = &edges, &copied // The count must not begin at these edges.
+// limitedUntil gives the time from which p admits a request of one unit: now, or a later time if
+// the key is limited. It is MaxInt64 for a limit that admits none.
+func (s *Store) limitedUntil(p *place, now headgate.Instant) headgate.Instant {
+	plan := s.planOf(p)
+	switch {
+	case plan.InCell():
+		return plan.CellPassesAt(&p.cell, now)
+	case p.cell.Units == 0:
+		return now
+	case plan.Policy.Algorithm == headgate.SlidingLog:
+		log := s.openLog(p)
+		return plan.LogPassesAt(&log, now)
 	}
-	s.judge(&t, &d)
-	return d.Verdict == headgate.Deny
+	at := s.ringOf(p, plan.Policy.SubWindows)
+	if at == 0 {
+		return now // The policy of record always has a ring.
+	}
+	w := s.openRing(p, at, plan.Policy.SubWindows)
+	defer s.closeRing(p, at, &w)
+	return plan.WindowsPassAt(&w, now)
 }
 
 // release makes p void and frees its block.
@@ -125,8 +137,12 @@ func (s *Store) release(p *place) {
 	p.cell.Void()
 }
 
-// storeFull decides an Op of a key without a place.
+// storeFull decides an Op of a key without a place, or without a block. RetryAfter is the time until
+// the search that has just failed finds room, if no other key takes it.
 func (s *Store) storeFull(t *turn, d *headgate.Decision) {
 	s.refused.Add(1)
 	*d = headgate.Decision{Verdict: s.onFull, Reason: headgate.StoreFull, Limit: limit.Room(t.plan.Policy), At: t.now}
+	if s.onFull == headgate.Deny && t.room != pinned {
+		d.RetryAfter = max(t.room.Sub(t.now), 1)
+	}
 }

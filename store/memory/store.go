@@ -8,8 +8,8 @@
 //
 // A new key takes the place of void state, or else evicts the state that is nearest to full
 // capacity, of a key that is not limited. A limited or banned key is never evicted. When
-// all places that a new key may take hold such keys, the new key is refused. AllowOnFull
-// lets it pass uncounted instead.
+// all places that a new key may take hold such keys, the new key is refused, with the time
+// until the first of them has room. AllowOnFull lets it pass uncounted instead.
 package memory
 
 import (
@@ -32,6 +32,9 @@ type Config struct {
 	// BlockShare is the part of MaxMemory, in percent, for the states of sliding_log and
 	// sliding_window. 0 means 50 %. A negative value reserves no blocks.
 	BlockShare int
+	// SmallPages uses pages of 4 KiB for memory of any size, so that few keys use little of it. By
+	// default, the system may use huge pages for more than 96 MiB, which are faster for many keys.
+	SmallPages bool
 	// AllowOnFull lets a new key pass uncounted when no place is free. By default the new key
 	// is refused.
 	AllowOnFull bool
@@ -63,8 +66,9 @@ type Store struct {
 	refused atomic.Uint64
 	groups  groups
 	slots   slotTable
-	// hand is the shard where the next search for blocks begins.
-	hand atomic.Uint64
+	// hand is the shard where the next deep search for blocks looks. fruitless counts the searches
+	// since the last one that found a block, and placeless those that found no place.
+	hand, fruitless, placeless atomic.Uint64
 }
 
 var _ headgate.Store = (*Store)(nil)
@@ -94,7 +98,7 @@ func New(c Config) (*Store, error) {
 		s.onFull = headgate.Allow
 	}
 	words := blockWordsOf(forBlocks)
-	r, err := newRegion(s, s.table.bytes()+blocksBytes(words))
+	r, err := newRegion(s, s.table.bytes()+blocksBytes(words), c.SmallPages)
 	if err != nil {
 		return nil, err
 	}
