@@ -104,8 +104,12 @@
 //
 // Headgate guarantees, with the tests that check each promise:
 //
-//   - No window admits more than its limit, measured by Decision.At: the twins in
-//     limit, and store/storetest.
+//   - In any interval of length Per, measured by Decision.At, token_bucket and leaky_bucket
+//     admit at most Burst + Count, fixed_window 2 Count (Count in each aligned window),
+//     sliding_log Count, and sliding_window Count and the count of one sub-window. The default
+//     is token_bucket, with a Burst of Count: 17 per 30s admits up to 34 within 30 s. The
+//     twins in limit and store/storetest check each decision. docs/algorithms.md derives the
+//     bounds, and says which changes of a limit exceed them.
 //   - The configuration bounds memory, independent of traffic. A flood of new keys
 //     never makes a limited key pass: TestFloodEvictsNoLimitedKey.
 //   - A clock that steps back never admits a unit twice and blocks only briefly:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Limit allows Count units per period, and Burst units at once. The period is Per, or a
-// unit of the calendar if Per is 0.
+// Limit allows Count units per period, and Burst units at once: a bucket admits up to
+// Burst + Count units in one period. The period is Per, or a unit of the calendar if Per is 0.
 //
 // A Count of 0 admits no request. A Burst of 0 means Count. Only TokenBucket and
 // LeakyBucket use Burst; for LeakyBucket it is the length of the queue.

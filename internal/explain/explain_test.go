@@ -232,3 +232,24 @@ func TestExplainQuota(t *testing.T) {
 		t.Run(name, func(t *testing.T) { golden(t, name, explained(t, c, f, now)) })
 	}
 }
+
+// TestExplainTheThrottle: the throttle has a bound of its own, and no limit of units.
+func TestExplainTheThrottle(t *testing.T) {
+	for bound, want := range map[string]string{
+		"concurrency: 4":                          "bound     4 requests in flight at once; others wait in a queue of 10000 requests, within a deadline of 1s\n",
+		"cpu_in_flight: 2s":                       "bound     2s of CPU time in flight at once; others wait in a queue of 10000 requests, within a deadline of 1s\n",
+		"concurrency: 4, mode: shadow":            "stage throttle, which is in mode shadow: it reports this result, and does not enforce it\n",
+		"concurrency: 4, queue: {max_waiters: 7}": "a queue of 7 requests",
+		"concurrency: 1, criticality: critical":   "  decision  allow, within_limit\n",
+	} {
+		c, err := config.Parse("t.yaml", []byte("version: 1\nthrottle: {deadline: 1s, "+bound+"}\n"+
+			"rules: [{name: a, key: [ip], limits: [2/1m]}]\n"))
+		if err != nil {
+			t.Fatalf("%s: %v", bound, err)
+		}
+		got := explained(t, c, Flags{Request: "GET /x"}, time.Unix(0, 0))
+		if !strings.Contains(got, "\nstage throttle") || !strings.Contains(got, want) || strings.Contains(got, "0/0s") {
+			t.Errorf("%s: got\n%s\nwant %q", bound, got, want)
+		}
+	}
+}

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/rule"
 )
@@ -38,6 +40,25 @@ func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
 		}
 	}
 	e.writeDecision(b, strictest(results), results)
+}
+
+// writeStage describes the decision of a stage after the rules, which has neither a key nor a limit
+// of units.
+func (e *explanation) writeStage(b *strings.Builder, r *guard.Result) {
+	fmt.Fprintf(b, "\nstage %s", r.Stage)
+	if !r.Enforced() {
+		b.WriteString(", which is in mode shadow: it reports this result, and does not enforce it")
+	}
+	b.WriteByte('\n')
+	if t := e.config.Throttle; t != nil && r.Stage == throttler.Name {
+		most := field.Counted(t.Concurrency, "request")
+		if t.Concurrency == 0 {
+			most = span(t.CPUInFlight) + " of CPU time"
+		}
+		linef(b, "bound", "%s in flight at once; others wait in a queue of %s, within a deadline of %s", most,
+			field.Counted(t.MaxWaiters, "request"), span(t.Deadline))
+	}
+	e.writeDecision(b, r, nil)
 }
 
 // overrideOf returns the value of the rule's override that applies to the request.

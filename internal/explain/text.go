@@ -45,6 +45,8 @@ func (e *explanation) writeResults(b *strings.Builder) {
 		}
 		if results[0].Stage == guard.FairShareName {
 			e.writeShare(b, &results[0])
+		} else if results[0].Stage != "" {
+			e.writeStage(b, &results[0])
 		} else {
 			e.writeRule(b, results[:n])
 			ruled = true

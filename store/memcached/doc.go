@@ -57,7 +57,7 @@
 // Processes may then be a second apart until they notice, at most 2 s later.
 //
 // An item has the time of its latest decision, and no decision is made before that time, within 10 s.
-// So, by their At, decisions never exceed the limit, whatever the clocks do (TestClocksApart). By true
+// So, by their At, decisions never exceed the bound of the algorithm, whatever the clocks do (TestClocksApart). By true
 // time, a window of W may hold what the limit admits in W + 2e, where e is the bound. When the
 // server's clock leaps by a second, a bucket refills by a second at once.
 //

@@ -39,8 +39,8 @@ const sentUsage = "key max_burst count period [quantity]"
 //
 //nolint:gochecknoglobals // It is a table that nothing changes.
 var descriptions = [...]description{
-	{kindCell, "cl.throttle", 5, 6, true, sentUsage, "Takes units of a limit that the client sends, as redis-cell."},
-	{kindCrab, "throttle", 5, 6, true, sentUsage, "Takes units of a limit that the client sends, as throttlecrab."},
+	{kindCell, "cl.throttle", 5, 6, true, sentUsage, "Takes units of a limit that the client sends, as redis-cell documents it."},
+	{kindCrab, "throttle", 5, 6, true, sentUsage, "Takes units of a limit that the client sends, as throttlecrab documents it."},
 	{kindDecide, "hg.decide", 2, maxArguments, false, "NAME=VALUE ... [COST n]", "Decides a request by the rules."},
 	{kindPing, "ping", 1, 2, false, "[message]", "Answers PONG, or the message."},
 	{kindEcho, "echo", 2, 2, false, "message", "Answers the message."},

@@ -109,12 +109,12 @@ func (w *writer) failure(code, text string) {
 	w.b = append(w.b, '\r', '\n')
 }
 
-// wholeUp gives the seconds of a time, rounded up from whole milliseconds, as redis-cell.
+// wholeUp gives the seconds of a time, rounded up from whole milliseconds, as redis-cell documents it.
 func wholeUp(d time.Duration) int64 {
 	const second = int64(time.Second / time.Millisecond)
 	ms := min(d.Milliseconds(), math.MaxInt64-second)
 	return (ms + second - 1) / second
 }
 
-// wholeDown gives the seconds of a time, rounded down, as throttlecrab.
+// wholeDown gives the seconds of a time, rounded down, as throttlecrab documents it.
 func wholeDown(d time.Duration) int64 { return int64(d / time.Second) }
