@@ -4,8 +4,6 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
-
-	"github.com/headgate/headgate"
 )
 
 // client is the state of one client. Its counters continue from cycle to cycle.
@@ -20,9 +18,8 @@ type client struct {
 	repeated atomic.Int64
 	// largest is the largest cost of the cycle, if above 1.
 	largest atomic.Int64
-	// creditAt is the time before which a newcomer does not try the credit again. shareAt is the
-	// time at which the credit has its whole share, or 0.
-	creditAt, shareAt atomic.Int64
+	// stay is set when a newcomer first finds no units, until it is no newcomer.
+	stay atomic.Pointer[stay]
 
 	// Limiter.mu guards the fields below.
 
@@ -51,16 +48,6 @@ type client struct {
 	lump int64
 	// mean and variance forecast the demand per cycle, capped at the default share.
 	mean, variance float64
-	// arrival is the time of the first request that found no units, if arrived is true. onCredit is
-	// the number of units that the newcomer used beyond the capacity.
-	arrival  headgate.Instant
-	arrived  bool
-	onCredit int64
-	// borrowed is the number of the last cycle in which the client used the credit, or 0.
-	borrowed uint64
-	// held is the number of units of this cycle that the client cannot use yet, because it used as many
-	// on credit in the last cycle.
-	held int64
 }
 
 func newClient(name string, weight int64) *client { return &client{name: name, weight: weight} }

@@ -1,6 +1,7 @@
 package fairshare
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -40,11 +41,46 @@ type credit struct {
 // creditSlot is the use in one slot. share is the largest default share of its newcomers.
 type creditSlot struct{ used, share int64 }
 
+// stay is the state of a newcomer that found no units.
+type stay struct {
+	// creditAt is the time before which the newcomer does not try the credit again. shareAt is the
+	// time at which it can use its whole share, or 0.
+	creditAt, shareAt atomic.Int64
+
+	// Limiter.mu guards the fields below.
+
+	// arrival is the time of the first request of the cycle that found no units, if arrived is true.
+	// onCredit is the number of units that it used beyond the capacity in the cycle.
+	arrival  headgate.Instant
+	arrived  bool
+	onCredit int64
+	// borrowed is the number of the last cycle in which the newcomer used the credit, or 0.
+	borrowed uint64
+	// held is the number of units of this cycle that the newcomer cannot use yet, because it used as many
+	// on credit in the last cycle.
+	held int64
+}
+
+// arrive returns the newcomer's stay in the cycle. The caller holds mu.
+func (c *client) arrive(now headgate.Instant) *stay {
+	s := c.stay.Load()
+	if s == nil {
+		s = &stay{}
+		c.stay.Store(s)
+	}
+	if !s.arrived {
+		s.arrived, s.arrival, c.welcome = true, now, true
+	}
+	return s
+}
+
 // carry keeps the recorded use for a cycle that continues with other settings, or at another time.
 func (k *credit) carry(now headgate.Instant, next *cycle) {
 	k.held = 0
 	for _, x := range next.all {
-		x.client.held = 0
+		if s := x.client.stay.Load(); s != nil {
+			s.held = 0
+		}
 	}
 	if k.widthOf(next.Cycle) != k.width || k.number(now) < k.last {
 		k.restart(now, next.Cycle)
@@ -127,56 +163,58 @@ func (c *cycle) isNewcomer(who *client) bool {
 // borrow admits a newcomer's request for which the cell, with left units, and the pools have too
 // few units. It returns the cost for the receipt, or 0 if the request is refused.
 func (l *Limiter) borrow(c *cycle, x *cell, now headgate.Instant, left, cost int64) int64 {
-	if x.used(left)+cost > x.fair.Load() || int64(now) < x.client.creditAt.Load() {
+	s := x.client.stay.Load()
+	if x.used(left)+cost > x.fair.Load() || s != nil && int64(now) < s.creditAt.Load() {
 		return 0
 	}
-	return l.lend(x, now, cost)
+	return l.lend(max(now, c.start), x, cost)
 }
 
 // lend admits a newcomer's request with held units, or beyond the capacity, if the credit allows it.
-func (l *Limiter) lend(x *cell, now headgate.Instant, cost int64) int64 {
+func (l *Limiter) lend(now headgate.Instant, x *cell, cost int64) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, who, fair := l.current.Load(), x.client, x.fair.Load()
+	c, k, fair := l.current.Load(), &l.credit, x.fair.Load()
 	if x.left.Load() == closed {
 		return 0 // The client's next attempt is in the next cycle.
 	}
-	now = max(now, c.start)
-	if !who.arrived {
-		who.arrived, who.arrival, who.welcome = true, now, true
-	}
-	l.credit.advance(now)
-	most := max(fair, l.credit.limit())
+	s := x.client.arrive(now)
+	k.advance(now)
+	most := max(fair, k.limit())
 	late := l.course.late(c, now) // These units, and the capacity, can fall into one cycle's length.
-	if who.held >= cost && late+cost <= most+l.credit.held {
-		who.held -= cost
-		l.credit.held -= cost
+	if s.held >= cost && late+cost <= most+k.held {
+		s.held -= cost
+		k.held -= cost
 		x.drawn.Add(cost)
 		return cost
 	}
-	grantable := l.credit.mayExceed(c, x, cost, most, late)
-	if grantable && who.gradual(c, now, cost, fair, most-l.credit.used) {
-		l.credit.take(cost, fair)
-		l.credit.latest = now
-		who.borrowed, who.onCredit = c.number, who.onCredit+cost
+	grantable := k.mayExceed(c, x, s, cost, most, late)
+	if grantable && s.gradual(c, now, cost, fair, most-k.used) {
+		k.take(cost, fair)
+		k.latest = now
+		s.borrowed, s.onCredit = c.number, s.onCredit+cost
 		x.drawn.Add(cost)
 		return -cost
 	}
-	who.creditAt.Store(int64(now.Add(c.Cycle / creditRetryPart)))
+	s.creditAt.Store(int64(now.Add(c.Cycle / creditRetryPart)))
 	switch {
 	case grantable:
-		who.shareAt.Store(int64(who.arrival.Add(c.Cycle / arrivalPart)))
-	case who.held > 0:
-		who.shareAt.Store(int64(l.credit.until))
+		s.shareAt.Store(int64(s.arrival.Add(c.Cycle / arrivalPart)))
+	case s.held > 0:
+		s.shareAt.Store(int64(k.until))
 	default:
-		who.shareAt.Store(0)
+		s.shareAt.Store(0)
 	}
 	return 0
 }
 
 // retryAfter shortens the wait of a refused newcomer that can use its share soon.
 func (c *client) retryAfter(wait time.Duration, t headgate.Instant) time.Duration {
-	if soon := headgate.Instant(c.shareAt.Load()).Sub(t); soon > 0 {
+	s := c.stay.Load()
+	if s == nil {
+		return wait
+	}
+	if soon := headgate.Instant(s.shareAt.Load()).Sub(t); soon > 0 {
 		return min(wait, soon)
 	}
 	return wait
@@ -190,14 +228,14 @@ func (c *client) retryAfter(wait time.Duration, t headgate.Instant) time.Duratio
 //   - If the late units alone are more, the newcomer can use its entitlement for the rest of the cycle.
 //   - A client that was known at the start of the cycle has its entitlement under AtOnce. It needs the
 //     credit only for its first request, when the entitlement is less than one unit.
-func (k *credit) mayExceed(c *cycle, x *cell, cost, most, late int64) bool {
-	fair, used, who := x.fair.Load(), x.used(x.left.Load()), x.client
-	again := who.borrowed != 0 && who.borrowed != c.number
+func (k *credit) mayExceed(c *cycle, x *cell, s *stay, cost, most, late int64) bool {
+	fair, used := x.fair.Load(), x.used(x.left.Load())
+	again := s.borrowed != 0 && s.borrowed != c.number
 	switch {
 	case again || used+cost > fair || k.used+cost > most || x.known && c.Reclaim == AtOnce && used > 0:
 		return false
 	case late > most:
-		return used == 0 || used+cost <= c.part(fair, who.arrival)
+		return used == 0 || used+cost <= c.part(fair, s.arrival)
 	}
 	return late+k.inCycle+cost <= most
 }
@@ -205,12 +243,12 @@ func (k *credit) mayExceed(c *cycle, x *cell, cost, most, late int64) bool {
 // gradual reports whether a newcomer can use cost more units of the credit by now. It uses its
 // share evenly within its first tenth of a cycle, and leaves a part of the credit, so that newcomers
 // that arrive together are all admitted. The first request passes at once.
-func (c *client) gradual(in *cycle, now headgate.Instant, cost, fair, credit int64) bool {
-	since, tenth := max(0, now.Sub(c.arrival)), in.Cycle/arrivalPart
-	if c.onCredit == 0 || since >= tenth {
+func (s *stay) gradual(c *cycle, now headgate.Instant, cost, fair, credit int64) bool {
+	since, tenth := max(0, now.Sub(s.arrival)), c.Cycle/arrivalPart
+	if s.onCredit == 0 || since >= tenth {
 		return true
 	}
-	return float64(c.onCredit+cost-1) <= float64(fair)*float64(since)/float64(tenth) && cost <= credit-fair/firstPart
+	return float64(s.onCredit+cost-1) <= float64(fair)*float64(since)/float64(tenth) && cost <= credit-fair/firstPart
 }
 
 // begin starts a cycle.
@@ -220,13 +258,21 @@ func (k *credit) begin(c *cycle) {
 
 // hold takes from a client's opening units as many as it used on credit in the last cycle. Otherwise
 // an interval across the end of the cycle could have both. Clients of Weights keep their entitlement.
-func (k *credit) hold(c *cycle, who *client, opening int64) int64 {
-	who.held = min(opening, who.onCredit)
-	if who.pinned && c.Reclaim == AtOnce {
-		who.held = 0
+func (k *credit) hold(c *cycle, x *cell, opening int64) int64 {
+	s := x.client.stay.Load()
+	switch {
+	case s == nil:
+		return opening
+	case !x.newcomer:
+		x.client.stay.Store(nil)
+		return opening
 	}
-	k.held += who.held
-	return opening - who.held
+	if s.held = min(opening, s.onCredit); x.client.pinned && c.Reclaim == AtOnce {
+		s.held = 0
+	}
+	s.arrived, s.onCredit = false, 0
+	k.held += s.held
+	return opening - s.held
 }
 
 // release gives held units to their clients when the credit of the last cycle has expired.
@@ -235,8 +281,10 @@ func (k *credit) release(c *cycle, now headgate.Instant) {
 		return
 	}
 	for _, x := range c.all {
-		x.give(x.client.held)
-		x.client.held = 0
+		if s := x.client.stay.Load(); s != nil {
+			x.give(s.held)
+			s.held = 0
+		}
 	}
 	k.held = 0
 }
@@ -252,7 +300,9 @@ func (l *Limiter) putBack(r *Receipt) bool {
 		return false
 	}
 	r.cell.drawn.Add(r.cost)
-	r.cell.client.onCredit += r.cost
+	if s := r.cell.client.stay.Load(); s != nil {
+		s.onCredit += r.cost
+	}
 	l.credit.putBack(-r.cost)
 	return true
 }

@@ -29,19 +29,19 @@ func mostIn(all []admittedAt, w time.Duration) (most int64) {
 	return most
 }
 
-// stay is a cycle beside which a fifth client arrives.
-type stay struct {
+// visit is a cycle beside which a fifth client arrives.
+type visit struct {
 	says   string
 	config func(*Config)
 	demand int64 // of each of the four clients, at the start of each cycle
 	share  int64 // the newcomer's default share
 }
 
-func stays() []stay {
+func visits() []visit {
 	weights := func(reclaim Reclaim) func(*Config) {
 		return func(c *Config) { c.Weights, c.Reclaim = pinned("A B C D new"), reclaim }
 	}
-	return []stay{
+	return []visit{
 		{"trusted names", func(c *Config) { c.TrustNames = true }, 10, 8},
 		{"trusted names, a flood", func(c *Config) { c.TrustNames = true }, 100, 8},
 		{"trusted names, next_cycle", func(c *Config) { c.TrustNames, c.Reclaim = true, NextCycle }, 100, 8},
@@ -63,7 +63,7 @@ func stays() []stay {
 // more than the capacity and this share.
 func TestNewcomerIsAdmitted(t *testing.T) {
 	const tick, ticks = storyCycle / 100, 100
-	for _, s := range stays() {
+	for _, s := range visits() {
 		for _, warm := range []int{0, 3} {
 			for come := 1; come < ticks; come += 7 {
 				l := storyOf(t, plain(s.config))

@@ -78,7 +78,8 @@ func (l *Limiter) enroll(name string) *client {
 // the original stay unchanged.
 func (c *cycle) enter(who *client) *cell {
 	x := newCell(who)
-	who.active, who.arrived, who.borrowed, who.onCredit = 0, false, 0, 0 // Others has joined before.
+	who.active = 0 // Others has joined before.
+	who.stay.Store(nil)
 	x.newcomer = c.isNewcomer(who)
 	if x.isOthers {
 		c.others = x

@@ -57,9 +57,9 @@ func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 	for _, x := range next.all {
 		x.newcomer = x.newcomer && x.fair.Load() > 0 // Without a share, no request is within it.
 		n := next.opening(x)
-		x.give(l.credit.hold(next, x.client, n))
+		x.give(l.credit.hold(next, x, n))
 		unshared -= n
-		x.client.welcome, x.client.arrived, x.client.onCredit = false, false, 0
+		x.client.welcome = false
 	}
 	next.pools.spare.put(unshared) // Without clients, spare gets the whole capacity.
 	next.full = next.joinedEnough()
