@@ -181,15 +181,16 @@ func (l *Limiter) lend(now headgate.Instant, x *cell, cost int64) int64 {
 	s := x.client.arrive(now)
 	k.advance(now)
 	most := max(fair, k.limit())
-	late := l.course.late(c, now) // These units, and the capacity, can fall into one cycle's length.
-	if s.held >= cost && late+cost <= most+k.held {
+	if s.held >= cost && l.course.late(c, now)+cost <= most+k.held {
+		// The late units of the last cycle, and all of this cycle that is not held, are at most the
+		// capacity and one default share.
 		s.held -= cost
 		k.held -= cost
 		x.drawn.Add(cost)
 		return cost
 	}
-	grantable := k.mayExceed(c, x, s, cost, most, late)
-	if grantable && s.gradual(c, now, cost, fair, most-k.used) {
+	covered := k.covers(c, x, s, cost, most)
+	if covered && s.gradual(c, now, cost, fair, most-k.used) {
 		k.take(cost, fair)
 		k.latest = now
 		s.borrowed, s.onCredit = c.number, s.onCredit+cost
@@ -198,7 +199,7 @@ func (l *Limiter) lend(now headgate.Instant, x *cell, cost int64) int64 {
 	}
 	s.creditAt.Store(int64(now.Add(c.Cycle / creditRetryPart)))
 	switch {
-	case grantable:
+	case covered:
 		s.shareAt.Store(int64(s.arrival.Add(c.Cycle / arrivalPart)))
 	case s.held > 0:
 		s.shareAt.Store(int64(k.until))
@@ -220,24 +221,15 @@ func (c *client) retryAfter(wait time.Duration, t headgate.Instant) time.Duratio
 	return wait
 }
 
-// mayExceed reports whether a newcomer may use cost units beyond the capacity, within its default
-// share.
-//
-//   - The credit of a cycle's length, and the late units of the last cycle with the credit of this
-//     cycle, are at most one default share each.
-//   - If the late units alone are more, the newcomer can use its entitlement for the rest of the cycle.
-//   - A client that was known at the start of the cycle has its entitlement under AtOnce. It needs the
-//     credit only for its first request, when the entitlement is less than one unit.
-func (k *credit) mayExceed(c *cycle, x *cell, s *stay, cost, most, late int64) bool {
-	fair, used := x.fair.Load(), x.used(x.left.Load())
+// covers reports whether the credit has cost units for a newcomer, within its default share. A
+// newcomer uses the credit in one cycle only. A client that was known at the start of the cycle has
+// its entitlement under AtOnce. It needs the credit only for its first request, when the entitlement
+// is less than one unit.
+func (k *credit) covers(c *cycle, x *cell, s *stay, cost, most int64) bool {
+	used := x.used(x.left.Load())
+	entitled := x.known && c.Reclaim == AtOnce && used > 0
 	again := s.borrowed != 0 && s.borrowed != c.number
-	switch {
-	case again || used+cost > fair || k.used+cost > most || x.known && c.Reclaim == AtOnce && used > 0:
-		return false
-	case late > most:
-		return used == 0 || used+cost <= c.part(fair, s.arrival)
-	}
-	return late+k.inCycle+cost <= most
+	return !again && !entitled && used+cost <= x.fair.Load() && k.used+cost <= most
 }
 
 // gradual reports whether a newcomer can use cost more units of the credit by now. It uses its
