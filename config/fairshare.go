@@ -58,7 +58,7 @@ func (s *section) fairShare(c *Config) {
 	fair.shareCost(&f)
 	fair.countOnce(&f)
 	fair.boolean(fair.declare("trusted_names", field.Taken, "true means that a gateway sets the names, "+
-		"so that clients cannot invent them. New clients then get default shares at once."), &f.TrustNames)
+		"so that clients cannot invent them. New clients then get default shares within a tenth of a cycle."), &f.TrustNames)
 	oneOf(fair, fair.declare("mode", field.Taken, "enforce refuses requests over a client's share; shadow only reports them; "+
 		"off disables fair share."), &f.Mode, append(choicesOf([]guard.Mode{guard.Enforce, guard.Shadow, guard.Off}),
 		choice[guard.Mode]{word: "passthrough", known: guard.Shadow.String()}))

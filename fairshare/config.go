@@ -34,7 +34,7 @@ const Others = "others"
 // Config configures a [Limiter].
 type Config struct {
 	// Capacity is the number of units that all clients together may use in a cycle: 0 to
-	// share.MaxCapacity.
+	// share.MaxCapacity. Newcomers with trusted names can use one default share more.
 	Capacity int64
 	// Cycle is the length of a cycle: LeastCycle to MostCycle. Cycles start at multiples of
 	// this length since the Unix epoch.
@@ -60,7 +60,7 @@ type Config struct {
 	MaxClients int
 	// TrustNames states that clients cannot invent names, because a gateway sets or
 	// verifies the names. Then names that are younger than Lasting have the same default
-	// shares as all others.
+	// shares as all others, and newcomers can use one default share beyond the Capacity.
 	TrustNames bool
 	// CountOnce counts requests with the same ID once in a cycle's demand.
 	CountOnce bool

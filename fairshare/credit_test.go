@@ -319,3 +319,43 @@ func TestCreditAllocatesNothing(t *testing.T) {
 		t.Errorf("Take allocates %v times for a newcomer, in %d admitted and refused requests; want 0", n, counts)
 	}
 }
+
+// TestFifthClient has the example of docs/fair-share.md, in tenths of a second.
+func TestFifthClient(t *testing.T) {
+	for _, c := range []struct {
+		trust bool
+		first time.Duration // from its arrival to its first admitted request
+		units [2]int        // of all clients in the cycle of its arrival and in the next one
+		early int           // its units until a second after its arrival
+	}{
+		{true, 0, [2]int{48, 40}, 8},
+		{false, 8200 * time.Millisecond, [2]int{40, 40}, 0},
+	} {
+		l := storyOf(t, plain(func(config *Config) { config.TrustNames = c.trust }))
+		var units [2]int
+		early, first := 0, time.Duration(-1)
+		const arrives = 1800 * time.Millisecond
+		for at := time.Duration(0); at < 2*storyCycle; at += storyCycle / 100 {
+			names := []string{"A", "B", "C", "D", "E"}
+			for i := range 50 {
+				if name := names[i%5]; name != "E" && at%storyCycle > 0 || name == "E" && at < arrives {
+					continue
+				}
+				if d, _ := l.Take(storyStart.Add(at), Request{Client: names[i%5]}); d.Verdict != headgate.Allow {
+					continue
+				}
+				units[at/storyCycle]++
+				if i%5 == 4 && first < 0 {
+					first = at - arrives
+				}
+				if i%5 == 4 && at <= arrives+time.Second {
+					early++
+				}
+			}
+		}
+		if units != c.units || first != c.first || early != c.early {
+			t.Errorf("trusted names %v: first admitted after %v with %d units within a second, and %d units in the cycles; want %v, %d and %d",
+				c.trust, first, early, units, c.first, c.early, c.units)
+		}
+	}
+}

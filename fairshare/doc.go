@@ -19,7 +19,7 @@
 //	used
 //
 // Atomic operations move units and never create units. So no cycle admits more than the
-// capacity under any concurrency. A decision takes units from the client's own cell with
+// capacity under any concurrency, except the credit for newcomers. A decision takes units from the client's own cell with
 // one lookup and one compare-and-swap. If the cell has too few units, the decision tries
 // the three pools. One new pointer starts a new cycle. The cells of the previous cycle are
 // closed, and a caller that finds a closed cell retries in the new cycle.
@@ -82,6 +82,25 @@
 // This applies to the first newcomers of a cycle: one for each four established clients, at
 // least one and at most 64. In the very first cycle it applies to the first 64 clients. Further
 // newcomers take from spare and open while these have units.
+//
+// A newcomer is a client with a trusted name (TrustNames) in its first cycle, or a client in Weights in the
+// first cycle in which it sends requests. A newcomer that finds no units uses a credit beyond the capacity:
+//
+//   - Its first request passes at once. Its use may then grow evenly, to its whole default share
+//     after a tenth of a cycle, so that newcomers that arrive together are all admitted. The number of newcomers
+//     with their own default share is not bounded by a quarter of the established clients.
+//   - In any interval of a cycle's length the credit is at most one default share: the share of the first of
+//     these newcomers. Uses are recorded in a hundred slots per cycle, and expire up to one slot late.
+//   - In the next cycle as many units of the newcomer's share are held. It gets them when the credit has
+//     expired, or when all that was used in the last cycle's length, with all other units of the cycle, is at
+//     most the capacity and one default share. The use of the last cycle is recorded at each release.
+//   - Under AtOnce a client in Weights has its entitlement. The credit admits only its first request, when
+//     the entitlement is less than one unit.
+//
+// So the credit does not depend on the requests of others, and m newcomers that arrive within a
+// cycle's length share one default share until the next cycle. With n clients that used the capacity C,
+// their default shares would need mC/(n+m) units, and the bound leaves C/(n+1). Invented names have no
+// credit. Only a refused request of a newcomer takes the lock. docs/decisions/0035 compares other rules.
 //
 // A client is established after requests in three cycles, or if it is in Weights. The number
 // of default shares for all newcomers together is bounded. More newcomers share these

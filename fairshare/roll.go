@@ -63,7 +63,7 @@ func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 	}
 	next.pools.spare.put(unshared) // Without clients, spare gets the whole capacity.
 	next.full = next.joinedEnough()
-	next.pools.due.Store(int64(start) + 1) // What is used at the start is recorded apart.
+	next.pools.due.Store(int64(start) + 1) // Units used exactly at the start are recorded first.
 	l.current.Store(next)
 }
 
