@@ -128,8 +128,8 @@ func (k *credit) advance(now headgate.Instant) {
 
 // limit returns the largest default share of the newcomers whose use has not expired.
 func (k *credit) limit() (most int64) {
-	for _, s := range k.slots {
-		most = max(most, s.share)
+	for i := range k.slots {
+		most = max(most, k.slots[i].share)
 	}
 	return most
 }

@@ -105,10 +105,7 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, re
 		}
 		receipt.cell, receipt.cost = x, cost
 		if c.CountOnce && r.ID != "" {
-			receipt.attempt, receipt.again = l.attempts.note(c.number, r.Client, r.ID)
-			if receipt.again {
-				x.client.repeated.Add(c.counted(cost))
-			}
+			receipt.attempt, receipt.again = l.noteAttempt(c, x, &r)
 		}
 		if outcome == taken {
 			c.admit(&d, x, max(now, c.start), left)
@@ -123,6 +120,16 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, re
 		c.refuse(&d, x, max(now, c.start), cost)
 		return d, Receipt{}
 	}
+}
+
+// noteAttempt records an attempt at a request with an ID. again reports that another attempt has
+// already counted.
+func (l *Limiter) noteAttempt(c *cycle, x *cell, r *Request) (attempt uint64, again bool) {
+	attempt, again = l.attempts.note(c.number, r.Client, r.ID)
+	if again {
+		x.client.repeated.Add(c.counted(max(1, r.Cost)))
+	}
+	return attempt, again
 }
 
 // clampTime keeps t away from the bounds of an Instant, where no next cycle can be

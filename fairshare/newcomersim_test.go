@@ -104,6 +104,7 @@ type arrived struct {
 // arriving is a running simulation.
 type arriving struct {
 	newcomerCase
+
 	r             *rand.Rand
 	l             *Limiter
 	units         []admittedAt
@@ -119,9 +120,9 @@ func (s *newcomerCase) newShare() int64 {
 	return (s.capacity*w + all - 1) / all
 }
 
-func (s newcomerCase) run(t *testing.T, seed uint64, credit bool) *arriving {
+func (s *newcomerCase) run(t *testing.T, seed uint64, credit bool) *arriving {
 	t.Helper()
-	a := &arriving{newcomerCase: s, r: rand.New(rand.NewPCG(seed, 11)), arrivals: make([]arrived, s.newcomers), asked: make([]int64, s.known)}
+	a := &arriving{newcomerCase: *s, r: rand.New(rand.NewPCG(seed, 11)), arrivals: make([]arrived, s.newcomers), asked: make([]int64, s.known)}
 	c := Config{
 		Capacity: s.capacity, Cycle: time.Second, Reservation: 10, NewClientsPerCycle: 64, ForgetAfter: 30, MaxClients: 1000,
 		TrustNames: s.weight == 0, Reclaim: s.reclaim, Weights: map[string]int64{},
@@ -231,7 +232,7 @@ type arrivalSum struct {
 	wrong, within     int
 }
 
-func (s newcomerCase) sum(t *testing.T, seeds uint64, credit bool) arrivalSum {
+func (s *newcomerCase) sum(t *testing.T, seeds uint64, credit bool) arrivalSum {
 	t.Helper()
 	sum := arrivalSum{least: 1}
 	for seed := range seeds {
@@ -264,7 +265,9 @@ func TestArrivals(t *testing.T) {
 		return // It has one goroutine, so the race detector finds nothing.
 	}
 	const seeds = 4
-	for _, s := range newcomerCases() {
+	all := newcomerCases()
+	for i := range all {
+		s := &all[i]
 		before, got := s.sum(t, seeds, false), s.sum(t, seeds, true)
 		one := s.newShare()
 		t.Log(before.row(s.says+", without credit", s.capacity, one))
