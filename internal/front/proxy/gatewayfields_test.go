@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +131,38 @@ func talkThrough(t *testing.T, fast, trusted bool, request string) http.Header {
 	default:
 		t.Fatal("the request does not reach the service")
 		return nil
+	}
+}
+
+// TestGatewayFieldsAreDocumented compares the names in gatewayfields.go with the table in docs/rules.md.
+func TestGatewayFieldsAreDocumented(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile("gatewayfields.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(document), "### Fields that gateways set")
+	section, _, _ = strings.Cut(section, "Other spellings of these names")
+	documented := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (`+"`"+`.*?) \|`).FindAllStringSubmatch(section, -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			full := name[1]
+			if strings.HasPrefix(full, "-") {
+				full = "X-Original" + full
+			}
+			documented[strings.TrimSuffix(full, "*")] = true
+		}
+	}
+	written := map[string]bool{"Forwarded": true} // Removed from every peer, elsewhere.
+	for _, name := range regexp.MustCompile(`"([A-Z][\w-]+)"`).FindAllStringSubmatch(string(code), -1) {
+		written[name[1]] = true
+	}
+	if !maps.Equal(documented, written) || len(written) < 60 {
+		t.Errorf("docs/rules.md lists %v,\nand gatewayfields.go has %v", slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(written)))
 	}
 }
 
