@@ -57,6 +57,20 @@ func TestGatewaySpellings(t *testing.T) {
 	}
 }
 
+// TestProxySpellings sends the same spellings through both data planes of the proxy.
+func TestProxySpellings(t *testing.T) {
+	t.Parallel()
+	for _, plane := range []string{"standard", "fast"} {
+		t.Run(plane, func(t *testing.T) {
+			t.Parallel()
+			gateway.Spell(t, func(service string) string {
+				return start(t, "version: 1\nproxy: {listen: \"127.0.0.1:0\", upstream: %q, data_plane: "+plane+"}\n"+
+					"rules: [{name: search, match: {path: /search/*}, key: [ip], limits: [2/1h]}]\n", "http://"+service).Proxy
+			})
+		})
+	}
+}
+
 func launchBehindGateway(t *testing.T, settings string) gateway.Server {
 	t.Helper()
 	i := launchServer(t, file(t, settings))

@@ -54,14 +54,19 @@ func targets() []string {
 	return all
 }
 
-// Spell sends spellings of paths to the gateway, from a client that has used up the limit of /search/*. The service routes by the
-// path as it comes. It may not get a path that it reads as one below /search, decoded and resolved or not.
+// Spell sends spellings of paths to the gateway: see the function Spell.
 func (g *Gateway) Spell(t *testing.T, launch Launch) {
 	t.Helper()
 	headgate := launch(t, strings.Replace(Settings(t), "limits: [100/1s, 1000/1m]", "limits: [1000000/1s]", 1))
+	Spell(t, func(service string) string { return g.start(t, headgate.HTTP, service, http.StatusOK) })
+}
+
+// Spell sends spellings of paths to what start puts before a service, from a client that has used up the limit of /search/*. The
+// service routes by the path as it comes. It may not get a path that it reads as one below /search, decoded and resolved or not.
+func Spell(t *testing.T, start func(service string) (at string)) {
+	t.Helper()
 	s := startRaw(t)
-	at := g.start(t, headgate.HTTP, s.at, http.StatusOK)
-	limited := newClient(at, "127.0.0.11")
+	limited := newClient(start(s.at), "127.0.0.11")
 	for limited.send(t, http.MethodGet, "/search/x", "").status == http.StatusOK { //nolint:revive // because the request is the work.
 	}
 	all, next := targets(), make(chan int)
@@ -91,9 +96,9 @@ func (g *Gateway) Spell(t *testing.T, launch Launch) {
 			}
 		}
 	}
-	t.Logf("%s: statuses %v", g.Name, counts)
+	t.Logf("statuses %v", counts)
 	if counts[http.StatusTooManyRequests] < spellings/20 || counts[http.StatusOK] < spellings/100 {
-		t.Errorf("%s answers %v: too few decisions for a comparison", g.Name, counts)
+		t.Errorf("the statuses are %v: too few decisions for a comparison", counts)
 	}
 }
 
