@@ -35,6 +35,16 @@ const (
 	logAllBytes = 32 << 20
 )
 
+// What a proxy typically takes, in bytes: a process with a few rules and its garbage, a connection between requests, and a request that
+// waits for the service. They are measured with TestTypicalMemory of test/acceptance, and rounded up.
+const (
+	typicalProcess = 64 << 20
+	typicalPlain   = 16 << 10
+	typicalTLS     = 40 << 10
+	typicalHTTP2   = 48 << 10
+	typicalRequest = 64 << 10
+)
+
 // AdminConnections bounds the connections of the admin listener, and of the health listener. At
 // the bound, a new connection replaces the connection that has been idle longest.
 const AdminConnections = 32
@@ -48,10 +58,15 @@ const boundGarbage = 12
 // its clients behave. It covers the store, connections, requests in flight, and garbage. The
 // service chooses the header fields of a response: they count as up to 8 KiB each.
 func (c *Config) MemoryBound() int64 {
-	connection := c.connectionBound()
-	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes +
+	used := c.MaxMemory + c.TrafficBound() +
 		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.meteringMemory() + c.sourceBound()
 	return processBytes + used + used/100*boundGarbage
+}
+
+// TrafficBound returns the bytes for connections and requests of clients: max_traffic_memory, or less if all of them take less.
+func (c *Config) TrafficBound() int64 {
+	all := int64(c.Proxy.MaxConnections)*c.connectionBound() + int64(c.Proxy.MaxRequests)*requestBytes
+	return min(all, c.Proxy.MaxTrafficMemory)
 }
 
 func (c *Config) connectionBound() int64 {
@@ -97,12 +112,14 @@ func (c *Config) adminListeners() (n int64) {
 
 // writeBound writes the most memory that the proxy takes, and its parts.
 func (c *Config) writeBound(b *strings.Builder) {
-	fmt.Fprintf(b, "memory at most %s: store %s, %s of %s, %s of %s, %d of admin and health of %s%s, garbage %d%%\n",
+	fmt.Fprintf(b, "memory at most %s: store %s, %s and %s together %s, %d of admin and health of %s%s, garbage %d%%\n",
 		formatRounded(c.MemoryBound()), field.FormatSize(c.MaxMemory),
-		field.Counted(c.Proxy.MaxConnections, "connection"), formatRounded(c.connectionBound()),
-		field.Counted(c.Proxy.MaxRequests, "request"), formatRounded(requestBytes),
+		field.Counted(c.Proxy.MaxConnections, "connection"), field.Counted(c.Proxy.MaxRequests, "request"), formatRounded(c.TrafficBound()),
 		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()),
 		c.logText(), boundGarbage)
+	fmt.Fprintf(b, "memory typically %s, and %s for each open connection (%s with TLS, %s with HTTP/2), %s for each request in flight, "+
+		"and the bytes of each key\n", formatRounded(typicalProcess), formatRounded(typicalPlain), formatRounded(typicalTLS),
+		formatRounded(typicalHTTP2), formatRounded(typicalRequest))
 }
 
 // formatRounded writes a size with one digit after the point, rounded up.
@@ -119,4 +136,10 @@ func formatRounded(bytes int64) string {
 		return fmt.Sprintf("%d%s", tenths/10, name)
 	}
 	return fmt.Sprintf("%d.%d%s", tenths/10, tenths%10, name)
+}
+
+// TypicalMemory returns what headgate proxy typically takes, in bytes: the process without traffic, a connection without TLS, with TLS
+// and with HTTP/2, and a request in flight.
+func TypicalMemory() (process, plain, secured, multiplexed, request int64) {
+	return typicalProcess, typicalPlain, typicalTLS, typicalHTTP2, typicalRequest
 }

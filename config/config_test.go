@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 		Log:      Log{Level: slog.LevelInfo, Format: LogAuto, Decisions: LogSampled, Keys: KeysHash, Access: AccessOff},
 		Proxy: Proxy{
 			Listen: ":8080", ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, BodyIdleTimeout: time.Minute,
-			UpstreamTimeout: 30 * time.Second, MaxHeader: 64 << 10, MaxConnections: 16384, MaxRequests: 16384, RequestID: "X-Request-Id", HeaderStyle: HeaderDraft,
+			UpstreamTimeout: 30 * time.Second, MaxHeader: 64 << 10, MaxConnections: 16384, MaxRequests: 16384, MaxTrafficMemory: 1300 << 20, RequestID: "X-Request-Id", HeaderStyle: HeaderDraft,
 			DataPlane: DataPlaneStandard,
 		},
 		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
@@ -88,7 +88,7 @@ admin: {listen: "0.0.0.0:1", health: off}
 		Proxy: Proxy{
 			Listen: "127.0.0.1:8888", Upstream: &url.URL{Scheme: "https", Host: "api.example.com:8443"},
 			ReadHeaderTimeout: time.Second, IdleTimeout: 2 * time.Second, BodyIdleTimeout: time.Minute, UpstreamTimeout: 3 * time.Second,
-			MaxHeader: 64 << 10, MaxConnections: 16384, MaxRequests: 16384, RequestID: "X-Request-Id", HeaderStyle: HeaderDraft03,
+			MaxHeader: 64 << 10, MaxConnections: 16384, MaxRequests: 16384, MaxTrafficMemory: 1300 << 20, RequestID: "X-Request-Id", HeaderStyle: HeaderDraft03,
 			DataPlane: DataPlaneFast,
 		},
 		Admin: Admin{Listen: "0.0.0.0:1"},

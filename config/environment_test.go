@@ -103,6 +103,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_PROXY_MAX_CONNECTIONS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxConnections) }},
 		{"HEADGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxConnectionsPerAddress) }},
 		{"HEADGATE_PROXY_MAX_REQUESTS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxRequests) }},
+		{"HEADGATE_PROXY_MAX_TRAFFIC_MEMORY", "65MiB", func(c *Config) any { return field.FormatSize(c.Proxy.MaxTrafficMemory) }},
 		{"HEADGATE_PROXY_REQUEST_ID", "X-B-Id", func(c *Config) any { return c.Proxy.RequestID }},
 		{"HEADGATE_PROXY_LISTEN", ":9", func(c *Config) any { return c.Proxy.Listen }},
 		{"HEADGATE_PROXY_UPSTREAM", "https://b:9", func(c *Config) any { return c.Proxy.Upstream.String() }},

@@ -20,6 +20,7 @@ const (
 	leastHeader     = 1 << 10
 	mostHeader      = 1 << 20
 	mostConnections = 1 << 20
+	leastTraffic    = 64 << 20 // Above the costliest connection, so that one client can always send one request.
 )
 
 // proxy reads the settings of headgate proxy.
@@ -50,6 +51,9 @@ func (s *section) proxy(p *Proxy) {
 		"/64, except trusted_proxies. Further connections are closed."), &p.MaxConnectionsPerAddress, 1, mostConnections)
 	proxy.count(proxy.declare("max_requests", field.Restart, "Bound of the requests in flight over all connections. Further requests get "+
 		"status 503."), &p.MaxRequests, 1, mostConnections)
+	proxy.size(proxy.declare("max_traffic_memory", field.Restart, "Bound of the memory of all connections and requests of clients "+
+		"together; 64MiB to 1TiB. Near the bound, the connections with the most memory are closed."),
+		&p.MaxTrafficMemory, leastTraffic, mostCallMemory)
 	proxy.requestID(p)
 	oneOf(proxy, proxy.declare("header_style", field.Taken, "Header fields that tell clients about their limits: "+
 		"draft, x-ratelimit, draft03 or none."), &p.HeaderStyle, []choice[HeaderStyle]{

@@ -78,6 +78,8 @@ type Traffic struct {
 	// InFlight is the number of requests in progress. Waiting is the number of these
 	// requests that wait for their departure.
 	InFlight, Waiting atomic.Int64
+	// ClosedForMemory counts the connections that were closed because memory was near its bound.
+	ClosedForMemory atomic.Uint64
 	// Decision has the durations of decisions.
 	Decision Histogram
 

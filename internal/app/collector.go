@@ -1,9 +1,9 @@
 package app
 
 import (
-	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
+
+	"github.com/headgate/headgate/internal/heap"
 )
 
 const (
@@ -19,28 +19,17 @@ const (
 // a percentage for a small heap would be too high for a large one. table is the part of the heap that is
 // one table without pointers, in bytes: frequent collections of it are cheap. paceCollector ends with the process.
 func paceCollector(table int64) {
-	debug.SetGCPercent(gcPercent(max(table, liveHeap()), table))
-	afterCollection(func() { debug.SetGCPercent(gcPercent(liveHeap(), table)) })
+	live, _ := heap.Live()
+	debug.SetGCPercent(gcPercent(max(table, live), table))
+	heap.AfterCollection(func() bool {
+		live, _ := heap.Live()
+		debug.SetGCPercent(gcPercent(live, table))
+		return true
+	})
 }
 
 // gcPercent gives the percentage for a live heap, a part of which is a table, in bytes: garbage as large
 // as the heap without the table, as is Go's default, but at least the constant.
 func gcPercent(live, table int64) int {
 	return int(min(maxPercent, max(minPercent, 100*max(live-table, garbage)/max(live, 1))))
-}
-
-// liveHeap is the size of what the last collection has left, in bytes.
-func liveHeap() int64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64())
-}
-
-// afterCollection calls f after each collection: a collection finalizes an object that nothing uses.
-func afterCollection(f func()) {
-	mark := new([16]byte) // Too large for the allocator of tiny objects, which does not finalize reliably.
-	runtime.SetFinalizer(mark, func(*[16]byte) {
-		f()
-		afterCollection(f)
-	})
 }

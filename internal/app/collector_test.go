@@ -1,7 +1,6 @@
 package app
 
 import (
-	"runtime"
 	"testing"
 )
 
@@ -24,23 +23,5 @@ func TestCollectorPercent(t *testing.T) {
 		if got := gcPercent(c.live, c.table); got != c.percent {
 			t.Errorf("%s: %d percent, want %d", c.what, got, c.percent)
 		}
-	}
-}
-
-// TestAfterCollection: each collection calls the function once, until the test ends.
-func TestAfterCollection(t *testing.T) {
-	collected := make(chan struct{}, 1)
-	afterCollection(func() {
-		select {
-		case collected <- struct{}{}:
-		default: // The test is over.
-		}
-	})
-	for range 3 {
-		runtime.GC()
-		<-collected
-	}
-	if liveHeap() == 0 {
-		t.Error("the live heap is unknown")
 	}
 }

@@ -26,7 +26,7 @@ func boundProcess(c *config.Config, bound int64) {
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		container, _ := containerMemory("/sys/fs/cgroup/memory.max")
-		debug.SetMemoryLimit(memoryLimit(bound, container, outside))
+		debug.SetMemoryLimit(memoryLimit(bound-programBytes, container, outside))
 	}
 }
 
@@ -40,6 +40,16 @@ func tables(c *config.Config) (heap, outside int64) {
 		return heap, own
 	}
 	return heap + own, 0
+}
+
+// programBytes is the resident part of the program's file, which Go's memory limit does not count.
+const programBytes = 32 << 20
+
+// heapBound returns the most memory that Go counts, in bytes: the bound of the process without the program and the tables outside the
+// heap.
+func heapBound(c *config.Config, bound int64) int64 {
+	_, outside := tables(c)
+	return bound - programBytes - outside
 }
 
 // memoryLimit returns Go's memory limit in bytes: the bound without the tables outside the

@@ -98,6 +98,7 @@ func (p *proxyServer) begin() {
 	p.server = proxy.NewServer(p.proxy, proxy.ServerConfig{
 		ReadHeader: c.ReadHeaderTimeout, Idle: c.IdleTimeout, MaxHeader: int(c.MaxHeader), TLS: secured,
 		MaxRequests: c.MaxRequests, MaxConnections: c.MaxConnections,
+		MaxHeap: heapBound(o.Config, o.Config.MemoryBound()), MaxTraffic: o.Config.TrafficBound(),
 		Trusts:    p.instance.trusts,
 		RequestID: c.RequestID, Access: p.access.current(), KeyNames: p.instance.rules.report.KeyNames(), Log: o.Log,
 	})

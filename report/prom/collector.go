@@ -21,6 +21,7 @@ type collector struct {
 	storeEvicted, storeRefused, ruleSettings *prometheus.Desc
 	reloads, reloadGood, reloadTime          *prometheus.Desc
 	connections, connectionBound, accepted   *prometheus.Desc
+	closedForMemory                          *prometheus.Desc
 	acceptPauses, linesDropped, expires      *prometheus.Desc
 	fallbacks, abandoned, clockErrors        *prometheus.Desc
 	shared                                   *sharedMetrics
@@ -74,6 +75,7 @@ func newCollector(c Config) *collector {
 		blocksUsed:      desc("store_block_used_bytes", "Used part of headgate_store_block_bytes."),
 		connections:     desc("proxy_connections", "Open client connections."),
 		connectionBound: desc("proxy_connections_max", "Maximum number of open client connections. 0 means no limit."),
+		closedForMemory: desc("proxy_connections_closed_for_memory_total", "Client connections that were closed because memory was near its bound."),
 		accepted:        desc("proxy_connections_accepted_total", "Accepted client connections."),
 		acceptPauses:    desc("proxy_accept_pauses_total", "Pauses in accepting connections because the maximum was reached."),
 		linesDropped:    desc("access_log_dropped_total", "Access log lines dropped because the queue was full."),
@@ -115,7 +117,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 	if c.config.Front != nil {
 		for _, d := range []*prometheus.Desc{
-			c.connections, c.connectionBound, c.accepted, c.acceptPauses, c.linesDropped, c.expires,
+			c.connections, c.connectionBound, c.accepted, c.closedForMemory, c.acceptPauses, c.linesDropped, c.expires,
 		} {
 			ch <- d
 		}
@@ -265,6 +267,7 @@ func (c *collector) collectFront(ch chan<- prometheus.Metric, f Front) {
 	ch <- gauge(c.connections, f.Connections)
 	ch <- gauge(c.connectionBound, f.MaxConnections)
 	ch <- counter(c.accepted, f.Accepted)
+	ch <- counter(c.closedForMemory, c.config.Report.Traffic.ClosedForMemory.Load())
 	ch <- counter(c.acceptPauses, f.AcceptPauses)
 	ch <- counter(c.linesDropped, f.AccessLinesDropped)
 	if !f.CertificateExpires.IsZero() {

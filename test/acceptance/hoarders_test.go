@@ -44,6 +44,8 @@ type hoarding struct {
 	// late bounds the time from idle to the release of the last request. A busy machine needs a long
 	// time to read the sent requests.
 	late time.Duration
+	// settings are those of the proxy beside TLS.
+	settings string
 
 	trusting *tls.Config // of the clients; nil without TLS
 }
@@ -59,7 +61,7 @@ func TestStreamsThatAreNotRead(t *testing.T) {
 // bound that check prints, and that all requests are released in time.
 func (h *hoarding) run(t *testing.T) {
 	t.Helper()
-	settings := ""
+	settings := h.settings
 	if h.secure {
 		ca := newAuthority(t)
 		server := ca.issue(t, "proxy.example", 2)

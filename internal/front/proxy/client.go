@@ -26,13 +26,16 @@ const readAhead = 8 << 10
 type clientConn struct {
 	net.Conn
 
-	server      *Server
-	firstPlace  *place       // head of the list of this client's places; guarded by places.mu
-	place       *place       // of the HTTP/1 request in flight; used by one goroutine
-	hijacked    bool         // used by the same goroutine as place
-	unused      atomic.Bool  // the connection has had no request so far
-	multiplexed atomic.Bool  // the client uses HTTP/2
-	deadline    atomic.Int64 // write deadline set by net/http, in Unix nanoseconds; 0 means none
+	server     *Server
+	in         *pressure // has the connection until Close; nil in some tests
+	firstPlace *place    // head of the list of this client's places; guarded by places.mu
+	place      *place    // of the HTTP/1 request in flight; used by one goroutine
+	hijacked   bool      // used by the same goroutine as place
+	// sinceRequest has the bytes that an HTTP/2 client has sent since its last request began.
+	sinceRequest atomic.Int64
+	unused       atomic.Bool  // the connection has had no request so far
+	multiplexed  atomic.Bool  // the client uses HTTP/2
+	deadline     atomic.Int64 // write deadline set by net/http, in Unix nanoseconds; 0 means none
 
 	heading atomic.Bool  // the header of an HTTP/1 request may be arriving
 	head    atomic.Int64 // bytes of that header received so far
@@ -53,6 +56,7 @@ func (c *clientConn) Read(b []byte) (int, error) {
 		b = b[:c.mayRead(len(b))]
 		n, err := c.Conn.Read(b)
 		c.ahead += n
+		c.sinceRequest.Add(int64(n))
 		return n, err
 	}
 	n, err := c.Conn.Read(b)
@@ -216,6 +220,14 @@ func (c *clientConn) Received(b []byte) error {
 	return c.received(b)
 }
 
+// Close implements net.Conn.
+func (c *clientConn) Close() error {
+	if c.in != nil {
+		c.in.remove(c)
+	}
+	return c.Conn.Close()
+}
+
 // abort closes the connection and discards unsent data.
 func (c *clientConn) abort() {
 	if listened, ok := c.Conn.(interface{ Abort() }); ok {
@@ -253,11 +265,13 @@ type clients struct {
 
 // Accept implements net.Listener.
 func (l clients) Accept() (net.Conn, error) {
+	l.server.pressure.await()
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	c := &clientConn{Conn: conn, server: l.server}
+	c := &clientConn{Conn: conn, server: l.server, in: l.server.pressure}
+	c.in.add(c)
 	c.heading.Store(true)
 	if c.Direct() {
 		c.writer.Use(conn)

@@ -14,6 +14,9 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	conn.enter(r)
 	s.proxy.traffic.Served(conn.pathOf())
 	c := clientConnOf(conn)
+	if c != nil {
+		c.sinceRequest.Store(0)
+	}
 	if r.Context().Err() != nil {
 		// The client closed the stream or the connection before the handler started. No
 		// response is possible. Other streams of the connection continue.

@@ -55,7 +55,8 @@ type places struct {
 	bound   int64
 	used    int64
 	refused int64
-	leaving int64 // evicted requests that have not ended; at most mostLeaving plus those of one client
+	pressed func() bool // memory is near its bound: see pressure
+	leaving int64       // evicted requests that have not ended; at most mostLeaving plus those of one client
 	first   *place
 	free    *place
 	oldest  oldest.Finder[*place]
@@ -64,7 +65,7 @@ type places struct {
 
 // newPlaces returns places for bound requests. now is a time of time.Now.
 func newPlaces(bound int64, now time.Time) *places {
-	return &places{bound: bound, clock: oldest.NewClock(now)}
+	return &places{bound: bound, clock: oldest.NewClock(now), pressed: func() bool { return false }}
 }
 
 // mostRefused is the bound for 503 responses in flight.
@@ -98,7 +99,8 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	}
 	weight = min(weight, bound)
 	var leaving []*clientConn
-	for p.used+weight > bound {
+	crowded := p.pressed() && c != nil && c.firstPlace != nil
+	for p.used+weight > bound && !crowded {
 		victim := p.giveWay(p.clock.At(now), mostLeaving)
 		if victim == nil {
 			break
@@ -107,7 +109,7 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	}
 	var got *place
 	switch {
-	case p.used+weight <= bound:
+	case p.used+weight <= bound && !crowded:
 		got = p.link(c, weight)
 		p.used += weight
 	case p.refused < mostRefused:

@@ -55,6 +55,9 @@ type ServerConfig struct {
 	// MaxRequests bounds the requests in flight over all connections; 0 means
 	// DefaultMaxRequests.
 	MaxRequests int
+	// MaxHeap is what the heap and the stacks of the process may take, in bytes, and MaxTraffic the part of it that is meant for
+	// connections and requests. Near MaxHeap, the costliest connections are closed. With 0, none are.
+	MaxHeap, MaxTraffic int64
 	// TLS enables TLS, with HTTP/2 for clients that choose it. With nil, the server has no
 	// TLS.
 	TLS *tls.Config
@@ -85,6 +88,7 @@ type Server struct {
 	access    atomic.Pointer[access]
 	entries   sync.Pool
 	places    *places
+	pressure  *pressure
 	mostHeads int64
 	heads     atomic.Int64 // bytes of HTTP/1 headers that are arriving
 	cancel    context.CancelFunc
@@ -125,6 +129,7 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 		places: newPlaces(int64(c.MaxRequests), time.Now()), mostHeads: max(int64(c.MaxConnections)*headShare, 4*int64(c.MaxHeader)),
 	}
 	s.SetAccess(c.Access, c.KeyNames)
+	s.pressure = newPressure(s, &c)
 	s.http = s.newHTTP(base, &c, true)
 	s.later = s.newHTTP(base, &c, false)
 	s.fast = s.newFast(base, &c)

@@ -1,0 +1,161 @@
+package proxy
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/internal/heap"
+	"github.com/headgate/headgate/internal/loglimit"
+)
+
+// What a connection costs, in bytes. The numbers only order connections and say how many are closed: the collector measures the
+// memory itself.
+const (
+	plainCost       = 8 << 10
+	multiplexedCost = 64 << 10
+	placeCost       = 64 << 10
+	// arrivingHTTP1 and arrivingHTTP2 are what each byte of a header costs while the header arrives.
+	arrivingHTTP1 = 24
+	arrivingHTTP2 = 4
+	mostArriving  = 64 << 10
+)
+
+// Above heapHigh percent of MaxHeap, connections are closed until about heapLow percent are in use. The rest is for garbage, and for what
+// arrives until the next collection.
+const (
+	heapHigh = 70
+	heapLow  = 55
+)
+
+// pressure closes the costliest connections when the live heap is near its bound. Without it, the bound of memory would be the
+// most that each connection and each request can take, times their numbers.
+type pressure struct {
+	server   *Server
+	most     int64 // of the heap
+	least    int64 // of the estimated costs of all connections: with less, something else takes the memory
+	measured chan struct{}
+	closed   chan struct{}
+	once     sync.Once
+	lines    loglimit.Limiter
+	// pressed is set while connections are closed: new ones wait, and clients with a request in flight get no other.
+	pressed atomic.Bool
+
+	mu    sync.Mutex
+	conns map[*clientConn]struct{} // guarded by mu
+}
+
+// newPressure follows the collector if c has a bound.
+func newPressure(s *Server, c *ServerConfig) *pressure {
+	p := &pressure{
+		server: s, most: c.MaxHeap, least: c.MaxTraffic / 2, conns: map[*clientConn]struct{}{},
+		measured: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
+	s.places.pressed = p.pressed.Load
+	if p.most > 0 {
+		p.watchHeap()
+	}
+	return p
+}
+
+// watchHeap starts to follow the collector, until stop.
+func (p *pressure) watchHeap() {
+	heap.AfterCollection(func() (goOn bool) {
+		select {
+		case <-p.closed:
+			return false
+		case p.measured <- struct{}{}:
+		default: // The last collection is still worked on.
+		}
+		return true
+	})
+	go func() {
+		for {
+			select {
+			case <-p.closed:
+				return
+			case <-p.measured:
+				objects, stacks := heap.Live()
+				if p.relieve(objects+stacks) > 0 {
+					runtime.GC() // The closed connections must not wait for the next collection, which may be late.
+				}
+			}
+		}
+	}()
+}
+
+// await delays a new connection while connections are closed.
+func (p *pressure) await() {
+	const most, step = 50, 5 * time.Millisecond
+	for n := 0; n < most && p.pressed.Load(); n++ {
+		<-time.After(step)
+	}
+}
+
+func (p *pressure) stop() { p.once.Do(func() { close(p.closed) }) }
+
+func (p *pressure) add(c *clientConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns[c] = struct{}{}
+}
+
+func (p *pressure) remove(c *clientConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+}
+
+// relieve closes the costliest connections if live bytes are too many, and returns their number.
+func (p *pressure) relieve(live int64) (closed int) {
+	p.pressed.Store(live > p.most/100*heapHigh)
+	if !p.pressed.Load() {
+		return 0
+	}
+	all, total := p.costs()
+	if p.pressed.Store(total >= p.least); total < p.least {
+		return 0
+	}
+	slices.SortFunc(all, func(a, b costly) int { return cmp.Compare(b.cost, a.cost) })
+	for excess := live - p.most/100*heapLow; excess > 0 && closed < len(all); closed++ {
+		excess -= all[closed].cost
+		all[closed].conn.abort()
+	}
+	p.server.proxy.traffic.ClosedForMemory.Add(uint64(closed))
+	if _, log := p.lines.Event(time.Now()); log {
+		p.server.log.Warn("connections were closed because memory is near its bound: raise proxy.max_traffic_memory, or lower "+
+			"proxy.max_connections and proxy.max_requests", "closed", closed, "open", len(all), "heap", live, "bound", p.most)
+	}
+	return closed
+}
+
+// costly is a connection with its estimated cost.
+type costly struct {
+	conn *clientConn
+	cost int64
+}
+
+// costs estimates what each connection takes, and the sum.
+func (p *pressure) costs() (all []costly, total int64) {
+	places := p.server.places
+	places.mu.Lock()
+	defer places.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all = make([]costly, 0, len(p.conns))
+	for c := range p.conns {
+		cost := plainCost + arrivingHTTP1*c.head.Load()
+		if c.multiplexed.Load() {
+			cost = multiplexedCost + arrivingHTTP2*min(c.sinceRequest.Load(), mostArriving)
+		}
+		for at := c.firstPlace; at != nil; at = at.nextOf {
+			cost += max(1, at.weight) * placeCost
+		}
+		all = append(all, costly{c, cost})
+		total += cost
+	}
+	return all, total
+}
