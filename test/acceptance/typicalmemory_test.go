@@ -8,9 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/headgate/headgate/config"
 )
@@ -99,12 +99,14 @@ func TestTypicalMemory(t *testing.T) {
 			} else {
 				all.Wait()
 			}
-			<-time.After(time.Millisecond)
 			used := residentMemory(t, i.command.Process.Pid, "VmRSS:")
 			printed := process + many*row.typical
 			t.Logf("%d MiB without traffic, and %d MiB with %d times %s: %d MiB are printed", before>>20, used>>20, many, row.name, printed>>20)
 			if used > printed || used-before < many*row.typical/4 {
 				t.Errorf("%d times %s: %d MiB, %d MiB without them, and %d MiB are printed", many, row.name, used>>20, before>>20, printed>>20)
+			}
+			if _, metrics := get(t, "http://"+i.Health+"/metrics"); !strings.Contains(metrics, "\nheadgate_proxy_connections_closed_for_memory_total 0\n") {
+				t.Error("a connection was closed for its memory")
 			}
 			cancel()
 			all.Wait()

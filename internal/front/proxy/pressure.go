@@ -28,7 +28,7 @@ const (
 // arrives until the next collection.
 const (
 	heapHigh = 70
-	heapLow  = 55
+	heapLow  = 45
 )
 
 // pressure closes the costliest connections when the live heap is near its bound. Without it, the bound of memory would be the
@@ -89,7 +89,7 @@ func (p *pressure) watchHeap() {
 
 // await delays a new connection while connections are closed.
 func (p *pressure) await() {
-	const most, step = 50, 5 * time.Millisecond
+	const most, step = 20, 5 * time.Millisecond
 	for n := 0; n < most && p.pressed.Load(); n++ {
 		<-time.After(step)
 	}
