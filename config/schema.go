@@ -99,7 +99,7 @@ func schemaSample() string {
 	b.WriteString("customers: {a: {}}\n")
 	b.WriteString("source: {etcd: {tls: {}}, http: {tls: {}}, postgres: {tls: {}}}\n")
 	b.WriteString("throttle: {classes: [{}]}\n")
-	b.WriteString("server: {callers: [{}]}\n")
+	b.WriteString("server: {callers: [{}], statsd: [{rewrites: [{}]}]}\n")
 	b.WriteString("lease: {tls: {}, resources: [{bands: [{}]}], holders: {a: {}}}\n")
 	b.WriteString("domains: {a: {descriptors: [{}]}}\n")
 	return b.String()

@@ -154,6 +154,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			base, set = base+"}\n", base+", "+strings.TrimPrefix(within, "throttle.")+": {"+line+"}}\n"
 		case within == "server":
 			base, set = base+"server: {}\n", base+"server: {"+line+"}\n"
+		case within == "server.statsd[]":
+			base += "server: {statsd: [{address: 'a:1'"
+			base, set = base+"}]}\n", base+", "+line+"}]}\n"
 		case strings.HasPrefix(within, "server."):
 			base, set = base+"server: {}\n", base+"server: {"+strings.TrimPrefix(within, "server.")+": {"+line+"}}\n"
 		case strings.HasPrefix(within, "source."):
@@ -407,7 +410,7 @@ func TestVariablesOfTheSchema(t *testing.T) {
 		_, section := field["properties"]
 		_, names := field["additionalProperties"].(map[string]any)
 		if section || names || strings.HasPrefix(path, "rules") || strings.HasPrefix(path, "throttle.classes") || strings.HasPrefix(path, "domains.") ||
-			strings.HasPrefix(path, "plans.") || strings.HasPrefix(path, "customers.") || strings.HasPrefix(path, "source.") || strings.HasPrefix(path, "lease.") || strings.HasPrefix(path, "server.callers") && path != "server.callers_file" || path == "version" {
+			strings.HasPrefix(path, "plans.") || strings.HasPrefix(path, "customers.") || strings.HasPrefix(path, "source.") || strings.HasPrefix(path, "lease.") || strings.HasPrefix(path, "server.statsd") || strings.HasPrefix(path, "server.callers") && path != "server.callers_file" || path == "version" {
 			return
 		}
 		if text, _ := field["description"].(string); !strings.HasSuffix(text, " Variable: "+variableOf(path)+".") {

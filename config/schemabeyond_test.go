@@ -33,6 +33,7 @@ var beyondSchemaNames = map[string]string{
 		key-header-name-wildcard fair-share-exempt-method-unknown fair-share-weights-name-wildcard domains-value-template
 		domains-value-template-with-wildcard domains-name-twice`,
 	"keys: parts that the proxy cannot give": `proxy-cannot-give-keys`,
+	"statsd: a field that needs another one": `server-statsd-rewrites-of-statsd`,
 	"quotas: what rules, plans and customers are for each other, and names that are one to us alone": `
 		customer-no-address customer-note-of-two-lines customer-plan-unknown customer-quota-not-counted
 		customer-raise-another-algorithm customer-spending-above-hard customer-spending-below-the-limit

@@ -19,6 +19,8 @@ type Server struct {
 	UnhealthyWithoutStore bool
 	// RateLimitService has the settings of Envoy's rate limit service.
 	RateLimitService RateLimitService
+	// Statsd are receivers of the counters of Envoy's rate limit service.
+	Statsd []Statsd
 	// Callers are the clients that prove who they are. CallersFile has further ones: see AllCallers.
 	Callers     []Caller
 	CallersFile string
@@ -132,6 +134,7 @@ func (s *section) server(c *Config) {
 	server.boolean(server.declare("unhealthy_without_store", field.Restart, "true makes /healthcheck, /readyz and the gRPC health of "+
 		"ratelimit unhealthy while a store in Redis makes no decisions."), &settings.UnhealthyWithoutStore)
 	server.rateLimitService(&settings.RateLimitService)
+	server.statsd(&settings.Statsd)
 	server.access(c, settings)
 	server.end()
 	if v, ok := server.given("unhealthy_without_store"); ok && settings.UnhealthyWithoutStore && !s.blamed("store") &&

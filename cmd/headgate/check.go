@@ -136,7 +136,7 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	if err := loaded.WriteSummary(stdout); err != nil {
 		return err
 	}
-	if _, err = io.WriteString(stdout, parents+loaded.CalendarText(time.Now())); err != nil {
+	if _, err = io.WriteString(stdout, parents+loaded.CalendarText(time.Now())+"\n"+loaded.Commands()+"\n"); err != nil {
 		return err
 	}
 	return c.warn(stderr, loaded)

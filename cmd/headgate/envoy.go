@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/envoyenv"
 	"github.com/headgate/headgate/internal/explain"
 )
 
@@ -62,15 +66,62 @@ func (c checkCommand) explainDescriptor(stdout io.Writer, domains []guard.Domain
 type convertCommand struct {
 	mergeFlag
 
-	Path string `arg:"" help:"A file of envoyproxy/ratelimit, or a folder of files." placeholder:"PATH"`
+	Path string `arg:"" optional:"" help:"A file of envoyproxy/ratelimit, or a folder of files. With --envoy-env, default: its folder." placeholder:"PATH"`
+
+	EnvoyEnv bool `help:"Also write the settings of the environment variables of envoyproxy/ratelimit: store, listeners and statsd."`
 }
 
-// Run prints a configuration with the same limits.
-func (c convertCommand) Run(stdout io.Writer) error {
+// Run prints a configuration with the same limits. With --envoy-env, it is enough for headgate server.
+func (c convertCommand) Run(stdout io.Writer, stderr errorWriter) error {
+	if c.EnvoyEnv {
+		return c.withVariables(stdout, stderr)
+	}
+	if c.Path == "" {
+		return configError{errors.New("convert: name a file or a folder of envoyproxy/ratelimit, or set --envoy-env")}
+	}
 	domains, err := c.domains(c.Path)
 	if err != nil {
 		return err
 	}
 	_, err = stdout.Write(config.FormatDomains(domains))
 	return err
+}
+
+// withVariables prints a configuration with the settings of the variables too.
+func (c convertCommand) withVariables(stdout io.Writer, stderr errorWriter) error {
+	settings, idle, err := envoyenv.Read(os.Environ())
+	if err != nil {
+		return configError{err}
+	}
+	text, notes, err := settings.File()
+	if err != nil {
+		return configError{err}
+	}
+	read, err := loaded(config.LoadText("environment", text))
+	if err != nil {
+		return err
+	}
+	l := settings.Limits
+	if l.Merge = l.Merge || c.Merge; c.Path != "" {
+		l.Folder = envoyenv.Folder{Root: c.Path, IgnoreDotFiles: l.Folder.IgnoreDotFiles}
+	}
+	source, err := envoyFiles(&l, read.EnvoyCalendarMonths)
+	if err != nil {
+		return configError{err}
+	}
+	domains, err := source.Read()
+	if err != nil {
+		return configError{err}
+	}
+	limits, _ := bytes.CutPrefix(config.FormatDomains(domains), []byte("version: 1\n"))
+	if _, err := stdout.Write(append(text, limits...)); err != nil {
+		return err
+	}
+	for _, n := range idle {
+		notes = append(notes, fmt.Sprintf("%s: %s", strings.Join(n.Names, ", "), n.Text))
+	}
+	for _, note := range notes {
+		_, _ = fmt.Fprintf(stderr, "headgate: note: %s\n", note)
+	}
+	return nil
 }

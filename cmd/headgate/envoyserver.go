@@ -49,11 +49,7 @@ func envoyServing() (serving, error) {
 // envoySource makes the source of the limits. Only files can have months of the calendar.
 func envoySource(l *envoyenv.Limits, calendarMonths bool) (app.DomainSource, error) {
 	if !l.UseXDS {
-		f := l.Folder
-		return folder.New(folder.Config{
-			Root: f.Root, Subdirectory: f.Subdirectory, AppDirectory: f.App, WatchRoot: f.WatchRoot,
-			IgnoreDotFiles: f.IgnoreDotFiles, Merge: l.Merge, CalendarMonths: calendarMonths,
-		})
+		return envoyFiles(l, calendarMonths)
 	}
 	x := l.XDS
 	c := xds.Config{
@@ -68,6 +64,15 @@ func envoySource(l *envoyenv.Limits, calendarMonths bool) (app.DomainSource, err
 	}
 	source, err := xds.New(c)
 	return managed{source, l.Merge}, err
+}
+
+// envoyFiles makes the source of the files.
+func envoyFiles(l *envoyenv.Limits, calendarMonths bool) (*folder.Source, error) {
+	f := l.Folder
+	return folder.New(folder.Config{
+		Root: f.Root, Subdirectory: f.Subdirectory, AppDirectory: f.App, WatchRoot: f.WatchRoot,
+		IgnoreDotFiles: f.IgnoreDotFiles, Merge: l.Merge, CalendarMonths: calendarMonths,
+	})
 }
 
 // managed is a management server as a source of domains.

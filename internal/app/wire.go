@@ -86,6 +86,13 @@ func (i *Instance) makeServer() error {
 	if i.options.Config.Server == nil || !i.options.Server && !i.options.probe {
 		return nil
 	}
+	if i.options.Outlets == nil {
+		outlets, err := configured(i.options.Config)
+		if err != nil {
+			return err
+		}
+		i.options.Outlets = outlets
+	}
 	front, err := newDecisionServer(i)
 	err = errors.Join(err, undecidable(i.options.Config))
 	if err == nil && i.rules != nil {

@@ -29,6 +29,15 @@ type fields map[string]any
 // Configuration gives the configuration of headgate server with the same effect. It has passwords in
 // it. The error has every variable that cannot be followed, and what to use.
 func (s *Settings) Configuration() ([]byte, error) {
+	all, err := s.settings()
+	if err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(all)
+}
+
+// settings gives the fields of a configuration.
+func (s *Settings) settings() (fields, error) {
 	stores, err := s.stores()
 	all := fields{
 		"version": 1, "rules": []string{}, "store_timeout": storeTimeout,
@@ -45,10 +54,7 @@ func (s *Settings) Configuration() ([]byte, error) {
 			err = errors.Join(err, fmt.Errorf("CACHE_KEY_PREFIX %s: %w", quote(prefix), bad))
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return yaml.Marshal(all)
+	return all, err
 }
 
 // server gives the section server.
