@@ -163,17 +163,24 @@ func patternBelow(text string) string {
 		return text
 	case what == signNone:
 		text = strings.TrimRight(text, "/")
-	case strings.Trim(text[at:], "$") == "" && isPlainPath(text[:at]):
+	case strings.Trim(text[at:], "$") == "" && isPlain(text[:at], pathExact):
 		return text[:at]
 	case what != signStar || strings.Trim(text[at:], "*$") != "": // The segment with the sign is not known.
 		text = text[:strings.LastIndexByte(text[:at+1], '/')]
 	default:
 		text = strings.TrimRight(text[:at], "/.")
 	}
-	if pattern := text + "/*"; checkPath(pattern) == (fault{}) {
-		return pattern
+	if isPlain(text, pathPrefix) {
+		return text + "/*"
 	}
 	return "/*"
 }
 
-func isPlainPath(text string) bool { return checkPath(text) == (fault{}) }
+// isPlain reports whether a path has no sign of a pattern, and requests may have it.
+func isPlain(text string, kind pathKind) bool {
+	if text == "" {
+		return false
+	}
+	what, _ := findSign(textPath, text)
+	return what == signNone && checkPlainPath(text, text, kind) == (fault{})
+}
