@@ -199,7 +199,8 @@ func (d *decisionServer) begin() {
 		d.instance.serve(d.resp.serve)
 	}
 	d.leases.start(d.instance)
-	d.away.Store(d.instance.options.Config.Server.UnhealthyWithoutStore) // Until the store has decided.
+	// Until the store has decided, with unhealthy_without_store.
+	d.away.Store(d.instance.options.Config.Server.UnhealthyWithoutStore)
 	d.storeReached() // A store in memory is there at once: the line "serving" comes after the health.
 	d.waiting.Go(d.awaitStore)
 	d.serves.Store(true)

@@ -54,7 +54,7 @@ func TestHealthFollowsDecisions(t *testing.T) {
 // decideOne asks for a decision, whatever the answer.
 func decideOne(t *testing.T, address string) {
 	t.Helper()
-	resp, err := http.Post("http://"+address+"/v1/decide", "application/json", strings.NewReader(`{"path": "/"}`)) //nolint:noctx // it ends at once
+	resp, err := http.Post("http://"+address+"/v1/decide", "application/json", strings.NewReader(`{"path": "/"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,8 @@ import (
 func TestStatusOfClocks(t *testing.T) {
 	var out strings.Builder
 	err := writeStatus(&out, &admin.Status{Store: admin.StoreStatus{Kind: "redis://a,b", ClockErrors: 7, Nodes: []admin.NodeStatus{
-		{Address: "a:1", State: "closed", ClockAheadSeconds: 8640000.2}, {Address: "b:2", State: "closed", ClockAheadSeconds: 0.9},
+		{Address: "a:1", State: "closed", ClockAheadSeconds: 8640000.2},
+		{Address: "b:2", State: "closed", ClockAheadSeconds: 0.9},
 		{Address: "c:3", State: "closed", ClockAheadSeconds: -90},
 	}}})
 	if err != nil {

@@ -86,7 +86,8 @@ func (s *Settings) notes(values map[string]string) []Note {
 			"answers READONLY, and dials the address again"})
 	}
 	if s.HealthByRedis && s.Backend != "redis" {
-		notes = append(notes, Note{[]string{healthVariable}, "true has no effect with BACKEND_TYPE=memcache: the health does not follow Memcached"})
+		notes = append(notes, Note{[]string{healthVariable}, "true has no effect with BACKEND_TYPE=memcache: the health does not " +
+			"follow Memcached"})
 	}
 	return notes
 }

@@ -56,7 +56,7 @@ func newCollector(c Config) *collector {
 			"Decisions by a fallback because the store did not answer.", "rule", "fallback"),
 		abandoned: desc("abandoned_requests_total", "Requests canceled by the caller before the store answered."),
 		clockErrors: desc("store_clock_errors_total",
-			"Requests whose limits with a calendar period were decided by fallbacks, because the store's clock is outside of their windows."),
+			"Requests whose limits with a calendar period were decided by fallbacks, because the store's clock is outside their windows."),
 		unmatched: desc("unmatched_requests_total", "Requests that matched no rule."),
 		seconds:   desc("decision_seconds", "Duration of decisions, for all rules together."),
 		requests: desc("proxy_requests_total",

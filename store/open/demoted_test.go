@@ -75,6 +75,7 @@ func TestFailoverBehindOneAddress(t *testing.T) {
 // only its limit and what the old master gave since shortly before the promotion of its
 // replica.
 func failover(t *testing.T, s swap) {
+	t.Helper()
 	certs := testredis.NewCertificates(t)
 	start := func() *testredis.Server { return testredis.Start(t) }
 	if s.tls {
@@ -130,6 +131,7 @@ func startLoad(t *testing.T, g *guard.Guard) *load {
 }
 
 func (l *load) run(t *testing.T) {
+	t.Helper()
 	next := time.NewTicker(swapInterval)
 	defer next.Stop()
 	for {

@@ -94,11 +94,13 @@ func tellChanges(log *slog.Logger, fallbacks func() string) func(redis.Change) {
 			log.Info("redis server answers again", "server", c.Node)
 			return
 		}
-		line := "redis server does not answer: fallbacks decide for its keys until it does"
 		if c.Refuses {
-			line = "redis server refuses decisions: fallbacks decide for its keys until it makes them"
+			log.Warn("redis server refuses decisions: fallbacks decide for its keys until it makes them", "server", c.Node,
+				"fallbacks", fallbacks(), "error", c.Err)
+			return
 		}
-		log.Warn(line, "server", c.Node, "fallbacks", fallbacks(), "error", c.Err)
+		log.Warn("redis server does not answer: fallbacks decide for its keys until it does", "server", c.Node,
+			"fallbacks", fallbacks(), "error", c.Err)
 	}
 }
 

@@ -37,9 +37,9 @@ type rule struct {
 	advice string
 }
 
-// rules has the replies of Redis. inCluster replaces some of them for a store on a cluster, which follows
+// ruleTable has the replies of Redis. clusterTable replaces some of them for a store on a cluster, which follows
 // moved slots.
-var rules, inCluster = []rule{
+var ruleTable, clusterTable = []rule{
 	{"READONLY", demotedPause, "this server is a replica. The store dials the address again until it leads to a master: if the address " +
 		"belongs to one server, set the address of the master"},
 	{"MASTERDOWN", demotedPause, "this server is a replica without a master. The store dials the address again until it leads to a " +
@@ -62,25 +62,25 @@ var rules, inCluster = []rule{
 	{"MOVED", 0, "the cluster is changing its masters: try again when all nodes agree"},
 }
 
-// ofProxy is the rule for errors that Redis does not send. A proxy speaks the protocol of Redis, and sends an
+// proxyTable has the rule for errors that Redis does not send. A proxy speaks the protocol of Redis, and sends an
 // error of its own when it cannot reach a server.
-var ofProxy = rule{pause: refusingPause, advice: "the error is one of a proxy: read the log of the proxy at the address of the store, " +
-	"and check that the proxy reaches the master"}
+var proxyTable = [1]rule{{pause: refusingPause, advice: "the error is one of a proxy: read the log of the proxy at the address of the " +
+	"store, and check that the proxy reaches the master"}}
 
 // ruleOf gives the rule for an error reply, or nil. It may get the first bytes of the reply alone.
 func ruleOf(kind Kind, reply string) *rule {
 	reply = strings.TrimPrefix(reply, "ERR ") // The client library removes this prefix too.
 	code, _, _ := strings.Cut(reply, " ")
 	if kind == Cluster {
-		if r := find(inCluster, code); r != nil {
+		if r := find(clusterTable, code); r != nil {
 			return r
 		}
 	}
-	if r := find(rules, code); r != nil {
+	if r := find(ruleTable, code); r != nil {
 		return r
 	}
 	if code != strings.ToUpper(code) && isOfProxy(reply) {
-		return &ofProxy
+		return &proxyTable[0]
 	}
 	return nil
 }
@@ -107,12 +107,11 @@ func isOfProxy(text string) bool {
 
 // ruleFor gives the rule for an error of a call, or nil if the server can decide.
 func ruleFor(kind Kind, err error) *rule {
-	var left *resp.LeftError
-	if errors.As(err, &left) {
+	if left, ok := errors.AsType[*resp.LeftError](err); ok {
 		return ruleOf(kind, left.Reply)
 	}
-	var fault *rueidis.RedisError
-	if !errors.As(err, &fault) {
+	fault, ok := errors.AsType[*rueidis.RedisError](err)
+	if !ok {
 		return nil
 	}
 	text := fault.Error()

@@ -63,14 +63,17 @@ func TestRefusingReplies(t *testing.T) {
 		settings      []string
 		spoil         func(t *testing.T, server *testserver.Server)
 	}{
-		{"READONLY", "leads to a master", nil, func(t *testing.T, s *testserver.Server) { s.CLI("REPLICAOF", "127.0.0.1", "1") }},
+		{"READONLY", "leads to a master", nil, func(_ *testing.T, s *testserver.Server) { s.CLI("REPLICAOF", "127.0.0.1", "1") }},
 		{"MASTERDOWN", "a replica without a master", nil, func(t *testing.T, s *testserver.Server) {
+			t.Helper()
 			set(t, s, "replica-serve-stale-data", "no")
 			s.CLI("REPLICAOF", "127.0.0.1", "1")
 		}},
-		{"NOREPLICAS", "If a replica was promoted", nil, func(t *testing.T, s *testserver.Server) { set(t, s, "min-replicas-to-write", "1") }},
+		{"NOREPLICAS", "If a replica was promoted", nil, func(_ *testing.T, s *testserver.Server) {
+			s.CLI("CONFIG", "SET", "min-replicas-to-write", "1")
+		}},
 		{"LOADING", "is loading its data", []string{"--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024"}, load},
-		{"OOM", "raise maxmemory", nil, func(t *testing.T, s *testserver.Server) { set(t, s, "maxmemory", "1") }},
+		{"OOM", "raise maxmemory", nil, func(_ *testing.T, s *testserver.Server) { s.CLI("CONFIG", "SET", "maxmemory", "1") }},
 		{"MISCONF", "free disk space", nil, refuseToSave},
 		{"CLUSTERDOWN", "redis+cluster in place of redis", []string{"--cluster-enabled", "yes"}, func(*testing.T, *testserver.Server) {}},
 	} {

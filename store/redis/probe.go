@@ -10,9 +10,6 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// probePolicy is the policy of Probe. Its state expires after seconds.
-var probePolicy = headgate.Policy{Limit: headgate.Limit{Count: 1 << 20, Per: time.Second}}
-
 // maxProbeKeys bounds the search for a key on each node of a cluster. Of 10 masters, one without a key is found once in
 // 10^11 searches.
 const maxProbeKeys = 256
@@ -24,7 +21,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	if !s.made() {
 		return headgate.ErrNotMade
 	}
-	id, err := s.Prepare(probePolicy)
+	id, err := s.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 1 << 20, Per: time.Second}}) // Its state expires after seconds.
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,8 @@ func (s *Store) Stats() Stats {
 			ClockKnown: known, ClockOffset: offset, ClockBound: bound,
 			Address: l.node, State: state, Opened: b.Opened, Refused: b.Refused + l.counts.unreached.Load(),
 			Calls: l.counts.calls.Load(), Decisions: l.counts.decisions.Load(),
-			Decided: l.counts.decided.Load(), Undecided: l.counts.undecided.Load(), Failures: l.counts.failures.Load(), Unsent: l.counts.unsent.Load(), Waiting: waiting, InFlight: inFlight,
+			Decided: l.counts.decided.Load(), Undecided: l.counts.undecided.Load(),
+			Failures: l.counts.failures.Load(), Unsent: l.counts.unsent.Load(), Waiting: waiting, InFlight: inFlight,
 		})
 	}
 	return stats

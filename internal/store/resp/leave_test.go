@@ -24,17 +24,16 @@ func TestLeave(t *testing.T) {
 	const old = "-ERR Error running script (call to f_0123): @user_script:3: @user_script: 3: -READONLY You can't write.\r\n"
 	replies := []string{"-OOM command not allowed\r\n", "+READONLY\r\n", "$9\r\nREADONLY \r\n", old}
 	go func() {
-		for range replies {
+		for _, reply := range replies {
 			if _, err := io.ReadFull(far, make([]byte, len(evalsha))); err != nil {
 				return
 			}
-			if _, err := io.WriteString(far, replies[0]); err != nil {
+			if _, err := io.WriteString(far, reply); err != nil {
 				return
 			}
-			replies = replies[1:]
 		}
 	}()
-	for range len(replies) {
+	for range replies {
 		if _, err := c.Write([]byte(evalsha)); err != nil {
 			t.Fatal(err)
 		}
