@@ -217,7 +217,7 @@ func TestDemotedServerIsLogged(t *testing.T) {
 	server.CLI("REPLICAOF", "127.0.0.1", "1")
 	var text string
 	until(t, func() bool { decide(t, g, "/"); text += log.Take(); return strings.Contains(text, "level=WARN") })
-	for _, want := range []string{"redis server refuses decisions", "READONLY", "set the address of the master", "fallbacks=deny"} {
+	for _, want := range []string{"redis server does not answer with decisions", "READONLY", "set the address of the master", "fallbacks=deny"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log lacks %q: %s", want, text)
 		}

@@ -95,7 +95,7 @@ func tellChanges(log *slog.Logger, fallbacks func() string) func(redis.Change) {
 			return
 		}
 		if c.Refuses {
-			log.Warn("redis server refuses decisions: fallbacks decide for its keys until it makes them", "server", c.Node,
+			log.Warn("redis server does not answer with decisions: fallbacks decide for its keys until it does", "server", c.Node,
 				"fallbacks", fallbacks(), "error", c.Err)
 			return
 		}
