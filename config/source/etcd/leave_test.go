@@ -32,7 +32,7 @@ func within(t *testing.T, what string, m *sourcetest.Mirror, has map[source.Key]
 // behind gives a source that reaches a server through a link.
 func behind(t *testing.T, link *network.Link) *etcd.Source {
 	t.Helper()
-	return (&place{prefix: "/test/"}).open(t, etcd.Config{Endpoints: []string{link.Addr}})
+	return (&place{prefix: "/test/"}).open(t, etcd.Config{Endpoints: []string{link.Addr}, Timeout: 5 * time.Second})
 }
 
 func putAt(t *testing.T, c *clientv3.Client, name, text string) {

@@ -50,6 +50,9 @@ func (p *place) open(t *testing.T, c etcd.Config) *etcd.Source {
 	if c.Endpoints == nil {
 		c.Endpoints = []string{p.server.Addr}
 	}
+	if c.Timeout == 0 {
+		c.Timeout = sourcetest.Patience
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

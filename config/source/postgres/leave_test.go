@@ -48,7 +48,7 @@ func pair(t *testing.T) (primary, replica *server.Server, p *place, link *networ
 // follow follows through a link, with the default interval.
 func follow(t *testing.T, p *place, addrs ...string) (*sourcetest.Mirror, *postgres.Source) {
 	t.Helper()
-	s := p.open(t, postgres.Config{Hosts: addrs, Poll: time.Second})
+	s := p.open(t, postgres.Config{Hosts: addrs, Poll: time.Second, Timeout: 5 * time.Second})
 	m, _ := sourcetest.Follow(t, s, nil)
 	m.Has(map[source.Key]string{customer("a"): "old"})
 	return m, s

@@ -66,6 +66,9 @@ func (p *place) open(t *testing.T, c postgres.Config) *postgres.Source {
 	if c.Poll == 0 {
 		c.Poll = minPoll
 	}
+	if c.Timeout == 0 {
+		c.Timeout = sourcetest.Patience
+	}
 	s, err := postgres.Open(c)
 	if err != nil {
 		t.Fatal(err)

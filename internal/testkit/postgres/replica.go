@@ -47,7 +47,7 @@ func (s *Server) Promote() {
 // program runs a program of PostgreSQL.
 func (s *Server) program(name string, words ...string) {
 	s.tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	name, words = as(filepath.Join(s.programs, name), words...)
 	command := exec.CommandContext(ctx, name, words...) //nolint:gosec // the words are ours

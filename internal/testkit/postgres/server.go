@@ -155,7 +155,8 @@ func (s *Server) initdb() {
 			s.tb.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	// A second on an idle machine; above a minute was seen beside four busy loops.
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	name, words := as(filepath.Join(s.programs, "initdb"), "-D", s.data(), "-U", User, "--pwfile", file,
 		"--no-sync", "--locale=C", "-E", "UTF8", "--auth-local=trust", "--auth-host=scram-sha-256")

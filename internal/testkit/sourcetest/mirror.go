@@ -13,8 +13,13 @@ import (
 	"github.com/headgate/headgate/config/source"
 )
 
-// long bounds each wait; a busy machine may need a part of it.
-const long = 60 * time.Second
+// long bounds each wait; a busy machine may need a part of it. It is several times Patience, so that a source that has run into it tries
+// again.
+const long = 3 * time.Minute
+
+// Patience is the timeout of sources in stories that are not about it. A machine with many more runnable processes than cores takes
+// longer than the default of 5 s for one connection with a password, under the race detector: then no attempt of a source succeeds.
+const Patience = 30 * time.Second
 
 // Mirror is a receiver that has what a source has given it. Its fields are read in Until's condition only.
 type Mirror struct {
