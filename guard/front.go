@@ -37,12 +37,12 @@ func (e *UnsuppliedError) Error() string {
 // has a part that the front cannot give. Reload then refuses such keys too. Fronts call Attach when they are made. A rule that matches
 // a domain or descriptors is not checked: it counts only queries of a decision server.
 func (g *Guard) Attach(f Front) error {
+	if g.now() == nil {
+		return headgate.ErrNotMade
+	}
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
 	s := g.now()
-	if s == nil {
-		return headgate.ErrNotMade
-	}
 	if err := s.suppliedBy(f); err != nil {
 		return err
 	}
