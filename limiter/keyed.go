@@ -71,7 +71,7 @@ const (
 )
 
 // memoryFor gives the size of the memory, and the part of it for blocks in percent.
-func (c *Config) memoryFor() (bytes int64, blocks int) {
+func (c Config) memoryFor() (bytes int64, blocks int) {
 	switch {
 	case c.Algorithm != headgate.SlidingLog && c.Algorithm != headgate.SlidingWindow:
 		bytes, blocks = forMillion, -1
@@ -134,16 +134,16 @@ func (k *Keyed) warnFull() {
 	if k.full.Load() || !k.full.CompareAndSwap(false, true) {
 		return
 	}
-	log, does := k.config.Log, "are refused"
+	log, verdict := k.config.Log, headgate.Deny
 	if log == nil {
 		log = slog.Default()
 	}
 	if k.config.AllowOnFull {
-		does = "pass uncounted"
+		verdict = headgate.Allow
 	}
 	stats := k.store.Stats()
-	log.Warn("limiter: the memory of keys is full of limited keys, and new keys "+does+": raise Config.MaxMemory",
-		"limit", k.limit.String(), "max_memory", k.config.MaxMemory, "slots", stats.Places, "used", stats.Used,
+	log.Warn("limiter: the memory is full of limited keys, and a new key has no room: raise Config.MaxMemory",
+		"verdict", verdict.String(), "limit", k.limit.String(), "max_memory", k.config.MaxMemory, "slots", stats.Places, "used", stats.Used,
 		"block_bytes", stats.BlockBytes, "block_bytes_used", stats.BlockBytesLent)
 }
 

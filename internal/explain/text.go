@@ -43,13 +43,14 @@ func (e *explanation) writeResults(b *strings.Builder) {
 		if n < 0 {
 			n = len(results)
 		}
-		if results[0].Stage == guard.FairShareName {
+		switch results[0].Stage {
+		case guard.FairShareName:
 			e.writeShare(b, &results[0])
-		} else if results[0].Stage != "" {
-			e.writeStage(b, &results[0])
-		} else {
+		case "":
 			e.writeRule(b, results[:n])
 			ruled = true
+		default:
+			e.writeStage(b, &results[0])
 		}
 		results = results[n:]
 	}

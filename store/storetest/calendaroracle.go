@@ -33,9 +33,9 @@ func (s *suite) testCalendarChanges(t *testing.T) {
 	}
 }
 
-// until moves the clock to a time.
-func (b *bench) until(year int, month time.Month, day, hour int) {
-	b.clock.Advance(time.Date(year, month, day, hour, 0, 0, 0, time.UTC).Sub(b.clock.Now().Time()))
+// until moves the clock to an hour of a day of 2026.
+func (b *bench) until(month time.Month, day, hour int) {
+	b.clock.Advance(time.Date(2026, month, day, hour, 0, 0, 0, time.UTC).Sub(b.clock.Now().Time()))
 }
 
 // unitsOfBothWindows uses units in a month, whose first day then changes to a day of the past. The
@@ -44,26 +44,23 @@ func unitsOfBothWindows(b *bench) {
 	id, first, late := b.prepare(calendarLimit(3, headgate.Month)), calendar.Default(), calendar.Default()
 	late.MonthStarts = 29
 	op := headgate.Op{Key: "k", Policy: id, Cost: 1}
-	take := func(what string, s calendar.Settings, cost int64, verdict headgate.Verdict, left int64, ends headgate.Instant, carried bool) {
+	take := func(what string, s calendar.Settings, cost int64, verdict headgate.Verdict, left int64, carried bool) {
 		b.t.Helper()
 		op.Cost, op.Edges = cost, b.edgesOf(s, headgate.Month, 0)
-		if ends == 0 {
-			ends = op.Edges[2]
-		}
 		d := b.apply(op)[0]
-		b.wantDecision(what, d, verdict, left, ends)
+		b.wantDecision(what, d, verdict, left, op.Edges[2])
 		if d.Carried != carried {
 			b.t.Errorf("%s: Carried is %v", what, d.Carried)
 		}
 	}
-	b.until(2026, time.November, 29, 10)
-	take("3 units", first, 3, headgate.Allow, 0, 0, false)
-	b.until(2026, time.November, 29, 11)
-	take("a fourth, in the other month", late, 1, headgate.Deny, 0, 0, true)
-	b.until(2026, time.December, 20, 0) // A count of one month would have expired.
-	take("three weeks later", late, 1, headgate.Deny, 0, 0, true)
-	b.until(2026, time.December, 29, 0)
-	take("in the next month", late, 1, headgate.Allow, 2, 0, false)
+	b.until(time.November, 29, 10)
+	take("3 units", first, 3, headgate.Allow, 0, false)
+	b.until(time.November, 29, 11)
+	take("a fourth, in the other month", late, 1, headgate.Deny, 0, true)
+	b.until(time.December, 20, 0) // A count of one month would have expired.
+	take("three weeks later", late, 1, headgate.Deny, 0, true)
+	b.until(time.December, 29, 0)
+	take("in the next month", late, 1, headgate.Allow, 2, false)
 }
 
 // countWithoutTimes: one unit of a count is in the new window, and the others are not. A count
@@ -72,10 +69,10 @@ func countWithoutTimes(b *bench) {
 	id, first, late := b.prepare(calendarLimit(5, headgate.Week)), calendar.Default(), calendar.Default()
 	late.WeekStarts = time.Sunday
 	op := headgate.Op{Key: "k", Policy: id, Cost: 4}
-	b.until(2026, time.November, 23, 10) // A Monday.
+	b.until(time.November, 23, 10) // A Monday.
 	op.Edges = b.edgesOf(first, headgate.Week, 0)
 	b.apply(op)
-	b.until(2026, time.November, 29, 10)
+	b.until(time.November, 29, 10)
 	op.Cost, op.Edges = 1, b.edgesOf(first, headgate.Week, 0)
 	b.apply(op)
 	op.Edges = b.edgesOf(late, headgate.Week, 0)
@@ -153,13 +150,13 @@ func (o *oracle) step() {
 	}
 	within, possible := o.since(start), o.since(o.earliest(start))
 	if before > possible {
-		o.fail("%d units count, and at most %d cannot be excluded", before, possible)
+		o.failf("%d units count, and at most %d cannot be excluded", before, possible)
 	}
 	if before > within && !d.Carried {
-		o.fail("%d units count, %d are in the window, and the decision does not say so", before, within)
+		o.failf("%d units count, %d are in the window, and the decision does not say so", before, within)
 	}
 	if !o.changed && before != within {
-		o.fail("%d units count, and %d are in the window", before, within)
+		o.failf("%d units count, and %d are in the window", before, within)
 	}
 	if d.Verdict != headgate.Allow {
 		o.refused++
@@ -168,11 +165,11 @@ func (o *oracle) step() {
 	o.admitted++
 	o.used = append(o.used, usedUnits{o.clock.Now(), start, cost})
 	if sum := o.since(start); sum > o.count*int64(1+o.begunSince(start)) {
-		o.fail("%d units of %d are in the window", sum, o.count)
+		o.failf("%d units of %d are in the window", sum, o.count)
 	}
 }
 
-func (o *oracle) fail(format string, args ...any) {
+func (o *oracle) failf(format string, args ...any) {
 	o.t.Helper()
 	o.t.Fatalf("%s at %s under %+v: "+format, append([]any{o.unit, o.clock.Now().Time(), o.settings}, args...)...)
 }
