@@ -269,7 +269,9 @@ func (m *Meter) nameLost() {
 	for i := range m.pending {
 		r := &m.pending[i]
 		if i >= mostNamed {
-			rest.Admitted, rest.Metered, rest.Refused = sumOf(rest.Admitted, r.Admitted), sumOf(rest.Metered, r.Metered), sumOf(rest.Refused, r.Refused)
+			rest.Admitted = sumOf(rest.Admitted, r.Admitted)
+			rest.Metered = sumOf(rest.Metered, r.Metered)
+			rest.Refused = sumOf(rest.Refused, r.Refused)
 			continue
 		}
 		m.config.Log.Error("a record of metering is lost", "customer", customerOf(r), "quota", r.Quota, "minute", r.Start(),
@@ -315,8 +317,10 @@ type asider interface {
 
 // Stats gives the counts.
 func (m *Meter) Stats() Stats {
-	s := Stats{Journal: m.journal.Stats(), Others: m.table.others.Load(), Lost: m.table.lost.Load(), Rows: m.table.rows.Load(),
-		Waiting: m.waiting.Load() + m.table.uncollected.Load()}
+	s := Stats{
+		Journal: m.journal.Stats(), Others: m.table.others.Load(), Lost: m.table.lost.Load(), Rows: m.table.rows.Load(),
+		Waiting: m.waiting.Load() + m.table.uncollected.Load(),
+	}
 	for _, d := range m.deliveries {
 		out := OutputStats{ReaderStats: d.reader.Stats(), Name: d.out.Name()}
 		if a, ok := d.out.(asider); ok {

@@ -12,10 +12,6 @@ type trouble struct {
 // fault counts and logs a failed attempt to write or to sync. Attempts come each second, and one of seldom is logged.
 func (j *Journal) fault(of *trouble, err error) {
 	const seldom = 60
-	text := "the journal cannot be written: its records wait in memory, and the attempt is repeated every second"
-	if of == &j.syncing {
-		text = "the journal cannot be synced: a crash of the machine can lose its last records"
-	}
 	j.mu.Lock()
 	j.stats.Faults++
 	if of.faults++; of.last == nil {
@@ -24,22 +20,31 @@ func (j *Journal) fault(of *trouble, err error) {
 	of.last = err
 	faults := of.faults
 	j.mu.Unlock()
-	if faults%seldom == 1 {
-		j.config.Log.Error(text, "folder", j.config.Folder, "error", err, "faults", faults)
+	if faults%seldom != 1 {
+		return
+	}
+	log := j.config.Log.With("folder", j.config.Folder, "error", err, "faults", faults)
+	if of == &j.syncing {
+		log.Error("the journal cannot be synced: a crash of the machine can lose its last records")
+	} else {
+		log.Error("the journal cannot be written: its records wait in memory, and the attempt is repeated every second")
 	}
 }
 
 // mended notes a success, and logs the first one after faults.
 func (j *Journal) mended(of *trouble) {
-	text := "the journal is written again: no record waits in memory"
-	if of == &j.syncing {
-		text = "the journal is synced again"
-	}
 	j.mu.Lock()
 	before := *of
 	*of = trouble{}
 	j.mu.Unlock()
-	if before.last != nil {
-		j.config.Log.Warn(text, "folder", j.config.Folder, "faults", before.faults, "after", time.Since(before.since).Round(time.Second).String())
+	if before.last == nil {
+		return
+	}
+	lasted := time.Since(before.since).Round(time.Second).String()
+	log := j.config.Log.With("folder", j.config.Folder, "faults", before.faults, "after", lasted)
+	if of == &j.syncing {
+		log.Warn("the journal is synced again")
+	} else {
+		log.Warn("the journal is written again: no record waits in memory")
 	}
 }

@@ -35,7 +35,8 @@ func newMeteringMetrics(desc func(name, help string, labels ...string) *promethe
 
 func (m *meteringMetrics) describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		m.records, m.faults, m.bytes, m.others, m.lost, m.waiting, m.delivered, m.dropped, m.setAside, m.failures, m.pending, m.pendingBytes, m.oldest,
+		m.records, m.faults, m.bytes, m.others, m.lost, m.waiting, m.delivered, m.dropped, m.setAside,
+		m.failures, m.pending, m.pendingBytes, m.oldest,
 	} {
 		ch <- d
 	}
