@@ -52,7 +52,7 @@ func (f *changeFlags) change() *ctl.Change {
 
 // textFlags have the new text of an object.
 type textFlags struct {
-	Fields []string `arg:"" optional:"" name:"field=value" help:"Fields to change, like plan=paid; note= removes a field. Values are YAML. Other names: 'a[\"b.c\"].d=1'."`
+	Fields []string `arg:"" optional:"" name:"field=value" help:"Fields to change, like plan=paid or 'a[\"b.c\"].d=1'; note= removes it. Values are YAML."`
 	File   string   `help:"File with the whole object in YAML or JSON; - is standard input." placeholder:"FILE"`
 }
 

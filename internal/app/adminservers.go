@@ -81,15 +81,15 @@ func (a *adminServers) open(ctx context.Context, n int, l adminListener) (*side,
 		setting: l.setting, at: l.at, handler: a.handlers[n],
 		connections: config.AdminConnections, body: adminBody, idle: adminIdle, longest: adminLongest,
 	}
-	return s, s.open(ctx, &a.instance.inherited, a.instance.options.Log)
+	err := s.open(ctx, &a.instance.inherited, a.instance.options.Log)
+	return s, err
 }
 
-// replace puts a side in place of another, and returns the former one.
-func (a *adminServers) replace(n int, s *side) (former *side) {
+// replace puts a side in place of another.
+func (a *adminServers) replace(n int, s *side) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	former, a.sides[n] = a.sides[n], s
-	return former
+	a.sides[n] = s
 }
 
 func (a *adminServers) current() [2]*side {

@@ -101,6 +101,7 @@ func (d *reloaded) with(n int) string {
 }
 
 func (d *reloaded) run(t *testing.T) {
+	t.Helper()
 	first, err := config.Parse("test.yaml", []byte(d.with(-1)))
 	if err != nil {
 		t.Fatal(err)

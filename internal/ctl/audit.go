@@ -65,7 +65,8 @@ func (c *Instance) checkObject(ctx context.Context, object string) error {
 		_, err = c.call(ctx, http.MethodGet, objectPage(key.Kind, url.Values{"name": {key.Name}}), "")
 	}
 	if failed := new(FailedError); errors.As(err, &failed) && failed.Code == admin.CodeNotFound {
-		return fmt.Errorf("ctl: %s: there is no %s, and no record of it: list the %s to see their names", c.Admin, printable(object), key.Kind.Section())
+		return fmt.Errorf("ctl: %s: there is no %s, and no record of it: list the %s to see their names",
+			c.Admin, printable(object), key.Kind.Section())
 	}
 	return err
 }
