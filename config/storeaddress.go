@@ -196,7 +196,8 @@ func (t *storeText) user(begin, end int) *addressFault {
 	}
 	switch {
 	case two && password == "":
-		const fix = "write user:password@, or remove the colon and set store_password_file; for a user with nopass, write any password, like user:none@"
+		const fix = "write user:password@, or remove the colon and set store_password_file; for a user with nopass, write any " +
+			"password, like user:none@"
 		return &addressFault{begin, "has no password after the colon", fix}
 	case text == "":
 		return &addressFault{begin, "has nothing before its @", "remove the @, or write user:password@"}
