@@ -26,7 +26,8 @@ func (c *Config) writeSource(b *strings.Builder) {
 	}
 	b.WriteString("before the source has answered, without a usable cache: ")
 	if c.Source.WithoutState == AllowWithoutState {
-		b.WriteString("rules that only the source has limit nothing, and requests with an unknown plan are refused with 503, plan_missing\n")
+		b.WriteString("rules that only the source has limit nothing, and requests with an unknown plan are refused with 503, " +
+			"plan_missing\n")
 	} else {
 		b.WriteString("every request is refused with 503, source_unavailable or plan_missing\n")
 	}

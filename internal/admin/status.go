@@ -96,9 +96,9 @@ type StoreStatus struct {
 	Away bool `json:"away,omitempty"`
 	// ClockErrors counts requests whose limits with a calendar period were decided by fallbacks, because the clock of the
 	// store is outside of their windows.
-	ClockErrors uint64 `json:"clock_errors,omitempty"`
-	Nodes []NodeStatus `json:"nodes,omitempty"`
-	Ahead *AheadStatus `json:"ahead,omitempty"`
+	ClockErrors uint64       `json:"clock_errors,omitempty"`
+	Nodes       []NodeStatus `json:"nodes,omitempty"`
+	Ahead       *AheadStatus `json:"ahead,omitempty"`
 }
 
 // NodeStatus counts this process's calls to one server of a shared store.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,11 +128,11 @@ func TestEachDrainAfterTheEnd(t *testing.T) {
 			i.draining.Store(true)
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			for n := len(i.components) - 1; n >= 0; n-- {
+			for _, p := range slices.Backward(i.components) {
 				began := time.Now()
-				_ = i.components[n].Drain(ended)
+				_ = p.Drain(ended)
 				if d := time.Since(began); d > lastOfOne+busyMachine {
-					t.Errorf("%T takes %v, want at most %v", i.components[n], d, lastOfOne)
+					t.Errorf("%T takes %v, want at most %v", p, d, lastOfOne)
 				}
 			}
 			i.serving.Wait()

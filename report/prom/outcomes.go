@@ -15,8 +15,8 @@ func newOutcomeMetrics(desc func(name, help string, labels ...string) *prometheu
 		returned:  desc("rule_units_returned_total", "Units that the outcomes of requests gave back (count, settle).", "rule"),
 		charged:   desc("rule_units_charged_total", "Units charged beyond the estimates of requests (settle).", "rule"),
 		estimates: desc("rule_estimates_total", "Requests whose answer stated no valid cost, so that the estimate stays (settle).", "rule"),
-		unreturned: desc("unreturned_requests_total", "Requests whose unused units could not be returned to the store, because too many waited. "+
-			"The units stay counted until they expire."),
+		unreturned: desc("unreturned_requests_total", "Requests whose unused units could not be returned to the store, because too many "+
+			"waited. The units stay counted until they expire."),
 	}
 }
 

@@ -64,7 +64,8 @@ func (f *follower) readPage(
 ) (*clientv3.GetResponse, error) {
 	inner, cancel := context.WithTimeout(ctx, 2*f.config.Timeout)
 	defer cancel()
-	return client.Get(clientv3.WithRequireLeader(inner), from, clientv3.WithRange(f.keys.end()), clientv3.WithLimit(int64(n)), clientv3.WithRev(revision))
+	inner = clientv3.WithRequireLeader(inner)
+	return client.Get(inner, from, clientv3.WithRange(f.keys.end()), clientv3.WithLimit(int64(n)), clientv3.WithRev(revision))
 }
 
 // next gives the key after a page; "" after the last page.

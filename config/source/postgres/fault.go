@@ -19,8 +19,8 @@ func advice(err error) string {
 	case "3F000", "42P01": // invalid_schema_name, undefined_table
 		return ": make the tables with headgate ctl source init | psql DATABASE"
 	case "25006": // read_only_sql_transaction
-		return ": the server refuses writes, such as a former primary or a replica: name the primary in source.postgres.hosts, or lead its " +
-			"address there"
+		return ": the server refuses writes, such as a former primary or a replica: name the primary in source.postgres.hosts, or " +
+			"lead its address there"
 	case "42501": // insufficient_privilege
 		return ": grant the user the rights that docs/sources.md lists"
 	case "42703": // undefined_column

@@ -42,7 +42,8 @@ func tryCluster(tb testing.TB, n int) ([]*Server, error) {
 	}
 	for i, s := range all {
 		s.words = []string{
-			"--name", s.name, "--data-dir", s.dataDir(), "--listen-client-urls", "http://" + s.Addr, "--advertise-client-urls", "http://" + s.Addr,
+			"--name", s.name, "--data-dir", s.dataDir(),
+			"--listen-client-urls", "http://" + s.Addr, "--advertise-client-urls", "http://" + s.Addr,
 			"--listen-peer-urls", peers[i], "--initial-advertise-peer-urls", peers[i],
 			"--initial-cluster", strings.Join(members, ","), "--initial-cluster-token", token,
 			"--heartbeat-interval", "50", "--election-timeout", "500", "--strict-reconfig-check=false", // Members leave at once.

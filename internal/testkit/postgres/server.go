@@ -192,7 +192,8 @@ func (s *Server) await(run *process.Process) error {
 	for {
 		status, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
 		lines := strings.Split(string(status), "\n")
-		if err == nil && len(lines) >= 8 && lines[0] == strconv.Itoa(run.PID()) && (strings.TrimSpace(lines[7]) == "ready" || strings.TrimSpace(lines[7]) == "standby") {
+		if err == nil && len(lines) >= 8 && lines[0] == strconv.Itoa(run.PID()) &&
+			slices.Contains([]string{"ready", "standby"}, strings.TrimSpace(lines[7])) {
 			return nil
 		}
 		select {
