@@ -196,9 +196,17 @@ var meantSigns = []struct {
 	sign *regexp.Regexp
 	text string
 }{
-	{regexp.MustCompile(`^(re:|wildcard:|[~^ ]|\.\*)+`), ""}, {regexp.MustCompile(`\$$`), ""}, {regexp.MustCompile(`\{[^}]*\}|\[[^\]]*\]\+?|\\d\+?|<[^>]*>`), "7"},
-	{regexp.MustCompile(`/:[a-z]+`), "/7"}, {regexp.MustCompile(`\(([^|)]*)\|[^)]*\)`), "$1"}, {regexp.MustCompile(`[|,].*`), ""},
-	{regexp.MustCompile(`(^|[^a-z0-9])\.[*+]`), "${1}x"}, {regexp.MustCompile(`\*+`), "x"}, {regexp.MustCompile(`\?`), "e"}, {regexp.MustCompile(`^>=`), ""}, {regexp.MustCompile(`/\.\.\.$`), "/x"},
+	{regexp.MustCompile(`^(re:|wildcard:|[~^ ]|\.\*)+`), ""},
+	{regexp.MustCompile(`\$$`), ""},
+	{regexp.MustCompile(`\{[^}]*\}|\[[^\]]*\]\+?|\\d\+?|<[^>]*>`), "7"},
+	{regexp.MustCompile(`/:[a-z]+`), "/7"},
+	{regexp.MustCompile(`\(([^|)]*)\|[^)]*\)`), "$1"},
+	{regexp.MustCompile(`[|,].*`), ""},
+	{regexp.MustCompile(`(^|[^a-z0-9])\.[*+]`), "${1}x"},
+	{regexp.MustCompile(`\*+`), "x"},
+	{regexp.MustCompile(`\?`), "e"},
+	{regexp.MustCompile(`^>=`), ""},
+	{regexp.MustCompile(`/\.\.\.$`), "/x"},
 }
 
 // meantText gives a text that an author may mean: the text itself behind =, and otherwise one that the pattern stands for.

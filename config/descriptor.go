@@ -20,8 +20,8 @@ func readDescriptor(s *section, d *guard.Descriptor, f guard.Fallback) {
 	if v, ok := s.textOf("key", &d.Key); ok {
 		s.treeName(v, &d.Key)
 	}
-	if v, ok := s.text(s.declare("value", field.Taken, "Value of the entry. A * in it stands for any bytes, also for none. A text behind = is "+
-		"taken as written. Default: every value."), &d.Value); ok {
+	if v, ok := s.text(s.declare("value", field.Taken, "Value of the entry. A * in it stands for any bytes, also for none. A text "+
+		"behind = is taken as written. Default: every value."), &d.Value); ok {
 		s.treeValue(v, d)
 	}
 	s.boolean(s.declare("share_threshold", field.Taken, "true counts all values that match the wildcard together."), &d.ShareThreshold)

@@ -44,8 +44,8 @@ func leaves(err error) []error {
 	if err == nil {
 		return nil
 	}
-	_, joined := err.(interface{ Unwrap() []error }) //nolint:errorlint // A wrapped error has another text.
-	if _, whole := err.(Faults); whole || !joined {  //nolint:errorlint // The same.
+	_, joined := err.(interface{ Unwrap() []error })
+	if _, whole := err.(Faults); whole || !joined { //nolint:errorlint // Wrapped faults have another text.
 		return []error{err}
 	}
 	var flat []error

@@ -103,7 +103,8 @@ func (s *section) statsdTags() []StatsdTag {
 
 // rewrites reads the rewrites of a receiver.
 func (s *section) rewrites(r *Statsd) {
-	s.declare("rewrites", field.Restart, "dogstatsd: new names for counters whose names match a regular expression. The first match applies.")
+	s.declare("rewrites", field.Restart, "dogstatsd: new names for counters whose names match a regular expression. The first "+
+		"match applies.")
 	entries, _ := s.list("rewrites", "["+rewriteExample+"]", 0, mostRewrites)
 	for _, v := range entries {
 		if v.node == nil || s.full {

@@ -26,11 +26,13 @@ type UnsuppliedError struct {
 
 // Error names the front, the rule and the part, and says what to do.
 func (e *UnsuppliedError) Error() string {
-	fix := "use another key, or let the rule match a domain or a descriptor, so that it applies only to queries of a decision server"
+	fix := "use another key, or let the rule match a domain or a descriptor, so that it applies only to queries of a decision " +
+		"server"
 	if e.Front == queryFront {
 		fix = "count by descriptor:NAME, or ask over headgate.v1 or /v1/decide"
 	}
-	return fmt.Sprintf("guard: %s counts by %s, which %s cannot give, so that all clients would share one key: %s", e.By, e.Part, e.Front, fix)
+	return fmt.Sprintf("guard: %s counts by %s, which %s cannot give, so that all clients would share one key: %s",
+		e.By, e.Part, e.Front, fix)
 }
 
 // Attach tells the Guard that a front gives it requests. The error is a *UnsuppliedError if a key that counts the front's requests

@@ -127,7 +127,10 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
 	s.index = index
-	return s, s.supplied(g.fronts)
+	if err := s.supplied(g.fronts); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // addShare prepares fair share.

@@ -96,7 +96,8 @@ func (c *checker) checkDescriptors(descriptors map[string]string) {
 			f = namePatternFault(name)
 		}
 		if f == (fault{}) {
-			f = checkPatternValue(descriptors[name], `write one rule for each value that counts, "*" for any value, a wildcard in the section domains`)
+			f = checkPatternValue(descriptors[name],
+				`write one rule for each value that counts, "*" for any value, a wildcard in the section domains`)
 		}
 		c.note("match.descriptors."+name, f)
 	}

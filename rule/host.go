@@ -45,7 +45,10 @@ func hostPatternFault(pattern, name string) fault {
 	case pattern == "" || pattern == "*" || pattern == literalMark:
 		return fault{}
 	case what == signNot:
-		return fault{quote(pattern) + " looks like a pattern: a rule cannot leave a host out", "list the hosts that count, like [api.example.com]"}
+		return fault{
+			quote(pattern) + " looks like a pattern: a rule cannot leave a host out",
+			"list the hosts that count, like [api.example.com]",
+		}
 	case what != signNone || strings.ContainsAny(name, "*{}()|+?^$\\") || strings.Contains(name, "[") && !strings.Contains(name, ":"),
 		strings.HasPrefix(pattern, ".") && len(pattern) > 1:
 		return fault{quote(pattern) + " looks like a pattern, and hosts have only *. at their beginning", fix}

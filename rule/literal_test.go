@@ -35,8 +35,12 @@ func TestLiterals(t *testing.T) {
 		req  *headgate.Request
 		want int
 	}{
-		{of("brew", "free*", "*", "=a"), 1}, {of("HEAD", "free*", "*", "=a"), 1}, {of("BREW", "free*", "*", "=a"), 0},
-		{of("GET", "freedom", "*", "=a"), 0}, {of("GET", "free*", "b", "=a"), 0}, {of("GET", "free*", "*", "a"), 0},
+		{of("brew", "free*", "*", "=a"), 1},
+		{of("HEAD", "free*", "*", "=a"), 1},
+		{of("BREW", "free*", "*", "=a"), 0},
+		{of("GET", "freedom", "*", "=a"), 0},
+		{of("GET", "free*", "b", "=a"), 0},
+		{of("GET", "free*", "*", "a"), 0},
 	} {
 		if got := x.Match(row.req, nil); len(got) != row.want {
 			t.Errorf("%+v matches %v, want %d", row.req, got, row.want)

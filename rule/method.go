@@ -46,7 +46,10 @@ func checkMethod(text string) fault {
 	case slices.Contains(knownMethodNames[:], upper):
 		return fault{quote(text) + " is never sent: methods are case-sensitive", "write " + upper}
 	case near != "":
-		return fault{quote(text) + " is not a known method", "did you mean " + near + "? If clients send exactly this, write " + quote(literalMark+text)}
+		return fault{
+			quote(text) + " is not a known method",
+			"did you mean " + near + "? If clients send exactly this, write " + quote(literalMark+text),
+		}
 	default:
 		return fault{quote(text) + " is not a known method", "if clients send it, write " + quote(literalMark+text)}
 	}

@@ -73,13 +73,17 @@ func methodPatternFault(text string) fault {
 	split := func(c rune) bool { return strings.ContainsRune("|, ()/^$~", c) }
 	switch words := strings.FieldsFunc(text, split); {
 	case what == signNot:
-		return fault{quote(text) + " looks like a pattern: a rule cannot leave a method out", "list the methods that count, like [GET, POST]"}
+		return fault{
+			quote(text) + " looks like a pattern: a rule cannot leave a method out", "list the methods that count, like [GET, POST]",
+		}
 	case strings.ContainsAny(text, "*.") || slices.Contains([]string{"ANY", "ALL"}, strings.ToUpper(text)):
 		return fault{quote(text) + " is no method", every + ", or list the methods, like [GET, POST]"}
 	case len(words) > 1 && !slices.ContainsFunc(words, func(word string) bool { return faultyTokenByte(word) >= 0 }):
 		return fault{quote(text) + " is not one method", "write [" + strings.Join(words, ", ") + "]"}
 	case what != signNone:
-		return fault{quote(text) + " looks like a pattern, and methods have none", "write a method like " + nearestMethod(rest) + "; " + every}
+		return fault{
+			quote(text) + " looks like a pattern, and methods have none", "write a method like " + nearestMethod(rest) + "; " + every,
+		}
 	default:
 		return fault{}
 	}

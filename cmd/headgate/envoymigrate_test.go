@@ -98,8 +98,8 @@ func TestLimitsAloneAreNotEnough(t *testing.T) {
 		t.Errorf("server: status %d: %s", status, stderr)
 	}
 	for settings, want := range map[string]string{
-		"server: {grpc: '127.0.0.1:8081', http: off}":                                        "enough for headgate server; headgate proxy needs proxy.upstream\n",
-		"proxy: {upstream: 'http://127.0.0.1:9'}":                                            "enough for headgate proxy; headgate server needs the section server\n",
+		"server: {grpc: '127.0.0.1:8081', http: off}":                                          "enough for headgate server; headgate proxy needs proxy.upstream\n",
+		"proxy: {upstream: 'http://127.0.0.1:9'}":                                              "enough for headgate proxy; headgate server needs the section server\n",
 		"proxy: {upstream: 'http://127.0.0.1:9'}\nserver: {grpc: '127.0.0.1:8081', http: off}": "enough for headgate proxy and headgate server\n",
 	} {
 		if status, stdout, stderr := call(t, "check", write(t, fine+settings+"\n")); status != exitOK || !strings.Contains(stdout, "\n"+want) {
@@ -130,7 +130,7 @@ func decided(t *testing.T, s serving) string {
 	var answers strings.Builder
 	for range 4 {
 		body := strings.NewReader(`{"domain": "shop", "descriptors": [{"entries": [{"key": "path", "value": "/users/{id}"}]}]}`)
-		response, err := http.Post("http://"+i.Addresses().HTTP+"/json", "application/json", body) //nolint:noctx // The test ends the server.
+		response, err := http.Post("http://"+i.Addresses().HTTP+"/json", "application/json", body)
 		if err != nil {
 			t.Fatal(err)
 		}

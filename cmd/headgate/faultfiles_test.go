@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestCommandsRefuseFaultyFiles(t *testing.T) {
 				if n > 2 && i%10 > 0 {
 					break
 				}
-				status, _, got := call(t, append(args[:len(args):len(args)], "--config", file)...)
+				status, _, got := call(t, append(slices.Clip(args), "--config", file)...)
 				if status != exitUsage || got != want {
 					t.Errorf("headgate %s: %s: status %d:\n%s\nwant\n%s", args, file, status, got, want)
 				}
