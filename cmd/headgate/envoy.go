@@ -66,7 +66,7 @@ func (c checkCommand) explainDescriptor(stdout io.Writer, domains []guard.Domain
 type convertCommand struct {
 	mergeFlag
 
-	Path string `arg:"" optional:"" help:"A file or a folder of envoyproxy/ratelimit. Default with --envoy-env: its folder." placeholder:"PATH"`
+	Path string `arg:"" optional:"" help:"File or folder of envoyproxy/ratelimit. Default with --envoy-env: its folder." placeholder:"PATH"`
 
 	EnvoyEnv bool `help:"Also write the settings of the environment variables of envoyproxy/ratelimit: store, listeners and statsd."`
 }

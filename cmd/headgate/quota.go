@@ -52,7 +52,7 @@ func (f *changeFlags) change() *ctl.Change {
 
 // textFlags have the new text of an object.
 type textFlags struct {
-	Fields []string `arg:"" optional:"" name:"field=value" help:"Fields to change, like plan=paid or 'a[\"b.c\"].d=1'; note= removes it. Values are YAML."`
+	Fields []string `arg:"" optional:"" name:"field=value" help:"Fields like plan=paid or 'a[\"b.c\"].d=1', in YAML; note= removes it."`
 	File   string   `help:"File with the whole object in YAML or JSON; - is standard input." placeholder:"FILE"`
 }
 

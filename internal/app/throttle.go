@@ -27,7 +27,8 @@ func (r *rules) throttleStatus() *admin.ThrottleStatus {
 	}
 	s := &admin.ThrottleStatus{
 		Mode: t.Config.Mode.String(), Concurrency: t.Limit, AdvisedConcurrency: t.Found, CPUInFlightSeconds: t.Config.CPUInFlight.Seconds(),
-		Hung: t.Hung, InFlight: t.InFlight, WorkInFlightSeconds: t.CPU.Seconds(), QueuedWorkSeconds: t.QueuedWork.Seconds(), DrainRate: t.Rate,
+		Hung: t.Hung, InFlight: t.InFlight, WorkInFlightSeconds: t.CPU.Seconds(),
+		QueuedWorkSeconds: t.QueuedWork.Seconds(), DrainRate: t.Rate,
 		Tenants: t.Tenants, Waited: t.Waited, WaitSeconds: t.WaitTime.Seconds(),
 		PredictedWorkSeconds: t.Predicted.Seconds(), WorkSeconds: t.Measured.Seconds(),
 		Queued: map[string]int{}, Refused: map[string]uint64{}, RefusedByClass: map[string]uint64{},

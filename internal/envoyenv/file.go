@@ -29,7 +29,8 @@ func (s *Settings) File() (text []byte, notes []string, err error) {
 	}
 	notes = append(notes, "DEBUG_PORT: the debug listener has no setting: headgate ctl and admin.listen show the same")
 	if s.Stats.UsePrometheus && !s.Stats.Disabled {
-		notes = append(notes, "PROMETHEUS_ADDR: the listener has no setting: scrape /metrics of admin.health, whose names are those of Headgate")
+		notes = append(notes, "PROMETHEUS_ADDR: the listener has no setting: scrape /metrics of admin.health, "+
+			"whose names are those of Headgate")
 	}
 	if s.Limits.UseXDS {
 		notes = append(notes, "CONFIG_TYPE: the management server has no setting: keep --envoy-env to follow it")

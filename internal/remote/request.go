@@ -50,7 +50,8 @@ func (r *Request) fill(into *headgate.Request, needs rule.Needs) error {
 	}
 	into.Method, into.Subject, into.Domain, into.Cost, into.Descriptors = r.Method, r.Subject, r.Domain, r.Cost, r.Descriptors
 	if r.Cost == 0 && r.CostStated {
-		return &FaultError{"cost", "is 0", fmt.Sprintf("send 1 to %d, or leave it out for the cost that the rule sets", int64(headgate.MaxUnits))}
+		fix := fmt.Sprintf("send 1 to %d, or leave it out for the cost that the rule sets", int64(headgate.MaxUnits))
+		return &FaultError{"cost", "is 0", fix}
 	}
 	if r.Cost < 0 || r.Cost > headgate.MaxUnits {
 		return &FaultError{"cost", fmt.Sprintf("is %d", r.Cost), fmt.Sprintf("send 0 to %d, or leave it out", int64(headgate.MaxUnits))}

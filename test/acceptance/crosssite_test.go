@@ -57,7 +57,10 @@ func TestPagesOfOtherSites(t *testing.T) {
 			t.Errorf("%s: a profile of a program: %+v", host, got)
 		}
 		var s struct {
-			Reload struct{ Succeeded, Failed int }
+			Reload struct {
+				Succeeded int `json:"succeeded"`
+				Failed    int `json:"failed"`
+			} `json:"reload"`
 		}
 		if text := ask(t, "http://"+i.Admin+"/api/v1/status"); json.Unmarshal([]byte(text.body), &s) != nil || s.Reload.Succeeded+s.Reload.Failed > 0 {
 			t.Errorf("%s: the page has reloaded the instance: %s", host, text.body)

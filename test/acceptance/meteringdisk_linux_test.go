@@ -20,7 +20,7 @@ func TestMeteringOnAFullDisk(t *testing.T) {
 	defer behind.Close()
 	folder, disk := t.TempDir(), t.TempDir()
 	path := file(t, fmt.Sprintf(metered, 1_000_000, 2_000_000, behind.URL, disk, "http://127.0.0.1:1/", folder)+adminAnywhere)
-	i := serve(t, path, exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", //nolint:gosec // The paths are the test's own.
+	i := serve(t, path, exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec",
 		`mount -t tmpfs -o size=1m none "$1"; exec "$2" proxy --config "$3"`, "sh", disk, binary, path))
 	inside := fmt.Sprintf("/proc/%d/root%s/", i.command.Process.Pid, disk)
 	fill := func() {

@@ -16,11 +16,11 @@ import (
 
 // shadowLine has the decisions of a line of the access log.
 type shadowLine struct {
-	Status        int
-	Verdict       string
-	Reason        string
-	Rule          string
-	Key           string
+	Status        int     `json:"status"`
+	Verdict       string  `json:"verdict"`
+	Reason        string  `json:"reason"`
+	Rule          string  `json:"rule"`
+	Key           string  `json:"key"`
 	DecidedAt     float64 `json:"decided_at"`
 	ShadowVerdict string  `json:"shadow_verdict"`
 	ShadowReason  string  `json:"shadow_reason"`
