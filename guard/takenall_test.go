@@ -58,7 +58,7 @@ func TestSizeOfTakenAll(t *testing.T) {
 		return
 	}
 	const requests = 30_000
-	rnd, sets := rand.New(rand.NewPCG(3, 4)), []*set{nil, {}} // What is prepared is not a part of the size.
+	rnd, sets := rand.New(rand.NewPCG(3, 4)), []*set{nil, {}} // Prepared rules are not a part of the size.
 	for _, perMessage := range []int{1, 2, 9, 100, 1000} {
 		all := make([]TakenAll, requests/perMessage)
 		got := allocs.Kept(func() {

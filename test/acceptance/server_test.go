@@ -91,10 +91,10 @@ func reloadServer(t *testing.T, i *instance) {
 		t.Errorf("a faulty file: status %d\n%s", status, stderr)
 	}
 	rewrite(`grpc: "127.0.0.1:0"`, `grpc: "127.0.0.1:1"`)
-	if status, _, stderr := call(t, "ctl", "reload", "--admin", i.Admin); status != 0 {
+	if status, _, stderr := call(t, "ctl", "reload", "--admin", i.Admin); status != 1 || !strings.Contains(stderr, "server.grpc.address") {
 		t.Errorf("a changed address: status %d\n%s", status, stderr)
 	}
-	eventually(t, "the warning", func() bool { return strings.Contains(i.text(), `"setting":"server.grpc"`) })
+	eventually(t, "the warning", func() bool { return strings.Contains(i.text(), `"setting":"server.grpc.address"`) })
 	if !ruled("first") || healthOf(t, healthClient(t, i.GRPC), "") != healthpb.HealthCheckResponse_SERVING {
 		t.Error("the listener did not stay open over the reload")
 	}

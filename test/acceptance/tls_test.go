@@ -14,6 +14,13 @@ import (
 	"time"
 )
 
+// farmRule counts by the client's certificate, which a proxy has only with client_ca.
+const farmRule = `  - name: farm
+    match: {path: /farm}
+    key: [mtls_subject]
+    limits: ["1/1h"]
+`
+
 // tlsConfiguration takes the settings of proxy.tls, and then those of the upstream.
 const tlsConfiguration = `version: 1
 max_memory: 16MiB
@@ -22,10 +29,6 @@ rules:
     match: {path: /v1/*}
     key: [header:X-Client-Id]
     limits: ["2/1h"]
-  - name: farm
-    match: {path: /farm}
-    key: [mtls_subject]
-    limits: ["1/1h"]
 proxy:
   listen: "127.0.0.1:0"
   tls: {%s}
@@ -49,7 +52,11 @@ func attempt(t *testing.T, args ...string) (string, error) {
 
 func startTLS(t *testing.T, settings, upstream string) *instance {
 	t.Helper()
-	return start(t, fmt.Sprintf(tlsConfiguration, settings), upstream)
+	configuration := tlsConfiguration
+	if strings.Contains(settings, "client_ca:") {
+		configuration = strings.Replace(configuration, "proxy:\n", farmRule+"proxy:\n", 1)
+	}
+	return start(t, fmt.Sprintf(configuration, settings), upstream)
 }
 
 // TestTLS: HTTP/1.1 and HTTP/2 by TLS share one limit.

@@ -27,8 +27,8 @@ const (
 // Above heapHigh percent of MaxHeap, connections are closed until about heapLow percent are in use. The rest is for garbage, and for what
 // arrives until the next collection.
 const (
-	heapHigh = 70
-	heapLow  = 45
+	heapHigh = 60
+	heapLow  = 40
 )
 
 // pressure closes the costliest connections when the live heap is near its bound. Without it, the bound of memory would be the
