@@ -8,8 +8,8 @@ import (
 
 // room reports whether the service may get the request now. A request with more work than
 // CPUInFlight goes alone. In a hang, the service gets one request at a time.
-func (t *Throttler) room(r *Request) bool {
-	if t.hang.probe != nil {
+func (t *Throttler) room(now headgate.Instant, r *Request) bool {
+	if t.probing(now) {
 		return false
 	}
 	if t.config.Concurrency > 0 {
@@ -136,7 +136,7 @@ func (r *Request) release() {
 
 // retryAfter is RetryAfter, and in a hang at least Deadline: the backlog says nothing then.
 func (t *Throttler) retryAfter(now headgate.Instant) time.Duration {
-	if t.hung(now) {
+	if t.Hung(now) {
 		return max(t.RetryAfter(), t.config.Deadline)
 	}
 	return t.RetryAfter()
@@ -157,8 +157,6 @@ type Load struct {
 	// Limit is the concurrency in use; 0 with CPUInFlight. Found is the one that Config.Search has
 	// found; 0 is unknown.
 	Limit, Found int
-	// Hung says that the service answered nothing when a request last arrived, waited or went.
-	Hung bool
 }
 
 // Load returns the current load.
@@ -168,6 +166,6 @@ func (t *Throttler) Load() Load {
 		l.Queued[i%ClassCount] += t.queue.buckets[i].length
 	}
 	l.Rate, _ = t.drain.rate()
-	l.Limit, l.Found, l.Hung = t.concurrency(), t.searcher.found(), t.hang.known
+	l.Limit, l.Found = t.concurrency(), t.searcher.found()
 	return l
 }

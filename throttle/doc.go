@@ -69,11 +69,12 @@
 // # A service that hangs
 //
 // When a service answers nothing, no work ends, so neither the drain rate nor the predictor says anything. A
-// service hangs when it has answered nothing for half of Config.Deadline, and five requests have passed their
-// deadlines at the service since then, or have been cancelled in the second half of their time. With
+// service hangs when five requests have passed their deadlines there since its last answer, or have been
+// cancelled in the second half of their time. Each of them was there for half of Config.Deadline at least. With
 // a bound below five, as many as the bound. Then the service gets one request at a time, whatever its bound
 // is, until it answers one. A queued request waits for this answer for a sixteenth of its deadline, and is
-// then refused. A quick failure is no answer, and no hang either. After 5 s without such a
+// then refused. A request that has not ended after four times Config.Deadline lets the next one go. A quick
+// failure is no answer, and no hang either. A stream that has begun says nothing. After 5 s without a late
 // request, the hang is forgotten.
 //
 // # Prediction

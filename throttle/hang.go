@@ -10,11 +10,10 @@ import (
 // their dispatch.
 type hang struct {
 	oldest, newest *Request
-	answered       headgate.Instant // the last answer, or the first dispatch after it
+	answered       headgate.Instant // the last answer
 	missed         int              // requests that have ended since then without an answer, late
-	last           headgate.Instant // the end of the latest of them, or of a probe
+	last           headgate.Instant // the end of the latest of them
 	probe          *Request         // the one request that the service gets in a hang
-	known          bool             // the latest answer of hung
 }
 
 const (
@@ -22,36 +21,44 @@ const (
 	unanswered = 5
 	// scanned bounds the requests whose deadlines are compared with the time.
 	scanned = 64
+	// probeLife is the time, in parts of Deadline, after which the next probe goes to the service
+	// although the former one has not ended: a client that sends its body slowly must not keep others out.
+	probeLife = 4
 	// patienceParts is the part of its deadline that a request waits in a hang. A tenth is
 	// promised, and timers are late.
 	patienceParts = 16
 )
 
-// hung reports whether the service answers nothing: for half of Deadline it has answered no
-// request, and five requests have passed their deadlines since then, or as many as it can have. For a
-// request that the service had before its last answer, the time begins anew with this answer. After a
-// time without requests, the hang is forgotten.
-func (t *Throttler) hung(now headgate.Instant) bool {
+// Hung reports whether the service answers nothing: since its last answer, five requests have
+// passed their deadlines, or as many as the service can have. Each of them was at the service for half of
+// Deadline at least, so that neither short deadlines nor idle time make a hang. For a request that
+// the service had before its last answer, the time begins anew with this answer. After a time without such
+// requests, the hang is forgotten.
+func (t *Throttler) Hung(now headgate.Instant) bool {
 	h := &t.hang
-	if h.probe == nil {
-		h.known = 2*now.Sub(h.answered) >= t.config.Deadline && t.manyUnanswered(now)
+	if t.probing(now) {
+		return true
 	}
-	return h.known
-}
-
-func (t *Throttler) manyUnanswered(now headgate.Instant) bool {
-	h := &t.hang
+	if 2*now.Sub(h.answered) < t.config.Deadline {
+		return false // No request can be late.
+	}
 	missed := h.missed
 	if h.forgotten(now) {
 		missed = 0
 	}
 	need := min(t.mostAtOnce(missed), unanswered)
 	for r, n := h.oldest, 0; r != nil && n < scanned && missed < need; r, n = r.after, n+1 {
-		if h.unanswered(now, r) > r.Deadline.Sub(r.dispatched) {
+		if silent := h.unanswered(now, r); !r.begun && silent > r.Deadline.Sub(r.dispatched) && 2*silent >= t.config.Deadline {
 			missed++
 		}
 	}
 	return missed >= need
+}
+
+// probing reports whether the service has a probe that may still be answered.
+func (t *Throttler) probing(now headgate.Instant) bool {
+	probe := t.hang.probe
+	return probe != nil && now.Sub(probe.dispatched) <= probeLife*t.config.Deadline
 }
 
 // unanswered is the time in which the service had the request and answered no other.
@@ -76,19 +83,9 @@ func (h *hang) forgotten(now headgate.Instant) bool {
 	return h.probe == nil && now.Sub(h.last) >= trustBusy
 }
 
-func (h *hang) forget(now headgate.Instant) {
-	if h.forgotten(now) {
-		h.missed = 0
-	}
-}
-
 // dispatch adds a request that goes to the service.
-func (h *hang) dispatch(now headgate.Instant, r *Request, hung bool) {
-	h.forget(now)
-	if h.oldest == nil && h.missed == 0 {
-		h.answered = now
-	}
-	if hung {
+func (h *hang) dispatch(r *Request, hung bool) {
+	if r.begun = false; hung {
 		h.probe = r
 	}
 	if r.before = h.newest; r.before != nil {
@@ -99,9 +96,10 @@ func (h *hang) dispatch(now headgate.Instant, r *Request, hung bool) {
 	h.newest = r
 }
 
-// end removes a request. A request that failed or was cancelled is missed only when it took at
-// least half of its time: a quick failure is no hang.
-func (h *hang) end(now headgate.Instant, r *Request, lesson Lesson) {
+// endHang removes a request that has ended. A request that failed or was cancelled is missed only
+// when it took at least half of its time, and half of Deadline: a quick failure is no hang.
+func (t *Throttler) endHang(now headgate.Instant, r *Request, e Ended) {
+	h := &t.hang
 	if r.before != nil {
 		r.before.after = r.after
 	} else {
@@ -112,28 +110,27 @@ func (h *hang) end(now headgate.Instant, r *Request, lesson Lesson) {
 	} else {
 		h.newest = r.before
 	}
-	if lesson != LearnMiss {
-		h.answer(now)
-		return
-	}
-	h.forget(now)
-	if 2*h.unanswered(now, r) >= r.Deadline.Sub(r.dispatched) {
+	switch silent := 2 * h.unanswered(now, r); {
+	case e.Lesson == LearnAll || e.Answered:
+		h.answered, h.missed, h.probe = now, 0, nil
+	case e.Lesson == LearnMiss && !r.begun && silent >= r.Deadline.Sub(r.dispatched) && silent >= t.config.Deadline:
+		if h.forgotten(now) {
+			h.missed = 0
+		}
 		h.missed, h.last = h.missed+1, now
 	}
 	if h.probe == r {
-		h.probe, h.last = nil, now
+		h.probe = nil
 	}
 }
 
-// answer ends a hang. A stream that begins is an answer too.
-func (h *hang) answer(now headgate.Instant) {
-	h.answered, h.last, h.missed, h.probe, h.known = now, now, 0, nil, false
-}
-
-// Begins notes that the service has begun to answer a request that keeps its place.
-func (t *Throttler) Begins(now headgate.Instant, r *Request) {
-	if r.state == admitted {
-		t.hang.answer(now)
+// Begins notes that a request which keeps its place is a stream: its time says nothing about a hang.
+func (t *Throttler) Begins(r *Request) {
+	if r.state != admitted {
+		return
+	}
+	if r.begun = true; t.hang.probe == r {
+		t.hang.probe = nil
 	}
 }
 
@@ -145,10 +142,10 @@ func (t *Throttler) Patience(now headgate.Instant, r *Request) time.Duration {
 		return 0
 	}
 	left, part := r.Deadline.Sub(now), r.Deadline.Sub(r.arrived)/patienceParts
-	if t.hung(now) {
+	if t.Hung(now) {
 		part -= now.Sub(r.arrived)
-	} else {
-		part = max(part, time.Millisecond)
+	} else { // A hang needs half of Deadline without an answer.
+		part = max(part, t.config.Deadline/2-now.Sub(t.hang.answered), time.Millisecond)
 	}
 	return max(min(left, part), 0)
 }

@@ -36,7 +36,7 @@ func TestHang(t *testing.T) {
 	s.after(10)
 	s.is(s.fails("late"), "second goes") // It failed quickly, which says nothing.
 	s.is(s.arrives("third", "critical_plus b /", 1000), "third waits")
-	if l := s.under.Load(); !l.Hung || l.InFlight != 1 {
+	if l := s.under.Load(); !s.under.Hung(s.now) || l.InFlight != 1 {
 		t.Errorf("the load is %+v, want a hang and one request", l)
 	}
 	s.after(10)
@@ -44,7 +44,7 @@ func TestHang(t *testing.T) {
 	for i := range 3 {
 		s.is(s.arrives(fmt.Sprint("again ", i), "sheddable a /", 1000), fmt.Sprint("again ", i, " goes"))
 	}
-	if l := s.under.Load(); l.Hung || l.InFlight != 4 {
+	if l := s.under.Load(); s.under.Hung(s.now) || l.InFlight != 4 {
 		t.Errorf("the load is %+v, want no hang and four requests", l)
 	}
 }
@@ -70,6 +70,7 @@ func TestNoHang(t *testing.T) {
 				s.after(2)
 				s.fails(fmt.Sprint("tiny ", i))
 			}
+			s.after(900)
 		}},
 		"quick failures": {Config{Concurrency: 4}, func(s *story) {
 			s.ends("first", 1)
@@ -81,8 +82,19 @@ func TestNoHang(t *testing.T) {
 		}},
 		"a stream that has begun": {Config{Concurrency: 1}, func(s *story) {
 			s.after(900)
-			s.under.Begins(s.now, s.all["first"])
-			s.after(900)
+			s.under.Begins(s.all["first"])
+			s.after(5000)
+		}},
+		"streams that are still open": {Config{Concurrency: 16}, func(s *story) {
+			for i := range 5 {
+				s.arrives(fmt.Sprint("stream ", i), "sheddable a /", 1000)
+				s.under.Begins(s.all[fmt.Sprint("stream ", i)])
+			}
+			s.after(3000)
+		}},
+		"refusals of the service": {Config{Concurrency: 1}, func(s *story) {
+			s.after(1100)
+			s.under.Leave(s.now, s.all["first"], Ended{Lesson: LearnMiss, Answered: true})
 		}},
 		"a hang of long ago": {Config{Concurrency: 1}, func(s *story) {
 			s.after(1100)
@@ -94,11 +106,28 @@ func TestNoHang(t *testing.T) {
 			s := storyOf(t, c.config)
 			s.arrives("first", "sheddable a /", 1000)
 			c.act(s)
-			if s.under.hung(s.now) {
+			if s.under.Hung(s.now) {
 				t.Error("the service hangs")
 			}
 		})
 	}
+}
+
+// TestProbeOfASlowClient: a probe that does not end, because its client sends slowly, keeps the others out for four
+// deadlines only.
+func TestProbeOfASlowClient(t *testing.T) {
+	s := storyOf(t, Config{Concurrency: 2, Deadline: time.Second})
+	s.arrives("first", "sheddable a /", 1000)
+	s.arrives("second", "sheddable a /", 1000)
+	s.after(1001)
+	s.fails("first")
+	s.is(s.arrives("slow", "sheddable a /", 1000), "slow goes")
+	s.fails("second")
+	s.after(4000)
+	s.is(s.arrives("early", "sheddable a /", 1000), "early waits")
+	s.after(1)
+	s.is(s.ends("", 0), "early goes")
+	s.is(s.arrives("late", "sheddable a /", 1000), "late waits")
 }
 
 // waits checks how long a request still waits.

@@ -143,7 +143,7 @@ func (d *drive) check(seed uint64) {
 	if queued != len(d.waiting) || l.InFlight != len(d.inFlight) {
 		d.Fatalf("seed %d: %d queued and %d in flight, want %d and %d", seed, queued, l.InFlight, len(d.waiting), len(d.inFlight))
 	}
-	if first := d.under.queue.first(); first != nil && d.under.room(first) {
+	if first := d.under.queue.first(); first != nil && d.under.room(d.now, first) {
 		d.Fatalf("seed %d: a request waits while the service has room", seed)
 	}
 	if n := len(d.under.tenants.known.entries); n > d.under.tenants.known.most {

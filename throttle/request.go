@@ -35,6 +35,7 @@ type Request struct {
 	need       prediction
 	level      *mean   // the level that predicted need, or nil
 	probe      bool    // admitted against its prediction
+	begun      bool    // a stream that has begun
 	area       float64 // searcher.area when it was admitted
 	tenant     *tenant
 	route      *route
@@ -69,6 +70,8 @@ type Ended struct {
 	Work time.Duration
 	// Lesson is what the predictor learns.
 	Lesson Lesson
+	// Answered says that the service has answered, although the answer teaches nothing, like a 429.
+	Answered bool
 }
 
 // Lesson is what the predictor learns from a request.

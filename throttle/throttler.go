@@ -63,7 +63,7 @@ func (t *Throttler) Arrive(now headgate.Instant, r *Request) headgate.Verdict {
 	}
 	r.Refusal, r.RetryAfter = headgate.NoRule, 0
 	r.bucket = bucketOf(r.Class, r.tenant.within(r.Class, t.share()))
-	if t.queue.length == 0 && t.room(r) {
+	if t.queue.length == 0 && t.room(now, r) {
 		if t.hopeless(now, r, 0) {
 			return t.refuse(now, r, headgate.ThrottleDeadline)
 		}
@@ -93,7 +93,7 @@ func (t *Throttler) Next(now headgate.Instant) (*Request, headgate.Verdict) {
 		return r, headgate.Deny
 	}
 	r := t.queue.first()
-	if r == nil || !t.room(r) {
+	if r == nil || !t.room(now, r) {
 		return nil, headgate.Deny
 	}
 	if t.hopeless(now, r, 0) {
@@ -137,7 +137,7 @@ func (t *Throttler) admit(now headgate.Instant, r *Request) {
 	if r.probe = t.late(now, r, 0); r.probe {
 		r.level.at = now
 	}
-	t.hang.dispatch(now, r, t.hung(now))
+	t.hang.dispatch(r, t.Hung(now))
 	t.tenants.took(r.tenant)
 	r.tenant.decay(now)
 	r.tenant.charge(r.Class, r.need.work)
@@ -155,7 +155,7 @@ func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
 		work = span
 	}
 	t.inFlight--
-	t.hang.end(now, r, e.Lesson)
+	t.endHang(now, r, e)
 	t.searcher.change(now, t.inFlight)
 	t.cpu -= r.need.work
 	t.tenants.gave(r.tenant)

@@ -81,6 +81,9 @@ func (d *twins) step() {
 		d.expire()
 	case n < 98:
 		d.patience()
+		if d.draw(4) == 0 {
+			d.begins()
+		}
 	default:
 		d.configure()
 	}
@@ -211,6 +214,17 @@ func (d *twins) expire() {
 		d.code.Expire(d.now, r)
 		d.twin.Expire(d.now, r)
 	}
+}
+
+// begins says that a request at the service is a stream.
+func (d *twins) begins() {
+	if len(d.inFlight) == 0 {
+		return
+	}
+	r := d.inFlight[d.draw(len(d.inFlight))]
+	d.log("Begins", r.Class, r.Tenant, r.Route)
+	d.code.Begins(r)
+	d.twin.Begins(r)
 }
 
 func (d *twins) patience() {

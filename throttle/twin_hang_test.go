@@ -10,58 +10,56 @@ import (
 
 // twinEnd is the end of a request without an answer.
 type twinEnd struct {
-	at                   headgate.Instant
-	late, probe, probing bool // probing: it, or another request, was the probe
+	at            headgate.Instant
+	late, probing bool // probing: a probe was at the service until then
 }
 
 type twinHang struct {
-	dispatched []*twinRequest   // all so far, in this order
-	ends       []twinEnd        // since the last answer
-	answered   headgate.Instant // the last answer, or the first dispatch after it
+	dispatched []*twinRequest // all so far, in this order
+	ends       []twinEnd      // since the last answer
+	answered   headgate.Instant
+	forgotten  headgate.Instant // the last late end
 }
 
-// beginSilence is called before a dispatch: a service that had nothing to answer was not silent.
-func (w *twin) beginSilence(now headgate.Instant) {
-	if w.missed(now) == 0 {
-		w.hang.ends = nil
-		if w.Load().InFlight == 0 {
-			w.hang.answered = now
-		}
-	}
-}
-
-func (w *twin) probing() bool {
+// probe returns the request that went to the service in a hang as the last one, or nil.
+func (w *twin) probe() *twinRequest {
+	var last *twinRequest
 	for _, r := range w.hang.dispatched {
-		if r.state == admitted && r.inHang {
-			return true
+		if r.inHang {
+			last = r
 		}
 	}
-	return false
+	if last == nil || last.state != admitted {
+		return nil
+	}
+	return last
 }
 
-// missed replays the ends. A pause of 5 s since the last late end, or the last end of a probe, forgets all late ends
-// before it. While a probe is at the service, nothing is forgotten.
+func (w *twin) probing(now headgate.Instant) bool {
+	r := w.probe()
+	return r != nil && now.Sub(r.dispatched) <= 4*w.config.Deadline
+}
+
+// missed replays the ends. Late ends are forgotten 5 s after the last one, but not while a probe is at the service.
 func (w *twin) missed(now headgate.Instant) int {
-	n, last := 0, w.hang.answered
+	n, last := 0, w.hang.forgotten
 	for _, e := range w.hang.ends {
+		if !e.late {
+			continue
+		}
 		if !e.probing && e.at.Sub(last) >= 5*time.Second {
 			n = 0
 		}
-		if e.late {
-			n++
-		}
-		if e.late || e.probe {
-			last = e.at
-		}
+		n, last = n+1, e.at
 	}
-	if !w.probing() && now.Sub(last) >= 5*time.Second {
+	if w.probe() == nil && now.Sub(last) >= 5*time.Second {
 		return 0
 	}
 	return n
 }
 
 func (w *twin) hung(now headgate.Instant) bool {
-	if w.probing() {
+	if w.probing(now) {
 		return true
 	}
 	missed, seen, most := w.missed(now), 0, w.config.Concurrency
@@ -75,7 +73,8 @@ func (w *twin) hung(now headgate.Instant) bool {
 		if r.state != admitted {
 			continue
 		}
-		if seen++; seen <= 64 && w.silence(now, r) > r.Deadline.Sub(r.dispatched) {
+		silent := w.silence(now, r)
+		if seen++; seen <= 64 && !r.begun && silent > r.Deadline.Sub(r.dispatched) && silent >= (w.config.Deadline+1)/2 {
 			missed++
 		}
 	}
@@ -88,21 +87,46 @@ func (w *twin) silence(now headgate.Instant, r *twinRequest) time.Duration {
 }
 
 func (w *twin) endSilence(now headgate.Instant, r *twinRequest, e Ended) {
-	probe, probing := r.inHang, w.probing()
-	if e.Lesson != LearnMiss {
+	silent, probing := w.silence(now, r), w.probe() != nil
+	switch {
+	case e.Lesson == LearnAll || e.Answered:
 		for _, other := range w.hang.dispatched {
 			other.inHang = false
 		}
+		w.hang.forgotten = w.lastLate()
 		w.hang.ends, w.hang.answered = nil, now
-	} else {
-		late := w.silence(now, r) >= (r.Deadline.Sub(r.dispatched)+1)/2
-		w.hang.ends = append(w.hang.ends, twinEnd{now, late, probe, probing})
+	case e.Lesson == LearnMiss:
+		late := !r.begun && silent >= (r.Deadline.Sub(r.dispatched)+1)/2 && silent >= (w.config.Deadline+1)/2
+		w.hang.ends = append(w.hang.ends, twinEnd{now, late, probing})
 	}
 	r.state = outside
 }
 
+func (w *twin) lastLate() headgate.Instant {
+	last := w.hang.forgotten
+	for _, e := range w.hang.ends {
+		if e.late {
+			last = e.at
+		}
+	}
+	return last
+}
+
+// Begins notes that a request is a stream.
+func (w *twin) Begins(request *Request) {
+	r := w.find(request)
+	if r == nil || r.state != admitted {
+		return
+	}
+	if r.begun = true; w.probe() == r {
+		for _, other := range w.hang.dispatched {
+			other.inHang = false
+		}
+	}
+}
+
 // Patience is a sixteenth of the deadline in a hang, and the rest of the deadline otherwise, asked for
-// again after each sixteenth.
+// again after each sixteenth, or when a hang can show.
 func (w *twin) Patience(now headgate.Instant, request *Request) time.Duration {
 	r := w.find(request)
 	if r == nil || r.state != queued {
@@ -115,6 +139,6 @@ func (w *twin) Patience(now headgate.Instant, request *Request) time.Duration {
 	case w.hung(now):
 		return min(max(part-now.Sub(r.since), 0), left)
 	default:
-		return min(max(part, time.Millisecond), left)
+		return min(max(part, w.config.Deadline/2-now.Sub(w.hang.answered), time.Millisecond), left)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/headgate/headgate"
 )
 
 // This file has the order of a twin's queue. Each function scans all requests.
@@ -72,12 +74,12 @@ func (w *twin) firsts() []*twinRequest {
 
 // pickFirst returns the request that goes first. When the code returns no request, the twin
 // expects a request that finds no room, so that a tie decides nothing.
-func (w *twin) pickFirst(allowed []*twinRequest, chosen *Request) *twinRequest {
+func (w *twin) pickFirst(now headgate.Instant, allowed []*twinRequest, chosen *Request) *twinRequest {
 	if chosen != nil {
 		return w.pick("order of dispatch", allowed, chosen)
 	}
 	for _, r := range allowed {
-		if !w.room(r) {
+		if !w.room(now, r) {
 			return r
 		}
 	}

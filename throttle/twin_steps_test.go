@@ -11,7 +11,6 @@ import (
 
 func (w *twin) admit(now headgate.Instant, r *twinRequest) {
 	r.inHang = w.hung(now)
-	w.beginSilence(now)
 	r.state, r.dispatched = admitted, now
 	w.hang.dispatched = append(w.hang.dispatched, r)
 	if r.probe = w.late(now, r, 0); r.probe {
@@ -104,9 +103,9 @@ func (w *twin) pick(rule string, allowed []*twinRequest, chosen *Request) *twinR
 }
 
 // room reports whether the service may get the request now.
-func (w *twin) room(r *twinRequest) bool {
+func (w *twin) room(now headgate.Instant, r *twinRequest) bool {
 	l := w.Load()
-	if w.probing() {
+	if w.probing(now) {
 		return false
 	}
 	if w.config.Concurrency > 0 {

@@ -42,7 +42,8 @@ type twinRequest struct {
 	dispatched headgate.Instant
 	reported   answer           // for Next
 	since      headgate.Instant // its arrival
-	inHang     bool             // admitted in a hang
+	inHang     bool             // admitted in a hang, and no answer since
+	begun      bool             // a stream
 }
 
 // answer is everything that a caller learns about a request.
@@ -75,7 +76,7 @@ func (w *twin) Arrive(now headgate.Instant, request *Request, chosen []*Request)
 		r.need = r.level.prediction()
 	}
 	r.bucket = w.bucketOf(r)
-	if len(w.queued()) == 0 && w.room(r) {
+	if len(w.queued()) == 0 && w.room(now, r) {
 		if w.hopeless(now, r, 0) {
 			return w.refusal(now, headgate.ThrottleDeadline)
 		}
@@ -113,8 +114,8 @@ func (w *twin) Next(now headgate.Instant, chosen *Request) (*Request, answer) {
 	if len(first) == 0 {
 		return nil, answer{verdict: headgate.Deny}
 	}
-	r := w.pickFirst(first, chosen)
-	if !w.room(r) {
+	r := w.pickFirst(now, first, chosen)
+	if !w.room(now, r) {
 		return nil, answer{verdict: headgate.Deny}
 	}
 	if w.hopeless(now, r, 0) {

@@ -61,7 +61,7 @@ func (d *twins) tick() {
 func (d *twins) ended() Ended {
 	var e Ended
 	if d.draw(5) >= d.traffic.answers {
-		e.Lesson = LearnMiss + Lesson(d.draw(2))
+		e.Lesson, e.Answered = LearnMiss+Lesson(d.draw(2)), d.draw(8) == 0
 	}
 	if d.draw(4) > 0 {
 		e.Work = d.upTo(1 + 9*d.draw(2))

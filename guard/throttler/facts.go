@@ -101,7 +101,7 @@ func whole(text string, unit time.Duration, digits int) (time.Duration, bool) {
 func (c *Config) endedBy(o *guard.Outcome) throttle.Ended {
 	e := throttle.Ended{}
 	if o.End != guard.Answered || failed(o) {
-		e.Lesson = throttle.LearnMiss
+		e.Lesson, e.Answered = throttle.LearnMiss, answered(o)
 	}
 	if o.Header == nil || c.ServiceTime {
 		return e
@@ -115,6 +115,17 @@ func (c *Config) endedBy(o *guard.Outcome) throttle.Ended {
 
 // mostCores bounds the reported CPU time in parts of the time that the request took.
 const mostCores = 256
+
+// answered reports whether the service itself has answered, whatever it said.
+func answered(o *guard.Outcome) bool {
+	if o.End != guard.Answered {
+		return false
+	}
+	if !o.GRPC {
+		return o.Status < 500
+	}
+	return o.Status != 1 && o.Status != 4 && o.Status != 14 // Canceled, DeadlineExceeded, Unavailable.
+}
 
 // failed reports whether an answer is an error of the service. Such answers take less work, or
 // more, than others.

@@ -134,10 +134,11 @@ func TestLessons(t *testing.T) {
 		{guard.Outcome{Status: 404, Duration: time.Second, Header: work}, throttle.Ended{Work: 5 * time.Millisecond}},
 		{guard.Outcome{Status: 200, Duration: time.Second, Header: huge}, throttle.Ended{Work: mostCores * time.Second}},
 		{guard.Outcome{Status: 500}, throttle.Ended{Lesson: throttle.LearnMiss}},
-		{guard.Outcome{Status: 429}, throttle.Ended{Lesson: throttle.LearnMiss}},
+		{guard.Outcome{Status: 429}, throttle.Ended{Lesson: throttle.LearnMiss, Answered: true}},
 		{guard.Outcome{End: guard.ClientLeft}, throttle.Ended{Lesson: throttle.LearnMiss}},
 		{guard.Outcome{End: guard.Panicked}, throttle.Ended{Lesson: throttle.LearnMiss}},
 		{guard.Outcome{GRPC: true, Status: 5}, throttle.Ended{}},
+		{guard.Outcome{GRPC: true, Status: 8}, throttle.Ended{Lesson: throttle.LearnMiss, Answered: true}},
 		{guard.Outcome{GRPC: true, Status: 14}, throttle.Ended{Lesson: throttle.LearnMiss}},
 	} {
 		if got := new(Config).endedBy(&c.outcome); got != c.want {

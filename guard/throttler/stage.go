@@ -231,7 +231,7 @@ func (s *Stage) Stream(p *guard.Pass) {
 	if s.config.CountStreams {
 		s.mu.Lock()
 		e.stream = true
-		s.throttler.Begins(s.now(), &e.Request)
+		s.throttler.Begins(&e.Request)
 		s.mu.Unlock()
 		return
 	}

@@ -11,11 +11,15 @@ import (
 func (s *Stage) Load() (throttle.Load, Stats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.throttler.Load(), s.stats
+	stats := s.stats
+	stats.Hung = s.throttler.Hung(s.now())
+	return s.throttler.Load(), stats
 }
 
 // Stats are counts since the start.
 type Stats struct {
+	// Hung says that the service answers nothing now.
+	Hung bool
 	// Refused counts refusals by reason and class: full, evicted, deadline.
 	Refused [3][throttle.ClassCount]uint64
 	// Waited counts the requests that waited and then went to the service, and WaitTime is the
