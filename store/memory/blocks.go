@@ -3,6 +3,7 @@ package memory
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 )
 
 // blocks allocates runs of words from one fixed array, for states that are larger than a
@@ -14,13 +15,20 @@ import (
 type blocks struct {
 	mu    sync.Mutex
 	words []int64
-	// orders has an entry for each smallest block: 0 when no free block begins there, and
-	// n when a free block of order n-1 does.
+	// orders has an entry for each smallest block: 0 when no block begins there, n when a free
+	// block of order n-1 does, and lentBlock + n for a lent one.
 	orders []uint8
+	// owners has the place that each lent block belongs to: the low 32 bits of its number. An entry
+	// is a hint, written without mu. The place itself names its block.
+	owners []uint32
 	// heads are the free lists, one for each order. An entry is a word offset + 1.
 	heads [48]uint64
 	lent  int64
+	// hand is the smallest block where next goes on.
+	hand uint64
 }
+
+const lentBlock = 1 << 7
 
 // minBlock is the smallest block, a cache line.
 const minBlock = 8
@@ -36,12 +44,12 @@ func blockWordsOf(bytes int64) int { return int(bytes/8) &^ (minBlock - 1) }
 
 // blocksBytes gives the memory of an array of words and of its bookkeeping.
 func blocksBytes(words int) int64 {
-	return regionBytes(words, 8) + regionBytes(words/minBlock, 1)
+	return regionBytes(words, 8) + regionBytes(words/minBlock, 1) + regionBytes(words/minBlock, 4)
 }
 
 func newBlocks(r *region, words int) *blocks {
 	n := uint64(words)
-	b := &blocks{words: cut[int64](r, words), orders: cut[uint8](r, words/minBlock)}
+	b := &blocks{words: cut[int64](r, words), orders: cut[uint8](r, words/minBlock), owners: cut[uint32](r, words/minBlock)}
 	// The array is cut into the powers of two of its length, largest first. So every block is
 	// aligned to its size.
 	for at := uint64(0); at < n; {
@@ -94,9 +102,43 @@ func (b *blocks) carve(want int) (at uint64, ok bool) {
 		order--
 		b.push(at+minBlock<<order, order)
 	}
+	b.orders[at/minBlock] = lentBlock + uint8(want) + 1
 	b.lent += minBlock << want
 	return at, true
 }
+
+// own records the place that a lent block belongs to.
+func (b *blocks) own(ref, place uint64) {
+	atomic.StoreUint32(&b.owners[(ref-1)/minBlock], uint32(place)) //nolint:gosec // because the low 32 bits are meant.
+}
+
+// next gives the lent block at the hand and its owner, and moves the hand on. The hand goes round
+// all blocks in the order of their addresses, so neighbours that expired are freed together and join.
+// next gives 0 when a few steps find no lent block.
+func (b *blocks) next() (ref uint64, owner uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for range nextSteps {
+		if b.hand >= uint64(len(b.orders)) {
+			b.hand = 0
+		}
+		at := b.hand
+		order := b.orders[at]
+		switch {
+		case order == 0: // Blocks have joined. The end of the block is at a multiple of a larger size.
+			b.hand += at & -at
+		case order&lentBlock == 0:
+			b.hand += 1 << (order - 1)
+		default:
+			b.hand += 1 << (order - lentBlock - 1)
+			return at*minBlock + 1, atomic.LoadUint32(&b.owners[at])
+		}
+	}
+	return 0, 0
+}
+
+// nextSteps is more than the number of orders, so next leaves any block.
+const nextSteps = 64
 
 // free returns a block. n is the number that lend was called with.
 func (b *blocks) free(ref uint64, n int) {
@@ -104,6 +146,7 @@ func (b *blocks) free(ref uint64, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lent -= minBlock << order
+	b.orders[at/minBlock] = 0
 	for {
 		buddy := at ^ minBlock<<order
 		if buddy/minBlock >= uint64(len(b.orders)) || b.orders[buddy/minBlock] != uint8(order)+1 {

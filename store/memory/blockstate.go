@@ -58,9 +58,22 @@ func (s *Store) block(t *turn, n int) bool {
 	if ref == 0 {
 		return false
 	}
+	s.blocks.own(ref, s.numberOf(t))
 	t.place.cell.Units = ref
 	s.blocks.block(ref, n)[blockWords] = int64(n)
 	return true
+}
+
+// numberOf gives the number of the turn's place in the table.
+func (s *Store) numberOf(t *turn) uint64 {
+	run, at := s.table.run(t.at), t.at.home
+	for i := range uint64(reach) {
+		at = (t.at.home + i) % uint64(len(run))
+		if &run[at] == t.place {
+			break
+		}
+	}
+	return t.at.shard*s.table.each + at
 }
 
 // lentWords gives the number of words that the block of p was requested with.

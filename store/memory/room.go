@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/headgate/headgate"
 )
@@ -76,7 +77,7 @@ func (s *Store) mayEvict(t *turn, p *place, now headgate.Instant) bool {
 // looksAfter gives how many states a search looks at after so many failed ones.
 func (s *Store) looksAfter(failed *atomic.Uint64) int {
 	if failed.Load()%deepEvery == 0 {
-		return sweptPlaces
+		return reach
 	}
 	return looks
 }
@@ -90,20 +91,29 @@ func inGroup(p *place, group []turn) bool {
 	return false
 }
 
-// A search for blocks scans the places around the home of the key: reading one takes a few
-// nanoseconds. Then it looks at the states that become void soonest. A look reads the block, and
-// takes 0.1 to 0.3 µs. So a refused key costs at most 3 µs (BenchmarkRefusedWithoutBlocks). The first
-// search, and one in deepEvery, looks at all these states and at those of another shard, for
-// keys that are not limited. That takes up to 20 µs.
+// A search for blocks first reads the places around the home of the key, and looks at the states
+// that become void soonest. A look reads the block, and takes 0.1 to 0.3 µs. Then the search
+// follows the hand of the blocks: each lent block names its place, so the time at which its state
+// becomes void costs one read, wherever the place is. Retries of a key look at further blocks.
+//
+// The first search, and one in deepEvery, looks at many more states, for keys that are not limited.
 const (
-	sweptPlaces = reach
-	looks       = 2
-	deepEvery   = 64
+	looks     = 2
+	deepEvery = 64
+	// handReads bounds the live states that a search reads at the hand, and deepReads those of a
+	// deep search.
+	handReads = 6
+	deepReads = 256
+	// mostFreed bounds the blocks that one search frees. Freed neighbours join: 512 of the smallest
+	// blocks have a free block of 16 KiB.
+	mostFreed = 1024
+	// retrySoon is the RetryAfter when a search freed too few blocks, or found only blocks in use by
+	// other turns.
+	retrySoon = time.Millisecond
 )
 
-// makeRoom frees blocks until n words can be lent. It frees the blocks of void states first,
-// then evicts the states of keys that are not limited, the soonest void first. It gives the
-// block, or 0 and sets t.room.
+// makeRoom frees blocks until n words can be lent. It frees the blocks of void states and evicts
+// the states of keys that are not limited. It gives the block, or 0 and sets t.room.
 //
 // makeRoom only tries the lock of another shard, so two searches never wait for each other.
 // Pinned places stay: their turn has not ended.
@@ -111,34 +121,25 @@ func (s *Store) makeRoom(t *turn, n int) uint64 {
 	now := s.clock.Now() // Not before the time of any state.
 	t.room = pinned
 	most := s.looksAfter(&s.fruitless)
-	ref := s.sweep(t, now, t.at.shard, t.at.home, n, most)
-	if ref == 0 && most > looks {
-		at := s.hand.Add(1)
-		other := at % uint64(len(s.table.shards))
-		if sh := &s.table.shards[other]; sh.tryLock() {
-			ref = s.sweep(t, now, other, at*sweptPlaces%s.table.each, n, most)
-			sh.unlock()
-		}
+	ref := s.sweep(t, now, n, most)
+	if ref == 0 {
+		ref = s.followHand(t, now, n, most)
 	}
 	if ref == 0 {
 		s.fruitless.Add(1)
 	} else {
 		s.fruitless.Store(0)
 	}
-	if t.room == pinned { // The blocks are elsewhere. Within a period, unused ones become void.
-		t.room = now.Add(t.plan.Policy.Limit.Per)
-	}
 	return ref
 }
 
-// sweep frees blocks in some places of one shard, and looks at most states. The caller holds the
-// lock of the shard.
-func (s *Store) sweep(t *turn, now headgate.Instant, shard, from uint64, n, most int) uint64 {
-	run := s.table.places[shard*s.table.each : (shard+1)*s.table.each]
-	var next [sweptPlaces]*place // By the time at which they become void.
+// sweep frees blocks around the home of the turn's key, and looks at most states.
+func (s *Store) sweep(t *turn, now headgate.Instant, n, most int) uint64 {
+	run := s.table.run(t.at)
+	var next [reach]*place // By the time at which they become void.
 	known, freed := 0, false
-	for i := range min(uint64(len(run)), sweptPlaces) {
-		p := &run[(from+i)%uint64(len(run))]
+	for i := range uint64(reach) {
+		p := &run[(t.at.home+i)%uint64(len(run))]
 		if !s.holdsBlock(p) || p.cell.Time == pinned {
 			continue
 		}
@@ -166,6 +167,80 @@ func (s *Store) sweep(t *turn, now headgate.Instant, shard, from uint64, n, most
 		}
 	}
 	return 0
+}
+
+// followHand frees blocks at the hand, and looks at most states. While it finds void states it goes
+// on, up to mostFreed: each of these blocks was lent before, so a lent block costs a bounded
+// time. t.room stays the time of the places around the home, if these hold blocks: the next search
+// of the key reads them again.
+func (s *Store) followHand(t *turn, now headgate.Instant, n, most int) uint64 {
+	near, reads, freed := t.room, handReads, 0
+	if most > looks {
+		reads = deepReads
+	}
+	for reads > 0 && freed < mostFreed {
+		ref, owner := s.blocks.next()
+		if ref == 0 {
+			break
+		}
+		looked, idle := s.freeBlock(t, now, ref, owner, most > 0)
+		if looked {
+			most--
+		}
+		if !idle {
+			reads--
+			continue
+		}
+		freed++
+		if got := s.blocks.lend(n); got != 0 {
+			return got
+		}
+	}
+	switch {
+	case freed > 0 || t.room == pinned:
+		t.room = now.Add(retrySoon)
+	case near != pinned:
+		t.room = near
+	}
+	return 0
+}
+
+// freeBlock frees a block whose state is void or, if look is set, may be evicted. It reports
+// whether it looked at the state, and whether it freed the block. An owner has the low 32 bits of
+// the place's number, so a table above 128 GiB has several places to try.
+func (s *Store) freeBlock(t *turn, now headgate.Instant, ref uint64, owner uint32, look bool) (looked, freed bool) {
+	for at := uint64(owner); at < uint64(len(s.table.places)); at += 1 << 32 {
+		sh := &s.table.shards[at/s.table.each]
+		own := at/s.table.each == t.at.shard
+		if !own && !sh.tryLock() {
+			continue
+		}
+		p := &s.table.places[at]
+		if s.holdsBlock(p) && p.cell.Units == ref && p.cell.Time != pinned {
+			looked, freed = s.freeIdle(t, now, p, look)
+		}
+		if !own {
+			sh.unlock()
+		}
+	}
+	return looked, freed
+}
+
+// freeIdle is freeBlock for the block of p. The caller holds the lock of its shard.
+func (s *Store) freeIdle(t *turn, now headgate.Instant, p *place, look bool) (looked, freed bool) {
+	if p.cell.Time > now {
+		t.room = min(t.room, p.cell.Time)
+		if !look {
+			return false, false
+		}
+		if !s.mayEvict(t, p, now) {
+			return true, false
+		}
+		s.evicted.Add(1)
+		looked = true
+	}
+	s.release(p)
+	return looked, true
 }
 
 // insert adds p to the first known places of a list, in order of the time at which they become

@@ -27,7 +27,7 @@ import (
 // Config says how much a Store may hold. The zero Config is ready to use.
 type Config struct {
 	// MaxMemory bounds the table and the blocks together, in bytes; 0 is 64 MiB. The system
-	// commits pages at the first use.
+	// commits pages at the first use. The list of blocks takes 8 % of the blocks' memory on top.
 	MaxMemory int64
 	// BlockShare is the part of MaxMemory, in percent, for the states of sliding_log and
 	// sliding_window. 0 means 50 %. A negative value reserves no blocks.
@@ -66,9 +66,9 @@ type Store struct {
 	refused atomic.Uint64
 	groups  groups
 	slots   slotTable
-	// hand is the shard where the next deep search for blocks looks. fruitless counts the searches
-	// since the last one that found a block, and placeless those that found no place.
-	hand, fruitless, placeless atomic.Uint64
+	// fruitless counts the searches since the last one that found a block, and placeless those
+	// that found no place.
+	fruitless, placeless atomic.Uint64
 }
 
 var _ headgate.Store = (*Store)(nil)
