@@ -155,9 +155,8 @@ type Answer struct {
 	soft     bool // one of the rules has a soft limit
 	usual    bool // every decision is WithinLimit
 	held     bool // one of the rules has InFlight
-	// out: limits with a calendar period are left to their fallbacks. tries: the store decides them, although its clock
-	// was outside of the edges.
-	out, tries bool
+	// out: limits with a calendar period are left to their fallbacks, because the store's clock is outside of their edges.
+	out bool
 	// shadowPlan: the plan of an enforced rule's customer is in shadow.
 	shadowPlan bool
 	leases     bool             // a rule has a lease
@@ -189,7 +188,7 @@ func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError, a.Error = headgate.Allow, a.Results[:0], nil, nil
 	a.closest, a.group, a.soft, a.usual, a.denied = -1, 0, false, true, false
 	a.held, a.ends, a.shadowPlan = false, nil, false
-	a.out, a.tries = false, false
+	a.out = false
 	a.leases, a.leased, a.waited = false, a.leased[:0], 0
 	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
 	a.resolved, a.share, a.sharer = 0, fairshare.Receipt{}, nil

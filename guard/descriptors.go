@@ -193,9 +193,6 @@ func (c *treeCall) ask(i int, merged merges) {
 	}
 	for j := range a.Results {
 		r := &a.Results[j]
-		if a.leavesOut(r) {
-			continue
-		}
 		if merged == nil {
 			a.addOp(r, r.window.id)
 			if r.mode == headgate.Refund {

@@ -122,7 +122,6 @@ func (s *set) addWindows(p *prepared, of *Rule, windows []window, req *headgate.
 		switch {
 		case cost < 0:
 			r.op = opNone
-		case a.leavesOut(r):
 		case r.mode == headgate.Refund:
 			a.nextGroup()
 			a.addOp(r, w.id)

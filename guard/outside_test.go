@@ -1,7 +1,9 @@
 package guard_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,27 +55,99 @@ func (s *skewed) expect(t *testing.T, what string, a *guard.Answer, verdict head
 }
 
 // TestOutside: the store's clock is 100 days ahead. The fallback decides the monthly limit, and the store the other
-// limit of the same request. After the clocks were set, the store decides both within a second.
+// limit of the same request. After the clocks were set, the store decides both at once.
 func TestOutside(t *testing.T) {
 	s := newSkewed(t, guard.FallbackAllow)
 	for i := range int64(5) {
 		s.expect(t, "allowed", decide(t, s.guard, request("/a", "x")), headgate.Allow, 4-i, true)
 	}
 	s.expect(t, "refused by the plain limit", decide(t, s.guard, request("/a", "x")), headgate.Deny, 0, true)
-	if s.store.calls != 7 { // The first request needs a second call.
-		t.Errorf("%d calls for 6 requests, want 7", s.store.calls)
+	if s.store.calls != 12 {
+		t.Errorf("%d calls for 6 requests, want 12: one more for each", s.store.calls)
 	}
-	s.clock.Advance(time.Second)
-	s.expect(t, "the next attempt", decide(t, s.guard, request("/a", "z")), headgate.Allow, 4, true)
-	if s.store.calls != 9 {
-		t.Errorf("%d calls, want 9: after a second, one request tries again", s.store.calls)
-	}
-	s.skew = 0 // The clock of the guard jumps over the pause.
+	s.skew = 0
 	a := decide(t, s.guard, request("/a", "y"))
 	s.expect(t, "with the right clock", a, headgate.Allow, 4, false)
 	s.expect(t, "from then on", decide(t, s.guard, request("/a", "y")), headgate.Allow, 3, false)
 	if d := a.Results[1].Decision; d.Remaining != 2 {
 		t.Errorf("the month has %d left, want 2: nothing was counted without the store's clock", d.Remaining)
+	}
+}
+
+// twoNodes is a store with a node whose clock is ahead by 100 days. It has the keys of the client "far".
+type twoNodes struct{ headgate.Store }
+
+// Apply implements headgate.Store.
+func (s *twoNodes) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	for i := range ops {
+		if at := headgate.Instant(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()); ops[i].Edges != nil && strings.Contains(ops[i].Key, "far") {
+			return &headgate.EdgeError{At: at, Edges: *ops[i].Edges}
+		}
+	}
+	return s.Store.Apply(ctx, ops, decisions)
+}
+
+// TestOutsideOnOneNode: requests whose keys are on nodes with the right clock are decided there, whatever another node says.
+func TestOutsideOnOneNode(t *testing.T) {
+	clock := storetest.NewClock()
+	month := monthly(t, of(3, headgate.Month))
+	month.Fallback = guard.FallbackAllow
+	g := calendarGuard(t, 0, &twoNodes{memoryAt(t, clock)}, clock, month)
+	for i := range int64(5) {
+		if far := decide(t, g, request("/a", "far")); !far.Results[0].Fallback || far.Verdict != headgate.Allow {
+			t.Errorf("request %d to the node with a wrong clock: %+v", i, far.Results[0].Decision)
+		}
+		near := decide(t, g, request("/a", "near"))
+		if d := near.Results[0].Decision; near.Results[0].Fallback || (near.Verdict == headgate.Allow) != (i < 3) || d.Remaining != max(0, 2-i) {
+			t.Errorf("request %d to the other node: %+v, %v", i, d, near.StoreError)
+		}
+	}
+}
+
+// TestOutsideOfDaysOnly: the store's clock is four days ahead. The fallback decides the limit of a day, and the store that of
+// a month.
+func TestOutsideOfDaysOnly(t *testing.T) {
+	clock := storetest.NewClock()
+	both := monthly(t, of(100, headgate.Day), of(3, headgate.Month))
+	both.Fallback = guard.FallbackAllow
+	g := calendarGuard(t, -4*24*time.Hour, memoryAt(t, clock), clock, both)
+	for i := range int64(5) {
+		a := decide(t, g, request("/a", "x"))
+		day, month := &a.Results[0], &a.Results[1]
+		if !day.Fallback || month.Fallback || (a.Verdict == headgate.Allow) != (i < 3) || month.Decision.Remaining != max(0, 2-i) {
+			t.Errorf("request %d: day %+v, month %+v", i, day.Decision, month.Decision)
+		}
+	}
+}
+
+// stepping is a store whose clock is another one in each call.
+type stepping struct {
+	headgate.Store
+
+	calls int
+}
+
+// Apply implements headgate.Store.
+func (s *stepping) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	s.calls++
+	for i := range ops {
+		if e := ops[i].Edges; e != nil {
+			return &headgate.EdgeError{At: e[s.calls%2], Edges: *e}
+		}
+	}
+	return s.Store.Apply(ctx, ops, decisions)
+}
+
+// TestOutsideOfSeveralClocks: the calls for one request end, and the limit without a calendar is decided.
+func TestOutsideOfSeveralClocks(t *testing.T) {
+	clock := storetest.NewClock()
+	store := &stepping{Store: memoryAt(t, clock)}
+	month := monthly(t, of(3, headgate.Month))
+	month.Fallback = guard.FallbackAllow
+	g := calendarGuard(t, 0, store, clock, byClient(t, "plain", "/a", perMinute(5)), month)
+	a := decide(t, g, request("/a", "x"))
+	if plain, month := &a.Results[0], &a.Results[1]; plain.Fallback || plain.Decision.Remaining != 4 || !month.Fallback || store.calls != 3 {
+		t.Errorf("%d calls, plain %+v, month %+v", store.calls, plain.Decision, month.Decision)
 	}
 }
 

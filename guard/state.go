@@ -16,7 +16,6 @@ type State struct {
 	seed   maphash.Seed
 	bans   bans
 
-	outside     outside // the store's clock, as far as it is wrong
 	returns     returns
 	resets      resets
 	resumptions resumptions
