@@ -11,9 +11,9 @@ import (
 // edges: the rule's fallback decides.
 const opOutside = -6
 
-// decided has the store decide a question. If the store's clock is outside of the edges of calendar windows, the store
-// decides in a second call without the Ops of these edges: other nodes, and longer windows, are not affected. If another
-// clock is outside too, the store decides in a third call without all Ops with edges.
+// decided has the store decide a question. If the store's clock is outside of the edges of calendar windows, a second call
+// has what the store has not decided, without the Ops of these edges: other nodes, and longer windows, are not affected. If
+// another clock is outside too, a third call is without all Ops with edges.
 func (g *Guard) decided(ctx context.Context, q *question, one *Answer, all []Answer) error {
 	err := q.put(ctx, g.store)
 	for _, every := range [...]bool{false, true} {
@@ -21,50 +21,64 @@ func (g *Guard) decided(ctx context.Context, q *question, one *Answer, all []Ans
 		if !outside {
 			return err
 		}
-		moved := q.withoutEdges(edge.At, every)
+		rest, places := q.rest(edge.At, every)
 		if one != nil {
-			one.move(moved, edge)
+			one.leaveOut(places, edge)
 		}
 		for i := range all {
-			all[i].move(moved, edge)
+			all[i].leaveOut(places, edge)
 		}
-		if len(q.ops) == 0 {
-			return nil
+		err = nil
+		if len(rest.ops) > 0 {
+			err = rest.put(ctx, g.store)
 		}
-		err = q.put(ctx, g.store)
+		for i, place := range places {
+			if place >= 0 {
+				q.decisions[i] = rest.decisions[place]
+			}
+		}
 	}
 	return err
 }
 
-// withoutEdges removes the Ops whose edges do not contain a time of the store, or every Op with edges. It gives the new
-// position of each Op, or opOutside.
-func (q *question) withoutEdges(at headgate.Instant, every bool) []int {
-	moved, kept := make([]int, len(q.ops)), q.ops[:0]
+// rest gives the Ops that a store has not decided, except those whose edges do not contain a time of the store, or every Op
+// with edges. places has the position of each Op in the rest: opDecided if it is decided, and opOutside if it is left out.
+func (q *question) rest(at headgate.Instant, every bool) (rest question, places []int) {
+	places = make([]int, len(q.ops))
+	group, last := uint8(0), 0 // Neighbours of the rest are of one group only if they were.
 	for i := range q.ops {
-		if edges := q.ops[i].Edges; edges != nil {
-			if _, _, contains := edges.Window(at); every || !contains {
-				moved[i] = opOutside
+		op := &q.ops[i]
+		if i > 0 && op.Group != q.ops[i-1].Group {
+			last = len(rest.ops)
+		}
+		if q.decisions[i] != headgate.Undecided() {
+			places[i] = opDecided
+			continue
+		}
+		if op.Edges != nil {
+			if _, _, contains := op.Edges.Window(at); every || !contains {
+				places[i] = opOutside
 				continue
 			}
 		}
-		moved[i] = len(kept)
-		kept = append(kept, q.ops[i])
+		if len(rest.ops) == last {
+			group++
+		}
+		places[i] = len(rest.ops)
+		rest.ops = append(rest.ops, *op)
+		rest.ops[places[i]].Group = group
 	}
-	clear(q.ops[len(kept):])
-	q.ops = kept
-	return moved
+	return rest, places
 }
 
-// move follows the Ops of the results to their new positions. edge is the error because of which Ops were removed.
-func (a *Answer) move(moved []int, edge *headgate.EdgeError) {
+// leaveOut marks the results whose Ops are left out because of an error.
+func (a *Answer) leaveOut(places []int, edge *headgate.EdgeError) {
 	if a.Error != nil {
 		return
 	}
 	for i := range a.Results {
-		if r := &a.Results[i]; r.op >= 0 {
-			if r.op = moved[r.op]; r.op == opOutside {
-				a.out, a.StoreError = true, edge
-			}
+		if r := &a.Results[i]; r.op >= 0 && places[r.op] == opOutside {
+			r.op, a.out, a.StoreError = opOutside, true, edge
 		}
 	}
 }

@@ -81,10 +81,18 @@ type twoNodes struct{ headgate.Store }
 func (s *twoNodes) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	for i := range ops {
 		if at := headgate.Instant(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()); ops[i].Edges != nil && strings.Contains(ops[i].Key, "far") {
-			return &headgate.EdgeError{At: at, Edges: *ops[i].Edges}
+			return undecided(decisions, &headgate.EdgeError{At: at, Edges: *ops[i].Edges})
 		}
 	}
 	return s.Store.Apply(ctx, ops, decisions)
+}
+
+// undecided sets all decisions of a call that fails.
+func undecided(decisions []headgate.Decision, err error) error {
+	for i := range decisions {
+		decisions[i] = headgate.Undecided()
+	}
+	return err
 }
 
 // TestOutsideOnOneNode: requests whose keys are on nodes with the right clock are decided there, whatever another node says.
@@ -132,7 +140,7 @@ func (s *stepping) Apply(ctx context.Context, ops []headgate.Op, decisions []hea
 	s.calls++
 	for i := range ops {
 		if e := ops[i].Edges; e != nil {
-			return &headgate.EdgeError{At: e[s.calls%2], Edges: *e}
+			return undecided(decisions, &headgate.EdgeError{At: e[s.calls%2], Edges: *e})
 		}
 	}
 	return s.Store.Apply(ctx, ops, decisions)

@@ -27,13 +27,12 @@ func (s *Store) Grant(ctx context.Context, ops []headgate.Op, least []int64, dec
 	return s.decideOr(ctx, ops, least, decisions)
 }
 
-// decideOr calls apply. After an error, it sets all decisions to Deny, so that no request passes.
+// decideOr calls apply. After an error, it sets all decisions to Deny, so that no request passes. After an EdgeError, apply
+// has done so for the groups that are not decided.
 func (s *Store) decideOr(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	err := s.apply(ctx, ops, least, decisions)
-	if err != nil {
-		for i := range ops {
-			decisions[i] = headgate.Undecided()
-		}
+	if err != nil && !isOutside(err) {
+		undecide(decisions[:len(ops)])
 	}
 	return err
 }
@@ -119,7 +118,7 @@ func (s *Store) decideOn(ctx context.Context, l *nodeQueue, a *query, decisions 
 	if !mine {
 		return err
 	}
-	if err == nil {
+	if err == nil || isOutside(err) {
 		copy(decisions, a.decisions)
 	}
 	s.queues.pool.put(a)

@@ -169,15 +169,22 @@ func (a *query) encode(b *script.Batch) error {
 	})
 }
 
-// decode reads the answers to the query's groups.
+// decode reads the answers to the query's groups. After an EdgeError, the groups without such an error are decided.
 func (a *query) decode(s *Store, b *script.Batch) error {
 	a.room()
-	group := a.first
-	return a.groupsOf(func(from, to int) error {
-		if err := b.Explain(group, a.ops[from:to], a.plans[from:to], a.places[from:to], a.decisions[from:to]); err != nil {
-			return fmt.Errorf("redis: %w", err)
-		}
+	group, outside := a.first, error(nil)
+	err := a.groupsOf(func(from, to int) error {
+		err := b.Explain(group, a.ops[from:to], a.plans[from:to], a.places[from:to], a.decisions[from:to])
 		group++
+		if err != nil {
+			err = fmt.Errorf("redis: %w", err)
+			if !isOutside(err) {
+				return err
+			}
+			outside = err
+			undecide(a.decisions[from:to])
+			return nil
+		}
 		for i := from; i < to; i++ {
 			if r := &a.decisions[i].Receipt; r.Place != [2]uint64{} {
 				r.Nonce, r.Policy = s.nonce(), a.ops[i].Policy
@@ -185,4 +192,21 @@ func (a *query) decode(s *Store, b *script.Batch) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return outside
+}
+
+// isOutside reports whether an error is an EdgeError: a server's clock is outside of the edges of some groups, and the
+// other groups are decided.
+func isOutside(err error) bool {
+	_, is := errors.AsType[*headgate.EdgeError](err)
+	return is
+}
+
+func undecide(decisions []headgate.Decision) {
+	for i := range decisions {
+		decisions[i] = headgate.Undecided()
+	}
 }

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/compensate"
@@ -42,11 +43,29 @@ func (s *Store) applyApart(ctx context.Context, ops []headgate.Op, least []int64
 		}
 		from = to
 	}
-	if err := s.decideQueries(ctx, &p, decisions); err != nil {
+	err := s.decideQueries(ctx, &p, decisions)
+	if err != nil && !isOutside(err) {
 		return err
 	}
 	s.settle(ctx, &p, ops, decisions)
-	return s.countLooks(ctx, &p, ops, decisions)
+	if err == nil {
+		err = s.countLooks(ctx, &p, ops, decisions)
+	}
+	if err != nil {
+		p.undecideApart(decisions)
+	}
+	return err
+}
+
+// undecideApart sets the decisions of groups that are not decided because of an EdgeError of one of their queries. settle
+// has returned their units. Groups of TakeIfAll have counted nothing before their second round.
+func (p *splitQuery) undecideApart(decisions []headgate.Decision) {
+	for i := range p.apart {
+		g := &p.apart[i]
+		if all := decisions[g.from:g.to]; g.looks || slices.Contains(all, headgate.Undecided()) {
+			undecide(all)
+		}
+	}
 }
 
 // newSplit describes a group that is in several queries, and changes the kinds of their Ops: those of
@@ -143,7 +162,7 @@ func soften(queries []*query, policies []headgate.Policy) {
 	}
 }
 
-// decideQueries sends all queries and waits for all answers. This goroutine may send the last query
+// decideQueries sends all queries and waits for all answers. An error of another kind comes before an EdgeError. This goroutine may send the last query
 // inline. Other goroutines send the other queries, so that the nodes work at the same time.
 func (s *Store) decideQueries(ctx context.Context, p *splitQuery, decisions []headgate.Decision) error {
 	if err := s.admitAll(p); err != nil {
@@ -161,9 +180,10 @@ func (s *Store) decideQueries(ctx context.Context, p *splitQuery, decisions []he
 		if err == nil {
 			mine, err = a.wait(ctx)
 		}
-		if err == nil {
+		if err == nil || isOutside(err) {
 			copy(decisions[from:from+n], a.decisions)
-		} else {
+		}
+		if err != nil && (failed == nil || isOutside(failed)) {
 			failed = err
 		}
 		if mine {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/compensate"
+	"github.com/headgate/headgate/internal/store/script"
 )
 
 // secondRound has the Ops that count after the first round of groups of TakeIfAll.
@@ -39,6 +40,13 @@ func (s *Store) countLooks(ctx context.Context, p *splitQuery, ops []headgate.Op
 	}
 	second := make([]headgate.Decision, len(r.ops))
 	if err := s.decideQueries(ctx, &r.splitQuery, second); err != nil {
+		if isOutside(err) { // A window has ended since the first round.
+			back := make([]headgate.Receipt, len(second))
+			for i := range second {
+				back[i] = second[i].Receipt
+			}
+			_ = s.returnBy(ctx, back, script.UndoCall)
+		}
 		return err
 	}
 	s.settle(ctx, &r.splitQuery, r.ops, second)
