@@ -31,7 +31,8 @@ func (c *storeClock) observe(err error, l logging) {
 	}
 	now := l.clock()
 	next := c.next.Load()
-	if now.UnixNano() < next || !c.next.CompareAndSwap(next, now.Add(clockLogEvery).UnixNano()) {
+	wait := time.Duration(next - now.UnixNano()) // More than clockLogEvery: this machine's clock has stepped back.
+	if wait > 0 && wait <= clockLogEvery || !c.next.CompareAndSwap(next, now.Add(clockLogEvery).UnixNano()) {
 		return
 	}
 	ahead := edge.At.Time().Sub(now).Round(time.Second)

@@ -42,4 +42,11 @@ func TestStoreClock(t *testing.T) {
 	if n := r.ClockErrors(); n != 1001 {
 		t.Errorf("%d errors, want 1001", n)
 	}
+	now = now.Add(-48 * time.Hour)
+	for range 2 {
+		observe(edge)
+	}
+	if got := text.String(); strings.Count(got, "the clock of the store is wrong") != 3 {
+		t.Errorf("want one more line after this machine's clock has stepped back, got %s", got)
+	}
 }
