@@ -59,6 +59,7 @@ type decisionServer struct {
 	serves  atomic.Bool
 	reached atomic.Bool // The store was reached once.
 	away    atomic.Bool // The store makes no decisions now, with server.unhealthy_without_store.
+	store   storeHealth // What watchStore knows.
 	showing sync.Mutex  // Held while the gRPC health is set.
 	stop    chan struct{}
 	waiting sync.WaitGroup

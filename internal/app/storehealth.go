@@ -106,16 +106,34 @@ func (d *decisionServer) showHealth() {
 	d.grpc.SetServing(rateLimitName, d.healthy())
 }
 
-// storeDecided sets the health after a number of failures in a row. err is the last one.
+// storeHealth is what is known of the store.
+type storeHealth uint8
+
+const (
+	storeUnknown storeHealth = iota // Until the first decision, or healthFailures.
+	storeHealthy
+	storeUnhealthy
+)
+
+// storeDecided sets the health after a number of failures in a row. err is the last one. Only watchStore calls it.
 func (d *decisionServer) storeDecided(failures int, err error) {
-	away := failures >= healthFailures
-	if failures > 0 && !away || d.away.Swap(away) == away {
+	before, now := d.store, storeHealthy
+	switch {
+	case failures >= healthFailures:
+		now = storeUnhealthy
+	case failures > 0:
 		return
 	}
+	if now == before {
+		return
+	}
+	d.store = now
+	d.away.Store(now == storeUnhealthy)
 	d.showHealth()
-	if away {
+	switch {
+	case now == storeUnhealthy:
 		d.instance.options.Log.Warn("unhealthy: the store makes no decisions", "error", err)
-		return
+	case before == storeUnhealthy:
+		d.instance.options.Log.Info("healthy again: the store makes decisions")
 	}
-	d.instance.options.Log.Info("healthy again: the store makes decisions")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 
@@ -47,6 +48,32 @@ func TestHealthFollowsDecisions(t *testing.T) {
 					t.Errorf("readyz answers %d %q", status, text)
 				}
 			})
+		}
+	}
+}
+
+// TestHealthIsLogged: a normal start says nothing about the health. A store that cannot write from the start is logged, and
+// then that it can.
+func TestHealthIsLogged(t *testing.T) {
+	t.Parallel()
+	for _, spoiled := range []bool{false, true} {
+		store := redis.Start(t)
+		if spoiled {
+			store.CLI("CONFIG", "SET", "maxmemory", "1")
+		}
+		var log logs.Text
+		o := serverOptions(t, "rules: [{name: a, key: [all], limits: [1000000/s]}]\n"+
+			"server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', unhealthy_without_store: true}\nstore: redis://"+store.Addr)
+		o.Log = log.Logger()
+		i := startServer(t, o)
+		if spoiled {
+			eventually(t, "the line", func() bool { return strings.Contains(log.String(), "unhealthy: the store makes no decisions") })
+			store.CLI("CONFIG", "SET", "maxmemory", "0")
+			eventually(t, "the second line", func() bool { return strings.Contains(log.String(), "healthy again") })
+		}
+		eventually(t, "the health", func() bool { return serving(t, i.Addresses().GRPC, "ratelimit") })
+		if text := log.String(); !spoiled && strings.Contains(text, "healthy") {
+			t.Errorf("a normal start logs\n%s", text)
 		}
 	}
 }
