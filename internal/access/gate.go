@@ -18,7 +18,7 @@ type Gate struct {
 	addresses *addresses // of control
 	listener  string
 	terms     atomic.Pointer[terms]
-	refused   [reasons]loglimit.Limiter // Metrics count every refusal.
+	refused   *[reasons]loglimit.Limiter // Metrics count every refusal.
 }
 
 // terms say who is let in.
@@ -30,9 +30,16 @@ type terms struct {
 // Gate makes the Gate of a listener. local says that only this machine reaches the listener: without auth its
 // clients may then do everything.
 func (c *Control) Gate(listener string, auth config.Auth, local bool) *Gate {
-	g := &Gate{control: c, addresses: &c.addresses, listener: listener}
+	g := &Gate{control: c, addresses: &c.addresses, listener: listener, refused: new([reasons]loglimit.Limiter)}
 	g.Change(auth, local)
 	return g
+}
+
+// Beside makes the Gate of another address of the listener, with terms of its own. Both count refusals together.
+func (g *Gate) Beside(auth config.Auth, local bool) *Gate {
+	other := &Gate{control: g.control, addresses: g.addresses, listener: g.listener, refused: g.refused}
+	other.Change(auth, local)
+	return other
 }
 
 // Change replaces the terms of Control.Gate, for later requests. Sessions go on.

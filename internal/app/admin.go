@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -30,11 +31,11 @@ func (a *adminServers) healthHandler(metrics http.Handler) *http.ServeMux {
 	return mux
 }
 
-// adminHandler is for the operator. It adds state, commands and profiles to healthHandler.
-func (a *adminServers) adminHandler(metrics http.Handler) *http.ServeMux {
+// adminHandler is for the operators that a gate lets in. It adds state, commands and profiles to healthHandler.
+func (a *adminServers) adminHandler(gate *access.Gate, metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
-		mux.Handle(r.pattern, a.gate.Handler(r.scope, r.handler))
+		mux.Handle(r.pattern, gate.Handler(r.scope, r.handler))
 	}
 	all := a.healthHandler(metrics)
 	all.Handle("/api/", byAddress(mux))

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"slices"
 	"sync"
@@ -23,11 +25,11 @@ type adminServers struct {
 	defaults
 
 	instance *Instance
-	gate     *access.Gate
+	gate     *access.Gate             // counts the refusals; each address of admin.listen has terms beside it
 	hosts    atomic.Pointer[[]string] // The current value of admin.hosts.
 	// config is the section admin in effect. The caller of Reload guards it.
-	config   config.Admin
-	handlers [2]http.Handler // of the listeners in the order of adminListeners
+	config  config.Admin
+	metrics http.Handler
 
 	mu    sync.Mutex // guards sides
 	sides [2]*side   // in the order of adminListeners
@@ -63,10 +65,9 @@ func (a *adminServers) Start(ctx context.Context) (func(), error) {
 	if err != nil {
 		return nil, fmt.Errorf("app: metrics: %w", err)
 	}
-	metrics := prom.Handler(registry)
-	a.handlers = [2]http.Handler{a.adminHandler(metrics), a.healthHandler(metrics)}
+	a.metrics = prom.Handler(registry)
 	for n, l := range adminListeners(&a.config) {
-		s, err := a.open(ctx, n, l)
+		s, err := a.open(ctx, n, l, a.config.Auth)
 		if err != nil {
 			return nil, err
 		}
@@ -75,11 +76,17 @@ func (a *adminServers) Start(ctx context.Context) (func(), error) {
 	return a.begin, nil
 }
 
-// open opens a listener. It serves after serve.
-func (a *adminServers) open(ctx context.Context, n int, l adminListener) (*side, error) {
+// open opens a listener. It serves after serve. auth is that of admin.listen.
+func (a *adminServers) open(ctx context.Context, n int, l adminListener, auth config.Auth) (*side, error) {
 	s := &side{
-		setting: l.setting, at: l.at, handler: a.handlers[n],
+		setting: l.setting, at: l.at,
 		connections: config.AdminConnections, body: adminBody, idle: adminIdle, longest: adminLongest,
+	}
+	if n == 0 {
+		s.gate = a.gate.Beside(auth, config.OnlyLocal(l.at))
+		s.handler = a.adminHandler(s.gate, a.metrics)
+	} else {
+		s.handler = a.healthHandler(a.metrics)
 	}
 	err := s.open(ctx, &a.instance.inherited, a.instance.options.Log)
 	return s, err
@@ -122,11 +129,11 @@ func (a *adminServers) Reload(next *config.Config) (Change, error) {
 	}
 	now, then := adminListeners(&a.config), adminListeners(&next.Admin)
 	for n, l := range then {
-		if l == now[n] {
-			continue
+		if l == now[n] || !a.instance.asked {
+			continue // A listener that could not move is not closed again for every change of objects.
 		}
-		s, err := a.open(a.ended, n, l)
-		if errors.Is(err, syscall.EADDRINUSE) && a.ownPort(l.at) {
+		s, err := a.open(a.ended, n, l, next.Admin.Auth)
+		if errors.Is(err, syscall.EADDRINUSE) && a.inTheWay(l.at) {
 			s, err = &side{setting: l.setting, at: l.at}, nil // Commit opens the address after its former side has left the port.
 		}
 		if err != nil {
@@ -138,43 +145,63 @@ func (a *adminServers) Reload(next *config.Config) (Change, error) {
 	return Change{Commit: func() { a.commit(&next.Admin, moves) }, Discard: discard}, nil
 }
 
-// ownPort reports whether a listener of the section admin has the port of an address.
-func (a *adminServers) ownPort(address string) bool {
-	return slices.ContainsFunc(adminListenersOf(a.current()), func(at string) bool { return portOf(at) == portOf(address) })
+// inTheWay reports whether a listener of the section admin may have an address, or a wildcard of it.
+func (a *adminServers) inTheWay(address string) bool {
+	return slices.ContainsFunc(adminListenersOf(a.current()), func(at string) bool { return overlap(at, address) })
 }
 
 // commit moves the listeners. Requests in flight on a former address are finished there.
 func (a *adminServers) commit(next *config.Admin, moves [2]*side) {
-	i := a.instance
-	if next.Auth != a.config.Auth || next.Listen != a.config.Listen {
-		a.gate.Change(next.Auth, config.OnlyLocal(next.Listen))
-		i.access.warnOpen("admin.listen", next.Auth, next.Listen)
-		if i.source != nil {
-			i.source.warnOfListener(next)
-		}
-	}
-	a.hosts.Store(&next.Hosts)
-	former, at := adminListeners(&a.config), adminListenersOf(a.current())
+	i, was, at := a.instance, a.config, adminListenersOf(a.current())
 	a.config = *next
 	for n, s := range moves {
+		if s == nil {
+			a.keep(n, &was)
+		}
+	}
+	if s := a.current()[0]; moves[0] == nil && s != nil {
+		s.gate.Change(a.config.Auth, config.OnlyLocal(a.config.Listen))
+	}
+	a.hosts.Store(&next.Hosts)
+	for n, s := range moves {
 		if s != nil {
-			a.leave(n)
+			a.leave(n, next.Auth)
 		}
 	}
 	for n, s := range moves {
-		var err error
 		if s != nil {
-			err = a.move(n, s, former[n], at[n])
+			i.reloadEnded(s.setting, a.move(n, s, &was, at[n]))
+		} else if i.asked {
+			i.reloadEnded(adminListeners(&was)[n].setting, nil) // The file has the address that the listener has.
 		}
-		i.reloadEnded(former[n].setting, err)
+	}
+	if a.config.Auth != was.Auth || moves[0] != nil {
+		i.access.warnOpen("admin.listen", a.config.Auth, a.config.Listen)
+		if i.source != nil {
+			i.source.warnOfListener(&a.config)
+		}
 	}
 }
 
-// leave ends listening on an address. Its requests in flight are finished within adminLongest, or until Drain.
-func (a *adminServers) leave(n int) {
+// keep puts the former address of a listener back into the section in effect. If the address differs from the one of the
+// configuration, the former auth stays as well: it may protect an address that more clients reach.
+func (a *adminServers) keep(n int, was *config.Admin) {
+	if n == 1 {
+		a.config.Health = was.Health
+	} else if a.config.Listen != was.Listen {
+		a.config.Listen, a.config.Auth = was.Listen, was.Auth
+	}
+}
+
+// leave ends listening on an address. Its requests in flight are finished within adminLongest, or until Drain. Its connections
+// that are still open get no rights of the new address, and have to meet an auth of it.
+func (a *adminServers) leave(n int, next config.Auth) {
 	s := a.current()[n]
 	if s == nil || s.socket == nil {
 		return
+	}
+	if s.gate != nil {
+		s.gate.Change(cmp.Or(next, s.gate.Auth()), config.OnlyLocal(s.at))
 	}
 	s.unlisten()
 	a.closing.Go(func() {
@@ -185,15 +212,15 @@ func (a *adminServers) leave(n int) {
 }
 
 // move begins to serve a side. If its address cannot be opened, the listener returns to the address that it had.
-func (a *adminServers) move(n int, s *side, former adminListener, had string) error {
+func (a *adminServers) move(n int, s *side, was *config.Admin, had string) error {
 	var err error
 	log := a.instance.options.Log
 	if s.handler == nil {
-		s, err = a.open(a.ended, n, adminListener{s.setting, s.at})
+		s, err = a.open(a.ended, n, adminListener{s.setting, s.at}, a.config.Auth)
 	}
 	if err != nil {
-		log.Error("a listener has not moved: it stays on its former address", "listener", former.setting, "error", err)
-		s = a.stay(n, former, had)
+		log.Error("a listener has not moved: it stays on its former address, with its former auth", "listener", s.setting, "error", err)
+		s = a.stay(n, was, adminListener{s.setting, had})
 	} else {
 		log.Info("a listener has moved", "listener", s.setting, "address", s.address())
 	}
@@ -202,17 +229,13 @@ func (a *adminServers) move(n int, s *side, former adminListener, had string) er
 	return err
 }
 
-// stay opens the former address of a listener again. The next reload tries to move the listener again.
-func (a *adminServers) stay(n int, former adminListener, had string) *side {
-	if n == 0 {
-		a.config.Listen = former.at
-		a.gate.Change(a.config.Auth, config.OnlyLocal(former.at))
-	} else {
-		a.config.Health = former.at
-	}
-	s, err := a.open(a.ended, n, adminListener{former.setting, had})
+// stay opens the former address of a listener again, with its former auth. The next reload of the file tries to move the listener
+// again.
+func (a *adminServers) stay(n int, was *config.Admin, had adminListener) *side {
+	a.keep(n, was)
+	s, err := a.open(a.ended, n, had, was.Auth)
 	if err != nil {
-		a.instance.options.Log.Error("a listener is closed: restart headgate", "listener", former.setting, "error", err)
+		a.instance.options.Log.Error("a listener is closed: restart headgate", "listener", had.setting, "error", err)
 	}
 	return s
 }
@@ -249,11 +272,15 @@ func adminListenersOf(sides [2]*side) []string {
 	return all
 }
 
-// portOf gives the port of an address, or "".
-func portOf(address string) string {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return ""
+// overlap reports whether a listener at one address may keep another listener from an address. Names may have any address.
+func overlap(one, other string) bool {
+	hostOne, portOne, err := net.SplitHostPort(one)
+	hostOther, portOther, errOther := net.SplitHostPort(other)
+	if err != nil || errOther != nil {
+		return one != "" && one == other
 	}
-	return port
+	a, err := netip.ParseAddr(hostOne)
+	b, errOther := netip.ParseAddr(hostOther)
+	wide := err != nil || errOther != nil || a.IsUnspecified() || b.IsUnspecified()
+	return portOne == portOther && (wide || a.Unmap() == b.Unmap())
 }

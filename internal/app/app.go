@@ -28,6 +28,7 @@ type Instance struct {
 	// config is the configuration in effect. Writers hold reloading.
 	config    atomic.Pointer[config.Config]
 	reloading sync.Mutex
+	asked     bool // Reload reads the file, for an operator or a changed file. Guarded by reloading.
 	// base is the configuration without the domains of the source, and sourced has these. Guarded by
 	// reloading.
 	base    *config.Config

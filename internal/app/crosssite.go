@@ -9,8 +9,8 @@ import (
 const (
 	pageRefused = "web pages of other sites may not send requests here: send the request from a program, or type its address"
 	// browserRefused is the answer to a browser that does not say which site sends the request.
-	browserRefused = "a browser does not say here whether a web page sends this request: send the request from a program like curl, or " +
-		"use the name localhost on the same machine"
+	browserRefused = "a browser does not say here whether a web page sends this request: use headgate ctl or a program like curl, or " +
+		"the name localhost on the same machine"
 )
 
 // ownSite refuses requests of web pages of other sites, whose browser may reach this listener. It also refuses GET: a page does not
@@ -31,12 +31,19 @@ func ownSite(next http.HandlerFunc) http.HandlerFunc {
 func ownSiteOrProgram(next http.HandlerFunc) http.HandlerFunc {
 	return ownSite(func(w http.ResponseWriter, r *http.Request) {
 		silent := r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" && r.Header.Get("Referer") == ""
-		if silent && strings.HasPrefix(r.UserAgent(), "Mozilla/") { // All browsers begin with it, and a page cannot change it.
+		if silent && fromBrowser(r.UserAgent()) {
 			writeText(w, http.StatusForbidden, browserRefused)
 			return
 		}
 		next(w, r)
 	})
+}
+
+// fromBrowser reports whether a User-Agent may be that of a browser. All browsers begin with Mozilla/, and so does PowerShell, which no
+// browser names. A page that writes a User-Agent of its own does not reach this listener: for such a field, browsers send Origin, and
+// ask with OPTIONS first.
+func fromBrowser(agent string) bool {
+	return strings.HasPrefix(agent, "Mozilla/") && !strings.Contains(agent, "PowerShell/")
 }
 
 // fromOtherSite reports whether a browser says that a page of another origin sends the request. A request without the fields of

@@ -17,7 +17,7 @@ func TestOtherSites(t *testing.T) {
 	}
 	defer i.Stop()
 	servers := newAdmin(i)
-	handler := servers.adminHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	handler := servers.adminHandler(servers.gate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	const mozilla = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
 	plain := map[string]bool{"/api/v1/status": true, "/api/v1/shares": true, "/api/v1/leases": true, "/api/v1/top": true, "/api/v1/bans": true, "/debug/pprof/": true}
 	pages := []string{"GET /metrics", "GET /debug/pprof/heap?gc=1", "GET /debug/pprof/goroutine"}
@@ -36,6 +36,9 @@ func TestOtherSites(t *testing.T) {
 		}{
 			{"a program", nil, false},
 			{"curl", []string{"User-Agent", "curl/8"}, false},
+			{"PowerShell", []string{"User-Agent", "Mozilla/5.0 (Windows NT 10.0; Microsoft Windows 10.0.26100; en-US) PowerShell/7.4.6"}, false},
+			{"Windows PowerShell", []string{"User-Agent", "Mozilla/5.0 (Windows NT; Windows NT 10.0; en-US) WindowsPowerShell/5.1.26100.1"}, false},
+			{"a page that says PowerShell", []string{"User-Agent", mozilla + " PowerShell/7", "Origin", "http://evil.example"}, true},
 			{"an image of another site", []string{"User-Agent", mozilla, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, true},
 			{"a page on another port", []string{"User-Agent", mozilla, "Sec-Fetch-Site", "same-site"}, true},
 			{"a form of another site, without TLS", []string{"User-Agent", mozilla, "Origin", "http://evil.example"}, true},
@@ -56,6 +59,9 @@ func TestOtherSites(t *testing.T) {
 			handler.ServeHTTP(w, r)
 			if refused := w.Code == http.StatusForbidden; refused != c.refused {
 				t.Errorf("%s, %s: status %d %s", page, c.name, w.Code, w.Body)
+			}
+			if marked := len(c.header) > 2; c.refused && !marked && !strings.Contains(w.Body.String(), "headgate ctl") {
+				t.Errorf("%s, %s: %s", page, c.name, w.Body)
 			}
 		}
 	}

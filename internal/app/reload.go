@@ -26,6 +26,8 @@ func (i *Instance) Reload() error {
 	}
 	began := time.Now()
 	former := i.base
+	i.asked = true
+	defer func() { i.asked = false }()
 	next, err := i.reload()
 	if errors.Is(err, errStopping) {
 		return err

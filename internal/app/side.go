@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/listen"
 )
@@ -21,6 +22,7 @@ type side struct {
 	setting string // The name of the setting that has the address.
 	at      string // The address to listen on. "" means off.
 	handler http.Handler
+	gate    *access.Gate // The terms of this address of admin.listen; nil for other sides.
 
 	connections, perAddress int // Bounds of the connections; a perAddress of 0 means no bound.
 	exempt, admit           func(netip.Addr) bool
