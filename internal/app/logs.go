@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -29,9 +30,12 @@ type accessLog struct {
 
 	options *Options
 	opened  atomic.Pointer[openedLog] // nil while the access log is off
-	dropped atomic.Uint64             // lines of former logs
 	former  *openedLog                // replaced, and perhaps still in use; guarded by the caller of Reload
 	closing sync.WaitGroup
+
+	mu      sync.Mutex   // guards the lines of all logs, so that their sum never goes down
+	dropped uint64       // lines of former logs that have ended
+	ending  []*openedLog // former logs that have not ended
 }
 
 // openedLog is a log with the settings that it was opened with.
@@ -90,7 +94,12 @@ func (a *accessLog) current() *accesslog.Log {
 
 // lost is the number of dropped lines.
 func (a *accessLog) lost() uint64 {
-	n := a.dropped.Load()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := a.dropped
+	for _, former := range a.ending {
+		n += former.Dropped()
+	}
 	if now := a.current(); now != nil {
 		n += now.Dropped()
 	}
@@ -108,9 +117,19 @@ func (a *accessLog) Reload(next *config.Config) (Change, error) {
 		return Change{}, err
 	}
 	return Change{
-		Commit:  func() { a.former = a.opened.Swap(opened) },
+		Commit:  func() { a.replace(opened) },
 		Discard: func() { _ = opened.close() }, // The log has no lines.
 	}, nil
+}
+
+// replace puts a log in place of the one in use.
+func (a *accessLog) replace(opened *openedLog) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.former = a.opened.Swap(opened)
+	if a.former != nil {
+		a.ending = append(a.ending, a.former)
+	}
 }
 
 // retire closes the former log, after the proxy has the new one.
@@ -119,7 +138,10 @@ func (a *accessLog) retire() {
 		a.former = nil
 		a.closing.Go(func() {
 			a.end(former)
-			a.dropped.Add(former.Dropped())
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.dropped += former.Dropped()
+			a.ending = slices.DeleteFunc(a.ending, func(o *openedLog) bool { return o == former })
 		})
 	}
 }
