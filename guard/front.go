@@ -67,8 +67,8 @@ func (s *set) supplied(fronts []Front) error {
 // queryFront names the front that gives descriptors alone.
 const queryFront = "Envoy's rate limit service"
 
-// unsupplied finds a rule that matches one of the queries and counts by a part that no query of descriptors has. It is nil if there
-// is none. The search costs nothing unless there is such a rule.
+// unsupplied finds a rule that may refuse one of the queries and counts by a part that no query of descriptors has. It is nil if there
+// is none. A rule in shadow refuses nothing, so its key refuses nothing either. The search costs nothing unless there is such a rule.
 func (s *set) unsupplied(queries []headgate.Request) *UnsuppliedError {
 	if !s.beyondQueries {
 		return nil
@@ -78,7 +78,7 @@ func (s *set) unsupplied(queries []headgate.Request) *UnsuppliedError {
 		matched = s.index.Match(&queries[i], matched[:0])
 		for _, m := range matched {
 			r := s.rules[m].Rule
-			if at := slices.IndexFunc(r.Key, rule.Part.BeyondQueries); at >= 0 {
+			if at := slices.IndexFunc(r.Key, rule.Part.BeyondQueries); at >= 0 && r.Mode == Enforce {
 				return &UnsuppliedError{queryFront, fmt.Sprintf("rule %q", r.Name), r.Key[at]}
 			}
 		}

@@ -28,7 +28,7 @@ type set struct {
 	quotas      *quotaSet       // nil without rules of quotas
 	unknown     Rule            // the rule of refusals with WithoutState
 	uncounted   window          // of decisions that no store counts
-	// beyondQueries: a rule for queries counts by more than descriptors.
+	// beyondQueries: an enforced rule for queries counts by more than descriptors.
 	beyondQueries bool
 }
 
@@ -109,7 +109,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		}
 		s.rules = append(s.rules, p)
 		s.needs |= p.needs
-		s.beyondQueries = s.beyondQueries || r.Match.ForQueries() && slices.ContainsFunc(r.Key, rule.Part.BeyondQueries)
+		s.beyondQueries = s.beyondQueries || r.Mode == Enforce && r.Match.ForQueries() && slices.ContainsFunc(r.Key, rule.Part.BeyondQueries)
 		s.readOutcome(r)
 		if r.Exceed.Action == Degrade && !slices.Contains(s.marks, r.Exceed.Header) {
 			s.marks = append(s.marks, spellings(r.Exceed.Header)...)

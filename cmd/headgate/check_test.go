@@ -125,6 +125,22 @@ customers: {acme: {raise: {limits: {calls: [{limit: 9/1d}]}, until: 2001-01-01}}
 	}
 }
 
+// TestCheckNotesKeysBeyondQueries: a rule for queries that counts by an address refuses every query of Envoy's service.
+func TestCheckNotesKeysBeyondQueries(t *testing.T) {
+	const rules = "version: 1\nrules: [{name: a, match: {domain: d}, key: [%s], limits: [1/m]}]\nserver: {grpc: {address: %s}, http: {address: %s}}\n"
+	for _, row := range []struct {
+		key, grpc, http string
+		want            bool
+	}{
+		{"ip", "'127.0.0.1:0'", "off", true}, {"ip", "off", "'127.0.0.1:0'", true}, {"'descriptor:user'", "'127.0.0.1:0'", "off", false},
+	} {
+		status, _, stderr := call(t, "check", "--config", write(t, fmt.Sprintf(rules, row.key, row.grpc, row.http)))
+		if status != 0 || strings.HasPrefix(stderr, `headgate: note: rule "a": Envoy's rate limit service`) != row.want {
+			t.Errorf("%+v: status %d: %s", row, status, stderr)
+		}
+	}
+}
+
 // TestServerExitStatus: a fault that check finds has the exit status of a wrong configuration at the start too.
 func TestServerExitStatus(t *testing.T) {
 	text := "version: 1\nrules: []\nserver:\n  http: off\n  grpc: {address: \"127.0.0.1:0\", tls: {cert: /none/a.pem, key: /none/a.key}}\n" +

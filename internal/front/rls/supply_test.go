@@ -37,3 +37,20 @@ func TestRulesOfOtherParts(t *testing.T) {
 	}
 	s.tell("d", []step{{"the other rule has counted nothing", of(asked("k", "b")), "ok ok(0 of 1/HOUR, 1h0m0s)"}})
 }
+
+// TestRulesInShadowOfOtherParts checks that a rule in shadow refuses no query, whatever it counts by.
+func TestRulesInShadowOfOtherParts(t *testing.T) {
+	part, err := rule.ParsePart("ip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, rls.Options{}, guard.Config{Rules: []guard.Rule{{
+		Rule: rule.Rule{Name: "addresses", Match: rule.Match{Domain: "d"}, Key: []rule.Part{part}}, Mode: guard.Shadow,
+		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: 1, Per: time.Hour, Burst: 1}}},
+	}}})
+	for range 3 {
+		if r, err := s.ShouldRateLimit(t.Context(), request("d", asked("k", "a"))); err != nil {
+			t.Errorf("the answer is %v, %v", r, err)
+		}
+	}
+}
