@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/headgate/headgate"
@@ -14,6 +15,19 @@ type Front struct {
 	Name string
 	// Supplies are the parts of keys that the front gives.
 	Supplies rule.Supply
+	// Method is the method of all requests of the front. "" means that they can have any.
+	Method string
+}
+
+// meets reports whether a request of the front can match m.
+func (f *Front) meets(m *rule.Match) bool {
+	if m.ForQueries() {
+		return false
+	}
+	return f.Method == "" || len(m.Methods) == 0 || slices.ContainsFunc(m.Methods, func(text string) bool {
+		method, err := rule.ParseMethod(text)
+		return err == nil && (method == f.Method || method == http.MethodGet && f.Method == http.MethodHead)
+	})
 }
 
 // UnsuppliedError says that a front cannot give a part of a key. All clients would share one key.
@@ -36,8 +50,8 @@ func (e *UnsuppliedError) Error() string {
 }
 
 // Attach tells the Guard that a front gives it requests. The error is a *UnsuppliedError if a key that counts the front's requests
-// has a part that the front cannot give. Reload then refuses such keys too. Fronts call Attach when they are made. A rule that matches
-// a domain or descriptors is not checked: it counts only queries of a decision server.
+// has a part that the front cannot give. Reload then refuses such keys too. Fronts call Attach when they are made. A rule that none of
+// the front's requests can match is not checked: one for another method, or for the queries of a decision server.
 func (g *Guard) Attach(f Front) error {
 	if g.now() == nil {
 		return headgate.ErrNotMade
@@ -52,6 +66,15 @@ func (g *Guard) Attach(f Front) error {
 		g.fronts = append(g.fronts, f)
 	}
 	return nil
+}
+
+// CheckFront gives the error that Attach would give, and attaches nothing.
+func (g *Guard) CheckFront(f Front) error {
+	s := g.now()
+	if s == nil {
+		return headgate.ErrNotMade
+	}
+	return s.suppliedBy(f)
 }
 
 // supplied checks the keys of s for all fronts that are attached.
@@ -90,11 +113,11 @@ func (s *set) suppliedBy(f Front) error {
 	lacks := func(p rule.Part) bool { return p.Supply()&^f.Supplies != 0 }
 	for i := range s.rules {
 		r := s.rules[i].Rule
-		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && !r.Match.ForQueries() {
+		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && f.meets(&r.Match) {
 			return &UnsuppliedError{f.Name, fmt.Sprintf("rule %q", r.Name), r.Key[at]}
 		}
 	}
-	if s.share != nil && s.share.Mode != Off && lacks(s.share.Client) && !s.share.Match.ForQueries() {
+	if s.share != nil && s.share.Mode != Off && lacks(s.share.Client) && f.meets(&s.share.Match) {
 		return &UnsuppliedError{f.Name, "fair share", s.share.Client}
 	}
 	for _, stage := range s.config.Stages {

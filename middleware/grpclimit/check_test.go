@@ -35,3 +35,32 @@ func TestCheck(t *testing.T) {
 		t.Error("the reload takes a rule that counts by a cookie")
 	}
 }
+
+// TestCheckOfOtherMethods checks that a rule that no call can match is no fault, and one for POST is.
+func TestCheckOfOtherMethods(t *testing.T) {
+	for _, row := range []struct {
+		methods []string
+		refused bool
+	}{{[]string{"GET"}, false}, {[]string{"GET", "=POST"}, true}, {[]string{"POST"}, true}} {
+		sessions := limited(t, "sessions", "", one(), "cookie:session")
+		sessions.Match.Methods = row.methods
+		g := newGuard(t, guard.Config{Rules: []guard.Rule{sessions}})
+		if err := grpclimit.Check(g); (err != nil) != row.refused {
+			t.Errorf("%q: Check gives %v", row.methods, err)
+		}
+		if !row.refused {
+			grpclimit.Unary(g, grpclimit.Options{})
+		}
+	}
+}
+
+// TestCheckChangesNothing checks that a guard that was only checked takes every later rule.
+func TestCheckChangesNothing(t *testing.T) {
+	g := newGuard(t, guard.Config{})
+	if err := grpclimit.Check(g); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Reload(guard.Config{Rules: []guard.Rule{limited(t, "users", "", one(), "cookie:a")}, Store: g.Store()}); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -96,7 +97,7 @@ func newLimit(g *guard.Guard, o Options) *limit {
 		//nolint:forbidigo // A programming error may panic.
 		panic("grpclimit: Unary or Stream got a nil guard: check the error of guard.New or open.Guard")
 	}
-	if err := Check(g); err != nil {
+	if err := made(g.Attach(front())); err != nil {
 		//nolint:forbidigo // The limit would be wrong for every client. Check gives the error to programs that handle it.
 		panic("grpclimit: " + err.Error())
 	}
@@ -107,14 +108,24 @@ func newLimit(g *guard.Guard, o Options) *limit {
 }
 
 // Check reports whether g can stand behind this front. The error is a *guard.UnsuppliedError if a rule, fair share or a stage counts by a
-// descriptor or a cookie, which no call has. A later Reload of g gives the same error. Call Check before Unary and Stream if the rules
+// descriptor or a cookie, which no call has. Rules for other methods than POST count no call. Check changes nothing: only after Unary or
+// Stream does a Reload of g give the same error. Call Check before Unary and Stream if the rules
 // come from a file: both panic with its error.
 func Check(g *guard.Guard) error {
-	err := g.Attach(guard.Front{Name: "package grpclimit", Supplies: rule.SupplyHeaders | rule.SupplySubjects})
+	return made(g.CheckFront(front()))
+}
+
+// front describes this package to a guard.
+func front() guard.Front {
+	return guard.Front{Name: "package grpclimit", Supplies: rule.SupplyHeaders | rule.SupplySubjects, Method: http.MethodPost}
+}
+
+// made removes the error of a guard that was not made.
+func made(err error) error {
 	if errors.Is(err, headgate.ErrNotMade) {
 		return nil // The interceptors refuse each call.
 	}
-	return err //nolint:wrapcheck // The error names the front.
+	return err
 }
 
 // admit decides a call. For an allowed call it returns the context for the service and

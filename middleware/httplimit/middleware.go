@@ -38,7 +38,7 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 		//nolint:forbidigo // A programming error may panic.
 		panic("httplimit: New got a nil guard: check the error of guard.New or open.Guard")
 	}
-	if err := Check(g); err != nil {
+	if err := made(g.Attach(front())); err != nil {
 		//nolint:forbidigo // The limit would be wrong for every client. Check gives the error to programs that handle it.
 		panic("httplimit: " + err.Error())
 	}
@@ -56,14 +56,23 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 }
 
 // Check reports whether g can stand behind this front. The error is a *guard.UnsuppliedError if a rule, fair share or a stage counts by a
-// descriptor, which no HTTP request has. A later Reload of g gives the same error. Call Check before New if the rules come from a
+// descriptor, which no HTTP request has. Check changes nothing: only after New does a Reload of g give the same error. Call Check before New if the rules come from a
 // file: New panics with its error.
 func Check(g *guard.Guard) error {
-	err := g.Attach(guard.Front{Name: "package httplimit", Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplySubjects})
+	return made(g.CheckFront(front()))
+}
+
+// front describes this package to a guard.
+func front() guard.Front {
+	return guard.Front{Name: "package httplimit", Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplySubjects}
+}
+
+// made removes the error of a guard that was not made.
+func made(err error) error {
 	if errors.Is(err, headgate.ErrNotMade) {
 		return nil // The middleware answers 500.
 	}
-	return err //nolint:wrapcheck // The error names the front.
+	return err
 }
 
 // limits has the values that all handlers of one New share.
