@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
@@ -139,15 +138,12 @@ func (r *reader) checkPathLetters(v value) {
 	if rule.IsPathPattern(text) {
 		return // Package rule says what to write in its place.
 	}
-	if bad := strings.IndexFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }); bad >= 0 {
-		r.faultAt(v, bad, "no request can have "+quote(text[bad:bad+1])+" in its path", "remove it")
-		return
-	}
-	for segment := range strings.SplitSeq(text, "/") {
-		if name, _, parameters := strings.Cut(segment, ";"); parameters && (name == "." || name == "..") {
-			r.fault(v, "no request can have a segment "+quote(name+";")+" in its path", "remove it")
-			return
-		}
+	switch bad, at := rule.FaultyPathText(text); {
+	case bad == "":
+	case len(bad) == 1:
+		r.faultAt(v, at, "no request can have "+quote(bad)+" in its path", "remove it")
+	default:
+		r.fault(v, "no request can have a segment "+quote(bad)+" in its path", "remove it")
 	}
 }
 

@@ -53,7 +53,7 @@ func checkOnePath(value string) fault {
 		return checkPath(value)
 	}
 	fix := "write one path, like /v1/product"
-	if checkLiteralPath(literal) == (fault{}) {
+	if canRequest(literal) {
 		fix += ", or " + exactly(value)
 	}
 	if strings.Contains(value, "*") {

@@ -182,5 +182,6 @@ func isPlain(text string, kind pathKind) bool {
 		return false
 	}
 	what, _ := findSign(textPath, text)
-	return what == signNone && checkPlainPath(text, text, kind) == (fault{})
+	bad, _ := FaultyPathText(text)
+	return what == signNone && bad == "" && checkPlainPath(text, text, kind) == (fault{})
 }

@@ -25,10 +25,32 @@ func pathPatternFault(pattern string) fault {
 	default:
 		fix = "write " + quote(works)
 	}
-	if pattern[0] == '/' && checkLiteralPath(pattern) == (fault{}) {
+	if pattern[0] == '/' && !strings.HasSuffix(pattern, "/*") && canRequest(pattern) {
 		fix += ", or " + quote(literalMark+pattern) + " for exactly this path"
 	}
 	return fault{quote(pattern) + " looks like a pattern, and paths have only /* at their end", fix}
+}
+
+// canRequest reports whether a request can have exactly this path.
+func canRequest(text string) bool {
+	bad, _ := FaultyPathText(text)
+	return bad == "" && checkLiteralPath(text) == (fault{})
+}
+
+// FaultyPathText returns the first part of a path that no request has after the proxy has cleaned its path, and its position: a control
+// character, a backslash, or a segment like "..;". It returns "" if there is none.
+func FaultyPathText(text string) (bad string, at int) {
+	if at = strings.IndexFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }); at >= 0 {
+		return text[at : at+1], at
+	}
+	at = 0
+	for segment := range strings.SplitSeq(text, "/") {
+		if name, _, parameters := strings.Cut(segment, ";"); parameters && (name == "." || name == "..") {
+			return name + ";", at
+		}
+		at += len(segment) + len("/")
+	}
+	return "", 0
 }
 
 // IsPathPattern reports whether a path looks like a pattern that paths of rules do not have. "/search/*" does not.
@@ -79,7 +101,7 @@ func methodPatternFault(text string) fault {
 	case strings.ContainsAny(text, "*.") || slices.Contains([]string{"ANY", "ALL"}, strings.ToUpper(text)):
 		return fault{quote(text) + " is no method", every + ", or list the methods, like [GET, POST]"}
 	case len(words) > 1 && !slices.ContainsFunc(words, func(word string) bool { return faultyTokenByte(word) >= 0 }):
-		return fault{quote(text) + " is not one method", "write [" + strings.Join(words, ", ") + "]"}
+		return fault{quote(text) + " is not one method", "write [" + strings.Join(methodForms(words), ", ") + "]"}
 	case what != signNone:
 		return fault{
 			quote(text) + " looks like a pattern, and methods have none", "write a method like " + nearestMethod(rest) + "; " + every,
@@ -87,6 +109,22 @@ func methodPatternFault(text string) fault {
 	default:
 		return fault{}
 	}
+}
+
+// methodForms returns words in the forms that methods of a rule have, each once.
+func methodForms(words []string) []string {
+	var forms []string
+	for _, word := range words {
+		if upper := strings.ToUpper(word); slices.Contains(knownMethodNames[:], upper) {
+			word = upper
+		} else {
+			word = literalMark + word
+		}
+		if !slices.Contains(forms, word) {
+			forms = append(forms, word)
+		}
+	}
+	return forms
 }
 
 // nearestMethod returns the method that text probably means, and GET if there is none.
