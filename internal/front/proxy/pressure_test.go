@@ -32,22 +32,22 @@ func TestPressure(t *testing.T) {
 	for range 40 {
 		s.places.take(busy, 1, time.Now())
 	}
-	if n := s.pressure.relieve(70 << 20); n != 0 || s.pressure.pressed.Load() {
-		t.Errorf("at 70 percent, %d connections were closed", n)
+	if n := s.pressure.relieve(60 << 20); n != 0 || s.pressure.pressed.Load() {
+		t.Errorf("at 60 percent, %d connections were closed", n)
 	}
 	s.pressure.least = 1 << 30
 	if n := s.pressure.relieve(90 << 20); n != 0 || s.pressure.pressed.Load() {
 		t.Errorf("%d connections were closed, and something else takes the memory", n)
 	}
 	s.pressure.least = 1 << 20
-	s.pressure.most = 2 << 20 // 45 percent are 0.9 MiB.
+	s.pressure.most = 2 << 20 // 40 percent are 0.8 MiB.
 	if n := s.pressure.relieve(3 << 20); n != 1 || isOpen(busy) || !isOpen(arriving) || !isOpen(multiplexed) || !isOpen(plain) {
 		t.Errorf("%d connections were closed, want the one with 40 requests", n)
 	}
 	if s.places.take(plain, 1, time.Now()).refused || !s.places.take(plain, 1, time.Now()).refused {
 		t.Error("under pressure, a client gets one place and no more")
 	}
-	if n := s.pressure.relieve(2600 << 10); n != 2 || isOpen(arriving) || isOpen(multiplexed) || !isOpen(plain) {
+	if n := s.pressure.relieve(2400 << 10); n != 2 || isOpen(arriving) || isOpen(multiplexed) || !isOpen(plain) {
 		t.Errorf("%d further connections were closed, want those with bytes of a header", n)
 	}
 	if n := p.traffic.ClosedForMemory.Load(); n != 3 {
