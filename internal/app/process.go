@@ -52,6 +52,16 @@ func heapBound(c *config.Config, bound int64) int64 {
 	return bound - programBytes - outside
 }
 
+// pressureBounds returns the most memory that Go counts, and the part of connections and requests. limit is Go's memory limit, which
+// a container or GOMEMLIMIT can make lower than the bound of the process; the part of connections and requests is then lower in proportion.
+func pressureBounds(c *config.Config, bound, limit int64) (heap, traffic int64) {
+	heap, traffic = heapBound(c, bound), c.TrafficBound()
+	if limit = max(limit, 1<<10); limit >= heap {
+		return heap, traffic
+	}
+	return limit, int64(float64(traffic) / float64(heap) * float64(limit))
+}
+
 // memoryLimit returns Go's memory limit in bytes: the bound without the tables outside the
 // heap. In a container (0 means none) the limit is at most 9/10 of the container's memory,
 // because Go does not count all memory. It is at least 1/4 of that memory: with a lower

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"math"
 	"testing"
 
 	"github.com/headgate/headgate/config"
@@ -43,6 +44,27 @@ func TestTablesAndTheCollector(t *testing.T) {
 	} {
 		if got := memoryLimit(c.bound, c.container, c.outside); got != c.want {
 			t.Errorf("a bound of %d in a container of %d with %d outside the heap: %d, want %d", c.bound, c.container, c.outside, got, c.want)
+		}
+	}
+}
+
+// TestPressureFollowsTheMemoryLimit: a container or GOMEMLIMIT that allows less than the bound of the process lowers both bounds of pressure.
+func TestPressureFollowsTheMemoryLimit(t *testing.T) {
+	parsed, err := config.Parse("test.yaml", []byte("proxy: {upstream: 'http://127.0.0.1:1'}\nversion: 1\nrules: []\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, most := parsed.MemoryBound(), parsed.TrafficBound()
+	whole := heapBound(parsed, bound)
+	for _, c := range []struct{ limit, heap, traffic int64 }{
+		{math.MaxInt64, whole, most},
+		{whole, whole, most},
+		{whole / 4, whole / 4, most / 4},
+		{memoryLimit(bound-programBytes, whole, 0), whole / 10 * 9, most / 10 * 9},
+	} {
+		heap, traffic := pressureBounds(parsed, bound, c.limit)
+		if heap != c.heap || max(traffic-c.traffic, c.traffic-traffic) > 1<<10 {
+			t.Errorf("with a limit of %d: %d and %d for connections and requests, want %d and %d", c.limit, heap, traffic, c.heap, c.traffic)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/headgate/headgate/config"
@@ -95,11 +96,11 @@ func (p *proxyServer) begin() {
 	if p.clients != nil {
 		secured = p.clients.Config()
 	}
+	bound, share := pressureBounds(o.Config, o.Config.MemoryBound(), debug.SetMemoryLimit(-1))
 	p.server = proxy.NewServer(p.proxy, proxy.ServerConfig{
 		ReadHeader: c.ReadHeaderTimeout, Idle: c.IdleTimeout, MaxHeader: int(c.MaxHeader), TLS: secured,
 		MaxRequests: c.MaxRequests, MaxConnections: c.MaxConnections,
-		MaxHeap: heapBound(o.Config, o.Config.MemoryBound()), MaxTraffic: o.Config.TrafficBound(),
-		Trusts:    p.instance.trusts,
+		MaxHeap: bound, MaxTraffic: share, Trusts: p.instance.trusts,
 		RequestID: c.RequestID, Access: p.access.current(), KeyNames: p.instance.rules.report.KeyNames(), Log: o.Log,
 	})
 	p.instance.serve(func() error { return p.server.Serve(p.socket) })
