@@ -35,6 +35,8 @@ type clientConn struct {
 	sinceRequest atomic.Int64
 	unused       atomic.Bool  // the connection has had no request so far
 	multiplexed  atomic.Bool  // the client uses HTTP/2
+	named        atomic.Bool  // bytes have arrived, so that RemoteAddr does not wait for a header of the PROXY protocol
+	aborted      atomic.Bool  // the connection ends as soon as net/http closes it
 	deadline     atomic.Int64 // write deadline set by net/http, in Unix nanoseconds; 0 means none
 
 	heading atomic.Bool  // the header of an HTTP/1 request may be arriving
@@ -70,6 +72,9 @@ func (c *clientConn) Read(b []byte) (int, error) {
 
 // received looks at bytes that were read before the client was known to use HTTP/2.
 func (c *clientConn) received(b []byte) error {
+	if !c.named.Load() {
+		c.named.Store(true)
+	}
 	if c.preface.scan(b) {
 		c.multiplexed.Store(true)
 	}
@@ -228,8 +233,14 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
+// trusted reports whether the server trusts the peer. A peer that has sent nothing is not trusted.
+func (c *clientConn) trusted() bool {
+	return c.named.Load() && c.server.trusts(peer(c.RemoteAddr().String()))
+}
+
 // abort closes the connection and discards unsent data.
 func (c *clientConn) abort() {
+	c.aborted.Store(true)
 	if listened, ok := c.Conn.(interface{ Abort() }); ok {
 		listened.Abort()
 		return

@@ -79,12 +79,25 @@ func (p *pressure) watchHeap() {
 				return
 			case <-p.measured:
 				objects, stacks := heap.Live()
-				if p.relieve(objects+stacks) > 0 {
-					runtime.GC() // The closed connections must not wait for the next collection, which may be late.
+				if p.relieve(objects+stacks) == 0 {
+					if !p.pressed.Load() {
+						continue
+					}
+					p.awaitEnds()
 				}
+				runtime.GC() // The closed connections must not wait for the next collection, which may be late.
 			}
 		}
 	}()
+}
+
+// awaitEnds gives closed connections the time to end: until then, a collection frees little.
+func (p *pressure) awaitEnds() {
+	const most = 50 * time.Millisecond
+	select {
+	case <-p.closed:
+	case <-time.After(most):
+	}
 }
 
 // await delays a new connection while connections are closed.
@@ -109,20 +122,35 @@ func (p *pressure) remove(c *clientConn) {
 	delete(p.conns, c)
 }
 
-// relieve closes the costliest connections if live bytes are too many, and returns their number.
+// relieve closes the costliest connections if live bytes are too many, and returns their number. Connections of peers that the server
+// trusts have the requests of many users and are the last.
 func (p *pressure) relieve(live int64) (closed int) {
 	p.pressed.Store(live > p.most/100*heapHigh)
 	if !p.pressed.Load() {
 		return 0
 	}
-	all, total := p.costs()
+	all, leaving, total := p.costs()
 	if p.pressed.Store(total >= p.least); total < p.least {
 		return 0
 	}
-	slices.SortFunc(all, func(a, b costly) int { return cmp.Compare(b.cost, a.cost) })
-	for excess := live - p.most/100*heapLow; excess > 0 && closed < len(all); closed++ {
+	for i := range all {
+		all[i].trusted = all[i].conn.trusted()
+	}
+	slices.SortFunc(all, func(a, b costly) int {
+		if a.trusted != b.trusted {
+			if a.trusted {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(b.cost, a.cost)
+	})
+	for excess := live - p.most/100*heapLow - leaving; excess > 0 && closed < len(all); closed++ {
 		excess -= all[closed].cost
 		all[closed].conn.abort()
+	}
+	if closed == 0 {
+		return 0
 	}
 	p.server.proxy.traffic.ClosedForMemory.Add(uint64(closed))
 	if _, log := p.lines.Event(time.Now()); log {
@@ -134,12 +162,13 @@ func (p *pressure) relieve(live int64) (closed int) {
 
 // costly is a connection with its estimated cost.
 type costly struct {
-	conn *clientConn
-	cost int64
+	conn    *clientConn
+	cost    int64
+	trusted bool
 }
 
-// costs estimates what each connection takes, and the sum.
-func (p *pressure) costs() (all []costly, total int64) {
+// costs estimates what each open connection takes, what all aborted ones take that have not ended, and the sum.
+func (p *pressure) costs() (all []costly, leaving, total int64) {
 	places := p.server.places
 	places.mu.Lock()
 	defer places.mu.Unlock()
@@ -154,8 +183,12 @@ func (p *pressure) costs() (all []costly, total int64) {
 		for at := c.firstPlace; at != nil; at = at.nextOf {
 			cost += max(1, at.weight) * placeCost
 		}
-		all = append(all, costly{c, cost})
 		total += cost
+		if c.aborted.Load() {
+			leaving += cost
+			continue
+		}
+		all = append(all, costly{conn: c, cost: cost})
 	}
-	return all, total
+	return all, leaving, total
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -12,19 +13,9 @@ func TestPressure(t *testing.T) {
 	p := before(t, UpstreamConfig{URL: parsed(t, "http://127.0.0.1:1")})
 	s, _ := start(t, p, nil, ServerConfig{})
 	s.pressure.most = 100 << 20
-	open := func() *clientConn {
-		near, far := net.Pipe()
-		t.Cleanup(func() { far.Close() })
-		c := &clientConn{Conn: near, server: s, in: s.pressure}
-		c.in.add(c)
-		return c
-	}
-	isOpen := func(c *clientConn) bool {
-		s.pressure.mu.Lock()
-		defer s.pressure.mu.Unlock()
-		_, found := s.pressure.conns[c]
-		return found
-	}
+	hold := holder(t, s)
+	open := func() *clientConn { return hold(netip.MustParseAddrPort("192.0.2.1:7")) }
+	isOpen := func(c *clientConn) bool { return c.Conn.(*heldConn).order == 0 }
 	plain, busy, arriving, multiplexed := open(), open(), open(), open()
 	arriving.head.Store(60 << 10)
 	multiplexed.multiplexed.Store(true)
@@ -44,6 +35,12 @@ func TestPressure(t *testing.T) {
 	if n := s.pressure.relieve(3 << 20); n != 1 || isOpen(busy) || !isOpen(arriving) || !isOpen(multiplexed) || !isOpen(plain) {
 		t.Errorf("%d connections were closed, want the one with 40 requests", n)
 	}
+	if n := s.pressure.relieve(3 << 20); n != 0 {
+		t.Errorf("%d connections were closed, and the memory of one that ends is enough", n)
+	}
+	if err := busy.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if s.places.take(plain, 1, time.Now()).refused || !s.places.take(plain, 1, time.Now()).refused {
 		t.Error("under pressure, a client gets one place and no more")
 	}
@@ -52,5 +49,71 @@ func TestPressure(t *testing.T) {
 	}
 	if n := p.traffic.ClosedForMemory.Load(); n != 3 {
 		t.Errorf("%d closed connections are counted, want 3", n)
+	}
+}
+
+// TestPressureAndGateways: connections of trusted peers are closed after all others, and are given places under pressure.
+func TestPressureAndGateways(t *testing.T) {
+	gateway, stranger := netip.MustParseAddrPort("192.0.2.1:7"), netip.MustParseAddrPort("192.0.2.2:7")
+	p := before(t, UpstreamConfig{URL: parsed(t, "http://127.0.0.1:1")})
+	s, _ := start(t, p, nil, ServerConfig{Trusts: func(from netip.Addr) bool { return from == gateway.Addr() }})
+	s.pressure.most, s.pressure.least = 100<<20, 1<<20
+	hold := holder(t, s)
+	trusted, other, silent := hold(gateway), hold(stranger), hold(gateway)
+	silent.Conn.(*heldConn).unnamed = true // The header of the PROXY protocol has not arrived.
+	for _, c := range []*clientConn{trusted, other} {
+		if err := c.received([]byte("GET / HTTP/1.1\r\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		s.places.take(trusted, 1, time.Now())
+	}
+	s.places.take(other, 1, time.Now())
+	s.pressure.pressed.Store(true)
+	if s.places.take(trusted, 1, time.Now()).refused || !s.places.take(other, 1, time.Now()).refused {
+		t.Error("under pressure, the gateway gets no place, or another client with a request does")
+	}
+	s.pressure.most = 2 << 20 // 40 percent are 0.8 MiB.
+	if n := s.pressure.relieve(s.pressure.most/100*heapHigh + 1); n != 3 {
+		t.Errorf("%d connections were closed, want all: the others are not enough", n)
+	}
+	closed := trusted.Conn.(*heldConn).order
+	if first := other.Conn.(*heldConn).order; first > closed || silent.Conn.(*heldConn).order > closed {
+		t.Error("the gateway's connection was closed before others")
+	}
+}
+
+// heldConn is like a connection of package listen: after Abort, it is open until net/http closes it.
+type heldConn struct {
+	net.Conn
+
+	from    net.Addr
+	unnamed bool // RemoteAddr would wait
+	aborts  *int // of all connections
+	order   int  // of its Abort among all, or 0
+}
+
+func (c *heldConn) Abort() {
+	*c.aborts++
+	c.order = *c.aborts
+}
+
+func (c *heldConn) RemoteAddr() net.Addr {
+	if c.unnamed {
+		panic("RemoteAddr would wait for the header of the PROXY protocol")
+	}
+	return c.from
+}
+
+// holder returns a function that opens connections of s.
+func holder(t *testing.T, s *Server) func(from netip.AddrPort) *clientConn {
+	aborts := new(int)
+	return func(from netip.AddrPort) *clientConn {
+		near, far := net.Pipe()
+		t.Cleanup(func() { far.Close() })
+		c := &clientConn{Conn: &heldConn{Conn: near, from: net.TCPAddrFromAddrPort(from), aborts: aborts}, server: s, in: s.pressure}
+		c.in.add(c)
+		return c
 	}
 }

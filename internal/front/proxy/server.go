@@ -61,7 +61,7 @@ type ServerConfig struct {
 	// TLS enables TLS, with HTTP/2 for clients that choose it. With nil, the server has no
 	// TLS.
 	TLS *tls.Config
-	// Trusts reports whether a peer may set a request's id. A peer on a unix socket has the
+	// Trusts reports whether a peer may set a request's id, and is a gateway of many users. A peer on a unix socket has the
 	// zero Addr. With nil, no peer is trusted.
 	Trusts func(peer netip.Addr) bool
 	// RequestID is the header of a request's id, in canonical spelling; "" turns ids off.
