@@ -181,9 +181,9 @@ func (l *Limiter) lend(now headgate.Instant, x *cell, cost int64) int64 {
 	s := x.client.arrive(now)
 	k.advance(now)
 	most := max(fair, k.limit())
-	if s.held >= cost && l.course.late(c, now)+cost <= most+k.held {
-		// The late units of the last cycle, and all of this cycle that is not held, are at most the
-		// capacity and one default share.
+	if s.held >= cost && l.course.late(c, now)+k.inCycle+cost <= most+k.held {
+		// The late units of the last cycle, the credit of this cycle, and all of its units that are not held, are at
+		// most the capacity and one default share.
 		s.held -= cost
 		k.held -= cost
 		x.drawn.Add(cost)

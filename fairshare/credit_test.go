@@ -194,6 +194,56 @@ func TestInventedNamesGetNoCredit(t *testing.T) {
 	}
 }
 
+// TestHeldUnitsBesideCredit: a newcomer uses the credit late in a cycle, and a second one early in the next. Beyond the
+// late units, all openings and the credit, the first one gets units early only as far as an interval has at most the capacity and one
+// default share.
+func TestHeldUnitsBesideCredit(t *testing.T) {
+	for late := range int64(11) { // units of others at the end of the cycle
+		for second := int64(0); second <= 4; second++ {
+			l := storyOf(t, plain(func(c *Config) { c.TrustNames = true }))
+			var all []admittedAt
+			take := func(at float64, name string, cost int64) (n int64) {
+				now := storyStart.Add(cycles(at))
+				if d, _ := l.Take(now, Request{Client: name, Cost: cost}); d.Verdict == headgate.Allow {
+					n = cost
+					all = append(all, admittedAt{now, n})
+				}
+				return n
+			}
+			flood := func(at float64, most int64) {
+				for n := int64(0); n < most; {
+					before := n
+					for _, name := range []string{"A", "B", "C", "D"} {
+						if n < most {
+							n += take(at, name, 1)
+						}
+					}
+					if n == before {
+						return
+					}
+				}
+			}
+			for cycle := range 3 {
+				flood(float64(cycle), 40)
+			}
+			flood(3, 40-late)
+			flood(3.9, late)
+			first := take(3.95, "first", 4)
+			flood(4, 40)
+			if second > 0 {
+				take(4.05, "second", second)
+			}
+			for range 8 {
+				take(4.06, "first", 1)
+			}
+			// Without early units, an interval has the late units, 36 opening units, and the credit of both.
+			if most, want := mostIn(all, storyCycle), max(48, late+36+4+second); first != 4 || most > want {
+				t.Errorf("%d late units, then %d and %d of newcomers: %d in an interval of a cycle's length, want at most %d", late, first, second, most, want)
+			}
+		}
+	}
+}
+
 // TestCreditIsReturned checks that units of a request that a rule refused go back to the
 // credit, and count neither as admitted nor as demand.
 func TestCreditIsReturned(t *testing.T) {
