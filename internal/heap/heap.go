@@ -13,6 +13,13 @@ func Live() (objects, stacks int64) {
 	return int64(sample[0].Value.Uint64()), int64(sample[1].Value.Uint64())
 }
 
+// InUse returns the size of all objects and of the stacks of goroutines, in bytes: live ones, and garbage that is not yet collected.
+func InUse() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64() + sample[1].Value.Uint64())
+}
+
 // AfterCollection calls f after each collection, as long as f returns true: a collection finalizes an object that nothing uses. f must
 // not block.
 func AfterCollection(f func() (goOn bool)) {

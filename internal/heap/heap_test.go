@@ -22,4 +22,9 @@ func TestAfterCollection(t *testing.T) {
 	if objects, stacks := Live(); objects == 0 || stacks == 0 {
 		t.Errorf("the live heap is %d, and %d of stacks, want more", objects, stacks)
 	}
+	before, kept := InUse(), make([]byte, 8<<20)
+	if got := InUse(); got < before+int64(len(kept))/2 {
+		t.Errorf("the heap in use is %d after 8 MiB more than %d", got, before)
+	}
+	runtime.KeepAlive(kept)
 }

@@ -29,6 +29,10 @@ const (
 const (
 	heapHigh = 60
 	heapLow  = 40
+	// heapGrowth is how much the heap may grow after a collection before new connections await the next one.
+	heapGrowth = 10
+	// acceptsPerCheck is how many connections are accepted between two looks at the heap, which take microseconds.
+	acceptsPerCheck = 8
 )
 
 // pressure closes the costliest connections when the live heap is near its bound. Without it, the bound of memory would be the
@@ -42,7 +46,9 @@ type pressure struct {
 	once     sync.Once
 	lines    loglimit.Limiter
 	// pressed is set while connections are closed: new ones wait, and clients with a request in flight get no other.
-	pressed atomic.Bool
+	pressed  atomic.Bool
+	live     atomic.Int64 // of the last collection, in bytes
+	accepted uint64       // used by the goroutine that accepts
 
 	mu    sync.Mutex
 	conns map[*clientConn]struct{} // guarded by mu
@@ -67,9 +73,9 @@ func (p *pressure) watchHeap() {
 		select {
 		case <-p.closed:
 			return false
-		case p.measured <- struct{}{}:
-		default: // The last collection is still worked on.
+		default:
 		}
+		p.notify()
 		return true
 	})
 	go func() {
@@ -91,6 +97,14 @@ func (p *pressure) watchHeap() {
 	}()
 }
 
+// notify has the last collection's result looked at.
+func (p *pressure) notify() {
+	select {
+	case p.measured <- struct{}{}:
+	default: // It will be looked at.
+	}
+}
+
 // awaitEnds gives closed connections the time to end: until then, a collection frees little.
 func (p *pressure) awaitEnds() {
 	const most = 50 * time.Millisecond
@@ -100,13 +114,30 @@ func (p *pressure) awaitEnds() {
 	}
 }
 
-// await delays a new connection while connections are closed.
+// await delays a new connection while connections are closed, and before that while a collection measures a heap that has grown. With
+// new connections meanwhile, a collection on a busy machine would measure too late. Only the goroutine that accepts calls it.
 func (p *pressure) await() {
 	const most, step = 20, 5 * time.Millisecond
+	if p.accepted++; p.most > 0 && p.accepted%acceptsPerCheck == 0 && p.hasGrown(heap.InUse()) {
+		runtime.GC()
+		objects, stacks := heap.Live()
+		p.live.Store(objects + stacks)
+		if p.isOver(objects + stacks) {
+			p.pressed.Store(true)
+			p.notify() // The other goroutine closes connections, and resets pressed.
+		}
+	}
 	for n := 0; n < most && p.pressed.Load(); n++ {
 		<-time.After(step)
 	}
 }
+
+// hasGrown reports whether a heap with these bytes in use may be above heapHigh, and is by heapGrowth larger than the last live one.
+func (p *pressure) hasGrown(inUse int64) bool {
+	return p.isOver(inUse) && inUse > p.live.Load()+p.most/100*heapGrowth
+}
+
+func (p *pressure) isOver(bytes int64) bool { return bytes > p.most/100*heapHigh }
 
 func (p *pressure) stop() { p.once.Do(func() { close(p.closed) }) }
 
@@ -125,7 +156,8 @@ func (p *pressure) remove(c *clientConn) {
 // relieve closes the costliest connections if live bytes are too many, and returns their number. Connections of peers that the server
 // trusts have the requests of many users and are the last.
 func (p *pressure) relieve(live int64) (closed int) {
-	p.pressed.Store(live > p.most/100*heapHigh)
+	p.live.Store(live)
+	p.pressed.Store(p.isOver(live))
 	if !p.pressed.Load() {
 		return 0
 	}

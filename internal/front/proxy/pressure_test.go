@@ -52,6 +52,34 @@ func TestPressure(t *testing.T) {
 	}
 }
 
+// TestNewConnectionsAwaitCollection: a heap that has grown beyond heapHigh since the last collection is measured before the next
+// connection, but not for each connection.
+func TestNewConnectionsAwaitCollection(t *testing.T) {
+	p := &pressure{most: 100 << 20}
+	for _, c := range []struct {
+		live, inUse int64
+		want        bool
+	}{
+		{20 << 20, 59 << 20, false},
+		{20 << 20, 61 << 20, true},
+		{55 << 20, 64 << 20, false},
+		{55 << 20, 66 << 20, true},
+	} {
+		p.live.Store(c.live)
+		if p.hasGrown(c.inUse) != c.want {
+			t.Errorf("%d bytes were live and %d are in use: want %t", c.live, c.inUse, c.want)
+		}
+	}
+	p.most = 1 << 20 // The test itself takes more.
+	p.live.Store(0)
+	for range acceptsPerCheck {
+		p.await()
+	}
+	if !p.pressed.Load() || p.live.Load() == 0 {
+		t.Error("the heap was not measured")
+	}
+}
+
 // TestPressureAndGateways: connections of trusted peers are closed after all others, and are given places under pressure.
 func TestPressureAndGateways(t *testing.T) {
 	gateway, stranger := netip.MustParseAddrPort("192.0.2.1:7"), netip.MustParseAddrPort("192.0.2.2:7")
