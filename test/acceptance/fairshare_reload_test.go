@@ -131,14 +131,13 @@ func TestCapacityChangesInMidCycle(t *testing.T) {
 	r.has(t, "A", 5, 2)
 	r.becomes(t, strings.Replace(inOneCycle, "capacity: 4", "capacity: 6", 1))
 	r.asks(t, "A", 1, 429)
-	r.asks(t, "B", 1, 200) // Five of six are used.
-	r.asks(t, "B", 1, 429)
+	r.asks(t, "B", 2, 200) // Five of six are used. B is new and has a weight: its default share of three is its own.
 	r.becomes(t, strings.Replace(inOneCycle, "capacity: 4", "capacity: 2", 1))
 	r.asks(t, "B", 1, 429)
 	r.has(t, "A", 5, 3)
-	r.has(t, "B", 1, 2)
-	if s := ctlShares(t, r.instance); s.Capacity != 2 || s.Admitted != 6 {
-		t.Errorf("%d of %d are used, want 6 of 2", s.Admitted, s.Capacity)
+	r.has(t, "B", 2, 1)
+	if s := ctlShares(t, r.instance); s.Capacity != 2 || s.Admitted != 7 {
+		t.Errorf("%d of %d are used, want 7 of 2", s.Admitted, s.Capacity)
 	}
 }
 
