@@ -101,9 +101,10 @@ const (
 	looks     = 2
 	deepEvery = 64
 	// handReads bounds the live states that a search reads at the hand, and deepReads those of a
-	// deep search.
-	handReads = 6
+	// deep search, which also looks at deepLooks of them.
+	handReads = 2
 	deepReads = 256
+	deepLooks = 4
 	// mostFreed bounds the blocks that one search frees. Freed neighbours join: 512 of the smallest
 	// blocks have a free block of 16 KiB.
 	mostFreed = 1024
@@ -123,7 +124,7 @@ func (s *Store) makeRoom(t *turn, n int) uint64 {
 	most := s.looksAfter(&s.fruitless)
 	ref := s.sweep(t, now, n, most)
 	if ref == 0 {
-		ref = s.followHand(t, now, n, most)
+		ref = s.followHand(t, now, n, most > looks)
 	}
 	if ref == 0 {
 		s.fruitless.Add(1)
@@ -169,14 +170,14 @@ func (s *Store) sweep(t *turn, now headgate.Instant, n, most int) uint64 {
 	return 0
 }
 
-// followHand frees blocks at the hand, and looks at most states. While it finds void states it goes
+// followHand frees blocks at the hand, and in a deep search looks at a few states. While it finds void states it goes
 // on, up to mostFreed: each of these blocks was lent before, so a lent block costs a bounded
 // time. t.room stays the time of the places around the home, if these hold blocks: the next search
 // of the key reads them again.
-func (s *Store) followHand(t *turn, now headgate.Instant, n, most int) uint64 {
-	near, reads, freed := t.room, handReads, 0
-	if most > looks {
-		reads = deepReads
+func (s *Store) followHand(t *turn, now headgate.Instant, n int, deep bool) uint64 {
+	near, reads, most, freed := t.room, handReads, 0, 0
+	if deep {
+		reads, most = deepReads, deepLooks
 	}
 	for reads > 0 && freed < mostFreed {
 		ref, owner := s.blocks.next()
