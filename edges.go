@@ -42,7 +42,7 @@ func ParseCalendarUnit(name string) (CalendarUnit, bool) {
 
 // Edges are four edges of calendar windows: the start of the window before the present one,
 // of the present one, of the next one and of the one after. They limit three windows.
-// Edges never decrease. The present is that of the caller's clock, so the window of the
+// Edges never decrease, and are whole seconds. The present is that of the caller's clock, so the window of the
 // store's clock may be any of the three.
 //
 // Ops share Edges by pointer, so a caller never changes them.

@@ -214,8 +214,8 @@ var (
 	ErrBadGroup = errors.New("headgate: a Refund is a group of its own, and TakeIfAll shares a group only with TakeIfAll: " +
 		"give the Op another Group")
 	// ErrNoEdges means that an Op of a policy with a calendar period has no Edges, or that its
-	// Edges are not in order.
-	ErrNoEdges = errors.New("headgate: a limit per day, week, month or year needs the edges of its windows, in order: " +
+	// Edges are not in order, or not whole seconds.
+	ErrNoEdges = errors.New("headgate: a limit per day, week, month or year needs the edges of its windows, in order and in whole seconds: " +
 		"set Op.Edges with package calendar")
 	// ErrUnknownKind means that an Op has a Kind that does not exist.
 	ErrUnknownKind = errors.New("headgate: the Kind of an Op is unknown: use Take, Peek, Book, Refund, TakeIfAll or TakeNow")

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -61,7 +62,7 @@ func KeptFor(unit headgate.CalendarUnit) time.Duration {
 }
 
 // CheckEdges returns the error of an Op with these edges at the time of the store, or nil:
-// ErrNoEdges of package headgate, or a *headgate.EdgeError. A plan without a calendar period
+// one that wraps ErrNoEdges of package headgate, or a *headgate.EdgeError. A plan without a calendar period
 // ignores edges.
 func (p *Plan) CheckEdges(e *headgate.Edges, now headgate.Instant) error {
 	if !p.Calendar() {
@@ -76,10 +77,17 @@ func (p *Plan) CheckEdges(e *headgate.Edges, now headgate.Instant) error {
 	return nil
 }
 
-// CheckEdges returns headgate.ErrNoEdges if e cannot be the edges of windows of the unit.
+// CheckEdges returns an error that wraps headgate.ErrNoEdges if e cannot be the edges of windows of the unit. A state keeps
+// minutes in the microseconds of its Time, so edges are whole seconds.
 func CheckEdges(unit headgate.CalendarUnit, e *headgate.Edges) error {
 	if !e.Ordered() {
 		return headgate.ErrNoEdges
+	}
+	for _, edge := range e {
+		if edge%headgate.Instant(time.Second) != 0 {
+			return fmt.Errorf("limit: the edge %s of a calendar window is not a whole second: %w",
+				edge.Time().Format(time.RFC3339Nano), headgate.ErrNoEdges)
+		}
 	}
 	longest := longestWindowsTable[unit]
 	for i := range len(e) - 1 {

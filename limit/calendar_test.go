@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata" // The machine may have no tables of time zones.
@@ -265,6 +266,14 @@ func TestCheckEdges(t *testing.T) {
 	for _, bad := range []*headgate.Edges{nil, {}, {e[1], e[0], e[2], e[3]}, &long} {
 		if err := plan.CheckEdges(bad, now); !errors.Is(err, headgate.ErrNoEdges) {
 			t.Errorf("%v gives %v, want ErrNoEdges", bad, err)
+		}
+	}
+	for i := range e {
+		bad := e
+		bad[i] += headgate.Instant(time.Microsecond)
+		err := plan.CheckEdges(&bad, now)
+		if !errors.Is(err, headgate.ErrNoEdges) || !strings.Contains(err.Error(), ":00.000001Z of a calendar window is not a whole second") {
+			t.Errorf("edge %d with a fraction of a second gives %v", i, err)
 		}
 	}
 	seconds := mustCompile(t, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1, Per: time.Second}})

@@ -199,8 +199,9 @@ func (l *nodeQueue) send(ctx context.Context, w *work) {
 		for _, a := range w.queries {
 			l.breaker.Unknown(a.began)
 			l.counts.unreached.Add(1)
-			l.counts.undecided.Add(1)
-			a.finish(err)
+			if a.finish(err) && !errors.Is(err, context.Canceled) { // A caller that has left is counted.
+				l.counts.undecided.Add(1)
+			}
 		}
 		return
 	}

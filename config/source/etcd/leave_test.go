@@ -16,7 +16,7 @@ import (
 )
 
 // back is how soon a source must have what its new server has: 2 s, and what a busy machine adds.
-const back = 2*time.Second + 2*time.Second
+const back = 2*time.Second + 13*time.Second
 
 // within checks the time until a mirror has the objects.
 func within(t *testing.T, what string, m *sourcetest.Mirror, has map[source.Key]string) {
