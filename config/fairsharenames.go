@@ -111,6 +111,9 @@ func clientName(part rule.Part, text string) string {
 	if word := part.String(); word == "host" || word == "path" || word == "method" {
 		text = strings.TrimPrefix(text, "=") // The mark of a literal.
 	}
+	if strings.HasPrefix(part.String(), "cookie:") {
+		return rule.CookieForm(text)
+	}
 	if part.String() == "host" {
 		if ip, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 			return ip.String()

@@ -50,14 +50,16 @@ func CustomerName(part Part, value string) (string, error) {
 	case part.kind == partHost:
 		host, _ := readHost(value)
 		return ClientName(host), nil
+	case part.kind == partCookie:
+		return ClientName(CookieForm(value)), nil
 	default:
 		return ClientName(value), nil
 	}
 }
 
-// HasSpellings reports whether CustomerName gives one name to several values of the part: an address and a host can be written in
-// several ways.
-func (p Part) HasSpellings() bool { return p.isAddress() || p.kind == partHost }
+// HasSpellings reports whether CustomerName gives one name to several values of the part: an address, a host and a cookie
+// can be written in several ways.
+func (p Part) HasSpellings() bool { return p.isAddress() || p.kind == partHost || p.kind == partCookie }
 
 // withoutMark removes the mark of customers from the start of a key.
 func withoutMark(key string) string {

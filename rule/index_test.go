@@ -283,6 +283,10 @@ func TestNewIndexTeaches(t *testing.T) {
 		{header("", "a"), `match.headers. has an invalid header name: write only letters, digits, - and _, like X-Tenant`},
 		{header("X Y", "a"), `match.headers.X Y has an invalid header name: write only letters, digits, - and _, like X-Tenant`},
 		{header("host", "a"), `match.headers.host is never present: use match.hosts`},
+		{header("X", "(.*)"), `match.headers.X "(.*)" looks like a pattern, which is not supported here: write one rule for each value that counts, "*" for any value, or "=(.*)" for exactly this text`},
+		{header("X", "([0-9]+)"), `match.headers.X "([0-9]+)" looks like a pattern, which is not supported here: write one rule for each value that counts, "*" for any value, or "=([0-9]+)" for exactly this text`},
+		{header("X", "(a+)b"), `match.headers.X "(a+)b" looks like a pattern, which is not supported here: write one rule for each value that counts, "*" for any value, or "=(a+)b" for exactly this text`},
+		{header("X", "free|paid"), `match.headers.X "free|paid" looks like a pattern, which is not supported here: write one rule for each value that counts, "*" for any value, or "=free|paid" for exactly this text`},
 		{header("X", ""), `match.headers.X has no value: write the value, or "*" for any`},
 		{header("X", "a "), `match.headers.X has the value "a ", which is not valid in a header: remove line breaks and the space around the value`},
 		{header("X", "a\r\nY: b"), `match.headers.X has the value "a\r\nY: b", which is not valid in a header: remove line breaks and the space around the value`},
@@ -316,6 +320,7 @@ func TestNewIndexAccepts(t *testing.T) {
 		{Methods: []string{"GET", "PURGE", "MKCALENDAR", "=x-custom"}},
 		{Hosts: []string{"localhost", "10.0.0.1", "[2001:db8::1]", "2001:DB8::2", "API.Example.com", "xn--bcher-kva.de", "a_b.c"}},
 		{Headers: map[string]string{"Accept": "=*/*", "x-b": "*", "User-Agent": "Mozilla/5.0 (X11; Linux x86_64)", "Referer": "https://a.example/?b=c+d", "X-C": "application/vnd.api+json;v=1"}},
+		{Headers: map[string]string{"Accept": "*/*", "User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"}},
 		{Descriptors: map[string]string{"remote_address": "10.0.0.1", "a:b/c": " spaces\tand lines\n", "größe": "*", "A": "1", "a": "2"}},
 	} {
 		if _, err := NewIndex(named([]Rule{{Match: m}})); err != nil {

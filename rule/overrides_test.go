@@ -133,6 +133,8 @@ func TestNewOverridesTeaches(t *testing.T) {
 		{"header:A", []string{"a", ""}, 1, `is empty: write the value that requests send`},
 		{"header:A", []string{"a", "b", "a"}, 2, `"a" duplicates "a": remove one of them`},
 		{"header:A", []string{"a "}, 0, `"a " is not a valid header value: remove line breaks and the space around the value`},
+		{"cookie:A", []string{"gold plan", "gold%20plan"}, 1, `"gold%20plan" duplicates "gold plan": remove one of them`},
+		{"cookie:A", []string{`" "`}, 0, `"\" \"" is no value of a cookie: write the value that requests send, with more than blanks and quotes`},
 		{"cookie:A", []string{""}, 0, `is empty: write the value that requests send`},
 		{"jwt:sub", []string{"a\n", "a\n"}, 1, `"a\n" duplicates "a\n": remove one of them`},
 		{"all", []string{"a"}, 0, `"a" cannot override the part all, which has no values: remove overrides, or use another key`},
@@ -252,4 +254,21 @@ func FuzzOverrides(f *testing.F) {
 			t.Errorf("%v %q: Find(%q) = %d, %v, want %d as by its key", p, values, text, got, ok, want)
 		}
 	})
+}
+
+// TestCookiesHaveOneForm checks that overrides and names of clients of a cookie are found by the form that requests have.
+func TestCookiesHaveOneForm(t *testing.T) {
+	part := parts(t, "cookie:Plan")[0]
+	for _, value := range []string{"gold plan", "gold%20plan", "gold+plan", `"gold plan"`} {
+		o, err := NewOverrides(part, []string{value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, found := o.Find(&headgate.Request{Cookie: sent{"Plan": CookieForm("gold%20plan")}}); !found || at != 0 {
+			t.Errorf("the override %q is not found", value)
+		}
+		if name, err := CustomerName(part, value); name != "gold+plan" || err != nil {
+			t.Errorf("the name of %q is %q, %v", value, name, err)
+		}
+	}
 }

@@ -22,11 +22,22 @@ func readOverride(kind partKind, value string) (string, fault) {
 		return literal, checkOnePath(value)
 	case kind == partRegion:
 		return value, checkRegion(value)
+	case kind == partCookie:
+		return readCookie(value)
 	case kind == partHeader && !isHeaderValue(value):
 		return "", fault{quote(value) + " is not a valid header value", "remove line breaks and the space around the value"}
 	default:
 		return value, fault{}
 	}
+}
+
+// readCookie converts the value to the form in which keys have it. A value without one is that of no request.
+func readCookie(value string) (string, fault) {
+	form := CookieForm(value)
+	if form == "" {
+		return "", fault{quote(value) + " is no value of a cookie", "write the value that requests send, with more than blanks and quotes"}
+	}
+	return form, fault{}
 }
 
 func checkOneMethod(value string) fault {

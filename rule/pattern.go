@@ -37,8 +37,14 @@ const (
 	textPath
 )
 
+// anyMedia is the usual value of the header Accept, and no pattern.
+const anyMedia = "*/*"
+
 // findSign returns the first sign of a pattern in a text, and its position.
 func findSign(kind textKind, text string) (what sign, at int) {
+	if kind == textValue && text == anyMedia {
+		return signNone, 0
+	}
 	if what, _ = cutSign(kind, text); what != signNone {
 		return what, 0
 	}
@@ -125,10 +131,20 @@ func isEscape(next string) bool {
 	return beginsWith(next, "dDwWsSbB") && (len(next) == 1 || !isLetter(next[1]) && !isDigit(next[1]))
 }
 
-// isGroup reports whether a parenthesis encloses a choice or begins an option: (a|b), (?i).
+// isGroup reports whether a parenthesis encloses a choice or a repetition, or begins an option: (a|b), (.*), (?i). The + in
+// "(compatible; +http://a.example)" repeats nothing.
 func isGroup(next string) bool {
 	group, _, closed := strings.Cut(next, ")")
-	return beginsWith(next, "?") || closed && strings.ContainsAny(group, "|*+")
+	if beginsWith(next, "?") || !closed {
+		return beginsWith(next, "?")
+	}
+	for i := range len(group) {
+		repeats := i == len(group)-1 || i > 0 && strings.IndexByte(".])", group[i-1]) >= 0
+		if c := group[i]; c == '|' || (c == '*' || c == '+') && repeats {
+			return true
+		}
+	}
+	return false
 }
 
 // isTemplate reports whether a segment of a path is a name in place of a value: /:id, /<id>, /... at its end.

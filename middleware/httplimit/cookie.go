@@ -69,7 +69,7 @@ func (c cookies) read(name string) cookieReading {
 // add adds a cookie of the name with the value text as sent.
 func (r *cookieReading) add(text string) {
 	plain := isPlain(text)
-	value := commonForm(text)
+	value := rule.CookieForm(text)
 	r.single = r.single && plain && (!r.found || value == r.value)
 	if !r.found {
 		r.value, r.found, r.plain = value, true, plain
@@ -147,50 +147,4 @@ func isPlain(text string) bool {
 		}
 	}
 	return true
-}
-
-// commonForm returns the form of a value that all readings of the value share: without surrounding blanks and quotes,
-// and with %XX decoded. Some parsers do only a part of this. A space becomes "+", because Rack reads "+" as a space. A parser
-// that does not decode sees another value, but never that of another client. It allocates only if text has a % or a space.
-func commonForm(text string) string {
-	const around = "\" \t+"
-	text = strings.Trim(text, "\" \t")
-	if strings.IndexByte(text, '%') < 0 && strings.IndexByte(text, ' ') < 0 {
-		return strings.Trim(text, around)
-	}
-	return strings.Trim(strings.ReplaceAll(unescape(text), " ", "+"), around)
-}
-
-// unescape decodes every %XX once and keeps any other %. It allocates only if v has a %.
-func unescape(v string) string {
-	if !strings.Contains(v, "%") {
-		return v
-	}
-	var b strings.Builder
-	b.Grow(len(v))
-	for i := 0; i < len(v); i++ {
-		high, low := -1, -1
-		if v[i] == '%' && i+2 < len(v) {
-			high, low = hexDigit(v[i+1]), hexDigit(v[i+2])
-		}
-		if high < 0 || low < 0 {
-			b.WriteByte(v[i])
-			continue
-		}
-		b.WriteByte(byte(high<<4 | low))
-		i += 2
-	}
-	return b.String()
-}
-
-// hexDigit returns the value of a hexadecimal digit, or -1.
-func hexDigit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	default:
-		return -1
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate/internal/testkit/cookiereaders"
 	"github.com/headgate/headgate/internal/testkit/race"
+	"github.com/headgate/headgate/rule"
 )
 
 // differentCookies are fields that parsers read in different ways: rules may not read a key in them.
@@ -113,7 +114,7 @@ func judgeCookie(t *testing.T, field string, values *cookiereaders.Values, keys 
 		if !rules.single {
 			continue
 		}
-		if decoded := strings.Trim(strings.ReplaceAll(v.Value, " ", "+"), "\" \t+"); !rules.found || commonForm(v.Value) != rules.value && decoded != rules.value {
+		if decoded := strings.Trim(strings.ReplaceAll(v.Value, " ", "+"), "\" \t+"); !rules.found || rule.CookieForm(v.Value) != rules.value && decoded != rules.value {
 			t.Errorf("%q: %s reads %q, the rules %+v", field, name, v.Value, rules)
 		}
 		session := fmt.Sprintf("%s %q", name, v.Value)
