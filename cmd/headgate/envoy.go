@@ -105,15 +105,18 @@ func (c convertCommand) withVariables(stdout io.Writer, stderr errorWriter) erro
 	if l.Merge = l.Merge || c.Merge; c.Path != "" {
 		l.Folder = envoyenv.Folder{Root: c.Path, IgnoreDotFiles: l.Folder.IgnoreDotFiles}
 	}
-	source, err := envoyFiles(&l, read.EnvoyCalendarMonths)
-	if err != nil {
-		return configError{err}
+	var limits []byte
+	if c.Path != "" || !l.UseXDS {
+		source, err := envoyFiles(&l, read.EnvoyCalendarMonths)
+		if err != nil {
+			return configError{err}
+		}
+		domains, err := source.Read()
+		if err != nil {
+			return configError{err}
+		}
+		limits, _ = bytes.CutPrefix(config.FormatDomains(domains), []byte("version: 1\n"))
 	}
-	domains, err := source.Read()
-	if err != nil {
-		return configError{err}
-	}
-	limits, _ := bytes.CutPrefix(config.FormatDomains(domains), []byte("version: 1\n"))
 	if _, err := stdout.Write(append(text, limits...)); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/report/prom"
+	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/open"
 )
 
@@ -93,6 +94,10 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 	described.Observer, show = r.report.PrepareConfig(&described)
 	prepared, err := r.guard.Prepare(described)
 	if err != nil {
+		if lacks, found := errors.AsType[*guard.UnsuppliedError](err); found && lacks.Part.Supply() == rule.SupplySubjects &&
+			next.Proxy.TLS.ClientCA != r.started.Proxy.TLS.ClientCA {
+			err = fmt.Errorf("%w: proxy.tls.client_ca changes only at a restart: restart headgate", err)
+		}
 		if next.MaxMemory > r.started.MaxMemory {
 			err = fmt.Errorf("%w: max_memory changes only at a restart: restart headgate for more", err)
 		}
