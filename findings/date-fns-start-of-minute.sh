@@ -7,7 +7,7 @@
 #          minutes and 20 seconds earlier. On all other days the guess is right.
 # Follows: A fixed window that is keyed by startOfMinute or startOfHour counts two
 #          real hours in one window. A client that spent the first one is refused
-#          in the second. Windows of up to an hour are cut from Unix time.
+#          in the second. Cut windows of up to an hour from Unix time.
 set -eu
 want='startOfMinute 3620 s back, startOfHour 5420 s back, next day 20 s and 1820 s'
 dir=$(mktemp -d)

@@ -2,7 +2,7 @@
 # Product: github.com/sethvargo/go-limiter v0.7.1, memorystore.
 # Guess:   Burst(key, 10) adds 10 tokens for now. The next interval starts with the
 #          configured 3 tokens again, whatever the key did before.
-# Happens: So for a key that exists. For a key that was never seen, Burst makes a
+# Happens: The guess is right for a key that exists. For a new key, Burst makes a
 #          bucket of 13 that stays: each later interval starts with 13 tokens, and
 #          the limit is reported as 13.
 # Follows: An operator who grants a new client 10 extra units once grants them for

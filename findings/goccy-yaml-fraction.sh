@@ -6,8 +6,8 @@
 # Happens: 1.5 in an int field becomes 1 without an error. A string field gets the
 #          number printed anew: 1.0 becomes "1" and 010 becomes "8".
 # Follows: "limit: 0.5" means a limit of 0 and refuses all requests; "limit: 1.9"
-#          is nearly half of what was written. A limiter reads its numbers from the
-#          text of the node and rejects what does not fit. Keys and versions that
+#          is nearly half of what was written. A limiter should read its numbers from
+#          the text of the node and reject what does not fit. Keys and versions that
 #          look like numbers need quotes.
 set -eu
 want='int 1.5=1 0.5=0, string 1.0="1" 010="8"'

@@ -6,8 +6,8 @@
 #          (N, J) does send its value, so the first call answers and the
 #          second does not.
 # Follows: A limiter that pipelines quiet increments cannot match answers to calls
-#          by position. It leaves q out, or gives each call an opaque token (O)
-#          and ends the batch with mn.
+#          by position. It should leave q out, or give each call an opaque token
+#          (O) and end the batch with mn.
 set -eu
 want='first call VA 7, second call no answer, without q VA 9'
 dir=$(mktemp -d) pid=

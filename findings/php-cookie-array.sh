@@ -5,8 +5,8 @@
 # Happens: session is the array {"x":"L"} and K is dropped, in either order.
 # Follows: A limiter in front of PHP that keys on the cookie "session" reads K,
 #          while the application reads an array. The limiter counts a user that
-#          the application does not know. A limiter treats session and
-#          session[...] as one name, or keys on what the application verified.
+#          the application does not know. A limiter should treat session and
+#          session[...] as one name, or key on what the application verified.
 set -eu
 want='{"session":"K"} {"session":{"x":"L"}} {"session":{"x":"L"}}'
 dir=$(mktemp -d) pid=

@@ -4,8 +4,8 @@
 #          two calls of TIME return the same time.
 # Happens: Keys do not expire, but TIME goes on. A script reads with TIME that the
 #          key's lifetime is over, and GET still returns the key.
-# Follows: A limiter's script reads TIME once and passes the value on. With two
-#          reads, one decision uses two clocks: the script's own expiry and the
+# Follows: A limiter's script should read TIME once and pass the value on. With
+#          two reads, one decision uses two clocks: the script's own expiry and the
 #          expiry of Redis disagree.
 set -eu
 want='TIME went on, key still there'

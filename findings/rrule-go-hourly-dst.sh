@@ -6,7 +6,7 @@
 #          gap is 2 h. In spring 01:00 EST comes twice: for itself and for the
 #          02:00 that does not exist.
 # Follows: A quota that is renewed by such a rule has one window of two hours in
-#          autumn and an empty window in spring. Hourly rules are computed in UTC.
+#          autumn and an empty window in spring. Compute hourly rules in UTC.
 set -eu
 want='autumn 24 times, gaps 1h 2h; spring 24 times, gaps 0 1h'
 dir=$(mktemp -d)

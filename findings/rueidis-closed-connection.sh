@@ -6,8 +6,8 @@
 #          are repeated by the client and show no error.
 # Follows: A limiter's commands are writes. Its first decision after an idle
 #          time-out of the server or of a proxy fails on each such connection.
-#          The limiter either repeats the command where a repeat is safe, or
-#          keeps its connections busy with pings.
+#          The limiter should repeat the command where a repeat is safe, or
+#          keep its connections busy with pings.
 set -eu
 want='SET EOF, SET ok, GET ok'
 dir=$(mktemp -d) pid=

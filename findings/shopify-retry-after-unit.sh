@@ -4,7 +4,7 @@
 # Happens: The number is taken as milliseconds. The client is back after 2 ms and
 #          spends all its retries at once. Without Retry-After it waits 1 s.
 # Follows: Retry-After from a limiter makes this client more aggressive, not less.
-#          A limiter counts such retries as what they are: requests.
+#          The limiter has to expect all retries at once, and refuse them cheaply.
 set -eu
 want='Retry-After 2: 3 requests at once; none: 3 requests, 1 s apart'
 dir=$(mktemp -d)

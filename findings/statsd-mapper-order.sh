@@ -6,7 +6,7 @@
 #          loses against a glob at its end. With both of one kind, the first wins.
 # Follows: A regex at the top that drops or renames a limiter's metrics has no
 #          effect on names that a glob below also matches. Exceptions and general
-#          rules of one file use one match_type.
+#          rules of one file should use one match_type.
 set -eu
 want='regex then glob: second; regex then regex: first; glob then glob: first'
 dir=$(mktemp -d)
