@@ -215,8 +215,8 @@ var (
 		"give the Op another Group")
 	// ErrNoEdges means that an Op of a policy with a calendar period has no Edges, or that its
 	// Edges are not in order, or not whole seconds.
-	ErrNoEdges = errors.New("headgate: a limit per day, week, month or year needs the edges of its windows, in order and in whole seconds: " +
-		"set Op.Edges with package calendar")
+	ErrNoEdges = errors.New("headgate: a limit per day, week, month or year needs the edges of its windows, in order and " +
+		"in whole seconds: set Op.Edges with package calendar")
 	// ErrUnknownKind means that an Op has a Kind that does not exist.
 	ErrUnknownKind = errors.New("headgate: the Kind of an Op is unknown: use Take, Peek, Book, Refund, TakeIfAll or TakeNow")
 )

@@ -56,8 +56,13 @@ func TestOfferedFormsAreAccepted(t *testing.T) {
 	}
 	const methods = "methods: [%s]"
 	for _, row := range [][2]string{
-		{"path: %s", "/users/{id}/*"}, {"path: %s", `/api/\d+`}, {"path: %s", `/a\b/{id}`}, {"path: %s", "/..;/{id}"},
-		{methods, "get|post"}, {methods, "GET,brew"}, {methods, "(get|GET)"},
+		{"path: %s", "/users/{id}/*"},
+		{"path: %s", `/api/\d+`},
+		{"path: %s", `/a\b/{id}`},
+		{"path: %s", "/..;/{id}"},
+		{methods, "get|post"},
+		{methods, "GET,brew"},
+		{methods, "(get|GET)"},
 	} {
 		check(t, row[0], row[1])
 	}

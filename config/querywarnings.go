@@ -33,6 +33,7 @@ func (c *Config) QueryWarnings() []string {
 	if n > mostNames {
 		text += fmt.Sprintf(" and %d more", n-mostNames)
 	}
-	return []string{text + ": Envoy's rate limit service gives no part of a key but descriptors, and refuses the queries that an enforced rule " +
+	return []string{text + ": Envoy's rate limit service gives no part of a key but descriptors, and refuses the queries " +
+		"that an enforced rule " +
 		"matches: count by descriptor:NAME, or ask over headgate.v1 or POST /v1/decide"}
 }

@@ -199,7 +199,7 @@ func TestInventedNamesGetNoCredit(t *testing.T) {
 // default share.
 func TestHeldUnitsBesideCredit(t *testing.T) {
 	for late := range int64(11) { // units of others at the end of the cycle
-		for second := int64(0); second <= 4; second++ {
+		for second := range int64(5) {
 			l := storyOf(t, plain(func(c *Config) { c.TrustNames = true }))
 			var all []admittedAt
 			take := func(at float64, name string, cost int64) (n int64) {

@@ -26,7 +26,8 @@ import (
 // A limit that a request has in Sent replaces that of the tree. Answer.Error is
 // headgate.ErrTooManyPolicies when the store has no capacity for another limit.
 //
-// If a matching rule of the Mode Enforce counts by something else than descriptors, such as an address, all answers have a *UnsuppliedError.
+// If a matching rule of the Mode Enforce counts by something else than descriptors, such as an address,
+// all answers have a *UnsuppliedError.
 //
 // The Config's Observer gets the answers of rules. A front reports those of trees.
 func (g *Guard) DecideDescriptors(ctx context.Context, requests []headgate.Request, answers []Answer, together bool) {

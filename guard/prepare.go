@@ -109,7 +109,8 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		}
 		s.rules = append(s.rules, p)
 		s.needs |= p.needs
-		s.beyondQueries = s.beyondQueries || r.Mode == Enforce && r.Match.ForQueries() && slices.ContainsFunc(r.Key, rule.Part.BeyondQueries)
+		s.beyondQueries = s.beyondQueries ||
+			r.Mode == Enforce && r.Match.ForQueries() && slices.ContainsFunc(r.Key, rule.Part.BeyondQueries)
 		s.readOutcome(r)
 		if r.Exceed.Action == Degrade && !slices.Contains(s.marks, r.Exceed.Header) {
 			s.marks = append(s.marks, spellings(r.Exceed.Header)...)

@@ -56,8 +56,8 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 }
 
 // Check reports whether g can stand behind this front. The error is a *guard.UnsuppliedError if a rule, fair share or a stage counts by a
-// descriptor, which no HTTP request has. Check changes nothing: only after New does a Reload of g give the same error. Call Check before New if the rules come from a
-// file: New panics with its error.
+// descriptor, which no HTTP request has. Check changes nothing: only after New does a Reload of g give the same error. Call
+// Check before New if the rules come from a file: New panics with its error.
 func Check(g *guard.Guard) error {
 	return made(g.CheckFront(front()))
 }

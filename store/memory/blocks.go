@@ -109,7 +109,7 @@ func (b *blocks) carve(want int) (at uint64, ok bool) {
 
 // own records the place that a lent block belongs to.
 func (b *blocks) own(ref, place uint64) {
-	atomic.StoreUint32(&b.owners[(ref-1)/minBlock], uint32(place)) //nolint:gosec // because the low 32 bits are meant.
+	atomic.StoreUint32(&b.owners[(ref-1)/minBlock], uint32(place)) // The low 32 bits.
 }
 
 // next gives the lent block at the hand and its owner, and moves the hand on. The hand goes round

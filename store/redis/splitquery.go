@@ -162,8 +162,8 @@ func soften(queries []*query, policies []headgate.Policy) {
 	}
 }
 
-// decideQueries sends all queries and waits for all answers. An error of another kind comes before an EdgeError. This goroutine may send the last query
-// inline. Other goroutines send the other queries, so that the nodes work at the same time.
+// decideQueries sends all queries and waits for all answers. An error of another kind comes before an EdgeError. This
+// goroutine may send the last query inline. Other goroutines send the other queries, so that the nodes work at the same time.
 func (s *Store) decideQueries(ctx context.Context, p *splitQuery, decisions []headgate.Decision) error {
 	if err := s.admitAll(p); err != nil {
 		return err

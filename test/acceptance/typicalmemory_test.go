@@ -36,7 +36,7 @@ func TestTypicalMemory(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var waiting sync.WaitGroup
 			release := make(chan struct{})
-			behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			behind := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) {
 				if row.waits {
 					waiting.Done()
 					<-release

@@ -136,6 +136,7 @@ func (c *heldConn) RemoteAddr() net.Addr {
 
 // holder returns a function that opens connections of s.
 func holder(t *testing.T, s *Server) func(from netip.AddrPort) *clientConn {
+	t.Helper()
 	aborts := new(int)
 	return func(from netip.AddrPort) *clientConn {
 		near, far := net.Pipe()

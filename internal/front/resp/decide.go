@@ -17,8 +17,8 @@ func readRequest(args [][]byte) (*remote.Request, error) {
 	if n := len(args); n >= 2 && is(args[n-2], "cost") {
 		cost, ok := parseInt(args[n-1])
 		if !ok || cost < 1 || cost > headgate.MaxUnits {
-			return nil, fault(fmt.Sprintf("cost is invalid: send a whole number from 1 to %d, or leave COST out for the cost that the rule sets",
-				int64(headgate.MaxUnits)))
+			return nil, fault(fmt.Sprintf("cost is invalid: send a whole number from 1 to %d, "+
+				"or leave COST out for the cost that the rule sets", int64(headgate.MaxUnits)))
 		}
 		r.Cost, args = cost, args[:n-2]
 	}
