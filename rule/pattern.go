@@ -42,8 +42,8 @@ const anyMedia = "*/*"
 
 // findSign returns the first sign of a pattern in a text, and its position.
 func findSign(kind textKind, text string) (what sign, at int) {
-	if kind == textValue && text == anyMedia {
-		return signNone, 0
+	if kind == textValue && text == anyMedia || kind != textPath && len(text) == 1 && text != "*" {
+		return signNone, 0 // A single sign has nothing to compare.
 	}
 	if what, _ = cutSign(kind, text); what != signNone {
 		return what, 0
