@@ -32,6 +32,7 @@ func (x *stream) ask(t *testing.T, message *headgatev1.DecideRequest) {
 		t.Fatal(err)
 	}
 	x.takeReceipts(c)
+	x.giveBack(c)
 	x.decide(c)
 }
 

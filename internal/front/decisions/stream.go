@@ -135,8 +135,8 @@ type reply struct {
 
 // serveTogether decides several messages at a time, each after the returns of all messages before it. It reads a
 // message only when fewer than maxUnanswered are not answered, those in the queue and one that is sent. A message that
-// was read is decided at once, apart from that wait: it has memory and
-// requests of all streams together, and a client that does not read its answers must not keep others waiting.
+// was read is decided at once, apart from that wait: it has memory and requests of all streams together, and a client
+// that does not read its answers must not keep others waiting.
 func (x *stream) serveTogether() error {
 	queue := make(chan *reply, maxUnanswered-1)
 	var working sync.WaitGroup
