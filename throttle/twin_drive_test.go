@@ -227,17 +227,17 @@ func (d *twins) begins() {
 	d.twin.Begins(r)
 }
 
+// patience compares the waits that all waiting requests have left.
 func (d *twins) patience() {
-	if len(d.waiting) == 0 {
-		return
-	}
-	r := d.waiting[d.draw(len(d.waiting))]
-	d.log("Patience", r.Class, r.Tenant, r.Route)
-	if d.twin.hung(d.now) {
-		d.seen["patience in a hang"]++
-	}
-	if got, want := d.code.Patience(d.now, r), d.twin.Patience(d.now, r); got != want {
-		d.Fatalf("%s\nthe patience is %v, the twin has %v", d.lastSteps(), got, want)
+	d.Helper()
+	for _, r := range d.waiting {
+		d.log("Patience", r.Class, r.Tenant, r.Route)
+		if d.twin.hung(d.now) {
+			d.seen["patience in a hang"]++
+		}
+		if got, want := d.code.Patience(d.now, r), d.twin.Patience(d.now, r); got != want {
+			d.Fatalf("%s\nthe patience is %v, the twin has %v", d.lastSteps(), got, want)
+		}
 	}
 }
 
