@@ -21,7 +21,7 @@ type Gate struct {
 	refused   *[reasons]loglimit.Limiter // Metrics count every refusal.
 }
 
-// terms say who is let in.
+// terms say which clients the listener accepts.
 type terms struct {
 	auth     config.Auth
 	everyone *Client // a client without auth
