@@ -198,7 +198,7 @@ func carrying(p Part, text string) *headgate.Request {
 	values := sent{p.name: text}
 	req := &headgate.Request{
 		Method: text, Path: text, Host: strings.ToLower(text), Region: text, Subject: text,
-		IP: ip, XFFIP: ip, UserIP: ip, Header: values, Cookie: values, Claims: values, Descriptors: values.entries(),
+		IP: ip, XFFIP: ip, UserIP: ip, Header: values, Cookie: sent{p.name: CookieForm(text)}, Claims: values, Descriptors: values.entries(),
 	}
 	if ip, err := netip.ParseAddr(strings.Trim(req.Host, "[]")); err == nil && ip.Is6() {
 		req.Host = ip.String()
@@ -219,6 +219,7 @@ func FuzzOverrides(f *testing.F) {
 	f.Add(uint8(4), "A.com", "[::1]", "a.com")
 	f.Add(uint8(5), "GET", "Get", "get")
 	f.Add(uint8(6), "/a", "/", "")
+	f.Add(uint8(11), "0 ", "0", "%30")
 	f.Fuzz(func(t *testing.T, kind uint8, first, second, text string) {
 		p := parts(t, partsOf[int(kind)%len(partsOf)])[0]
 		r := Rule{Name: "r", Key: []Part{p}}
