@@ -109,7 +109,7 @@ func (e *Election) write(ctx context.Context, client *clientv3.Client, t *tenure
 	case err != nil:
 		return err
 	case !done.Succeeded:
-		kvs := done.Responses[0].GetResponseRange().GetKvs()
+		kvs := firstRead(done)
 		if len(kvs) == 0 || kvs[0].GetCreateRevision() != t.revision {
 			return errLost
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -71,7 +72,7 @@ func (e *Election) base(ctx context.Context, client *clientv3.Client, t *tenure)
 	}
 	text := first
 	if !done.Succeeded {
-		kvs := done.Responses[0].GetResponseRange().GetKvs()
+		kvs := firstRead(done)
 		if len(kvs) == 0 {
 			return 0, errLost
 		}
@@ -83,6 +84,14 @@ func (e *Election) base(ctx context.Context, client *clientv3.Client, t *tenure)
 			e.keys.base, text)
 	}
 	return base, nil
+}
+
+// firstRead returns the keys of a transaction's first read. A wrong server may answer without one.
+func firstRead(done *clientv3.TxnResponse) []*mvccpb.KeyValue {
+	if len(done.Responses) == 0 {
+		return nil
+	}
+	return done.Responses[0].GetResponseRange().GetKvs()
 }
 
 // fence is true while the key of this tenure exists.

@@ -126,8 +126,12 @@ func refused(r *clientv3.TxnResponse, w *source.Write) error {
 	return source.ErrStale
 }
 
-// revisionIn gives the revision of the key that read i of an answer has; 0 if the key does not exist.
+// revisionIn gives the revision of the key that read i of an answer has; 0 if the key does not exist, or if a wrong server has left the
+// read out.
 func revisionIn(r *clientv3.TxnResponse, i int) int64 {
+	if i >= len(r.Responses) {
+		return 0
+	}
 	if kvs := r.Responses[i].GetResponseRange().GetKvs(); len(kvs) > 0 {
 		return kvs[0].GetModRevision()
 	}

@@ -48,7 +48,7 @@ type Config struct {
 	MaxObjects int
 	// MaxBytes bounds the texts of all objects. 0 means source.MaxTotal.
 	MaxBytes int
-	// Logger gets a line about rows that are no objects. nil means slog.Default().
+	// Logger gets lines about rows that are no objects, and about a server that refuses writes. nil means slog.Default().
 	Logger *slog.Logger `json:"-"`
 }
 

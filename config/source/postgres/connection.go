@@ -110,16 +110,20 @@ func (s *Source) open(ctx context.Context, readOnly bool) (*connection, error) {
 	return c, nil
 }
 
-// validate refuses a replica, and a server that refuses writes unless readOnly is set.
+// validate refuses a replica, and a server that refuses writes unless readOnly is set. A pooler or a wrong server may answer without a
+// row, for which the library's own check of a primary is not made.
 func (c *connection) validate(ctx context.Context, conn *pgconn.PgConn) error {
-	if err := pgconn.ValidateConnectTargetSessionAttrsPrimary(ctx, conn); err != nil || c.readOnly {
-		return err
-	}
-	results, err := conn.Exec(ctx, readOnlySQL).ReadAll()
+	results, err := conn.Exec(ctx, serverKindSQL).ReadAll()
 	if err != nil {
 		return err
 	}
-	if string(results[0].Rows[0][0]) == "t" {
+	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) != 2 {
+		return errors.New("the server does not answer as PostgreSQL does: check source.postgres.hosts, and what a pooler there forwards")
+	}
+	switch kind := results[0].Rows[0]; {
+	case string(kind[0]) == "t":
+		return errStandby
+	case string(kind[1]) == "t" && !c.readOnly:
 		return errReadOnly
 	}
 	return nil

@@ -19,6 +19,8 @@ const (
 	// readOnlyTime is how long a server that refuses writes is followed until the hosts are tried again: behind one address, a primary
 	// may have taken its place.
 	readOnlyTime = 750 * time.Millisecond
+	// fencedEvery is the interval of lines about a server that refuses writes.
+	fencedEvery = 10 * time.Minute
 	// readGap is the shortest time between two reads, however often the server notifies.
 	readGap = 20 * time.Millisecond
 )
@@ -30,6 +32,8 @@ type follower struct {
 	to       source.Receiver
 	at       position
 	answered bool // The current connection has read everything.
+	// fencedLogged is when a line said last that the followed server refuses writes; zero since the last one that takes them.
+	fencedLogged time.Time
 }
 
 // run follows until ctx ends.
@@ -80,6 +84,7 @@ func (f *follower) session(ctx context.Context) error {
 			return err
 		}
 		c.foreign.log(f.config.Logger)
+		f.logFenced(c.readOnly)
 		if err := f.wait(ctx, c); err != nil {
 			return err
 		}
@@ -87,6 +92,21 @@ func (f *follower) session(ctx context.Context) error {
 			return errReadOnly
 		}
 		read = f.read
+	}
+}
+
+// logFenced says at once, and then once in fencedEvery, that the followed server refuses writes: it may be a former primary whose
+// objects are old.
+func (f *follower) logFenced(fenced bool) {
+	now := time.Now()
+	switch {
+	case !fenced && !f.fencedLogged.IsZero():
+		f.config.Logger.Info("the source follows a server again that takes writes", "source", "postgres", "server", f.config.String())
+		f.fencedLogged = time.Time{}
+	case fenced && (f.fencedLogged.IsZero() || now.Sub(f.fencedLogged) >= fencedEvery):
+		f.config.Logger.Warn("the source follows a server that refuses writes: its objects are old if another server was promoted: "+
+			"lead source.postgres.hosts to the primary, or end default_transaction_read_only", "source", "postgres", "server", f.config.String())
+		f.fencedLogged = now
 	}
 }
 

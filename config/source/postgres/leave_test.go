@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/config/source/postgres"
+	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/internal/testkit/network"
 	server "github.com/headgate/headgate/internal/testkit/postgres"
 	"github.com/headgate/headgate/internal/testkit/sourcetest"
@@ -87,7 +88,10 @@ func TestFollowsReadOnlyPrimary(t *testing.T) {
 	p := (&realServer{Server: primary}).place(t)
 	set(primary, p.schema, "a", "old")
 	primary.SQL(fence)
-	m, s := follow(t, p, primary.Addr)
+	logged := new(logs.Text)
+	s := p.open(t, postgres.Config{Hosts: []string{primary.Addr}, Poll: time.Second, Timeout: 5 * time.Second, Logger: logged.Logger()})
+	m, _ := sourcetest.Follow(t, s, nil)
+	m.Has(map[source.Key]string{customer("a"): "old"})
 	_, err := s.Write(t.Context(), source.Write{Key: customer("b"), Text: "x", Record: source.Record{Action: "set"}})
 	const refusal = "the server refuses writes, such as a former primary"
 	if err == nil || errors.Is(err, source.ErrUnknownResult) || !strings.Contains(err.Error(), refusal) {
@@ -96,6 +100,11 @@ func TestFollowsReadOnlyPrimary(t *testing.T) {
 	primary.SQL(fmt.Sprintf("BEGIN READ WRITE; UPDATE %s.objects SET body = 'new'; COMMIT", p.schema))
 	within(t, "a change of the read-only primary", m, map[source.Key]string{customer("a"): "new"})
 	m.Until("it does not read everything again", func() bool { return len(m.Changes) == 2 && len(m.Failures) == 0 })
+	if text := logged.String(); strings.Count(text, "follows a server that refuses writes") != 1 || strings.Contains(text, "again") {
+		t.Errorf("the log does not say once that the server refuses writes:\n%s", text)
+	}
+	primary.SQL("ALTER SYSTEM RESET default_transaction_read_only; SELECT pg_reload_conf()")
+	m.Until("it says that the server takes writes", func() bool { return strings.Contains(logged.String(), "again that takes writes") })
 }
 
 // TestLeavesReplica: the address leads to a replica for a while, and then to the primary.

@@ -15,7 +15,8 @@ const isReadOnly = `CASE WHEN current_setting('default_transaction_read_only') =
     ('configuration file', 'command line', 'environment variable', 'global', 'database') FROM pg_settings
     WHERE name = 'default_transaction_read_only') ELSE false END`
 
-const readOnlySQL = `SELECT ` + isReadOnly
+// serverKindSQL reports whether the server is a replica, and whether it refuses writes.
+const serverKindSQL = `SELECT pg_is_in_recovery(), ` + isReadOnly
 
 // headSQL compares the present state with the snapshot $1. $2 bounds the count of new rows.
 const headSQL = `SELECT pg_current_snapshot()::text,
