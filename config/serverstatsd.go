@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net"
 	"regexp"
 	"slices"
 	"time"
@@ -72,12 +71,19 @@ func (s *section) statsd(into *[]Statsd) {
 		r := Statsd{Format: StatsdPlain, Interval: 10 * time.Second}
 		one.required("address", "write the receiver's host and port, like 127.0.0.1:8125")
 		if at, ok := one.text(one.declare("address", field.Restart, "Host and port of the receiver."), &r.Address); ok {
-			if host, port, err := net.SplitHostPort(r.Address); err != nil || host == "" || port == "" {
-				one.fault(at, quote(r.Address)+" is not an address", "write host and port, like 127.0.0.1:8125")
+			const fix = "write host and port, like 127.0.0.1:8125"
+			switch a, _, problem := parseAddress(r.Address); {
+			case problem != "":
+				one.fault(at, "address "+quote(r.Address)+" "+problem, fix)
+			case a.host == "" || a.port == 0:
+				one.fault(at, "address "+quote(r.Address)+" does not name a receiver", fix)
 			}
 		}
 		oneOf(one, one.declare("format", field.Restart, "statsd writes lines over TCP, dogstatsd lines with tags over UDP."), &r.Format,
 			[]choice[StatsdFormat]{{word: string(StatsdPlain), value: StatsdPlain}, {word: string(StatsdDog), value: StatsdDog}})
+		if slices.ContainsFunc(*into, func(other Statsd) bool { return other.Address == r.Address && other.Format == r.Format }) {
+			one.fault(one.keyOf("address"), "has the address and the format of another receiver, which would count twice", "remove one of them")
+		}
 		one.duration(one.declare("interval", field.Restart, "Time between two sends."), &r.Interval, 100*time.Millisecond, time.Hour)
 		r.Tags = one.statsdTags()
 		one.rewrites(&r)

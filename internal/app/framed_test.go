@@ -39,6 +39,9 @@ func TestHTTPListenerRefusesTwoFramings(t *testing.T) {
 		{"chunks in HTTP/1.0", post("1.0", length+"\r\nTransfer-Encoding: chunked", decide) + next, "400"},
 		{"chunks in HTTP/1.0 without a length", post("1.0", "Transfer-Encoding: chunked", "") + next, "400"},
 		{"after a request", post("1.1", length, decide) + post("1.1", length+"\r\nTransfer-Encoding: chunked", chunks) + next, "200 400"},
+		{"after OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n" + post("1.1", length+"\r\nTransfer-Encoding: chunked", chunks) + next, "400"},
+		{"after an Expect", post("1.1", length+"\r\nExpect: 100-continue", decide) +
+			post("1.1", length+"\r\nTransfer-Encoding: chunked", chunks) + next, "100 200 400"},
 		{"a folded field", post("1.1", length+"\r\nX: a\r\n b", decide) + next, "400"},
 		{"an extension of a chunk", post("1.1", "Transfer-Encoding: chunked", strings.Replace(chunks, "\r\n", ";a=b\r\n", 1)) + next, "200 200"},
 		{"a line feed in an extension", post("1.1", "Transfer-Encoding: chunked", strings.Replace(chunks, "\r\n", ";\n", 1)) + next, "400"},

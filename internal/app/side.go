@@ -55,6 +55,8 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 		ReadHeaderTimeout: adminReadHeader, IdleTimeout: s.idle, MaxHeaderBytes: adminHeader,
 		ConnState: tellIdle, ConnContext: withConn, Protocols: new(http.Protocols),
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		// net/http would answer OPTIONS * itself, and oneFraming would then count one request too few.
+		DisableGeneralOptionsHandler: true,
 	}
 	s.server.Protocols.SetHTTP1(true) // A connection has one request at a time, which bounds its memory.
 	s.framed = &framedListener{Listener: socket, log: log}

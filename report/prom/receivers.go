@@ -25,7 +25,7 @@ func Receivers(get func() []Receiver) prometheus.Collector {
 	}
 	return &receivers{
 		get:     get,
-		up:      desc("statsd_up", "1 if the last send of counters to the receiver succeeded, otherwise 0."),
+		up:      desc("statsd_up", "0 if the last send of counters to the receiver failed, otherwise 1."),
 		dropped: desc("statsd_dropped_lines_total", "Lines with counters that could not be sent to the receiver."),
 	}
 }
