@@ -6,12 +6,18 @@ import "strings"
 // and with %XX decoded. Some parsers do only a part of this. A space becomes "+", because Rack reads "+" as a space. A parser
 // that does not decode sees another value, but never that of another client. It allocates only if text has a % or a space.
 func CookieForm(text string) string {
+	return DecodedCookieForm(unescape(strings.Trim(text, "\" \t")))
+}
+
+// DecodedCookieForm returns CookieForm of a value whose %XX are decoded already, such as one that a program sends to the decision
+// service.
+func DecodedCookieForm(text string) string {
 	const around = "\" \t+"
-	text = strings.Trim(text, "\" \t")
-	if strings.IndexByte(text, '%') < 0 && strings.IndexByte(text, ' ') < 0 {
-		return strings.Trim(text, around)
+	text = strings.Trim(text, around)
+	if strings.IndexByte(text, ' ') < 0 {
+		return text
 	}
-	return strings.Trim(strings.ReplaceAll(unescape(text), " ", "+"), around)
+	return strings.ReplaceAll(text, " ", "+")
 }
 
 // unescape decodes every %XX once and keeps any other %. It allocates only if v has a %.

@@ -23,7 +23,7 @@ type Overrides struct {
 //   - ip, xff_ip, user_ip: an address ("192.0.2.1") or, with the same meaning, the
 //     network that keys count as one ("192.0.2.1/32", "2001:db8::/64");
 //   - host: one host, in any case, without port;
-//   - cookie:NAME: the value as a client sends it, or in the form of CookieForm;
+//   - cookie:NAME: the value as a client sends it. A % of CookieForm is %25 here;
 //   - method, path, region: the value that rules match and Regions returns;
 //   - every other part: the text of the request, of any length.
 //

@@ -92,7 +92,7 @@ func (b *Batch) fill(into *headgate.Request, r *Request) error {
 	if len(r.Headers)+len(r.Cookies) == 0 {
 		return nil
 	}
-	b.headers, b.cookies = append(b.headers, values{}), append(b.cookies, values{})
+	b.headers, b.cookies = append(b.headers, values{}), append(b.cookies, values{cookies: true})
 	headers, cookies := &b.headers[len(b.headers)-1], &b.cookies[len(b.cookies)-1]
 	headers.entries, cookies.entries = r.Headers, r.Cookies
 	into.Header, into.Cookie = headers, cookies

@@ -11,11 +11,15 @@ import (
 type values struct {
 	entries []headgate.DescriptorEntry
 	line    [1]string
+	cookies bool
 }
 
-// Lookup implements headgate.Values. It trims blanks, as the fronts of HTTP do.
+// Lookup implements headgate.Values. It trims blanks, as the fronts of HTTP do, and gives a cookie in the form in which they give it.
 func (v *values) Lookup(name string) (string, bool) {
 	if i := v.find(name, 0); i >= 0 {
+		if v.cookies {
+			return rule.DecodedCookieForm(v.entries[i].Value), true
+		}
 		return trimmed(v.entries[i].Value), true
 	}
 	return "", false

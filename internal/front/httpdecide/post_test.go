@@ -54,6 +54,26 @@ func TestPost(t *testing.T) {
 	}
 }
 
+// TestCookiesOfOneForm: the values of a cookie that differ in blanks, quotes and the sign for a space are one client, as in the proxy. A %
+// is one: values are decoded.
+func TestCookiesOfOneForm(t *testing.T) {
+	s := serviceOf(t, `
+rules:
+- {name: plan, key: ["cookie:plan"], limits: [1/1h], overrides: {"gold plan": {limits: [9/1h]}, "gold%2520plan": {limits: [5/1h]}}}
+`)
+	for i, row := range []struct{ value, want string }{
+		{"gold plan", `"limit":9,"remaining":8`},
+		{`\"gold plan\"`, `"limit":9,"remaining":7`},
+		{" gold+plan", `"limit":9,"remaining":6`},
+		{"gold%20plan", `"limit":5,"remaining":4`},
+		{"silver", `"limit":1,"remaining":0`},
+	} {
+		if status, got := s.post1(t, `{"cookies": {"Plan": "`+row.value+`"}}`); status != 200 || !strings.Contains(got, row.want) {
+			t.Errorf("row %d, %s: got %d %s, want %s", i, row.value, status, got, row.want)
+		}
+	}
+}
+
 // TestWaitIsNoBooking: a request that would have to wait is refused over the limit, with the time of the first place, however
 // many come: a booking that stays would make the next one wait longer. This holds for a message, a list and a subrequest.
 func TestWaitIsNoBooking(t *testing.T) {

@@ -163,7 +163,7 @@ type Request struct {
 	// headers have the values that rules read. Write the lines of one header as one value, separated
 	// by commas. Names are not case-sensitive.
 	Headers map[string]string `protobuf:"bytes,5,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// cookies have the values that rules read, decoded.
+	// cookies have the values with %XX decoded. Rules read them without surrounding blanks and quotes, and with + for a space.
 	Cookies map[string]string `protobuf:"bytes,6,rep,name=cookies,proto3" json:"cookies,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// subject is the subject of the client's verified certificate, in the form of RFC 2253.
 	Subject string `protobuf:"bytes,7,opt,name=subject,proto3" json:"subject,omitempty"`
