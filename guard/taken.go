@@ -76,8 +76,8 @@ func (t *Taken) uncount() {
 	t.usage = nil
 }
 
-// GiveBack returns what requests took that are not made, with one call of the store for most of them.
-// A second return of one Taken does nothing. After an error, units stay counted.
+// GiveBack returns what requests took that are not made, with one call of the store for most of them. All calls together
+// have Config.StoreTimeout. A second return of one Taken does nothing. After an error, units stay counted.
 func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
 	s := g.now()
 	if s == nil {
@@ -85,6 +85,8 @@ func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
 	}
 	b := g.state.batch()
 	defer g.state.batches.Put(b)
+	bounded, _, end := s.bound(ctx)
+	defer end()
 	var first error
 	note := func(err error) {
 		if first == nil {
@@ -94,8 +96,15 @@ func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
 	for i := range all {
 		all[i].uncount()
 		switch t := &all[i]; {
-		case t.rest != nil:
+		case t.rest != nil && t.rest.local != nil:
 			note(g.Cancel(ctx, t.rest))
+			t.rest.Results = t.rest.Results[:0]
+		case t.rest != nil:
+			g.leaveQueues(t.rest)
+			t.rest.uncount()
+			var err error
+			b.receipts, err = t.rest.release(bounded, b.receipts)
+			note(err)
 			t.rest.Results = t.rest.Results[:0]
 		case t.one.Empty():
 		case t.local != nil:
@@ -105,8 +114,6 @@ func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
 		}
 	}
 	if len(b.receipts) > 0 {
-		bounded, _, end := s.bound(ctx)
-		defer end()
 		note(g.store.Return(bounded, b.receipts))
 	}
 	return first

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"testing"
@@ -125,5 +126,55 @@ func TestTakenBatch(t *testing.T) {
 	}
 	if allowed != 4 {
 		t.Errorf("after the return of 4 units %d requests pass", allowed)
+	}
+}
+
+// stalling is a store whose returns wait for the end of their context.
+type stalling struct {
+	headgate.Store
+
+	returns int
+}
+
+func (s *stalling) Return(ctx context.Context, _ []headgate.Receipt) error {
+	s.returns++
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestReturnsOfFairShareTogether: the requests of fair share are given back by one call of the store too. Later requests of a stream
+// wait for it, at most for one timeout of the store.
+func TestReturnsOfFairShareTogether(t *testing.T) {
+	kept, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := rule.ParsePart("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	share, err := NewFairShare(1000, "path")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &stalling{Store: kept}
+	g, err := New(Config{Store: store, StoreTimeout: 20 * time.Millisecond, FairShare: share, Rules: []Rule{{
+		Rule:     rule.Rule{Name: "all", Key: []rule.Part{all}},
+		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: 1000, Per: limit.MaxPer}}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, answers := slices.Repeat([]headgate.Request{{Path: "/"}}, 100), make([]Answer, 100)
+	g.DecideAll(t.Context(), requests, answers)
+	taken := make([]Taken, 0, len(answers))
+	for i := range answers {
+		if answers[i].Verdict != headgate.Allow {
+			t.Fatalf("request %d: %v", i, answers[i].Verdict)
+		}
+		taken = append(taken, answers[i].Taken())
+	}
+	if err := g.GiveBack(t.Context(), taken); !errors.Is(err, context.DeadlineExceeded) || store.returns != 1 {
+		t.Errorf("got %v, with %d returns, want one that timed out", err, store.returns)
 	}
 }

@@ -247,11 +247,21 @@ func (s *waitQueues) leave(w *waiter) bool {
 	return true
 }
 
-// giveUp returns the units of an answer. A queue keeps its units while a request waits for
-// them.
+// giveUp returns the units of an answer.
 func (g *Guard) giveUp(ctx context.Context, a *Answer) error {
-	a.receipts = a.receipts[:0]
 	var first error
+	a.receipts, first = a.release(ctx, a.receipts[:0])
+	if len(a.receipts) > 0 {
+		if err := g.giveBack(ctx, a); err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+// release appends the receipts of an answer whose units go back to the store. A queue keeps its units while a request waits for
+// them.
+func (a *Answer) release(ctx context.Context, receipts []headgate.Receipt) (_ []headgate.Receipt, first error) {
 	for i := range a.Results {
 		r := &a.Results[i]
 		receipt := r.Decision.Receipt
@@ -263,15 +273,10 @@ func (g *Guard) giveUp(ctx context.Context, a *Answer) error {
 			}
 		}
 		if !receipt.Empty() {
-			a.receipts = append(a.receipts, receipt)
+			receipts = append(receipts, receipt)
 		}
 	}
-	if len(a.receipts) > 0 {
-		if err := g.giveBack(ctx, a); err != nil {
-			return err
-		}
-	}
-	return first
+	return receipts, first
 }
 
 // mostOffers bounds the slots that a leaving request offers to the store. It leaves at most one
