@@ -45,6 +45,16 @@ const (
 	typicalRequest = 64 << 10
 )
 
+// What headgate server typically takes, in bytes: a connection between calls, for each protocol, and a call in flight. They are
+// measured with TestTypicalMemoryOfTheServer of test/acceptance, and rounded up. TLS adds typicalServerTLS to a connection.
+const (
+	typicalGRPC      = 48 << 10
+	typicalHTTP      = 24 << 10
+	typicalRESP      = 8 << 10
+	typicalServerTLS = 48 << 10
+	typicalCall      = 12 << 10
+)
+
 // AdminConnections bounds the connections of the admin listener, and of the health listener. At
 // the bound, a new connection replaces the connection that has been idle longest.
 const AdminConnections = 32

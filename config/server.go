@@ -26,6 +26,9 @@ type Server struct {
 	CallersFile string
 	// Limits are those of the server itself.
 	Limits ServerLimits
+	// MaxTrafficMemory bounds the memory of the connections of all listeners, with their calls, receipts and leases, in bytes.
+	// Default 960 MiB.
+	MaxTrafficMemory int64
 }
 
 // ServerGRPC has the settings of the gRPC listener.
@@ -105,8 +108,10 @@ const (
 	mostBody        = 4 << 20
 	leastCallMemory = 64 << 20 // Above the costliest request, so that one client can always send one.
 	mostCallMemory  = 1 << 40
-	serverExample   = `{grpc: "127.0.0.1:8081", http: "127.0.0.1:8080"}`
-	listenerExample = `{address: "127.0.0.1:8081"}`
+	// leastServerTraffic has more than half for calls: see Config.CallMemory.
+	leastServerTraffic = 128 << 20
+	serverExample      = `{grpc: "127.0.0.1:8081", http: "127.0.0.1:8080"}`
+	listenerExample    = `{address: "127.0.0.1:8081"}`
 )
 
 // serverDefaults returns the settings of a section without fields.
@@ -121,6 +126,7 @@ func serverDefaults() *Server {
 		HTTP:             ServerHTTP{Address: "127.0.0.1:8080", MaxConnections: 1024, MaxBody: 64 << 10, IdleTimeout: time.Minute},
 		RESP:             ServerRESP{MaxConnections: 4096, IdleTimeout: 5 * time.Minute},
 		RateLimitService: rateLimitDefaults(),
+		MaxTrafficMemory: 960 << 20,
 	}
 }
 
@@ -133,6 +139,9 @@ func (s *section) server(c *Config) {
 	server.respListener(&settings.RESP)
 	server.boolean(server.declare("unhealthy_without_store", field.Restart, "true makes /healthcheck, /readyz and the gRPC health of "+
 		"ratelimit unhealthy while a store in Redis makes no decisions."), &settings.UnhealthyWithoutStore)
+	server.size(server.declare("max_traffic_memory", field.Restart, "Bound of the memory of the connections of all listeners, with their "+
+		"calls, receipts and leases; 128MiB to 1TiB. Near the bound, the connections with the most memory are closed."),
+		&settings.MaxTrafficMemory, leastServerTraffic, mostCallMemory)
 	server.rateLimitService(&settings.RateLimitService)
 	server.statsd(&settings.Statsd)
 	server.access(c, settings)

@@ -23,6 +23,7 @@ server:
     max_connections_per_address: 1, max_body: 1KiB, idle_timeout: 1s}
   resp: {address: "127.0.0.1:3", auth: mtls, tls: {cert: c, key: k, client_ca: a, client_auth: require, client_name: a}, max_connections: 1,
     max_connections_per_address: 1, idle_timeout: 1s}
+  max_traffic_memory: 128MiB
   unhealthy_without_store: false
   rate_limit_service: {mode: enforce, quota_mode: false, stop_increment: false, response_headers: false, limit_header: A,
     remaining_header: B, reset_header: C, dynamic_metadata: false, near_limit: 70%, max_sent_limits: 5, max_metric_values: 5,
@@ -84,6 +85,7 @@ server:
 	add("HTTP_MAX_CONNECTIONS_PER_ADDRESS", "9", func(s *Server) any { return fmt.Sprint(s.HTTP.MaxConnectionsPerAddress) })
 	add("HTTP_MAX_BODY", "9KiB", func(s *Server) any { return field.FormatSize(s.HTTP.MaxBody) })
 	add("HTTP_IDLE_TIMEOUT", "9s", func(s *Server) any { return s.HTTP.IdleTimeout.String() })
+	add("MAX_TRAFFIC_MEMORY", "129MiB", func(s *Server) any { return field.FormatSize(s.MaxTrafficMemory) })
 	add("UNHEALTHY_WITHOUT_STORE", "true", func(s *Server) any { return fmt.Sprint(s.UnhealthyWithoutStore) })
 	rate := func(name, text string, got func(r *RateLimitService) any) {
 		add("RATE_LIMIT_SERVICE_"+name, text, func(s *Server) any { return fmt.Sprint(got(&s.RateLimitService)) })

@@ -39,25 +39,49 @@ func (c *Config) ServerMemoryBound() int64 {
 		return 0
 	}
 	used := c.MaxMemory + s.RateLimitService.LocalCache + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() +
-		c.meteringMemory() + c.metricBound() + c.sentBound() + c.sourceBound()
-	if s.GRPC.Address != "" {
-		used += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + s.GRPC.MaxCallMemory + ReceiptBytes
-	}
+		c.meteringMemory() + c.metricBound() + c.sentBound() + c.sourceBound() + c.ServerTrafficBound()
 	if s.HTTP.Address != "" {
-		used += int64(s.HTTP.MaxConnections)*s.HTTP.connectionBound() + jsonBytes
-	}
-	if c.Lease != nil {
-		used += LeaseBytes
+		used += jsonBytes
 	}
 	for _, l := range []headgate.Limit{s.Limits.Address, s.Limits.Connections} {
 		if l.Per > 0 {
 			used += limitBytes
 		}
 	}
-	if s.RESP.Address != "" {
-		used += int64(s.RESP.MaxConnections) * respConnectionBytes
-	}
 	return processBytes + used + used/100*boundGarbage
+}
+
+// ServerTrafficBound returns the bytes for connections of all listeners, with their calls, receipts and leases: max_traffic_memory, or
+// less if all of them take less. Leases do not end with their connections, so the bound has all of them in any case.
+func (c *Config) ServerTrafficBound() (bound int64) {
+	s := c.Server
+	if s.GRPC.Address != "" {
+		bound += int64(s.GRPC.MaxConnections)*grpcConnectionBytes + c.CallMemory() + c.ReceiptMemory()
+	}
+	if s.HTTP.Address != "" {
+		bound += int64(s.HTTP.MaxConnections) * s.HTTP.connectionBound()
+	}
+	if s.RESP.Address != "" {
+		bound += int64(s.RESP.MaxConnections) * respConnectionBytes
+	}
+	if c.Lease == nil {
+		return min(bound, s.MaxTrafficMemory)
+	}
+	return min(bound+LeaseBytes, max(s.MaxTrafficMemory, LeaseBytes+leastServerTraffic))
+}
+
+// CallMemory returns the bytes for gRPC calls in flight: max_call_memory, but at most five eighths of max_traffic_memory.
+func (c *Config) CallMemory() int64 {
+	return min(c.Server.GRPC.MaxCallMemory, c.Server.MaxTrafficMemory/8*5)
+}
+
+// ReceiptMemory returns the bytes for receipts: ReceiptBytes, but at most a third of max_traffic_memory.
+func (c *Config) ReceiptMemory() int64 { return min(ReceiptBytes, c.Server.MaxTrafficMemory/3) }
+
+// ServerTypicalMemory returns what headgate server typically takes, in bytes: a connection of gRPC, of HTTP and of the Redis protocol,
+// the TLS of a connection, and a call in flight.
+func ServerTypicalMemory() (grpc, http, resp, secured, call int64) {
+	return typicalGRPC, typicalHTTP, typicalRESP, typicalServerTLS, typicalCall
 }
 
 // metricBound returns the bytes for metrics that values of requests name.
@@ -97,20 +121,9 @@ func (c *Config) writeServer(b *strings.Builder) {
 	if n := s.RateLimitService.LocalCache; n > 0 {
 		fmt.Fprintf(b, ", local cache %s", field.FormatSize(n))
 	}
-	if s.GRPC.Address != "" {
-		fmt.Fprintf(b, ", %s of %s, calls in flight %s, receipts %s",
-			field.Counted(s.GRPC.MaxConnections, "gRPC connection"), formatRounded(grpcConnectionBytes),
-			field.FormatSize(s.GRPC.MaxCallMemory), field.FormatSize(ReceiptBytes))
-	}
+	fmt.Fprintf(b, ", %s together %s", listed(c.trafficParts()), formatRounded(c.ServerTrafficBound()))
 	if s.HTTP.Address != "" {
-		fmt.Fprintf(b, ", %s of %s, requests in JSON %s",
-			field.Counted(s.HTTP.MaxConnections, "HTTP connection"), formatRounded(s.HTTP.connectionBound()), field.FormatSize(jsonBytes))
-	}
-	if s.RESP.Address != "" {
-		fmt.Fprintf(b, ", %s of %s", field.Counted(s.RESP.MaxConnections, "Redis connection"), formatRounded(respConnectionBytes))
-	}
-	if c.Lease != nil {
-		fmt.Fprintf(b, ", leases %s", field.FormatSize(LeaseBytes))
+		fmt.Fprintf(b, ", requests in JSON %s", field.FormatSize(jsonBytes))
 	}
 	if n := c.metricBound(); n > 0 {
 		fmt.Fprintf(b, ", names of metrics %s", field.FormatSize(n))
@@ -118,4 +131,56 @@ func (c *Config) writeServer(b *strings.Builder) {
 	fmt.Fprintf(b, ", sent limits %s", field.FormatSize(c.sentBound()))
 	fmt.Fprintf(b, ", %d of admin and health of %s%s, garbage %d%%\n",
 		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), c.logText(), boundGarbage)
+	c.writeServerTypical(b)
+}
+
+// trafficParts names what shares max_traffic_memory.
+func (c *Config) trafficParts() (parts []string) {
+	s := c.Server
+	for _, l := range []struct {
+		address, name string
+		most          int
+	}{
+		{s.GRPC.Address, "gRPC connection", s.GRPC.MaxConnections}, {s.HTTP.Address, "HTTP connection", s.HTTP.MaxConnections},
+		{s.RESP.Address, "Redis connection", s.RESP.MaxConnections},
+	} {
+		if l.address != "" {
+			parts = append(parts, field.Counted(l.most, l.name))
+		}
+	}
+	if s.GRPC.Address != "" {
+		parts = append(parts, "calls in flight", "receipts")
+	}
+	if c.Lease != nil {
+		parts = append(parts, "leases")
+	}
+	return parts
+}
+
+// listed writes a list with "and" before its last part.
+func listed(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}
+
+// writeServerTypical writes what the listeners of the server typically take.
+func (c *Config) writeServerTypical(b *strings.Builder) {
+	s := c.Server
+	fmt.Fprintf(b, "memory of the server typically %s", formatRounded(typicalProcess))
+	for _, l := range []struct {
+		address, name string
+		bytes         int64
+	}{{s.GRPC.Address, "gRPC", typicalGRPC}, {s.HTTP.Address, "HTTP", typicalHTTP}, {s.RESP.Address, "Redis", typicalRESP}} {
+		if l.address != "" {
+			fmt.Fprintf(b, ", %s for each %s connection", formatRounded(l.bytes), l.name)
+		}
+	}
+	fmt.Fprintf(b, " (%s more with TLS)", formatRounded(typicalServerTLS))
+	if s.GRPC.Address != "" {
+		fmt.Fprintf(b, ", %s for each call in flight", formatRounded(typicalCall))
+	}
+	b.WriteString(", and the bytes of each key\n")
 }

@@ -79,6 +79,7 @@ func (b *awaitedBody) leave() {
 // closes idle connections first.
 func tellIdle(c net.Conn, state http.ConnState) {
 	conn := framedOf(c)
+	conn.changed(state)
 	switch state {
 	case http.StateActive:
 		conn.Busy()

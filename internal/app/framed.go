@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/headgate/headgate/internal/http1"
@@ -18,8 +19,10 @@ import (
 type framedListener struct {
 	net.Listener
 
-	tls *tls.Config // nil without TLS
-	log *slog.Logger
+	tls    *tls.Config // nil without TLS
+	log    *slog.Logger
+	trusts func(netip.Addr) bool // nil trusts no peer
+	conns  framedConns
 }
 
 // Accept implements net.Listener.
@@ -28,8 +31,9 @@ func (l *framedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // because net/http compares the error.
 	}
-	c := &framedConn{Conn: inner}
+	c := &framedConn{Conn: inner, from: l}
 	c.listened, _ = inner.(listened)
+	l.conns.add(c)
 	if l.tls == nil {
 		return c, nil
 	}
@@ -42,13 +46,16 @@ func (l *framedListener) Accept() (net.Conn, error) {
 type framedConn struct {
 	net.Conn
 	listened // the connection below TLS
+	framedTraffic
 
+	from    *framedListener
 	framing http1.Framing
 }
 
 // Read implements net.Conn.
 func (c *framedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	c.count(n)
 	c.framing.Scan(p[:n])
 	return n, err //nolint:wrapcheck // because net/http compares the error.
 }

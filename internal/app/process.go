@@ -55,7 +55,16 @@ func heapBound(c *config.Config, bound int64) int64 {
 // pressureBounds returns the most memory that Go counts, and the part of connections and requests. limit is Go's memory limit, which
 // a container or GOMEMLIMIT can make lower than the bound of the process; the part of connections and requests is then lower in proportion.
 func pressureBounds(c *config.Config, bound, limit int64) (heap, traffic int64) {
-	heap, traffic = heapBound(c, bound), c.TrafficBound()
+	return scaledTo(heapBound(c, bound), c.TrafficBound(), limit)
+}
+
+// serverPressureBounds is pressureBounds for headgate server.
+func serverPressureBounds(c *config.Config, limit int64) (heap, traffic int64) {
+	return scaledTo(heapBound(c, c.ServerMemoryBound()), c.ServerTrafficBound(), limit)
+}
+
+// scaledTo lowers both bounds if limit is below heap.
+func scaledTo(heap, traffic, limit int64) (ownHeap, ownTraffic int64) {
 	if limit = max(limit, 1<<10); limit >= heap {
 		return heap, traffic
 	}

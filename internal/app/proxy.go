@@ -100,7 +100,7 @@ func (p *proxyServer) begin() {
 	p.server = proxy.NewServer(p.proxy, proxy.ServerConfig{
 		ReadHeader: c.ReadHeaderTimeout, Idle: c.IdleTimeout, MaxHeader: int(c.MaxHeader), TLS: secured,
 		MaxRequests: c.MaxRequests, MaxConnections: c.MaxConnections,
-		MaxHeap: bound, MaxTraffic: share, Trusts: p.instance.trusts,
+		MaxHeap: bound, FixedHeap: fixedHeap(o.Config), MaxTraffic: share, Trusts: p.instance.trusts,
 		RequestID: c.RequestID, Access: p.access.current(), KeyNames: p.instance.rules.report.KeyNames(), Log: o.Log,
 	})
 	p.instance.serve(func() error { return p.server.Serve(p.socket) })

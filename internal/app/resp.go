@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/front/resp"
+	"github.com/headgate/headgate/internal/heap"
 	"github.com/headgate/headgate/internal/listen"
 )
 
@@ -30,7 +32,7 @@ func newRESPListener(i *Instance, gate *access.Gate) (*respListener, error) {
 	}
 	r.files = files
 	described := resp.Config{
-		Guard: i.rules.guard, Gate: gate, Idle: r.settings.IdleTimeout, Version: i.options.Version, Log: i.options.Log,
+		Guard: i.rules.guard, Gate: gate, Trusts: i.trusts, Idle: r.settings.IdleTimeout, Version: i.options.Version, Log: i.options.Log,
 	}
 	if files != nil {
 		described.TLS = files.Config()
@@ -56,8 +58,16 @@ func (r *respListener) open(ctx context.Context) error {
 	return nil
 }
 
-func (r *respListener) serve() error {
-	if err := r.server.Serve(r.socket); err != nil {
+// costs adds what each connection takes.
+func (r *respListener) costs(to *heap.Costs) {
+	if r.server != nil {
+		r.server.Costs(to)
+	}
+}
+
+// serve serves l, which is on the socket.
+func (r *respListener) serve(l net.Listener) error {
+	if err := r.server.Serve(l); err != nil {
 		return errors.Join(fmt.Errorf("app: serving on %s", r.socket.Addr()), err)
 	}
 	return nil

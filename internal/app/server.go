@@ -19,6 +19,7 @@ import (
 	"github.com/headgate/headgate/internal/front/decisions"
 	"github.com/headgate/headgate/internal/front/httpdecide"
 	"github.com/headgate/headgate/internal/front/rls"
+	"github.com/headgate/headgate/internal/heap"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/internal/rpc"
 	"github.com/headgate/headgate/internal/statsd"
@@ -55,6 +56,9 @@ type decisionServer struct {
 	http      *side
 	resp      *respListener
 	gates     gates
+	memory    atomic.Pointer[heap.Pressure] // nil until begin
+
+	closedForMemory atomic.Uint64
 
 	serves  atomic.Bool
 	reached atomic.Bool // The store was reached once.
@@ -85,7 +89,9 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 	}
 	if i.rules != nil {
 		d.limits = rls.New(i.rules.guard, d.rateLimitOptions(i.options.Config), c.RateLimitService.MaxMetricValues)
-		d.decisions = decisions.New(i.rules.guard, decisions.Options{Shared: i.rules.store.Shared(), MaxAge: c.GRPC.MaxConnectionAge})
+		d.decisions = decisions.New(i.rules.guard, decisions.Options{
+			Shared: i.rules.store.Shared(), MaxAge: c.GRPC.MaxConnectionAge, MaxReceiptMemory: i.options.Config.ReceiptMemory(),
+		})
 		d.decide = httpdecide.New(i.rules.guard, i.options.Log)
 	}
 	granting, leaseFault := newLeases(i)
@@ -102,7 +108,7 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 		setting: "server.http", at: c.HTTP.Address, handler: d.handler(),
 		connections: c.HTTP.MaxConnections, perAddress: c.HTTP.MaxConnectionsPerAddress, exempt: i.trusts,
 		admit: d.gates.http.Connect,
-		body:  c.HTTP.MaxBody, idle: c.HTTP.IdleTimeout, files: httpFiles,
+		body:  c.HTTP.MaxBody, idle: c.HTTP.IdleTimeout, files: httpFiles, pressed: d.pressed,
 	}
 	return d, nil
 }
@@ -110,7 +116,7 @@ func newDecisionServer(i *Instance) (*decisionServer, error) {
 // describe creates the configuration of the gRPC server.
 func (d *decisionServer) describe(c *config.ServerGRPC, files *certs.Server) rpc.Config {
 	described := rpc.Config{
-		MaxStreams: c.MaxStreams, MaxCallMemory: c.MaxCallMemory,
+		MaxStreams: c.MaxStreams, MaxCallMemory: d.instance.options.Config.CallMemory(), Trusts: d.instance.trusts,
 		HandshakeTimeout: c.HandshakeTimeout, Idle: c.IdleTimeout, WriteTimeout: c.WriteTimeout,
 		Keepalive: c.Keepalive, KeepaliveTimeout: c.KeepaliveTimeout,
 		MaxAge: c.MaxConnectionAge, MaxAgeGrace: c.MaxConnectionAgeGrace,
@@ -190,14 +196,15 @@ func (d *decisionServer) Start(ctx context.Context) (func(), error) {
 }
 
 func (d *decisionServer) begin() {
+	d.watchMemory()
 	if d.socket != nil {
-		d.instance.serve(func() error { return d.grpc.Serve(d.socket) })
+		d.instance.serve(func() error { return d.grpc.Serve(d.pressed(d.socket)) })
 	}
 	if d.http.socket != nil {
 		d.instance.serve(d.http.serve)
 	}
 	if d.resp.socket != nil {
-		d.instance.serve(d.resp.serve)
+		d.instance.serve(func() error { return d.resp.serve(d.pressed(d.resp.socket)) })
 	}
 	d.leases.start(d.instance)
 	// Until the store has decided, with unhealthy_without_store.
@@ -282,6 +289,9 @@ func (d *decisionServer) files() []file {
 // Drain refuses new calls and requests, and waits for those in flight.
 func (d *decisionServer) Drain(ctx context.Context) error {
 	close(d.stop)
+	if p := d.memory.Load(); p != nil {
+		p.Stop()
+	}
 	d.waiting.Wait()
 	var closing sync.WaitGroup
 	var ofHTTP, ofRESP error
@@ -362,7 +372,7 @@ func (l loads) Counters(yield func(name string, value uint64)) {
 
 func (d *decisionServer) state() prom.Server {
 	calls := d.grpc.Stats()
-	s := prom.Server{CallMemory: calls.CallMemory, Evicted: calls.Evicted, Decisions: d.asked()}
+	s := prom.Server{CallMemory: calls.CallMemory, Evicted: calls.Evicted, ClosedForMemory: d.closedForMemory.Load(), Decisions: d.asked()}
 	for _, l := range [...]struct {
 		name   string
 		socket *listen.Listener

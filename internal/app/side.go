@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"sync/atomic"
@@ -29,6 +30,7 @@ type side struct {
 	body                    int64         // The bound of a request's body.
 	longest                 time.Duration // The bound of a request's duration; 0 means that handlers end by themselves.
 	idle                    time.Duration
+	pressed                 func(net.Listener) net.Listener // waits for memory; nil for other sides than server.http
 	files                   *certs.Server // Nil without TLS.
 
 	socket *listen.Listener // Nil when the server is off or not open yet.
@@ -59,7 +61,10 @@ func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.
 		DisableGeneralOptionsHandler: true,
 	}
 	s.server.Protocols.SetHTTP1(true) // A connection has one request at a time, which bounds its memory.
-	s.framed = &framedListener{Listener: socket, log: log}
+	s.framed = &framedListener{Listener: socket, log: log, trusts: s.exempt}
+	if s.pressed != nil {
+		s.framed.Listener = s.pressed(socket)
+	}
 	if s.files != nil {
 		s.framed.tls = onlyHTTP1(s.files.Config())
 	}

@@ -44,6 +44,13 @@ func (a *Account) Release(bytes int64) {
 	}
 }
 
+// Keep changes the bytes that a service keeps for streams of the connection beside their calls. They count for Costs.
+func (a *Account) Keep(bytes int64) {
+	if a != nil {
+		a.kept.Add(bytes)
+	}
+}
+
 // keep changes the bytes of the responses that the client has not read.
 func (a *Account) keep(bytes int64) {
 	if a == nil {

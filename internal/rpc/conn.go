@@ -2,9 +2,12 @@ package rpc
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/headgate/headgate/internal/heap"
 )
 
 // lastHandshake bounds a handshake that is not finished when Drain begins.
@@ -62,6 +65,7 @@ type conn struct {
 	// The memory of the calls in flight: what follows from their frames, and the responses that
 	// were not sent. Writers hold mu.
 	held, unread atomic.Int64
+	kept         atomic.Int64 // what services keep for streams
 
 	// Fields of check.
 	seen  uint64    // The value of writes at the last check.
@@ -132,7 +136,7 @@ func (c *conn) check(now time.Time, writing time.Duration) {
 		return
 	}
 	if now.Sub(c.since) >= writing {
-		c.abort()
+		c.Abort()
 	}
 }
 
@@ -160,12 +164,34 @@ func (c *conn) change(bytes int64) {
 	}
 }
 
-// abort closes the connection and discards unsent data.
-func (c *conn) abort() {
+// Abort implements heap.Closable. It closes the connection and discards unsent data.
+func (c *conn) Abort() {
 	if c.places != nil {
 		c.places.Abort()
 	}
 	_ = c.Close()
+}
+
+// Trusted implements heap.Closable.
+func (c *conn) Trusted() bool {
+	if c.server.config.Trusts == nil {
+		return false
+	}
+	var peer netip.Addr
+	if at, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		peer = at.AddrPort().Addr().Unmap()
+	}
+	return c.server.config.Trusts(peer)
+}
+
+// connectionCost is what a connection without calls takes, in bytes.
+const connectionCost = 64 << 10
+
+// Costs adds what each connection takes.
+func (s *Server) Costs(to *heap.Costs) {
+	for _, c := range s.open() {
+		to.Add(c, connectionCost+c.held.Load()+c.unread.Load()+c.kept.Load(), false)
+	}
 }
 
 // Close implements net.Conn.

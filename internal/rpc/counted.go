@@ -56,7 +56,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	c.calls.received(b[:n])
 	c.below.hold(c.calls.held())
 	if c.calls.tooMany {
-		c.below.abort()
+		c.below.Abort()
 	}
 	return n, err
 }
@@ -88,6 +88,6 @@ func (s *Server) evict() {
 			return
 		}
 		s.evicted.Add(1)
-		largest.abort()
+		largest.Abort()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,9 @@ type Config struct {
 	// MaxAge is the age at which a connection gets a GOAWAY, up to a tenth more or less at
 	// random. MaxAgeGrace bounds the calls in flight after that.
 	MaxAge, MaxAgeGrace time.Duration
+	// Trusts reports whether a peer is a gateway of many users, whose connections Costs has as trusted. A peer on a unix socket has
+	// the zero Addr. With nil, no peer is trusted.
+	Trusts func(peer netip.Addr) bool
 	// Services register themselves.
 	Services []func(grpc.ServiceRegistrar)
 }
@@ -187,7 +191,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	open := s.open()
 	for _, c := range open {
-		c.abort()
+		c.Abort()
 	}
 	s.grpc.Stop()
 	<-graceful

@@ -13,6 +13,8 @@ type Server struct {
 	// connections that were closed because these bytes reached their bound.
 	CallMemory int64
 	Evicted    uint64
+	// ClosedForMemory counts the connections of all listeners that were closed because memory was near its bound.
+	ClosedForMemory uint64
 	// Decisions are those of headgate.v1 and of HTTP.
 	Decisions ServerDecisions
 }
@@ -45,7 +47,7 @@ type Listener struct {
 
 // serverMetrics describes the metrics of headgate server.
 type serverMetrics struct {
-	connections, bound, accepted, pauses, expires, callMemory, evicted,
+	connections, bound, accepted, pauses, expires, callMemory, evicted, closedForMemory,
 	streams, receipts, messages, requests, faults, returns, dropped, untrusted *prometheus.Desc
 }
 
@@ -59,6 +61,8 @@ func newServerMetrics(desc func(name, help string, labels ...string) *prometheus
 		callMemory:  desc("server_call_memory_bytes", "Memory of the gRPC calls in flight."),
 		evicted: desc("server_evicted_connections_total",
 			"Connections closed because gRPC calls in flight took too much memory."),
+		closedForMemory: desc("server_connections_closed_for_memory_total",
+			"Connections of clients closed because memory was near its bound."),
 		streams:   desc("server_streams", "Open streams of headgate.v1."),
 		receipts:  desc("server_receipts", "Requests of streams that can still be given back."),
 		messages:  desc("server_messages_total", "Messages of headgate.v1 and of HTTP with requests.", "protocol"),
@@ -72,7 +76,7 @@ func newServerMetrics(desc func(name, help string, labels ...string) *prometheus
 
 func (m *serverMetrics) describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		m.connections, m.bound, m.accepted, m.pauses, m.expires, m.callMemory, m.evicted,
+		m.connections, m.bound, m.accepted, m.pauses, m.expires, m.callMemory, m.evicted, m.closedForMemory,
 		m.streams, m.receipts, m.messages, m.requests, m.faults, m.returns, m.dropped, m.untrusted,
 	} {
 		ch <- d
@@ -91,6 +95,7 @@ func (m *serverMetrics) collect(ch chan<- prometheus.Metric, s *Server) {
 	}
 	ch <- gauge(m.callMemory, s.CallMemory)
 	ch <- counter(m.evicted, s.Evicted)
+	ch <- counter(m.closedForMemory, s.ClosedForMemory)
 	m.collectDecisions(ch, &s.Decisions)
 }
 

@@ -55,6 +55,7 @@ func (x *stream) reserve(bytes int64) bool {
 		return false
 	}
 	x.bytes += bytes
+	x.account.Keep(bytes)
 	return true
 }
 
@@ -75,6 +76,7 @@ func (s *Service) reserveReceipts(n int) bool {
 func (x *stream) count() {
 	if now := x.kept.size(); now != x.bytes {
 		x.service.bytes.Add(now - x.bytes)
+		x.account.Keep(now - x.bytes)
 		x.bytes = now
 	}
 }

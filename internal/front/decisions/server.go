@@ -44,6 +44,8 @@ type Options struct {
 	// MaxAge is the age at which a stream is asked to end, so that its client opens another one; 0 is
 	// never.
 	MaxAge time.Duration
+	// MaxReceiptMemory bounds the memory of receipts, in bytes; 0 means config.ReceiptBytes.
+	MaxReceiptMemory int64
 }
 
 // Service decides requests of gRPC clients. It is safe for concurrent use.
@@ -85,8 +87,11 @@ func New(g *guard.Guard, o Options) *Service {
 	if o.Shared {
 		part = maxRequests
 	}
+	if o.MaxReceiptMemory == 0 {
+		o.MaxReceiptMemory = config.ReceiptBytes
+	}
 	return &Service{
-		guard: g, options: o, part: part, most: config.ReceiptBytes, mostReceipts: maxReceipts,
+		guard: g, options: o, part: part, most: o.MaxReceiptMemory, mostReceipts: maxReceipts,
 		pending: semaphore.NewWeighted(maxPending), streams: map[*stream]struct{}{},
 	}
 }

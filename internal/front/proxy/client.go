@@ -233,13 +233,13 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
-// trusted reports whether the server trusts the peer. A peer that has sent nothing is not trusted.
-func (c *clientConn) trusted() bool {
+// Trusted implements heap.Closable. It reports whether the server trusts the peer. A peer that has sent nothing is not trusted.
+func (c *clientConn) Trusted() bool {
 	return c.named.Load() && c.server.trusts(peer(c.RemoteAddr().String()))
 }
 
-// abort closes the connection and discards unsent data.
-func (c *clientConn) abort() {
+// Abort implements heap.Closable. It closes the connection and discards unsent data.
+func (c *clientConn) Abort() {
 	c.aborted.Store(true)
 	if listened, ok := c.Conn.(interface{ Abort() }); ok {
 		listened.Abort()
@@ -276,7 +276,7 @@ type clients struct {
 
 // Accept implements net.Listener.
 func (l clients) Accept() (net.Conn, error) {
-	l.server.pressure.await()
+	l.server.pressure.Await()
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err

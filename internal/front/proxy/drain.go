@@ -30,7 +30,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	err := s.shutdown(ctx)
 	s.settled(ctx) // Shutdown does not wait for upgraded connections.
 	left := s.proxy.traffic.InFlight.Load()
-	s.pressure.stop()
+	s.pressure.Stop()
 	s.cancel() // The context also ends upgraded connections.
 	closed := errors.Join(s.http.Close(), s.later.Close())
 	s.servingFallbacks.Wait()

@@ -22,7 +22,7 @@ func (c *clientConn) arrived(n int) error {
 	if own <= smallHead || all <= c.server.mostHeads+int64(smallHead)*c.server.open.Load() {
 		return nil
 	}
-	c.abort()
+	c.Abort()
 	return errHeads
 }
 

@@ -26,7 +26,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	at := s.places.take(c, weigh(r), now)
 	if at == nil {
 		if c != nil {
-			c.abort()
+			c.Abort()
 		}
 		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort. The bound of 503 responses is reached.
 	}

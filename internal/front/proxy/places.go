@@ -99,7 +99,7 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	}
 	weight = min(weight, bound)
 	var leaving []*clientConn
-	crowded := p.pressed() && c != nil && c.firstPlace != nil && !c.trusted()
+	crowded := p.pressed() && c != nil && c.firstPlace != nil && !c.Trusted()
 	for p.used+weight > bound && !crowded {
 		victim := p.giveWay(p.clock.At(now), mostLeaving)
 		if victim == nil {
@@ -119,7 +119,7 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	}
 	p.mu.Unlock()
 	for _, victim := range leaving {
-		victim.abort()
+		victim.Abort()
 	}
 	return got
 }

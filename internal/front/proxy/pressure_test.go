@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/heap"
 )
 
 // TestPressure: above the bound, the costliest connections are closed, and no more than the excess. Meanwhile, a client with a request in
@@ -12,7 +14,7 @@ import (
 func TestPressure(t *testing.T) {
 	p := before(t, UpstreamConfig{URL: parsed(t, "http://127.0.0.1:1")})
 	s, _ := start(t, p, nil, ServerConfig{})
-	s.pressure.most = 100 << 20
+	s.pressure.Most = 100 << 20
 	hold := holder(t, s)
 	open := func() *clientConn { return hold(netip.MustParseAddrPort("192.0.2.1:7")) }
 	isOpen := func(c *clientConn) bool { return c.Conn.(*heldConn).order == 0 }
@@ -23,19 +25,19 @@ func TestPressure(t *testing.T) {
 	for range 40 {
 		s.places.take(busy, 1, time.Now())
 	}
-	if n := s.pressure.relieve(60 << 20); n != 0 || s.pressure.pressed.Load() {
+	if n := s.pressure.Relieve(60 << 20); n != 0 || s.pressure.Pressed() {
 		t.Errorf("at 60 percent, %d connections were closed", n)
 	}
-	s.pressure.least = 1 << 30
-	if n := s.pressure.relieve(90 << 20); n != 0 || s.pressure.pressed.Load() {
+	s.pressure.Least = 1 << 30
+	if n := s.pressure.Relieve(90 << 20); n != 0 || s.pressure.Pressed() {
 		t.Errorf("%d connections were closed, and something else takes the memory", n)
 	}
-	s.pressure.least = 1 << 20
-	s.pressure.most = 2 << 20 // 40 percent are 0.8 MiB.
-	if n := s.pressure.relieve(3 << 20); n != 1 || isOpen(busy) || !isOpen(arriving) || !isOpen(multiplexed) || !isOpen(plain) {
+	s.pressure.Least = 1 << 20
+	s.pressure.Most = 2 << 20 // 40 percent are 0.8 MiB.
+	if n := s.pressure.Relieve(3 << 20); n != 1 || isOpen(busy) || !isOpen(arriving) || !isOpen(multiplexed) || !isOpen(plain) {
 		t.Errorf("%d connections were closed, want the one with 40 requests", n)
 	}
-	if n := s.pressure.relieve(3 << 20); n != 0 {
+	if n := s.pressure.Relieve(3 << 20); n != 0 {
 		t.Errorf("%d connections were closed, and the memory of one that ends is enough", n)
 	}
 	if err := busy.Close(); err != nil {
@@ -44,39 +46,11 @@ func TestPressure(t *testing.T) {
 	if s.places.take(plain, 1, time.Now()).refused || !s.places.take(plain, 1, time.Now()).refused {
 		t.Error("under pressure, a client gets one place and no more")
 	}
-	if n := s.pressure.relieve(2400 << 10); n != 2 || isOpen(arriving) || isOpen(multiplexed) || !isOpen(plain) {
+	if n := s.pressure.Relieve(2400 << 10); n != 2 || isOpen(arriving) || isOpen(multiplexed) || !isOpen(plain) {
 		t.Errorf("%d further connections were closed, want those with bytes of a header", n)
 	}
 	if n := p.traffic.ClosedForMemory.Load(); n != 3 {
 		t.Errorf("%d closed connections are counted, want 3", n)
-	}
-}
-
-// TestNewConnectionsAwaitCollection: a heap that has grown beyond heapHigh since the last collection is measured before the next
-// connection, but not for each connection.
-func TestNewConnectionsAwaitCollection(t *testing.T) {
-	p := &pressure{most: 100 << 20}
-	for _, c := range []struct {
-		live, inUse int64
-		want        bool
-	}{
-		{20 << 20, 59 << 20, false},
-		{20 << 20, 61 << 20, true},
-		{55 << 20, 64 << 20, false},
-		{55 << 20, 66 << 20, true},
-	} {
-		p.live.Store(c.live)
-		if p.hasGrown(c.inUse) != c.want {
-			t.Errorf("%d bytes were live and %d are in use: want %t", c.live, c.inUse, c.want)
-		}
-	}
-	p.most = 1 << 20 // The test itself takes more.
-	p.live.Store(0)
-	for range acceptsPerCheck {
-		p.await()
-	}
-	if !p.pressed.Load() || p.live.Load() == 0 {
-		t.Error("the heap was not measured")
 	}
 }
 
@@ -85,7 +59,7 @@ func TestPressureAndGateways(t *testing.T) {
 	gateway, stranger := netip.MustParseAddrPort("192.0.2.1:7"), netip.MustParseAddrPort("192.0.2.2:7")
 	p := before(t, UpstreamConfig{URL: parsed(t, "http://127.0.0.1:1")})
 	s, _ := start(t, p, nil, ServerConfig{Trusts: func(from netip.Addr) bool { return from == gateway.Addr() }})
-	s.pressure.most, s.pressure.least = 100<<20, 1<<20
+	s.pressure.Most, s.pressure.Least = 100<<20, 1<<20
 	hold := holder(t, s)
 	trusted, other, silent := hold(gateway), hold(stranger), hold(gateway)
 	silent.Conn.(*heldConn).unnamed = true // The header of the PROXY protocol has not arrived.
@@ -98,12 +72,12 @@ func TestPressureAndGateways(t *testing.T) {
 		s.places.take(trusted, 1, time.Now())
 	}
 	s.places.take(other, 1, time.Now())
-	s.pressure.pressed.Store(true)
+	s.places.pressed = func() bool { return true }
 	if s.places.take(trusted, 1, time.Now()).refused || !s.places.take(other, 1, time.Now()).refused {
 		t.Error("under pressure, the gateway gets no place, or another client with a request does")
 	}
-	s.pressure.most = 2 << 20 // 40 percent are 0.8 MiB.
-	if n := s.pressure.relieve(s.pressure.most/100*heapHigh + 1); n != 3 {
+	s.pressure.Most = 2 << 20 // 40 percent are 0.8 MiB.
+	if n := s.pressure.Relieve(s.pressure.Most/100*heap.High + 1); n != 3 {
 		t.Errorf("%d connections were closed, want all: the others are not enough", n)
 	}
 	closed := trusted.Conn.(*heldConn).order

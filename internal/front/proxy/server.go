@@ -58,6 +58,8 @@ type ServerConfig struct {
 	// MaxHeap is what the heap and the stacks of the process may take, in bytes, and MaxTraffic the part of it that is meant for
 	// connections and requests. Near MaxHeap, the costliest connections are closed. With 0, none are.
 	MaxHeap, MaxTraffic int64
+	// FixedHeap is the part of MaxHeap for tables, which no client makes larger.
+	FixedHeap int64
 	// TLS enables TLS, with HTTP/2 for clients that choose it. With nil, the server has no
 	// TLS.
 	TLS *tls.Config

@@ -29,7 +29,8 @@ type conn struct {
 	// answered means that all answers are sent: the connection only waits for the client to close it.
 	answered atomic.Bool
 
-	in    *buffer // nil while there are no bytes
+	uses  atomic.Int64 // memory for bytes that have arrived and for answers
+	in    *buffer      // nil while there are no bytes
 	end   int
 	since time.Time // of the last complete command
 	idle  http1.Deadline
@@ -131,6 +132,7 @@ func (c *conn) take() {
 			b = new(buffer)
 		}
 		c.in, c.end = b, 0
+		c.uses.Store(bufferSize)
 	}
 }
 
@@ -139,6 +141,7 @@ func (c *conn) drop() {
 	if c.in != nil {
 		c.server.buffers.Put(c.in)
 		c.in, c.end = nil, 0
+		c.uses.Store(0)
 	}
 }
 
@@ -152,6 +155,7 @@ func (c *conn) answer() (goesOn bool) {
 		w = &work{guard: c.server.guard}
 	}
 	w.out.three = c.three
+	c.uses.Store(bufferSize + workSize)
 	at, last := 0, false
 	for !last {
 		n, ends, ok := c.answerSome(w, c.in[at:c.end])
@@ -169,6 +173,7 @@ func (c *conn) answer() (goesOn bool) {
 	}
 	w.release()
 	c.server.works.Put(w)
+	c.uses.Store(bufferSize)
 	if last {
 		c.finish()
 		return false

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,9 @@ type Config struct {
 	TLS *tls.Config
 	// Idle closes a connection that has had no complete command for so long.
 	Idle time.Duration
+	// Trusts reports whether a peer is a gateway of many users, whose connections Costs has as trusted. A peer on a unix socket has
+	// the zero Addr. With nil, no peer is trusted.
+	Trusts func(peer netip.Addr) bool
 	// Version is shown to clients.
 	Version string
 	// Log gets faults of our own.
@@ -46,6 +50,7 @@ type Server struct {
 	gate    *access.Gate
 	tls     *tls.Config
 	idle    time.Duration
+	trusts  func(netip.Addr) bool
 	version string
 	log     *slog.Logger
 	ctx     context.Context //nolint:containedctx // It is that of all commands, and ends with Close.
@@ -86,7 +91,7 @@ func New(c Config) *Server {
 		c.Idle = 5 * time.Minute
 	}
 	s := &Server{
-		guard: c.Guard, gate: c.Gate, tls: c.TLS, idle: c.Idle, version: c.Version, log: c.Log,
+		guard: c.Guard, gate: c.Gate, tls: c.TLS, idle: c.Idle, trusts: c.Trusts, version: c.Version, log: c.Log,
 		conns: map[*conn]struct{}{}, began: time.Now(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -1,0 +1,82 @@
+package heap
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"testing"
+)
+
+// TestNewConnectionsAwaitCollection: a heap that has grown beyond High since the last collection is measured before the next
+// connection, but not for each connection.
+func TestNewConnectionsAwaitCollection(t *testing.T) {
+	p := NewPressure(PressureConfig{})
+	p.Most = 100 << 20
+	for _, c := range []struct {
+		live, inUse int64
+		want        bool
+	}{
+		{20 << 20, 59 << 20, false},
+		{20 << 20, 61 << 20, true},
+		{55 << 20, 64 << 20, false},
+		{55 << 20, 66 << 20, true},
+	} {
+		p.live.Store(c.live)
+		if p.hasGrown(c.inUse) != c.want {
+			t.Errorf("%d bytes were live and %d are in use: want %t", c.live, c.inUse, c.want)
+		}
+	}
+	p.Most = 64 << 10 // The test itself takes more.
+	p.live.Store(0)
+	for range acceptsPerCheck {
+		p.Await()
+	}
+	if !p.pressed.Load() || p.live.Load() == 0 {
+		t.Error("the heap was not measured")
+	}
+}
+
+// held is a connection that takes bytes.
+type held struct {
+	bytes           int64
+	trusted, closed bool
+}
+
+func (h *held) Trusted() bool { return h.trusted }
+func (h *held) Abort()        { h.closed = true }
+
+// TestFixedTables: tables on the heap are no reason to close connections, and the excess beside them is all that is closed. Trusted
+// connections are the last.
+func TestFixedTables(t *testing.T) {
+	const mib = 1 << 20
+	gateway, large, small := &held{bytes: 40 * mib, trusted: true}, &held{bytes: 9 * mib}, &held{bytes: 2 * mib}
+	all := []*held{gateway, large, small}
+	var closed atomic.Uint64
+	p := NewPressure(PressureConfig{
+		Fixed: 900 * mib, Least: 10 * mib, Closed: &closed, Log: slog.New(slog.DiscardHandler), Advice: "none",
+		Costs: func(to *Costs) {
+			for _, h := range all {
+				to.Add(h, h.bytes, h.closed)
+			}
+		},
+	})
+	p.Most = 1000 * mib // 60 percent of the rest are 960 MiB, and 40 percent 940.
+	for _, c := range []struct {
+		live int64
+		want int
+	}{{959 * mib, 0}, {961 * mib, 3}} {
+		if n := p.Relieve(c.live); n != c.want || p.Pressed() != (c.want > 0) {
+			t.Errorf("with %d MiB, %d connections were closed, want %d", c.live/mib, n, c.want)
+		}
+	}
+	all = []*held{{bytes: 40 * mib, trusted: true}, {bytes: 30 * mib}, {bytes: 2 * mib}}
+	if n := p.Relieve(961 * mib); n != 1 || !all[1].closed || closed.Load() != 4 {
+		t.Errorf("%d connections were closed, want the large one alone", n)
+	}
+	if p.Relieve(961*mib) != 0 || !p.Pressed() {
+		t.Error("a connection was closed although another one ends")
+	}
+	all = nil
+	if p.Relieve(961*mib) != 0 || p.Pressed() {
+		t.Error("without connections, something else takes the memory")
+	}
+}
