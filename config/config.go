@@ -162,7 +162,8 @@ type Proxy struct {
 	MaxConnectionsPerAddress int
 	// MaxRequests bounds the requests in flight over all connections. Default 16384.
 	MaxRequests int
-	// MaxTrafficMemory bounds the memory of all connections and requests together, in bytes. Default 1300 MiB.
+	// MaxTrafficMemory bounds the memory of all connections and requests together, in bytes. Default 1300 MiB, and twice what is
+	// typical for MaxConnections and MaxRequests above their defaults.
 	MaxTrafficMemory int64
 	// RequestID is the header that carries a request's id to the upstream and back. If it is
 	// "", there is no such header. Default X-Request-Id.
@@ -326,9 +327,9 @@ func defaults() *Config {
 			BodyIdleTimeout:   60 * time.Second,
 			UpstreamTimeout:   30 * time.Second,
 			MaxHeader:         64 << 10,
-			MaxConnections:    16384,
-			MaxRequests:       16384,
-			MaxTrafficMemory:  1300 << 20,
+			MaxConnections:    proxyConnections,
+			MaxRequests:       proxyRequests,
+			MaxTrafficMemory:  proxyTraffic,
 			RequestID:         "X-Request-Id",
 			HeaderStyle:       HeaderDraft,
 			DataPlane:         defaultDataPlane,

@@ -54,6 +54,7 @@ func (s *section) proxy(p *Proxy) {
 	proxy.size(proxy.declare("max_traffic_memory", field.Restart, "Bound of the memory of all connections and requests of clients "+
 		"together; 64MiB to 1TiB. Near the bound, the connections with the most memory are closed."),
 		&p.MaxTrafficMemory, leastTraffic, mostCallMemory)
+	proxy.moreTraffic(p)
 	proxy.requestID(p)
 	oneOf(proxy, proxy.declare("header_style", field.Taken, "Header fields that tell clients about their limits: "+
 		"draft, x-ratelimit, draft03 or none."), &p.HeaderStyle, []choice[HeaderStyle]{

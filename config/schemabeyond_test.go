@@ -12,11 +12,13 @@ var beyondSchemaNames = map[string]string{
 		breaker-probe-zero deny-cache-too-long local-share-too-great local-share-zero prefetch-hold-too-long
 		prefetch-hold-too-short fair-share-cycle-too-long fair-share-cycle-too-short fair-share-cycle-zero
 		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much
-		server-http-body-too-long server-keepalive-too-short server-call-memory-too-small`,
+		server-http-body-too-long server-keepalive-too-short server-call-memory-too-small
+		server-traffic-memory-too-small`,
 	"the server: addresses that must differ, and fields that need each other": `
 		server-statsd-addresses server-statsd-twice server-client-auth-without-ca server-client-name-without-ca server-unhealthy-without-a-store
 		server-unhealthy-without-memcached server-listeners-on-one-port server-listens-on-the-admin-port server-tls-without-key
-		server-without-listener server-auth-mtls-without-ca`,
+		server-without-listener server-auth-mtls-without-ca server-traffic-memory-below-calls
+		server-traffic-memory-below-leases`,
 	"callers: what listeners need, and what two callers or two entries must not share": `
 		admin-auth-without-callers server-auth-without-callers server-auth-twice server-caller-scope-twice
 		server-caller-rule-misspelled server-callers-with-one-name server-callers-with-one-token

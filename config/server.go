@@ -27,7 +27,7 @@ type Server struct {
 	// Limits are those of the server itself.
 	Limits ServerLimits
 	// MaxTrafficMemory bounds the memory of the connections of all listeners, with their calls, receipts and leases, in bytes.
-	// Default 960 MiB.
+	// Default 960 MiB, and twice what is typical for connections and calls above their defaults.
 	MaxTrafficMemory int64
 }
 
@@ -118,15 +118,15 @@ const (
 func serverDefaults() *Server {
 	return &Server{
 		GRPC: ServerGRPC{
-			Address: "127.0.0.1:8081", MaxConnections: 4096, MaxStreams: 250, MaxCallMemory: 512 << 20,
+			Address: "127.0.0.1:8081", MaxConnections: grpcConnections, MaxStreams: 250, MaxCallMemory: callMemory,
 			HandshakeTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, WriteTimeout: 10 * time.Second,
 			Keepalive: 30 * time.Second, KeepaliveTimeout: 10 * time.Second,
 			MaxConnectionAge: 24 * time.Hour, MaxConnectionAgeGrace: time.Hour,
 		},
-		HTTP:             ServerHTTP{Address: "127.0.0.1:8080", MaxConnections: 1024, MaxBody: 64 << 10, IdleTimeout: time.Minute},
-		RESP:             ServerRESP{MaxConnections: 4096, IdleTimeout: 5 * time.Minute},
+		HTTP:             ServerHTTP{Address: "127.0.0.1:8080", MaxConnections: httpConnections, MaxBody: 64 << 10, IdleTimeout: time.Minute},
+		RESP:             ServerRESP{MaxConnections: respConnections, IdleTimeout: 5 * time.Minute},
 		RateLimitService: rateLimitDefaults(),
-		MaxTrafficMemory: 960 << 20,
+		MaxTrafficMemory: serverTraffic,
 	}
 }
 
@@ -134,7 +134,7 @@ func serverDefaults() *Server {
 func (s *section) server(c *Config) {
 	before, settings := len(s.listeners), serverDefaults()
 	server := s.sub(s.declare("server", field.Taken, "Settings of headgate server."), serverExample)
-	server.grpcListener(&settings.GRPC)
+	calls := server.grpcListener(&settings.GRPC)
 	server.httpListener(&settings.HTTP)
 	server.respListener(&settings.RESP)
 	server.boolean(server.declare("unhealthy_without_store", field.Restart, "true makes /healthcheck, /readyz and the gRPC health of "+
@@ -142,6 +142,7 @@ func (s *section) server(c *Config) {
 	server.size(server.declare("max_traffic_memory", field.Restart, "Bound of the memory of the connections of all listeners, with their "+
 		"calls, receipts and leases; 128MiB to 1TiB. Near the bound, the connections with the most memory are closed."),
 		&settings.MaxTrafficMemory, leastServerTraffic, mostCallMemory)
+	server.checkServerTraffic(settings, calls, s.has(leaseName))
 	server.rateLimitService(&settings.RateLimitService)
 	server.statsd(&settings.Statsd)
 	server.access(c, settings)
@@ -173,8 +174,8 @@ func (s *section) withoutListener() {
 	s.fault(s.self, problem, fix)
 }
 
-// grpcListener reads the section grpc, or its address alone.
-func (s *section) grpcListener(g *ServerGRPC) {
+// grpcListener reads the section grpc, or its address alone. It reports whether max_call_memory is written.
+func (s *section) grpcListener(g *ServerGRPC) (calls bool) {
 	grpc := s.listener(s.declare("grpc", field.Restart, "Listener of the gRPC services: an address, off, or fields."), &g.Address)
 	grpc.tls(&g.TLS)
 	grpc.auth(&g.Auth, &g.TLS)
@@ -185,7 +186,9 @@ func (s *section) grpcListener(g *ServerGRPC) {
 		"to 1TiB. A call takes 32KiB, its request and its answer, until the client has read the answer. At the bound, the "+
 		"connection with the most bytes is closed."), &g.MaxCallMemory, leastCallMemory, mostCallMemory)
 	grpc.grpcTimeouts(g)
+	_, calls = grpc.given("max_call_memory")
 	grpc.end()
+	return calls
 }
 
 // grpcTimeouts reads the durations of the section grpc.

@@ -72,7 +72,7 @@ func (c *Config) ServerTrafficBound() (bound int64) {
 
 // CallMemory returns the bytes for gRPC calls in flight: max_call_memory, but at most five eighths of max_traffic_memory.
 func (c *Config) CallMemory() int64 {
-	return min(c.Server.GRPC.MaxCallMemory, c.Server.MaxTrafficMemory/8*5)
+	return min(c.Server.GRPC.MaxCallMemory, c.Server.MaxTrafficMemory/callWhole*callParts)
 }
 
 // ReceiptMemory returns the bytes for receipts: ReceiptBytes, but at most a third of max_traffic_memory.
