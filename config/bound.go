@@ -68,9 +68,19 @@ const boundGarbage = 12
 // its clients behave. It covers the store, connections, requests in flight, and garbage. The
 // service chooses the header fields of a response: they count as up to 8 KiB each.
 func (c *Config) MemoryBound() int64 {
-	used := c.MaxMemory + c.TrafficBound() +
+	used := c.storeBound() + c.TrafficBound() +
 		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.meteringMemory() + c.sourceBound()
 	return processBytes + used + used/100*boundGarbage
+}
+
+// storeBound returns the bytes of the store: max_memory, and the lists of its blocks.
+func (c *Config) storeBound() int64 { return c.MaxMemory + c.BlockLists() }
+
+// BlockLists returns the bytes that the store in memory takes beside max_memory: 5 for each block of 64.
+func (c *Config) BlockLists() int64 {
+	const block, entry = 64, 5
+	store := c.StoreConfig()
+	return store.MaxMemory / 100 * int64(max(store.BlockShare, 0)) / block * entry
 }
 
 // TrafficBound returns the bytes for connections and requests of clients: max_traffic_memory, or less if all of them take less.
@@ -123,7 +133,7 @@ func (c *Config) adminListeners() (n int64) {
 // writeBound writes the most memory that the proxy takes, and its parts.
 func (c *Config) writeBound(b *strings.Builder) {
 	fmt.Fprintf(b, "memory at most %s: store %s, %s and %s together %s, %d of admin and health of %s%s, garbage %d%%\n",
-		formatRounded(c.MemoryBound()), field.FormatSize(c.MaxMemory),
+		formatRounded(c.MemoryBound()), formatRounded(c.storeBound()),
 		field.Counted(c.Proxy.MaxConnections, "connection"), field.Counted(c.Proxy.MaxRequests, "request"), formatRounded(c.TrafficBound()),
 		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()),
 		c.logText(), boundGarbage)

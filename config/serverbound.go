@@ -38,7 +38,7 @@ func (c *Config) ServerMemoryBound() int64 {
 	if s == nil {
 		return 0
 	}
-	used := c.MaxMemory + s.RateLimitService.LocalCache + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() +
+	used := c.storeBound() + s.RateLimitService.LocalCache + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() +
 		c.meteringMemory() + c.metricBound() + c.sentBound() + c.sourceBound() + c.ServerTrafficBound()
 	if s.HTTP.Address != "" {
 		used += jsonBytes
@@ -117,7 +117,7 @@ func (c *Config) writeServer(b *strings.Builder) {
 		fmt.Fprintf(b, ", and those of %s", s.CallersFile)
 	}
 	b.WriteByte('\n')
-	fmt.Fprintf(b, "memory of the server at most %s: store %s", formatRounded(c.ServerMemoryBound()), field.FormatSize(c.MaxMemory))
+	fmt.Fprintf(b, "memory of the server at most %s: store %s", formatRounded(c.ServerMemoryBound()), formatRounded(c.storeBound()))
 	if n := s.RateLimitService.LocalCache; n > 0 {
 		fmt.Fprintf(b, ", local cache %s", field.FormatSize(n))
 	}

@@ -36,6 +36,7 @@ func tables(c *config.Config) (heap, outside int64) {
 	if c.Shared != nil {
 		heap = c.MaxMemory - own // The table of prefetched units.
 	}
+	own += c.BlockLists()
 	if memory.OutsideHeap {
 		return heap, own
 	}

@@ -31,7 +31,7 @@ type side struct {
 	longest                 time.Duration // The bound of a request's duration; 0 means that handlers end by themselves.
 	idle                    time.Duration
 	pressed                 func(net.Listener) net.Listener // waits for memory; nil for other sides than server.http
-	files                   *certs.Server // Nil without TLS.
+	files                   *certs.Server                   // Nil without TLS.
 
 	socket *listen.Listener // Nil when the server is off or not open yet.
 	framed *framedListener  // On the socket.
