@@ -157,8 +157,8 @@ func Reasons() []Reason {
 type Decision struct {
 	Verdict Verdict
 	Reason  Reason
-	// Carried reports that the count of a calendar window began before the window, under other
-	// settings of the calendar. All its units count, also those from before the window.
+	// Carried reports that a count that counts in a calendar window began before the window, under
+	// other settings of the calendar. All its units count, also those from before the window.
 	Carried bool
 	// Limit is the most that the policy admits at once: Burst for buckets, Count for windows.
 	Limit int64

@@ -293,7 +293,7 @@ func TestAttemptsAreNotReturned(t *testing.T) {
 	if d := s.do(at(0), 3, headgate.Take); !d.Receipt.Empty() {
 		t.Errorf("an attempt has the receipt %+v, want an empty receipt", d.Receipt)
 	}
-	if s.plan.ReturnCell(&s.cell, &headgate.Receipt{Nonce: 1, Cost: 3, From: at(0)}, at(0)) || s.cell.Units != 3 {
+	if s.plan.ReturnCell(&s.cell, nil, &headgate.Receipt{Nonce: 1, Cost: 3, From: at(0)}, at(0)) || s.cell.Units != 3 {
 		t.Errorf("%d of three attempts are left after returns, want 3", s.cell.Units)
 	}
 }

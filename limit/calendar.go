@@ -43,23 +43,9 @@ var longestWindowsTable = [...]time.Duration{
 	headgate.Day: 36 * time.Hour, headgate.Week: 8 * day, headgate.Month: 32 * day, headgate.Year: 367 * day,
 }
 
-// Spread returns half of the longest usual window of a unit. Windows that begin at most this
-// far apart are one window in two versions of a limit, with another time zone or another first
-// day. Two versions in turns cannot both begin a count, because the way from one window of a
-// version to its next is at most twice as long.
-func Spread(unit headgate.CalendarUnit) time.Duration { return spreadsTable[unit] }
-
-var spreadsTable = [...]time.Duration{
-	headgate.Day: 14 * time.Hour, headgate.Week: 7*day/2 + 2*time.Hour, headgate.Month: 16 * day, headgate.Year: 184 * day,
-}
-
-// KeptFor returns the longest time from the start of a count in windows of the calendar for
-// which any version can count in it, if its last unit is within a Spread of the start: about
-// one window and a half. It is also the longest time for which a unit counts without further
-// changes of the settings.
-func KeptFor(unit headgate.CalendarUnit) time.Duration {
-	return spreadsTable[unit] + longestWindowsTable[unit]
-}
+// LongestWindow returns a bound of the windows of a unit under any settings. It is also the longest
+// time after a take for which its receipt returns units.
+func LongestWindow(unit headgate.CalendarUnit) time.Duration { return longestWindowsTable[unit] }
 
 // CheckEdges returns the error of an Op with these edges at the time of the store, or nil:
 // one that wraps ErrNoEdges of package headgate, or a *headgate.EdgeError. A plan without a calendar period
@@ -108,34 +94,24 @@ func PickWindow(e *headgate.Edges, now headgate.Instant) int {
 	return i
 }
 
-// Carried reports whether a count with this Time began before the window of now. Its units may
-// be from before that window.
-func Carried(e *headgate.Edges, count, now headgate.Instant) bool {
-	return CountBegan(count) < CountBegan(e[PickWindow(e, now)])
+// Count is a number of units in windows of the calendar, with the time from the first to the last
+// of them. A count does not know the times of its units. If any of them can be within a window, all
+// of them count there.
+//
+// Time is the start of the window in which the count began, a whole second, and one microsecond for
+// each minute from there to the end of the minute of the last unit. Edges of all zones since 1972
+// are whole minutes apart, so a minute is exact.
+type Count struct {
+	Time  headgate.Instant
+	Units uint64
 }
 
-// CountEnds returns the edge after now at which a count with the Time count ends. It is the
-// first start of a window that Begins a count, or the last edge.
-func CountEnds(unit headgate.CalendarUnit, e *headgate.Edges, count, now headgate.Instant) headgate.Instant {
-	i := PickWindow(e, now) + 1
-	for i < len(e)-1 && !Begins(unit, count, e[i]) {
-		i++
-	}
-	return e[i]
-}
+// Ended are the counts of a key before that of its Cell, the newer one first. Other settings can have
+// a window that contains their units. Without a change of the settings, two are enough: two windows
+// together are longer than any one window. If more counts than two can be within a window, the oldest
+// become one.
+type Ended [2]Count
 
-// Begins reports whether the window from start has a count of its own, beside one with the Time
-// count: they are more than a Spread apart, and no unit of the count is within the window.
-func Begins(unit headgate.CalendarUnit, count, start headgate.Instant) bool {
-	apart := start.Sub(CountBegan(count))
-	return apart > spreadsTable[unit] && apart >= spreadsTable[unit]+lateMinutes(count)
-}
-
-// A count keeps the minute of its last unit, so that a window of other settings does not forget
-// units that are within it. The Time of its Cell is the start of the count, a whole second, and
-// one microsecond for each minute from a Spread after the start to the end of that minute. A last
-// unit before is within no window that Begins. Edges of all zones since 1972 are whole minutes
-// apart, so a minute is exact.
 const (
 	lateUnit = headgate.Instant(time.Microsecond)
 	// mostLate bounds the minutes: 694 days. The start of an older count moves.
@@ -148,45 +124,145 @@ func CountBegan(count headgate.Instant) headgate.Instant {
 	return count - ((count%second)+second)%second
 }
 
-// lateMinutes returns the time from a Spread after the start of a count to the end of the
-// minute of its last unit.
-func lateMinutes(count headgate.Instant) time.Duration {
-	return time.Duration((count-CountBegan(count))/lateUnit) * time.Minute
-}
-
-// CountFreeAt returns the instant from which no window can count a count with this Time.
-func CountFreeAt(unit headgate.CalendarUnit, count headgate.Instant) headgate.Instant {
-	return CountBegan(count).Add(KeptFor(unit) + lateMinutes(count))
-}
-
-// countedAt returns the Time of a count after a unit at the time at.
-func countedAt(unit headgate.CalendarUnit, count, at headgate.Instant) headgate.Instant {
+// countLast returns the end of the minute of the last unit of a count with this Time.
+func countLast(count headgate.Instant) headgate.Instant {
 	began := CountBegan(count)
-	late := at.Sub(began) - spreadsTable[unit]
-	if late < 0 {
-		return count
-	}
-	minutes := headgate.Instant(late/time.Minute) + 1
-	if minutes > mostLate {
-		began = began.Add(time.Duration(minutes-mostLate) * time.Minute)
-		minutes = mostLate
-	}
-	return max(count, began+minutes*lateUnit)
+	return began.Add(time.Duration((count-began)/lateUnit) * time.Minute)
 }
 
-// rollCalendar moves the cell to the window that contains now, and returns the time of the
-// decision. It treats a clock that has stepped back like rollFixed.
-func (p *Plan) rollCalendar(c *Cell, e *headgate.Edges, now headgate.Instant) headgate.Instant {
-	i := PickWindow(e, now)
-	start, end := CountBegan(e[i]), e[i+1]
-	switch began := CountBegan(c.Time); {
-	case start > began && (c.Units == 0 || Begins(p.Policy.Limit.Calendar, c.Time, start)):
-		c.Time, c.Units = start, 0
-	case began > end:
-		c.Time = start
-		c.Epoch++
+// CountFreeAt returns the instant from which no window can contain a unit of a count with this Time.
+func CountFreeAt(unit headgate.CalendarUnit, count headgate.Instant) headgate.Instant {
+	return countLast(count).Add(longestWindowsTable[unit])
+}
+
+// countOf returns the Time of a count from began to the minute that contains last.
+func countOf(began, last headgate.Instant) headgate.Instant {
+	minutes := headgate.Instant(last.Sub(began)/time.Minute) + 1
+	if minutes > mostLate {
+		began, minutes = began.Add(time.Duration(minutes-mostLate)*time.Minute), mostLate
 	}
-	return max(now, CountBegan(c.Time))
+	return began + minutes*lateUnit
+}
+
+// within reports whether units of the count can be in a window from start.
+func (c *Count) within(start headgate.Instant) bool { return c.Units > 0 && countLast(c.Time) > start }
+
+// merge adds the units of an older count.
+func (c *Count) merge(older Count) {
+	last := max(countLast(c.Time), countLast(older.Time)) - 1
+	c.Time = countOf(min(CountBegan(c.Time), CountBegan(older.Time)), last)
+	c.Units = min(c.Units+older.Units, countCeiling)
+}
+
+// add makes c the newest of the counts at a time. It drops counts that no window can contain.
+func (e *Ended) add(unit headgate.CalendarUnit, c Count, now headgate.Instant) {
+	kept, n := [3]Count{}, 0
+	for _, c := range [...]Count{c, e[0], e[1]} {
+		if c.Units > 0 && CountFreeAt(unit, c.Time) > now {
+			kept[n], n = c, n+1
+		}
+	}
+	if n == len(kept) {
+		kept[1].merge(kept[2])
+	}
+	*e = Ended(kept[:2])
+}
+
+// rollCalendar moves the cell to the window of now, and returns the time of the decision. A count
+// without a unit in that window ends. After a step back of the clock by up to one window, the time is
+// that of the start of the count. After a longer step, the count moves to the present, as in
+// rollFixed.
+func (p *Plan) rollCalendar(c *Cell, d *Draw, now headgate.Instant) headgate.Instant {
+	i, at, began := PickWindow(d.Edges, now), now, CountBegan(c.Time)
+	switch end := d.Edges[i+1]; {
+	case now >= began:
+	case began <= end:
+		at = began
+		i = PickWindow(d.Edges, at)
+	default:
+		d.moveBack(c, d.Edges[i], end, now)
+		began = d.Edges[i]
+	}
+	d.window = i
+	if start := d.Edges[i]; start > began && (c.Units == 0 || countLast(c.Time) <= start) {
+		d.Ended.add(p.Policy.Limit.Calendar, Count{c.Time, c.Units}, at)
+		c.Time, c.Units, d.changed = start, 0, true
+	}
+	return at
+}
+
+// moveBack moves the count of the cell into the window from start to end. Counts that ended after it
+// are dropped.
+func (d *Draw) moveBack(c *Cell, start, end, now headgate.Instant) {
+	c.Time = countOf(start, now)
+	c.Epoch++
+	for i := range d.Ended {
+		if CountBegan(d.Ended[i].Time) >= end {
+			d.Ended[i], d.changed = Count{}, true
+		}
+	}
+}
+
+// unitsIn returns the units that can be in a window from start, and whether some of them can be from before it.
+func (d *Draw) unitsIn(c *Cell, start headgate.Instant) (units uint64, carried bool) {
+	for _, n := range [...]Count{{c.Time, c.Units}, d.Ended[0], d.Ended[1]} {
+		if n.within(start) {
+			units = min(units+n.Units, countCeiling)
+			carried = carried || CountBegan(n.Time) < start
+		}
+	}
+	return units, carried
+}
+
+// leaves returns the first edge after the window of the decision from which at most this number of the units count, or the
+// last edge. It is the next edge, unless the clock has stepped back, or a zone is not whole minutes from others.
+func (d *Draw) leaves(c *Cell, most int64) headgate.Instant {
+	for _, edge := range d.Edges[d.window+1 : len(d.Edges)-1] {
+		if units, _ := d.unitsIn(c, edge); int64(units) <= most {
+			return edge
+		}
+	}
+	return d.Edges[len(d.Edges)-1]
+}
+
+// refundCalendar gives units of the window of now back, the newest count first, and returns their
+// number. Without units, it changes nothing.
+func (p *Plan) refundCalendar(c *Cell, d *Draw, now headgate.Instant, cost int64) int64 {
+	rolled, look, left := *c, *d, uint64(cost)
+	p.rollCalendar(&rolled, &look, now)
+	take := func(from *uint64) {
+		units := min(*from, left)
+		*from -= units
+		left -= units
+	}
+	take(&rolled.Units)
+	for i := range look.Ended {
+		if look.Ended[i].within(look.Edges[look.window]) {
+			take(&look.Ended[i].Units)
+		}
+	}
+	if left == uint64(cost) {
+		return 0
+	}
+	rolled.refunded()
+	*c, d.Ended, d.changed = rolled, look.Ended, true
+	return cost - int64(left)
+}
+
+// returnCalendar returns units to the count in which they were taken, and reports whether it did.
+func (p *Plan) returnCalendar(c *Cell, e *Ended, r *headgate.Receipt, now headgate.Instant) bool {
+	if r.From.Add(LongestWindow(p.Policy.Limit.Calendar)) <= now {
+		return false
+	}
+	all := [...]Count{{c.Time, c.Units}, e[0], e[1]}
+	for i := range all {
+		if n := &all[i]; r.From >= CountBegan(n.Time) && r.From < countLast(n.Time) {
+			n.Units -= min(n.Units, uint64(r.Units()))
+			c.Units, *e = all[0].Units, Ended(all[1:])
+			return true
+		}
+	}
+	return false
 }
 
 // EdgesOf returns edges within which the cell counts, for a caller that has no Op.

@@ -17,10 +17,11 @@ import (
 
 // calendarKey is one key that counts in windows of the calendar, with its twin.
 type calendarKey struct {
-	t    *testing.T
-	plan *Plan
-	cell Cell
-	twin *twin.Calendar
+	t     *testing.T
+	plan  *Plan
+	cell  Cell
+	ended Ended
+	twin  *twin.Calendar
 }
 
 func newCalendarKey(t *testing.T, policy headgate.Policy) *calendarKey {
@@ -40,10 +41,11 @@ func (k *calendarKey) do(e *headgate.Edges, now headgate.Instant, cost int64, mo
 	if err := k.plan.CheckEdges(e, now); err != nil {
 		k.t.Fatal(err)
 	}
+	draw := Draw{Edges: e, Ended: k.ended}
 	if mode == headgate.Refund {
-		k.plan.RefundCell(&k.cell, k.plan, now, cost, e)
+		k.plan.RefundCell(&k.cell, k.plan, now, cost, &draw)
+		k.ended = draw.Ended
 	}
-	draw := Draw{Edges: e}
 	var d headgate.Decision
 	asked, at := cost, &k.cell
 	if mode == headgate.Refund {
@@ -51,6 +53,9 @@ func (k *calendarKey) do(e *headgate.Edges, now headgate.Instant, cost int64, mo
 		asked, at = 0, &looked
 	}
 	k.plan.JudgeCell(at, now, asked, headgate.Take, &draw)
+	if mode == headgate.Take && draw.EndedChanged() {
+		k.ended = draw.Ended
+	}
 	k.plan.Explain(&draw, &d)
 	if mode == headgate.Refund {
 		SettleRefund(&d, 0)
@@ -115,28 +120,42 @@ func TestMonthsAsStories(t *testing.T) {
 			{"2026-03-31 14:59", tokyo, 1, deny, 0, "2026-03-31 15:00"},
 			{"2026-03-31 15:00", tokyo, 1, allow, 4, "2026-04-30 15:00"},
 		},
-		"two zones in turns around an edge share one count of each month: the first month that begins ends the old count for both": {
+		"two zones in turns around an edge: each request counts what was used in the month of its own zone": {
 			{"2026-03-31 14:00", tokyo, 5, allow, 0, "2026-03-31 15:00"},
 			{"2026-03-31 14:30", utc, 1, deny, 0, "2026-04-01 00:00"},
 			{"2026-03-31 15:00", tokyo, 3, allow, 2, "2026-04-30 15:00"}, // April begins in Tokyo.
-			{"2026-03-31 15:01", utc, 2, allow, 0, "2026-05-01 00:00"},   // March in UTC, but the count is that of April.
-			{"2026-03-31 15:02", tokyo, 1, deny, 0, "2026-04-30 15:00"},
-			{"2026-04-01 00:00", utc, 1, deny, 0, "2026-05-01 00:00"}, // April begins in UTC, and is already used up.
+			{"2026-03-31 15:01", utc, 1, deny, 0, "2026-04-01 00:00"},    // March in UTC, with 8 units.
+			{"2026-03-31 15:02", tokyo, 1, allow, 1, "2026-04-30 15:00"},
+			{"2026-04-01 00:00", utc, 4, allow, 1, "2026-05-01 00:00"}, // April begins in UTC.
 			{"2026-04-01 00:01", tokyo, 1, deny, 0, "2026-04-30 15:00"},
-			{"2026-04-30 15:00", utc, 1, deny, 0, "2026-05-01 00:00"},
-			{"2026-04-30 15:01", tokyo, 5, allow, 0, "2026-05-31 15:00"},
-			{"2026-05-01 00:00", utc, 1, deny, 0, "2026-06-01 00:00"},
+			{"2026-04-30 15:00", utc, 1, allow, 0, "2026-05-01 00:00"},
+			{"2026-04-30 15:01", tokyo, 1, deny, 0, "2026-05-31 15:00"}, // One of the 5 units is in its May, and the others may be.
+			{"2026-05-01 00:00", utc, 5, allow, 0, "2026-06-01 00:00"},
 		},
-		"a first day up to half a month later belongs to the same count": {
+		"another first day counts what was used since that day": {
 			{"2026-03-02 00:00", utc, 5, allow, 0, "2026-04-01 00:00"},
-			{"2026-03-03 00:00", mid, 1, deny, 0, "2026-04-10 00:00"},
-			{"2026-03-10 00:00", mid, 1, deny, 0, "2026-04-10 00:00"},
-			{"2026-04-10 00:00", mid, 1, allow, 4, "2026-05-10 00:00"},
+			{"2026-03-03 00:00", mid, 1, deny, 0, "2026-03-10 00:00"},
+			{"2026-03-10 00:00", mid, 3, allow, 2, "2026-04-10 00:00"},
+			{"2026-03-11 00:00", utc, 1, deny, 0, "2026-04-01 00:00"}, // 8 units of March.
+			{"2026-03-20 00:00", late, 5, allow, 0, "2026-04-20 00:00"},
+			{"2026-03-21 00:00", mid, 1, deny, 0, "2026-04-10 00:00"},
+			{"2026-04-10 00:00", mid, 5, allow, 0, "2026-05-10 00:00"},
 		},
-		"a first day more than half a month later begins a new count": {
-			{"2026-03-02 00:00", utc, 5, allow, 0, "2026-04-01 00:00"},
-			{"2026-03-03 00:00", late, 1, deny, 0, "2026-03-20 00:00"},
-			{"2026-03-20 00:00", late, 1, allow, 4, "2026-04-20 00:00"},
+		"settings that change to others and back": {
+			{"2026-03-25 00:00", utc, 5, allow, 0, "2026-04-01 00:00"},
+			{"2026-04-02 00:00", utc, 4, allow, 1, "2026-05-01 00:00"},
+			{"2026-04-11 00:00", mid, 2, allow, 3, "2026-05-10 00:00"},
+			{"2026-04-21 00:00", late, 1, allow, 4, "2026-05-20 00:00"},
+			{"2026-04-22 00:00", utc, 1, deny, 0, "2026-05-01 00:00"}, // 7 units of April. The 5 of March are in one count with 4 of them.
+			{"2026-04-22 00:01", mid, 3, deny, 2, "2026-05-10 00:00"},
+			{"2026-04-22 00:02", late, 4, allow, 0, "2026-05-20 00:00"},
+			{"2026-05-01 00:00", utc, 5, allow, 0, "2026-06-01 00:00"},
+		},
+		"a month that begins on another day counts units of the last day of the old one": {
+			{"2026-11-30 12:00", utc, 5, allow, 0, "2026-12-01 00:00"},
+			{"2026-12-02 00:00", utc, 2, allow, 3, "2027-01-01 00:00"},
+			{"2026-12-15 00:00", inZone(t, "UTC", 29), 1, deny, 0, "2026-12-29 00:00"},
+			{"2026-12-29 00:00", inZone(t, "UTC", 29), 5, allow, 0, "2027-01-29 00:00"},
 		},
 		"a clock that steps back over an edge stays in the newer month; after a longer step, the count moves": {
 			{"2026-03-31 23:59", utc, 5, allow, 0, "2026-04-01 00:00"},
@@ -163,9 +182,8 @@ func TestMonthsAsStories(t *testing.T) {
 }
 
 // TestCalendarVersionsInTurns runs two versions of a limit at once for ten years: with another
-// zone, another first day, and other counts. Together they admit one count of each month: at
-// most that of the more generous version and one more, and at least that of the stricter one
-// and one less.
+// zone, another first day, and other counts. No request makes the units of its own month more than
+// its own count, and each month admits at least the smaller count.
 func TestCalendarVersionsInTurns(t *testing.T) {
 	const months = 120
 	from := date(t, "2026-01-01 00:00")
@@ -177,17 +195,25 @@ func TestCalendarVersionsInTurns(t *testing.T) {
 					calendar.New(inZone(t, "UTC", 1), headgate.Month), calendar.New(inZone(t, zone, starts), headgate.Month),
 				}
 				policies := [2]headgate.Policy{perMonth(20), perMonth(20 + r.Int64N(3)*5)}
-				k, admitted := newCalendarKey(t, policies[0]), int64(0)
+				k, admitted := newCalendarKey(t, policies[0]), []headgate.Instant{}
 				for now := from; now < date(t, "2036-01-01 00:00"); now = now.Add(time.Duration(1+r.Int64N(20)) * time.Hour) {
 					v := r.IntN(2)
 					k.change(policies[v])
-					if k.do(windows[v].Edges(now), now, 1, headgate.Take).Verdict == headgate.Allow {
-						admitted++
+					e := windows[v].Edges(now)
+					if k.do(e, now, 1, headgate.Take).Verdict != headgate.Allow {
+						continue
+					}
+					admitted = append(admitted, now)
+					n, start := int64(0), e[PickWindow(e, now)]
+					for i := len(admitted) - 1; i >= 0 && admitted[i] >= start; i-- {
+						n++
+					}
+					if n > policies[v].Limit.Count {
+						t.Fatalf("%d units since %s at %s, want at most %d", n, start.Time(), now.Time(), policies[v].Limit.Count)
 					}
 				}
-				least, most := (months-1)*policies[0].Limit.Count, (months+1)*policies[1].Limit.Count
-				if admitted < least || admitted > most {
-					t.Errorf("%d units in %d months, want %d to %d", admitted, months, least, most)
+				if least := (months - 1) * int(policies[0].Limit.Count); len(admitted) < least {
+					t.Errorf("%d units in %d months, want at least %d", len(admitted), months, least)
 				}
 			})
 		}
@@ -216,9 +242,9 @@ func TestCalendarAsTwin(t *testing.T) {
 			case 1:
 				settings = inZone(t, zones[r.IntN(len(zones))], 1+r.IntN(31))
 			case 2:
-				now = now.Add(-time.Duration(r.Int64N(int64(KeptFor(unit)))))
+				now = now.Add(-time.Duration(r.Int64N(int64(LongestWindow(unit)))))
 			default:
-				now = now.Add(time.Duration(r.Int64N(int64(KeptFor(unit)) / 20)))
+				now = now.Add(time.Duration(r.Int64N(int64(LongestWindow(unit)) / 20)))
 			}
 			e := settings.Edges(unit, now.Time())
 			kind := []headgate.OpKind{headgate.Take, headgate.Take, headgate.Take, headgate.Refund}[r.IntN(4)]
@@ -236,15 +262,18 @@ func TestCalendarReceipts(t *testing.T) {
 	r := k.do(&e, march, 3, headgate.Take).Receipt
 	e = tokyo.Edges(headgate.Month, march.Time())
 	k.do(&e, march, 1, headgate.Take)
-	if !k.plan.ReturnCell(&k.cell, &r, march) || k.cell.Units != 1 {
+	if !k.plan.ReturnCell(&k.cell, &k.ended, &r, march) || k.cell.Units != 1 {
 		t.Errorf("after the return, the count is %d, want 1", k.cell.Units)
 	}
 	k = newCalendarKey(t, perMonth(5))
 	r = k.do(&e, march, 3, headgate.Take).Receipt
 	e = tokyo.Edges(headgate.Month, april.Time())
 	k.do(&e, april, 2, headgate.Take)
-	if k.plan.ReturnCell(&k.cell, &r, april) || k.cell.Units != 2 {
-		t.Errorf("units of March came back to April: the count is %d, want 2", k.cell.Units)
+	if k.ended[0].Units != 3 || !k.plan.ReturnCell(&k.cell, &k.ended, &r, april) || k.cell.Units != 2 || k.ended[0].Units != 0 {
+		t.Errorf("after a return to March, April has %d and March %d units, want 2 and 0", k.cell.Units, k.ended[0].Units)
+	}
+	if may := date(t, "2026-05-02 00:00"); k.plan.ReturnCell(&k.cell, &k.ended, &r, may) {
+		t.Error("units of March came back in May")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // the bucket is full again, or the queue is empty. Time is in whole nanoseconds, and Units
 // is the fraction of a nanosecond in 1/Count. For a fixed window and a ban, Time is the
 // start of the window and Units its count. A window of the calendar also has its last minute in
-// Time: see CountBegan. A ban without Units has no window.
+// Time, and counts before that of the cell: see Count and Ended. A ban without Units has no window.
 type Cell struct {
 	Time  headgate.Instant
 	Units uint64
@@ -75,10 +75,15 @@ type Draw struct {
 	// Edges are those of the Op. The caller sets them before JudgeCell, and a plan with a
 	// calendar period needs edges that pass CheckEdges.
 	Edges *headgate.Edges
+	// Ended are the earlier counts of a key that counts in windows of the calendar. The caller sets
+	// them before JudgeCell, and keeps them if EndedChanged.
+	Ended Ended
 
 	returned uint32
 	epoch    uint16
 	carried  bool
+	changed  bool // Ended
+	window   int  // the edge with which the window of the decision begins
 	now, at  headgate.Instant
 	cost     int64
 	retry    time.Duration
@@ -165,7 +170,7 @@ func (p *Plan) TakeCell(c *Cell, d *Draw) {
 	case p.Policy.Algorithm == headgate.FixedWindow:
 		c.Units = min(c.Units+uint64(d.cost), countCeiling)
 		if p.Calendar() && d.cost > 0 {
-			c.Time = countedAt(p.Policy.Limit.Calendar, c.Time, d.at)
+			c.Time = max(c.Time, countOf(CountBegan(c.Time), d.at))
 		}
 	default:
 		c.count(d.at, d.cost)
@@ -184,6 +189,9 @@ func (p *Plan) Explain(d *Draw, decision *headgate.Decision) {
 	}
 }
 
+// EndedChanged reports whether JudgeCell or RefundCell has changed Ended.
+func (d *Draw) EndedChanged() bool { return d.changed }
+
 // Epoch returns the epoch of the cell when the draw was made.
 func (d *Draw) Epoch() uint16 { return d.epoch }
 
@@ -200,10 +208,10 @@ func (p *Plan) Receipt(d *Draw, r *headgate.Receipt) {
 
 // ReturnCell gives back the units of r to the cell, and reports whether any units were
 // returned. r must be Issued by the cell, and p must be the plan that issued r.
-func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
+func (p *Plan) ReturnCell(c *Cell, e *Ended, r *headgate.Receipt, now headgate.Instant) bool {
 	switch p.Policy.Algorithm {
 	case headgate.FixedWindow:
-		return p.returnFixed(c, r, now)
+		return p.returnFixed(c, e, r, now)
 	case headgate.Ban:
 		return false // Attempts cannot be returned.
 	default:

@@ -9,28 +9,34 @@ const countCeiling = headgate.MaxUnits
 func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	var end headgate.Instant
 	d.now, d.cost = now, cost
+	var units uint64
 	if p.Calendar() {
-		d.at = p.rollCalendar(c, d.Edges, now)
-		end = CountEnds(p.Policy.Limit.Calendar, d.Edges, c.Time, now)
-		d.carried = c.Units > 0 && Carried(d.Edges, c.Time, now)
+		d.changed = false
+		d.at = p.rollCalendar(c, d, now)
+		units, d.carried = d.unitsIn(c, d.Edges[d.window])
+		end = d.leaves(c, 0)
 	} else {
 		d.at = p.rollFixed(c, now)
 		end = c.Time + headgate.Instant(p.per)
+		units = c.Units
 	}
 	d.returned, d.epoch = c.Returned, c.Epoch
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
-	used := min(int64(c.Units), p.count) // Counted refusals can exceed Count.
+	used := min(int64(units), p.count) // Counted refusals can exceed Count.
 	switch {
 	case cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
-	case used+cost > p.count || p.Policy.CountAll && int64(c.Units) > p.count:
+	case used+cost > p.count || p.Policy.CountAll && int64(units) > p.count:
 		d.Verdict, d.Reason, d.retry = headgate.Deny, headgate.OverLimit, end.Sub(now)
+		if p.Calendar() {
+			d.retry = d.leaves(c, p.count-cost).Sub(now)
+		}
 	default:
 		used += cost
 	}
 	counted := uint64(used)
 	if p.Policy.CountAll {
-		counted = c.Units + uint64(cost) // The attempt counts, and so does a count above a limit of 0.
+		counted = units + uint64(cost) // The attempt counts, and so does a count above a limit of 0.
 	}
 	d.from, d.to = span{int64(end), counted}, span{part: uint64(used)}
 }
@@ -69,15 +75,13 @@ func (p *Plan) rollFixed(c *Cell, now headgate.Instant) headgate.Instant {
 	return now
 }
 
-func (p *Plan) returnFixed(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
-	if r.Returned != c.Returned {
+func (p *Plan) returnFixed(c *Cell, e *Ended, r *headgate.Receipt, now headgate.Instant) bool {
+	switch {
+	case r.Returned != c.Returned:
 		return false
-	}
-	if unit := p.Policy.Limit.Calendar; p.Calendar() {
-		if r.From < CountBegan(c.Time) || r.From.Add(KeptFor(unit)) <= now {
-			return false
-		}
-	} else if r.From < c.Time || r.From >= c.Time+headgate.Instant(p.per) {
+	case p.Calendar():
+		return p.returnCalendar(c, e, r, now)
+	case r.From < c.Time || r.From >= c.Time+headgate.Instant(p.per):
 		return false
 	}
 	c.Units -= min(c.Units, uint64(r.Units()))

@@ -16,7 +16,7 @@ func Life(p headgate.Policy) time.Duration {
 	case p.Algorithm == headgate.Ban:
 		return l.Per + p.BanFor
 	case l.Calendar != headgate.NoCalendar:
-		return KeptFor(l.Calendar)
+		return LongestWindow(l.Calendar)
 	case !isBucket(p.Algorithm):
 		// After a small step back of the clock, a fixed window lasts up to one window longer. A
 		// sliding window counts one sub-window more.

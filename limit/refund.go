@@ -3,28 +3,24 @@ package limit
 import "github.com/headgate/headgate"
 
 // RefundCell gives cost units back to the cell, whose policy of record belongs to the plan of.
-// It reports whether any units came back. Earlier receipts of the cell then return nothing. The
-// policy of record stays. The plan must accept a Refund. edges are those of the Op. A Peek of
-// cost 0 and SettleRefund give the Decision.
-func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64, edges *headgate.Edges) bool {
-	d := Draw{Edges: edges}
+// It reports whether any units came back, and for a fixed window also their number. Earlier receipts
+// of the cell then return nothing. The policy of record stays. The plan must accept a Refund. d has
+// the Edges of the Op and the Ended counts, as for JudgeCell. A Peek of cost 0 and SettleRefund give
+// the Decision.
+func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64, d *Draw) (units int64, given bool) {
 	if p.Calendar() { // Without units to give back, a Refund must not begin a new count.
-		rolled := *c
-		p.judgeFixed(&rolled, now, 0, &d)
-		given := rolled.refundFixed(cost)
-		if given {
-			*c = rolled
-		}
-		return given
+		units = p.refundCalendar(c, d, now, cost)
+		return units, units > 0
 	}
-	p.JudgeOf(c, of, now, 0, headgate.Peek, &d)
+	p.JudgeOf(c, of, now, 0, headgate.Peek, d)
 	switch {
 	case p.Policy.Algorithm == headgate.FixedWindow:
-		return c.refundFixed(cost)
-	case p.Blocks() || p.bookedAhead(&d):
-		return false
+		units = c.refundFixed(cost)
+		return units, units > 0
+	case p.Blocks() || p.bookedAhead(d):
+		return 0, false
 	default:
-		return of.refundBucket(c, now, cost)
+		return 0, of.refundBucket(c, now, cost)
 	}
 }
 
@@ -34,17 +30,21 @@ func SettleRefund(d *headgate.Decision, units int64) {
 	d.Verdict, d.Reason, d.RetryAfter, d.Receipt = headgate.Allow, headgate.WithinLimit, 0, headgate.Receipt{Cost: units}
 }
 
-// refundFixed gives units back to a window that contains now. The epoch and Returned change
-// together, so that 2^32 refunds have other receipts.
-func (c *Cell) refundFixed(cost int64) bool {
+// refundFixed gives units back to a window that contains now, and returns their number.
+func (c *Cell) refundFixed(cost int64) int64 {
 	units := min(c.Units, uint64(cost))
-	if units == 0 {
-		return false
+	if units > 0 {
+		c.Units -= units
+		c.refunded()
 	}
-	c.Units -= units
+	return int64(units)
+}
+
+// refunded makes the receipts of a window invalid. The epoch and Returned change together, so that
+// 2^32 refunds have other receipts.
+func (c *Cell) refunded() {
 	c.Epoch++
 	c.Returned++
-	return true
 }
 
 // bookedAhead reports whether departures are booked beyond the TAT of an empty bucket. Refunded

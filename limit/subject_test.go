@@ -126,7 +126,7 @@ func (s *subject) refund(now headgate.Instant, cost int64) headgate.Decision {
 		s.plan.JudgeWindows(s.ring(now), now, 0, &d)
 	default:
 		var draw Draw
-		s.plan.RefundCell(&s.cell, s.record, now, cost, nil)
+		s.plan.RefundCell(&s.cell, s.record, now, cost, &Draw{})
 		s.plan.JudgeOf(&s.cell, s.record, now, 0, headgate.Peek, &draw)
 		s.plan.Explain(&draw, &d)
 	}
@@ -157,7 +157,7 @@ func (s *subject) giveBack(r headgate.Receipt, now headgate.Instant) bool {
 		}
 		return came
 	default:
-		return s.plan.Issued(&s.cell, uint16(r.Place[1]), &r) && s.record.ReturnCell(&s.cell, &r, now)
+		return s.plan.Issued(&s.cell, uint16(r.Place[1]), &r) && s.record.ReturnCell(&s.cell, nil, &r, now)
 	}
 }
 

@@ -10,39 +10,83 @@ import (
 // Calendar is the twin of one key that counts in windows of the calendar. It remembers all
 // counted units. Its policy may change at any time, and each request may have other edges.
 type Calendar struct {
-	Policy  headgate.Policy
-	from    headgate.Instant // The start of the window in which the count began.
-	entries []entry
-	last    headgate.Instant // The time of the last unit that was counted, also if it came back.
+	Policy headgate.Policy
+	counts []count // The newest first. There is always one.
+	// start is that of the window of the last decision, and carried: it counted units from before.
+	start   headgate.Instant
+	carried bool
+}
+
+// count has units whose times are not told apart.
+type count struct {
+	from, last headgate.Instant // last is the end of the minute of the last unit, also if it came back.
+	entries    []entry
+}
+
+func (c *count) used() int64 {
+	sum := int64(0)
+	for _, e := range c.entries {
+		sum += e.units
+	}
+	return sum
+}
+
+// minuteEnd returns the end of the minute that contains at.
+func (c *count) minuteEnd(at headgate.Instant) headgate.Instant {
+	return c.from.Add((at.Sub(c.from)/time.Minute + 1) * time.Minute)
 }
 
 // NewCalendar returns the twin of a new key.
-func NewCalendar(p headgate.Policy) *Calendar { return &Calendar{Policy: p} }
+func NewCalendar(p headgate.Policy) *Calendar { return &Calendar{Policy: p, counts: make([]count, 1)} }
 
 // Do decides cost at now, and counts it according to the policy and the mode. The edges must
 // have a window that contains now. A Peek, and a Refund without effect, change nothing.
 func (c *Calendar) Do(e *headgate.Edges, now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
-	rolled := Calendar{Policy: c.Policy, from: c.from, entries: slices.Clone(c.entries), last: c.last}
-	rolled.roll(e, now)
+	rolled := Calendar{Policy: c.Policy}
+	for _, n := range c.counts {
+		n.entries = slices.Clone(n.entries)
+		rolled.counts = append(rolled.counts, n)
+	}
+	at := rolled.roll(e, now)
 	before := rolled.used()
-	a := rolled.decide(now, cost, mode)
+	c.carried = slices.ContainsFunc(rolled.counts, func(n count) bool {
+		return n.used() > 0 && n.last > rolled.start && n.from < rolled.start
+	})
+	rolled.carried = c.carried
+	a := rolled.decide(at, cost, mode)
 	if mode == headgate.Take || mode == headgate.Refund && rolled.used() < before {
 		*c = rolled
 	}
 	return a
 }
 
-// roll ends a count that is over.
-func (c *Calendar) roll(e *headgate.Edges, now headgate.Instant) {
+// roll ends the newest count if no unit of it is in the window. It returns the time of the decision.
+func (c *Calendar) roll(e *headgate.Edges, now headgate.Instant) headgate.Instant {
+	newest := &c.counts[0]
 	start, end, _ := e.Window(now)
+	at := max(now, newest.from)
 	switch {
-	case start.Sub(c.from) > c.apart() && c.last < start: // A window of its own, and not a version of the count's window.
-		c.from, c.entries, c.last = start, nil, 0
-	case c.from > end: // The clock has stepped back, by more than a window.
-		c.from, c.last = start, 0
-	case c.used() == 0 && start > c.from:
-		c.from, c.last = start, 0
+	case newest.from > end: // The clock has stepped back, by more than a window.
+		newest.from, at = start, now
+		newest.last = newest.minuteEnd(now)
+		c.counts = append(c.counts[:1:1], slices.DeleteFunc(c.counts[1:], func(n count) bool { return n.from >= end })...)
+	case at > now && at < e[len(e)-1]:
+		start, _, _ = e.Window(at)
 	}
+	c.start = start
+	if newest = &c.counts[0]; start > newest.from && (newest.used() == 0 || newest.last <= start) {
+		all := slices.DeleteFunc(c.counts, func(n count) bool { return n.used() == 0 || n.last.Add(c.longest()) <= at })
+		if len(all) == 3 {
+			two, three := all[1], all[2]
+			from, last := min(two.from, three.from), max(two.last, three.last)
+			two.from = from
+			two.last = two.minuteEnd(last - 1)
+			two.entries = append(three.entries, two.entries...)
+			all = []count{all[0], two}
+		}
+		c.counts = append([]count{{from: start, last: start}}, all...)
+	}
+	return at
 }
 
 func (c *Calendar) decide(now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
@@ -59,21 +103,20 @@ func (c *Calendar) decide(now headgate.Instant, cost int64, mode headgate.OpKind
 	case used+cost > count || c.Policy.CountAll && counted > count:
 		a = Answer{Verdict: headgate.Deny, Reason: headgate.OverLimit, Remaining: count - used}
 	}
-	if w.counting(a) {
-		c.entries = append(c.entries, entry{at: now, units: min(cost, headgate.MaxUnits-counted)})
+	if n := &c.counts[0]; w.counting(a) {
+		n.entries = append(n.entries, entry{at: now, units: min(cost, headgate.MaxUnits-n.used())})
 		if cost > 0 {
-			c.last = max(c.last, now)
+			n.last = max(n.last, n.minuteEnd(now))
 		}
 	}
 	return a
 }
 
-// apart returns how far apart two windows may begin, and be one window of two versions: half of
-// the longest window of the unit.
-func (c *Calendar) apart() time.Duration {
-	const hour = time.Hour
+// longest bounds the windows of the unit.
+func (c *Calendar) longest() time.Duration {
+	const day = 24 * time.Hour
 	return map[headgate.CalendarUnit]time.Duration{
-		headgate.Day: 14 * hour, headgate.Week: 86 * hour, headgate.Month: 16 * 24 * hour, headgate.Year: 184 * 24 * hour,
+		headgate.Day: 36 * time.Hour, headgate.Week: 8 * day, headgate.Month: 32 * day, headgate.Year: 367 * day,
 	}[c.Policy.Limit.Calendar]
 }
 
@@ -82,20 +125,44 @@ func (w *window) counting(a Answer) bool {
 	return a.Verdict == headgate.Allow || w.policy.CountRejected && a.Reason != headgate.Never || w.policy.CountAll
 }
 
+// Carried reports whether the last decision counted units of a count that began before its window.
+func (c *Calendar) Carried() bool { return c.carried }
+
+// Return removes units that were taken at a time from their count, and reports whether they can be
+// within a window.
+func (c *Calendar) Return(from headgate.Instant, cost int64, now headgate.Instant) bool {
+	if from.Add(c.longest()) <= now {
+		return false
+	}
+	for _, n := range c.counts {
+		if from >= n.from && from < n.last {
+			at := slices.IndexFunc(n.entries, func(e entry) bool { return e.at == from && e.units >= cost })
+			n.entries[at].units -= cost
+			return true
+		}
+	}
+	return false
+}
+
+// used returns the units of all counts that have a unit in the window.
 func (c *Calendar) used() int64 {
 	sum := int64(0)
-	for _, e := range c.entries {
-		sum += e.units
+	for _, n := range c.counts {
+		if n.last > c.start {
+			sum += n.used()
+		}
 	}
 	return sum
 }
 
-// refund removes the newest units of the count.
+// refund removes the newest units of the window's counts.
 func (c *Calendar) refund(cost int64) Answer {
-	for i := len(c.entries) - 1; i >= 0 && cost > 0; i-- {
-		units := min(c.entries[i].units, cost)
-		c.entries[i].units -= units
-		cost -= units
+	for _, n := range c.counts {
+		for i := len(n.entries) - 1; i >= 0 && cost > 0 && n.last > c.start; i-- {
+			units := min(n.entries[i].units, cost)
+			n.entries[i].units -= units
+			cost -= units
+		}
 	}
 	count := c.Policy.Limit.Count
 	return Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit, Remaining: count - min(c.used(), count)}

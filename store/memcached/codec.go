@@ -20,11 +20,12 @@ import (
 //	  window     1 byte
 //	  policy     the policy that took last: algorithm, 1 byte; 1 byte, 1 if refused attempts
 //	             count, else 0 (a policy with CountAll has 1, because its state is the
-//	             same), plus twice the unit of a calendar period; count; period; burst; sub-windows; max wait; ban: times in
+//	             same), plus twice the unit of a calendar period and endedForm; count; period; burst; sub-windows; max wait; ban: times in
 //	             nanoseconds
 //	  epoch      2 bytes, big-endian
 //	  until      nanoseconds since 1970
-//	  cell       time in nanoseconds; units; returned
+//	  cell       time in nanoseconds; units; returned; for a calendar period, the time and the units of
+//	             both ended counts
 //	  or, for a sliding window: the number of rings; for each N, newest sub-window, every
 //	  counter
 const (
@@ -32,6 +33,8 @@ const (
 	// maxStates bounds the states of one key: those of 256 windows, and of the versions of their
 	// limits that are still in use.
 	maxStates = 1024
+	// endedForm marks the states with ended counts. The older form has none, and its count is dropped.
+	endedForm = 4
 	// maxItem bounds the size of an item that is read: far above 256 windows of 256 sub-windows.
 	maxItem = 1 << 20
 	// maxTime bounds times that are read, so that no sum overflows.
@@ -61,7 +64,13 @@ func appendState(b []byte, s *state) []byte {
 	if !sliding(s.plan) {
 		b = binary.AppendUvarint(b, uint64(s.cell.Time))
 		b = binary.AppendUvarint(b, s.cell.Units)
-		return binary.AppendUvarint(b, uint64(s.cell.Returned))
+		b = binary.AppendUvarint(b, uint64(s.cell.Returned))
+		if s.plan.Calendar() {
+			for _, n := range s.ended {
+				b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(n.Time)), n.Units)
+			}
+		}
+		return b
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.rings)))
 	for i := range s.rings {
@@ -80,7 +89,10 @@ func appendPolicy(b []byte, p *headgate.Policy) []byte {
 	if p.CountRejected {
 		counts = 1
 	}
-	b = append(b, byte(p.Algorithm), counts|byte(p.Limit.Calendar)<<1)
+	if p.Limit.Calendar != headgate.NoCalendar {
+		counts |= (byte(p.Limit.Calendar) + endedForm) << 1
+	}
+	b = append(b, byte(p.Algorithm), counts)
 	for _, n := range [...]int64{
 		p.Limit.Count, int64(p.Limit.Per), p.Limit.Burst, int64(p.SubWindows), int64(p.MaxWait), int64(p.BanFor),
 	} {
@@ -145,6 +157,10 @@ func parseItem(b []byte, plans func(headgate.Policy) (*limit.Plan, error)) (*ite
 func (r *reader) state(plans func(headgate.Policy) (*limit.Plan, error)) *state {
 	s := &state{window: r.byte()}
 	policy := r.policy()
+	older := policy.Limit.Calendar <= endedForm
+	if !older {
+		policy.Limit.Calendar -= endedForm
+	}
 	if r.bad {
 		return s
 	}
@@ -163,6 +179,16 @@ func (r *reader) state(plans func(headgate.Policy) (*limit.Plan, error)) *state 
 	s.cell.Time = headgate.Instant(r.number(maxTime))
 	s.cell.Units = r.number(headgate.MaxUnits + 1)
 	s.cell.Returned = uint32(r.number(1<<32 - 1))
+	switch {
+	case !plan.Calendar():
+	case older:
+		s.cell.Void()
+	default:
+		for i := range s.ended {
+			s.ended[i].Time = headgate.Instant(r.number(maxTime))
+			s.ended[i].Units = r.number(headgate.MaxUnits)
+		}
+	}
 	return s
 }
 

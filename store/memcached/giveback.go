@@ -33,7 +33,7 @@ func (r *unitReturn) decide(it *item, now headgate.Instant) {
 		}
 		was := s.before()
 		if !sliding(s.plan) {
-			r.plans[i].ReturnCell(&s.cell, &r.receipts[i], now)
+			r.plans[i].ReturnCell(&s.cell, &s.ended, &r.receipts[i], now)
 		}
 		for j := range s.rings {
 			s.plan.ReturnWindows(&s.rings[j], &r.receipts[i])

@@ -20,14 +20,14 @@ func (p *part) refund(it *item, now headgate.Instant) {
 	s, units := it.find(t.window, t.plan.Family()), int64(0)
 	if s == nil {
 		s = newState(t.window, t.plan)
-	} else if was, counted := s.before(), s.cell.Units; t.cost > 0 && t.giveUnits(s) {
-		if t.plan.Policy.Algorithm == headgate.FixedWindow {
-			units = int64(counted - s.cell.Units)
+	} else if t.cost > 0 {
+		was, given := s.before(), false
+		if units, given = t.giveUnits(s); given {
+			it.settled(s, &was, t.at)
+			// An emptied state is kept until earlier receipts are worthless: a new state could have their epoch.
+			s.until = max(s.until, was.until)
+			it.last = t.at
 		}
-		it.settled(s, &was, t.at)
-		// An emptied state is kept until earlier receipts are worthless: a new state could have their epoch.
-		s.until = max(s.until, was.until)
-		it.last = t.at
 	}
 	look := turn{plan: t.plan, at: t.at, draw: limit.Draw{Edges: t.draw.Edges}, state: s.clone()}
 	look.judge(0, headgate.Peek, d)
@@ -35,12 +35,15 @@ func (p *part) refund(it *item, now headgate.Instant) {
 	d.ResetAfter = microsUp(d.ResetAfter, t.at.Sub(now))
 }
 
-// giveUnits gives the cost of the turn back to s, and reports whether any units came back.
-func (t *turn) giveUnits(s *state) bool {
+// giveUnits gives the cost of the turn back to s. It reports whether any units came back, and for a
+// fixed window their number.
+func (t *turn) giveUnits(s *state) (units int64, given bool) {
 	if !sliding(t.plan) {
-		return t.plan.RefundCell(&s.cell, s.plan, t.at, t.cost, t.draw.Edges)
+		t.draw.Ended = s.ended
+		units, given = t.plan.RefundCell(&s.cell, s.plan, t.at, t.cost, &t.draw)
+		s.ended = t.draw.Ended
+		return units, given
 	}
-	given := false
 	for i := range s.rings {
 		given = t.plan.RefundWindows(&s.rings[i], t.at, t.cost) || given
 	}
@@ -48,7 +51,7 @@ func (t *turn) giveUnits(s *state) bool {
 	if given {
 		s.cell.Epoch++
 	}
-	return given
+	return 0, given
 }
 
 // refundCounted gives units back to a counter. It writes the counter on the condition that no other

@@ -17,6 +17,8 @@ type state struct {
 	plan *limit.Plan
 	// cell is the state. For a sliding window, only its epoch is used.
 	cell limit.Cell
+	// ended are earlier counts in windows of the calendar.
+	ended limit.Ended
 	// rings are the counters of a sliding window, one for each N, in the order in which they were
 	// added.
 	rings []limit.Windows
@@ -36,10 +38,15 @@ func sliding(p *limit.Plan) bool { return p.Policy.Algorithm == headgate.Sliding
 
 // freeAt gives the instant at which the last counted unit expires.
 func (s *state) freeAt() headgate.Instant {
-	if !sliding(s.plan) {
-		return s.plan.CellFreeAt(&s.cell)
-	}
 	free := headgate.Instant(0)
+	if !sliding(s.plan) {
+		free = s.plan.CellFreeAt(&s.cell)
+	}
+	for _, n := range s.ended {
+		if n.Units > 0 {
+			free = max(free, limit.CountFreeAt(s.plan.Policy.Limit.Calendar, n.Time))
+		}
+	}
 	for i := range s.rings {
 		free = max(free, s.plan.WindowsFreeAt(&s.rings[i]))
 	}
@@ -98,6 +105,7 @@ func (s *state) before() state {
 // forget drops the counts, and voids all receipts.
 func (s *state) forget() {
 	s.cell.Void()
+	s.ended = limit.Ended{}
 	for i := range s.rings {
 		clear(s.rings[i].Counters)
 		s.rings[i].Total = 0
@@ -106,7 +114,7 @@ func (s *state) forget() {
 
 // differs reports whether s must be written in place of was.
 func (s *state) differs(was *state) bool {
-	return s.plan != was.plan || s.cell != was.cell || s.until != was.until ||
+	return s.plan != was.plan || s.cell != was.cell || s.ended != was.ended || s.until != was.until ||
 		!slices.EqualFunc(s.rings, was.rings, func(a, b limit.Windows) bool {
 			return len(a.Counters) == len(b.Counters) && a.Newest == b.Newest && a.Total == b.Total
 		})

@@ -179,7 +179,9 @@ func (t *turn) judge(cost int64, mode headgate.OpKind, d *headgate.Decision) {
 		t.state.settleMoves()
 		return
 	}
+	t.draw.Ended = t.state.ended
 	t.plan.JudgeOf(&t.state.cell, t.state.plan, t.at, cost, mode, &t.draw)
+	t.state.ended = t.draw.Ended
 	t.plan.Explain(&t.draw, d)
 }
 

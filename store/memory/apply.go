@@ -122,7 +122,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 				runtime.KeepAlive(s)
 				return nil
 			}
-		} else if takes(op.Kind) && plan.InCell() {
+		} else if takes(op.Kind) && plan.InCell() && !plan.Calendar() {
 			draw(of, p, sh, now, op, d)
 			runtime.KeepAlive(s)
 			return nil
@@ -169,11 +169,11 @@ func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *
 	return true
 }
 
-// draw is the fast path of a known key with a cell. The caller holds the lock of the
+// draw is the fast path of a known key with a cell, and no other places. The caller holds the lock of the
 // shard. draw releases the lock before it fills the Decision.
 func draw(of *policy, p *place, sh *shard, now headgate.Instant, op *headgate.Op, d *headgate.Decision) {
 	plan := &of.Plan
-	draw := limit.Draw{Edges: op.Edges}
+	draw := limit.Draw{}
 	plan.JudgeCell(&p.cell, now, op.Cost, op.Kind, &draw)
 	taken := draw.Verdict != headgate.Deny
 	if taken || plan.CountsRefused(draw.Reason != headgate.Never) {
@@ -215,7 +215,7 @@ func (s *Store) decide(t *turn, d *headgate.Decision) {
 	s.begin(t)
 	s.judge(t, d)
 	s.settle(t, true, d)
-	s.end(t)
+	s.end(t, nil)
 }
 
 // peek decides for a known key and counts nothing. A cell stays unchanged. A log or a
@@ -391,7 +391,7 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 	}
 	for i := range turns {
 		if turns[i].place != nil {
-			s.end(&turns[i])
+			s.end(&turns[i], turns)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (s *Store) Forget(_ context.Context, ops []headgate.Op) error {
 		sh.lock()
 		run := s.table.run(at)
 		for j := range uint64(reach) {
-			if p := &run[(at.home+j)%uint64(len(run))]; p.tag == at.tag {
+			if p := &run[(at.home+j)%uint64(len(run))]; p.tag&^ages == at.tag {
 				s.release(p)
 			}
 		}

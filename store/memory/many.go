@@ -96,7 +96,7 @@ func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched *headgate.I
 		sh.unlock()
 		return err
 	}
-	if known && takes(op.Kind) && plan.InCell() {
+	if known && takes(op.Kind) && plan.InCell() && !plan.Calendar() {
 		draw(of, p, sh, now, op, d)
 		return nil
 	}

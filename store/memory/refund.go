@@ -45,14 +45,12 @@ func (s *Store) refund(t *turn, d *headgate.Decision) {
 		alone.place = &none
 	}
 	p := alone.place
-	counted, units := p.cell.Units, int64(0)
-	if t.cost > 0 && s.giveUnits(&alone) {
-		switch {
-		case !t.plan.InCell():
+	units := int64(0)
+	if t.cost > 0 {
+		given := false
+		if units, given = s.giveUnits(&alone); given && !t.plan.InCell() {
 			p.cell.Epoch++
 			p.cell.Returned++
-		case t.plan.Policy.Algorithm == headgate.FixedWindow:
-			units = int64(counted - p.cell.Units)
 		}
 	}
 	if !t.plan.InCell() {
@@ -67,24 +65,31 @@ func (s *Store) refund(t *turn, d *headgate.Decision) {
 	limit.SettleRefund(d, units)
 }
 
-// giveUnits gives the cost of the turn back, and reports whether any units came back.
-func (s *Store) giveUnits(t *turn) bool {
+// giveUnits gives the cost of the turn back. It reports whether any units came back, and for a fixed
+// window their number.
+func (s *Store) giveUnits(t *turn) (units int64, given bool) {
 	p := t.place
 	switch t.plan.Policy.Algorithm {
 	case headgate.SlidingLog:
 		log := s.openLog(p)
 		given := t.plan.RefundLog(&log, t.now, t.cost)
 		s.closeLog(p, &log)
-		return given
+		return 0, given
 	case headgate.SlidingWindow:
-		given := false
 		for at, n := s.nextRing(p, 0); n > 0; at, n = s.nextRing(p, at) {
 			w := s.openRing(p, at, n)
 			given = t.plan.RefundWindows(&w, t.now, t.cost) || given
 			s.closeRing(p, at, &w)
 		}
-		return given
+		return 0, given
 	default:
-		return t.plan.RefundCell(&p.cell, s.planOf(p), t.now, t.cost, t.draw.Edges)
+		if t.plan.Calendar() {
+			s.loadEnded(t)
+		}
+		units, given = t.plan.RefundCell(&p.cell, s.planOf(p), t.now, t.cost, &t.draw)
+		if t.draw.EndedChanged() {
+			s.keepEnded(t, nil)
+		}
+		return units, given
 	}
 }

@@ -29,7 +29,7 @@ func (s *Store) placeFor(t *turn, group []turn) *place {
 			p.claim(t.at, t.id, sh)
 			return p
 		}
-		if inGroup(p, group) {
+		if p == t.beside || inGroup(p, group) {
 			continue
 		}
 		inCell, free := s.planOf(p).InCell(), s.freeAt(p)
@@ -38,6 +38,7 @@ func (s *Store) placeFor(t *turn, group []turn) *place {
 			s.release(p)
 			p.claim(t.at, t.id, sh)
 			return p
+		case t.at.tag&ages != 0: // An ended count evicts no other state.
 		case inCell && free < least && s.mayEvict(t, p, t.now):
 			nearest, least = p, free
 		case !inCell:
@@ -55,7 +56,9 @@ func (s *Store) placeFor(t *turn, group []turn) *place {
 		}
 	}
 	if nearest == nil {
-		s.placeless.Add(1)
+		if t.at.tag&ages == 0 {
+			s.placeless.Add(1)
+		}
 		return nil
 	}
 	s.placeless.Store(0)

@@ -18,6 +18,8 @@ type turn struct {
 	mode  headgate.OpKind
 	// draw is the decision on a cell, and has the edges of the Op.
 	draw limit.Draw
+	// beside is another place of the key, which a search for a place leaves alone.
+	beside *place
 	// room is the time at which a search that failed would find a place or a block.
 	room headgate.Instant
 }
@@ -33,10 +35,13 @@ func (s *Store) begin(t *turn) {
 	}
 }
 
-// end unpins the place.
-func (s *Store) end(t *turn) {
-	if !t.plan.InCell() {
+// end unpins the place. For a calendar, it keeps counts that have ended.
+func (s *Store) end(t *turn, group []turn) {
+	switch {
+	case !t.plan.InCell():
 		t.place.cell.Time = s.blockFreeAt(t.plan, t.place)
+	case t.draw.EndedChanged():
+		s.keepEnded(t, group)
 	}
 }
 
@@ -49,6 +54,9 @@ func (s *Store) judge(t *turn, d *headgate.Decision) {
 	case headgate.SlidingWindow:
 		s.judgeWindows(t, d)
 	default:
+		if t.plan.Calendar() {
+			s.loadEnded(t)
+		}
 		t.plan.JudgeOf(&t.place.cell, s.planOf(t.place), t.now, t.cost, t.mode, &t.draw)
 		t.plan.Explain(&t.draw, d)
 	}
@@ -75,8 +83,8 @@ func (s *Store) take(t *turn, d *headgate.Decision) {
 	t.place.cell.Policy = uint16(t.id)
 }
 
-// restore returns the units of r to p.
-func (s *Store) restore(p *place, r *headgate.Receipt) {
+// restore returns the units of r to p, the place of a key at its spot.
+func (s *Store) restore(at spot, p *place, r *headgate.Receipt) {
 	plan := s.planOf(p)
 	if !plan.InCell() && p.cell.Units == 0 {
 		return
@@ -95,7 +103,11 @@ func (s *Store) restore(p *place, r *headgate.Receipt) {
 		}
 		p.cell.Time = s.blockFreeAt(plan, p)
 	default:
-		s.policies.Issuer(r.Policy).Plan.ReturnCell(&p.cell, r, s.clock.Now())
+		if issuer := &s.policies.Issuer(r.Policy).Plan; issuer.Calendar() {
+			s.returnToCalendar(at, p, r, issuer)
+		} else {
+			issuer.ReturnCell(&p.cell, nil, r, s.clock.Now())
+		}
 	}
 }
 
@@ -112,6 +124,8 @@ func (s *Store) freeAt(p *place) headgate.Instant {
 func (s *Store) limitedUntil(p *place, now headgate.Instant) headgate.Instant {
 	plan := s.planOf(p)
 	switch {
+	case p.tag&ages != 0 && plan.Calendar():
+		return now
 	case plan.InCell():
 		return plan.CellPassesAt(&p.cell, now)
 	case p.cell.Units == 0:

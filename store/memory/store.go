@@ -112,11 +112,11 @@ func New(c Config) (*Store, error) {
 func (s *Store) made() bool { return s != nil && s.policies.Made() }
 
 // hash is keyed, so that a client cannot find two keys that collide. Its low byte is free for
-// the number of the window.
+// the number of the window, and the next two bits for the ages of counts.
 func (s *Store) hash(key string) uint64 {
-	h := maphash.String(s.seed, key) &^ 0xff
+	h := maphash.String(s.seed, key) &^ (0xff | ages)
 	if h == 0 {
-		h = 0x100 // A tag of 0 marks an unused place.
+		h = 0x400 // A tag of 0 marks an unused place.
 	}
 	return h
 }
@@ -173,7 +173,7 @@ func (s *Store) giveBack(r *headgate.Receipt) {
 	sh := &s.table.shards[at.shard]
 	sh.lock()
 	if p := s.takenFrom(at, r); p != nil {
-		s.restore(p, r)
+		s.restore(at, p, r)
 	}
 	sh.unlock()
 	runtime.KeepAlive(s)

@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/limit/twin"
 )
 
 // testCalendarChanges changes the settings of calendars while units are used.
@@ -20,6 +21,7 @@ func (s *suite) testCalendarChanges(t *testing.T) {
 	}
 	t.Run("units of both windows", func(t *testing.T) { unitsOfBothWindows(s.bench(t)) })
 	t.Run("a count without times", func(t *testing.T) { countWithoutTimes(s.bench(t)) })
+	carried := 0
 	for seed := range uint64(max(s.rounds/20, 8)) {
 		t.Run(fmt.Sprintf("oracle %d", seed), func(t *testing.T) {
 			o := newOracle(s.bench(t), seed)
@@ -29,7 +31,11 @@ func (s *suite) testCalendarChanges(t *testing.T) {
 			if o.admitted == 0 || o.refused == 0 {
 				t.Errorf("%d requests admitted and %d refused, so the test checks nothing", o.admitted, o.refused)
 			}
+			carried += o.carried
 		})
+	}
+	if carried == 0 {
+		t.Error("no decision carried units, so the test does not check which ones")
 	}
 }
 
@@ -86,13 +92,14 @@ func countWithoutTimes(b *bench) {
 	b.wantDecision("the next week", b.apply(op)[0], headgate.Allow, 4, op.Edges[2])
 }
 
-// usedUnits are units that were admitted at one time, in the window of the settings in force.
+// usedUnits are units that were admitted at one time.
 type usedUnits struct {
-	at, start headgate.Instant
-	units     int64
+	at    headgate.Instant
+	units int64
 }
 
-// oracle knows the time of every unit of a key whose settings change.
+// oracle knows the time of every unit of a key whose settings change. Its twin has the counts that a
+// store keeps, so it says which units cannot be excluded.
 type oracle struct {
 	*bench
 
@@ -100,25 +107,33 @@ type oracle struct {
 	unit     headgate.CalendarUnit
 	count    int64
 	id       headgate.PolicyID
-	settings calendar.Settings
+	settings []calendar.Settings // Of instances that take units in turns.
 	used     []usedUnits
-	starts   []headgate.Instant // The starts of all windows in force so far.
+	newest   headgate.Instant
+	twin     *twin.Calendar
+	receipts []headgate.Receipt // Not yet returned, the oldest first.
 	changed  bool
 	admitted int
 	refused  int
+	carried  int
 }
 
 func newOracle(b *bench, seed uint64) *oracle {
 	o := &oracle{bench: b, r: rand.New(rand.NewPCG(seed, 25)), unit: headgate.Day + headgate.CalendarUnit(seed%4)}
 	o.count = 3 + o.r.Int64N(10)
-	o.id, o.settings = b.prepare(calendarLimit(o.count, o.unit)), o.draw()
+	p := calendarLimit(o.count, o.unit)
+	o.id, o.twin = b.prepare(p), twin.NewCalendar(p)
+	o.settings = append(o.settings, o.draw())
 	return o
 }
 
-// draw gives random settings.
+// draw gives random settings, or settings that were in force before.
 func (o *oracle) draw() calendar.Settings {
 	o.t.Helper()
-	names := []string{"UTC", "Europe/London", "Asia/Tokyo", "America/Santiago", "Pacific/Niue", "Pacific/Kiritimati", "Asia/Kathmandu"}
+	names := []string{
+		"UTC", "Europe/London", "Europe/Berlin", "Asia/Tokyo", "America/Santiago", "Pacific/Niue", "Pacific/Kiritimati",
+		"Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Chatham",
+	}
 	zone, err := time.LoadLocation(names[o.r.IntN(len(names))])
 	if err != nil {
 		o.t.Fatal(err)
@@ -126,52 +141,125 @@ func (o *oracle) draw() calendar.Settings {
 	return calendar.Settings{Zone: zone, WeekStarts: time.Weekday(o.r.IntN(7)), MonthStarts: 1 + o.r.IntN(31)}
 }
 
-// step takes units, and now and then changes the settings.
+// change changes the settings of one of up to three instances, to others or back.
+func (o *oracle) change() {
+	o.t.Helper()
+	o.changed = true
+	switch n := len(o.settings); {
+	case n > 1 && o.r.IntN(2) == 0: // Back: the last settings leave, or the first.
+		at := o.r.IntN(2) * (n - 1)
+		o.settings = slices.Delete(o.settings, at, at+1)
+	case n < 3:
+		o.settings = append(o.settings, o.draw())
+	default:
+		o.settings[o.r.IntN(n)] = o.draw()
+	}
+}
+
+// step takes, refunds or returns units, and now and then changes the settings or the clock.
 func (o *oracle) step() {
 	o.t.Helper()
-	most := limit.Spread(o.unit) / 3
+	most := limit.LongestWindow(o.unit) / 6
 	if o.r.IntN(3) == 0 {
 		most = 10 * time.Minute
 	}
-	o.clock.Advance(time.Duration(o.r.Int64N(int64(most))).Truncate(time.Microsecond))
+	o.clock.Advance(time.Duration(o.r.Int64N(int64(most))).Truncate(time.Microsecond) + time.Microsecond)
+	if o.r.IntN(30) == 0 {
+		o.clock.Advance(-time.Minute - time.Duration(o.r.Int64N(int64(most/4))).Truncate(time.Microsecond))
+	}
 	if o.r.IntN(12) == 0 {
-		o.settings, o.changed = o.draw(), true
+		o.change()
 	}
-	cost := 1 + o.r.Int64N(3)
-	e := o.edgesOf(o.settings, o.unit, 0)
+	e := o.edgesOf(o.settings[o.r.IntN(len(o.settings))], o.unit, 0)
+	switch o.r.IntN(12) {
+	case 0:
+		o.refund(e)
+	case 1:
+		o.giveLastBack()
+	default:
+		o.take(e)
+	}
+}
+
+// take takes units and checks the decision against the time of every unit.
+func (o *oracle) take(e *headgate.Edges) {
+	o.t.Helper()
+	cost, now := 1+o.r.Int64N(3), o.clock.Now()
 	d := o.apply(headgate.Op{Key: "k", Policy: o.id, Cost: cost, Edges: e})[0]
-	start := e[1]
-	if !slices.Contains(o.starts, start) {
-		o.starts = append(o.starts, start)
+	want := o.twin.Do(e, now, cost, headgate.Take)
+	if d.Verdict != want.Verdict || d.Reason != want.Reason || d.Remaining != want.Remaining {
+		o.failf(e, "%s %s with %d left, the twin %+v", d.Verdict, d.Reason, d.Remaining, want)
 	}
-	before := o.count - d.Remaining
+	start, end, _ := e.Window(d.At)
+	before, within := o.count-d.Remaining, o.since(start)
 	if d.Verdict == headgate.Allow {
 		before -= cost
 	}
-	within, possible := o.since(start), o.since(o.earliest(start))
-	if before > possible {
-		o.failf("%d units count, and at most %d cannot be excluded", before, possible)
+	switch {
+	case before < min(within, o.count):
+		o.failf(e, "%d units count, and %d are in the window", before, within)
+	case before > within && (!d.Carried || !o.changed):
+		o.failf(e, "%d units count, %d are in the window, and Carried is %v", before, within, d.Carried)
+	case d.Carried != o.twin.Carried():
+		o.failf(e, "Carried is %v, and of the twin %v", d.Carried, o.twin.Carried())
+	case d.Verdict != headgate.Allow && o.newest <= now && now.Add(d.RetryAfter) != end:
+		o.failf(e, "RetryAfter is %s, want the time until %s", d.RetryAfter, end.Time())
 	}
-	if before > within && !d.Carried {
-		o.failf("%d units count, %d are in the window, and the decision does not say so", before, within)
-	}
-	if !o.changed && before != within {
-		o.failf("%d units count, and %d are in the window", before, within)
+	if d.Carried {
+		o.carried++
 	}
 	if d.Verdict != headgate.Allow {
 		o.refused++
 		return
 	}
 	o.admitted++
-	o.used = append(o.used, usedUnits{o.clock.Now(), start, cost})
-	if sum := o.since(start); sum > o.count*int64(1+o.begunSince(start)) {
-		o.failf("%d units of %d are in the window", sum, o.count)
+	o.used, o.newest = append(o.used, usedUnits{d.At, cost}), max(o.newest, d.At)
+	o.receipts = append(o.receipts, d.Receipt)
+	if sum := o.since(start); sum > o.count {
+		o.failf(e, "%d units of %d are in the window", sum, o.count)
 	}
 }
 
-func (o *oracle) failf(format string, args ...any) {
+// refund gives the newest units of a window back.
+func (o *oracle) refund(e *headgate.Edges) {
 	o.t.Helper()
-	o.t.Fatalf("%s at %s under %+v: "+format, append([]any{o.unit, o.clock.Now().Time(), o.settings}, args...)...)
+	cost := 1 + o.r.Int64N(2)
+	d := o.apply(headgate.Op{Key: "k", Policy: o.id, Cost: cost, Kind: headgate.Refund, Edges: e})[0]
+	if want := o.twin.Do(e, o.clock.Now(), cost, headgate.Refund); d.Remaining != want.Remaining {
+		o.failf(e, "after a refund %d are left, want %d", d.Remaining, want.Remaining)
+	}
+	if d.Receipt.Cost > 0 {
+		o.receipts = nil
+	}
+	o.drop(len(o.used)-1, d.Receipt.Cost)
+}
+
+// drop removes units that came back, from an entry and from older ones.
+func (o *oracle) drop(newest int, units int64) {
+	for i := newest; i >= 0 && units > 0; i-- {
+		n := min(o.used[i].units, units)
+		o.used[i].units -= n
+		units -= n
+	}
+}
+
+// giveLastBack returns the units of a random receipt, while they can be within a window.
+func (o *oracle) giveLastBack() {
+	if len(o.receipts) == 0 {
+		return
+	}
+	n := o.r.IntN(len(o.receipts))
+	r := o.receipts[n]
+	o.receipts = slices.Delete(o.receipts, n, n+1)
+	o.giveBack(r)
+	if o.twin.Return(r.From, r.Cost, o.clock.Now()) {
+		o.drop(slices.IndexFunc(o.used, func(u usedUnits) bool { return u.at == r.From }), r.Cost)
+	}
+}
+
+func (o *oracle) failf(e *headgate.Edges, format string, args ...any) {
+	o.t.Helper()
+	o.t.Fatalf("%s at %s in the window from %s: "+format, append([]any{o.unit, o.clock.Now().Time(), e[1].Time()}, args...)...)
 }
 
 // since gives the units that were used from a time on.
@@ -183,34 +271,4 @@ func (o *oracle) since(from headgate.Instant) int64 {
 		}
 	}
 	return sum
-}
-
-// begunSince counts the windows of other settings that have begun in the window from start.
-// Settings whose window began before may come back: their count has ended with it.
-func (o *oracle) begunSince(start headgate.Instant) int {
-	n := 0
-	for _, s := range o.starts {
-		if s > start {
-			n++
-		}
-	}
-	return n
-}
-
-// earliest gives the time from which units cannot be excluded from the window from start: those
-// of each count that a unit since that time was counted in, and those of a count that began at
-// most a Spread before.
-func (o *oracle) earliest(start headgate.Instant) headgate.Instant {
-	for {
-		first := start
-		for _, u := range o.used {
-			if u.at >= start || start.Sub(u.start) <= limit.Spread(o.unit) {
-				first = min(first, u.start)
-			}
-		}
-		if first == start {
-			return start
-		}
-		start = first
-	}
 }

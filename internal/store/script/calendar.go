@@ -19,25 +19,24 @@ func (p *Plan) CheckEdges(e *headgate.Edges) error {
 // outside is the number of used units in the reply for a time outside the edges of an Op.
 const outside = -1
 
-// mostTime bounds the times of replies: 142 years before 1970.
-const mostTime = 1 << 52
-
-// explainCalendar decodes three numbers: the count's Time of package limit, before the Op, the units
-// used before, and the version.
+// explainCalendar decodes six numbers: the time of the decision ahead of now, the units used before,
+// whether some of them can be from before the window, the times until the Op passes and until no unit
+// counts, and the version.
 func (a *answer) explainCalendar(d *headgate.Decision) error {
-	count, used, now, unit := instant(a.numbers[0]), a.numbers[1], instant(a.now), a.plan.policy.Limit.Calendar
+	held, used, carried, passes, empty := a.numbers[0], a.numbers[1], a.numbers[2], a.numbers[3], a.numbers[4]
 	if used == outside {
-		return &headgate.EdgeError{At: now, Edges: *a.edges}
+		return &headgate.EdgeError{At: instant(a.now), Edges: *a.edges}
 	}
-	last := int64(a.edges[len(a.edges)-1]) / int64(time.Microsecond)
-	if a.numbers[0] > last+int64(time.Second/time.Microsecond) || a.numbers[0] < -mostTime || limit.CountFreeAt(unit, count) < now ||
-		used < 0 || used > a.plan.mostUsed() || !a.isLast(a.numbers[2]) {
+	if held < 0 || held > farthest || used < 0 || used > a.plan.mostUsed() || carried < 0 || carried > 1 ||
+		passes < 0 || passes > empty || empty > farthest || !a.isLast(a.numbers[5]) {
 		return wrong("%v for a window of %s", a.numbers, a.plan.policy.Limit)
 	}
-	ends := limit.CountEnds(unit, a.edges, count, now).Sub(now)
-	a.explainCount(d, used, ends)
-	d.Carried = used > 0 && limit.Carried(a.edges, count, now)
-	d.At = max(now, limit.CountBegan(count))
+	a.explainCount(d, used, micros(empty))
+	if d.Reason == headgate.OverLimit {
+		d.RetryAfter = micros(passes)
+	}
+	d.Carried = carried == 1
+	d.At = instant(a.now + held)
 	d.Receipt.From = d.At
 	return nil
 }

@@ -144,7 +144,7 @@ func (a *answer) settleRefused(d *headgate.Decision) {
 		return // The reported numbers count the attempt.
 	case a.kind != headgate.Peek && a.counted:
 		// The reported reset counts the attempt. The reported units do not.
-		numbers := [5]int64{}
+		numbers := [maxWidth]int64{}
 		copy(numbers[:], a.numbers)
 		numbers[1] = min(numbers[1]+a.cost, a.plan.mostUsed())
 		without.numbers = numbers[:a.plan.width]

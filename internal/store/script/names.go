@@ -78,14 +78,15 @@ type state struct {
 }
 
 // letters has the letter of each algorithm in names, in the order of headgate.Algorithm. Windows of
-// the calendar have the letter c, and that of their unit.
+// the calendar have the letter e, and that of their unit. c was the letter of their form without
+// ended counts.
 const letters = "tlfgwb"
 
 // appendState appends the name of a state.
 func (n *Names) appendState(b []byte, s state) []byte {
 	b = strconv.AppendUint(n.appendPlace(b, s.place), uint64(s.place[digestBytes]), 10)
 	if unit := s.family.Calendar; unit != headgate.NoCalendar {
-		return append(b, 'c', unit.String()[0])
+		return append(b, 'e', unit.String()[0])
 	}
 	b = append(b, letters[s.family.Algorithm])
 	switch per := s.family.Per; {

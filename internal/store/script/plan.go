@@ -33,7 +33,6 @@ type Plan struct {
 	// ceiling is the largest value of a sliding window's counter.
 	ceiling int64
 	banFor  int64 // microseconds
-	kept    int64 // microseconds; see limit.KeptFor
 
 	// blocks marks a bucket with a limit of 0, which has no state.
 	blocks bool
@@ -91,8 +90,7 @@ func (p *Plan) render() {
 	case headgate.FixedWindow:
 		p.width = 3
 		if p.calendar() {
-			p.kept = microsUp(limit.KeptFor(p.policy.Limit.Calendar))
-			p.packed = pack(kindCalendar, p.room, p.kept, microsUp(limit.Spread(p.policy.Limit.Calendar)))
+			p.width, p.packed = 6, pack(kindCalendar, p.room, microsUp(limit.LongestWindow(p.policy.Limit.Calendar)))
 		} else {
 			p.packed = pack(kind, p.room, p.per)
 		}

@@ -37,7 +37,7 @@ func (b *Batch) Read(reply string) error {
 // Time gives the server's time of the last reply that Read has read.
 func (b *Batch) Time() headgate.Instant { return instant(b.numbers[0]) }
 
-// maxWidth bounds the doubles in the reply for an Op: the widest Plan has 5, and a grant adds one.
+// maxWidth bounds the doubles in the reply for an Op: the widest Plan has 6, and a grant adds one.
 const maxWidth = 8
 
 // MaxReply gives the largest size of the reply to a call with this number of Ops, in bytes.

@@ -101,11 +101,10 @@ end
 local function return_to_calendar()
   local calendar = calendar_windows(env)
   local p, w = calendar.policy(ARGV[3]), {}
-  if not calendar.load(w, raw) or w.version ~= version or from < w.start - w.start % 1000000 or from + p.kept <= now
-    or not note(from + p.kept) then
+  if not calendar.load(w, raw) or w.version ~= version or from + p.longest <= now or not calendar.give_back(w, from, cost)
+    or not note(from + p.longest) then
     return 0
   end
-  w.units = w.units - min(w.units, cost)
   return save(calendar.pack(w))
 end
 

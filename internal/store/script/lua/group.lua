@@ -44,7 +44,7 @@ local function open(which, key, list, mode, cost, edges)
   local op = {
     policy = p, key = key, mode = mode, cost = cost, list = list > 0 and KEYS[env.count + list] or nil,
     code = 0, version = 0, moved = false, per = 0, at = 0, used = 0, units = 0, newest = 0, trimmed = 0, base = 0, first = 0,
-    part = 0, rings = false, ring = false, edges = edges, start = 0, outside = false,
+    part = 0, rings = false, ring = false, edges = edges, start = 0, outside = false, ended = false, carried = 0,
   }
   p.algorithm.open(op)
   return op
