@@ -70,6 +70,7 @@ func (c *Instance) usageWriter(out io.Writer, asCSV bool) (write func(*admin.Usa
 		w := csv.NewWriter(out)
 		_ = w.Write([]string{
 			"customer", "plan", "quota", "limit", "period", "algorithm", "used", "included", "soft", "hard", "after", "start", "end",
+			"carried",
 		}) // Flush returns the error.
 		return func(u *admin.Usage) error { return writeUsageCSV(w, u) }, func() error {
 			w.Flush()
@@ -124,7 +125,7 @@ func writeUsageCSV(w *csv.Writer, u *admin.Usage) error {
 			}
 			err := w.Write([]string{
 				of.Customer, of.Plan, l.Quota, l.Limit, l.Period, l.Algorithm, number(l.Used), number(l.Included), number(l.Soft),
-				number(l.Hard), l.After, start, end,
+				number(l.Hard), l.After, start, end, strconv.FormatBool(l.Carried),
 			})
 			if err != nil {
 				return err

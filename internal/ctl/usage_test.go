@@ -1,6 +1,9 @@
 package ctl
 
 import (
+	"bytes"
+	"encoding/csv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +22,28 @@ func TestWindowOfACarriedCount(t *testing.T) {
 	} {
 		if got := window(&l); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestCSVOfACarriedCount: the last column says that units can be from before the window.
+func TestCSVOfACarriedCount(t *testing.T) {
+	var out bytes.Buffer
+	page := &admin.Usage{Customers: []admin.CustomerUsage{{Customer: "acme", Limits: []admin.LimitUsage{{Quota: "api", Carried: true}, {Quota: "sms"}}}}}
+	write, end := (&Instance{}).usageWriter(&out, true)
+	if err := write(page); err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("got %q, %v", out.String(), err)
+	}
+	for i, want := range []string{"carried", "true", "false"} {
+		if got := rows[i][len(rows[i])-1]; got != want {
+			t.Errorf("line %d ends with %q, want %q", i, got, want)
 		}
 	}
 }

@@ -276,3 +276,19 @@ func TestServersOfKeys(t *testing.T) {
 func binaryOf(n uint64) []byte {
 	return []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24), byte(n >> 32), byte(n >> 40)}
 }
+
+// TestOlderCalendarForm: a count in the form without ended counts is dropped, and its receipts are void.
+func TestOlderCalendarForm(t *testing.T) {
+	ps := newForeign()
+	form := decided(t, ps, calendarKinds()[0]).render()
+	at := bytes.Index(form, []byte{byte(headgate.FixedWindow), byte(headgate.Day+endedForm) << 1})
+	const ended = "\x00\x00\x00\x00"
+	if at < 0 || !strings.HasSuffix(string(form), ended) {
+		t.Fatalf("% x is no state of a day", form)
+	}
+	form[at+1] = byte(headgate.Day) << 1
+	it, err := parseItem(form[:len(form)-len(ended)], ps.plan)
+	if err != nil || len(it.states) != 1 || it.states[0].cell.Units != 0 || it.states[0].cell.Epoch == 0xabcd {
+		t.Errorf("got %+v, %v", it, err)
+	}
+}

@@ -42,6 +42,7 @@ func (s *suite) testCalendar(t *testing.T) {
 		"receipts":                    calendarReceipts,
 		"beside a period of a length": calendarBeside,
 		"forgotten":                   calendarForgotten,
+		"a refused group":             calendarRefusedGroup,
 		"after a long time":           calendarExpires,
 	} {
 		t.Run(name, func(t *testing.T) { story(s.bench(t)) })
@@ -229,6 +230,33 @@ func calendarForgotten(b *bench) {
 	if left := b.apply(op)[0].Remaining; d.Remaining != 3 || left != 3 {
 		b.t.Errorf("after Forget %d remain, and after an old receipt %d, want 3", d.Remaining, left)
 	}
+}
+
+// calendarRefusedGroup: a refused group ends a count, and other settings still see it. Forget drops
+// it.
+func calendarRefusedGroup(b *bench) {
+	id, first, late := b.prepare(calendarLimit(5, headgate.Month)), calendar.Default(), calendar.Default()
+	late.MonthStarts = 20
+	op := headgate.Op{Key: "k", Policy: id, Cost: 3, Edges: b.edgesOf(first, headgate.Month, 0)}
+	b.until(time.October, 25, 0)
+	op.Edges = b.edgesOf(first, headgate.Month, 0)
+	b.apply(op)
+	b.until(time.November, 2, 0)
+	op.Edges, op.Cost = b.edgesOf(first, headgate.Month, 0), 1
+	never := op
+	never.Window, never.Cost = 1, 6
+	all := b.apply(op, never)
+	b.wantDecision("the op that passes alone", all[0], headgate.Allow, 5, b.clock.Now())
+	peek := op
+	peek.Kind, peek.Cost, peek.Edges = headgate.Peek, 3, b.edgesOf(late, headgate.Month, 0)
+	b.wantDecision("in a month from the 20th", b.apply(peek)[0], headgate.Deny, 2, peek.Edges[2])
+	b.wantDecision("1 in November", b.apply(op)[0], headgate.Allow, 4, op.Edges[2])
+	b.wantDecision("in a month from the 20th, with both", b.apply(peek)[0], headgate.Deny, 1, peek.Edges[2])
+	if err := b.store.Forget(context.Background(), []headgate.Op{op}); err != nil {
+		b.t.Fatal(err)
+	}
+	peek.Cost = 5
+	b.wantDecision("after Forget", b.apply(peek)[0], headgate.Allow, 0, peek.Edges[2])
 }
 
 // calendarExpires: a count is still there at the end of a long window, and is gone after it.
