@@ -106,11 +106,11 @@ type Count struct {
 	Units uint64
 }
 
-// Ended are the counts of a key before that of its Cell, the newer one first. Other settings can have
-// a window that contains their units. Without a change of the settings, two are enough: two windows
-// together are longer than any one window. If more counts than two can be within a window, the oldest
-// become one.
-type Ended [2]Count
+// Ended are the counts of a key before that of its Cell, the newest first. Other settings can have
+// a window that contains their units. Without a change of the settings, two are in use: two windows
+// together are longer than any one window. If more counts than three can be within a window, the
+// oldest become one.
+type Ended [3]Count
 
 const (
 	lateUnit = headgate.Instant(time.Microsecond)
@@ -156,16 +156,17 @@ func (c *Count) merge(older Count) {
 
 // add makes c the newest of the counts at a time. It drops counts that no window can contain.
 func (e *Ended) add(unit headgate.CalendarUnit, c Count, now headgate.Instant) {
-	kept, n := [3]Count{}, 0
-	for _, c := range [...]Count{c, e[0], e[1]} {
-		if c.Units > 0 && CountFreeAt(unit, c.Time) > now {
-			kept[n], n = c, n+1
+	all, n := [...]Count{c, e[0], e[1], e[2]}, 0
+	*e = Ended{}
+	for _, c := range all {
+		switch {
+		case c.Units == 0 || CountFreeAt(unit, c.Time) <= now:
+		case n < len(e):
+			e[n], n = c, n+1
+		default:
+			e[n-1].merge(c)
 		}
 	}
-	if n == len(kept) {
-		kept[1].merge(kept[2])
-	}
-	*e = Ended(kept[:2])
 }
 
 // rollCalendar moves the cell to the window of now, and returns the time of the decision. A count
@@ -205,7 +206,7 @@ func (d *Draw) moveBack(c *Cell, start, end, now headgate.Instant) {
 
 // unitsIn returns the units that can be in a window from start, and whether some of them can be from before it.
 func (d *Draw) unitsIn(c *Cell, start headgate.Instant) (units uint64, carried bool) {
-	for _, n := range [...]Count{{c.Time, c.Units}, d.Ended[0], d.Ended[1]} {
+	for _, n := range [...]Count{{c.Time, c.Units}, d.Ended[0], d.Ended[1], d.Ended[2]} {
 		if n.within(start) {
 			units = min(units+n.Units, countCeiling)
 			carried = carried || CountBegan(n.Time) < start
@@ -254,7 +255,7 @@ func (p *Plan) returnCalendar(c *Cell, e *Ended, r *headgate.Receipt, now headga
 	if r.From.Add(LongestWindow(p.Policy.Limit.Calendar)) <= now {
 		return false
 	}
-	all := [...]Count{{c.Time, c.Units}, e[0], e[1]}
+	all := [...]Count{{c.Time, c.Units}, e[0], e[1], e[2]}
 	for i := range all {
 		if n := &all[i]; r.From >= CountBegan(n.Time) && r.From < countLast(n.Time) {
 			n.Units -= min(n.Units, uint64(r.Units()))

@@ -76,13 +76,13 @@ func (c *Calendar) roll(e *headgate.Edges, now headgate.Instant) headgate.Instan
 	c.start = start
 	if newest = &c.counts[0]; start > newest.from && (newest.used() == 0 || newest.last <= start) {
 		all := slices.DeleteFunc(c.counts, func(n count) bool { return n.used() == 0 || n.last.Add(c.longest()) <= at })
-		if len(all) == 3 {
-			two, three := all[1], all[2]
-			from, last := min(two.from, three.from), max(two.last, three.last)
-			two.from = from
-			two.last = two.minuteEnd(last - 1)
-			two.entries = append(three.entries, two.entries...)
-			all = []count{all[0], two}
+		if len(all) == 4 {
+			three, four := all[2], all[3]
+			from, last := min(three.from, four.from), max(three.last, four.last)
+			three.from = from
+			three.last = three.minuteEnd(last - 1)
+			three.entries = append(four.entries, three.entries...)
+			all = []count{all[0], all[1], three}
 		}
 		c.counts = append([]count{{from: start, last: start}}, all...)
 	}

@@ -25,7 +25,7 @@ import (
 //	  epoch      2 bytes, big-endian
 //	  until      nanoseconds since 1970
 //	  cell       time in nanoseconds; units; returned; for a calendar period, the time and the units of
-//	             both ended counts
+//	             the ended counts
 //	  or, for a sliding window: the number of rings; for each N, newest sub-window, every
 //	  counter
 const (

@@ -282,7 +282,7 @@ func TestOlderCalendarForm(t *testing.T) {
 	ps := newForeign()
 	form := decided(t, ps, calendarKinds()[0]).render()
 	at := bytes.Index(form, []byte{byte(headgate.FixedWindow), byte(headgate.Day+endedForm) << 1})
-	const ended = "\x00\x00\x00\x00"
+	const ended = "\x00\x00\x00\x00\x00\x00"
 	if at < 0 || !strings.HasSuffix(string(form), ended) {
 		t.Fatalf("% x is no state of a day", form)
 	}

@@ -14,7 +14,7 @@ const (
 	ages     = 3 << ageShift
 )
 
-// loadEnded reads the Ended counts of the turn's key into its draw. One search finds both.
+// loadEnded reads the Ended counts of the turn's key into its draw, with one search.
 func (s *Store) loadEnded(t *turn) {
 	t.draw.Ended = limit.Ended{}
 	run, at := s.table.run(t.at), t.at.home

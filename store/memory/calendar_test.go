@@ -39,7 +39,8 @@ func (m *months) take(key string, starts int, cost int64) headgate.Decision {
 	return d
 }
 
-// TestCalendarPlaces: a key has one place, and one more for each of at most two counts that have ended.
+// TestCalendarPlaces: a key has one place, and without a change of the settings, one more for each of at most two counts
+// that have ended.
 func TestCalendarPlaces(t *testing.T) {
 	m := newMonths(t, 1<<12)
 	for month := range 24 {
@@ -125,5 +126,40 @@ func TestCalendarAllocatesNothing(t *testing.T) {
 		next++
 	}); n != 0 {
 		t.Errorf("a take, a peek and a refund of a new month allocate %v times", n)
+	}
+}
+
+// BenchmarkWindows measures a take in a window of a length and of a calendar, of 10,000 keys. In the third, each key has
+// also the count of the last month.
+func BenchmarkWindows(b *testing.B) {
+	for _, name := range []string{"1h", "month", "month, after another"} {
+		b.Run(name, func(b *testing.B) {
+			clock := storetest.NewClock()
+			s, p := table(b, 1<<17, headgate.Deny, clock), headgate.Policy{Algorithm: headgate.FixedWindow}
+			if p.Limit = (headgate.Limit{Count: 1 << 40, Calendar: headgate.Month}); name == "1h" {
+				p.Limit = headgate.Limit{Count: 1 << 40, Per: time.Hour}
+			}
+			id, keys, d := prepare(b, s, p), make([]string, 10_000), headgate.Decision{}
+			e := calendar.Default().Edges(headgate.Month, clock.Now().Time())
+			take := func(i int) {
+				if err := s.Take(&headgate.Op{Key: keys[i%len(keys)], Policy: id, Cost: 1, Edges: &e}, &d); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i := range keys {
+				keys[i] = fmt.Sprint(i)
+				take(i)
+			}
+			if name == "month, after another" {
+				clock.Advance(31 * 24 * time.Hour)
+				e = calendar.Default().Edges(headgate.Month, clock.Now().Time())
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				take(i)
+				i++
+			}
+		})
 	}
 }

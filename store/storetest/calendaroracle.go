@@ -92,10 +92,10 @@ func countWithoutTimes(b *bench) {
 	b.wantDecision("the next week", b.apply(op)[0], headgate.Allow, 4, op.Edges[2])
 }
 
-// usedUnits are units that were admitted at one time.
+// usedUnits are units that were admitted at one time, in a window from start.
 type usedUnits struct {
-	at    headgate.Instant
-	units int64
+	at, start headgate.Instant
+	units     int64
 }
 
 // oracle knows the time of every unit of a key whose settings change. Its twin has the counts that a
@@ -200,6 +200,8 @@ func (o *oracle) take(e *headgate.Edges) {
 		o.failf(e, "%d units count, and %d are in the window", before, within)
 	case before > within && (!d.Carried || !o.changed):
 		o.failf(e, "%d units count, %d are in the window, and Carried is %v", before, within, d.Carried)
+	case before > o.since(o.earliest(start)):
+		o.failf(e, "%d units count, and at most %d cannot be excluded", before, o.since(o.earliest(start)))
 	case d.Carried != o.twin.Carried():
 		o.failf(e, "Carried is %v, and of the twin %v", d.Carried, o.twin.Carried())
 	case d.Verdict != headgate.Allow && o.newest <= now && now.Add(d.RetryAfter) != end:
@@ -213,7 +215,7 @@ func (o *oracle) take(e *headgate.Edges) {
 		return
 	}
 	o.admitted++
-	o.used, o.newest = append(o.used, usedUnits{d.At, cost}), max(o.newest, d.At)
+	o.used, o.newest = append(o.used, usedUnits{d.At, start, cost}), max(o.newest, d.At)
 	o.receipts = append(o.receipts, d.Receipt)
 	if sum := o.since(start); sum > o.count {
 		o.failf(e, "%d units of %d are in the window", sum, o.count)
@@ -260,6 +262,23 @@ func (o *oracle) giveLastBack() {
 func (o *oracle) failf(e *headgate.Edges, format string, args ...any) {
 	o.t.Helper()
 	o.t.Fatalf("%s at %s in the window from %s: "+format, append([]any{o.unit, o.clock.Now().Time(), e[1].Time()}, args...)...)
+}
+
+// earliest gives the time from which units cannot be excluded from the window from start: those in the
+// windows of units that were used since.
+func (o *oracle) earliest(start headgate.Instant) headgate.Instant {
+	for {
+		first := start
+		for _, u := range o.used {
+			if u.at >= start {
+				first = min(first, u.start)
+			}
+		}
+		if first == start {
+			return start
+		}
+		start = first
+	}
 }
 
 // since gives the units that were used from a time on.

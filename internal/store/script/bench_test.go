@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/internal/store/script"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
@@ -32,6 +33,7 @@ func benchPolicies() map[string][]headgate.Policy {
 		"token_bucket_third": {{Limit: headgate.Limit{Count: 3, Per: time.Second}}},
 		"leaky_bucket":       {{Algorithm: headgate.LeakyBucket, Limit: l}},
 		"fixed_window":       {{Algorithm: headgate.FixedWindow, Limit: l}},
+		"calendar_month":     {{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 100, Calendar: headgate.Month}}},
 		"sliding_log":        {log},
 		"sliding_log_hour":   {{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1000, Per: time.Hour}}},
 		"sliding_window_4":   {{Algorithm: headgate.SlidingWindow, Limit: l, SubWindows: 4}},
@@ -133,6 +135,10 @@ func newScene(b *testing.B, s *store, policies []headgate.Policy, size int) *sce
 			b.Fatal(err)
 		}
 		c.plans, c.ops[i] = append(c.plans, plan), headgate.Op{Cost: 1}
+		if unit := p.Limit.Calendar; unit != headgate.NoCalendar {
+			edges := calendar.Default().Edges(unit, time.Now())
+			c.ops[i].Edges = &edges
+		}
 		for k := range c.places {
 			c.places[k] = append(c.places[k], script.PlaceOf(strconv.Itoa(k), uint8(i)))
 		}

@@ -2,7 +2,7 @@
 -- limit/calendar.go.
 --
 -- A state is '<Bddd': kind, version, start, units of the newest count, and then '<dd' for the start
--- and the units of each ended count, the newer one first. A start is that of the window in which the
+-- and the units of each ended count, the newest first. A start is that of the window in which the
 -- count began, a whole second, and one microsecond for each minute from there to the end of the
 -- minute of the last unit. In a policy, longest bounds the windows of the unit, and counts is as in
 -- fixed.lua.
@@ -37,7 +37,7 @@ local function calendar_windows(env)
   -- free_at gives the time from which no window can contain a unit of the state.
   local function free_at(w)
     local last, ended = last_of(w.start), w.ended
-    for i = 1, 3, 2 do
+    for i = 1, 5, 2 do
       if ended[i + 1] > 0 then
         last = max(last, last_of(ended[i]))
       end
@@ -53,8 +53,8 @@ local function calendar_windows(env)
   end
 
   local function load_calendar(w, raw)
-    w.ended = { 0, 0, 0, 0 }
-    if not raw or byte(raw) ~= KIND or #raw ~= 25 and #raw ~= 41 and #raw ~= 57 then
+    w.ended = { 0, 0, 0, 0, 0, 0 }
+    if not raw or byte(raw) ~= KIND or #raw % 16 ~= 9 or #raw < 25 or #raw > 73 then
       return false
     end
     local kind
@@ -68,7 +68,7 @@ local function calendar_windows(env)
 
   local function pack_calendar(w)
     local raw, ended = pack(CALENDAR, KIND, w.version, w.start, w.units), w.ended
-    for i = 1, 3, 2 do
+    for i = 1, 5, 2 do
       if ended[i + 1] > 0 then
         raw = raw .. pack(COUNT, ended[i], ended[i + 1])
       end
@@ -76,20 +76,20 @@ local function calendar_windows(env)
     return raw
   end
 
-  -- end_count makes the newest count an ended one. It drops counts that no window can contain, and
-  -- makes the oldest two of three counts one.
+  -- end_count makes the present count an ended one. It drops counts that no window can contain, and
+  -- makes the oldest two of four counts one.
   local function end_count(w)
-    local ended, kept, n = w.ended, { 0, 0, 0, 0 }, 0
-    local all = { w.start, w.units, ended[1], ended[2], ended[3], ended[4] }
-    for i = 1, 5, 2 do
+    local ended, kept, n = w.ended, { 0, 0, 0, 0, 0, 0 }, 0
+    local all = { w.start, w.units, ended[1], ended[2], ended[3], ended[4], ended[5], ended[6] }
+    for i = 1, 7, 2 do
       if all[i + 1] > 0 and last_of(all[i]) + w.policy.longest > w.at then
         kept[n + 1], kept[n + 2], n = all[i], all[i + 1], n + 2
       end
     end
-    if n == 6 then
-      local last = max(last_of(kept[3]), last_of(kept[5]))
-      kept[3] = start_of(min(began_of(kept[3]), began_of(kept[5])), last - 1)
-      kept[4] = min(kept[4] + kept[6], CEILING)
+    if n == 8 then
+      local last = max(last_of(kept[5]), last_of(kept[7]))
+      kept[5] = start_of(min(began_of(kept[5]), began_of(kept[7])), last - 1)
+      kept[6] = min(kept[6] + kept[8], CEILING)
     end
     w.ended = kept
   end
@@ -115,7 +115,7 @@ local function calendar_windows(env)
     elseif now < began then
       began = edges[i]
       w.start, w.version, w.moved = start_of(began, now), later(w.version), true
-      for j = 1, 3, 2 do
+      for j = 1, 5, 2 do
         if began_of(w.ended[j]) >= edges[i + 1] then
           w.ended[j], w.ended[j + 1] = 0, 0
         end
@@ -137,7 +137,7 @@ local function calendar_windows(env)
     if w.units > 0 and last_of(w.start) > first then
       units, carried = w.units, began_of(w.start) < first and 1 or 0
     end
-    for i = 1, 3, 2 do
+    for i = 1, 5, 2 do
       if ended[i + 1] > 0 and last_of(ended[i]) > first then
         units, carried = min(units + ended[i + 1], CEILING), began_of(ended[i]) < first and 1 or carried
       end
@@ -196,7 +196,7 @@ local function calendar_windows(env)
     end
     local units, ended = min(w.units, w.cost), w.ended
     w.units = w.units - units
-    for i = 1, 3, 2 do
+    for i = 1, 5, 2 do
       if last_of(ended[i]) > w.edges[w.first] then
         local more = min(ended[i + 1], w.cost - units)
         ended[i + 1], units = ended[i + 1] - more, units + more
@@ -243,7 +243,7 @@ local function calendar_windows(env)
       return true
     end
     local ended = w.ended
-    for i = 1, 3, 2 do
+    for i = 1, 5, 2 do
       if from >= began_of(ended[i]) and from < last_of(ended[i]) then
         ended[i + 1] = ended[i + 1] - min(ended[i + 1], units)
         return true
