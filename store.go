@@ -111,8 +111,10 @@ type Store interface {
 	// All bans share one state.
 	//
 	// After an error no Op is known to be decided, and units may have been taken. Every
-	// decision of ops is then Undecided, so that no request passes without an answer. After an
-	// *EdgeError, whole groups may be decided: those whose decisions are not Undecided.
+	// decision of ops is then Undecided, so that no request passes without an answer.
+	//
+	// After an *EdgeError, only the groups with an Op outside its edges are Undecided, and they have
+	// counted nothing. The other groups are decided.
 	Apply(ctx context.Context, ops []Op, decisions []Decision) error
 
 	// Return gives back the units of the receipts, unless later units depend on them.

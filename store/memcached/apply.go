@@ -1,11 +1,14 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/compensate"
 )
 
 // maxAtOnce bounds the groups of one Apply that are decided at the same time.
@@ -15,10 +18,8 @@ const maxAtOnce = 64
 // others one after another.
 func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	err := s.apply(ctx, ops, decisions)
-	if err != nil {
-		for i := range ops {
-			decisions[i] = headgate.Undecided()
-		}
+	if err != nil && !compensate.IsOutside(err) {
+		compensate.Undecide(decisions[:len(ops)])
 	}
 	return err
 }
@@ -37,15 +38,18 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headga
 	if err := s.away(groups); err != nil {
 		return err
 	}
-	if shareKeys(groups) {
-		for i := range groups {
-			if err := s.decideGroup(ctx, &groups[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+	if !shareKeys(groups) {
+		return s.decideAll(ctx, groups)
 	}
-	return s.decideAll(ctx, groups)
+	var outside error
+	for i := range groups {
+		err := s.decideGroup(ctx, &groups[i])
+		if err != nil && !compensate.IsOutside(err) {
+			return err
+		}
+		outside = cmp.Or(outside, err)
+	}
+	return outside
 }
 
 // away gives an error when a server of one of several groups has an open breaker. Without this
@@ -62,7 +66,7 @@ func (s *Store) away(groups []group) error {
 	return nil
 }
 
-// decideAll decides groups without a common key.
+// decideAll decides groups without a common key. Errors of another kind come before an EdgeError.
 func (s *Store) decideAll(ctx context.Context, groups []group) error {
 	errs := make([]error, len(groups))
 	for begin := 0; begin < len(groups); begin += maxAtOnce {
@@ -71,6 +75,9 @@ func (s *Store) decideAll(ctx context.Context, groups []group) error {
 			all.Go(func() { errs[i] = s.decideGroup(ctx, &groups[i]) })
 		}
 		all.Wait()
+	}
+	if slices.ContainsFunc(errs, func(err error) bool { return err != nil && !compensate.IsOutside(err) }) {
+		errs = slices.DeleteFunc(errs, compensate.IsOutside)
 	}
 	return errors.Join(errs...)
 }
@@ -84,6 +91,7 @@ func (s *Store) decideGroup(ctx context.Context, g *group) error {
 		err = s.decideParts(ctx, g)
 	}
 	if err != nil {
+		compensate.Undecide(g.decisions)
 		return err
 	}
 	for _, p := range g.parts {

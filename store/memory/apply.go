@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/compensate"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -19,24 +21,18 @@ func (s *Store) Apply(_ context.Context, ops []headgate.Op, decisions []headgate
 	if len(ops) == 1 { // Most guards send one Op.
 		return s.Take(&ops[0], &decisions[0])
 	}
-	if err := s.apply(ops, decisions); err != nil {
-		undecided(decisions[:len(ops)])
-		return err
+	err := s.apply(ops, decisions)
+	if err != nil && !compensate.IsOutside(err) {
+		compensate.Undecide(decisions[:len(ops)])
 	}
-	return nil
-}
-
-// undecided fills the Decisions that stand beside an error: no request passes.
-func undecided(decisions []headgate.Decision) {
-	for i := range decisions {
-		decisions[i] = headgate.Undecided()
-	}
+	return err
 }
 
 func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
 	if err := s.checkKinds(ops); err != nil {
 		return err
 	}
+	var outside error
 	for len(ops) > 0 {
 		var err error
 		n := single(ops)
@@ -47,14 +43,17 @@ func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
 			for n < len(ops) && ops[n].Group == ops[0].Group {
 				n++
 			}
-			err = s.applyGroup(ops[:n], decisions[:n])
+			if err = s.applyGroup(ops[:n], decisions[:n]); err != nil {
+				compensate.Undecide(decisions[:n])
+			}
 		}
-		if err != nil {
+		if err != nil && !compensate.IsOutside(err) {
 			return err
 		}
+		outside = cmp.Or(outside, err)
 		ops, decisions = ops[n:], decisions[n:]
 	}
-	return nil
+	return outside
 }
 
 // single counts the Ops before the first group of several Ops. The count is at most one batch.

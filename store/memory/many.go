@@ -1,9 +1,11 @@
 package memory
 
 import (
+	"cmp"
 	"runtime"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/compensate"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -22,7 +24,7 @@ const batch = 32
 func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisions []headgate.Decision) error {
 	of, all := s.policy(id), decisions[:len(keys)]
 	if !fits(of, cost, headgate.Take) {
-		undecided(all)
+		compensate.Undecide(all)
 		return s.fault(of, id, cost, headgate.Take)
 	}
 	var spots [batch]spot
@@ -37,7 +39,7 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 			op := headgate.Op{Policy: id, Cost: cost}
 			if err := s.takeAt(of, &op, spots[i], &now, &decisions[i]); err != nil {
 				runtime.KeepAlive(s)
-				undecided(all)
+				compensate.Undecide(all)
 				return err
 			}
 		}
@@ -61,14 +63,17 @@ func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error 
 		policies[i], spots[i] = of, s.table.spotOf(s.hash(op.Key), op.Window)
 		s.table.touch(spots[i])
 	}
-	now := s.clock.Now()
+	now, outside := s.clock.Now(), error(nil)
 	for i := range ops {
 		if err := s.takeAt(policies[i], &ops[i], spots[i], &now, &decisions[i]); err != nil {
-			return err
+			if !compensate.IsOutside(err) {
+				return err
+			}
+			outside, decisions[i] = cmp.Or(outside, err), headgate.Undecided()
 		}
 	}
 	runtime.KeepAlive(s)
-	return nil
+	return outside
 }
 
 // takeAt decides an Op at its spot, at the time of its batch or at a time that is read under

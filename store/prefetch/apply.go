@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/compensate"
 )
 
 // Apply implements headgate.Store. Some groups are decided here. All others go to the source
@@ -14,10 +15,8 @@ func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headga
 		return s.Take(ctx, &ops[0], &decisions[0])
 	}
 	err := s.apply(ctx, ops, decisions[:len(ops)], false)
-	if err != nil {
-		for i := range ops {
-			decisions[i] = headgate.Undecided()
-		}
+	if err != nil && !compensate.IsOutside(err) {
+		compensate.Undecide(decisions[:len(ops)])
 	}
 	return err
 }
@@ -38,15 +37,19 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headga
 		c.groups[i].noted = noted
 		s.begin(&c.groups[i])
 	}
-	if err := s.applyAtSource(ctx, c); err != nil {
-		return err
+	outside := s.applyAtSource(ctx, c)
+	if outside != nil && !compensate.IsOutside(outside) {
+		return outside
 	}
-	for i := range c.groups {
+	for i := range c.groups { // No flight has windows of the calendar.
 		if err := s.await(ctx, &c.groups[i]); err != nil {
 			return err
 		}
 	}
-	return s.applyAtSource(ctx, c)
+	if err := s.applyAtSource(ctx, c); err != nil {
+		return err
+	}
+	return outside
 }
 
 // end ends a call: groups that still wait for a flight stop waiting.
@@ -97,14 +100,14 @@ func (s *Store) applyAtSource(ctx context.Context, c *call) error {
 		c.decisions = append(c.decisions, headgate.Decision{})
 	}
 	m0 := s.now()
-	if err := s.source.Apply(ctx, c.ops, c.decisions); err != nil {
-		return err
+	err := s.source.Apply(ctx, c.ops, c.decisions)
+	if err == nil || compensate.IsOutside(err) {
+		s.tell(c, m0, s.now())
 	}
-	s.tell(c, m0, s.now())
-	return nil
+	return err
 }
 
-// tell copies the decisions of the source into the groups.
+// tell copies the decisions of the source into the groups. After an EdgeError, a group can be undecided.
 func (s *Store) tell(c *call, m0, m1 time.Duration) {
 	decisions := c.decisions
 	for i := range c.groups {
@@ -115,6 +118,10 @@ func (s *Store) tell(c *call, m0, m1 time.Duration) {
 		s.counts.asked.Add(1)
 		copy(g.decisions, decisions)
 		decisions = decisions[len(g.ops):]
+		g.state = decided
+		if g.decisions[0] == headgate.Undecided() {
+			continue
+		}
 		for j := range g.ops {
 			if p := g.policies[j]; p.stashes {
 				g.decisions[j].Limit = p.room
@@ -125,6 +132,5 @@ func (s *Store) tell(c *call, m0, m1 time.Duration) {
 		}
 		s.record(g, g.decisions, m0, m1)
 		s.mark(g)
-		g.state = decided
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/compensate"
 	"github.com/headgate/headgate/internal/store/script"
 	"github.com/headgate/headgate/limit"
 )
@@ -31,8 +32,8 @@ func (s *Store) Grant(ctx context.Context, ops []headgate.Op, least []int64, dec
 // has done so for the groups that are not decided.
 func (s *Store) decideOr(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	err := s.apply(ctx, ops, least, decisions)
-	if err != nil && !isOutside(err) {
-		undecide(decisions[:len(ops)])
+	if err != nil && !compensate.IsOutside(err) {
+		compensate.Undecide(decisions[:len(ops)])
 	}
 	return err
 }
@@ -118,7 +119,7 @@ func (s *Store) decideOn(ctx context.Context, l *nodeQueue, a *query, decisions 
 	if !mine {
 		return err
 	}
-	if err == nil || isOutside(err) {
+	if err == nil || compensate.IsOutside(err) {
 		copy(decisions, a.decisions)
 	}
 	s.queues.pool.put(a)

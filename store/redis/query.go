@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/compensate"
 	"github.com/headgate/headgate/internal/store/script"
 )
 
@@ -178,11 +179,11 @@ func (a *query) decode(s *Store, b *script.Batch) error {
 		group++
 		if err != nil {
 			err = fmt.Errorf("redis: %w", err)
-			if !isOutside(err) {
+			if !compensate.IsOutside(err) {
 				return err
 			}
 			outside = err
-			undecide(a.decisions[from:to])
+			compensate.Undecide(a.decisions[from:to])
 			return nil
 		}
 		for i := from; i < to; i++ {
@@ -196,17 +197,4 @@ func (a *query) decode(s *Store, b *script.Batch) error {
 		return err
 	}
 	return outside
-}
-
-// isOutside reports whether an error is an EdgeError: a server's clock is outside of the edges of some groups, and the
-// other groups are decided.
-func isOutside(err error) bool {
-	_, is := errors.AsType[*headgate.EdgeError](err)
-	return is
-}
-
-func undecide(decisions []headgate.Decision) {
-	for i := range decisions {
-		decisions[i] = headgate.Undecided()
-	}
 }

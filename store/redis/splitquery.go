@@ -44,7 +44,7 @@ func (s *Store) applyApart(ctx context.Context, ops []headgate.Op, least []int64
 		from = to
 	}
 	err := s.decideQueries(ctx, &p, decisions)
-	if err != nil && !isOutside(err) {
+	if err != nil && !compensate.IsOutside(err) {
 		return err
 	}
 	s.settle(ctx, &p, ops, decisions)
@@ -63,7 +63,7 @@ func (p *splitQuery) undecideApart(decisions []headgate.Decision) {
 	for i := range p.apart {
 		g := &p.apart[i]
 		if all := decisions[g.from:g.to]; g.looks || slices.Contains(all, headgate.Undecided()) {
-			undecide(all)
+			compensate.Undecide(all)
 		}
 	}
 }
@@ -180,10 +180,10 @@ func (s *Store) decideQueries(ctx context.Context, p *splitQuery, decisions []he
 		if err == nil {
 			mine, err = a.wait(ctx)
 		}
-		if err == nil || isOutside(err) {
+		if err == nil || compensate.IsOutside(err) {
 			copy(decisions[from:from+n], a.decisions)
 		}
-		if err != nil && (failed == nil || isOutside(failed)) {
+		if err != nil && (failed == nil || compensate.IsOutside(failed)) {
 			failed = err
 		}
 		if mine {

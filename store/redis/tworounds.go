@@ -40,7 +40,7 @@ func (s *Store) countLooks(ctx context.Context, p *splitQuery, ops []headgate.Op
 	}
 	second := make([]headgate.Decision, len(r.ops))
 	if err := s.decideQueries(ctx, &r.splitQuery, second); err != nil {
-		if isOutside(err) { // A window has ended since the first round.
+		if compensate.IsOutside(err) { // A window has ended since the first round.
 			back := make([]headgate.Receipt, len(second))
 			for i := range second {
 				back[i] = second[i].Receipt

@@ -1,9 +1,11 @@
 package split
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/compensate"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -22,7 +24,8 @@ func (s *Store) Grant(ctx context.Context, ops []headgate.Op, least []int64, dec
 	return s.decideOr(ctx, ops, least, decisions)
 }
 
-// decideOr calls decide. After an error, it sets all decisions to Deny, so that no request passes.
+// decideOr calls decide. After an error, it sets all decisions to Deny, so that no request passes. After an EdgeError, decide has done
+// so for the groups that are not decided.
 func (s *Store) decideOr(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	if len(ops) == 0 {
 		return nil
@@ -31,10 +34,8 @@ func (s *Store) decideOr(ctx context.Context, ops []headgate.Op, least []int64, 
 	if s.made() {
 		err = s.decide(ctx, ops, least, decisions[:len(ops)])
 	}
-	if err != nil {
-		for i := range ops {
-			decisions[i] = headgate.Undecided()
-		}
+	if err != nil && !compensate.IsOutside(err) {
+		compensate.Undecide(decisions[:len(ops)])
 	}
 	return err
 }
@@ -45,10 +46,11 @@ func (s *Store) decide(ctx context.Context, ops []headgate.Op, least []int64, de
 	if err := c.divide(s, ops, least, true); err != nil {
 		return err
 	}
-	if err := s.send(ctx, c, decisions); err != nil {
-		return err
+	outside := s.send(ctx, c, decisions)
+	if outside != nil && !compensate.IsOutside(outside) {
+		return outside
 	}
-	return s.countLooks(ctx, c, decisions)
+	return cmp.Or(s.countLooks(ctx, c, decisions), outside)
 }
 
 // anyMixed reports whether a group has Ops in both stores.

@@ -2,6 +2,7 @@ package split
 
 import (
 	"context"
+	"slices"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/compensate"
@@ -15,7 +16,7 @@ func (s *Store) countLooks(ctx context.Context, c *call, decisions []headgate.De
 	var places []int
 	passed := map[int]bool{} // by place
 	for group, g := range c.mixed {
-		if !g.looks {
+		if !g.looks || slices.Contains(decisions[g.from:g.to], headgate.Undecided()) {
 			continue
 		}
 		which, passes := compensate.Counting(c.settings(g), decisions[g.from:g.to])
@@ -34,7 +35,8 @@ func (s *Store) countLooks(ctx context.Context, c *call, decisions []headgate.De
 	if err := second.divide(s, ops, nil, false); err != nil {
 		return err
 	}
-	if err := s.send(ctx, second, answers); err != nil {
+	err := s.send(ctx, second, answers)
+	if err != nil && !compensate.IsOutside(err) {
 		return err
 	}
 	for i, place := range places {
@@ -43,5 +45,10 @@ func (s *Store) countLooks(ctx context.Context, c *call, decisions []headgate.De
 			decisions[place] = answers[i]
 		}
 	}
-	return nil
+	for _, g := range c.mixed { // A window may have ended since the first round.
+		if all := decisions[g.from:g.to]; err != nil && slices.Contains(all, headgate.Undecided()) {
+			compensate.Undecide(all)
+		}
+	}
+	return err
 }

@@ -1,15 +1,18 @@
 package split
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/compensate"
 )
 
-// send queries the stores of all parts at once, and fills the decisions.
+// send queries the stores of all parts at once, and fills the decisions. After an EdgeError, groups with an Op that is not decided
+// are undecided, and have counted nothing.
 func (s *Store) send(ctx context.Context, c *call, decisions []headgate.Decision) error {
 	first, second := &c.parts[main], &c.parts[perSecond]
 	first.ctx, second.ctx = ctx, ctx
@@ -23,7 +26,8 @@ func (s *Store) send(ctx context.Context, c *call, decisions []headgate.Decision
 		first.run()
 		<-c.done
 	}
-	if first.err != nil || second.err != nil {
+	outside := cmp.Or(first.err, second.err)
+	if outside != nil && (!first.partly() || !second.partly()) {
 		return fault(ctx, first, second)
 	}
 	for i := range c.parts {
@@ -37,28 +41,25 @@ func (s *Store) send(ctx context.Context, c *call, decisions []headgate.Decision
 		}
 	}
 	s.settle(ctx, c, decisions)
-	return nil
+	return outside
 }
+
+// partly reports that a store has decided the groups of a part, or those without an EdgeError.
+func (p *part) partly() bool { return p.err == nil || compensate.IsOutside(p.err) }
 
 // fault returns the units of the part that was decided, and gives the error of the other part.
 func fault(ctx context.Context, first, second *part) error {
 	failed, decided := first, second
 	switch {
-	case first.err != nil && second.err != nil:
+	case !first.partly() && !second.partly():
 		return errors.Join(first.err, second.err)
-	case second.err != nil:
+	case first.partly():
 		failed, decided = second, first
 	}
 	if len(decided.ops) == 0 {
 		return failed.err
 	}
-	var back []headgate.Receipt
-	for i := range decided.ops {
-		if r := decided.decisions[i].Receipt; !r.Empty() {
-			back = append(back, r)
-		}
-	}
-	if len(back) > 0 {
+	if back := appendReceipts(nil, decided.decisions[:len(decided.ops)]); len(back) > 0 {
 		_ = decided.store.Return(ctx, back) // Units that cannot be returned stay counted, which is safe.
 	}
 	if errors.Is(failed.err, headgate.ErrUnavailable) {
@@ -68,11 +69,26 @@ func fault(ctx context.Context, first, second *part) error {
 	return failed.err
 }
 
+// appendReceipts appends what decisions have taken.
+func appendReceipts(back []headgate.Receipt, decisions []headgate.Decision) []headgate.Receipt {
+	for i := range decisions {
+		if r := decisions[i].Receipt; !r.Empty() {
+			back = append(back, r)
+		}
+	}
+	return back
+}
+
 // settle combines the decisions of each group with Ops in both stores, and returns the units of
 // refused groups. A failed return leaves the units used, and the refusal stands.
 func (s *Store) settle(ctx context.Context, c *call, decisions []headgate.Decision) {
 	var back []headgate.Receipt
 	for _, g := range c.mixed {
+		if all := decisions[g.from:g.to]; slices.Contains(all, headgate.Undecided()) {
+			back = appendReceipts(back, all)
+			compensate.Undecide(all)
+			continue
+		}
 		back = c.combine(g, decisions, back)
 	}
 	if len(back) > 0 {

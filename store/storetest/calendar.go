@@ -38,6 +38,7 @@ func (s *suite) testCalendar(t *testing.T) {
 		"a month":                     calendarMonth,
 		"clocks of callers":           calendarCallers,
 		"outside the edges":           func(b *bench) { calendarOutside(b, s.apart) },
+		"outside, beside others":      calendarOutsideBesideOthers,
 		"changed settings":            calendarChanged,
 		"receipts":                    calendarReceipts,
 		"beside a period of a length": calendarBeside,
@@ -149,6 +150,54 @@ func calendarOutside(b *bench, apart bool) {
 	op.Edges, op.Kind = b.edgesOf(utc, headgate.Day, 0), headgate.Peek
 	if d := b.apply(op)[0]; d.Remaining != 3 {
 		b.t.Errorf("after the errors, a peek of 1 leaves %d, want 3", d.Remaining)
+	}
+}
+
+// calendarOutsideBesideOthers: groups without a window outside of the edges are decided beside others. The others count nothing, so
+// a caller that sends them again without these windows counts nothing twice.
+func calendarOutsideBesideOthers(b *bench) {
+	outside := b.edgesOf(calendar.Default(), headgate.Day, 72*time.Hour)
+	id, hour := b.prepare(calendarLimit(5, headgate.Day)), b.prepare(policy(headgate.FixedWindow, headgate.Limit{Count: 5, Per: time.Hour}))
+	second := b.prepare(policy(headgate.FixedWindow, headgate.Limit{Count: 5, Per: time.Second}))
+	for what, keys := range map[string][]string{"other keys": {"a", "b", "c", "d", "e", "f"}, "shared keys": {"g", "h", "i", "g", "h", "i"}} {
+		at := func(group uint8, key int, id headgate.PolicyID) headgate.Op {
+			return headgate.Op{Key: keys[key], Policy: id, Group: group, Cost: 1}
+		}
+		late := func(group uint8, key int) headgate.Op {
+			return headgate.Op{Key: keys[key], Policy: id, Window: 1, Group: group, Cost: 1, Edges: outside}
+		}
+		ops := []headgate.Op{
+			at(0, 0, hour), late(1, 0), at(2, 1, hour), at(3, 2, hour), late(3, 1), late(4, 2), at(5, 3, hour), late(5, 2), at(5, 4, second),
+			at(6, 5, hour),
+		}
+		ds := make([]headgate.Decision, len(ops))
+		err := b.store.Apply(context.Background(), ops, ds)
+		if edge := new(headgate.EdgeError); !errors.As(err, &edge) {
+			b.t.Fatalf("%s: %v, want an EdgeError", what, err)
+		}
+		var again []headgate.Op
+		for i, op := range ops {
+			if decided := op.Group == 0 || op.Group == 2 || op.Group == 6; decided != (ds[i] != headgate.Undecided()) {
+				b.t.Errorf("%s: Op %d is %+v; decided: want %t", what, i, ds[i], decided)
+			}
+			if ds[i] == headgate.Undecided() && op.Edges == nil {
+				again = append(again, op)
+			}
+		}
+		b.apply(again...)
+		used := map[string]int64{}
+		for _, op := range ops {
+			if op.Policy == hour {
+				used[op.Key]++
+			}
+		}
+		for key, n := range used {
+			b.wantRemaining(what+": "+key, key, hour, 5-n)
+		}
+		peek := headgate.Op{Key: keys[0], Policy: id, Window: 1, Kind: headgate.Peek, Edges: b.edgesOf(calendar.Default(), headgate.Day, 0)}
+		if d := b.apply(peek)[0]; d.Remaining != 5 {
+			b.t.Errorf("%s: the day has %d left, want 5", what, d.Remaining)
+		}
 	}
 }
 
