@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -17,6 +19,8 @@ type Front struct {
 	Supplies rule.Supply
 	// Method is the method of all requests of the front. "" means that they can have any.
 	Method string
+	// Fix says in errors what to do about a part that the front cannot give. "" means the usual advice.
+	Fix string
 }
 
 // meets reports whether a request of the front can match m.
@@ -36,17 +40,15 @@ type UnsuppliedError struct {
 	Front, By string
 	// Part is the part that the front cannot give.
 	Part rule.Part
+	// Fix says what to do.
+	Fix string
 }
 
 // Error names the front, the rule and the part, and says what to do.
 func (e *UnsuppliedError) Error() string {
-	fix := "use another key, or let the rule match a domain or a descriptor, so that it applies only to queries of a decision " +
-		"server"
-	if e.Front == queryFront {
-		fix = "count by descriptor:NAME, or ask over headgate.v1 or /v1/decide"
-	}
 	return fmt.Sprintf("guard: %s counts by %s, which %s cannot give, so that all clients would share one key: %s",
-		e.By, e.Part, e.Front, fix)
+		e.By, e.Part, e.Front, cmp.Or(e.Fix, "use another key, or let the rule match a domain or a descriptor, so that it applies only to "+
+			"queries of a decision server"))
 }
 
 // Attach tells the Guard that a front gives it requests. The error is a *UnsuppliedError if a key that counts the front's requests
@@ -87,8 +89,50 @@ func (s *set) supplied(fronts []Front) error {
 	return nil
 }
 
-// queryFront names the front that gives descriptors alone.
-const queryFront = "Envoy's rate limit service"
+// DecideFrom is Decide for a front that is not attached, because it is one of several for the same rules, and the others give more
+// parts of keys. The error is a *UnsuppliedError, and nothing is counted, if the request counts by a part that the front cannot give:
+// under a rule of the Mode Enforce, or in fair share of this Mode.
+func (g *Guard) DecideFrom(ctx context.Context, f *Front, req *headgate.Request, a *Answer) error {
+	if a.begun == nil || a.begun.guard != g {
+		g.Begin(a)
+	}
+	if s := a.begun; s != nil && s.keyed&^f.Supplies != 0 {
+		if err := s.lacking(f, req, a); err != nil {
+			a.reset()
+			a.Verdict = headgate.Deny
+			return err
+		}
+	}
+	return g.Decide(ctx, req, a)
+}
+
+// lacking finds what counts a request by a part that the front cannot give.
+func (s *set) lacking(f *Front, req *headgate.Request, a *Answer) error {
+	if s.config.WithoutState {
+		return nil // Each request is refused.
+	}
+	sent := req.Path
+	req.Path = s.config.Folds.Path(sent)
+	defer func() { req.Path = sent }()
+	lacks := func(p rule.Part) bool { return p.Supply()&^f.Supplies != 0 }
+	if h := s.share; h != nil && h.Mode == Enforce && lacks(h.Client) && s.shareExempt(req, a) == "" {
+		return &UnsuppliedError{f.Name, "fair share", h.Client, f.Fix}
+	}
+	a.matched = s.exemptProbe(req, s.index.Match(req, a.matched[:0]))
+	for _, m := range a.matched {
+		r := s.rules[m].Rule
+		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && r.Mode == Enforce {
+			return &UnsuppliedError{f.Name, fmt.Sprintf("rule %q", r.Name), r.Key[at], f.Fix}
+		}
+	}
+	return nil
+}
+
+// The front that gives descriptors alone.
+const (
+	queryFront = "Envoy's rate limit service"
+	queryFix   = "count by descriptor:NAME, or ask over headgate.v1 or /v1/decide"
+)
 
 // unsupplied finds a rule that may refuse one of the queries and counts by a part that no query of descriptors has. It is nil if there
 // is none. A rule in shadow refuses nothing, so its key refuses nothing either. The search costs nothing unless there is such a rule.
@@ -102,7 +146,7 @@ func (s *set) unsupplied(queries []headgate.Request) *UnsuppliedError {
 		for _, m := range matched {
 			r := s.rules[m].Rule
 			if at := slices.IndexFunc(r.Key, rule.Part.BeyondQueries); at >= 0 && r.Mode == Enforce {
-				return &UnsuppliedError{queryFront, fmt.Sprintf("rule %q", r.Name), r.Key[at]}
+				return &UnsuppliedError{queryFront, fmt.Sprintf("rule %q", r.Name), r.Key[at], queryFix}
 			}
 		}
 	}
@@ -114,22 +158,22 @@ func (s *set) suppliedBy(f Front) error {
 	for i := range s.rules {
 		r := s.rules[i].Rule
 		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && f.meets(&r.Match) {
-			return &UnsuppliedError{f.Name, fmt.Sprintf("rule %q", r.Name), r.Key[at]}
+			return &UnsuppliedError{f.Name, fmt.Sprintf("rule %q", r.Name), r.Key[at], f.Fix}
 		}
 	}
 	if s.share != nil && s.share.Mode != Off && lacks(s.share.Client) && f.meets(&s.share.Match) {
-		return &UnsuppliedError{f.Name, "fair share", s.share.Client}
+		return &UnsuppliedError{f.Name, "fair share", s.share.Client, f.Fix}
 	}
 	for _, stage := range s.config.Stages {
 		r := stage.Rule()
 		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && r.Mode != Off {
-			return &UnsuppliedError{f.Name, fmt.Sprintf("stage %q", r.Name), r.Key[at]}
+			return &UnsuppliedError{f.Name, fmt.Sprintf("stage %q", r.Name), r.Key[at], f.Fix}
 		}
 	}
 	if d := s.config.Decider; d != nil {
 		for _, p := range d.Reads().Parts {
 			if lacks(p) {
-				return &UnsuppliedError{f.Name, "a rule of the server", p}
+				return &UnsuppliedError{f.Name, "a rule of the server", p, f.Fix}
 			}
 		}
 	}

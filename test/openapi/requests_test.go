@@ -32,6 +32,7 @@ rules:
 - {name: metered, match: {path: /metered}, key: ["header:X-Customer"], quota: calls}
 - {name: teapot, match: {path: /teapot}, key: [all], limits: [1/365d], on_exceed: {status: 418}}
 - {name: broken, match: {path: /broken}, key: [all], limits: [1/365d], on_exceed: {status: 599}}
+- {name: failing, match: {path: /failing}, key: [all], limits: [1/365d], on_exceed: {status: 500}}
 - {name: closed, match: {path: /closed}, key: [all], limits: [1/365d], on_exceed: {status: 403}}
 domains:
   shop:
@@ -242,6 +243,9 @@ func subrequests() []row {
 		{usual, "GET", byOriginal, original("/teapot"), "", 418, true},
 		{usual, "GET", byOriginal, original("/broken"), "", 204, true},
 		{usual, "GET", byOriginal, original("/broken"), "", 599, true},
+		{usual, "GET", byOriginal, original("/failing"), "", 204, true},
+		{usual, "GET", byOriginal, original("/failing"), "", 500, true},
+		{usual, "GET", byOriginal, original("/subject"), "", 500, true},
 		{usual, "GET", byOriginal, original("/closed"), "", 204, true},
 		{usual, "GET", byOriginal, original("/closed"), "", 403, true},
 		{usual, "GET", byOriginal, original("/a%5cb"), "", 400, true},

@@ -11,16 +11,17 @@ import (
 const StatusField = "Headgate-Status"
 
 // restated gives every refusal one status: some gateways take only 401 and 403 for one. A fault of our own
-// is no refusal.
+// is no refusal: its status is 500, which a rule can have too.
 type restated struct {
 	http.ResponseWriter
 
 	status int
+	ruled  bool // A rule refuses.
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (r *restated) WriteHeader(status int) {
-	if status >= http.StatusMultipleChoices && status != http.StatusInternalServerError {
+	if status >= http.StatusMultipleChoices && (r.ruled || status != http.StatusInternalServerError) {
 		r.Header().Set(StatusField, strconv.Itoa(status))
 		status = r.status
 	}
@@ -32,7 +33,15 @@ func (q *question) restating(w http.ResponseWriter) http.ResponseWriter {
 	if q.refuse == 0 {
 		return w
 	}
-	return &restated{w, q.refuse}
+	return &restated{w, q.refuse, false}
+}
+
+// ruled returns the writer for the refusal of a rule.
+func ruled(refused http.ResponseWriter) http.ResponseWriter {
+	if r, restates := refused.(*restated); restates {
+		r.ruled = true
+	}
+	return refused
 }
 
 // Refuse answers a subrequest with an error of package access, with the status that the subrequest wants for refusals. A gateway

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/loglimit"
 	"github.com/headgate/headgate/internal/remote"
+	"github.com/headgate/headgate/rule"
 )
 
 // Pattern is the pattern of http.ServeMux that the Service handles.
@@ -41,6 +42,9 @@ type Service struct {
 	exchanges sync.Pool // of *exchange
 	stats     struct{ posts, gets, requests, faults atomic.Uint64 }
 	untrusted loglimit.Limiter // subrequests of untrusted peers
+	// front describes subrequests. unsupplied are those of rules that count by other parts.
+	front      *guard.Front
+	unsupplied loglimit.Limiter
 }
 
 // Stats are the counters of a Service.
@@ -53,7 +57,10 @@ type Stats struct {
 
 // New makes a Service that decides by g. log gets faults of our own, and peers outside trusted_proxies.
 func New(g *guard.Guard, log *slog.Logger) *Service {
-	return &Service{guard: g, log: log, bodies: semaphore.NewWeighted(bodyMemory)}
+	return &Service{guard: g, log: log, bodies: semaphore.NewWeighted(bodyMemory), front: &guard.Front{
+		Name: "GET /v1/decide", Supplies: rule.SupplyHeaders | rule.SupplyCookies,
+		Fix: "count by another part, or ask with POST /v1/decide, which takes descriptors and the subject",
+	}}
 }
 
 // Stats reads the counters.

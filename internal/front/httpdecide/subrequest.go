@@ -113,6 +113,10 @@ func (s *Service) answer(w, refused http.ResponseWriter, r *http.Request, x *exc
 		refuseGateway(w, refused, err)
 		return
 	}
+	if lacks, found := errors.AsType[*guard.UnsuppliedError](err); found {
+		s.refuseUnsupplied(ruled(refused), lacks)
+		return
+	}
 	if err != nil {
 		s.stats.faults.Add(1)
 		if x.Fail(refused, err) {
@@ -129,7 +133,7 @@ func (s *Service) answer(w, refused http.ResponseWriter, r *http.Request, x *exc
 	remote.Read(&x.Answer, x.Request.Path, &a)
 	x.announcer.Announce(fields.Draft, w.Header(), &x.Answer)
 	if a.Verdict == headgate.Deny {
-		x.Refuse(refused)
+		x.Refuse(ruled(refused))
 		return
 	}
 	a.Marks(func(name, value string) {
@@ -150,7 +154,7 @@ func (s *Service) decide(r *http.Request, x *exchange, client *access.Client, pe
 	}
 	x.findClient(s.guard, peer)
 	x.Request.Permitted, x.Request.NoWait = client.Rules(), true
-	err := s.guard.Decide(r.Context(), &x.Request, &x.Answer)
+	err := s.guard.DecideFrom(r.Context(), s.front, &x.Request, &x.Answer)
 	if outside, found := errors.AsType[*guard.PermitError](err); found {
 		return client.OutsideRules(outside.Rule)
 	}

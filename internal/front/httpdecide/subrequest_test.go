@@ -26,6 +26,7 @@ rules:
 - {name: moved, match: {path: /moved}, key: [all], limits: [1/365d], on_exceed: {action: redirect, location: "https://b.example/x"}}
 - {name: less, match: {path: /less}, key: [all], limits: [1/365d], on_exceed: {action: degrade, header: X-Degraded, value: "1"}}
 - {name: late, match: {path: /late}, key: [all], algorithm: leaky_bucket, limits: [1/1h], burst: 5}
+- {name: failing, match: {path: /failing}, key: [all], limits: [1/365d], on_exceed: {status: 500}}
 - {name: post, match: {methods: [POST], path: /post}, key: [all], limits: [1/365d]}
 `
 
@@ -171,7 +172,8 @@ func TestRestatedStatus(t *testing.T) {
 	s := serviceOf(t, subrequestRules)
 	s.subrequest(t, "from=original", described("Original", "GET", "/a/b")...)
 	s.subrequest(t, "from=original", described("Original", "GET", "/moved")...)
-	for uri, want := range map[string]int{"/a/b": 429, "/moved": 302, "/a%5cb": 400, "/a/..%2fb": 400, "/a/b#x": 400, "a": 400, "/free": 0} {
+	s.subrequest(t, "from=original", described("Original", "GET", "/failing")...)
+	for uri, want := range map[string]int{"/failing": 500, "/a/b": 429, "/moved": 302, "/a%5cb": 400, "/a/..%2fb": 400, "/a/b#x": 400, "a": 400, "/free": 0} {
 		w := s.subrequest(t, "from=original&refuse=403", described("Original", "GET", uri)...)
 		if got, _ := strconv.Atoi(w.Header().Get(StatusField)); got != want || want != 0 && w.Code != 403 {
 			t.Errorf("%s gets %d, which stands for %d, want %d", uri, w.Code, got, want)

@@ -42,11 +42,13 @@ type Server struct {
 // Launch starts headgate server with a configuration.
 type Launch func(t *testing.T, settings string) Server
 
-// Settings returns examples/gateways/headgate.yaml, with addresses on free ports, and a rule that refuses with 503.
+// Settings returns examples/gateways/headgate.yaml, with addresses on free ports, a rule that refuses with 503, and one that no gateway
+// can be counted by.
 func Settings(t *testing.T) string {
 	t.Helper()
 	const admin = "\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
-	const closed = "\n  - {name: closed, match: {path: /closed}, key: [ip], limits: [1/1h], on_exceed: {action: reject, status: 503}}"
+	const closed = "\n  - {name: closed, match: {path: /closed}, key: [ip], limits: [1/1h], on_exceed: {action: reject, status: 503}}" +
+		"\n  - {name: tenant, match: {path: /tenant}, key: ['descriptor:tenant'], limits: [1/1h]}"
 	return strings.Replace(example(t, "headgate.yaml"), "127.0.0.1:8080", "127.0.0.1:0", 1) + closed + admin
 }
 
@@ -80,6 +82,9 @@ func (g *Gateway) Test(t *testing.T, launch Launch) {
 	limited.send(t, "GET", "/closed", "")
 	if a := limited.send(t, "GET", "/closed", ""); a.status != http.StatusServiceUnavailable && a.status != http.StatusTooManyRequests {
 		t.Errorf("a rule refuses with 503, and the client gets %d", a.status)
+	}
+	if a := limited.send(t, "GET", "/tenant", ""); a.status != http.StatusInternalServerError {
+		t.Errorf("a rule counts by a descriptor, and the client gets %d, want 500", a.status)
 	}
 	s.forge(t, limited)
 	s.spoof(t, limited)
