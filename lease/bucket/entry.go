@@ -163,7 +163,7 @@ func (e *entry) decide(now headgate.Instant, ask *Ask, out *Outcome) error {
 		e.refuse(rate, now, ask, d)
 	case ask.Kind == headgate.Take:
 		e.bucket.Take(now, ask.Cost)
-		out.Taken = Taken{e, ask.Cost}
+		out.Taken = Taken{e, e.bucket.receipt(ask.Cost)}
 	}
 	d.Remaining = e.bucket.Has(now)
 	if full := e.bucket.Full(now); full != forever {
@@ -249,8 +249,8 @@ func (e *entry) end() {
 }
 
 // giveBack gives back the units of a request that is not made.
-func (e *entry) giveBack(units int64) {
+func (e *entry) giveBack(r receipt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.bucket.Return(e.table.config.Clock(), units)
+	e.bucket.giveBack(e.table.config.Clock(), r)
 }

@@ -53,14 +53,15 @@ type Outcome struct {
 
 // Taken are units that were taken. The zero Taken has none.
 type Taken struct {
-	of    *entry
-	units int64
+	of      *entry
+	receipt receipt
 }
 
-// Return gives units back, once, because their request is not made. It does not block.
+// Return gives units back, once, because their request is not made. Units that have refilled meanwhile do not come back. It does not
+// block.
 func (t *Taken) Return() {
 	if t.of != nil {
-		t.of.giveBack(t.units)
+		t.of.giveBack(t.receipt)
 		*t = Taken{}
 	}
 }
