@@ -85,7 +85,7 @@ func (l *framedListener) costs(to *heap.Costs) {
 	l.conns.mu.Lock()
 	defer l.conns.mu.Unlock()
 	for c := range l.conns.all {
-		to.Add(c, framedCost+headCost*c.head.Load()+bodyCost*c.body.Load(), false)
+		to.Add(c, framedCost+headCost*c.head.Load()+bodyCost*c.body.Load(), 0, false)
 	}
 }
 

@@ -38,21 +38,22 @@ type Costs struct {
 	leaving, total int64
 }
 
-// costly is a connection with its estimated cost.
+// costly is a connection with its estimated cost. Those with more bytes beyond spared are closed first.
 type costly struct {
-	conn    Closable
-	bytes   int64
-	trusted bool
+	conn          Closable
+	bytes, spared int64
+	trusted       bool
 }
 
-// Add adds a connection. An aborted one frees its memory soon.
-func (c *Costs) Add(conn Closable, bytes int64, aborted bool) {
+// Add adds a connection. spared is the part of bytes that any client needs to be served at all. An aborted connection frees its memory
+// soon.
+func (c *Costs) Add(conn Closable, bytes, spared int64, aborted bool) {
 	c.total += bytes
 	if aborted {
 		c.leaving += bytes
 		return
 	}
-	c.open = append(c.open, costly{conn: conn, bytes: bytes})
+	c.open = append(c.open, costly{conn: conn, bytes: bytes, spared: spared})
 }
 
 // PressureConfig configures NewPressure.
@@ -191,7 +192,8 @@ func (p *Pressure) Pressed() bool { return p.pressed.Load() }
 // Stop ends the closing of connections.
 func (p *Pressure) Stop() { p.once.Do(func() { close(p.stopped) }) }
 
-// Relieve closes the costliest connections if live bytes are too many, and returns their number. Trusted connections are the last.
+// Relieve closes the costliest connections if live bytes are too many, and returns their number. Connections that cost only what a
+// client needs are closed after those, and trusted ones are the last.
 func (p *Pressure) Relieve(live int64) (closed int) {
 	p.live.Store(live)
 	p.pressed.Store(p.isOver(live))
@@ -214,7 +216,7 @@ func (p *Pressure) Relieve(live int64) (closed int) {
 			}
 			return -1
 		}
-		return cmp.Compare(b.bytes, a.bytes)
+		return cmp.Or(cmp.Compare(b.bytes-b.spared, a.bytes-a.spared), cmp.Compare(a.spared, b.spared))
 	})
 	for excess := live - p.at(low) - costs.leaving; excess > 0 && closed < len(all); closed++ {
 		excess -= all[closed].bytes

@@ -55,7 +55,7 @@ func TestFixedTables(t *testing.T) {
 		Fixed: 900 * mib, Least: 10 * mib, Closed: &closed, Log: slog.New(slog.DiscardHandler), Advice: "none",
 		Costs: func(to *Costs) {
 			for _, h := range all {
-				to.Add(h, h.bytes, h.closed)
+				to.Add(h, h.bytes, 0, h.closed)
 			}
 		},
 	})

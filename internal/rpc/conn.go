@@ -190,7 +190,7 @@ const connectionCost = 64 << 10
 // Costs adds what each connection takes.
 func (s *Server) Costs(to *heap.Costs) {
 	for _, c := range s.open() {
-		to.Add(c, connectionCost+c.held.Load()+c.unread.Load()+c.kept.Load(), false)
+		to.Add(c, connectionCost+c.held.Load()+c.unread.Load()+c.kept.Load(), 0, false)
 	}
 }
 

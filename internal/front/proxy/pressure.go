@@ -11,6 +11,7 @@ import (
 const (
 	plainCost       = 8 << 10
 	multiplexedCost = 64 << 10
+	tlsCost         = 32 << 10
 	placeCost       = 64 << 10
 	// arrivingHTTP1 and arrivingHTTP2 are what each byte of a header costs while the header arrives.
 	arrivingHTTP1 = 24
@@ -62,9 +63,16 @@ func (p *pressure) costs(to *heap.Costs) {
 		if c.multiplexed.Load() {
 			cost = multiplexedCost + arrivingHTTP2*min(c.sinceRequest.Load(), mostArriving)
 		}
+		if p.server.tls != nil {
+			cost += tlsCost
+		}
+		spared := int64(0)
+		if c.firstPlace != nil {
+			spared = placeCost // A client that has its header sent and awaits an answer is not what fills the memory.
+		}
 		for at := c.firstPlace; at != nil; at = at.nextOf {
 			cost += max(1, at.weight) * placeCost
 		}
-		to.Add(c, cost, c.aborted.Load())
+		to.Add(c, cost, spared, c.aborted.Load())
 	}
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,6 +52,27 @@ func TestPressure(t *testing.T) {
 	}
 	if n := p.traffic.ClosedForMemory.Load(); n != 3 {
 		t.Errorf("%d closed connections are counted, want 3", n)
+	}
+}
+
+// TestPressureSparesServedClients: connections with bytes of a header, idle ones and those with many requests are closed before a client
+// that awaits one answer, although its connection takes more memory than most of them.
+func TestPressureSparesServedClients(t *testing.T) {
+	p := before(t, UpstreamConfig{URL: parsed(t, "http://127.0.0.1:1")})
+	s, _ := start(t, p, nil, ServerConfig{})
+	s.pressure.Most, s.pressure.Least = 1<<20, 1<<10
+	hold := holder(t, s)
+	order := func(c *clientConn) int { return c.Conn.(*heldConn).order }
+	served, idle, arriving, greedy := hold(netip.AddrPort{}), hold(netip.AddrPort{}), hold(netip.AddrPort{}), hold(netip.AddrPort{})
+	arriving.head.Store(1 << 10)
+	s.places.take(served, 1, time.Now())
+	s.places.take(greedy, 1, time.Now())
+	s.places.take(greedy, 1, time.Now())
+	if n := s.pressure.Relieve(2 << 20); n != 4 {
+		t.Fatalf("%d connections were closed, want all", n)
+	}
+	if got := []int{order(greedy), order(arriving), order(idle), order(served)}; !slices.Equal(got, []int{1, 2, 3, 4}) {
+		t.Errorf("many requests, a header, idle, one request: closed as %d, want in this order", got)
 	}
 }
 

@@ -19,7 +19,7 @@ func (s *Server) Costs(to *heap.Costs) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		to.Add(c, waitingSize+c.uses.Load(), false)
+		to.Add(c, waitingSize+c.uses.Load(), 0, false)
 	}
 }
 
