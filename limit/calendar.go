@@ -206,13 +206,17 @@ func (d *Draw) moveBack(c *Cell, start, end, now headgate.Instant) {
 
 // unitsIn returns the units that can be in a window from start, and whether some of them can be from before it.
 func (d *Draw) unitsIn(c *Cell, start headgate.Instant) (units uint64, carried bool) {
-	for _, n := range [...]Count{{c.Time, c.Units}, d.Ended[0], d.Ended[1], d.Ended[2]} {
+	n := Count{c.Time, c.Units}
+	for i := 0; ; i++ {
 		if n.within(start) {
 			units = min(units+n.Units, countCeiling)
 			carried = carried || CountBegan(n.Time) < start
 		}
+		if i == len(d.Ended) {
+			return units, carried
+		}
+		n = d.Ended[i]
 	}
-	return units, carried
 }
 
 // leaves returns the first edge after the window of the decision from which at most this number of the units count, or the
