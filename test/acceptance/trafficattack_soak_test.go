@@ -52,7 +52,7 @@ func TestSoakTrafficMemoryAtDefaults(t *testing.T) {
 			}))
 			defer behind.Close()
 			defer close(release)
-			i := start(t, "version: 1\nrules: []\nproxy:\n  listen: \"127.0.0.1:0\"\n  read_header_timeout: 5m\n  idle_timeout: 5m\n  "+
+			i := start(t, "version: 1\nrules: []\nshutdown_timeout: 2s\nproxy:\n  listen: \"127.0.0.1:0\"\n  read_header_timeout: 5m\n  idle_timeout: 5m\n  "+
 				attack.settings+"\n  upstream: \"%s\"\n", behind.URL)
 			loaded, err := config.Load(i.path)
 			if err != nil {
@@ -85,10 +85,13 @@ func TestSoakTrafficMemoryAtDefaults(t *testing.T) {
 				t.Errorf("only %d of %d clients have connected", connected, attack.clients)
 			}
 			withinBound(t, i, loaded.MemoryBound())
-			_, metrics := get(t, "http://"+i.Health+"/metrics")
-			_, rest, _ := strings.Cut(metrics, "\nheadgate_proxy_connections_closed_for_memory_total ")
-			closed, _, _ := strings.Cut(rest, "\n")
-			t.Logf("closed for memory: %s", closed)
+			eventually(t, "the metrics", func() bool {
+				_, metrics := get(t, "http://"+i.Health+"/metrics")
+				_, rest, found := strings.Cut(metrics, "\nheadgate_proxy_connections_closed_for_memory_total ")
+				closed, _, _ := strings.Cut(rest, "\n")
+				t.Logf("closed for memory: %s", closed)
+				return found
+			})
 		})
 	}
 }
