@@ -333,7 +333,7 @@ func (s *section) leaseListener(c *Config, l *Lease, child bool) {
 	if v, ok := s.given("max_leases"); ok && !rules {
 		s.fault(v, "has no effect without a rule with a lease", "remove it, or write lease: RESOURCE in a rule")
 	}
-	s.leaseOfGroup(l, rules)
+	s.leaseOfGroup(c, l, rules)
 	s.leaseReach(c, l, rules && !s.deferred)
 	s.leaseOfRulesOfRoot(c, l)
 	switch {
@@ -352,14 +352,14 @@ func (s *section) leaseListener(c *Config, l *Lease, child bool) {
 }
 
 // leaseOfGroup checks that rules know all servers of a group: their leases come from its master.
-func (s *section) leaseOfGroup(l *Lease, rules bool) {
+func (s *section) leaseOfGroup(c *Config, l *Lease, rules bool) {
 	if l.Election == nil || s.blamedAny(electionName) {
 		return
 	}
 	switch v := s.find(s.pathOf(electionName + ".servers")); {
 	case len(l.Election.Servers) > 0 && !rules:
 		s.fault(v, "has no effect without a rule with a lease", "remove it, or write lease: RESOURCE in a rule")
-	case len(l.Election.Servers) == 0 && rules && !s.deferred:
+	case len(l.Election.Servers) == 0 && leased(c):
 		s.fault(s.keyOf(electionName), "rules with a lease get theirs from the master, and the servers of the group are missing",
 			"write host:port of each of them, this one too, like servers: [eu-1.example.com:8081, eu-2.example.com:8081]")
 	}

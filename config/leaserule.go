@@ -93,7 +93,12 @@ func (s *section) leaseRules(c *Config, l *Lease) {
 
 // hasLeaseRules reports whether a rule has a lease. With a source that is not known yet, there may be one.
 func (r *reader) hasLeaseRules(c *Config) bool {
-	return r.deferred || slices.ContainsFunc(c.Rules, func(one guard.Rule) bool { return one.Lease.Resource != "" })
+	return r.deferred || leased(c)
+}
+
+// leased reports whether a rule that is known now has a lease.
+func leased(c *Config) bool {
+	return slices.ContainsFunc(c.Rules, func(one guard.Rule) bool { return one.Lease.Resource != "" })
 }
 
 // leaseOfRules finds fields of the section lease that only the gRPC listener uses.

@@ -43,6 +43,7 @@ func TestCheckRefusesWhatAStartRefuses(t *testing.T) {
 		"a token of leases":               {"server", server + "\nrules: []\nlease: {servers: ['127.0.0.1:1'], token_file: none.token}"},
 		"authorities of leases":           {"server", server + "\nrules: []\nlease: {servers: ['127.0.0.1:1'], tls: {ca: none.ca}}"},
 		"a password of an election":       {"server", server + "\nrules: []\nlease: {resources: [{match: a, capacity: 5/s}], election: {etcd: ['127.0.0.1:1'], group: eu, address: '127.0.0.1:2', user: headgate, password_file: none.password}}"},
+		"servers of an election":          {"server", server + "\nrules: [{name: slow, key: [ip], lease: db, fallback: allow}]\nlease: {resources: [{match: db, capacity: 5/s}], election: {etcd: ['127.0.0.1:1'], group: eu, servers: ['127.0.0.1:2']}}"},
 		"authorities of a source":         {"proxy", up + "\nrules: []\nsource: {etcd: {endpoints: ['https://127.0.0.1:1'], tls: {ca: none.ca}}}"},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -20,13 +20,17 @@ import (
 // frontParts are parts of keys, and the requests of headgate.v1 that differ in them alone.
 func frontParts() map[string]func(r *headgatev1.Request, value string) {
 	return map[string]func(r *headgatev1.Request, value string){
-		"method":            func(r *headgatev1.Request, value string) { r.Method = map[string]string{"a": "GET", "b": "PUT"}[value] },
-		"host":              func(r *headgatev1.Request, value string) { r.Host = value + ".example" },
-		"ip":                func(r *headgatev1.Request, value string) { r.Ip = map[string]string{"a": "192.0.2.1", "b": "192.0.2.2"}[value] },
-		"header:X-Client":   func(r *headgatev1.Request, value string) { r.Headers = map[string]string{"X-Client": value} },
-		"cookie:session":    func(r *headgatev1.Request, value string) { r.Cookies = map[string]string{"session": value} },
-		"mtls_subject":      func(r *headgatev1.Request, value string) { r.Subject = "CN=" + value },
-		"descriptor:tenant": func(r *headgatev1.Request, value string) { r.Descriptors = []*headgatev1.Descriptor{{Key: "tenant", Value: value}} },
+		"method": func(r *headgatev1.Request, value string) { r.Method = map[string]string{"a": "GET", "b": "PUT"}[value] },
+		"host":   func(r *headgatev1.Request, value string) { r.Host = value + ".example" },
+		"ip": func(r *headgatev1.Request, value string) {
+			r.Ip = map[string]string{"a": "192.0.2.1", "b": "192.0.2.2"}[value]
+		},
+		"header:X-Client": func(r *headgatev1.Request, value string) { r.Headers = map[string]string{"X-Client": value} },
+		"cookie:session":  func(r *headgatev1.Request, value string) { r.Cookies = map[string]string{"session": value} },
+		"mtls_subject":    func(r *headgatev1.Request, value string) { r.Subject = "CN=" + value },
+		"descriptor:tenant": func(r *headgatev1.Request, value string) {
+			r.Descriptors = []*headgatev1.Descriptor{{Key: "tenant", Value: value}}
+		},
 	}
 }
 

@@ -72,8 +72,9 @@ func memberAddress(e *config.LeaseElection, listener string) (string, error) {
 		return "", err
 	}
 	if len(e.Servers) > 0 && !slices.Contains(e.Servers, address) {
-		return "", fmt.Errorf("app: lease.election.servers does not have %s, the address of this server: add it, or correct "+
-			"lease.election.address", address)
+		const setting = "lease.election.servers"
+		return "", &config.SettingError{Path: setting, Err: fmt.Errorf("app: %s does not have %s, the address of this server: add it, "+
+			"or correct lease.election.address", setting, address)}
 	}
 	return address, nil
 }
