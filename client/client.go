@@ -29,6 +29,7 @@ type Client struct {
 
 	guard *guard.Guard // decides through this client
 	reads atomic.Pointer[reading]
+	lacks lacks
 	names names
 	calls sync.Pool     // of *call
 	told  chan struct{} // closed with the first reads

@@ -3,8 +3,11 @@ package client
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -15,6 +18,10 @@ import (
 
 // Guard gives a guard whose requests the servers decide, for package httplimit and package grpclimit. It sends only
 // the headers and cookies that the rules of the server read, which the server tells. Each Client has one Guard.
+//
+// A rule of the server can count by a part of requests that the package cannot give, like descriptor:tenant with httplimit. Then Check of
+// the package gives a *guard.UnsuppliedError, once a server has told its rules, and the log has it. It stops no request: the rule may
+// match only requests of other programs.
 //
 // When no server answers, the fallback of the Config decides: a refusal has the reason StoreUnavailable. The first
 // requests wait up to Config.Timeout for a server.
@@ -30,6 +37,11 @@ func (d decider) Reads() guard.Reading {
 		return guard.Reading{}
 	}
 	f := guard.Reading{Needs: rule.NeedIP, Reads: rule.Reads{Headers: r.GetHeaders(), Cookies: r.GetCookies()}, Marks: r.GetMarks()}
+	for _, text := range r.GetParts() {
+		if p, err := rule.ParsePart(text); err == nil { // A newer server can have others.
+			f.Parts = append(f.Parts, p)
+		}
+	}
 	if r.GetHost() {
 		f.Needs |= rule.NeedHost
 	}
@@ -68,6 +80,42 @@ func (k *Client) setReads(r *headgatev1.Reads) {
 		k.config.Log.Error("what the rules of the server read has no effect", "error", err)
 	}
 	k.known.Do(func() { close(k.told) })
+	k.lacks.check(k.config.Log, decider{k}.Reads())
+}
+
+// lacks compares the fronts of the guard with the parts of keys by which the rules of the server count.
+type lacks struct {
+	mu     sync.Mutex
+	fronts []guard.Front
+	logged string // the last fault
+}
+
+// Attached implements guard.FrontDecider.
+func (d decider) Attached(f guard.Front) {
+	l := &d.client.lacks
+	l.mu.Lock()
+	if !slices.Contains(l.fronts, f) {
+		l.fronts = append(l.fronts, f)
+	}
+	l.mu.Unlock()
+	l.check(d.client.config.Log, d.Reads())
+}
+
+// check logs the first part that a front cannot give, once until there is another one. All requests that a rule counts by it share one count. The rule may be for other programs,
+// so it stops nothing here.
+func (l *lacks) check(log *slog.Logger, r guard.Reading) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range l.fronts {
+		err := r.Lacks(f)
+		if err == nil {
+			continue
+		}
+		if text := err.Error(); text != l.logged {
+			l.logged = text
+			log.Error("requests of this program share one count under a rule of the server, if the rule matches them", "error", text)
+		}
+	}
 }
 
 // Decide implements guard.Decider.

@@ -20,11 +20,19 @@ type Decider interface {
 	Reads() Reading
 }
 
+// FrontDecider is a Decider that wants to know the fronts of its Guard: they may not give all parts of keys by which it counts.
+type FrontDecider interface {
+	Decider
+
+	// Attached says that a front was attached. Attach holds a lock of the Guard meanwhile.
+	Attached(f Front)
+}
+
 // Reading says what the rules of a Decider read.
 type Reading struct {
 	Needs rule.Needs
 	Reads rule.Reads
-	// Parts are those of keys that count requests without a domain, as far as a front may lack them.
+	// Parts are those of keys that count requests without a domain, as far as a front may lack them: see Guard.CheckFront.
 	Parts []rule.Part
 	// Marks are the headers that its answers set for services, in canonical spelling.
 	Marks []string

@@ -67,16 +67,67 @@ func (g *Guard) Attach(f Front) error {
 	if !slices.Contains(g.fronts, f) {
 		g.fronts = append(g.fronts, f)
 	}
+	if d, tells := s.config.Decider.(FrontDecider); tells {
+		d.Attached(f)
+	}
 	return nil
 }
 
-// CheckFront gives the error that Attach would give, and attaches nothing.
+// CheckFront gives the error that Attach would give, and attaches nothing. With a Decider, the error may also be about its Parts. A change
+// of these Parts by a server must not stop programs, so Attach and Reload do not check them, and tell the Decider: see FrontDecider.
 func (g *Guard) CheckFront(f Front) error {
 	s := g.now()
 	if s == nil {
 		return headgate.ErrNotMade
 	}
-	return s.suppliedBy(f)
+	if err := s.suppliedBy(f); err != nil {
+		return err
+	}
+	if d := s.config.Decider; d != nil {
+		r := d.Reads()
+		return r.Lacks(f)
+	}
+	return nil
+}
+
+// Lacks gives a *UnsuppliedError if the front cannot give one of the Parts.
+func (r *Reading) Lacks(f Front) error {
+	for _, p := range r.Parts {
+		if p.Supply()&^f.Supplies != 0 {
+			return &UnsuppliedError{f.Name, "a rule of the server", p, f.Fix}
+		}
+	}
+	return nil
+}
+
+// Parts names the parts of keys that a front can lack: of the rules of the Mode Enforce that can match a request without a domain and
+// descriptors, and of fair share. The caller must not change the list.
+func (g *Guard) Parts() []string {
+	if s := g.now(); s != nil {
+		return s.parts
+	}
+	return nil
+}
+
+// readKey notes the parts of a rule's key that a front can lack.
+func (s *set) readKey(r *Rule) {
+	switch {
+	case r.Mode != Enforce:
+	case r.Match.ForQueries():
+		s.beyondQueries = s.beyondQueries || slices.ContainsFunc(r.Key, rule.Part.BeyondQueries)
+	default:
+		s.addParts(r.Key...)
+	}
+}
+
+// addParts adds parts of keys that a front can lack.
+func (s *set) addParts(parts ...rule.Part) {
+	for _, p := range parts {
+		s.keyed |= p.Supply()
+		if name := p.String(); p.Supply() != 0 && !slices.Contains(s.parts, name) {
+			s.parts = append(s.parts, name)
+		}
+	}
 }
 
 // supplied checks the keys of s for all fronts that are attached.
@@ -168,13 +219,6 @@ func (s *set) suppliedBy(f Front) error {
 		r := stage.Rule()
 		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && r.Mode != Off {
 			return &UnsuppliedError{f.Name, fmt.Sprintf("stage %q", r.Name), r.Key[at], f.Fix}
-		}
-	}
-	if d := s.config.Decider; d != nil {
-		for _, p := range d.Reads().Parts {
-			if lacks(p) {
-				return &UnsuppliedError{f.Name, "a rule of the server", p, f.Fix}
-			}
 		}
 	}
 	return nil

@@ -32,6 +32,8 @@ type set struct {
 	beyondQueries bool
 	// keyed is what the keys of enforced rules, and of fair share, need from a front. Rules for queries are left out.
 	keyed rule.Supply
+	// parts are the names of these parts.
+	parts []string
 }
 
 // prepared is a rule with its windows prepared in the store.
@@ -111,13 +113,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		}
 		s.rules = append(s.rules, p)
 		s.needs |= p.needs
-		s.beyondQueries = s.beyondQueries ||
-			r.Mode == Enforce && r.Match.ForQueries() && slices.ContainsFunc(r.Key, rule.Part.BeyondQueries)
-		if r.Mode == Enforce && !r.Match.ForQueries() {
-			for _, part := range r.Key {
-				s.keyed |= part.Supply()
-			}
-		}
+		s.readKey(r)
 		s.readOutcome(r)
 		if r.Exceed.Action == Degrade && !slices.Contains(s.marks, r.Exceed.Header) {
 			s.marks = append(s.marks, spellings(r.Exceed.Header)...)
@@ -154,7 +150,7 @@ func (s *set) addShare(g *Guard, c *Config) error {
 		s.needs |= share.from.needs
 	}
 	if share.Mode == Enforce {
-		s.keyed |= share.Client.Supply()
+		s.addParts(share.Client)
 		s.reads.AddRule(&rule.Rule{Match: share.Match, Key: []rule.Part{share.Client}})
 		s.reads.AddStated(share.CostHeader)
 		s.reads.AddStated(share.IDHeader)

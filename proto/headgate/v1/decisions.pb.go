@@ -469,8 +469,11 @@ type Reads struct {
 	Host            bool `protobuf:"varint,5,opt,name=host,proto3" json:"host,omitempty"`
 	Subject         bool `protobuf:"varint,6,opt,name=subject,proto3" json:"subject,omitempty"`
 	PlainParameters bool `protobuf:"varint,7,opt,name=plain_parameters,json=plainParameters,proto3" json:"plain_parameters,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// parts are the parts of keys that a sender of requests can lack, of the rules with mode: enforce and of fair share, like
+	// descriptor:tenant, cookie:session or mtls_subject. Rules that match a domain or a descriptor are left out.
+	Parts         []string `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reads) Reset() {
@@ -550,6 +553,13 @@ func (x *Reads) GetPlainParameters() bool {
 		return x.PlainParameters
 	}
 	return false
+}
+
+func (x *Reads) GetParts() []string {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
 }
 
 // Answer is the decision on one request, or an error.
@@ -895,7 +905,7 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\x0eDecideResponse\x12-\n" +
 	"\aanswers\x18\x01 \x03(\v2\x13.headgate.v1.AnswerR\aanswers\x12\x1a\n" +
 	"\bdraining\x18\x02 \x01(\bR\bdraining\x12(\n" +
-	"\x05reads\x18\x03 \x01(\v2\x12.headgate.v1.ReadsR\x05reads\"\xc0\x01\n" +
+	"\x05reads\x18\x03 \x01(\v2\x12.headgate.v1.ReadsR\x05reads\"\xd6\x01\n" +
 	"\x05Reads\x12\x18\n" +
 	"\aheaders\x18\x01 \x03(\tR\aheaders\x12\x18\n" +
 	"\acookies\x18\x02 \x03(\tR\acookies\x12\x14\n" +
@@ -903,7 +913,8 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\x05marks\x18\x04 \x03(\tR\x05marks\x12\x12\n" +
 	"\x04host\x18\x05 \x01(\bR\x04host\x12\x18\n" +
 	"\asubject\x18\x06 \x01(\bR\asubject\x12)\n" +
-	"\x10plain_parameters\x18\a \x01(\bR\x0fplainParameters\"\xe9\x04\n" +
+	"\x10plain_parameters\x18\a \x01(\bR\x0fplainParameters\x12\x14\n" +
+	"\x05parts\x18\b \x03(\tR\x05parts\"\xe9\x04\n" +
 	"\x06Answer\x12.\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x14.headgate.v1.VerdictR\averdict\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x16\n" +

@@ -39,8 +39,8 @@ class DecisionsServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Stream(self, request_iterator, context):
-        """Stream decides messages in their order. Each message with requests gets one response, in the
-        order of the messages.
+        """Stream gives each message with requests one response, in the order of the messages. With a shared
+        store, several messages are decided at the same time. Returns take effect before later requests.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
