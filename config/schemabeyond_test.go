@@ -63,7 +63,7 @@ var beyondSchemaNames = map[string]string{
 		lease-capacity-of-slots-with-a-period lease-capacity-of-the-calendar lease-capacity-too-great lease-capacity-without-a-period
 		lease-election-length-too-short lease-election-without-group lease-election-servers-without-rules
 		lease-rule-in-a-group-without-servers lease-rule-in-a-group-without-a-token lease-election-on-a-socket
-		lease-election-of-a-client lease-rule-of-the-proxy-of-a-root
+		lease-election-of-a-client lease-election-without-servers-with-a-source lease-rule-of-the-proxy-of-a-root
 		lease-floors-above-all lease-holder-band-twice lease-holder-unknown lease-holder-without-the-scope lease-holders-without-auth lease-length-too-short
 		lease-limits-address lease-limits-user lease-limits-of-a-leaf lease-limits-without-etcd
 		lease-match-twice lease-min-capacity-too-great lease-refresh-too-long lease-resources-of-a-leaf lease-server-twice

@@ -41,18 +41,28 @@ func readCookie(value string) (string, fault) {
 }
 
 func checkOneMethod(value string) fault {
+	const fix = "write a method like GET"
 	if faultyTokenByte(strings.TrimPrefix(value, literalMark)) >= 0 {
-		return fault{quote(value) + " is not a valid method", "write a method like GET"}
+		return fault{quote(value) + " is not a valid method", fix}
+	}
+	if _, marked := cutLiteral(value); !marked {
+		if f := methodPatternFault(value); f != (fault{}) {
+			return fault{f.problem, fix} // It names lists, which no override has.
+		}
 	}
 	return checkMethod(value)
 }
 
 // readHost converts the host to the spelling of requests.
 func readHost(value string) (string, fault) {
+	const fix = "write one host, like api.example.com"
 	if strings.Contains(value, "*") {
-		return "", fault{quote(value) + " is more than one host", "write one host, like api.example.com"}
+		return "", fault{quote(value) + " is more than one host", fix}
 	}
 	if f := checkHost(value); f != (fault{}) {
+		if strings.Contains(f.fix, "*.") {
+			f.fix = fix
+		}
 		return "", f
 	}
 	return newHostPattern(value).name, fault{}
@@ -84,7 +94,8 @@ func (p Part) ParseValue(text string) (string, error) {
 
 // checkRegion refuses codes in lower case. checkRegion does not know the codes of the Regions.
 func checkRegion(value string) fault {
-	if upper := strings.ToUpper(value); len(value) == 2 && value != upper {
+	isLetter := func(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+	if upper := strings.ToUpper(value); len(value) == 2 && isLetter(value[0]) && isLetter(value[1]) && value != upper {
 		return fault{quote(value) + " is never found: region codes are in upper case", "write " + quote(upper)}
 	}
 	return fault{}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
@@ -91,11 +92,11 @@ func (f *findings) shareScope(share *guard.FairShare) (found bool) {
 		if !ok {
 			continue
 		}
-		path := "fair_share." + bad.Field
-		if bad.Rule > 0 {
-			path = exemptPath(bad.Rule - 1)
+		path, fix := "fair_share."+bad.Field, bad.Fix
+		if bad.Rule > 0 { // Fair share without any path is none.
+			path, fix = exemptPath(bad.Rule-1), strings.Replace(fix, `write "/*" for every path`, "write a path like /healthz or /probes/*", 1)
 		}
-		f.add(path, bad.Problem, bad.Fix)
+		f.add(path, bad.Problem, fix)
 		found = true
 	}
 	return found
