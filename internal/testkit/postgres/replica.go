@@ -2,11 +2,9 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 )
@@ -22,20 +20,7 @@ func StartReplica(tb testing.TB, of *Server) *Server {
 		"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=32MB",
 		"-c", "logging_collector=off", "-c", "log_min_messages=warning",
 	}
-	var problems []error
-	for range attempts {
-		port, err := freePort()
-		if err != nil {
-			tb.Fatal(err)
-		}
-		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		if err = s.launch(); err == nil {
-			return s
-		}
-		problems = append(problems, err)
-	}
-	tb.Fatalf("PostgreSQL does not start as a replica: %v", errors.Join(problems...))
-	return nil
+	return s.launchAnywhere("PostgreSQL does not start as a replica")
 }
 
 // Promote makes a replica a primary, and returns when it takes writes.

@@ -67,11 +67,17 @@ func start(tb testing.TB, more func(*Server) []string) *Server {
 	for _, setting := range append(fixed, more(s)...) {
 		s.words = append(s.words, "-c", setting)
 	}
+	return s.launchAnywhere("PostgreSQL does not start")
+}
+
+// launchAnywhere launches the server on a free port.
+func (s *Server) launchAnywhere(failure string) *Server {
+	s.tb.Helper()
 	var problems []error
 	for range attempts {
 		port, err := freePort()
 		if err != nil {
-			tb.Fatal(err)
+			s.tb.Fatal(err)
 		}
 		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		if err = s.launch(); err == nil {
@@ -79,7 +85,7 @@ func start(tb testing.TB, more func(*Server) []string) *Server {
 		}
 		problems = append(problems, err)
 	}
-	tb.Fatalf("PostgreSQL does not start: %v", errors.Join(problems...))
+	s.tb.Fatalf("%s: %v", failure, errors.Join(problems...))
 	return nil
 }
 
