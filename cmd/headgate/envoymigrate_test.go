@@ -146,3 +146,31 @@ func decided(t *testing.T, s serving) string {
 	}
 	return answers.String()
 }
+
+// TestConvertOfManagedLimits: the limits of a management server are in no folder, so convert prints the settings alone, and notes the
+// variables without a place in a file. With a folder, it prints these limits too.
+func TestConvertOfManagedLimits(t *testing.T) {
+	for name, value := range map[string]string{
+		"CONFIG_TYPE": "GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_SERVER_URL": "127.0.0.1:9", "BACKEND_TYPE": "redis", "REDIS_SOCKET_TYPE": "tcp",
+		"REDIS_URL": "127.0.0.1:9", "GRPC_PORT": "0", "PORT": "0", "USE_STATSD": "false",
+	} {
+		t.Setenv(name, value)
+	}
+	status, stdout, stderr := call(t, "convert", "--envoy-env")
+	if status != exitOK || !strings.Contains(stdout, "store: redis://127.0.0.1:9") || strings.Contains(stdout, "domains:") {
+		t.Fatalf("without a folder: status %d: %s\n%s", status, stderr, stdout)
+	}
+	if !strings.Contains(stderr, "CONFIG_GRPC_XDS_SERVER_URL") && !strings.Contains(stderr, "CONFIG_TYPE") {
+		t.Errorf("no note says where the limits come from: %s", stderr)
+	}
+	if status, _, checked := call(t, "check", "--offline", "--config", write(t, stdout)); status != exitOK {
+		t.Errorf("check: status %d: %s", status, checked)
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "shop.yaml"), []byte("domain: shop\ndescriptors: [{key: k, rate_limit: {unit: hour, requests_per_unit: 5}}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, stdout, stderr = call(t, "convert", "--envoy-env", folder); status != exitOK || !strings.Contains(stdout, "shop:") {
+		t.Errorf("with a folder: status %d: %s\n%s", status, stderr, stdout)
+	}
+}
