@@ -262,7 +262,7 @@ func (t *Ticket) end(h Handle, cause error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.turn != h.turn || t.state == ticketEnded || !t.set.stages.facts.Ends:
+	case t.turn != h.turn || t.state == ticketEnded || !t.ends:
 		return false
 	case t.stop != nil:
 		t.stopped = t.stop(cause) || t.stopped

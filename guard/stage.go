@@ -39,6 +39,13 @@ type StreamStage interface {
 	Stream(p *Pass)
 }
 
+// AnswerStage is a Stage with a call for the begin of the answer to a forwarded request: its header. status is
+// the HTTP status, and 0 for gRPC. Fronts say nothing of failures of their own, and of answers that end as they begin.
+type AnswerStage interface {
+	Stage
+	Answers(p *Pass, status int)
+}
+
 // ForwardStage is a Stage with a call for requests that all stages have admitted, after their
 // waits and before they are forwarded. Pass.AddHeader may be called then, too.
 type ForwardStage interface {
@@ -70,7 +77,8 @@ type Facts struct {
 	// Headers are the names, in canonical spelling, of the headers that the stage adds to the
 	// forwarded request. The same headers from a client are removed.
 	Headers []string
-	// Ends reports that the stage may end the context of a request (Handle.End).
+	// Ends reports that the stage may end the context of each request (Handle.End). Pass.Ends does so for one request,
+	// which costs the others nothing.
 	Ends bool
 }
 
@@ -103,6 +111,14 @@ func (p *Pass) AddHeader(name, value string) {
 	t.headers = append(t.headers, Header{name, value})
 }
 
+// Ends lets Handle.End end the context of this request. Call Ends during Forward of a ForwardStage.
+func (p *Pass) Ends() {
+	t := p.handle.ticket
+	t.mu.Lock()
+	t.ends = true
+	t.mu.Unlock()
+}
+
 // Header is a header of the forwarded request.
 type Header struct{ Name, Value string }
 
@@ -124,9 +140,20 @@ func (h Handle) Resume(d headgate.Decision) bool {
 }
 
 // End ends the context of an admitted request, with a cause. It reports whether the request was
-// still in progress. Without Facts.Ends, End does nothing.
+// still in progress. Without Facts.Ends and Pass.Ends, End does nothing.
 func (h Handle) End(cause error) bool {
 	return h.ticket != nil && h.ticket.end(h, cause)
+}
+
+// Receiving reports whether the body of the request is still arriving from its client.
+func (h Handle) Receiving() bool {
+	t := h.ticket
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.turn == h.turn && t.receiving
 }
 
 // stages are the Stages of a set, and their descriptions for results.

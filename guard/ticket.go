@@ -43,12 +43,15 @@ type Ticket struct {
 	busy    bool // a goroutine is entering stages
 	leaving bool // Done waits for that goroutine, which then enters no further stage
 	stopped bool // a stage has ended the context, or will when there is a context
-	next    headgate.Decision
-	wake    chan struct{}          // has capacity one
-	notify  func(headgate.Verdict) // the function of WaitFunc
-	idle    sync.Cond              // signals the end of busy to Done
-	cause   error                  // of an End before there was a context
-	stop    func(cause error) bool // ends the context; reports false when it had ended
+	ends    bool // a stage may end the context
+	// receiving says that the body of the request is still arriving from its client.
+	receiving bool
+	next      headgate.Decision
+	wake      chan struct{}          // has capacity one
+	notify    func(headgate.Verdict) // the function of WaitFunc
+	idle      sync.Cond              // signals the end of busy to Done
+	cause     error                  // of an End before there was a context
+	stop      func(cause error) bool // ends the context; reports false when it had ended
 }
 
 // ticketState is how far a request has come.
@@ -131,6 +134,7 @@ func (t *Ticket) begin(v headgate.Verdict) {
 	defer t.mu.Unlock()
 	t.turn++
 	t.idle.L, t.leaving, t.busy, t.stopped = &t.mu, false, false, false
+	t.ends, t.receiving = t.set.stages.facts.Ends, false
 	t.since = t.guard.state.queues.now()
 	t.at, t.resumed, t.headers = 0, false, t.headers[:0]
 	if n := len(t.set.stages.all); cap(t.passes) < n {
@@ -306,14 +310,17 @@ func (t *Ticket) Marks() []string {
 }
 
 // Context gives the context for the handler of an admitted request. A stage can end it if
-// Facts.Ends says so; otherwise it is ctx itself. Done ends it.
+// Facts.Ends or Pass.Ends says so; otherwise it is ctx itself. Done ends it.
 func (t *Ticket) Context(ctx context.Context) context.Context {
-	if t.set == nil || !t.set.stages.facts.Ends {
+	if t.set == nil {
+		return ctx
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ends {
 		return ctx
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.stop = func(cause error) bool {
 		first := ctx.Err() == nil
 		cancel(cause)
@@ -331,6 +338,28 @@ func (t *Ticket) Stopped() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.stopped
+}
+
+// Receiving says whether the body of the request is still arriving from its client. Call it with true before the
+// request goes on to its handler, and with false when the front has the end of the body. Without a call, the body is whole.
+// Any goroutine may call Receiving.
+func (t *Ticket) Receiving(is bool) {
+	t.mu.Lock()
+	t.receiving = is
+	t.mu.Unlock()
+}
+
+// Answers tells the stages that the answer begins, with its HTTP status, or 0 for gRPC. Call Answers at most once,
+// after Forward and before Done, and never at the same time as Done.
+func (t *Ticket) Answers(status int) {
+	if t.set == nil {
+		return
+	}
+	for i, s := range t.set.stages.all {
+		if told, ok := s.(AnswerStage); ok && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
+			told.Answers(&t.passes[i], status)
+		}
+	}
 }
 
 // Stream tells the stages that the request has become a stream. Call Stream at most once, after

@@ -6,6 +6,8 @@
 //	verdict := t.Arrive(now, r)                            // Allow, Wait or Deny
 //	for r, verdict := t.Next(now); r != nil; ... { ... }   // whose wait has ended
 //	after := t.Patience(now, r)                            // when to ask for a waiting request again
+//	t.Begins(now, r, true)                                 // the header of the answer has come
+//	left, probe := t.Probe(now, r, whole)                  // when to cancel the probe of a hang
 //	t.Leave(now, r, throttle.Ended{Work: reported})        // the request has ended
 //
 // The package reads no clock, and starts no goroutine. Its effort per request is O(log tenants).
@@ -73,9 +75,10 @@
 // cancelled in the second half of their time. Each of them was there for half of Config.Deadline at least. With
 // a bound below five, as many as the bound. Then the service gets one request at a time, whatever its bound
 // is, until it answers one. A queued request waits for this answer for a sixteenth of its deadline, and is
-// then refused. A request that has not ended after four times Config.Deadline lets the next one go. A quick
-// failure is no answer, and no hang either. A stream that has begun says nothing. After 5 s without a late
-// request, the hang is forgotten.
+// then refused. The caller cancels a probe that has no answer after three times Config.Deadline, and one whose body is not
+// whole after a sixteenth of it (Probe). One that has not ended after four times Config.Deadline lets the next
+// one go. A quick failure is no answer, and no hang either. The begin of an answer is an answer (Begins), and what follows
+// says nothing. After 5 s without a late request, the hang is forgotten.
 //
 // # Prediction
 //

@@ -21,9 +21,10 @@ const (
 	unanswered = 5
 	// scanned bounds the requests whose deadlines are compared with the time.
 	scanned = 64
-	// probeLife is the time, in parts of Deadline, after which the next probe goes to the service
-	// although the former one has not ended: a client that sends its body slowly must not keep others out.
-	probeLife = 4
+	// probeLife is the time, in Deadlines, after which a probe without an answer is to be cancelled. A late
+	// answer still ends the hang. probeLost is when the next probe goes although the former one has not ended: its handler
+	// ignores that it was cancelled.
+	probeLife, probeLost = 3, 4
 	// patienceParts is the part of its deadline that a request waits in a hang. A tenth is
 	// promised, and timers are late.
 	patienceParts = 16
@@ -58,7 +59,21 @@ func (t *Throttler) Hung(now headgate.Instant) bool {
 // probing reports whether the service has a probe that may still be answered.
 func (t *Throttler) probing(now headgate.Instant) bool {
 	probe := t.hang.probe
-	return probe != nil && now.Sub(probe.dispatched) <= probeLife*t.config.Deadline
+	return probe != nil && now.Sub(probe.dispatched) <= probeLost*t.config.Deadline
+}
+
+// Probe reports whether a request is the probe of a hang, and the time after which Probe is to be called
+// again. Cancel the request at 0, and call Leave when it has ended: the next probe goes then. whole says that the service can have
+// the whole body of the request. A client that sends slowly must not keep others out.
+func (t *Throttler) Probe(now headgate.Instant, r *Request, whole bool) (left time.Duration, probe bool) {
+	if t.hang.probe != r {
+		return 0, false
+	}
+	most := t.config.Deadline / patienceParts
+	if whole {
+		most = probeLife * t.config.Deadline
+	}
+	return max(most-now.Sub(r.dispatched), 0), true
 }
 
 // unanswered is the time in which the service had the request and answered no other.
@@ -111,9 +126,10 @@ func (t *Throttler) endHang(now headgate.Instant, r *Request, e Ended) {
 		h.newest = r.before
 	}
 	switch silent := 2 * h.unanswered(now, r); {
+	case r.begun: // Begins has said it.
 	case e.Lesson == LearnAll || e.Answered:
-		h.answered, h.missed, h.probe = now, 0, nil
-	case e.Lesson == LearnMiss && !r.begun && silent >= r.Deadline.Sub(r.dispatched) && silent >= t.config.Deadline:
+		h.answer(now)
+	case e.Lesson == LearnMiss && silent >= r.Deadline.Sub(r.dispatched) && silent >= t.config.Deadline:
 		if h.forgotten(now) {
 			h.missed = 0
 		}
@@ -124,12 +140,19 @@ func (t *Throttler) endHang(now headgate.Instant, r *Request, e Ended) {
 	}
 }
 
-// Begins notes that a request which keeps its place is a stream: its time says nothing about a hang.
-func (t *Throttler) Begins(r *Request) {
+// answer ends a hang.
+func (h *hang) answer(now headgate.Instant) { h.answered, h.missed, h.probe = now, 0, nil }
+
+// Begins notes that the answer of a request has begun: the rest of its time says nothing about a hang. answered is
+// false for a stream that keeps its place, and of which the service has sent nothing. After true, call Next until it returns nil.
+func (t *Throttler) Begins(now headgate.Instant, r *Request, answered bool) {
 	if r.state != admitted {
 		return
 	}
-	if r.begun = true; t.hang.probe == r {
+	switch r.begun = true; {
+	case answered:
+		t.hang.answer(now)
+	case t.hang.probe == r:
 		t.hang.probe = nil
 	}
 }

@@ -82,15 +82,20 @@ func TestNoHang(t *testing.T) {
 		}},
 		"a stream that has begun": {Config{Concurrency: 1}, func(s *story) {
 			s.after(900)
-			s.under.Begins(s.all["first"])
+			s.under.Begins(s.now, s.all["first"], false)
 			s.after(5000)
 		}},
 		"streams that are still open": {Config{Concurrency: 16}, func(s *story) {
 			for i := range 5 {
 				s.arrives(fmt.Sprint("stream ", i), "sheddable a /", 1000)
-				s.under.Begins(s.all[fmt.Sprint("stream ", i)])
+				s.under.Begins(s.now, s.all[fmt.Sprint("stream ", i)], false)
 			}
 			s.after(3000)
+		}},
+		"downloads": {Config{Concurrency: 1}, func(s *story) {
+			s.after(900)
+			s.under.Begins(s.now, s.all["first"], true)
+			s.after(60_000)
 		}},
 		"refusals of the service": {Config{Concurrency: 1}, func(s *story) {
 			s.after(1100)

@@ -35,7 +35,7 @@ type Request struct {
 	need       prediction
 	level      *mean   // the level that predicted need, or nil
 	probe      bool    // admitted against its prediction
-	begun      bool    // a stream that has begun
+	begun      bool    // its answer has begun, or it is a stream
 	area       float64 // searcher.area when it was admitted
 	tenant     *tenant
 	route      *route

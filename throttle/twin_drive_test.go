@@ -45,7 +45,7 @@ func TestThrottlerIsItsTwin(t *testing.T) {
 	}
 	for _, kind := range []string{
 		"allow", "wait", "deny throttle_full", "deny throttle_deadline", "next allow", "next deny throttle_evicted",
-		"next deny throttle_deadline", "probe", "a shared account", "beyond the share", "a forgotten route", "a probe of a hang", "patience in a hang",
+		"next deny throttle_deadline", "probe", "a shared account", "beyond the share", "a forgotten route", "a probe of a hang", "patience in a hang", "the time of a probe",
 	} {
 		if seen[kind] < 10 {
 			t.Errorf("only %d times: %s", seen[kind], kind)
@@ -89,6 +89,7 @@ func (d *twins) step() {
 	}
 	d.next()
 	d.compare()
+	d.probes()
 }
 
 func (d *twins) arrive() {
@@ -216,15 +217,16 @@ func (d *twins) expire() {
 	}
 }
 
-// begins says that a request at the service is a stream.
+// begins says that the answer of a request at the service has begun, or that it is a stream.
 func (d *twins) begins() {
 	if len(d.inFlight) == 0 {
 		return
 	}
 	r := d.inFlight[d.draw(len(d.inFlight))]
-	d.log("Begins", r.Class, r.Tenant, r.Route)
-	d.code.Begins(r)
-	d.twin.Begins(r)
+	answered := d.draw(2) == 0
+	d.log("Begins", r.Class, r.Tenant, r.Route, answered)
+	d.code.Begins(d.now, r, answered)
+	d.twin.Begins(d.now, r, answered)
 }
 
 // patience compares the waits that all waiting requests have left.
@@ -237,6 +239,21 @@ func (d *twins) patience() {
 		}
 		if got, want := d.code.Patience(d.now, r), d.twin.Patience(d.now, r); got != want {
 			d.Fatalf("%s\nthe patience is %v, the twin has %v", d.lastSteps(), got, want)
+		}
+	}
+}
+
+// probes compares the times that probes have left.
+func (d *twins) probes() {
+	d.Helper()
+	for _, r := range d.inFlight {
+		whole := d.now%2 == 0
+		left, probe := d.code.Probe(d.now, r, whole)
+		if probe {
+			d.seen["the time of a probe"]++
+		}
+		if wantLeft, want := d.twin.Probe(d.now, r, whole); left != wantLeft || probe != want {
+			d.Fatalf("%s\nthe probe has %v %v, the twin has %v %v", d.lastSteps(), left, probe, wantLeft, want)
 		}
 	}
 }

@@ -40,6 +40,19 @@ func (w *twin) probing(now headgate.Instant) bool {
 	return r != nil && now.Sub(r.dispatched) <= 4*w.config.Deadline
 }
 
+// Probe is the time until a probe is cancelled: three deadlines, or a sixteenth of one while its body arrives.
+func (w *twin) Probe(now headgate.Instant, request *Request, whole bool) (time.Duration, bool) {
+	r := w.probe()
+	switch {
+	case r == nil || r.Request != request:
+		return 0, false
+	case whole:
+		return max(r.dispatched.Add(3*w.config.Deadline).Sub(now), 0), true
+	default:
+		return max(r.dispatched.Add(w.config.Deadline/16).Sub(now), 0), true
+	}
+}
+
 // missed replays the ends. Late ends are forgotten 5 s after the last one, but not while a probe is at the service.
 func (w *twin) missed(now headgate.Instant) int {
 	n, last := 0, w.hang.forgotten
@@ -89,17 +102,22 @@ func (w *twin) silence(now headgate.Instant, r *twinRequest) time.Duration {
 func (w *twin) endSilence(now headgate.Instant, r *twinRequest, e Ended) {
 	silent, probing := w.silence(now, r), w.probe() != nil
 	switch {
+	case r.begun:
 	case e.Lesson == LearnAll || e.Answered:
-		for _, other := range w.hang.dispatched {
-			other.inHang = false
-		}
-		w.hang.forgotten = w.lastLate()
-		w.hang.ends, w.hang.answered = nil, now
+		w.answered(now)
 	case e.Lesson == LearnMiss:
-		late := !r.begun && silent >= (r.Deadline.Sub(r.dispatched)+1)/2 && silent >= (w.config.Deadline+1)/2
+		late := silent >= (r.Deadline.Sub(r.dispatched)+1)/2 && silent >= (w.config.Deadline+1)/2
 		w.hang.ends = append(w.hang.ends, twinEnd{now, late, probing})
 	}
 	r.state = outside
+}
+
+func (w *twin) answered(now headgate.Instant) {
+	for _, other := range w.hang.dispatched {
+		other.inHang = false
+	}
+	w.hang.forgotten = w.lastLate()
+	w.hang.ends, w.hang.answered = nil, now
 }
 
 func (w *twin) lastLate() headgate.Instant {
@@ -112,13 +130,15 @@ func (w *twin) lastLate() headgate.Instant {
 	return last
 }
 
-// Begins notes that a request is a stream.
-func (w *twin) Begins(request *Request) {
+// Begins notes that the answer of a request has begun, or that the request is a stream.
+func (w *twin) Begins(now headgate.Instant, request *Request, answered bool) {
 	r := w.find(request)
 	if r == nil || r.state != admitted {
 		return
 	}
-	if r.begun = true; w.probe() == r {
+	if r.begun = true; answered {
+		w.answered(now)
+	} else if w.probe() == r {
 		for _, other := range w.hang.dispatched {
 			other.inHang = false
 		}

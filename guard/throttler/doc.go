@@ -21,6 +21,9 @@
 //
 // # Ends
 //
+// A request in a hang of the service, its probe, is ended by Handle.End: see package throttle. The client gets the
+// answer of its front or handler.
+//
 // The slot of a request is free when its answer has ended. A request that becomes a stream gives
 // up its slot then, unless CountStreams is set, and teaches the predictor nothing. In mode Shadow
 // requests pass without delay, and the queue is a model: its figures are estimates.

@@ -116,13 +116,16 @@ func (c *Config) endedBy(o *guard.Outcome) throttle.Ended {
 // mostCores bounds the reported CPU time in parts of the time that the request took.
 const mostCores = 256
 
+// answers reports whether an HTTP status is of the service itself. A gateway before it answers 502 and 504.
+func answers(status int) bool { return status < 500 }
+
 // answered reports whether the service itself has answered, whatever it said.
 func answered(o *guard.Outcome) bool {
 	if o.End != guard.Answered {
 		return false
 	}
 	if !o.GRPC {
-		return o.Status < 500
+		return answers(o.Status)
 	}
 	return o.Status != 1 && o.Status != 4 && o.Status != 14 // Canceled, DeadlineExceeded, Unavailable.
 }

@@ -1,6 +1,7 @@
 package throttler
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -55,6 +56,7 @@ type entry struct {
 	queued         bool          // in service.queue
 	later, earlier *entry        // the neighbours there
 	stream         bool          // keeps its slot, and teaches nothing
+	watched        bool          // a probe, which the timer may end
 }
 
 // resumption is a request whose wait has ended. It is a copy: the entry may serve another request
@@ -199,7 +201,8 @@ func resume(ended []resumption) {
 }
 
 // Forward implements guard.ForwardStage: the service gets the class and the time that is left. A
-// grpc-timeout is shortened by the wait alone, because a stream may take longer than MaxDeadline.
+// grpc-timeout is shortened by the wait alone, because a stream may take longer than MaxDeadline. From
+// now on, the probe of a hang can be ended.
 func (s *Stage) Forward(p *guard.Pass) {
 	e, ok := p.Value.(*entry)
 	if !ok {
@@ -214,7 +217,15 @@ func (s *Stage) Forward(p *guard.Pass) {
 		s.text = appendCallTimeout(s.text[:0], e.call-now.Sub(e.since))
 		call = s.numbers.of(s.text)
 	}
+	left, e.watched = s.throttler.Probe(now, &e.Request, false)
+	if e.watched = e.watched && s.config.Mode == guard.Enforce; e.watched {
+		s.timers.Start(&e.timer, left)
+	}
+	watched := e.watched
 	s.mu.Unlock()
+	if watched {
+		p.Ends()
+	}
 	p.AddHeader(FieldCriticality, class.String())
 	p.AddHeader(FieldTimeout, number)
 	if call != "" {
@@ -231,11 +242,26 @@ func (s *Stage) Stream(p *guard.Pass) {
 	if s.config.CountStreams {
 		s.mu.Lock()
 		e.stream = true
-		s.throttler.Begins(&e.Request)
+		s.throttler.Begins(s.now(), &e.Request, false)
 		s.mu.Unlock()
 		return
 	}
 	s.leave(e, throttle.Ended{Lesson: throttle.LearnNothing}, false)
+}
+
+// Answers implements guard.AnswerStage. An answer may take long, and its header ends a hang.
+func (s *Stage) Answers(p *guard.Pass, status int) {
+	e, ok := p.Value.(*entry)
+	if !ok || !answers(status) {
+		return
+	}
+	var room [4]resumption
+	s.mu.Lock()
+	now := s.now()
+	s.throttler.Begins(now, &e.Request, true)
+	list := s.next(now, room[:0])
+	s.mu.Unlock()
+	resume(list)
 }
 
 // Leave implements guard.Stage.
@@ -250,8 +276,10 @@ func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
 	var room [4]resumption
 	s.mu.Lock()
 	now := s.now()
-	if e.queued {
+	if e.queued || e.watched {
 		s.timers.Stop(&e.timer)
+	}
+	if e.queued {
 		s.queue.remove(e)
 	}
 	if e.stream {
@@ -269,11 +297,15 @@ func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
 	resume(list)
 }
 
-// expire refuses a queued request whose wait is over, and asks again later for another one. A timer
-// that fires late may find another request in the entry.
+// expire refuses a queued request whose wait is over, ends a probe whose time is over, and asks again later for
+// another one. A timer that fires late may find another request in the entry.
 func (s *service) expire(e *entry) {
 	s.mu.Lock()
 	now := s.now()
+	if e.watched {
+		s.endProbe(now, e)
+		return
+	}
 	left := s.throttler.Patience(now, &e.Request)
 	if e.queued && left > 0 {
 		s.timers.Start(&e.timer, left)
@@ -287,6 +319,22 @@ func (s *service) expire(e *entry) {
 	list := s.next(now, room[:0])
 	s.mu.Unlock()
 	resume(list)
+}
+
+// errUnanswered is the cause with which the context of a probe ends.
+var errUnanswered = errors.New("throttler: the service hangs, and the request is no longer tried: retry later")
+
+// endProbe ends the context of a probe, so that the next one goes when this one has left. The caller holds mu.
+func (s *service) endProbe(now headgate.Instant, e *entry) {
+	handle := e.handle
+	left, probe := s.throttler.Probe(now, &e.Request, !handle.Receiving())
+	if probe && left > 0 {
+		s.timers.Start(&e.timer, left)
+	}
+	s.mu.Unlock()
+	if probe && left <= 0 {
+		handle.End(errUnanswered)
+	}
 }
 
 // mostFree bounds the free entries that the stage keeps.
@@ -308,7 +356,7 @@ func (s *service) entry() *entry {
 
 // release makes an entry free. The caller holds mu.
 func (s *service) release(e *entry) {
-	e.handle, e.stream = guard.Handle{}, false
+	e.handle, e.stream, e.watched = guard.Handle{}, false, false
 	if s.freed < mostFree {
 		e.next, s.free = s.free, e
 		s.freed++

@@ -434,7 +434,7 @@ type called struct{}
 // Lookup implements headgate.Values.
 func (called) Lookup(name string) (string, bool) { return "5S", name == "Grpc-Timeout" }
 
-// TestAllocatesNothing checks Admit, Forward and Done with a throttler.
+// TestAllocatesNothing checks Admit, Forward, Answers and Done with a throttler.
 func TestAllocatesNothing(t *testing.T) {
 	stage, err := throttler.New(throttler.Config{
 		Config: throttle.Config{Concurrency: 1000}, Classes: []throttler.Classified{{Match: rule.Match{Path: "/users/*"}}},
@@ -455,6 +455,7 @@ func TestAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		ticket.Forward()
+		ticket.Answers(200)
 		ticket.Done(guard.Outcome{Status: 200})
 	}
 	for range 100 {
@@ -465,7 +466,7 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkRequest compares a guard with the throttler and one without: Admit and Done.
+// BenchmarkRequest compares a guard with the throttler and one without: Admit, Answers and Done.
 func BenchmarkRequest(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		b.Run(fmt.Sprintf("throttler=%v", with), func(b *testing.B) {
@@ -489,6 +490,7 @@ func BenchmarkRequest(b *testing.B) {
 					b.Fatal(err)
 				}
 				ticket.Forward()
+				ticket.Answers(200)
 				ticket.Done(guard.Outcome{Status: 200})
 			}
 		})

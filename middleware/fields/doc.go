@@ -8,7 +8,7 @@
 //	Warning          the value of Headgate-Warning
 //	Pushback         the milliseconds of grpc-retry-pushback-ms
 //	Detail           what happened and what to do, in a sentence
-//	StreamDetector   tells the stages of a request that its answer is a stream
+//	StreamDetector   tells the stages of a request that its answer begins, and that it is a stream
 //
 // The middleware for net/http and gRPC and the proxy all use this package, so that callers
 // get the same values from each. All functions are pure functions of an answer and safe

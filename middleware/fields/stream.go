@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// StreamDetector calls Ticket.Stream, at most once, when the answer to a forwarded request
-// becomes a stream:
+// StreamDetector calls Ticket.Answers when the answer to a forwarded request begins, and Ticket.Stream,
+// at most once, when the answer becomes a stream:
 //
 //   - an upgraded connection, when it begins
 //   - server-sent events (text/event-stream), when their header is written
@@ -28,11 +28,13 @@ type StreamDetector struct {
 // DetectStream returns the StreamDetector for a request. t may be nil.
 func DetectStream(t *guard.Ticket) StreamDetector { return StreamDetector{ticket: t} }
 
-// Header reads the header of the final response. Call it before the header is written.
-func (d *StreamDetector) Header(h http.Header) {
+// Header reads the status and the header of the service's final response. Call Header before the header is written.
+// The response may be 101.
+func (d *StreamDetector) Header(status int, h http.Header) {
 	if d.ticket == nil {
 		return
 	}
+	d.ticket.Answers(status)
 	switch kind := mediaType(h); {
 	case strings.EqualFold(kind, "text/event-stream"):
 		d.Stream()

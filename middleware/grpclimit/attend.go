@@ -111,6 +111,7 @@ func serveStream(s *stream, t *guard.Ticket, handle func() error) (err error) {
 	returned := false
 	defer func() { s.seen.finish(s.ctx, t, returned, err) }()
 	t.Stream()
+	s.ticket = t
 	err = handle()
 	returned = true
 	return err

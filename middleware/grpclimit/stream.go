@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/headgate/headgate/guard"
 )
 
 // stream is the ServerStream for the service. The context has the guard's marks. stream adds
@@ -18,6 +20,7 @@ type stream struct {
 	ctx       context.Context //nolint:containedctx // because Context returns it.
 	announced metadata.MD     // nil after it was added
 	seen      *answered       // set if a stage waits for the end of the stream, else nil
+	ticket    *guard.Ticket   // is told of the answer's begin; nil afterwards, or without such a stage
 }
 
 // Context implements grpc.ServerStream.
@@ -53,9 +56,13 @@ func (s *stream) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(m)
 }
 
-// announce adds the caller's limit to the header. If the service has already sent the
+// announce tells the stages that the answer begins, and adds the caller's limit to the header. If the service has already sent the
 // header directly, it adds the limit to the trailer.
 func (s *stream) announce() {
+	if t := s.ticket; t != nil {
+		s.ticket = nil // A stage may panic.
+		t.Answers(0)
+	}
 	if s.announced == nil {
 		return
 	}

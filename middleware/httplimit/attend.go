@@ -103,13 +103,14 @@ func (a *trackedWriter) answers(status int) {
 	if a.status == 0 {
 		a.status = status
 		a.reported.Take(a.Header())
-		a.streams.Header(a.Header())
+		a.streams.Header(status, a.Header())
 	}
 }
 
 // detach records that the handler now owns the connection.
 func (a *trackedWriter) detach() {
 	a.hijacked, a.status = true, http.StatusSwitchingProtocols
+	a.streams.Header(http.StatusSwitchingProtocols, nil)
 	a.streams.Stream()
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/headgate/headgate/guard"
 )
 
 // lingering is how long the server reads and discards the rest of an unwanted request
@@ -26,18 +29,20 @@ type body struct {
 	from       connection // nil in tests without a connection
 	request    *http.Request
 	idle       time.Duration
-	trailer    http.Header // filled when the body ends
-	allowed    []string    // the trailer fields that are forwarded
-	stream     bool        // HTTP/1: one request at a time on the connection
-	stallTimer *time.Timer // runs while the upstream has not accepted the last bytes read; nil without a bound
-	place      *place      // of the request; nil in tests without a Server
-	awaits     listened    // HTTP/1: told of each wait for the client; nil without a connection of package listen
+	trailer    http.Header   // filled when the body ends
+	allowed    []string      // the trailer fields that are forwarded
+	stream     bool          // HTTP/1: one request at a time on the connection
+	stallTimer *time.Timer   // runs while the upstream has not accepted the last bytes read; nil without a bound
+	place      *place        // of the request; nil in tests without a Server
+	ticket     *guard.Ticket // is told of the end of the body; nil if no stage can end the request
+	awaits     listened      // HTTP/1: told of each wait for the client; nil without a connection of package listen
 	failure    atomic.Int32
 	ended      atomic.Bool // set when the end was read; later bytes on the connection belong to another request
 
 	reading sync.Mutex // held while the connection is read
 	mu      sync.Mutex // guards the fields below and the order of SetReadDeadline calls
 	closed  bool
+	stopped bool  // a stage has ended the request
 	begun   bool  // the response has started, so the client may pause its upload for any time
 	since   int64 // start of the current wait for the client, as in place.since; 0 when not waiting
 }
@@ -73,17 +78,45 @@ func (b *body) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
+		if b.ticket != nil {
+			b.ticket.Receiving(false)
+		}
 		b.filterTrailer()
 		if connOf(b.request).isMalformed(b.request) {
 			b.failure.Store(bodyFolded)
 			return n, errFolded
 		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		b.failure.Store(bodyStalled)
+		if !b.interrupted() {
+			b.failure.Store(bodyStalled)
+		}
 	default:
 		b.failure.Store(bodyBroken)
 	}
 	return n, err
+}
+
+// stopWith ends the reading when a stage ends ctx, the context of the request. Without this, net/http's
+// transport waits for the read before it gives up the request. release ends the effect.
+func (b *body) stopWith(ctx context.Context) (release func() bool) {
+	t := b.ticket
+	return context.AfterFunc(ctx, func() {
+		if !t.Stopped() {
+			return // The client's connection has failed, which the read itself reports.
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.stopped = true; b.from != nil && !b.closed && !b.ended.Load() {
+			_ = b.from.SetReadDeadline(time.Now())
+		}
+	})
+}
+
+// interrupted reports whether a stage has ended the reading.
+func (b *body) interrupted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stopped
 }
 
 // failureOf returns how reading failed. broken says that the server canceled the request
@@ -138,7 +171,7 @@ func (b *body) begin() bool {
 	if b.stallTimer != nil {
 		b.stallTimer.Stop()
 	}
-	if b.closed {
+	if b.closed || b.stopped {
 		return false
 	}
 	now := time.Now()

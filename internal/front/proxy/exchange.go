@@ -19,6 +19,7 @@ type exchange struct {
 	settings *settings
 	decision httplimit.Exchange
 	ticket   *guard.Ticket // set for a forwarded request whose end a stage waits for, else nil
+	ends     bool          // a stage may end the request; set with ticket
 	left     func() error  // set with ticket; returns an error if the client has disconnected
 	reported fields.Reported
 	streams  fields.StreamDetector
@@ -86,7 +87,7 @@ func (p *Proxy) done(x *exchange) {
 	default:
 		p.traffic.Answered(x.status)
 	}
-	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.left = nil, nil, nil, nil, nil, nil
+	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.ends, x.left = nil, nil, nil, nil, nil, false, nil
 	x.call.answer.Header, x.options, x.announced = nil, nil, 0
 	x.decision.Reset()
 	x.reported, x.streams = fields.Reported{}, fields.StreamDetector{}
@@ -106,6 +107,7 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 			_ = conn.Close()
 		}
 	}()
+	x.streams.Header(http.StatusSwitchingProtocols, nil)
 	x.streams.Stream()
 	notified = true
 	return conn, in, nil
@@ -133,7 +135,9 @@ func (x *exchange) WriteHeader(status int) {
 			x.body.answered()
 		}
 		x.keepType()
-		x.streams.Header(x.Header())
+		if x.end == guard.Answered { // Else the answer is the proxy's own.
+			x.streams.Header(status, x.Header())
+		}
 		x.decision.Announce(x.settings.style, x.Header())
 		if x.stream {
 			x.boundBody()

@@ -186,6 +186,12 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 			trailer: r.Trailer, allowed: p.trailerNames(r.Trailer, entryOf(x).requestIDName()),
 		}
 		x.body.awaits = x.awaits()
+		if x.ends {
+			x.body.ticket = x.ticket
+			x.ticket.Receiving(true)
+			release := x.body.stopWith(r.Context())
+			defer release()
+		}
 		x.body.filterTrailer() // Filter the announced trailers now, and the received ones later.
 		if from, ok := x.ResponseWriter.(connection); ok {
 			x.body.from = from

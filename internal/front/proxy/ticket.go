@@ -17,6 +17,7 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 	x.left, x.reported = r.Context().Err, fields.Report(x.ticket.Facts())
 	x.streams = fields.DetectStream(x.ticket)
 	ctx := x.ticket.Context(r.Context())
+	x.ends = ctx != r.Context()
 	if _, upgrades := r.Header["Upgrade"]; upgrades {
 		ctx = context.WithValue(ctx, upgradingKey{}, x)
 	}

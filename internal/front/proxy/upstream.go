@@ -169,6 +169,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	case x.stopped():
 		x.end = guard.Stopped
+		x.Header()["Retry-After"] = oneSecondTable
 		x.plain(http.StatusServiceUnavailable, "Service Unavailable", "The request was stopped before the service responded.")
 		return
 	case r.Context().Err() != nil:
