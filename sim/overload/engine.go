@@ -17,12 +17,12 @@ type Design interface {
 	Left(now headgate.Instant, a *Attempt)
 }
 
-// waker is a Design that wants to hear of a waiting attempt again: Engine.Wake.
+// waker is a Design that wants to hear of an attempt again that has not ended: Engine.Wake.
 type waker interface {
 	Woken(now headgate.Instant, a *Attempt)
 }
 
-// Wake calls the design again after d if the attempt still waits then.
+// Wake calls the design again after d if the attempt has not ended then.
 func (e *Engine) Wake(a *Attempt, d time.Duration) {
 	e.events.plan(event{at: e.now.Add(d), kind: wakes, attempt: a})
 }
@@ -85,6 +85,11 @@ func (e *Engine) happen(ev event) {
 		e.arrive()
 	case starts:
 		e.attempt(a)
+	case arrived:
+		if a.whole = true; a.state == runs {
+			a.started = e.now
+			e.work(a)
+		}
 	case cpuEnds:
 		e.cpuEnded(ev.version)
 	case poolEnds:
@@ -94,7 +99,7 @@ func (e *Engine) happen(ev event) {
 	case gives:
 		e.giveUp(a)
 	case wakes:
-		if d, ok := e.design.(waker); ok && a.state == waits {
+		if d, ok := e.design.(waker); ok && a.state != over {
 			d.Woken(e.now, a)
 		}
 	case speedChange:
@@ -121,16 +126,39 @@ func (e *Engine) attempt(a *Attempt) {
 	a.Deadline = e.now.Add(deadline)
 	a.Request.Class, a.Request.Deadline = a.Class, a.Deadline
 	a.Request.Tenant, a.Request.Route = e.tenants[a.Tenant], e.routes[a.Route]
-	e.events.plan(event{at: a.Deadline, kind: gives, attempt: a})
+	if a.slow = e.traffic.slowBody(e.now); !a.slow {
+		e.events.plan(event{at: a.Deadline, kind: gives, attempt: a})
+	}
 	e.design.Arrive(e.now, a)
 }
 
 // Start sends an attempt to the service.
 func (e *Engine) Start(a *Attempt) {
 	a.state, a.started = runs, e.now
+	a.whole = !a.slow
 	e.measure.began(e.now, a)
+	if a.slow {
+		e.events.plan(event{at: e.now.Add(slowBody), kind: arrived, attempt: a})
+		return
+	}
+	e.work(a)
+}
+
+// work starts the work of an attempt whose body the service has.
+func (e *Engine) work(a *Attempt) {
 	e.service.run(e.now, a)
 	e.plan()
+}
+
+// End takes an attempt away from the service, which may go on with its work.
+func (e *Engine) End(a *Attempt) {
+	waits := !a.left && !a.slow
+	a.state, a.left = over, true
+	e.measure.ended(e.now, a)
+	e.design.Ended(e.now, a, 0)
+	if waits {
+		e.retry(a, 0, true)
+	}
 }
 
 // Refuse answers an attempt with a refusal.
@@ -199,11 +227,14 @@ func (e *Engine) poolEnded(a *Attempt) {
 
 // answered ends an attempt at the service, or later while the service hangs.
 func (e *Engine) answered(a *Attempt) {
+	if a.state == over {
+		return
+	}
 	if until := min(headgate.Instant(e.traffic.HangTo), a.started.Add(hangTimeout)); e.traffic.hangs(e.now) && e.now < until {
 		e.events.plan(event{at: until, kind: answers, attempt: a})
 		return
 	}
-	a.state = over
+	a.state, a.left = over, a.left || e.traffic.hangs(e.now) // The proxy has given up.
 	e.measure.ended(e.now, a)
 	e.design.Ended(e.now, a, time.Duration(a.Job.CPU))
 }

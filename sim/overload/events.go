@@ -16,6 +16,7 @@ type kind uint8
 const (
 	arrives     kind = iota // the next logical request of the traffic
 	starts                  // an attempt of a client
+	arrived                 // the body of an attempt
 	cpuEnds                 // the CPU part of a job
 	poolEnds                // the pool part of a job
 	answers                 // the end of a job

@@ -31,6 +31,8 @@ type Figures struct {
 	// attempts at the service at once that began in it. Its first second does not count.
 	HangWait   time.Duration
 	HangProbes int
+	// HangGap is the longest time in the hang, after its first second, without the begin of an attempt whose body is whole.
+	HangGap time.Duration
 	// Recovered is the time from the end of the burst or the hang to the first whole second in which 99 % of
 	// the requests succeed, as do 99 % of all later ones.
 	Recovered time.Duration
@@ -47,6 +49,8 @@ type measure struct {
 	hangWait        time.Duration
 	probes          int // at the service now
 	most            int
+	whole           headgate.Instant // the begin of the last attempt with a whole body in the hang
+	gap             time.Duration
 }
 
 func newMeasure(s Scenario) *measure {
@@ -83,6 +87,10 @@ func (m *measure) began(now headgate.Instant, a *Attempt) {
 	if a.probe = m.known(now); a.probe {
 		m.probes++
 		m.most = max(m.most, m.probes)
+		if a.whole {
+			m.gap = max(m.gap, now.Sub(max(m.whole, headgate.Instant(m.HangFrom+time.Second))))
+			m.whole = now
+		}
 	}
 }
 
@@ -138,7 +146,7 @@ func (m *measure) figures() Figures {
 			f.WorstTenant = min(f.WorstTenant, m.success(func(l *Logical) bool { return l.Tenant == i }))
 		}
 	}
-	f.HangWait, f.HangProbes = m.hangWait, m.most
+	f.HangWait, f.HangProbes, f.HangGap = m.hangWait, m.most, m.gap
 	f.Recovered = m.recovered()
 	return f
 }

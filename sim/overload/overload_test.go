@@ -28,13 +28,13 @@ func run(t *testing.T, s Scenario, seed uint64, design NewDesign) Figures {
 	return f
 }
 
-// TestBars runs one seed of nine scenarios. `make soak` runs ten seeds of all (test/bench/overload).
+// TestBars runs one seed of ten scenarios. `make soak` runs ten seeds of all (test/bench/overload).
 func TestBars(t *testing.T) {
 	t.Parallel()
 	if race.On {
 		return // A run has one goroutine.
 	}
-	for _, row := range []string{"bimodal 0.9", "bimodal 2", "bimodal 5", "hidden", "drop", "burst", "hang", "abuse", slowByCPU} {
+	for _, row := range []string{"bimodal 0.9", "bimodal 2", "bimodal 5", "hidden", "drop", "burst", "hang", "hang, slow bodies", "abuse", slowByCPU} {
 		f := run(t, rowNamed(t, row), 1, NewThrottled(LimitOf(row)))
 		misses, _ := Misses(row, f, 1)
 		for _, miss := range misses {

@@ -27,6 +27,8 @@ type Scenario struct {
 	SlowFrom, SlowTo time.Duration
 	// From HangFrom to HangTo, the service answers nothing. The proxy gives up an attempt after 2 s.
 	HangFrom, HangTo time.Duration
+	// SlowBodies is the part of the attempts in the hang whose bodies take 3 s to arrive. Their clients do not give up.
+	SlowBodies float64
 	// Pool is the number of connections that each job needs for a mean of 10 ms. A job's CPU
 	// is then a fifth.
 	Pool int
@@ -118,6 +120,7 @@ const (
 	backoff     = 50 * time.Millisecond
 	poolTime    = 10 * time.Millisecond
 	hangTimeout = 2 * time.Second
+	slowBody    = 3 * time.Second
 )
 
 // classOf draws a class: 2, 8, 50 and 40 %.

@@ -36,6 +36,9 @@ func Scenarios() []Scenario {
 			SlowFrom: 30 * time.Second, SlowTo: 70 * time.Second, From: 30 * time.Second, To: 70 * time.Second,
 		},
 		Scenario{Name: "hang", Costs: Bimodal{}, Load: 0.7, HangFrom: 30 * time.Second, HangTo: 40 * time.Second},
+		Scenario{
+			Name: "hang, slow bodies", Costs: Bimodal{}, Load: 0.7, HangFrom: 30 * time.Second, HangTo: 40 * time.Second, SlowBodies: 0.5,
+		},
 		Scenario{Name: "pool", Costs: Lognormal{}, Load: 5, Pool: 8},
 		Scenario{Name: "abuse", Costs: Lognormal{}, Load: 5, Abuse: true},
 		Scenario{Name: "liar", Costs: Lognormal{}, Load: 5, Abuse: true, Lie: true},

@@ -51,14 +51,29 @@ func (t *Throttled) Left(now headgate.Instant, a *Attempt) {
 	t.next(now)
 }
 
-// Woken ends the wait of an attempt whose time is over.
+// Woken ends the wait of an attempt whose time is over, and a probe of a hang.
 func (t *Throttled) Woken(now headgate.Instant, a *Attempt) {
+	if a.state == runs {
+		t.watch(now, a)
+		return
+	}
 	if left := t.throttler.Patience(now, &a.Request); left > 0 {
 		t.engine.Wake(a, left)
 		return
 	}
 	t.throttler.Expire(now, &a.Request)
 	t.next(now)
+}
+
+// watch ends an attempt that is the probe of a hang, now or later.
+func (t *Throttled) watch(now headgate.Instant, a *Attempt) {
+	switch left, probe := t.throttler.Probe(now, &a.Request, a.whole); {
+	case !probe:
+	case left > 0:
+		t.engine.Wake(a, left)
+	default:
+		t.engine.End(a)
+	}
 }
 
 func (t *Throttled) next(now headgate.Instant) {
@@ -76,6 +91,7 @@ func (t *Throttled) move(r *throttle.Request, v headgate.Verdict) {
 	switch v {
 	case headgate.Allow:
 		t.engine.Start(a)
+		t.watch(t.engine.now, a)
 	case headgate.Deny:
 		t.engine.Refuse(a, r.RetryAfter)
 	case headgate.Wait:

@@ -29,10 +29,12 @@ type Attempt struct {
 
 	cpu     time.Duration // drawn with the logical request
 	state   attemptState
-	started headgate.Instant
-	finish  float64 // of the CPU part, on the scale of Service.attained
-	left    bool    // the client has given up
-	probe   bool    // it began in the known hang
+	started headgate.Instant // the time from which the proxy waits for the answer
+	finish  float64          // of the CPU part, on the scale of Service.attained
+	left    bool             // the client has given up
+	slow    bool             // its body takes slowBody to arrive
+	whole   bool             // its body has arrived
+	probe   bool             // it began in the known hang
 }
 
 type attemptState uint8
@@ -117,6 +119,11 @@ func (t *traffic) job(now headgate.Instant, l *Logical, cpu time.Duration) Job {
 	}
 	j.Wait = t.random.ExpFloat64() * float64(t.wait(now, l.Route))
 	return j
+}
+
+// slowBody draws whether the body of an attempt arrives slowly.
+func (t *traffic) slowBody(now headgate.Instant) bool {
+	return t.SlowBodies > 0 && t.hangs(now) && t.random.Float64() < t.SlowBodies
 }
 
 // hangs reports whether the service answers nothing.

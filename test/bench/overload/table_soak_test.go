@@ -62,7 +62,7 @@ func worst(a, b sim.Figures) sim.Figures {
 		Goodput: min(a.Goodput, b.Goodput), Critical: min(a.Critical, b.Critical), All: min(a.All, b.All),
 		P99: max(a.P99, b.P99), Jain: min(a.Jain, b.Jain), Wasted: max(a.Wasted, b.Wasted),
 		WorstTenant: min(a.WorstTenant, b.WorstTenant), WorstPart: min(a.WorstPart, b.WorstPart),
-		Recovered: max(a.Recovered, b.Recovered),
+		Recovered: max(a.Recovered, b.Recovered), HangWait: max(a.HangWait, b.HangWait), HangProbes: max(a.HangProbes, b.HangProbes), HangGap: max(a.HangGap, b.HangGap),
 	}
 }
 
