@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
-	"pgregory.net/rapid"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/property"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/rule/domain"
 )
@@ -21,7 +21,7 @@ import (
 // the rule alone, as its author may mean it: a template stands for a value, and a choice for its first part.
 func TestAcceptedRulesApply(t *testing.T) {
 	accepted := 0
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		text := drawnConfiguration(t)
 		if c, err := Parse("f", []byte(text)); err == nil {
 			accepted++
@@ -59,29 +59,29 @@ var (
 )
 
 // drawnConfiguration gives a file with one rule and one descriptor of a domain.
-func drawnConfiguration(t *rapid.T) string {
+func drawnConfiguration(t *property.T) string {
 	one := func(label string, from []string) string {
-		return fmt.Sprintf("%q", rapid.SampledFrom(from).Draw(t, label))
+		return fmt.Sprintf("%q", property.SampledFrom(from).Draw(t, label))
 	}
 	var match []string
-	if rapid.Bool().Draw(t, "has a path") {
-		parts := rapid.SliceOfN(rapid.SampledFrom(drawnPathParts), 1, 3).Draw(t, "parts")
-		match = append(match, fmt.Sprintf("path: %q", rapid.SampledFrom(drawnPathStart).Draw(t, "start")+strings.Join(parts, "/")))
+	if property.Bool().Draw(t, "has a path") {
+		parts := property.SliceOfN(property.SampledFrom(drawnPathParts), 1, 3).Draw(t, "parts")
+		match = append(match, fmt.Sprintf("path: %q", property.SampledFrom(drawnPathStart).Draw(t, "start")+strings.Join(parts, "/")))
 	}
-	if rapid.Bool().Draw(t, "has methods") {
+	if property.Bool().Draw(t, "has methods") {
 		match = append(match, "methods: ["+one("method", drawnMethods)+"]")
 	}
-	if rapid.Bool().Draw(t, "has hosts") {
+	if property.Bool().Draw(t, "has hosts") {
 		match = append(match, "hosts: ["+one("host", drawnHosts)+"]")
 	}
-	if rapid.Bool().Draw(t, "has headers") {
+	if property.Bool().Draw(t, "has headers") {
 		match = append(match, "headers: {X-A: "+one("header", drawnValues)+"}")
 	}
-	if rapid.Bool().Draw(t, "has descriptors") {
+	if property.Bool().Draw(t, "has descriptors") {
 		match = append(match, "descriptors: {k: "+one("entry", drawnValues)+"}")
 	}
 	text := "version: 1\nrules: [{name: a, key: [all], limits: [5/s], match: {" + strings.Join(match, ", ") + "}}]\n"
-	if rapid.Bool().Draw(t, "has a domain") {
+	if property.Bool().Draw(t, "has a domain") {
 		text += "domains: {shop: {descriptors: [{key: k, limits: 5/s, value: " + one("value", drawnTreeValues) + "}]}}\n"
 	}
 	return text

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // offered finds the forms that a fault of a text names: quoted texts, and lists of methods.
@@ -66,9 +66,9 @@ func TestOfferedFormsAreAccepted(t *testing.T) {
 	} {
 		check(t, row[0], row[1])
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		field := rapid.SampledFrom([]string{"path: %s", "headers: {x-a: %s}", "descriptors: {a: %s}", "domain: %s", methods}).Draw(t, "field")
-		text := rapid.StringMatching(`(/|/a/)?(get|[a-c=!~^*{}\[\]()|.+?$:;/<>\\d -]){1,8}(/\*|post|,PUT)?`).Draw(t, "text")
+	property.Check(t, func(t *property.T) {
+		field := property.SampledFrom([]string{"path: %s", "headers: {x-a: %s}", "descriptors: {a: %s}", "domain: %s", methods}).Draw(t, "field")
+		text := property.StringMatching(`(/|/a/)?(get|[a-c=!~^*{}\[\]()|.+?$:;/<>\\d -]){1,8}(/\*|post|,PUT)?`).Draw(t, "text")
 		check(t, field, text)
 	})
 }

@@ -7,9 +7,8 @@ import (
 	"time"
 	"unsafe"
 
-	"pgregory.net/rapid"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/property"
 	"github.com/headgate/headgate/limit/twin"
 )
 
@@ -193,7 +192,7 @@ func tellBan(t *testing.T, s *subject, story []attempt) {
 // TestBanIsItsTwin compares a ban with its twin over random attempts, peeks, steps of the
 // clock and changes of the policy.
 func TestBanIsItsTwin(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	property.Check(t, func(r *property.T) {
 		policy := drawBan(r)
 		plan, err := Compile(policy)
 		if err != nil {
@@ -203,9 +202,9 @@ func TestBanIsItsTwin(t *testing.T) {
 		var draw Draw
 		record := plan
 		twin, now := twin.New(policy), at(0)
-		for range rapid.IntRange(1, 60).Draw(r, "steps") {
+		for range property.IntRange(1, 60).Draw(r, "steps") {
 			now += headgate.Instant(drawStep(r, policy))
-			if rapid.IntRange(0, 9).Draw(r, "what") == 0 {
+			if property.IntRange(0, 9).Draw(r, "what") == 0 {
 				policy = drawBan(r)
 				if plan, err = Compile(policy); err != nil {
 					r.Fatal(err)
@@ -213,8 +212,8 @@ func TestBanIsItsTwin(t *testing.T) {
 				twin.Change(policy, now)
 				continue
 			}
-			cost := rapid.Int64Range(0, policy.Limit.Count+2).Draw(r, "cost")
-			mode := rapid.SampledFrom([]headgate.OpKind{headgate.Take, headgate.Take, headgate.Peek}).Draw(r, "mode")
+			cost := property.Int64Range(0, policy.Limit.Count+2).Draw(r, "cost")
+			mode := property.SampledFrom([]headgate.OpKind{headgate.Take, headgate.Take, headgate.Peek}).Draw(r, "mode")
 			kept := cell
 			plan.JudgeOf(&kept, record, now, cost, mode, &draw)
 			if mode == headgate.Take {
@@ -235,24 +234,24 @@ func TestBanIsItsTwin(t *testing.T) {
 }
 
 // drawBan returns a random short ban.
-func drawBan(r *rapid.T) headgate.Policy {
+func drawBan(r *property.T) headgate.Policy {
 	return headgate.Policy{
-		Algorithm: headgate.Ban, BanFor: rapid.SampledFrom([]time.Duration{time.Microsecond, time.Millisecond, sec, 2 * sec}).Draw(r, "for"),
+		Algorithm: headgate.Ban, BanFor: property.SampledFrom([]time.Duration{time.Microsecond, time.Millisecond, sec, 2 * sec}).Draw(r, "for"),
 		Limit: headgate.Limit{
-			Count: rapid.Int64Range(0, 6).Draw(r, "count"),
-			Per:   rapid.SampledFrom([]time.Duration{time.Microsecond, 10 * time.Millisecond, sec, 2 * sec}).Draw(r, "per"),
+			Count: property.Int64Range(0, 6).Draw(r, "count"),
+			Per:   property.SampledFrom([]time.Duration{time.Microsecond, 10 * time.Millisecond, sec, 2 * sec}).Draw(r, "per"),
 		},
 	}
 }
 
 // drawStep returns a random pause or step back. It prefers 0 and times at an edge.
-func drawStep(r *rapid.T, p headgate.Policy) time.Duration {
-	return rapid.OneOf(
-		rapid.Just(time.Duration(0)),
-		rapid.SampledFrom([]time.Duration{p.Limit.Per - 1, p.Limit.Per, p.Limit.Per + p.BanFor - 1, p.Limit.Per + p.BanFor}),
-		rapid.Map(rapid.Int64Range(0, int64(p.Limit.Per)), func(n int64) time.Duration { return time.Duration(n) }),
-		rapid.Map(rapid.Int64Range(-int64(p.Limit.Per+p.BanFor), -1), func(n int64) time.Duration { return time.Duration(n) }),
-		rapid.Just(-time.Hour),
+func drawStep(r *property.T, p headgate.Policy) time.Duration {
+	return property.OneOf(
+		property.Just(time.Duration(0)),
+		property.SampledFrom([]time.Duration{p.Limit.Per - 1, p.Limit.Per, p.Limit.Per + p.BanFor - 1, p.Limit.Per + p.BanFor}),
+		property.Map(property.Int64Range(0, int64(p.Limit.Per)), func(n int64) time.Duration { return time.Duration(n) }),
+		property.Map(property.Int64Range(-int64(p.Limit.Per+p.BanFor), -1), func(n int64) time.Duration { return time.Duration(n) }),
+		property.Just(-time.Hour),
 	).Draw(r, "step")
 }
 

@@ -6,22 +6,21 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // TestCustomersAreAMap: Customers is a map, and a changed one leaves the former one as it was.
 func TestCustomersAreAMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		var customers *Customers
 		twin := map[string]Customer{}
-		name := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f"})
-		for range rapid.IntRange(1, 20).Draw(t, "changes") {
-			set := rapid.MapOf(name, rapid.Custom(func(t *rapid.T) Customer {
-				return Customer{Limits: rapid.Uint32().Draw(t, "limits")}
+		name := property.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f"})
+		for range property.IntRange(1, 20).Draw(t, "changes") {
+			set := property.MapOf(name, property.Custom(func(t *property.T) Customer {
+				return Customer{Limits: property.Uint32().Draw(t, "limits")}
 			})).Draw(t, "set")
-			deleted := rapid.SliceOf(name).Draw(t, "deleted")
+			deleted := property.SliceOf(name).Draw(t, "deleted")
 			former, formerTwin := customers, maps.Clone(twin)
 			customers = customers.With(set, deleted)
 			for _, name := range deleted {
@@ -34,7 +33,7 @@ func TestCustomersAreAMap(t *testing.T) {
 	})
 }
 
-func compareCustomers(t *rapid.T, c *Customers, twin map[string]Customer) {
+func compareCustomers(t *property.T, c *Customers, twin map[string]Customer) {
 	if all := maps.Collect(c.All); !maps.Equal(all, twin) || c.Len() != len(twin) {
 		t.Fatalf("got %d customers %v, want %v", c.Len(), all, twin)
 	}
@@ -114,10 +113,10 @@ func TestCustomerKeyForm(t *testing.T) {
 // TestCustomersNeverShareKeys: two customers, two quotas, or a rule without a quota never share a key.
 func TestCustomersNeverShareKeys(t *testing.T) {
 	part := parts(t, "header:X")
-	rapid.Check(t, func(t *rapid.T) {
-		quota, value := rapid.StringMatching(`[a-z0-9]{1,64}`), rapid.String()
+	property.Check(t, func(t *property.T) {
+		quota, value := property.StringMatching(`[a-z0-9]{1,64}`), property.String()
 		a := &Rule{Name: "r", Quota: quota.Draw(t, "quota a"), Key: part}
-		b := &Rule{Name: quota.Draw(t, "name b"), Quota: rapid.OneOf(quota, rapid.Just("")).Draw(t, "quota b"), Key: part}
+		b := &Rule{Name: quota.Draw(t, "name b"), Quota: property.OneOf(quota, property.Just("")).Draw(t, "quota b"), Key: part}
 		va, vb := value.Draw(t, "value a"), value.Draw(t, "value b")
 		ka, _ := a.AppendKey(nil, &headgate.Request{Header: sent{"X": va}})
 		kb, _ := b.AppendKey(nil, &headgate.Request{Header: sent{"X": vb}})

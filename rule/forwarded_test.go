@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // Each case is a request from a peer and the client that xffIP finds. The peer is the
@@ -241,30 +240,30 @@ func FuzzResolve(f *testing.F) {
 
 // A fuzzer rarely produces chains of valid addresses, so this test draws them.
 func TestResolveIsTheTwin(t *testing.T) {
-	entry := rapid.SampledFrom([]string{
+	entry := property.SampledFrom([]string{
 		"10.0.0.1", "10.0.0.2", "10.255.255.255", "10.0.0.1:80", "::ffff:10.0.0.1", "[::ffff:a00:1]:1", "2001:db8::1", " [2001:db8::1] ",
 		"192.0.2.7", "192.0.2.7:80", "::ffff:192.0.2.7", "2001:db9::1", "[2001:db9::1]:65535", "\t192.0.2.8 ",
 		"", " ", "unknown", "1.2.3", "192.0.2.7:", "[2001:db9::1", "fe80::1%eth0", "192.0.2.7:65536", "[192.0.2.7]",
 	})
-	line := rapid.Custom(func(t *rapid.T) string {
-		return strings.Join(rapid.SliceOfN(entry, 1, 5).Draw(t, "entries"), ",")
+	line := property.Custom(func(t *property.T) string {
+		return strings.Join(property.SliceOfN(entry, 1, 5).Draw(t, "entries"), ",")
 	})
-	trusted := rapid.Custom(func(t *rapid.T) string {
-		return strings.Repeat("10.0.0.3,", rapid.IntRange(0, 70).Draw(t, "proxies")) + "10.0.0.4"
+	trusted := property.Custom(func(t *property.T) string {
+		return strings.Repeat("10.0.0.3,", property.IntRange(0, 70).Draw(t, "proxies")) + "10.0.0.4"
 	})
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		id := &Identity{
-			TrustedProxies: networks("10.0.0.0/8", "2001:db8::/32"), TrustUnix: rapid.Bool().Draw(t, "unix"),
+			TrustedProxies: networks("10.0.0.0/8", "2001:db8::/32"), TrustUnix: property.Bool().Draw(t, "unix"),
 			UserIPHeaders: []string{"X-First", "X-Second"},
 		}
 		var ip netip.Addr
-		if peer := rapid.SampledFrom([]string{"10.0.0.1", "", "192.0.2.1", "::ffff:10.0.0.1", "2001:db8::9"}).Draw(t, "peer"); peer != "" {
+		if peer := property.SampledFrom([]string{"10.0.0.1", "", "192.0.2.1", "::ffff:10.0.0.1", "2001:db8::9"}).Draw(t, "peer"); peer != "" {
 			ip = addr(peer)
 		}
 		compareSenders(t, id, ip, fields{
-			"X-Forwarded-For": rapid.SliceOfN(rapid.OneOf(line, trusted), 0, 4).Draw(t, "X-Forwarded-For"),
-			"X-First":         rapid.SliceOfN(entry, 0, 2).Draw(t, "X-First"),
-			"X-Second":        rapid.SliceOfN(entry, 0, 2).Draw(t, "X-Second"),
+			"X-Forwarded-For": property.SliceOfN(property.OneOf(line, trusted), 0, 4).Draw(t, "X-Forwarded-For"),
+			"X-First":         property.SliceOfN(entry, 0, 2).Draw(t, "X-First"),
+			"X-Second":        property.SliceOfN(entry, 0, 2).Draw(t, "X-Second"),
 		})
 	})
 }

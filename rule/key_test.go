@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // Shared stores keep keys in this format. This test must fail when the format changes.
@@ -262,14 +261,14 @@ func canonicalIP(ip netip.Addr) string {
 
 // Keys are equal exactly when the rule, the parts and the canonical values are equal.
 func TestClientsNeverShareKeys(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		ruleA, reqA := drawKeyRule(t, "a"), drawKeyRequest(t, "a")
 		ruleB, reqB := ruleA, reqA
 		// Independent pairs are rarely equal, so the second one is often a changed copy.
-		if rapid.Bool().Draw(t, "other rule") {
+		if property.Bool().Draw(t, "other rule") {
 			ruleB = drawKeyRule(t, "b")
 		}
-		if rapid.Bool().Draw(t, "other request") {
+		if property.Bool().Draw(t, "other request") {
 			reqB = drawKeyRequest(t, "b")
 		}
 		keyA, _ := ruleA.AppendKey(nil, reqA)
@@ -280,13 +279,13 @@ func TestClientsNeverShareKeys(t *testing.T) {
 	})
 }
 
-func drawKeyRule(t *rapid.T, label string) *Rule {
+func drawKeyRule(t *property.T, label string) *Rule {
 	texts := []string{
 		"all", "ip", "path", "method", "host", "header:A", "header:B", "header:Ab", "cookie:A", "cookie:B",
 		"xff_ip", "user_ip", "region", "mtls_subject", "jwt:A", "jwt:Ab", "descriptor:A", "descriptor:B",
 	}
-	r := &Rule{Name: rapid.SampledFrom([]string{"r", "r2", "rr", "r.A"}).Draw(t, label+" name")}
-	for _, text := range rapid.SliceOfNDistinct(rapid.SampledFrom(texts), 1, MaxParts, rapid.ID).Draw(t, label+" key") {
+	r := &Rule{Name: property.SampledFrom([]string{"r", "r2", "rr", "r.A"}).Draw(t, label+" name")}
+	for _, text := range property.DistinctSliceOfN(property.SampledFrom(texts), 1, MaxParts).Draw(t, label+" key") {
 		p, err := ParsePart(text)
 		if err != nil {
 			t.Fatal(err)
@@ -297,16 +296,16 @@ func drawKeyRule(t *rapid.T, label string) *Rule {
 }
 
 // drawKeyRequest draws values that look like pieces of keys.
-func drawKeyRequest(t *rapid.T, label string) *headgate.Request {
-	value := rapid.OneOf(
-		rapid.SampledFrom([]string{
+func drawKeyRequest(t *property.T, label string) *headgate.Request {
+	value := property.OneOf(
+		property.SampledFrom([]string{
 			"", "a", "ab", "\x01a", "\x02", "\xff", "\xfe", "\x06\x01A\x01a", "(missing)",
 			strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("x", 129), strings.Repeat("x", 128) + "y",
 		}),
-		rapid.String(),
+		property.String(),
 	)
 	texts := func(name string) sent {
-		return rapid.MapOfN(rapid.SampledFrom([]string{"A", "B", "Ab"}), value, 0, 3).Draw(t, label+name)
+		return property.MapOfN(property.SampledFrom([]string{"A", "B", "Ab"}), value, 0, 3).Draw(t, label+name)
 	}
 	ips := []string{"", "192.0.2.1", "192.0.2.2", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "fe80::1%a", "fe80::1%b", "::"}
 	req := &headgate.Request{
@@ -315,7 +314,7 @@ func drawKeyRequest(t *rapid.T, label string) *headgate.Request {
 		Region: value.Draw(t, label+" region"), Subject: value.Draw(t, label+" subject"),
 	}
 	for _, into := range []*netip.Addr{&req.IP, &req.XFFIP, &req.UserIP} {
-		if ip := rapid.SampledFrom(ips).Draw(t, label+" ip"); ip != "" {
+		if ip := property.SampledFrom(ips).Draw(t, label+" ip"); ip != "" {
 			*into = addr(ip)
 		}
 	}

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // TestLiterals checks that a text behind = matches exactly this text, whatever its characters are, and that texts of the same shape
@@ -60,8 +59,8 @@ func TestFoldsKeepLiterals(t *testing.T) {
 // TestLiteralsOfAnyText draws texts, and checks that each is a value without a mark that matches itself, or a fault that names the
 // literal, and that the literal matches itself.
 func TestLiteralsOfAnyText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`[a-c=!~^*{}\[\]()|.+?$:/<>\\d -]{1,8}`).Draw(t, "text")
+	property.Check(t, func(t *property.T) {
+		text := property.StringMatching(`[a-c=!~^*{}\[\]()|.+?$:/<>\\d -]{1,8}`).Draw(t, "text")
 		if !isHeaderValue(text) || text == "" {
 			return
 		}
@@ -83,12 +82,12 @@ func TestLiteralsOfAnyText(t *testing.T) {
 
 // TestTreeTexts checks that a tree's texts are read as they were formatted.
 func TestTreeTexts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`(re:|not:|wildcard:|=|!)?[a-c=!~^*{}\[\]()|.+?$:/<>\\d -]{1,8}`).Draw(t, "text")
+	property.Check(t, func(t *property.T) {
+		text := property.StringMatching(`(re:|not:|wildcard:|=|!)?[a-c=!~^*{}\[\]()|.+?$:/<>\\d -]{1,8}`).Draw(t, "text")
 		if name, err := ParseTreeName(FormatTreeName(text)); err != nil || name != text {
 			t.Fatalf("the name %q became %q: %v", text, name, err)
 		}
-		literal := strings.Contains(text, "*") && rapid.Bool().Draw(t, "literal")
+		literal := strings.Contains(text, "*") && property.Bool().Draw(t, "literal")
 		value, again, err := ParseTreeValue(FormatTreeValue(text, literal))
 		if err != nil || value != text || again != literal {
 			t.Fatalf("the value %q (%t) became %q (%t): %v", text, literal, value, again, err)

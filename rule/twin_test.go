@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // scan is the twin of the index: it compares every rule, field by field.
@@ -78,22 +77,22 @@ var (
 	twinNames   = []string{"A", "B", "C"}
 )
 
-func drawRules(t *rapid.T) []Rule {
-	match := rapid.Custom(func(t *rapid.T) Match {
+func drawRules(t *property.T) []Rule {
+	match := property.Custom(func(t *property.T) Match {
 		return Match{
-			Path:    rapid.SampledFrom(twinPaths).Draw(t, "path"),
-			Methods: rapid.SliceOfN(rapid.SampledFrom(twinMethods), 0, 2).Draw(t, "methods"),
-			Hosts:   rapid.SliceOfN(rapid.SampledFrom(twinHosts), 0, 3).Draw(t, "hosts"),
-			Headers: rapid.MapOfN(rapid.SampledFrom(twinNames), rapid.SampledFrom(twinValues), 0, 3).Draw(t, "headers"),
+			Path:    property.SampledFrom(twinPaths).Draw(t, "path"),
+			Methods: property.SliceOfN(property.SampledFrom(twinMethods), 0, 2).Draw(t, "methods"),
+			Hosts:   property.SliceOfN(property.SampledFrom(twinHosts), 0, 3).Draw(t, "hosts"),
+			Headers: property.MapOfN(property.SampledFrom(twinNames), property.SampledFrom(twinValues), 0, 3).Draw(t, "headers"),
 
-			Domain:      rapid.SampledFrom([]string{"", "", "1", "2"}).Draw(t, "domain"),
-			Descriptors: rapid.MapOfN(rapid.SampledFrom(twinNames), rapid.SampledFrom(twinValues), 0, 2).Draw(t, "descriptors"),
+			Domain:      property.SampledFrom([]string{"", "", "1", "2"}).Draw(t, "domain"),
+			Descriptors: property.MapOfN(property.SampledFrom(twinNames), property.SampledFrom(twinValues), 0, 2).Draw(t, "descriptors"),
 		}
 	})
-	few := rapid.SampledFrom([]int{0, 10, 40}).Draw(t, "at least")
-	matches := rapid.SliceOfN(match, few, 60).Draw(t, "matches")
+	few := property.SampledFrom([]int{0, 10, 40}).Draw(t, "at least")
+	matches := property.SliceOfN(match, few, 60).Draw(t, "matches")
 	// Many rules of one path need the child nodes below the path.
-	if len(matches) > 0 && rapid.Bool().Draw(t, "one path") {
+	if len(matches) > 0 && property.Bool().Draw(t, "one path") {
 		for i := range matches {
 			matches[i].Path = matches[0].Path
 		}
@@ -105,27 +104,27 @@ func drawRules(t *rapid.T) []Rule {
 	return named(rules)
 }
 
-func drawRequest(t *rapid.T) *headgate.Request {
+func drawRequest(t *property.T) *headgate.Request {
 	req := &headgate.Request{
-		Method: rapid.SampledFrom([]string{"GET", "PUT", "get", ""}).Draw(t, "method"),
-		Host:   rapid.SampledFrom([]string{"", "com", "a.com", ".com", "b.com", "x.a.com", "y.x.a.com", "..b.com", "x.b.com.", "aacom"}).Draw(t, "host"),
-		Path: rapid.SampledFrom([]string{
+		Method: property.SampledFrom([]string{"GET", "PUT", "get", ""}).Draw(t, "method"),
+		Host:   property.SampledFrom([]string{"", "com", "a.com", ".com", "b.com", "x.a.com", "y.x.a.com", "..b.com", "x.b.com.", "aacom"}).Draw(t, "host"),
+		Path: property.SampledFrom([]string{
 			"", "*", "/", "//", "/a", "/a/", "/a/b", "/a/b/", "/a/bc", "/ab", "/ab/a", "/a/b/c", "/a/b/c/d", "/a/b/c/d/e", "a",
 		}).Draw(t, "path"),
 	}
-	req.Domain = rapid.SampledFrom([]string{"", "", "1", "2", "3"}).Draw(t, "domain")
-	values := rapid.SampledFrom([]string{"", "1", "2", "3", "*"})
-	if headers := rapid.MapOfN(rapid.SampledFrom(twinNames), values, 0, 3).Draw(t, "headers"); len(headers) > 0 {
+	req.Domain = property.SampledFrom([]string{"", "", "1", "2", "3"}).Draw(t, "domain")
+	values := property.SampledFrom([]string{"", "1", "2", "3", "*"})
+	if headers := property.MapOfN(property.SampledFrom(twinNames), values, 0, 3).Draw(t, "headers"); len(headers) > 0 {
 		req.Header = sent(headers)
 	}
-	if entries := rapid.MapOfN(rapid.SampledFrom(twinNames), values, 0, 3).Draw(t, "descriptors"); len(entries) > 0 {
+	if entries := property.MapOfN(property.SampledFrom(twinNames), values, 0, 3).Draw(t, "descriptors"); len(entries) > 0 {
 		req.Descriptors = sent(entries).entries()
 	}
 	return req
 }
 
 func TestIndexIsTheScan(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		rules := drawRules(t)
 		x, err := NewIndex(rules)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // twin is a slow wheel: a slice that is sorted at every Add.
@@ -51,12 +51,12 @@ func (w *twin) pop(now time.Duration) *Entry {
 	return first.e
 }
 
-// script is a source of steps: rapid, or the bytes of a fuzzer.
+// script is a source of steps: package property, or the bytes of a fuzzer.
 type script interface{ below(n int64) int64 }
 
-type drawn struct{ *rapid.T }
+type drawn struct{ *property.T }
 
-func (d drawn) below(n int64) int64 { return rapid.Int64Range(0, n-1).Draw(d.T, "n") }
+func (d drawn) below(n int64) int64 { return property.Int64Range(0, n-1).Draw(d.T, "n") }
 
 // written takes its numbers from bytes, as many bytes as each number needs.
 type written struct{ text []byte }
@@ -73,7 +73,7 @@ func (w *written) below(n int64) int64 {
 	return (v & math.MaxInt64) % n
 }
 
-// reporter has the common methods of rapid.T and testing.T.
+// reporter has the common methods of property.T and testing.T.
 type reporter interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -82,7 +82,7 @@ type reporter interface {
 // TestTwin runs random steps on a wheel and its twin. Both yield the same entries in the same
 // order.
 func TestTwin(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) { play(r, drawn{r}, rapid.IntRange(20, 300).Draw(r, "steps")) })
+	property.Check(t, func(r *property.T) { play(r, drawn{r}, property.IntRange(20, 300).Draw(r, "steps")) })
 }
 
 // FuzzTwin takes the steps from the fuzzer.

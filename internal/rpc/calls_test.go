@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/http2"
-	"pgregory.net/rapid"
+
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // message is a gRPC message of some bytes, with its prefix.
@@ -132,13 +133,13 @@ func memory(frame []int64) (sum int64) {
 
 // TestCallsEqualTheirTwin sends random frames in random pieces.
 func TestCallsEqualTheirTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		c, twin := newCalls(1000), &slow{streams: map[uint32]*slowStream{}}
 		c.received([]byte(http2.ClientPreface))
 		in, out := newWire(), newWire()
-		for range rapid.IntRange(1, 40).Draw(t, "frames") {
-			stream := uint32(rapid.IntRange(0, 4).Draw(t, "stream"))*2 + 1
-			switch rapid.IntRange(0, 7).Draw(t, "kind") {
+		for range property.IntRange(1, 40).Draw(t, "frames") {
+			stream := uint32(property.IntRange(0, 4).Draw(t, "stream"))*2 + 1
+			switch property.IntRange(0, 7).Draw(t, "kind") {
 			case 0:
 				_ = in.framer.WriteRSTStream(stream, http2.ErrCodeCancel)
 				delete(twin.streams, stream)
@@ -149,7 +150,7 @@ func TestCallsEqualTheirTwin(t *testing.T) {
 				_ = in.framer.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 16384})
 				_ = out.framer.WriteWindowUpdate(stream, 5)
 			case 3:
-				ends := rapid.Bool().Draw(t, "ends")
+				ends := property.Bool().Draw(t, "ends")
 				_ = out.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, EndHeaders: true, EndStream: ends})
 				if ends {
 					delete(twin.streams, stream)
@@ -172,12 +173,12 @@ func TestCallsEqualTheirTwin(t *testing.T) {
 }
 
 // drawData sends a DATA frame with whole messages and a part of one.
-func drawData(t *rapid.T, framer *http2.Framer, twin *slow, stream uint32) {
-	data := message(rapid.IntRange(0, 16000).Draw(t, "length"))
-	data = data[:rapid.IntRange(0, len(data)).Draw(t, "cut")]
-	data = slices.Concat(message(rapid.IntRange(0, 30).Draw(t, "first")), data)
-	padding := make([]byte, rapid.IntRange(0, 255).Draw(t, "padding"))
-	_ = framer.WriteDataPadded(stream, rapid.Bool().Draw(t, "ends"), data, padding)
+func drawData(t *property.T, framer *http2.Framer, twin *slow, stream uint32) {
+	data := message(property.IntRange(0, 16000).Draw(t, "length"))
+	data = data[:property.IntRange(0, len(data)).Draw(t, "cut")]
+	data = slices.Concat(message(property.IntRange(0, 30).Draw(t, "first")), data)
+	padding := make([]byte, property.IntRange(0, 255).Draw(t, "padding"))
+	_ = framer.WriteDataPadded(stream, property.Bool().Draw(t, "ends"), data, padding)
 	if open := twin.streams[stream]; open != nil {
 		length := int64(len(data) + 1 + len(padding))
 		frame := make([]int64, len(data))
@@ -186,9 +187,9 @@ func drawData(t *rapid.T, framer *http2.Framer, twin *slow, stream uint32) {
 	}
 }
 
-func feed(t *rapid.T, from *bytes.Buffer, to func([]byte)) {
+func feed(t *property.T, from *bytes.Buffer, to func([]byte)) {
 	for from.Len() > 0 {
-		piece, _ := io.ReadAll(io.LimitReader(from, int64(rapid.IntRange(1, 30_000).Draw(t, "piece"))))
+		piece, _ := io.ReadAll(io.LimitReader(from, int64(property.IntRange(1, 30_000).Draw(t, "piece"))))
 		to(piece)
 	}
 }

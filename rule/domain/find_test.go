@@ -7,9 +7,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"pgregory.net/rapid"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // d returns a descriptor of names and values.
@@ -158,14 +157,14 @@ func TestBuildFindsAllFaults(t *testing.T) {
 }
 
 // drawValue draws short texts of few letters, so that many of them match.
-func drawValue(t *rapid.T) string {
-	return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "*", "ab", "_", "\xff"}), 0, 6).Draw(t, "value"), "")
+func drawValue(t *property.T) string {
+	return strings.Join(property.SliceOfN(property.SampledFrom([]string{"a", "b", "*", "ab", "_", "\xff"}), 0, 6).Draw(t, "value"), "")
 }
 
-func drawNodes(t *rapid.T, depth int, leaf *int) []Node {
+func drawNodes(t *property.T, depth int, leaf *int) []Node {
 	var nodes []Node
-	for range rapid.IntRange(0, 8).Draw(t, "siblings") {
-		n := Node{Key: rapid.SampledFrom([]string{"k", "l"}).Draw(t, "key"), Value: drawValue(t), Leaf: *leaf}
+	for range property.IntRange(0, 8).Draw(t, "siblings") {
+		n := Node{Key: property.SampledFrom([]string{"k", "l"}).Draw(t, "key"), Value: drawValue(t), Leaf: *leaf}
 		*leaf++
 		if depth > 1 {
 			n.Nodes = drawNodes(t, depth-1, leaf)
@@ -177,7 +176,7 @@ func drawNodes(t *rapid.T, depth int, leaf *int) []Node {
 
 // TestFindIsTheTwin compares Find with its definition.
 func TestFindIsTheTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		leaf := 0
 		nodes := drawNodes(t, 2, &leaf)
 		x, err := Build(nodes)
@@ -186,8 +185,8 @@ func TestFindIsTheTwin(t *testing.T) {
 		}
 		for range 20 {
 			var entries headgate.Descriptors
-			for range rapid.IntRange(1, 2).Draw(t, "depth") {
-				entries = append(entries, headgate.DescriptorEntry{Name: rapid.SampledFrom([]string{"k", "l"}).Draw(t, "name"), Value: drawValue(t)})
+			for range property.IntRange(1, 2).Draw(t, "depth") {
+				entries = append(entries, headgate.DescriptorEntry{Name: property.SampledFrom([]string{"k", "l"}).Draw(t, "name"), Value: drawValue(t)})
 			}
 			want := -2
 			if found := twinFind(nodes, entries); found != nil {

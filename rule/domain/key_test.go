@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // matchOf returns the match of a descriptor.
@@ -65,16 +64,16 @@ func TestKeyFormat(t *testing.T) {
 
 // TestKeysAreDifferent checks that different domains and descriptors never share a key.
 func TestKeysAreDifferent(t *testing.T) {
-	text := rapid.OneOf(rapid.StringMatching(`[ab_]{0,3}`), rapid.Just(strings.Repeat("a", 128)), rapid.Just(strings.Repeat("a", 129)))
-	draw := func(t *rapid.T) (string, headgate.Descriptors) {
+	text := property.OneOf(property.StringMatching(`[ab_]{0,3}`), property.Just(strings.Repeat("a", 128)), property.Just(strings.Repeat("a", 129)))
+	draw := func(t *property.T) (string, headgate.Descriptors) {
 		domain := text.Draw(t, "domain")
 		var entries headgate.Descriptors
-		for range rapid.IntRange(0, 3).Draw(t, "entries") {
+		for range property.IntRange(0, 3).Draw(t, "entries") {
 			entries = append(entries, headgate.DescriptorEntry{Name: text.Draw(t, "name"), Value: text.Draw(t, "value")})
 		}
 		return domain, entries
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		domain, one := draw(t)
 		otherDomain, other := draw(t)
 		same := domain == otherDomain && len(one) == len(other)

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/headgate/headgate/internal/testkit/property"
 	"github.com/headgate/headgate/store/breaker"
 )
 
@@ -116,23 +115,23 @@ func (w *twin) state() breaker.State {
 // TestTwin compares a Breaker with the twin in random histories, with late and reordered
 // results.
 func TestTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		c := breaker.Config{
-			Failures: rapid.IntRange(1, 4).Draw(t, "failures"),
-			Probe:    time.Duration(rapid.IntRange(1, 20).Draw(t, "probe")),
-			Lease:    time.Duration(rapid.IntRange(1, 40).Draw(t, "lease")),
+			Failures: property.IntRange(1, 4).Draw(t, "failures"),
+			Probe:    time.Duration(property.IntRange(1, 20).Draw(t, "probe")),
+			Lease:    time.Duration(property.IntRange(1, 40).Draw(t, "lease")),
 		}
-		c.MaxProbe = c.Probe * time.Duration(rapid.IntRange(1, 9).Draw(t, "max"))
+		c.MaxProbe = c.Probe * time.Duration(property.IntRange(1, 9).Draw(t, "max"))
 		b, w := breaker.New(c), &twin{c: c, since: -1 << 62}
 		now, began := time.Duration(0), []time.Duration{0}
-		for range rapid.IntRange(1, 120).Draw(t, "events") {
-			now += time.Duration(rapid.IntRange(0, 12).Draw(t, "pass"))
-			switch call := rapid.SampledFrom(began).Draw(t, "call"); rapid.IntRange(0, 5).Draw(t, "event") {
+		for range property.IntRange(1, 120).Draw(t, "events") {
+			now += time.Duration(property.IntRange(0, 12).Draw(t, "pass"))
+			switch call := property.SampledFrom(began).Draw(t, "call"); property.IntRange(0, 5).Draw(t, "event") {
 			case 0:
 				b.Unknown(call)
 				w.unknown(call)
 			case 1, 2, 3:
-				ok := rapid.IntRange(0, 3).Draw(t, "ok") == 0
+				ok := property.IntRange(0, 3).Draw(t, "ok") == 0
 				_, changed := b.Done(call, now, ok)
 				if want := w.done(result{call, now, ok}); changed != want {
 					t.Fatalf("at %d the result %v of %d: changed %v, want %v", now, ok, call, changed, want)

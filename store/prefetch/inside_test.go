@@ -6,9 +6,8 @@ import (
 	"time"
 	"unsafe"
 
-	"pgregory.net/rapid"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // TestSizes checks the memory that Config promises, and which fields share a cache line: a
@@ -28,12 +27,12 @@ func TestSizes(t *testing.T) {
 // TestBorders: the first border after a time is the first whole nanosecond in another
 // sub-window, for sub-windows of any length.
 func TestBorders(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		g := grid{
-			per:   uint64(rapid.Int64Range(1000, int64(400*24*time.Hour)).Draw(t, "per")),
-			parts: uint64(rapid.IntRange(1, 256).Draw(t, "parts")),
+			per:   uint64(property.Int64Range(1000, int64(400*24*time.Hour)).Draw(t, "per")),
+			parts: uint64(property.IntRange(1, 256).Draw(t, "parts")),
 		}
-		now := headgate.Instant(rapid.Int64Range(0, 1<<62).Draw(t, "now"))
+		now := headgate.Instant(property.Int64Range(0, 1<<62).Draw(t, "now"))
 		window := func(t headgate.Instant) string {
 			n := new(big.Int).Mul(big.NewInt(int64(t)), new(big.Int).SetUint64(g.parts))
 			return n.Div(n, new(big.Int).SetUint64(g.per)).String()

@@ -11,19 +11,20 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
-	"pgregory.net/rapid"
+
+	"github.com/headgate/headgate/internal/testkit/property"
 )
 
 // TestDecodeAgrees compares decode with the generated decoder.
 func TestDecodeAgrees(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		want := &discoveryv3.DiscoveryResponse{
-			VersionInfo: rapid.String().Draw(t, "version"), TypeUrl: rapid.SampledFrom([]string{TypeURL, "", "x"}).Draw(t, "type"),
-			Nonce: rapid.String().Draw(t, "nonce"), Canary: rapid.Bool().Draw(t, "canary"),
+			VersionInfo: property.String().Draw(t, "version"), TypeUrl: property.SampledFrom([]string{TypeURL, "", "x"}).Draw(t, "type"),
+			Nonce: property.String().Draw(t, "nonce"), Canary: property.Bool().Draw(t, "canary"),
 		}
-		for range rapid.IntRange(0, 5).Draw(t, "resources") {
+		for range property.IntRange(0, 5).Draw(t, "resources") {
 			want.Resources = append(want.Resources, &anypb.Any{
-				TypeUrl: rapid.SampledFrom([]string{TypeURL, "", "x"}).Draw(t, "type"), Value: rapid.SliceOf(rapid.Byte()).Draw(t, "value"),
+				TypeUrl: property.SampledFrom([]string{TypeURL, "", "x"}).Draw(t, "type"), Value: property.SliceOf(property.Byte()).Draw(t, "value"),
 			})
 		}
 		encoded, err := proto.Marshal(want)
