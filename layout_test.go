@@ -613,7 +613,7 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"imported in leaves only", "limit/limit.go", "C", "imports C"},
 		{"imported in leaves only", "store/redis/store.go", "github.com/redis/rueidis", ""},
 		{"imported in leaves only", "store/redisearch/store.go", "github.com/redis/rueidis", "imports"},
-		{"imported in leaves only", "guard/guard_test.go", "go.uber.org/goleak", ""},
+		{"imported in leaves only", "guard/guard_test.go", "golang.org/x/net/http2", ""},
 		{"imported in leaves only", "internal/app/app.go", "google.golang.org/grpc", ""},
 		{"imported in leaves only", "internal/store/script/plan.go", "github.com/redis/rueidis", "imports"},
 		{"imported in leaves only", "guard/guard.go", "net/http", ""},

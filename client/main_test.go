@@ -4,13 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/headgate/headgate/client"
 	"github.com/headgate/headgate/internal/testkit/decisions"
+	"github.com/headgate/headgate/internal/testkit/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // patience is longer than any event that these tests wait for, on a busy machine.
 const patience = 30 * time.Second

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-	"go.uber.org/goleak"
 
 	"github.com/headgate/headgate/internal/testkit/fifo"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/readfile"
 )
 
@@ -80,8 +80,8 @@ func (w *watched) start() {
 // leaveNone checks that the test and its subtests leave no goroutine behind.
 func leaveNone(t *testing.T) {
 	t.Helper()
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	ended := leak.Watch(t)
+	t.Cleanup(func() { ended() })
 }
 
 // await waits for a change after which the files have these texts.

@@ -10,15 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/rule"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // rules returns two enforced rules, one shadow rule and one rule that is off. The first
 // rule has two limits.

@@ -11,11 +11,11 @@ import (
 	"time"
 	"weak"
 
-	"go.uber.org/goleak"
+	"github.com/headgate/headgate/internal/testkit/leak"
 )
 
 // TestMain checks that no goroutine remains, although Timers has no Close.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // log records the fired entries and their times, in a bubble's time.
 type log struct {

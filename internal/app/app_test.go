@@ -15,13 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/testkit/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // options describe an instance on free ports. Its upstream answers every request with 200.
 func options(t *testing.T) Options {

@@ -16,12 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/internal/testkit/wallclock"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // authority issues certificates for tests.
 type authority struct {

@@ -13,13 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/share"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // TestStory checks the sizes in the captions: the division must compute them from the demands and
 // the settings of the demo.

@@ -9,14 +9,14 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/headgate/headgate/internal/testkit/leak"
 )
 
 // TestMain runs the tests. In processes that tests start, it runs one of the roles instead.
 func TestMain(m *testing.M) {
 	switch role := os.Getenv("HEADGATE_TEST_ROLE"); role {
 	case "":
-		goleak.VerifyTestMain(m)
+		leak.Main(m)
 	case "inherit":
 		os.Exit(inherit())
 	case "proxy":

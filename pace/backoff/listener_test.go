@@ -9,15 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // told is a source that records the brakes of its pacer, and may call a function for each.
 type told struct {

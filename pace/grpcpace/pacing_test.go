@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,13 +18,14 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/grpcpace"
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 const send = "/mail.v1.Mail/Send"
 

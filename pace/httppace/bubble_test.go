@@ -12,14 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/httppace"
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // wire is a base transport without a network. It records its requests.
 type wire struct {

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
 	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/memcached"
@@ -216,7 +215,7 @@ func TestForeignItems(t *testing.T) {
 // TestClose: all goroutines end, and later calls are refused.
 func TestClose(t *testing.T) {
 	server := testserver.Start(t)
-	before := goleak.IgnoreCurrent()
+	ended := leak.Watch(t)
 	store, err := memcached.New(memcached.Config{Servers: []string{server.Addr}})
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +242,7 @@ func TestClose(t *testing.T) {
 	if err := store.Return(t.Context(), []headgate.Receipt{{Nonce: 1, Cost: 1}}); !errors.Is(err, memcached.ErrClosed) {
 		t.Errorf("Return after Close: %v", err)
 	}
-	goleak.VerifyNone(t, before)
+	ended()
 }
 
 // TestNewRefuses: each invalid setting is refused with a valid alternative.

@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -39,8 +38,7 @@ func follow(t *testing.T, path string) (*guard.Guard, <-chan followed) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	t.Cleanup(leak.Watch(t))
 	told, ended := make(chan followed, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

@@ -10,7 +10,6 @@ require (
 	github.com/gorilla/mux v1.8.1
 	github.com/headgate/headgate v0.0.0
 	github.com/labstack/echo/v4 v4.16.0
-	go.uber.org/goleak v1.3.0
 )
 
 require (

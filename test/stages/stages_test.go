@@ -10,18 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/testkit/atmost"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/throttle"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 const (
 	inTest  = 2000 // requests by each front and protocol; `make soak` sends 10,000

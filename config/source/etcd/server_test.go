@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/goleak"
 
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/config/source/etcd"
 	server "github.com/headgate/headgate/internal/testkit/etcd"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/internal/testkit/network"
 	"github.com/headgate/headgate/internal/testkit/sourcetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // realServer is a server for the suite.
 type realServer struct {

@@ -11,16 +11,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"go.uber.org/goleak"
 
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/config/source/postgres"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/internal/testkit/network"
 	server "github.com/headgate/headgate/internal/testkit/postgres"
 	"github.com/headgate/headgate/internal/testkit/sourcetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // minPoll is the shortest interval, because tests wait for Reached.
 const minPoll = 100 * time.Millisecond

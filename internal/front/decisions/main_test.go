@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/rpc"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // patience is longer than any event that these tests wait for, on a busy machine.
 const patience = 30 * time.Second

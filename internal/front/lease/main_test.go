@@ -7,17 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/rpc"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/lease/state"
 	leasev1 "github.com/headgate/headgate/proto/headgate/lease/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // longest is longer than any event that these tests wait for, on a busy machine.
 const longest = 30 * time.Second

@@ -19,15 +19,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planes{m}) }
+func TestMain(m *testing.M) { leak.Main(planes{m}) }
 
 // planes runs all tests with each data plane.
 type planes struct{ *testing.M }
@@ -38,7 +37,7 @@ var fastPlane bool
 // comparing matches the tests that compare both planes, and so need only one run.
 const comparing = "^(TestPlanes|TestSoakPlanes|TestDifferences|FuzzPlanes)"
 
-// Run implements goleak.TestingM.
+// Run implements leak.TestingM.
 func (p planes) Run() (failed int) {
 	flag.Parse()
 	if fuzzed := flag.Lookup("test.fuzz"); fuzzed.Value.String() != "" {

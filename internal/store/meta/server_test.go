@@ -12,15 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/headgate/headgate/internal/store/meta"
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/internal/testkit/memcached"
 )
 
 // These tests use a real server.
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // open gives a client that is closed with the test.
 func open(tb testing.TB, config meta.Config) *meta.Client {

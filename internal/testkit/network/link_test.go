@@ -13,15 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/internal/testkit/network"
 )
 
 // TestMain checks for leaked goroutines. A closed Redis client leaves a goroutine that sleeps
 // until its next refresh.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+	leak.Main(m, "github.com/redis/rueidis.(*call).DelayDo.func1")
 }
 
 // long is longer than any operation takes. short is the wait for bytes that must not arrive.

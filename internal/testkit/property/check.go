@@ -58,7 +58,7 @@ func check(t *testing.T, seed uint64, f func(t *T)) {
 
 // note keeps a drawn value for the log of a failure.
 func (t *T) note(label string, v any) {
-	const most = 1000 // Longer logs help nobody.
+	const most = 1000 // A longer log is not read.
 	if len(t.drawn) < most {
 		t.drawn = append(t.drawn, fmt.Sprintf("\t%s: %#v", label, v))
 	}
