@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/headgate/headgate/config"
@@ -15,6 +16,7 @@ import (
 
 type demoCommand struct {
 	For time.Duration `help:"End the demo after this time, like 20s. The default is to run until Ctrl-C." placeholder:"TIME"`
+	SVG string        `name:"svg" help:"Write a picture of the first cycles to this file when the demo ends. 22s show the whole story." placeholder:"FILE"`
 }
 
 // Run starts a service, a proxy in front of it, and clients. All of them use free ports of
@@ -27,6 +29,15 @@ func (d demoCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWrit
 		bounded, cancel := context.WithTimeout(ctx, d.For)
 		defer cancel()
 		ctx = bounded
+	}
+	options := demo.Options{Clients: demo.Clients(), Acts: demo.Story(), Out: stdout, Terminal: isTerminal(stdout)}
+	if d.SVG != "" {
+		file, err := os.Create(d.SVG)
+		if err != nil {
+			return fmt.Errorf("demo: the picture cannot be written: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		options.Picture = file
 	}
 	c, err := config.Parse(demo.Settings())
 	if err != nil {
@@ -46,8 +57,6 @@ func (d demoCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWrit
 	}
 	defer func() { err = errors.Join(err, instance.Stop()) }()
 	at := instance.Addresses()
-	return demo.Run(ctx, demo.Options{
-		Proxy: at.Proxy, Admin: at.Admin, Upstream: upstream, Clients: demo.Clients(), Acts: demo.Story(),
-		Out: stdout, Terminal: isTerminal(stdout),
-	})
+	options.Proxy, options.Admin, options.Upstream = at.Proxy, at.Admin, upstream
+	return demo.Run(ctx, options)
 }

@@ -27,6 +27,8 @@ type Options struct {
 	Out     io.Writer
 	// Terminal updates one table in place. Otherwise each cycle prints a line.
 	Terminal bool
+	// Picture gets an SVG of the cycles when the demo ends, if it is not nil.
+	Picture io.Writer
 
 	network http.RoundTripper // For tests. nil means the network of this machine.
 }

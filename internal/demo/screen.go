@@ -22,9 +22,13 @@ type screen struct {
 	act   int   // The act of the last printed caption, counted from 1.
 	most  int64 // The most units admitted in one cycle.
 	drawn int   // The number of lines of the table on the terminal.
+
+	capacity int64
+	shown    []shown // For the picture, at most one story.
 }
 
 func (s *screen) open(capacity int64) error {
+	s.capacity = capacity
 	_, err := fmt.Fprintf(s.Out, `headgate demo: %d clients, one proxy, one service; nothing leaves this machine.
   service   %s, which can take %s in %s
   proxy     http://%s
@@ -83,6 +87,9 @@ func (s *screen) at(ctx context.Context, cycle int, part float64) (*shares, bool
 // show prints the rows of a cycle.
 func (s *screen) show(cycle int, rows []row) error {
 	s.most = max(s.most, total(rows).admitted)
+	if s.Picture != nil && len(s.shown) < length(s.Acts) {
+		s.shown = append(s.shown, shown{cycle, rows})
+	}
 	act := actAt(s.Acts, cycle)
 	if s.Terminal {
 		return s.draw(s.caption(act) + "\n\n" + table(rows))
@@ -153,8 +160,13 @@ func bar(r *row) string {
 	return bar.String()
 }
 
-// close prints the summary.
+// close prints the summary, and writes the picture.
 func (s *screen) close() error {
+	if s.Picture != nil {
+		if err := drawPicture(s.Picture, s.shown, s.Clients, s.Acts, s.capacity); err != nil {
+			return err
+		}
+	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "\nIN ALL\tASKED\tADMITTED\tREFUSED\n")

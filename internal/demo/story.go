@@ -29,11 +29,7 @@ func Story() []Act {
 // actAt returns the act of a cycle, both counted from 0. After the last act, the story
 // starts again.
 func actAt(acts []Act, cycle int) int {
-	all := 0
-	for i := range acts {
-		all += acts[i].Cycles
-	}
-	cycle %= all
+	cycle %= length(acts)
 	for i := range acts {
 		if cycle < acts[i].Cycles {
 			return i
@@ -41,4 +37,13 @@ func actAt(acts []Act, cycle int) int {
 		cycle -= acts[i].Cycles
 	}
 	return 0
+}
+
+// length returns the number of cycles of a story.
+func length(acts []Act) int {
+	all := 0
+	for i := range acts {
+		all += acts[i].Cycles
+	}
+	return all
 }
