@@ -51,20 +51,22 @@ func remaining(before map[string]bool, ignored []string) (left []string) {
 	pause := time.Millisecond
 	for end := time.Now().Add(patience); ; pause = min(2*pause, 100*time.Millisecond) {
 		left = slices.DeleteFunc(stacks(), func(stack string) bool {
-			return before[number(stack)] || slices.ContainsFunc(ignored, func(f string) bool { return strings.Contains(stack, f+"(") }) || belongsToGo(stack)
+			isIgnored := slices.ContainsFunc(ignored, func(f string) bool { return strings.Contains(stack, f+"(") })
+			return before[number(stack)] || isIgnored || belongsToGo(stack)
 		})
 		if len(left) == 0 || time.Now().After(end) {
 			return left
 		}
-		time.Sleep(pause)
+		time.Sleep(pause) //nolint:forbidigo // The end of a goroutine cannot be awaited.
 	}
 }
 
 // belongsToGo reports whether the goroutine is of package testing, or stays after the first use of os/signal or runtime/trace.
 func belongsToGo(stack string) bool {
 	return slices.ContainsFunc([]string{
-		"testing.RunTests(", "testing.(*T).Run(", "testing.(*T).Parallel(", "testing.runFuzzing(", "testing.runFuzzTests(", "testing.runTests(",
-		"testing.(*F).Fuzz(", "os/signal.signal_recv(", "os/signal.loop(", "runtime.ensureSigM(", "runtime.ReadTrace(",
+		"testing.RunTests(", "testing.runTests(", "testing.(*T).Run(", "testing.(*T).Parallel(",
+		"testing.runFuzzTests(", "testing.runFuzzing(", "testing.(*F).Fuzz(",
+		"os/signal.signal_recv(", "os/signal.loop(", "runtime.ensureSigM(", "runtime.ReadTrace(",
 	}, func(f string) bool { return strings.Contains(stack, "\n"+f) })
 }
 

@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -23,12 +24,17 @@ func TestWatch(t *testing.T) {
 
 func TestStacks(t *testing.T) {
 	release := make(chan struct{})
-	go blocked(release)
+	began := make(chan struct{})
+	go func() {
+		close(began)
+		blocked(release)
+	}()
+	<-began
 	at := func() int {
 		return slices.IndexFunc(stacks(), func(stack string) bool { return strings.Contains(stack, "leak.blocked(") })
 	}
 	for at() < 0 {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	stack := stacks()[at()]
 	if belongsToGo(stack) || !strings.HasPrefix(number(stack), "goroutine ") {

@@ -57,11 +57,9 @@ func IntRange(least, most int) Generator[int] {
 func Int64Range(least, most int64) Generator[int64] {
 	span := uint64(most) - uint64(least) // Without overflow, also from the smallest to the largest number.
 	return Custom(func(t *T) int64 {
-		anywhere := uint64(0)
-		if span == math.MaxUint64 {
-			anywhere = t.random.Uint64()
-		} else {
-			anywhere = t.random.Uint64N(span + 1)
+		anywhere := t.random.Uint64()
+		if span < math.MaxUint64 {
+			anywhere %= span + 1
 		}
 		switch t.random.IntN(8) {
 		case 0:

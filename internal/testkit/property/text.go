@@ -24,7 +24,7 @@ const mostRepeats = 16
 func StringMatching(expression string) Generator[string] {
 	e, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
-		panic(err)
+		panic(err) //nolint:forbidigo // A fault of the test.
 	}
 	return matching(e)
 }
@@ -66,7 +66,7 @@ func matching(e *syntax.Regexp) Generator[string] {
 		}
 		return repeated(subs[0], e.Min, most)
 	default:
-		panic(fmt.Sprintf("property: StringMatching does not know %s", e))
+		panic(fmt.Sprintf("property: StringMatching does not know %s", e)) //nolint:forbidigo // A fault of the test.
 	}
 }
 
