@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/compensate"
 	"github.com/headgate/headgate/internal/store/prepared"
 	"github.com/headgate/headgate/internal/store/script"
 	"github.com/headgate/headgate/internal/testkit/race"
@@ -119,10 +120,8 @@ func groupsOf(ops []headgate.Op) [][]headgate.Op {
 
 func (s *store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	err := s.grant(ctx, ops, decisions, 0)
-	if err != nil {
-		for i := range ops {
-			decisions[i] = headgate.Undecided()
-		}
+	if err != nil && !compensate.IsOutside(err) {
+		compensate.Undecide(decisions[:len(ops)])
 	}
 	return err
 }
@@ -147,15 +146,22 @@ func (s *store) grant(ctx context.Context, ops []headgate.Op, decisions []headga
 	if err := b.Read(reply); err != nil {
 		return err
 	}
+	var outside error
 	for i, group := range groupsOf(ops) {
 		plans, places := s.resolve(group)
-		if err := b.Explain(i, group, plans, places, decisions); err != nil {
+		err := b.Explain(i, group, plans, places, decisions)
+		switch {
+		case compensate.IsOutside(err):
+			outside = err
+			compensate.Undecide(decisions[:len(group)])
+		case err != nil:
 			return err
+		default:
+			s.sign(group, decisions)
 		}
-		s.sign(group, decisions)
 		decisions = decisions[len(group):]
 	}
-	return nil
+	return outside
 }
 
 // sign sets the Nonce and the Policy of the receipts.
