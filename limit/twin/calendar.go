@@ -33,7 +33,7 @@ func (c *count) used() int64 {
 
 // minuteEnd returns the end of the minute that contains at.
 func (c *count) minuteEnd(at headgate.Instant) headgate.Instant {
-	return c.from.Add((at.Sub(c.from)/time.Minute + 1) * time.Minute)
+	return c.from.Add(at.Sub(c.from).Truncate(time.Minute) + time.Minute)
 }
 
 // NewCalendar returns the twin of a new key.

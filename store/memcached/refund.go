@@ -21,7 +21,8 @@ func (p *part) refund(it *item, now headgate.Instant) {
 	if s == nil {
 		s = newState(t.window, t.plan)
 	} else if t.cost > 0 {
-		was, given := s.before(), false
+		was := s.before()
+		var given bool
 		if units, given = t.giveUnits(s); given {
 			it.settled(s, &was, t.at)
 			// An emptied state is kept until earlier receipts are worthless: a new state could have their epoch.

@@ -47,7 +47,7 @@ func (s *Store) refund(t *turn, d *headgate.Decision) {
 	p := alone.place
 	units := int64(0)
 	if t.cost > 0 {
-		given := false
+		var given bool
 		if units, given = s.giveUnits(&alone); given && !t.plan.InCell() {
 			p.cell.Epoch++
 			p.cell.Returned++

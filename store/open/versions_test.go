@@ -23,9 +23,8 @@ type versionPair struct {
 	least    int    // units that they admit at least: the stricter version alone
 	why      string // the document of the promise
 	edges    []func(time.Time) time.Time
-	spread   time.Duration // starts of edges that are further apart are two counts
-	costs    [2]int        // of a request in each version; 0 counts as 1
-	without  string        // names of stores that cannot keep both versions
+	costs    [2]int // of a request in each version; 0 counts as 1
+	without  string // names of stores that cannot keep both versions
 }
 
 // one gives a configuration with one rule.
@@ -37,7 +36,7 @@ const (
 	anotherID = "counts continue for a rule that keeps its name and key (operating.md)"
 	twoHolds  = "sliding_log with two holds, or one of them with none: the sum (prefetch.md)"
 	sameHold  = "one algorithm, period and hold count in one state (prefetch.md)"
-	anotherW  = "a new window of the calendar begins for another start, if it is far from the former one (algorithms.md)"
+	anotherW  = "units that were used in the windows of both settings count in both (algorithms.md)"
 )
 
 // limitPairs change a limit.
@@ -166,7 +165,6 @@ func quotaPairs() []versionPair {
 		at := now.Add(9 * time.Hour) // Asia/Tokyo has no summer time.
 		return time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC).Add(-9 * time.Hour)
 	}
-	const halfMonth, halfWeek = 16 * 24 * time.Hour, 86 * time.Hour
 	return []versionPair{
 		{what: "limit of a quota", old: quota("40/30d", ""), new: quota("60/30d", ""), most: 60, least: 40, why: "quotas.md"},
 		{what: "hard limit of a quota", old: quota("20/30d, hard: 60", "after: meter, "), new: quota("30/30d, hard: 50", "after: meter, "), most: 60, least: 50, why: "quotas.md"},
@@ -184,15 +182,15 @@ func quotaPairs() []versionPair {
 		},
 		{
 			what: "start of the month", old: quota("40/month", ""), new: quota("40/month", "month_starts: 20, "), most: 40, least: 40, why: anotherW,
-			edges: []func(time.Time) time.Time{month(1), month(20)}, spread: halfMonth,
+			edges: []func(time.Time) time.Time{month(1), month(20)},
 		},
 		{
 			what: "start of the week", old: quota("40/week", ""), new: quota("40/week", "week_starts: thursday, "), most: 40, least: 40, why: anotherW,
-			edges: []func(time.Time) time.Time{week(time.Monday), week(time.Thursday)}, spread: halfWeek,
+			edges: []func(time.Time) time.Time{week(time.Monday), week(time.Thursday)},
 		},
 		{
 			what: "time zone", old: quota("40/month", ""), new: quota("40/month", "time_zone: Asia/Tokyo, "), most: 40, least: 40, why: anotherW,
-			edges: []func(time.Time) time.Time{month(1), zoned}, spread: halfMonth,
+			edges: []func(time.Time) time.Time{month(1), zoned},
 		},
 	}
 }
@@ -319,16 +317,13 @@ func decidedOnce(t *testing.T, g *guard.Guard) bool {
 	return a.Verdict == headgate.Allow
 }
 
-// bound is most, or twice as much if the windows of the versions begin so far apart that each has a count.
+// bound is most, or twice as much if a window of a version has begun during the run.
 func (p *versionPair) bound(began time.Time) int {
-	most := p.most
-	if p.spread == 0 {
-		return most
-	}
-	for _, now := range []time.Time{began.UTC(), time.Now().UTC()} {
-		if p.edges[0](now).Sub(p.edges[1](now)).Abs() > p.spread {
-			return 2 * most
+	now := time.Now()
+	for _, edge := range p.edges {
+		if !edge(began.UTC()).Equal(edge(now.UTC())) {
+			return 2 * p.most
 		}
 	}
-	return most
+	return p.most
 }

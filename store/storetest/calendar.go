@@ -159,7 +159,9 @@ func calendarOutsideBesideOthers(b *bench) {
 	outside := b.edgesOf(calendar.Default(), headgate.Day, 72*time.Hour)
 	id, hour := b.prepare(calendarLimit(5, headgate.Day)), b.prepare(policy(headgate.FixedWindow, headgate.Limit{Count: 5, Per: time.Hour}))
 	second := b.prepare(policy(headgate.FixedWindow, headgate.Limit{Count: 5, Per: time.Second}))
-	for what, keys := range map[string][]string{"other keys": {"a", "b", "c", "d", "e", "f"}, "shared keys": {"g", "h", "i", "g", "h", "i"}} {
+	for what, keys := range map[string][]string{
+		"other keys": {"a", "b", "c", "d", "e", "f"}, "shared keys": {"g", "h", "i", "g", "h", "i"},
+	} {
 		at := func(group uint8, key int, id headgate.PolicyID) headgate.Op {
 			return headgate.Op{Key: keys[key], Policy: id, Group: group, Cost: 1}
 		}
@@ -167,8 +169,8 @@ func calendarOutsideBesideOthers(b *bench) {
 			return headgate.Op{Key: keys[key], Policy: id, Window: 1, Group: group, Cost: 1, Edges: outside}
 		}
 		ops := []headgate.Op{
-			at(0, 0, hour), late(1, 0), at(2, 1, hour), at(3, 2, hour), late(3, 1), late(4, 2), at(5, 3, hour), late(5, 2), at(5, 4, second),
-			at(6, 5, hour),
+			at(0, 0, hour), late(1, 0), at(2, 1, hour), at(3, 2, hour), late(3, 1), late(4, 2),
+			at(5, 3, hour), late(5, 2), at(5, 4, second), at(6, 5, hour),
 		}
 		ds := make([]headgate.Decision, len(ops))
 		err := b.store.Apply(context.Background(), ops, ds)

@@ -125,7 +125,7 @@ func checkGolden(t *testing.T, path, got string) {
 	wanted := strings.Split(string(want), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(wanted) || line != wanted[i] {
-			t.Fatalf("%s, line %d: got %s\nThe stored form has changed: change Prefix in version.go, then run go test -update.", path, i+1, line)
+			t.Fatalf("%s, line %d: got %s\nThe stored form has changed: change Prefix in version.go, or the letter of the algorithm, then run go test -update.", path, i+1, line)
 		}
 	}
 	t.Errorf("%s has more lines than the server has keys", path)
