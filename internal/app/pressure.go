@@ -17,7 +17,8 @@ func (d *decisionServer) watchMemory() {
 	c := d.instance.options.Config
 	most, traffic := serverPressureBounds(c, debug.SetMemoryLimit(-1))
 	d.memory.Store(heap.NewPressure(heap.PressureConfig{
-		Most: most, Fixed: fixedHeap(c), Least: traffic / leastTrafficShare, Settle: true, Closed: &d.closedForMemory, Log: d.instance.options.Log,
+		Most: most, Fixed: fixedHeap(c), Least: traffic / leastTrafficShare, Settle: true,
+		Closed: &d.closedForMemory, Log: d.instance.options.Log,
 		Advice: "raise server.max_traffic_memory, or lower max_connections of the listeners of server",
 		Costs: func(to *heap.Costs) {
 			d.grpc.Costs(to)

@@ -152,7 +152,7 @@ func (p *Pressure) awaitEnds() {
 // new connections meanwhile, a collection on a busy machine would measure too late. The goroutines that accept connections call it.
 func (p *Pressure) Await() {
 	const most, step = 20, 5 * time.Millisecond
-	if p.Most > 0 && p.accepted.Add(1)%acceptsPerCheck == 0 && p.hasGrown(InUse()) {
+	if p.accepted.Add(1)%acceptsPerCheck == 0 && p.Most > 0 && p.hasGrown(InUse()) {
 		p.check()
 	}
 	for n := 0; n < most && p.pressed.Load(); n++ {

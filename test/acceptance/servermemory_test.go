@@ -127,8 +127,13 @@ func unfinishedCalls(t *testing.T, calls int) []byte {
 	for n := range calls {
 		block.Reset()
 		for _, f := range [...][2]string{
-			{":method", "POST"}, {":scheme", "http"}, {":authority", "a"}, {":path", "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"},
-			{"content-type", "application/grpc"}, {"te", "trailers"}, {"x-filler", strings.Repeat("f", 4<<10)},
+			{":method", "POST"},
+			{":scheme", "http"},
+			{":authority", "a"},
+			{":path", "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"},
+			{"content-type", "application/grpc"},
+			{"te", "trailers"},
+			{"x-filler", strings.Repeat("f", 4<<10)},
 		} {
 			_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
 		}

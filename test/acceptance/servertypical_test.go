@@ -15,8 +15,7 @@ import (
 
 // TestTypicalMemoryOfTheServer: what check prints as typical for headgate server is at most four times too high, and not too low.
 func TestTypicalMemoryOfTheServer(t *testing.T) {
-	process, _, _, _, _ := config.TypicalMemory()
-	grpc, http, resp, secured, call := config.ServerTypicalMemory()
+	process, grpc, http, resp, secured, call := config.ServerTypicalMemory()
 	const many = 1000
 	ca := newAuthority(t)
 	files := ca.issue(t, "server.example", 2)
