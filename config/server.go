@@ -123,7 +123,9 @@ func serverDefaults() *Server {
 			Keepalive: 30 * time.Second, KeepaliveTimeout: 10 * time.Second,
 			MaxConnectionAge: 24 * time.Hour, MaxConnectionAgeGrace: time.Hour,
 		},
-		HTTP:             ServerHTTP{Address: "127.0.0.1:8080", MaxConnections: httpConnections, MaxBody: 64 << 10, IdleTimeout: time.Minute},
+		HTTP: ServerHTTP{
+			Address: "127.0.0.1:8080", MaxConnections: httpConnections, MaxBody: 64 << 10, IdleTimeout: time.Minute,
+		},
 		RESP:             ServerRESP{MaxConnections: respConnections, IdleTimeout: 5 * time.Minute},
 		RateLimitService: rateLimitDefaults(),
 		MaxTrafficMemory: serverTraffic,

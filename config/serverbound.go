@@ -141,7 +141,8 @@ func (c *Config) trafficParts() (parts []string) {
 		address, name string
 		most          int
 	}{
-		{s.GRPC.Address, "gRPC connection", s.GRPC.MaxConnections}, {s.HTTP.Address, "HTTP connection", s.HTTP.MaxConnections},
+		{s.GRPC.Address, "gRPC connection", s.GRPC.MaxConnections},
+		{s.HTTP.Address, "HTTP connection", s.HTTP.MaxConnections},
 		{s.RESP.Address, "Redis connection", s.RESP.MaxConnections},
 	} {
 		if l.address != "" {

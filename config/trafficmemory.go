@@ -20,7 +20,8 @@ const (
 // moreTraffic raises the default of max_traffic_memory for further connections and requests: the operator has allowed them.
 func (s *section) moreTraffic(p *Proxy) {
 	if _, given := s.given("max_traffic_memory"); !given {
-		p.MaxTrafficMemory += typicalParts * (more(p.MaxConnections, proxyConnections, typicalHTTP2) + more(p.MaxRequests, proxyRequests, typicalRequest))
+		p.MaxTrafficMemory += typicalParts * (more(p.MaxConnections, proxyConnections, typicalHTTP2) +
+			more(p.MaxRequests, proxyRequests, typicalRequest))
 	}
 }
 

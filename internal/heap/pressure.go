@@ -227,8 +227,8 @@ func (p *Pressure) Relieve(live int64) (closed int) {
 	}
 	p.Closed.Add(uint64(closed))
 	if _, log := p.lines.Event(time.Now()); log {
-		p.Log.Warn("connections were closed because memory is near its bound: "+p.Advice,
-			"closed", closed, "open", len(all), "heap", live, "bound", p.Most)
+		p.Log.Warn("connections were closed because memory is near its bound",
+			"closed", closed, "open", len(all), "heap", live, "bound", p.Most, "advice", p.Advice)
 	}
 	return closed
 }

@@ -35,7 +35,7 @@ server:
 // TestServerTrafficMemoryIsBounded: clients of all listeners send what costs the server several times max_traffic_memory. The process
 // stays within the bound that check prints, the costliest connections are closed, and another client is served meanwhile.
 func TestServerTrafficMemoryIsBounded(t *testing.T) {
-	serverAttack{grpc: 2000, http: 1000, resp: 4000, settings: "max_traffic_memory: 128MiB"}.run(t)
+	serverAttack{grpc: 2800, http: 1000, resp: 4096, settings: "max_traffic_memory: 128MiB"}.run(t)
 }
 
 func (a serverAttack) run(t *testing.T) {
