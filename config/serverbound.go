@@ -78,8 +78,8 @@ func (c *Config) CallMemory() int64 {
 // ReceiptMemory returns the bytes for receipts: ReceiptBytes, but at most a third of max_traffic_memory.
 func (c *Config) ReceiptMemory() int64 { return min(ReceiptBytes, c.Server.MaxTrafficMemory/3) }
 
-// ServerTypicalMemory returns what headgate server typically takes, in bytes: the process without traffic, a connection of gRPC, of HTTP and
-// of the Redis protocol, the TLS of a connection, and a call in flight.
+// ServerTypicalMemory returns what headgate server typically takes, in bytes: the process without traffic, a connection of gRPC, of
+// HTTP and of the Redis protocol, the TLS of a connection, and a call in flight.
 func ServerTypicalMemory() (process, grpc, http, resp, secured, call int64) {
 	return typicalProcess, typicalGRPC, typicalHTTP, typicalRESP, typicalServerTLS, typicalCall
 }

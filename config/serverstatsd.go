@@ -82,7 +82,8 @@ func (s *section) statsd(into *[]Statsd) {
 		oneOf(one, one.declare("format", field.Restart, "statsd writes lines over TCP, dogstatsd lines with tags over UDP."), &r.Format,
 			[]choice[StatsdFormat]{{word: string(StatsdPlain), value: StatsdPlain}, {word: string(StatsdDog), value: StatsdDog}})
 		if slices.ContainsFunc(*into, func(other Statsd) bool { return other.Address == r.Address && other.Format == r.Format }) {
-			one.fault(one.keyOf("address"), "has the address and the format of another receiver, which would count twice", "remove one of them")
+			one.fault(one.keyOf("address"), "has the address and the format of another receiver, which would count twice",
+				"remove one of them")
 		}
 		one.duration(one.declare("interval", field.Restart, "Time between two sends."), &r.Interval, 100*time.Millisecond, time.Hour)
 		r.Tags = one.statsdTags()

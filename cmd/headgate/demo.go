@@ -16,7 +16,7 @@ import (
 
 type demoCommand struct {
 	For time.Duration `help:"End the demo after this time, like 20s. The default is to run until Ctrl-C." placeholder:"TIME"`
-	SVG string        `name:"svg" help:"Write a picture of the shares to this file at the end. 22s show the whole story." placeholder:"FILE"`
+	SVG string        `name:"svg" help:"Write a picture of the shares to this file at the end. 22s show the story." placeholder:"FILE"`
 }
 
 // Run starts a service, a proxy in front of it, and clients. All of them use free ports of

@@ -94,7 +94,8 @@ func (f *findings) shareScope(share *guard.FairShare) (found bool) {
 		}
 		path, fix := "fair_share."+bad.Field, bad.Fix
 		if bad.Rule > 0 { // Fair share without any path is none.
-			path, fix = exemptPath(bad.Rule-1), strings.Replace(fix, `write "/*" for every path`, "write a path like /healthz or /probes/*", 1)
+			path = exemptPath(bad.Rule - 1)
+			fix = strings.Replace(fix, `write "/*" for every path`, "write a path like /healthz or /probes/*", 1)
 		}
 		f.add(path, bad.Problem, fix)
 		found = true

@@ -55,7 +55,7 @@ func (s *deafService) counts() (all, together int) {
 }
 
 // slowly is a body of a client that sends a byte each 100 ms, until its request ends.
-type slowly struct{ ctx context.Context } //nolint:containedctx // An io.Reader has no argument for it.
+type slowly struct{ ctx context.Context }
 
 func (b slowly) Read(p []byte) (int, error) {
 	select {

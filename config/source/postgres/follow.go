@@ -101,11 +101,11 @@ func (f *follower) logFenced(fenced bool) {
 	now := time.Now()
 	switch {
 	case !fenced && !f.fencedLogged.IsZero():
-		f.config.Logger.Info("the source follows a server again that takes writes", "source", "postgres", "server", f.config.String())
+		f.config.Logger.Info("the source follows a server again that takes writes", "server", f.config.String())
 		f.fencedLogged = time.Time{}
 	case fenced && (f.fencedLogged.IsZero() || now.Sub(f.fencedLogged) >= fencedEvery):
 		f.config.Logger.Warn("the source follows a server that refuses writes: its objects are old if another server was promoted: "+
-			"lead source.postgres.hosts to the primary, or end default_transaction_read_only", "source", "postgres", "server", f.config.String())
+			"lead source.postgres.hosts to the primary, or end default_transaction_read_only", "server", f.config.String())
 		f.fencedLogged = now
 	}
 }
