@@ -59,19 +59,19 @@ func (p *pressure) costs(to *heap.Costs) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
-		cost := plainCost + arrivingHTTP1*c.head.Load()
+		base, arriving := int64(plainCost), arrivingHTTP1*c.head.Load()
 		if c.multiplexed.Load() {
-			cost = multiplexedCost + arrivingHTTP2*min(c.sinceRequest.Load(), mostArriving)
+			base, arriving = multiplexedCost, arrivingHTTP2*min(c.sinceRequest.Load(), mostArriving)
 		}
 		if p.server.tls != nil {
-			cost += tlsCost
+			base += tlsCost
 		}
-		spared := int64(0)
-		if c.firstPlace != nil {
-			spared = placeCost // A client that has its header sent and awaits an answer is not what fills the memory.
-		}
+		cost, spared := base+arriving, int64(0)
 		for at := c.firstPlace; at != nil; at = at.nextOf {
 			cost += max(1, at.weight) * placeCost
+			if at.since.Load() == reading {
+				spared = base + placeCost // The client awaits an answer: it is not what fills the memory.
+			}
 		}
 		to.Add(c, cost, spared, c.aborted.Load())
 	}

@@ -55,24 +55,28 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestPressureSparesServedClients: connections with bytes of a header, idle ones and those with many requests are closed before a client
-// that awaits one answer, although its connection takes more memory than most of them.
+// TestPressureSparesServedClients: connections with many requests, with bytes that do not arrive, with bytes of a header, and idle ones
+// are closed before clients that await one answer each, although these take more memory than most of them.
 func TestPressureSparesServedClients(t *testing.T) {
 	p := before(t, UpstreamConfig{URL: parsed(t, "http://127.0.0.1:1")})
 	s, _ := start(t, p, nil, ServerConfig{})
 	s.pressure.Most, s.pressure.Least = 1<<20, 1<<10
 	hold := holder(t, s)
+	open := func() *clientConn { return hold(netip.AddrPort{}) }
 	order := func(c *clientConn) int { return c.Conn.(*heldConn).order }
-	served, idle, arriving, greedy := hold(netip.AddrPort{}), hold(netip.AddrPort{}), hold(netip.AddrPort{}), hold(netip.AddrPort{})
+	served, multiplexed, idle, arriving, sending, greedy := open(), open(), open(), open(), open(), open()
+	multiplexed.multiplexed.Store(true)
 	arriving.head.Store(1 << 10)
-	s.places.take(served, 1, time.Now())
-	s.places.take(greedy, 1, time.Now())
-	s.places.take(greedy, 1, time.Now())
-	if n := s.pressure.Relieve(2 << 20); n != 4 {
+	for _, c := range []*clientConn{served, multiplexed, sending, greedy, greedy, greedy} {
+		s.places.take(c, 1, time.Now())
+	}
+	sending.firstPlace.startBodyWait(time.Now())
+	if n := s.pressure.Relieve(2 << 20); n != 6 {
 		t.Fatalf("%d connections were closed, want all", n)
 	}
-	if got := []int{order(greedy), order(arriving), order(idle), order(served)}; !slices.Equal(got, []int{1, 2, 3, 4}) {
-		t.Errorf("many requests, a header, idle, one request: closed as %d, want in this order", got)
+	first := []int{order(greedy), order(sending), order(arriving), order(idle)}
+	if !slices.Equal(first, []int{1, 2, 3, 4}) || min(order(served), order(multiplexed)) != 5 {
+		t.Errorf("many requests, a slow body, a header, idle: closed as %d, want 1 to 4", first)
 	}
 }
 
