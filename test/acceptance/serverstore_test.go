@@ -67,13 +67,14 @@ func withoutRedis(t *testing.T, lasts time.Duration, bounds outageBounds) {
 func (o absence) meet(t *testing.T, i *instance, load *serverLoad, at string, lasts time.Duration) {
 	t.Helper()
 	var before, during usage
-	var gone, back, steady time.Time
+	var gone, returning, back, steady time.Time
 	client := rateLimitClient(t, i.GRPC)
 	all := load.run(t, at, func() {
 		before = i.usage(t, 300*time.Millisecond)
 		gone = time.Now()
 		o.begin()
 		during = i.usage(t, lasts)
+		returning = time.Now()
 		o.end()
 		back = time.Now()
 		since := time.Now() // of decisions. A call from before the end can still time out, and open the breaker.
@@ -90,11 +91,11 @@ func (o absence) meet(t *testing.T, i *instance, load *serverLoad, at string, la
 	if during.goroutines > before.goroutines+40 || during.resident > before.resident+64<<20 {
 		t.Errorf("Redis %s: %v, before %v", o.name, during, before)
 	}
-	o.judge(t, i, load.workers, all, gone, back, steady)
+	o.judge(t, i, load.workers, all, gone, returning, back, steady)
 }
 
 // judge checks the codes and times of the calls, and the counts of the workers' keys.
-func (o absence) judge(t *testing.T, i *instance, workers int, all []serverCall, gone, back, steady time.Time) {
+func (o absence) judge(t *testing.T, i *instance, workers int, all []serverCall, gone, returning, back, steady time.Time) {
 	t.Helper()
 	var failed []serverCall
 	known, most := make([]int, workers), make([]int, workers)
@@ -102,7 +103,7 @@ func (o absence) judge(t *testing.T, i *instance, workers int, all []serverCall,
 	var wrong []string
 	for _, c := range all {
 		ended := c.began.Add(c.took)
-		kept := !o.loses || ended.After(back)
+		kept := !o.loses || ended.After(returning) // A server that starts again may decide before end returns.
 		switch {
 		case c.code == codes.OK && ended.Before(gone), c.code == codes.OK && c.began.After(back):
 			if kept {
