@@ -76,8 +76,9 @@ func (t *Taken) uncount() {
 	t.usage = nil
 }
 
-// GiveBack returns what requests took that are not made, with one call of the store for most of them. All calls together
-// have Config.StoreTimeout. A second return of one Taken does nothing. After an error, units stay counted.
+// GiveBack returns what requests took that are not made, with one call of the store for most of them. That call comes last and has
+// Config.StoreTimeout, and all calls before it, for requests that wait, have one together. A second return of one Taken does nothing.
+// After an error, units stay counted.
 func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
 	s := g.now()
 	if s == nil {
@@ -114,7 +115,10 @@ func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
 		}
 	}
 	if len(b.receipts) > 0 {
-		note(g.store.Return(bounded, b.receipts))
+		// The departures went first: a bucket gives nothing back while later bookings follow.
+		last, _, end := s.bound(ctx)
+		defer end()
+		note(g.store.Return(last, b.receipts))
 	}
 	return first
 }

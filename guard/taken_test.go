@@ -178,3 +178,94 @@ func TestReturnsOfFairShareTogether(t *testing.T) {
 		t.Errorf("got %v, with %d returns, want one that timed out", err, store.returns)
 	}
 }
+
+// slow is a store whose calls take a millisecond. It counts what it gets back, and nothing of a call whose context has ended.
+type slow struct {
+	headgate.LastReturner
+
+	returned int
+}
+
+func (s *slow) spend(ctx context.Context) error {
+	select {
+	case <-time.After(time.Millisecond):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// Return implements headgate.Store.
+func (s *slow) Return(ctx context.Context, receipts []headgate.Receipt) error {
+	if err := s.spend(ctx); err != nil {
+		return err
+	}
+	s.returned += len(receipts)
+	return s.LastReturner.Return(ctx, receipts)
+}
+
+// ReturnLast implements headgate.LastReturner.
+func (s *slow) ReturnLast(ctx context.Context, r *headgate.Receipt) (bool, error) {
+	if err := s.spend(ctx); err != nil {
+		return false, err
+	}
+	return s.LastReturner.ReturnLast(ctx, r)
+}
+
+// TestReturnsBesideQueues: requests of one stream that wait in a queue do not use up the time in which the units of all requests go back
+// to the store. Both together take at most two timeouts of the store. Departures for which no time is left stay for later requests. Lost are
+// only the one whose call was cut short, and that of the request that did not wait, because others follow it.
+func TestReturnsBesideQueues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, timeout = 100, 20 * time.Millisecond
+		kept, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, err := rule.ParsePart("path")
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := &slow{LastReturner: kept}
+		long := headgate.Limit{Count: most, Per: limit.MaxPer}
+		paced := headgate.Limit{Count: 1, Per: time.Hour, Burst: most}
+		g, err := New(Config{Store: store, StoreTimeout: timeout, Rules: []Rule{
+			{Rule: rule.Rule{Name: "all", Key: []rule.Part{path}}, Policies: []headgate.Policy{{Limit: long}}},
+			{
+				Rule: rule.Rule{Name: "paced", Match: rule.Match{Path: "/paced"}, Key: []rule.Part{path}}, Exceed: Exceed{MaxWaiters: most},
+				Policies: []headgate.Policy{{Limit: paced, Algorithm: headgate.LeakyBucket}},
+			},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests := append(slices.Repeat([]headgate.Request{{Path: "/"}}, most/2), slices.Repeat([]headgate.Request{{Path: "/paced"}}, most/2)...)
+		answers := make([]Answer, len(requests))
+		decide := func() (taken []Taken, waits int, longest time.Duration) {
+			g.DecideAll(t.Context(), requests, answers)
+			for i := range answers {
+				if answers[i].Verdict == headgate.Wait {
+					waits++
+				}
+				for j := range answers[i].Results {
+					longest = max(longest, answers[i].Results[j].Decision.RetryAfter)
+				}
+				taken = append(taken, answers[i].Taken())
+			}
+			return taken, waits, longest
+		}
+		taken, waits, longest := decide()
+		if waits != most/2-1 {
+			t.Fatalf("%d requests wait", waits)
+		}
+		start := time.Now()
+		err = g.GiveBack(t.Context(), taken)
+		if spent := time.Since(start); spent > 2*timeout || store.returned < most {
+			t.Errorf("got %v; %d receipts went back in %s, want at least %d in %s", err, store.returned, spent, most, 2*timeout)
+		}
+		taken, waits, again := decide()
+		if waits < most/2-1 || again > longest+2*paced.Per {
+			t.Errorf("later %d requests wait at most %s, want as many as before at most two periods above %s", waits, again, longest)
+		}
+		_ = g.GiveBack(t.Context(), taken)
+	})
+}

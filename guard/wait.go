@@ -283,12 +283,15 @@ func (a *Answer) release(ctx context.Context, receipts []headgate.Receipt) (_ []
 // slot more behind, and the next leaving request continues.
 const mostOffers = 4
 
-// offerSpare returns to the store the last slots, if no request waits for them.
+// offerSpare returns to the store the last slots, if no request waits for them. After the end of ctx they stay for later requests.
 func (q *waitQueue) offerSpare(ctx context.Context, most int) error {
 	store, ok := q.id.store.(headgate.LastReturner)
 	for range mostOffers {
 		if !ok {
 			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return notGivenBack(err)
 		}
 		slot, clock := q.tail()
 		if slot == nil {
