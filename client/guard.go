@@ -87,7 +87,7 @@ func (k *Client) setReads(r *headgatev1.Reads) {
 type lacks struct {
 	mu     sync.Mutex
 	fronts []guard.Front
-	logged string // the last fault
+	logged []string // the last fault of each front
 }
 
 // Attached implements guard.FrontDecider.
@@ -95,24 +95,24 @@ func (d decider) Attached(f guard.Front) {
 	l := &d.client.lacks
 	l.mu.Lock()
 	if !slices.Contains(l.fronts, f) {
-		l.fronts = append(l.fronts, f)
+		l.fronts, l.logged = append(l.fronts, f), append(l.logged, "")
 	}
 	l.mu.Unlock()
 	l.check(d.client.config.Log, d.Reads())
 }
 
-// check logs the first part that a front cannot give, once until there is another one. All requests that a rule counts by it share
+// check logs the first part that a front cannot give, once for each front until there is another one. All requests that a rule counts by it share
 // one count. The rule may be for other programs, so it stops nothing here.
 func (l *lacks) check(log *slog.Logger, r guard.Reading) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, f := range l.fronts {
+	for i, f := range l.fronts {
 		err := r.Lacks(f)
 		if err == nil {
 			continue
 		}
-		if text := err.Error(); text != l.logged {
-			l.logged = text
+		if text := err.Error(); text != l.logged[i] {
+			l.logged[i] = text
 			log.Error("requests of this program share one count under a rule of the server, if the rule matches them", "error", text)
 		}
 	}

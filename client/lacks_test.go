@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,32 @@ func TestGuardNamesPartsItLacks(t *testing.T) {
 		t.Errorf("logged %s, want one line with %q", got, fault)
 	}
 	httplimit.New(k.Guard(), httplimit.Options{}) // A change of the server must not stop a program.
+}
+
+// TestGuardLogsEachFrontOnce: two fronts of one guard that lack the same part have one line each, however often the server reloads.
+func TestGuardLogsEachFrontOnce(t *testing.T) {
+	const tenants = "rules:\n- {name: tenants, match: {path: /tenants}, key: [\"descriptor:tenant\"], limits: [9/365d]}\n"
+	var log logs.Text
+	g := guards.Of(t, tenants)
+	k := connect(t, client.Config{Log: log.Logger()}, decisions.Start(t, g, ""))
+	h := httplimit.New(k.Guard(), httplimit.Options{})(http.HandlerFunc(echo))
+	grpclimit.Unary(k.Guard(), grpclimit.Options{})
+	for _, header := range []string{"X-A", "X-B", "X-C", "X-D"} {
+		text := tenants + "- {name: other, match: {path: /others}, key: [\"header:" + header + "\"], limits: [9/365d]}\n"
+		if err := g.Reload(guards.Config(t, text, g.Store())); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the header that the rules read", func() bool {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/other", http.NoBody))
+			return slices.Contains(k.Guard().Reads().Headers, header)
+		})
+	}
+	got := log.Take()
+	for _, front := range []string{"httplimit", "grpclimit"} {
+		if fault := "by descriptor:tenant, which package " + front + " cannot give"; strings.Count(got, fault) != 1 {
+			t.Errorf("logged %s, want one line with %q", got, fault)
+		}
+	}
 }
 
 // TestReadsOfOtherVersions: a client before parts, a client of today and one with parts that it does not know read each other's messages.
