@@ -78,7 +78,7 @@ func (t *Ticket) Done(o Outcome) {
 		if state == ticketDeparts {
 			t.guard.abandon(t.set, t.Answer)
 		}
-		t.set, t.Answer, t.outcome = nil, nil, Outcome{}
+		t.set, t.Answer, t.inner, t.outcome = nil, nil, nil, Outcome{}
 	case state == ticketDeparts:
 		t.finish(-1, true, &t.outcome)
 	case state == ticketHeld:
@@ -122,7 +122,7 @@ func (t *Ticket) forget() {
 	}
 	clear(t.passes)
 	clear(t.headers)
-	t.stop, t.cause, t.headers = nil, nil, t.headers[:0]
+	t.stop, t.cause, t.inner, t.headers = nil, nil, nil, t.headers[:0]
 	t.set, t.Answer, t.request, t.outcome, t.ending = nil, nil, nil, Outcome{}, nil
 }
 

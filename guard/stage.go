@@ -145,7 +145,7 @@ func (h Handle) End(cause error) bool {
 	return h.ticket != nil && h.ticket.end(h, cause)
 }
 
-// Receiving reports whether the body of the request is still arriving from its client.
+// Receiving reports whether the request waits for its client: a read of its body is blocked now.
 func (h Handle) Receiving() bool {
 	t := h.ticket
 	if t == nil {

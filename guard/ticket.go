@@ -44,7 +44,7 @@ type Ticket struct {
 	leaving bool // Done waits for that goroutine, which then enters no further stage
 	stopped bool // a stage has ended the context, or will when there is a context
 	ends    bool // a stage may end the context
-	// receiving says that the body of the request is still arriving from its client.
+	// receiving says that a read of the body waits for the client.
 	receiving bool
 	next      headgate.Decision
 	wake      chan struct{}          // has capacity one
@@ -52,6 +52,9 @@ type Ticket struct {
 	idle      sync.Cond              // signals the end of busy to Done
 	cause     error                  // of an End before there was a context
 	stop      func(cause error) bool // ends the context; reports false when it had ended
+
+	// inner is the context of the handler, from Context to Done. The goroutine of Context, Answers and Done uses it.
+	inner context.Context //nolint:containedctx // because Answers compares its end with the begin of the answer.
 }
 
 // ticketState is how far a request has come.
@@ -317,10 +320,11 @@ func (t *Ticket) Context(ctx context.Context) context.Context {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.ends {
+	if t.inner = ctx; !t.ends {
 		return ctx
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	t.inner = ctx
 	t.stop = func(cause error) bool {
 		first := ctx.Err() == nil
 		cancel(cause)
@@ -340,8 +344,8 @@ func (t *Ticket) Stopped() bool {
 	return t.stopped
 }
 
-// Receiving says whether the body of the request is still arriving from its client. Call it with true before the
-// request goes on to its handler, and with false when the front has the end of the body. Without a call, the body is whole.
+// Receiving says whether the request waits for its client: call it with true before each read of the body, and with false
+// when the read returns. A body that is not being read keeps no request waiting, whether it is whole or not.
 // Any goroutine may call Receiving.
 func (t *Ticket) Receiving(is bool) {
 	t.mu.Lock()
@@ -350,9 +354,10 @@ func (t *Ticket) Receiving(is bool) {
 }
 
 // Answers tells the stages that the answer begins, with its HTTP status, or 0 for gRPC. Call Answers at most once,
-// after Forward and before Done, and never at the same time as Done.
+// after Forward and before Done, and never at the same time as Done. An answer that begins after the end of Context's context
+// is not told: it says that the client has left, or that a stage has ended the request.
 func (t *Ticket) Answers(status int) {
-	if t.set == nil {
+	if t.set == nil || t.inner != nil && t.inner.Err() != nil {
 		return
 	}
 	for i, s := range t.set.stages.all {

@@ -25,8 +25,7 @@ const (
 	// answer still ends the hang. probeLost is when the next probe goes although the former one has not ended: its handler
 	// ignores that it was cancelled.
 	probeLife, probeLost = 3, 4
-	// patienceParts is the part of its deadline that a request waits in a hang. A tenth is
-	// promised, and timers are late.
+	// patienceParts is the part of its deadline that a request waits in a hang. Timers are late, and a tenth is the aim.
 	patienceParts = 16
 )
 
@@ -63,8 +62,8 @@ func (t *Throttler) probing(now headgate.Instant) bool {
 }
 
 // Probe reports whether a request is the probe of a hang, and the time after which Probe is to be called
-// again. Cancel the request at 0, and call Leave when it has ended: the next probe goes then. whole says that the service can have
-// the whole body of the request. A client that sends slowly must not keep others out.
+// again. Cancel the request at 0, and call Leave when it has ended: the next probe goes then. whole says that the request does not
+// wait for the body of its client now. Call Probe earlier if it may wait later: a client that sends slowly must not keep others out.
 func (t *Throttler) Probe(now headgate.Instant, r *Request, whole bool) (left time.Duration, probe bool) {
 	if t.hang.probe != r {
 		return 0, false

@@ -2,6 +2,7 @@ package throttler_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -148,5 +149,92 @@ func admit(t *testing.T, g *guard.Guard, ticket *guard.Ticket) {
 	ticket.Answer = &guard.Answer{}
 	if err := g.Admit(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, ticket); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAnswersAfterTheEnd: what a handler writes after its client has left, or after the stage has ended the request, is no
+// answer of the service. The hang is found, and lasts.
+func TestAnswersAfterTheEnd(t *testing.T) {
+	for name, stays := range map[string]time.Duration{"clients leave": 1200 * time.Millisecond, "the stage ends probes": time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			c := oneAtATime()
+			c.Concurrency, c.Deadline = 4, time.Second
+			s := newService(t, c)
+			forwarded := 0
+			h := httplimit.New(s.guard, httplimit.Options{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				s.mu.Lock()
+				forwarded++
+				s.mu.Unlock()
+				<-r.Context().Done()
+				w.WriteHeader(499)
+			}))
+			hung := 0
+			for n := range 60 {
+				left := stays
+				if n < 10 {
+					left = 1200 * time.Millisecond
+				}
+				ctx, leave := context.WithCancel(t.Context()) // Without a deadline.
+				time.AfterFunc(left, leave)
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+				go h.ServeHTTP(httptest.NewRecorder(), r)
+				time.Sleep(200 * time.Millisecond) //nolint:forbidigo // In a bubble.
+				if _, stats := s.stage.Load(); stats.Hung {
+					hung++
+				}
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if forwarded > 16 || hung < 50 {
+				t.Errorf("%s: the service gets %d requests of 60, and hangs at %d of 60 times", name, forwarded, hung)
+			}
+		})
+	}
+}
+
+// TestProbesWithBodies: a service that has recovered answers the first request, although it takes longer than a
+// sixteenth of the deadline and the handler does not read the body to its end. A handler that waits for the body later than
+// that does not keep the place.
+func TestProbesWithBodies(t *testing.T) {
+	for name, c := range map[string]struct {
+		read func(io.Reader)
+		want string
+	}{
+		"unread":  {func(io.Reader) { time.Sleep(100 * time.Millisecond) }, "1700: post gets 200"},                                            //nolint:forbidigo // In a bubble.
+		"decoded": {func(r io.Reader) { _ = json.NewDecoder(r).Decode(new(any)); time.Sleep(100 * time.Millisecond) }, "1700: post gets 200"}, //nolint:forbidigo // In a bubble.
+		"late": {func(r io.Reader) { time.Sleep(100 * time.Millisecond); _, _ = io.Copy(io.Discard, r) }, //nolint:forbidigo // In a bubble.
+			"1726: post ends"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			config := oneAtATime()
+			config.Deadline = time.Second
+			s := newService(t, config)
+			s.handler = httplimit.New(s.guard, httplimit.Options{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					<-r.Context().Done()
+					return
+				}
+				stop := context.AfterFunc(r.Context(), func() { s.notef("post ends") })
+				c.read(r.Body)
+				stop()
+				_, _ = io.WriteString(w, "done")
+			}))
+			ctx, leave := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			defer leave()
+			go s.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
+			time.Sleep(1600 * time.Millisecond) //nolint:forbidigo // In a bubble.
+			body, client := io.Pipe()
+			go s.receive("post", httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body))
+			go func() { _, _ = io.WriteString(client, "{}") }()
+			time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+			s.mu.Lock()
+			if len(s.log) == 0 || s.log[0] != c.want {
+				t.Errorf("%s: %q, want %q first", name, s.log, c.want)
+			}
+			s.mu.Unlock()
+			_ = body.Close()
+			_ = client.Close()
+			time.Sleep(time.Second) //nolint:forbidigo // In a bubble.
+		})
 	}
 }

@@ -57,6 +57,7 @@ type entry struct {
 	later, earlier *entry        // the neighbours there
 	stream         bool          // keeps its slot, and teaches nothing
 	watched        bool          // a probe, which the timer may end
+	again          time.Duration // how often the timer looks whether the probe waits for its client
 }
 
 // resumption is a request whose wait has ended. It is a copy: the entry may serve another request
@@ -219,6 +220,7 @@ func (s *Stage) Forward(p *guard.Pass) {
 	}
 	left, e.watched = s.throttler.Probe(now, &e.Request, false)
 	if e.watched = e.watched && s.config.Mode == guard.Enforce; e.watched {
+		e.again = left
 		s.timers.Start(&e.timer, left)
 	}
 	watched := e.watched
@@ -329,7 +331,7 @@ func (s *service) endProbe(now headgate.Instant, e *entry) {
 	handle := e.handle
 	left, probe := s.throttler.Probe(now, &e.Request, !handle.Receiving())
 	if probe && left > 0 {
-		s.timers.Start(&e.timer, left)
+		s.timers.Start(&e.timer, min(left, max(e.again, time.Millisecond)))
 	}
 	s.mu.Unlock()
 	if probe && left <= 0 {

@@ -54,7 +54,7 @@ func (l *limit) pushBack(ctx context.Context, a *guard.Answer) metadata.MD {
 	if announced == nil {
 		announced = make(metadata.MD, 1)
 	}
-	announced[strings.ToLower(fields.FieldPushback)] = []string{fields.Pushback(a.Closest())}
+	announced[pushbackKey] = []string{fields.Pushback(a.Closest())}
 	return announced
 }
 

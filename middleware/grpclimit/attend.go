@@ -69,6 +69,10 @@ func serveCall(ctx context.Context, t *guard.Ticket, handle func(context.Context
 	defer func() { a.finish(ctx, t, returned, err) }()
 	resp, err = handle(ctx)
 	returned = true
+	if stopped(t, err) {
+		_ = grpc.SetTrailer(ctx, metadata.MD{pushbackKey: {stoppedPushback}}) // SetTrailer fails only without a connection.
+		return nil, errStopped()
+	}
 	return resp, err
 }
 
@@ -114,5 +118,9 @@ func serveStream(s *stream, t *guard.Ticket, handle func() error) (err error) {
 	s.ticket = t
 	err = handle()
 	returned = true
+	if stopped(t, err) {
+		s.ServerStream.SetTrailer(metadata.MD{pushbackKey: {stoppedPushback}})
+		return errStopped()
+	}
 	return err
 }

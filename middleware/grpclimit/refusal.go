@@ -1,6 +1,8 @@
 package grpclimit
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -73,6 +75,25 @@ func badCost(err *guard.CostError) error {
 		&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
 			{Field: name, Description: "The cost " + err.Problem + "."},
 		}})
+}
+
+// pushbackKey is fields.FieldPushback as a key of metadata. stoppedDelay is when the client of a stopped call may retry, and
+// stoppedPushback its milliseconds.
+const (
+	pushbackKey     = "grpc-retry-pushback-ms"
+	stoppedDelay    = time.Second
+	stoppedPushback = "1000"
+)
+
+// stopped reports whether a call failed because a stage has ended its context.
+func stopped(t *guard.Ticket, err error) bool {
+	return err != nil && t.Stopped() && (errors.Is(err, context.Canceled) || status.Code(err) == codes.Canceled)
+}
+
+// errStopped returns the status of a call that a stage has ended.
+func errStopped() error {
+	return detailed(status.New(codes.Unavailable, "The call was stopped before the service responded."),
+		&errdetails.RetryInfo{RetryDelay: durationpb.New(stoppedDelay)})
 }
 
 // detailed adds details to a status. If encoding fails, for example for a policy name that

@@ -18,9 +18,15 @@ func serveTracked(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *
 	a := &trackedWriter{ResponseWriter: w, ticket: t, reported: fields.Report(t.Facts()), streams: fields.DetectStream(t)}
 	end := guard.Panicked
 	defer func() { a.finish(end) }()
+	if body, ok := r.Body.(*received); ok && body.ticket == t {
+		defer func() { body.close(end != guard.Panicked && !a.hijacked) }()
+	}
 	next.ServeHTTP(a.writer(), r)
-	if end = guard.Answered; r.Context().Err() != nil {
-		end = guard.ClientLeft
+	if end = guard.Answered; r.Context().Err() == nil {
+		return
+	}
+	if end = guard.ClientLeft; a.status == 0 && t.Stopped() {
+		a.unanswered()
 	}
 }
 

@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -112,7 +111,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if ticket != nil {
-		forward = withContext(ticket, forward)
+		forward = withContext(ticket, w, forward)
 	}
 	if forward != r {
 		defer copyBack(r, forward)
@@ -147,37 +146,6 @@ func (l *limits) admit(x *Exchange, w http.ResponseWriter, r *http.Request) (*ht
 		return nil, guard.Refused
 	}
 	return x.Forward(l.guard, r), guard.Answered
-}
-
-// withContext gives the request a context that stages can cancel, if a stage can do so. Then the stages
-// are told of the end of the body too.
-func withContext(t *guard.Ticket, r *http.Request) *http.Request {
-	ctx := t.Context(r.Context())
-	if ctx == r.Context() {
-		return r
-	}
-	r = r.WithContext(ctx)
-	if r.Body != nil && r.Body != http.NoBody {
-		t.Receiving(true)
-		r.Body = received{r.Body, t}
-	}
-	return r
-}
-
-// received is the body of a request that a stage can end.
-type received struct {
-	io.ReadCloser
-
-	ticket *guard.Ticket
-}
-
-// Read implements io.Reader.
-func (b received) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		b.ticket.Receiving(false)
-	}
-	return n, err //nolint:wrapcheck // because handlers compare the error.
 }
 
 // canceled answers a request whose context ended while it waited. Usually the client has

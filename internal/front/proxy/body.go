@@ -34,7 +34,7 @@ type body struct {
 	stream     bool          // HTTP/1: one request at a time on the connection
 	stallTimer *time.Timer   // runs while the upstream has not accepted the last bytes read; nil without a bound
 	place      *place        // of the request; nil in tests without a Server
-	ticket     *guard.Ticket // is told of the end of the body; nil if no stage can end the request
+	ticket     *guard.Ticket // is told of each wait for the client; nil if no stage can end the request
 	awaits     listened      // HTTP/1: told of each wait for the client; nil without a connection of package listen
 	failure    atomic.Int32
 	ended      atomic.Bool // set when the end was read; later bytes on the connection belong to another request
@@ -66,7 +66,13 @@ func (b *body) Read(p []byte) (int, error) {
 	if !b.begin() {
 		return 0, http.ErrBodyReadAfterClose
 	}
+	if b.ticket != nil {
+		b.ticket.Receiving(true)
+	}
 	n, err := b.ReadCloser.Read(p)
+	if b.ticket != nil {
+		b.ticket.Receiving(false)
+	}
 	b.read(n, err)
 	// On HTTP/2, a deadline that expires ends the stream even when no Read is pending.
 	if b.from != nil && b.idle > 0 && (err != nil || !b.stream) {
@@ -78,9 +84,6 @@ func (b *body) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
-		if b.ticket != nil {
-			b.ticket.Receiving(false)
-		}
 		b.filterTrailer()
 		if connOf(b.request).isMalformed(b.request) {
 			b.failure.Store(bodyFolded)

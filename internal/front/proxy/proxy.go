@@ -188,7 +188,6 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 		x.body.awaits = x.awaits()
 		if x.ends {
 			x.body.ticket = x.ticket
-			x.ticket.Receiving(true)
 			release := x.body.stopWith(r.Context())
 			defer release()
 		}

@@ -186,3 +186,44 @@ func TestClientStopsReading(t *testing.T) {
 		t.Errorf("the request ended as %v with status %d", o.End, o.Status)
 	}
 }
+
+// slowClient is a body that reports whether the stage knows of each wait for the client.
+type slowClient struct {
+	*watching
+
+	known int
+}
+
+func (c *slowClient) Read(p []byte) (int, error) {
+	if c.handle.Receiving() {
+		c.known++
+	}
+	return len(p), nil
+}
+
+func (*slowClient) Close() error { return nil }
+
+// TestReceiving: a request waits for its client only while its body is read. Where the service does not take the bytes, it
+// does not.
+func TestReceiving(t *testing.T) {
+	stage := new(watching)
+	g, err := guard.New(guard.Config{Stages: []guard.Stage{stage}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := &guard.Ticket{Answer: new(guard.Answer)}
+	if err := g.Admit(t.Context(), &headgate.Request{Method: "POST", Path: "/"}, ticket); err != nil {
+		t.Fatal(err)
+	}
+	client := &slowClient{watching: stage}
+	b := &body{ReadCloser: client, ticket: ticket}
+	for n := range 3 {
+		if stage.handle.Receiving() {
+			t.Error("the request waits for its client between reads")
+		}
+		if _, err := b.Read(make([]byte, 10)); err != nil || client.known != n+1 {
+			t.Errorf("the stage knows of %d reads of %d: %v", client.known, n+1, err)
+		}
+	}
+	ticket.Done(guard.Outcome{})
+}
