@@ -111,7 +111,8 @@ func (h *hang) dispatch(r *Request, hung bool) {
 }
 
 // endHang removes a request that has ended. A request that failed or was cancelled is missed only
-// when it took at least half of its time, and half of Deadline: a quick failure is no hang.
+// when it took at least half of its time, and half of Deadline: a quick failure is no hang. A probe is cancelled
+// before the end of a longer time that its caller gives it, so half of Deadline is enough for it.
 func (t *Throttler) endHang(now headgate.Instant, r *Request, e Ended) {
 	h := &t.hang
 	if r.before != nil {
@@ -124,11 +125,15 @@ func (t *Throttler) endHang(now headgate.Instant, r *Request, e Ended) {
 	} else {
 		h.newest = r.before
 	}
+	given := r.Deadline.Sub(r.dispatched)
+	if h.probe == r {
+		given = min(given, t.config.Deadline)
+	}
 	switch silent := 2 * h.unanswered(now, r); {
 	case r.begun: // Begins has said it.
 	case e.Lesson == LearnAll || e.Answered:
 		h.answer(now)
-	case e.Lesson == LearnMiss && silent >= r.Deadline.Sub(r.dispatched) && silent >= t.config.Deadline:
+	case e.Lesson == LearnMiss && silent >= given && silent >= t.config.Deadline:
 		if h.forgotten(now) {
 			h.missed = 0
 		}

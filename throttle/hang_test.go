@@ -49,6 +49,27 @@ func TestHang(t *testing.T) {
 	}
 }
 
+// TestProbeWithALongTime: a caller gives a probe a minute. The probe is cancelled after three times Deadline, and shows that the service
+// still hangs, 5 s after the last other request has ended.
+func TestProbeWithALongTime(t *testing.T) {
+	s := storyOf(t, Config{Concurrency: 4, Deadline: time.Second})
+	for i := range 4 {
+		s.is(s.arrives(fmt.Sprint(i), "sheddable a /", 1000), fmt.Sprint(i, " goes"))
+	}
+	s.after(1200)
+	s.is(s.arrives("probe", "sheddable a /", 60_000), "probe waits")
+	s.is(s.fails("0"), "probe goes")
+	for i := 1; i < 4; i++ {
+		s.is(s.fails(fmt.Sprint(i)), "")
+	}
+	s.after(3000)
+	s.is(s.fails("probe"), "")
+	s.after(2500)
+	if !s.under.Hung(s.now) {
+		t.Error("the hang is forgotten 5.5 s after the others have ended, and 2.5 s after the probe")
+	}
+}
+
 // TestNoHang has services that answer, or that get no requests.
 func TestNoHang(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -106,7 +106,8 @@ func (w *twin) endSilence(now headgate.Instant, r *twinRequest, e Ended) {
 	case e.Lesson == LearnAll || e.Answered:
 		w.answered(now)
 	case e.Lesson == LearnMiss:
-		late := silent >= (r.Deadline.Sub(r.dispatched)+1)/2 && silent >= (w.config.Deadline+1)/2
+		// A probe is cancelled before the end of a long time that its caller gives it.
+		late := (silent >= (r.Deadline.Sub(r.dispatched)+1)/2 || w.probe() == r) && silent >= (w.config.Deadline+1)/2
 		w.hang.ends = append(w.hang.ends, twinEnd{now, late, probing})
 	}
 	r.state = outside
