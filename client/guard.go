@@ -101,8 +101,8 @@ func (d decider) Attached(f guard.Front) {
 	l.check(d.client.config.Log, d.Reads())
 }
 
-// check logs the first part that a front cannot give, once for each front until there is another one. All requests that a rule counts by it share
-// one count. The rule may be for other programs, so it stops nothing here.
+// check logs the first part that a front cannot give, once for each front until there is another one. All requests that a rule counts
+// by it share one count. The rule may be for other programs, so it stops nothing here.
 func (l *lacks) check(log *slog.Logger, r guard.Reading) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
