@@ -69,8 +69,16 @@ const boundGarbage = 12
 // service chooses the header fields of a response: they count as up to 8 KiB each.
 func (c *Config) MemoryBound() int64 {
 	used := c.storeBound() + c.TrafficBound() +
-		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.meteringMemory() + c.sourceBound()
+		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.meteringMemory() + c.sourceBound() + c.localCache()
 	return processBytes + used + used/100*boundGarbage
+}
+
+// localCache returns the bytes for counters over their limits.
+func (c *Config) localCache() int64 {
+	if c.Server == nil {
+		return 0
+	}
+	return c.Server.RateLimitService.LocalCache
 }
 
 // storeBound returns the bytes of the store: max_memory, and the lists of its blocks.
@@ -132,8 +140,12 @@ func (c *Config) adminListeners() (n int64) {
 
 // writeBound writes the most memory that the proxy takes, and its parts.
 func (c *Config) writeBound(b *strings.Builder) {
-	fmt.Fprintf(b, "memory at most %s: store %s, %s and %s together %s, %d of admin and health of %s%s, garbage %d%%\n",
-		formatRounded(c.MemoryBound()), formatRounded(c.storeBound()),
+	cache := ""
+	if n := c.localCache(); n > 0 {
+		cache = ", local cache " + field.FormatSize(n)
+	}
+	fmt.Fprintf(b, "memory at most %s: store %s%s, %s and %s together %s, %d of admin and health of %s%s, garbage %d%%\n",
+		formatRounded(c.MemoryBound()), formatRounded(c.storeBound()), cache,
 		field.Counted(c.Proxy.MaxConnections, "connection"), field.Counted(c.Proxy.MaxRequests, "request"), formatRounded(c.TrafficBound()),
 		c.adminListeners()*AdminConnections, formatRounded(c.adminBound()),
 		c.logText(), boundGarbage)

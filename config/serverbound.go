@@ -38,7 +38,7 @@ func (c *Config) ServerMemoryBound() int64 {
 	if s == nil {
 		return 0
 	}
-	used := c.storeBound() + s.RateLimitService.LocalCache + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() +
+	used := c.storeBound() + c.localCache() + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() +
 		c.meteringMemory() + c.metricBound() + c.sentBound() + c.sourceBound() + c.ServerTrafficBound()
 	if s.HTTP.Address != "" {
 		used += jsonBytes
@@ -118,7 +118,7 @@ func (c *Config) writeServer(b *strings.Builder) {
 	}
 	b.WriteByte('\n')
 	fmt.Fprintf(b, "memory of the server at most %s: store %s", formatRounded(c.ServerMemoryBound()), formatRounded(c.storeBound()))
-	if n := s.RateLimitService.LocalCache; n > 0 {
+	if n := c.localCache(); n > 0 {
 		fmt.Fprintf(b, ", local cache %s", field.FormatSize(n))
 	}
 	fmt.Fprintf(b, ", %s together %s", listed(c.trafficParts()), formatRounded(c.ServerTrafficBound()))

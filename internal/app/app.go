@@ -67,6 +67,7 @@ func Run(ctx context.Context, o Options) error {
 		bound = o.Config.ServerMemoryBound()
 	}
 	boundProcess(o.Config, bound)
+	o.bounded = true
 	i, err := Start(ctx, o)
 	if err != nil {
 		return startError(&o, err)

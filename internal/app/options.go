@@ -35,6 +35,8 @@ type Options struct {
 	// Level is the level of Log, which a reload changes. With nil, the level never changes.
 	Level *slog.LevelVar
 	probe bool
+	// bounded says that Run has set Go's memory limit, which then follows reloads.
+	bounded bool
 	// Version and Commit identify the build.
 	Version, Commit string
 }

@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -14,10 +13,9 @@ import (
 
 // watchMemory starts to close connections of all listeners near the bound of memory.
 func (d *decisionServer) watchMemory() {
-	c := d.instance.options.Config
-	most, traffic := serverPressureBounds(c, debug.SetMemoryLimit(-1))
+	b := d.bounds(d.instance.options.Config)
 	d.memory.Store(heap.NewPressure(heap.PressureConfig{
-		Most: most, Fixed: fixedHeap(c), Least: traffic / leastTrafficShare, Settle: true,
+		Most: b.Most, Fixed: b.Fixed, Least: b.Least, Settle: true,
 		Closed: &d.closedForMemory, Log: d.instance.options.Log,
 		Advice: "raise server.max_traffic_memory, or lower max_connections of the listeners of server",
 		Costs: func(to *heap.Costs) {
@@ -26,6 +24,20 @@ func (d *decisionServer) watchMemory() {
 			d.http.framed.costs(to)
 		},
 	}))
+}
+
+// bounds returns the bounds of memory. c has the tables in force.
+func (d *decisionServer) bounds(c *config.Config) heap.Bounds {
+	most, traffic := serverPressureBounds(c, heapLimit(c, c.ServerMemoryBound(), MachineMemory()))
+	return heap.Bounds{Most: most, Fixed: fixedHeap(c), Least: traffic / leastTrafficShare}
+}
+
+// rebound takes the local cache of a reload over into the bounds of memory.
+func (d *decisionServer) rebound(next *config.Config) {
+	c := d.instance.options.reloadedTables(next)
+	if p := d.memory.Load(); p != nil {
+		p.Rebound(d.bounds(c))
+	}
 }
 
 // leastTrafficShare is the part of the bound that connections take at least when they are closed. With less, receipts and leases of

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/front/proxy"
+	"github.com/headgate/headgate/internal/heap"
 	"github.com/headgate/headgate/internal/http1/client"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/middleware/fields"
@@ -96,15 +96,22 @@ func (p *proxyServer) begin() {
 	if p.clients != nil {
 		secured = p.clients.Config()
 	}
-	bound, share := pressureBounds(o.Config, o.Config.MemoryBound(), debug.SetMemoryLimit(-1))
+	bounds := proxyBounds(o.Config)
 	p.server = proxy.NewServer(p.proxy, proxy.ServerConfig{
 		ReadHeader: c.ReadHeaderTimeout, Idle: c.IdleTimeout, MaxHeader: int(c.MaxHeader), TLS: secured,
 		MaxRequests: c.MaxRequests, MaxConnections: c.MaxConnections,
-		MaxHeap: bound, FixedHeap: fixedHeap(o.Config), MaxTraffic: share, Trusts: p.instance.trusts,
+		Memory: bounds, Trusts: p.instance.trusts,
 		RequestID: c.RequestID, Access: p.access.current(), KeyNames: p.instance.rules.report.KeyNames(), Log: o.Log,
 	})
 	p.instance.serve(func() error { return p.server.Serve(p.socket) })
 	p.serves.Store(true)
+}
+
+// proxyBounds returns the bounds of memory. Connections are closed only while they take half of what is meant for them.
+func proxyBounds(c *config.Config) heap.Bounds {
+	bound := c.MemoryBound()
+	most, traffic := pressureBounds(c, bound, heapLimit(c, bound, MachineMemory()))
+	return heap.Bounds{Most: most, Fixed: fixedHeap(c), Least: traffic / 2}
 }
 
 // trusts reports whether identity.trusted_proxies contains the address.
@@ -135,6 +142,7 @@ func (p *proxyServer) Reload(next *config.Config) (Change, error) {
 			p.upstream.Swap(to).CloseIdleConnections()
 			if p.server != nil { // A source gives its first objects before the proxy serves; begin reads the log then.
 				p.server.SetAccess(p.access.current(), p.instance.rules.report.KeyNames())
+				p.server.Rebound(proxyBounds(p.instance.options.reloadedTables(next)))
 			}
 			p.access.retire()
 		},

@@ -269,6 +269,7 @@ func (d *decisionServer) Reload(next *config.Config) (Change, error) {
 	return Change{Commit: func() {
 		d.limits.SetOptions(d.rateLimitOptions(next))
 		d.leases.reload(next)
+		d.rebound(next)
 		d.showHealth()
 	}}, nil
 }

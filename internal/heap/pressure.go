@@ -75,6 +75,9 @@ type PressureConfig struct {
 	Log    *slog.Logger
 }
 
+// Bounds are those of a PressureConfig, which a reload can change.
+type Bounds struct{ Most, Fixed, Least int64 }
+
 // Pressure closes the costliest connections when the live heap is near its bound. Without it, the bound of memory would be the
 // most that each connection and each request can take, times their numbers. It is safe for concurrent use.
 type Pressure struct {
@@ -86,7 +89,8 @@ type Pressure struct {
 	lines    loglimit.Limiter
 	// pressed is set while connections are closed: new ones wait.
 	pressed  atomic.Bool
-	live     atomic.Int64 // of the last collection, in bytes
+	changed  atomic.Pointer[Bounds] // nil until Rebound
+	live     atomic.Int64           // of the last collection, in bytes
 	accepted atomic.Uint64
 	checking sync.Mutex // held by await during a collection
 }
@@ -98,6 +102,21 @@ func NewPressure(c PressureConfig) *Pressure {
 		p.watch()
 	}
 	return p
+}
+
+// Rebound changes the bounds. A Pressure without a bound stays without one.
+func (p *Pressure) Rebound(b Bounds) {
+	if p.Most > 0 {
+		p.changed.Store(&b)
+	}
+}
+
+// Bounds returns the bounds in force.
+func (p *Pressure) Bounds() Bounds {
+	if b := p.changed.Load(); b != nil {
+		return *b
+	}
+	return Bounds{p.Most, p.Fixed, p.Least}
 }
 
 // watch starts to follow the collector, until Stop.
@@ -178,13 +197,18 @@ func (p *Pressure) check() {
 
 // hasGrown reports whether a heap with these bytes in use may be above High, and is by growth larger than the last live one.
 func (p *Pressure) hasGrown(inUse int64) bool {
-	return p.isOver(inUse) && inUse > p.live.Load()+(p.Most-p.Fixed)/100*growth
+	return p.isOver(inUse) && inUse > p.live.Load()+p.at(growth)-p.at(0)
 }
 
 func (p *Pressure) isOver(bytes int64) bool { return bytes > p.at(High) }
 
-// at returns the live heap of which Fixed, and a percentage of the rest of Most, are in use.
-func (p *Pressure) at(percent int64) int64 { return p.Fixed + (p.Most-p.Fixed)/100*percent }
+// at returns the live heap of which Fixed, and a percentage of the rest of Most, are in use. A tenth of Most is beside Fixed in any
+// case: with larger tables, connections would never be closed.
+func (p *Pressure) at(percent int64) int64 {
+	b := p.Bounds()
+	fixed := min(b.Fixed, b.Most/10*9)
+	return fixed + (b.Most-fixed)/100*percent
+}
 
 // Pressed reports whether connections are closed now.
 func (p *Pressure) Pressed() bool { return p.pressed.Load() }
@@ -202,7 +226,8 @@ func (p *Pressure) Relieve(live int64) (closed int) {
 	}
 	var costs Costs
 	p.Costs(&costs)
-	if p.pressed.Store(costs.total >= p.Least); costs.total < p.Least {
+	bounds := p.Bounds()
+	if p.pressed.Store(costs.total >= bounds.Least); costs.total < bounds.Least {
 		return 0
 	}
 	all := costs.open
@@ -228,7 +253,7 @@ func (p *Pressure) Relieve(live int64) (closed int) {
 	p.Closed.Add(uint64(closed))
 	if _, log := p.lines.Event(time.Now()); log {
 		p.Log.Warn("connections were closed because memory is near its bound",
-			"closed", closed, "open", len(all), "heap", live, "bound", p.Most, "advice", p.Advice)
+			"closed", closed, "open", len(all), "heap", live, "bound", bounds.Most, "advice", p.Advice)
 	}
 	return closed
 }

@@ -80,3 +80,35 @@ func TestFixedTables(t *testing.T) {
 		t.Error("without connections, something else takes the memory")
 	}
 }
+
+// TestBoundsChange: a reload changes the bounds, and tables above the bound do not stop the closing of connections.
+func TestBoundsChange(t *testing.T) {
+	const mib = 1 << 20
+	var closed atomic.Uint64
+	client := &held{bytes: 100 * mib}
+	p := NewPressure(PressureConfig{
+		Closed: &closed, Log: slog.New(slog.DiscardHandler), Costs: func(to *Costs) { to.Add(client, client.bytes, 0, client.closed) },
+	})
+	p.Rebound(Bounds{Most: 1})
+	if p.Bounds().Most != 0 {
+		t.Error("a reload bounds what had no bound")
+	}
+	p.Most = 1000 * mib
+	for _, c := range []struct {
+		bounds Bounds
+		live   int64
+		want   bool
+	}{
+		{p.Bounds(), 590 * mib, false},
+		{Bounds{Most: 600 * mib, Fixed: 512 * mib}, 560 * mib, false}, // 60 percent of the rest are 564.8 MiB.
+		{Bounds{Most: 600 * mib, Fixed: 512 * mib}, 570 * mib, true},
+		{Bounds{Most: 400 * mib, Fixed: 512 * mib}, 399 * mib, true},
+		{Bounds{Most: 400 * mib, Fixed: 512 * mib, Least: 101 * mib}, 399 * mib, false},
+	} {
+		p.Rebound(c.bounds)
+		client.closed = false
+		if p.Relieve(c.live); client.closed != c.want || p.Pressed() != c.want {
+			t.Errorf("%+v with %d bytes: closed %t, want %t", c.bounds, c.live, client.closed, c.want)
+		}
+	}
+}

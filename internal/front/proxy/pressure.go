@@ -32,12 +32,19 @@ type pressure struct {
 func newPressure(s *Server, c *ServerConfig) *pressure {
 	p := &pressure{server: s, conns: map[*clientConn]struct{}{}}
 	p.Pressure = heap.NewPressure(heap.PressureConfig{
-		Most: c.MaxHeap, Fixed: c.FixedHeap, Least: c.MaxTraffic / 2, Costs: p.costs, Closed: &s.proxy.traffic.ClosedForMemory, Log: c.Log,
+		Most: c.Memory.Most, Fixed: c.Memory.Fixed, Least: c.Memory.Least, Costs: p.costs,
+		Closed: &s.proxy.traffic.ClosedForMemory, Log: c.Log,
 		Advice: "raise proxy.max_traffic_memory, or lower proxy.max_connections and proxy.max_requests",
 	})
 	s.places.pressed = p.Pressed
 	return p
 }
+
+// Rebound changes the bounds of memory.
+func (s *Server) Rebound(b heap.Bounds) { s.pressure.Rebound(b) }
+
+// Bounds returns the bounds of memory in force.
+func (s *Server) Bounds() heap.Bounds { return s.pressure.Bounds() }
 
 func (p *pressure) add(c *clientConn) {
 	p.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/internal/heap"
 	"github.com/headgate/headgate/internal/http1/server"
 	"github.com/headgate/headgate/rule"
 )
@@ -55,11 +56,8 @@ type ServerConfig struct {
 	// MaxRequests bounds the requests in flight over all connections; 0 means
 	// DefaultMaxRequests.
 	MaxRequests int
-	// MaxHeap is what the heap and the stacks of the process may take, in bytes, and MaxTraffic the part of it that is meant for
-	// connections and requests. Near MaxHeap, the costliest connections are closed. With 0, none are.
-	MaxHeap, MaxTraffic int64
-	// FixedHeap is the part of MaxHeap for tables, which no client makes larger.
-	FixedHeap int64
+	// Memory has the bounds of the process. Near its Most, the costliest connections are closed. With 0, none are.
+	Memory heap.Bounds
 	// TLS enables TLS, with HTTP/2 for clients that choose it. With nil, the server has no
 	// TLS.
 	TLS *tls.Config
