@@ -1,6 +1,10 @@
 package config
 
-import "github.com/headgate/headgate/config/field"
+import (
+	"fmt"
+
+	"github.com/headgate/headgate/config/field"
+)
 
 // Defaults of connections and requests, for which the defaults of max_traffic_memory are enough.
 const (
@@ -17,7 +21,8 @@ const (
 	typicalParts = 2
 )
 
-// moreTraffic raises the default of max_traffic_memory for further connections and requests: the operator has allowed them.
+// moreTraffic raises the default of max_traffic_memory for further connections and requests: the operator has allowed them. The
+// bound that a process enforces stays below the memory of the machine, see MemoryWarnings.
 func (s *section) moreTraffic(p *Proxy) {
 	if _, given := s.given("max_traffic_memory"); !given {
 		p.MaxTrafficMemory += typicalParts * (more(p.MaxConnections, proxyConnections, typicalHTTP2) +
@@ -52,6 +57,23 @@ func (s *section) checkServerTraffic(server *Server, calls, leases bool) {
 	if server.MaxTrafficMemory < least && !s.blamed(s.pathOf("max_traffic_memory")) {
 		s.fault(v, "size "+field.FormatSize(server.MaxTrafficMemory)+" "+problem, "use at least "+field.FormatSize(least))
 	}
+}
+
+// MemoryWarnings returns notes on bounds that are above the memory of this machine, in bytes. 0 means that it is not known.
+func (c *Config) MemoryWarnings(machine int64) (notes []string) {
+	for _, b := range []struct {
+		bound      int64
+		of, advice string
+	}{
+		{c.MemoryBound(), "", "proxy.max_traffic_memory"},
+		{c.ServerMemoryBound(), " of the server", "server.max_traffic_memory"},
+	} {
+		if unserved := c.Proxy.Upstream == nil && b.of == ""; machine > 0 && b.bound > machine && !unserved {
+			notes = append(notes, fmt.Sprintf("memory%s of at most %s is more than the %s of this machine: on such a machine, "+
+				"connections are closed near its memory; set %s", b.of, formatRounded(b.bound), formatRounded(machine), b.advice))
+		}
+	}
+	return notes
 }
 
 // callParts of callWhole parts of max_traffic_memory are for calls in flight.

@@ -142,9 +142,10 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	return c.warn(stderr, loaded)
 }
 
-// warn prints what is probably not meant about callers, raises and keys. --offline leaves out the file of callers.
+// warn prints what is probably not meant about callers, raises, keys and memory. --offline leaves out the file of callers.
 func (c checkCommand) warn(stderr errorWriter, loaded *config.Config) error {
-	for _, text := range append(loaded.RaiseWarnings(time.Now()), loaded.QueryWarnings()...) {
+	notes := append(loaded.RaiseWarnings(time.Now()), loaded.QueryWarnings()...)
+	for _, text := range append(notes, loaded.MemoryWarnings(app.MachineMemory())...) {
 		_, _ = fmt.Fprintf(stderr, "headgate: note: %s\n", text)
 	}
 	if c.Offline && loaded.Server != nil && loaded.Server.CallersFile != "" {

@@ -6,8 +6,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/app"
 )
 
 // call runs the command line and returns its exit status and output.
@@ -137,6 +141,26 @@ func TestCheckNotesKeysBeyondQueries(t *testing.T) {
 		status, _, stderr := call(t, "check", "--config", write(t, fmt.Sprintf(rules, row.key, row.grpc, row.http)))
 		if status != 0 || strings.HasPrefix(stderr, `headgate: note: rule "a": Envoy's rate limit service`) != row.want {
 			t.Errorf("%+v: status %d: %s", row, status, stderr)
+		}
+	}
+}
+
+// TestCheckNotesMachineMemory: a bound above the memory of this machine is valid, and not what is enforced here.
+func TestCheckNotesMachineMemory(t *testing.T) {
+	machine := app.MachineMemory()
+	if runtime.GOOS == "linux" && machine == 0 {
+		t.Fatal("the memory of the machine is not known")
+	}
+	for _, connections := range []int{16384, 1048576} {
+		text := fmt.Sprintf("version: 1\nrules: []\nproxy: {upstream: 'http://127.0.0.1:1', max_connections: %d}\n", connections)
+		loaded, err := config.Parse("test.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := machine > 0 && loaded.MemoryBound() > machine
+		status, _, stderr := call(t, "check", "--config", write(t, text))
+		if status != 0 || strings.HasPrefix(stderr, "headgate: note: memory of at most ") != want {
+			t.Errorf("%d connections: status %d: %s", connections, status, stderr)
 		}
 	}
 }
