@@ -44,7 +44,7 @@ var longestWindowsTable = [...]time.Duration{
 }
 
 // LongestWindow returns a bound of the windows of a unit under any settings. It is also the longest
-// time after a take for which its receipt returns units.
+// time after that of a take's decision for which its receipt returns units.
 func LongestWindow(unit headgate.CalendarUnit) time.Duration { return longestWindowsTable[unit] }
 
 // CheckEdges returns the error of an Op with these edges at the time of the store, or nil:

@@ -16,7 +16,9 @@ func Life(p headgate.Policy) time.Duration {
 	case p.Algorithm == headgate.Ban:
 		return l.Per + p.BanFor
 	case l.Calendar != headgate.NoCalendar:
-		return LongestWindow(l.Calendar)
+		// After a step back of the clock, a take counts in a window that begins up to one window later. It counts from the end
+		// of its minute.
+		return 2*LongestWindow(l.Calendar) + time.Minute
 	case !isBucket(p.Algorithm):
 		// After a small step back of the clock, a fixed window lasts up to one window longer. A
 		// sliding window counts one sub-window more.

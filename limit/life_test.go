@@ -47,3 +47,34 @@ func TestLife(t *testing.T) {
 		}
 	}
 }
+
+// TestLifeOfCalendar checks the same for windows of the calendar, after a step back of the clock by a window: the take
+// counts in the window that the step has left.
+func TestLifeOfCalendar(t *testing.T) {
+	for unit := headgate.Day; unit <= headgate.Year; unit++ {
+		p := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Calendar: unit}}
+		plan, err := limit.Compile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest := limit.LongestWindow(unit)
+		start := headgate.Instant(1_704_067_200_000_000_000)
+		edges := headgate.Edges{start.Add(-longest), start, start.Add(longest), start.Add(2 * longest)}
+		var c limit.Cell
+		draw := limit.Draw{Edges: &edges}
+		for _, now := range []headgate.Instant{start, start.Add(-longest)} {
+			plan.JudgeCell(&c, now, 1, headgate.Take, &draw)
+			plan.TakeCell(&c, &draw)
+			var r headgate.Receipt
+			plan.Receipt(&draw, &r)
+			life := limit.Life(p)
+			if counts := plan.CellFreeAt(&c).Sub(now); r.From != start || counts > life {
+				t.Errorf("%s: a take at %s counts from %s for %v, longer than its Life of %v", unit, now.Time(), r.From.Time(), counts, life)
+			}
+			copied := c
+			if plan.ReturnCell(&copied, &draw.Ended, &r, now.Add(life)) {
+				t.Errorf("%s: a receipt returns units at the end of its Life of %v", unit, life)
+			}
+		}
+	}
+}

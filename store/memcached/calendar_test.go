@@ -2,12 +2,16 @@ package memcached_test
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/internal/testkit/instances"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
+	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memcached"
 )
 
@@ -44,4 +48,35 @@ func TestWrongClocks(t *testing.T) {
 	open := func() headgate.Store { return newStore(t, memcached.Config{Servers: []string{server.Addr}}) }
 	instances.DecideAlike(t, open, time.Second)
 	instances.Outside(t, open())
+}
+
+// TestNoteOutlivesReceipt: after a step back of the clock, a take counts in the window that the step has left. The note that its
+// receipt was returned is kept until the receipt is worthless, or else a second return would return the units of other takes.
+func TestNoteOutlivesReceipt(t *testing.T) {
+	server := testserver.Start(t)
+	now := headgate.Instant(1_704_067_260_000_000_000) // 2024-01-01 00:01
+	store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Clock: func() headgate.Instant { return now }})
+	id := prepare(t, store, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Calendar: headgate.Day}})
+	take := func() headgate.Receipt {
+		e := calendar.Default().Edges(headgate.Day, now.Time())
+		return apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1, Edges: &e})[0].Receipt
+	}
+	take()
+	now = now.Add(-23 * time.Hour)
+	r := take()
+	giveBack(t, store, r)
+	valid := r.From.Add(limit.LongestWindow(headgate.Day)).Sub(now)
+	for _, line := range say(t, server.Addr, "lru_crawler metadump all") {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "key="), " ")
+		if name = strings.ReplaceAll(name, "%3A", ":"); !strings.Contains(name, ":r") {
+			continue
+		}
+		got := say(t, server.Addr, "mg "+name+" t")[0]
+		seconds, err := strconv.Atoi(strings.TrimPrefix(got, "HD t"))
+		if kept := time.Duration(seconds) * time.Second; err != nil || kept < valid {
+			t.Errorf("the note is kept for %s (%q), and the receipt is valid for %s", kept, got, valid)
+		}
+		return
+	}
+	t.Error("the server has no note")
 }
