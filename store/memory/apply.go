@@ -385,7 +385,7 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 		if passes || d.Verdict == headgate.Deny {
 			s.settle(t, countable, d)
 		} else {
-			s.stayBehind(t, countable, d)
+			s.stayBehind(t, turns, countable, d)
 		}
 	}
 	for i := range turns {
@@ -398,12 +398,15 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 // stayBehind completes an Op that passes alone, in a group that is refused. The attempt is
 // counted if the policy counts refused attempts, and the Kind is not TakeIfAll. Remaining and
 // ResetAfter are those without the Op.
-func (s *Store) stayBehind(t *turn, countable bool, d *headgate.Decision) {
+func (s *Store) stayBehind(t *turn, group []turn, countable bool, d *headgate.Decision) {
 	if d.Reason == headgate.StoreFull {
 		return
 	}
 	if t.mode != headgate.Peek && t.mode != headgate.TakeIfAll && t.plan.CountsRefused(countable) {
 		s.take(t, d)
+	}
+	if t.draw.EndedChanged() { // The peek reads these counts.
+		s.keepEnded(t, group)
 	}
 	t.cost, t.mode = 0, headgate.Peek
 	var without headgate.Decision

@@ -103,6 +103,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("CountAllVersions", s.testCountAllVersions)
 	t.Run("Calendar", s.testCalendar)
 	t.Run("CalendarChanges", s.testCalendarChanges)
+	t.Run("CalendarStates", s.testCalendarStates)
 	t.Run("Refund", s.testRefund)
 	t.Run("RefundClockBack", s.testRefundClockBack)
 	t.Run("RefundHolders", s.testRefundHolders)
