@@ -15,10 +15,17 @@ func (s *suite) testCalendarStates(t *testing.T) {
 		return
 	}
 	for name, story := range map[string]func(b *bench){
+		"a refused group ends a count":       calendarRefusedAll,
+		"a refused group moves a count":      calendarRefusedAllBack,
 		"a refused group, after a step back": calendarRefusedBack,
 	} {
 		t.Run(name, func(t *testing.T) { story(s.bench(t)) })
 	}
+}
+
+// noonDays are days that begin at 12:00 UTC.
+func noonDays() calendar.Settings {
+	return calendar.Settings{Zone: time.FixedZone("noon", 12*3600), WeekStarts: time.Monday, MonthStarts: 1}
 }
 
 // onDay moves the clock to a time of a day in March 2026, and decides ops in the days of the settings there.
@@ -38,6 +45,37 @@ func (b *bench) wantLeft(what string, d headgate.Decision, verdict headgate.Verd
 		b.t.Errorf("%s: %s with %d left, reset after %s; want %s with %d left, reset after %s", what, d.Verdict, d.Remaining, d.ResetAfter,
 			verdict, left, reset)
 	}
+}
+
+// refusedAll gives a TakeIfAll of 1 unit, and one that its limit of 0 refuses.
+func refusedAll(id, none headgate.PolicyID) []headgate.Op {
+	return []headgate.Op{
+		{Policy: id, Cost: 1, Kind: headgate.TakeIfAll}, {Policy: none, Cost: 1, Kind: headgate.TakeIfAll, Window: 1},
+	}
+}
+
+// calendarRefusedAll: a refused group of TakeIfAll counts nothing, and ends a count as other requests do. The unit of 14:00 is
+// then in a count of its own, and those of 4:00 are not in the day from noon.
+func calendarRefusedAll(b *bench) {
+	id, none, utc := b.prepare(calendarLimit(5, headgate.Day)), b.prepare(calendarLimit(0, headgate.Day)), calendar.Default()
+	b.wantLeft("4 units", b.onDay(utc, 1, 4, 0, headgate.Op{Policy: id, Cost: 4})[0], headgate.Allow, 1, 20*time.Hour)
+	b.wantLeft("the group", b.onDay(noonDays(), 1, 13, 0, refusedAll(id, none)...)[0], headgate.Allow, 5, 0)
+	b.wantLeft("1 unit", b.onDay(utc, 1, 14, 0, headgate.Op{Policy: id, Cost: 1})[0], headgate.Allow, 0, 10*time.Hour)
+	d := b.onDay(noonDays(), 1, 15, 0, headgate.Op{Policy: id, Cost: 4})[0]
+	b.wantLeft("4 units, from noon", d, headgate.Allow, 0, 21*time.Hour)
+	if d.Carried {
+		b.t.Error("4 units, from noon: Carried")
+	}
+}
+
+// calendarRefusedAllBack: such a group also moves a count to the present, after a long step back of the clock.
+func calendarRefusedAllBack(b *bench) {
+	id, none, utc := b.prepare(calendarLimit(5, headgate.Day)), b.prepare(calendarLimit(0, headgate.Day)), calendar.Default()
+	r := b.onDay(utc, 10, 10, 0, headgate.Op{Policy: id, Cost: 4})[0].Receipt
+	b.wantLeft("the group", b.onDay(utc, 5, 10, 0, refusedAll(id, none)...)[0], headgate.Allow, 1, 14*time.Hour)
+	b.wantLeft("two days later", b.onDay(utc, 7, 10, 0, headgate.Op{Policy: id, Cost: 5})[0], headgate.Allow, 0, 14*time.Hour)
+	b.giveBack(r)
+	b.wantLeft("after a receipt of before the step", b.onDay(utc, 7, 11, 0, headgate.Op{Policy: id, Cost: 1})[0], headgate.Deny, 0, 13*time.Hour)
 }
 
 // calendarRefusedBack: in a refused group after a long step back of the clock, an op that passes alone has the remaining units of

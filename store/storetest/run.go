@@ -98,6 +98,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("Groups", s.testGroups)
 	t.Run("Never", s.testNever)
 	t.Run("TakeIfAll", s.testTakeIfAll)
+	t.Run("TakeIfAllBack", s.testTakeIfAllBack)
 	t.Run("TakeIfAllTogether", s.testTakeIfAllTogether)
 	t.Run("CountAll", s.testCountAll)
 	t.Run("CountAllVersions", s.testCountAllVersions)

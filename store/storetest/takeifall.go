@@ -42,6 +42,27 @@ func (s *suite) testTakeIfAll(t *testing.T) {
 	}
 }
 
+// testTakeIfAllBack: after a long step back of the clock, an Op that passes alone in a refused group moves the state to the present,
+// as other Ops do. So the units count from there, and not from the next request.
+func (s *suite) testTakeIfAllBack(t *testing.T) {
+	s.each(t, headgate.Limit{Count: 4, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
+		if p.Algorithm < headgate.FixedWindow || p.Algorithm == headgate.Ban {
+			return // A bucket becomes full at a step back, and refuses this Op. A ban is longer than its window.
+		}
+		none := b.prepare(policy(p.Algorithm, headgate.Limit{Per: time.Minute}))
+		b.take("k", id, 2)
+		b.clock.Advance(-10 * time.Minute)
+		ds := b.apply(
+			headgate.Op{Key: "k", Policy: id, Cost: 1, Kind: headgate.TakeIfAll},
+			headgate.Op{Key: "k", Policy: none, Window: 1, Cost: 1, Kind: headgate.TakeIfAll})
+		if ds[0].Verdict != headgate.Allow || ds[1].Verdict != headgate.Deny {
+			b.t.Errorf("the group is decided %v and %v, want allow and deny", ds[0].Verdict, ds[1].Verdict)
+		}
+		b.clock.Advance(3 * time.Minute)
+		b.wantRemaining("three minutes later", "k", id, 4)
+	})
+}
+
 // testTakeIfAllTogether: many callers take pairs at once. No pair passes by half, and none above
 // the limit. A store that decides in two rounds returns what a refused second round took.
 func (s *suite) testTakeIfAllTogether(t *testing.T) {

@@ -99,7 +99,7 @@ local function judge_all(ops, least)
   for i = 1, #ops do
     local op = ops[i]
     if not all and op.mode == TAKE_IF_ALL and op.code == PASSES then
-      op.mode = PEEK -- In a refused group, such an op counts nothing.
+      op.cost = 0 -- In a refused group, such an op counts nothing. As with other ops, a state that has moved is saved.
     end
     op.policy.algorithm.settle(op, all, possible)
   end
