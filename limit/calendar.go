@@ -98,8 +98,8 @@ func PickWindow(e *headgate.Edges, now headgate.Instant) int {
 // of them. A count does not know the times of its units. If any of them can be within a window, all
 // of them count there.
 //
-// Time is the start of the window in which the count began, a whole second, and one microsecond for
-// each minute from there to the end of the minute of the last unit. Edges of all zones since 1972
+// Time is the start of the window in which the count began, or the end of the count before it if that is later, and one microsecond
+// for each minute from there to the end of the minute of the last unit. The start is a whole second. Edges of all zones since 1972
 // are whole minutes apart, so a minute is exact.
 type Count struct {
 	Time  headgate.Instant
@@ -172,9 +172,13 @@ func (e *Ended) add(unit headgate.CalendarUnit, c Count, now headgate.Instant) {
 // rollCalendar moves the cell to the window of now, and returns the time of the decision. A count
 // without a unit in that window ends. After a step back of the clock by up to one window, the time is
 // that of the start of the count. After a longer step, the count moves to the present, as in
-// rollFixed.
+// rollFixed. An empty count has no start of its own: see Draw.begin.
 func (p *Plan) rollCalendar(c *Cell, d *Draw, now headgate.Instant) headgate.Instant {
-	i, at, began := PickWindow(d.Edges, now), now, CountBegan(c.Time)
+	i, at := PickWindow(d.Edges, now), now
+	if c.Units == 0 {
+		d.begin(c, d.Edges[i], now)
+	}
+	began := CountBegan(c.Time)
 	switch end := d.Edges[i+1]; {
 	case now >= began:
 	case began <= end:
@@ -185,11 +189,31 @@ func (p *Plan) rollCalendar(c *Cell, d *Draw, now headgate.Instant) headgate.Ins
 		began = d.Edges[i]
 	}
 	d.window = i
-	if start := d.Edges[i]; start > began && (c.Units == 0 || countLast(c.Time) <= start) {
+	if start := d.Edges[i]; start > began && countLast(c.Time) <= start {
 		d.Ended.add(p.Policy.Limit.Calendar, Count{c.Time, c.Units}, at)
 		c.Time, c.Units, d.changed = start, 0, true
 	}
 	return at
+}
+
+// begin makes the empty count of the cell begin with the window from start, but not before the end of the count before it. If the
+// clock has stepped back to before that end, that count is the present one again. So a request that counts nothing has no effect on
+// later ones, and a state without a count is as a new one.
+func (d *Draw) begin(c *Cell, start, now headgate.Instant) {
+	c.Time = start
+	for i, n := range d.Ended {
+		if n.Units == 0 {
+			continue
+		}
+		if last := countLast(n.Time); last <= now {
+			c.Time = max(start, last)
+		} else {
+			c.Time, c.Units, d.changed = n.Time, n.Units, true
+			copy(d.Ended[i:], d.Ended[i+1:])
+			d.Ended[len(d.Ended)-1] = Count{}
+		}
+		return
+	}
 }
 
 // moveBack moves the count of the cell into the window from start to end. Counts that ended after it
@@ -231,26 +255,29 @@ func (d *Draw) leaves(c *Cell, most int64) headgate.Instant {
 }
 
 // refundCalendar gives units of the window of now back, the newest count first, and returns their
-// number. Without units, it changes nothing.
+// number. Without units, it changes nothing. Otherwise d decides a Peek of cost 0 in the window of the refund.
 func (p *Plan) refundCalendar(c *Cell, d *Draw, now headgate.Instant, cost int64) int64 {
-	rolled, look, left := *c, *d, uint64(cost)
-	p.rollCalendar(&rolled, &look, now)
+	rolled, before, left := *c, d.Ended, uint64(cost)
+	d.now, d.changed = now, false
+	d.at = p.rollCalendar(&rolled, d, now)
 	take := func(from *uint64) {
 		units := min(*from, left)
 		*from -= units
 		left -= units
 	}
 	take(&rolled.Units)
-	for i := range look.Ended {
-		if look.Ended[i].within(look.Edges[look.window]) {
-			take(&look.Ended[i].Units)
+	for i := range d.Ended {
+		if d.Ended[i].within(d.Edges[d.window]) {
+			take(&d.Ended[i].Units)
 		}
 	}
 	if left == uint64(cost) {
+		d.Ended, d.changed = before, false
 		return 0
 	}
 	rolled.refunded()
-	*c, d.Ended, d.changed = rolled, look.Ended, true
+	p.decideCalendar(&rolled, d, 0)
+	*c, d.changed = rolled, true
 	return cost - int64(left)
 }
 

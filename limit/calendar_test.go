@@ -42,17 +42,20 @@ func (k *calendarKey) do(e *headgate.Edges, now headgate.Instant, cost int64, mo
 		k.t.Fatal(err)
 	}
 	draw := Draw{Edges: e, Ended: k.ended}
+	var d headgate.Decision
+	given := false
 	if mode == headgate.Refund {
-		k.plan.RefundCell(&k.cell, k.plan, now, cost, &draw)
+		_, given = k.plan.RefundCell(&k.cell, k.plan, now, cost, &draw)
 		k.ended = draw.Ended
 	}
-	var d headgate.Decision
 	asked, at := cost, &k.cell
 	if mode == headgate.Refund {
 		looked := k.cell
 		asked, at = 0, &looked
 	}
-	k.plan.JudgeCell(at, now, asked, headgate.Take, &draw)
+	if !given { // Otherwise the draw is the look at the count.
+		k.plan.JudgeCell(at, now, asked, headgate.Take, &draw)
+	}
 	if mode == headgate.Take && draw.EndedChanged() {
 		k.ended = draw.Ended
 	}

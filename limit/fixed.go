@@ -7,29 +7,36 @@ const countCeiling = headgate.MaxUnits
 
 // judgeFixed counts in the window [kW, (k+1)W) that contains now, or in that of the calendar.
 func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
-	var end headgate.Instant
-	d.now, d.cost = now, cost
-	var units uint64
+	d.now = now
 	if p.Calendar() {
 		d.changed = false
 		d.at = p.rollCalendar(c, d, now)
-		units, d.carried = d.unitsIn(c, d.Edges[d.window])
-		end = d.leaves(c, 0)
-	} else {
-		d.at = p.rollFixed(c, now)
-		end = c.Time + headgate.Instant(p.per)
-		units = c.Units
+		p.decideCalendar(c, d, cost)
+		return
 	}
-	d.returned, d.epoch = c.Returned, c.Epoch
+	d.at = p.rollFixed(c, now)
+	p.decideFixed(c, d, cost, c.Units, c.Time+headgate.Instant(p.per))
+}
+
+// decideCalendar decides cost in the window of the draw.
+func (p *Plan) decideCalendar(c *Cell, d *Draw, cost int64) {
+	var units uint64
+	units, d.carried = d.unitsIn(c, d.Edges[d.window])
+	p.decideFixed(c, d, cost, units, d.leaves(c, 0))
+}
+
+// decideFixed decides cost in a window that has units and ends at a time.
+func (p *Plan) decideFixed(c *Cell, d *Draw, cost int64, units uint64, end headgate.Instant) {
+	d.cost, d.returned, d.epoch = cost, c.Returned, c.Epoch
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
 	used := min(int64(units), p.count) // Counted refusals can exceed Count.
 	switch {
 	case cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
 	case used+cost > p.count || p.Policy.CountAll && int64(units) > p.count:
-		d.Verdict, d.Reason, d.retry = headgate.Deny, headgate.OverLimit, end.Sub(now)
+		d.Verdict, d.Reason, d.retry = headgate.Deny, headgate.OverLimit, end.Sub(d.now)
 		if p.Calendar() {
-			d.retry = d.leaves(c, p.count-cost).Sub(now)
+			d.retry = d.leaves(c, p.count-cost).Sub(d.now)
 		}
 	default:
 		used += cost

@@ -6,7 +6,8 @@ import "github.com/headgate/headgate"
 // It reports whether any units came back, and for a fixed window also their number. Earlier receipts
 // of the cell then return nothing. The policy of record stays. The plan must accept a Refund. d has
 // the Edges of the Op and the Ended counts, as for JudgeCell. A Peek of cost 0 and SettleRefund give
-// the Decision.
+// the Decision. If units came back to windows of the calendar, d is already that Peek: another one could be in an earlier window,
+// after a step back of the clock.
 func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64, d *Draw) (units int64, given bool) {
 	if p.Calendar() { // Without units to give back, a Refund must not begin a new count.
 		units = p.refundCalendar(c, d, now, cost)

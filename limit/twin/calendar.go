@@ -60,10 +60,26 @@ func (c *Calendar) Do(e *headgate.Edges, now headgate.Instant, cost int64, mode 
 	return a
 }
 
+// begin begins an empty newest count in the window from start, after the count before it. If that one has a later end, it is the
+// newest again.
+func (c *Calendar) begin(start, now headgate.Instant) {
+	used := slices.DeleteFunc(c.counts, func(n count) bool { return n.used() == 0 })
+	if len(used) == 0 || used[0].last <= now {
+		if len(used) > 0 {
+			start = max(start, used[0].last)
+		}
+		used = append([]count{{from: start, last: start}}, used...)
+	}
+	c.counts = used
+}
+
 // roll ends the newest count if no unit of it is in the window. It returns the time of the decision.
 func (c *Calendar) roll(e *headgate.Edges, now headgate.Instant) headgate.Instant {
-	newest := &c.counts[0]
 	start, end, _ := e.Window(now)
+	if c.counts[0].used() == 0 {
+		c.begin(start, now)
+	}
+	newest := &c.counts[0]
 	at := max(now, newest.from)
 	switch {
 	case newest.from > end: // The clock has stepped back, by more than a window.
@@ -74,7 +90,7 @@ func (c *Calendar) roll(e *headgate.Edges, now headgate.Instant) headgate.Instan
 		start, _, _ = e.Window(at)
 	}
 	c.start = start
-	if newest = &c.counts[0]; start > newest.from && (newest.used() == 0 || newest.last <= start) {
+	if newest = &c.counts[0]; start > newest.from && newest.last <= start {
 		all := slices.DeleteFunc(c.counts, func(n count) bool { return n.used() == 0 || n.last.Add(c.longest()) <= at })
 		if len(all) == 4 {
 			three, four := all[2], all[3]

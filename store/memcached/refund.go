@@ -31,7 +31,11 @@ func (p *part) refund(it *item, now headgate.Instant) {
 		}
 	}
 	look := turn{plan: t.plan, at: t.at, draw: limit.Draw{Edges: t.draw.Edges}, state: s.clone()}
-	look.judge(0, headgate.Peek, d)
+	if t.plan.Calendar() && units > 0 {
+		t.plan.Explain(&t.draw, d)
+	} else {
+		look.judge(0, headgate.Peek, d)
+	}
 	limit.SettleRefund(d, units)
 	d.ResetAfter = microsUp(d.ResetAfter, t.at.Sub(now))
 }

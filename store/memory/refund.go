@@ -58,10 +58,15 @@ func (s *Store) refund(t *turn, d *headgate.Decision) {
 	}
 	alone.cost, alone.mode = 0, headgate.Peek
 	copied := *p
-	if t.plan.Calendar() {
-		alone.place = &copied // The look at the count must not begin a new one.
+	switch {
+	case t.plan.Calendar() && units > 0:
+		t.plan.Explain(&alone.draw, d)
+	case t.plan.Calendar():
+		alone.place = &copied // The look at the count must not end it.
+		s.judge(&alone, d)
+	default:
+		s.judge(&alone, d)
 	}
-	s.judge(&alone, d)
 	limit.SettleRefund(d, units)
 }
 

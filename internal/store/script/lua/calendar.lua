@@ -102,12 +102,38 @@ local function calendar_windows(env)
     return i
   end
 
+  -- begin_count makes an empty count begin with the window from first, but not before the end of the
+  -- count before it. If the clock has stepped back to before that end, that count is the present one
+  -- again.
+  local function begin_count(w, first)
+    local ended = w.ended
+    w.start = first
+    for i = 1, 5, 2 do
+      if ended[i + 1] > 0 then
+        local last = last_of(ended[i])
+        if last <= now then
+          w.start = max(first, last)
+        else
+          w.start, w.units, w.moved = ended[i], ended[i + 1], true
+          for j = i, 6 do
+            ended[j] = ended[j + 2] or 0
+          end
+        end
+        return
+      end
+    end
+  end
+
   -- roll_calendar moves w to the window of now. A count without a unit in that window ends. After the
   -- clock stepped back by at most one window, the time is that of the start of the count. After a
   -- longer step, the count moves to the window of now.
   local function roll_calendar(w)
-    local edges, began = w.edges, began_of(w.start)
+    local edges = w.edges
     local i = pick_window(edges, now)
+    if w.units == 0 then
+      begin_count(w, edges[i])
+    end
+    local began = began_of(w.start)
     w.at = now
     if now < began and began <= edges[i + 1] then
       w.at = began
@@ -123,8 +149,8 @@ local function calendar_windows(env)
     end
     w.first = i
     local first = edges[i]
-    if first > began and (w.units == 0 or last_of(w.start) <= first) then
-      w.moved = w.moved or w.units > 0
+    if first > began and last_of(w.start) <= first then
+      w.moved = true
       end_count(w)
       w.start, w.units = first, 0
     end
