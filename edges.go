@@ -45,6 +45,9 @@ func ParseCalendarUnit(name string) (CalendarUnit, bool) {
 // Edges never decrease, and are whole seconds. The present is that of the caller's clock, so the window of the
 // store's clock may be any of the three.
 //
+// Edges of all Ops of a key must be whole minutes apart, as those of package calendar for all zones since 1972 are. Otherwise a unit
+// in the minute before an edge counts as used after it, and ResetAfter and RetryAfter can be too short.
+//
 // Ops share Edges by pointer, so a caller never changes them.
 type Edges [4]Instant
 

@@ -60,7 +60,8 @@ type Op struct {
 	// Cost is in units, at least 0.
 	Cost int64
 	// Edges are the edges of the calendar windows around the present time, for a policy whose
-	// limit has a Calendar. Other policies ignore Edges. The store only reads them.
+	// limit has a Calendar. Other policies ignore Edges. The store only reads them. Those of all Ops of a
+	// key are whole minutes apart: see Edges.
 	Edges *Edges
 }
 
