@@ -76,7 +76,8 @@ func calendarRefusedAllBack(b *bench) {
 	b.wantLeft("the group", b.onDay(utc, 5, 10, 0, refusedAll(id, none)...)[0], headgate.Allow, 1, 14*time.Hour)
 	b.wantLeft("two days later", b.onDay(utc, 7, 10, 0, headgate.Op{Policy: id, Cost: 5})[0], headgate.Allow, 0, 14*time.Hour)
 	b.giveBack(r)
-	b.wantLeft("after a receipt of before the step", b.onDay(utc, 7, 11, 0, headgate.Op{Policy: id, Cost: 1})[0], headgate.Deny, 0, 13*time.Hour)
+	b.wantLeft("after a receipt of before the step", b.onDay(utc, 7, 11, 0, headgate.Op{Policy: id, Cost: 1})[0],
+		headgate.Deny, 0, 13*time.Hour)
 }
 
 // calendarEmptyCount: requests that count nothing begin no count, so after a step back of the clock the window of the present
@@ -121,7 +122,8 @@ func calendarEmptyLongBack(b *bench) {
 	b.wantLeft("on the 10th", b.onDay(utc, 10, 9, 0, headgate.Op{Policy: id, Cost: 5})[0], headgate.Allow, 0, 15*time.Hour)
 	b.wantLeft("later on the 10th", b.onDay(utc, 10, 11, 0, headgate.Op{Policy: id, Cost: 1})[0], headgate.Deny, 0, 13*time.Hour)
 	b.giveBack(r)
-	b.wantLeft("after a receipt of before the step", b.onDay(utc, 10, 12, 0, headgate.Op{Policy: id, Cost: 1})[0], headgate.Deny, 0, 12*time.Hour)
+	b.wantLeft("after a receipt of before the step", b.onDay(utc, 10, 12, 0, headgate.Op{Policy: id, Cost: 1})[0],
+		headgate.Deny, 0, 12*time.Hour)
 }
 
 // calendarEmptyShortBack: after a step back of up to a window, such a count stays where it is.
