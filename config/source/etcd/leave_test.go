@@ -35,10 +35,17 @@ func behind(t *testing.T, link *network.Link) *etcd.Source {
 	return (&place{prefix: "/test/"}).open(t, etcd.Config{Endpoints: []string{link.Addr}, Timeout: 5 * time.Second})
 }
 
+// putAt writes a customer. A cluster that elects a leader refuses writes for a while.
 func putAt(t *testing.T, c *clientv3.Client, name, text string) {
 	t.Helper()
-	if _, err := c.Put(t.Context(), "/test/customers/"+name, text); err != nil {
-		t.Fatal(err)
+	for end := time.Now().Add(sourcetest.Patience); ; {
+		_, err := c.Put(t.Context(), "/test/customers/"+name, text)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -56,6 +56,12 @@ func check(t *testing.T, seed uint64, f func(t *T)) {
 	ended = true
 }
 
+// Skip fails the test: it would skip the whole test, and not one case.
+func (t *T) Skip(...any) {
+	t.Helper()
+	t.Fatal("property: return from the function in place of Skip")
+}
+
 // note keeps a drawn value for the log of a failure.
 func (t *T) note(label string, v any) {
 	const most = 1000 // A longer log is not read.
