@@ -5,12 +5,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // TestServerReturns ends the server for different times. It returns with other content under the
 // same version, which must be in force within 2 s.
 func TestServerReturns(t *testing.T) {
-	for _, away := range []time.Duration{0, 100 * time.Millisecond, time.Second, 10 * time.Second, 2 * time.Minute, time.Hour} {
+	all := []time.Duration{0, 100 * time.Millisecond, time.Second, 10 * time.Second, 2 * time.Minute, time.Hour}
+	// The race detector of Go 1.26 can crash where goroutines of a bubble run timers at once. A long time has thousands of timers.
+	for _, away := range all[:race.Fewer(len(all), 4)] {
 		t.Run(away.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var n network
