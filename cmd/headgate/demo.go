@@ -34,7 +34,7 @@ func (d demoCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWrit
 	if d.SVG != "" {
 		file, err := os.Create(d.SVG)
 		if err != nil {
-			return fmt.Errorf("demo: the picture cannot be written: %w", err)
+			return fmt.Errorf("demo: the picture cannot be written: %w: make its folder, or name another file", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 		options.Picture = file

@@ -198,20 +198,27 @@ func TestUntrustedPeer(t *testing.T) {
 	}
 }
 
-// TestUntrustedPeerIsLogged: the log names a gateway outside trusted_proxies, at most every 10 s.
-func TestUntrustedPeerIsLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log logs.Text
-		s := New(guards.Of(t, subrequestRules), log.Logger())
-		for _, want := range []string{"peer=192.0.2.1 since_last_line=1\n", "", "peer=192.0.2.1 since_last_line=2\n"} {
-			s.subrequestOf(t, "192.0.2.1:5", "from=original&refuse=403", described("Original", "GET", "/a/b")...)
-			got := log.Take()
-			if strings.Contains(got, "identity.trusted_proxies") != (want != "") || !strings.HasSuffix(got, want) {
-				t.Errorf("logged %q, want %q", got, want)
+// TestRefusedSubrequestsAreLogged: the log names a gateway outside trusted_proxies, and a rule that counts by what a subrequest cannot
+// have, at most every 10 s each.
+func TestRefusedSubrequestsAreLogged(t *testing.T) {
+	for _, c := range []struct{ rules, peer, query, path, has, first, third string }{
+		{subrequestRules, "192.0.2.1:5", "from=original&refuse=403", "/a/b", "identity.trusted_proxies",
+			"peer=192.0.2.1 since_last_line=1\n", "peer=192.0.2.1 since_last_line=2\n"},
+		{unsuppliedRules, "10.0.0.1:5", "from=original", "/certificate", "mtls_subject", "since_last_line=1\n", "since_last_line=2\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log logs.Text
+			s := New(guards.Of(t, c.rules), log.Logger())
+			for _, want := range []string{c.first, "", c.third} {
+				s.subrequestOf(t, c.peer, c.query, described("Original", "GET", c.path)...)
+				got := log.Take()
+				if strings.Contains(got, c.has) != (want != "") || !strings.HasSuffix(got, want) {
+					t.Errorf("logged %q, want %q", got, want)
+				}
+				time.Sleep(loglimit.Every * 6 / 10) //nolint:forbidigo // the time of the bubble
 			}
-			time.Sleep(loglimit.Every * 6 / 10) //nolint:forbidigo // the time of the bubble
-		}
-	})
+		})
+	}
 }
 
 // TestSubrequestUndecided: 503 with the fallback error, whatever refuse says; the other fallbacks decide.

@@ -3,12 +3,6 @@ package httpdecide
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/headgate/headgate/internal/loglimit"
-	"github.com/headgate/headgate/internal/testkit/guards"
-	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 const unsuppliedRules = `
@@ -64,20 +58,4 @@ func TestUnsuppliedFairShare(t *testing.T) {
 			t.Errorf("%s: got %d %s", mode, w.Code, w.Body)
 		}
 	}
-}
-
-// TestUnsuppliedIsLogged: the log names the rule, at most every 10 s.
-func TestUnsuppliedIsLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log logs.Text
-		s := New(guards.Of(t, unsuppliedRules), log.Logger())
-		for _, want := range []string{"since_last_line=1\n", "", "since_last_line=2\n"} {
-			s.subrequestOf(t, "10.0.0.1:5", "from=original", described("Original", "GET", "/certificate")...)
-			got := log.Take()
-			if strings.Contains(got, "mtls_subject") != (want != "") || !strings.HasSuffix(got, want) {
-				t.Errorf("logged %q, want %q", got, want)
-			}
-			time.Sleep(loglimit.Every * 6 / 10) //nolint:forbidigo // the time of the bubble
-		}
-	})
 }
