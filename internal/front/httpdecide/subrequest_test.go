@@ -202,8 +202,10 @@ func TestUntrustedPeer(t *testing.T) {
 // have, at most every 10 s each.
 func TestRefusedSubrequestsAreLogged(t *testing.T) {
 	for _, c := range []struct{ rules, peer, query, path, has, first, third string }{
-		{subrequestRules, "192.0.2.1:5", "from=original&refuse=403", "/a/b", "identity.trusted_proxies",
-			"peer=192.0.2.1 since_last_line=1\n", "peer=192.0.2.1 since_last_line=2\n"},
+		{
+			subrequestRules, "192.0.2.1:5", "from=original&refuse=403", "/a/b", "identity.trusted_proxies",
+			"peer=192.0.2.1 since_last_line=1\n", "peer=192.0.2.1 since_last_line=2\n",
+		},
 		{unsuppliedRules, "10.0.0.1:5", "from=original", "/certificate", "mtls_subject", "since_last_line=1\n", "since_last_line=2\n"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
