@@ -11,7 +11,9 @@ func appendRequest(b []byte, r *Request, number uint32) []byte {
 	switch r.Kind {
 	case Get:
 		b = append(append(b, "mg "...), r.Key...)
-		b = append(b, " v c"...)
+		// h makes the server hold the item's lock until it has read the CAS. Without h, an Increment between the two
+		// reads gives the old value with the new CAS (all of 1.6; seen on 1.6.18), and a Set would lose that Increment.
+		b = append(b, " v c h"...)
 	case Set, Add:
 		return appendStore(b, r, number)
 	case Increment, Decrement:

@@ -181,7 +181,7 @@ func TestEncode(t *testing.T) {
 		request Request
 		want    string
 	}{
-		{Request{Kind: Get, Key: "k"}, "mg k v c O7\r\n"},
+		{Request{Kind: Get, Key: "k"}, "mg k v c h O7\r\n"},
 		{Request{Kind: Set, Key: "k", Value: []byte("a\r\n")}, "ms k 3 c T0 O7\r\na\r\n\r\n"},
 		{Request{Kind: Set, Key: "k", CAS: 9, TTL: time.Minute}, "ms k 0 c C9 T62 O7\r\n\r\n"},
 		{Request{Kind: Add, Key: "k", CAS: 9, TTL: 1}, "ms k 0 c ME T3 O7\r\n\r\n"},

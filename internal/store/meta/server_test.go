@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,42 @@ func pause(tb testing.TB, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-tb.Context().Done():
+	}
+}
+
+// TestValueHasItsCAS: two reads with one CAS give one value, while others count. Otherwise a Set with that CAS could
+// lose counts.
+func TestValueHasItsCAS(t *testing.T) {
+	addr := memcached.Start(t).Addr
+	counts, reads := open(t, meta.Config{Addr: addr}), open(t, meta.Config{Addr: addr})
+	do(t, counts, meta.Request{Kind: meta.Set, Key: "n", Value: []byte("1000000")})
+	var all sync.WaitGroup
+	defer all.Wait()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	all.Go(func() {
+		add := slices.Repeat([]meta.Request{{Kind: meta.Increment, Key: "n", Delta: 1}}, 20)
+		for answers := make([]meta.Response, len(add)); ctx.Err() == nil; {
+			if err := counts.Do(ctx, add, answers); err != nil && ctx.Err() == nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	get := slices.Repeat([]meta.Request{{Kind: meta.Get, Key: "n"}}, 50)
+	answers := make([]meta.Response, len(get))
+	var cas uint64
+	var value string
+	for range 4000 {
+		if err := reads.Do(ctx, get, answers); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range answers {
+			if a.CAS == cas && string(a.Value) != value {
+				t.Fatalf("%s and %s have the CAS %d", value, a.Value, cas)
+			}
+			cas, value = a.CAS, string(a.Value)
+		}
 	}
 }
 
