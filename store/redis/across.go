@@ -145,7 +145,7 @@ func (w *work) gather(l *nodeQueue, now time.Duration) bool {
 	for _, a := range p.queries {
 		if err := a.encode(p.batch); err != nil {
 			l.decline(a)
-			a.finish(couldNotEncode(err))
+			a.finish(couldNotEncode(err), nil)
 			continue
 		}
 		encoded = append(encoded, a)

@@ -199,9 +199,7 @@ func (l *nodeQueue) send(ctx context.Context, w *work) {
 		for _, a := range w.queries {
 			l.breaker.Unknown(a.began)
 			l.counts.unreached.Add(1)
-			if a.finish(err) && !errors.Is(err, context.Canceled) { // A caller that has left is counted.
-				l.counts.undecided.Add(1)
-			}
+			a.finish(err, l.countOf(err)) // A caller that has left is counted.
 		}
 		return
 	}
@@ -297,16 +295,20 @@ func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, trip time.Duratio
 	for _, a := range p.queries {
 		ops := uint64(len(a.ops)) // The query belongs to its caller after finish.
 		if err != nil {
-			if a.finish(err) && !errors.Is(err, context.Canceled) {
-				l.counts.undecided.Add(1)
-			}
+			a.finish(err, l.countOf(err))
 			continue
 		}
 		l.counts.decisions.Add(ops)
-		if a.finish(a.decode(l.store, p.batch)) {
-			l.counts.decided.Add(1)
-		}
+		a.finish(a.decode(l.store, p.batch), &l.counts.decided)
 	}
+}
+
+// countOf gives the counter of an error. A caller that cancelled its call is not counted.
+func (l *nodeQueue) countOf(err error) *atomic.Uint64 {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return &l.counts.undecided
 }
 
 // report tells the breaker the result of a call for each of its queries. A caller that cancelled

@@ -105,14 +105,17 @@ func (a *query) room() {
 // abandoned reports whether the caller has left.
 func (a *query) abandoned() bool { return a.state.Load() == left }
 
-// finish gives the answer to the caller. It reports whether the caller still waited.
-func (a *query) finish(err error) bool {
+// finish gives the answer to the caller, if it still waits, and counts that in counter unless it is nil. The query
+// then belongs to the caller, which sees itself counted.
+func (a *query) finish(err error, counter *atomic.Uint64) {
 	a.err = err
 	if !a.state.CompareAndSwap(waiting, answered) {
-		return false
+		return
+	}
+	if counter != nil {
+		counter.Add(1)
 	}
 	a.done <- struct{}{}
-	return true
 }
 
 // wait waits for the answer until ctx ends. mine reports whether the caller may reuse the query. If

@@ -78,7 +78,7 @@ func (w *work) render(l *nodeQueue, apart bool) {
 		p := w.callOf(s, a.slot, apart, &used)
 		if err := a.encode(p.batch); err != nil {
 			l.decline(a)
-			a.finish(couldNotEncode(err))
+			a.finish(couldNotEncode(err), nil)
 			continue
 		}
 		p.queries = append(p.queries, a)
