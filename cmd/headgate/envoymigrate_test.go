@@ -39,7 +39,7 @@ func TestEnvoyMigration(t *testing.T) {
 		"GRPC_HOST": "127.0.0.1", "GRPC_PORT": "0", "DEBUG_HOST": "127.0.0.1", "DEBUG_PORT": "0", "USE_STATSD": "false", "USE_DOG_STATSD": "true",
 		"STATSD_HOST": "127.0.0.1", "STATSD_PORT": port, "EXTRA_TAGS": "env:test", "BACKEND_TYPE": "redis",
 		"REDIS_SOCKET_TYPE": "tcp", "REDIS_URL": redis.Start(t).Addr, "CACHE_KEY_PREFIX": "first",
-		"HEADGATE_ADMIN_LISTEN": "off", "HEADGATE_ADMIN_HEALTH": "off",
+		"HEADGATE_ADMIN_LISTEN": "off", "HEADGATE_ADMIN_HEALTH": "off", "HEADGATE_STORE_TIMEOUT": "10s",
 	} {
 		t.Setenv(name, value)
 	}
