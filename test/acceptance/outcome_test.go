@@ -63,7 +63,12 @@ func TestLoginsOverProcesses(t *testing.T) {
 				t.Errorf("%d wrong passwords reached the service, want 5", n)
 			}
 			for i := range 1000 {
-				if status := login(t, processes[i%4], "alice", "right"); status != http.StatusOK {
+				// A unit goes back after its answer, so that a busy machine may refuse a login for a moment.
+				var status int
+				for until := time.Now().Add(patience); status != http.StatusOK && time.Now().Before(until); {
+					status = login(t, processes[i%4], "alice", "right")
+				}
+				if status != http.StatusOK {
 					t.Fatalf("correct login %d: status %d", i+1, status)
 				}
 			}

@@ -69,15 +69,19 @@ func startFull(t *testing.T, connections int, secure bool, environment ...string
 func mostOfRedisConnection(t *testing.T, path string) float64 {
 	t.Helper()
 	status, text, faults := call(t, "check", "--config", path)
-	found := regexp.MustCompile(`Redis connections of ([0-9]+)KiB`).FindStringSubmatch(text)
+	found := regexp.MustCompile(`([0-9]+) Redis connections together ([0-9.]+)MiB`).FindStringSubmatch(text)
 	if status != 0 || found == nil {
 		t.Fatalf("check has status %d and prints\n%s%s", status, text, faults)
 	}
-	kib, err := strconv.Atoi(found[1])
+	connections, err := strconv.Atoi(found[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return float64(kib << 10)
+	together, err := strconv.ParseFloat(found[2], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return together * (1 << 20) / float64(connections)
 }
 
 // dial opens a connection with small buffers in the kernel, so that few bytes fill them.
