@@ -12,7 +12,7 @@
 //	guard/           admit        apply fair share, rules and stages, from Admit to Done
 //	fairshare/       decide       compute each client's share of a capacity
 //	store/           decide       load, step and save all limits of a request atomically
-//	limit/           decide       run the five algorithms, as pure steps
+//	internal/limit/           decide       run the five algorithms, as pure steps
 //	middleware/      act          pass, wait, or refuse
 //	report/          report       count, and log a sample of lines
 //	pace/            outgoing     keep this program's calls within a provider's limit
@@ -27,7 +27,7 @@
 //     outside config/source/xds/convert.go.
 //     Only its leaves import other modules: config/, config/source/xds/, store/redis/, store/memcached/,
 //     store/open/, report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
-//     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages limit/, rule/domain/, share/,
+//     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages internal/limit/, rule/domain/, internal/share/,
 //     fairshare/, lease/state/, pace/schedule/ and pace/feedback/ do no I/O, start no goroutine and
 //     read no clock: time is an argument.
 //  2. Only files named convert.go convert generated types.
@@ -119,7 +119,7 @@
 //
 // # Start here
 //
-// Read guard/ticket.go, then limit/bucket.go. To add a store, pass store/storetest.
+// Read guard/ticket.go, then internal/limit/bucket.go. To add a store, pass store/storetest.
 // docs/architecture.md describes the other folders. To see a live fair share,
 // run "make run".
 package headgate

@@ -610,7 +610,7 @@ func TestLayoutRulesCatch(t *testing.T) {
 
 		{"imported in leaves only", "headgate.go", "golang.org/x/sync/errgroup", "headgate.go imports golang.org/x/sync/errgroup"},
 		{"imported in leaves only", "sim/sim.go", "gonum.org/v1/plot", "imports"},
-		{"imported in leaves only", "limit/limit.go", "C", "imports C"},
+		{"imported in leaves only", "internal/limit/limit.go", "C", "imports C"},
 		{"imported in leaves only", "store/redis/store.go", "github.com/redis/rueidis", ""},
 		{"imported in leaves only", "store/redisearch/store.go", "github.com/redis/rueidis", "imports"},
 		{"imported in leaves only", "guard/guard_test.go", "golang.org/x/net/http2", ""},
@@ -624,30 +624,30 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"imports a leaf", "config/build.go", ours + "store/redis", ""},
 		{"imports a leaf", "internal/app/app.go", ours + "config", ""},
 
-		{"do no I/O", "limit/step.go", "os", "imports os"},
+		{"do no I/O", "internal/limit/step.go", "os", "imports os"},
 		{"do no I/O", "lease/state/state.go", "net/http", "imports net/http"},
-		{"do no I/O", "share/share.go", "log/slog", "imports log/slog"},
-		{"do no I/O", "limit/step.go", "net/netip", ""},
-		{"do no I/O", "limit/step_test.go", "os", ""},
+		{"do no I/O", "internal/share/share.go", "log/slog", "imports log/slog"},
+		{"do no I/O", "internal/limit/step.go", "net/netip", ""},
+		{"do no I/O", "internal/limit/step_test.go", "os", ""},
 		{"do no I/O", "limiter/limiter.go", "os", ""},
 		{"do no I/O", "lease/client.go", "net", ""},
 
-		{"only the root and each other", "limit/step.go", ours + "rule", "imports"},
-		{"only the root and each other", "share/share.go", "golang.org/x/exp/slices", "imports"},
-		{"only the root and each other", "limit/step.go", modulePath, ""},
+		{"only the root and each other", "internal/limit/step.go", ours + "rule", "imports"},
+		{"only the root and each other", "internal/share/share.go", "golang.org/x/exp/slices", "imports"},
+		{"only the root and each other", "internal/limit/step.go", modulePath, ""},
 		{"only the root and each other", "pace/schedule/schedule.go", ours + "limit", ""},
 		{"only the root and each other", "pace/pace.go", ours + "store/memory", ""},
 
-		{"read no clock", "limit/step.go", "import \"time\"\nvar _ = time.Now()", "limit/step.go:3: uses time.Now"},
-		{"read no clock", "limit/step.go", "import tick \"time\"\nvar now = tick.Since", "uses time.Since"},
-		{"read no clock", "limit/step.go", `import . "time"`, "imports time without its name"},
-		{"read no clock", "throttle/queue.go", "import \"context\"\nvar _ = context.WithTimeout", "uses context.WithTimeout"},
-		{"read no clock", "limit/step.go", "import \"time\"\nvar _ = time.Duration(1)", ""},
-		{"read no clock", "limit/step.go", "var _ = clock.Now()", ""},
-		{"read no clock", "limit/step_test.go", "import \"time\"\nvar _ = time.Now()", ""},
+		{"read no clock", "internal/limit/step.go", "import \"time\"\nvar _ = time.Now()", "internal/limit/step.go:3: uses time.Now"},
+		{"read no clock", "internal/limit/step.go", "import tick \"time\"\nvar now = tick.Since", "uses time.Since"},
+		{"read no clock", "internal/limit/step.go", `import . "time"`, "imports time without its name"},
+		{"read no clock", "internal/throttle/queue.go", "import \"context\"\nvar _ = context.WithTimeout", "uses context.WithTimeout"},
+		{"read no clock", "internal/limit/step.go", "import \"time\"\nvar _ = time.Duration(1)", ""},
+		{"read no clock", "internal/limit/step.go", "var _ = clock.Now()", ""},
+		{"read no clock", "internal/limit/step_test.go", "import \"time\"\nvar _ = time.Now()", ""},
 		{"read no clock", "pace/pace.go", "import \"time\"\nvar _ = time.Now()", ""},
 
-		{"start no goroutine", "throttle/queue.go", "func f() { go f() }", "throttle/queue.go:2: starts a goroutine"},
+		{"start no goroutine", "internal/throttle/queue.go", "func f() { go f() }", "internal/throttle/queue.go:2: starts a goroutine"},
 		{"start no goroutine", "pace/pace.go", "func f() { go f() }", ""},
 
 		{"stop in convert.go and in clients", "internal/front/rls/match.go", ours + "proto/quota/v1", "imports"},
@@ -752,8 +752,8 @@ func TestLayoutFindsFolders(t *testing.T) {
 	if got, want := foldersInDoc(doc), []string{"guard/", "store/memory/"}; !slices.Equal(got, want) {
 		t.Errorf("in doc.go: got %q, want %q", got, want)
 	}
-	markdown := "In `guard/` and a `/v1/path/`, a plain word/ and `config.yaml`.\n```\nrule/   IDENTIFY\n.       the root\n```\nlimit/ is no code\n| `share/` | divides |\n"
-	if got, want := foldersInMarkdown(markdown), []string{"guard/", "share/", "rule/"}; !slices.Equal(got, want) {
+	markdown := "In `guard/` and a `/v1/path/`, a plain word/ and `config.yaml`.\n```\nrule/   IDENTIFY\n.       the root\n```\nlimit/ is no code\n| `internal/share/` | divides |\n"
+	if got, want := foldersInMarkdown(markdown), []string{"guard/", "internal/share/", "rule/"}; !slices.Equal(got, want) {
 		t.Errorf("in Markdown: got %q, want %q", got, want)
 	}
 	for folder, want := range map[string]bool{"internal/util": true, "store/helpers": true, "impl": true, "guard": false, "utility": false} {

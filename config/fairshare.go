@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/share"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/internal/testkit/alone"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/share"
 )
 
 // fairShareOf returns the fair share of a file that has only this section.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // checkLocal notes a limit that this instance cannot count alone while the shared store is

@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // customerBytes is the memory of one customer beside its name, with a limit for each ten customers. A

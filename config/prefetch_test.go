@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // holdFault says why the Hold of a policy is invalid. It is a slow reference with big integers.

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/throttle"
+	"github.com/headgate/headgate/internal/throttle"
 )
 
 // search is the section throttle.auto_concurrency. Mode enforce is refused: decision record 24.

@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/throttle"
 )
 
 const throttleExample = "{concurrency: 16, deadline: 500ms}"

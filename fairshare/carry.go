@@ -2,7 +2,7 @@ package fairshare
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/share"
+	"github.com/headgate/headgate/internal/share"
 )
 
 // carry continues cycle c with other settings, or at a time before the cycle's start.

@@ -3,7 +3,7 @@ package fairshare
 import (
 	"fmt"
 
-	"github.com/headgate/headgate/share"
+	"github.com/headgate/headgate/internal/share"
 )
 
 // Check returns an error that names the first invalid setting and its valid values.

@@ -3,7 +3,7 @@ package fairshare
 import (
 	"time"
 
-	"github.com/headgate/headgate/share"
+	"github.com/headgate/headgate/internal/share"
 )
 
 // Reclaim selects when lent capacity returns to its owner.

@@ -1,6 +1,6 @@
 package fairshare
 
-import "github.com/headgate/headgate/share"
+import "github.com/headgate/headgate/internal/share"
 
 const (
 	// welcomePart bounds newcomers: there is one default share for newcomers per welcomePart

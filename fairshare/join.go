@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/share"
+	"github.com/headgate/headgate/internal/share"
 )
 
 // mostWelcome bounds the newcomers that get their default share in the cycle in which they

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/share"
 )
 
 // simSteps is the number of steps of a simulated cycle.

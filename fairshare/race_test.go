@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/share"
 )
 
 // TestReloadBesideDraws checks that a unit drawn from a pool stays used when settings change at

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/share"
+	"github.com/headgate/headgate/internal/share"
 )
 
 // wants lists the clients that were refused since the last release, with their refused units. The

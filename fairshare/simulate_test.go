@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/share"
 )
 
 // arrivals is a simulated client. Its attempts are a Poisson process.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // wholeShare is the share, in percent, of an instance without others.

@@ -2,7 +2,7 @@ package guard
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/internal/calendar"
 )
 
 // After is what follows the included units of a plan.

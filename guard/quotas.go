@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/internal/calendar"
 	"github.com/headgate/headgate/rule"
 )
 

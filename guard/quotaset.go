@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/internal/calendar"
 )
 
 // terms is what a customer has of a limit of a quota.

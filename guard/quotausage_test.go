@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/calendar"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // SentBatch decides requests to token buckets that clients describe, with one Apply of the store.

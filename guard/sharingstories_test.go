@@ -7,8 +7,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/share"
 )
 
 // servedBesideFlood has three owners with shares of 500, and a client that floods. Each cycle has a

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // kind is the purpose of a window.

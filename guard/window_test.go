@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/calendar"
 	"github.com/headgate/headgate/store/storetest"
 )
 

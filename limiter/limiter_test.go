@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit/twin"
+	"github.com/headgate/headgate/internal/limit/twin"
 	"github.com/headgate/headgate/limiter"
 	"github.com/headgate/headgate/store/storetest"
 )

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/store/memory"
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // state is the state of a Single that is not a bucket: a cell, the ring of a log, or the

@@ -2,7 +2,7 @@ package check
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // Covers reports whether each request that passes wide also passes narrow, if wide counts every

@@ -6,7 +6,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // Outcomes finds rules whose units cannot be returned or charged at the end of a request, and slots that

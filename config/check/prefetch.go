@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 const (

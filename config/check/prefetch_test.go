@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // TestHoldsThatTheStoreCannotCount: Hold returns the policies without a hold, and the store's reason.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/throttle"
 )
 
 // Classified gives requests that match a class, unless a trusted peer has stated one.

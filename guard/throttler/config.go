@@ -7,8 +7,8 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/throttle"
 )
 
 // Name is the name of the stage, and of the rule that describes it in logs and to callers. No

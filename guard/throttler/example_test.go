@@ -9,8 +9,8 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/middleware/httplimit"
-	"github.com/headgate/headgate/throttle"
 )
 
 // A service gets sixteen requests at a time. It reports its work, which the client does not see.

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/throttle"
 )
 
 // Stage is a guard.Stage that throttles. Make it with New. It is safe for concurrent use. For a

@@ -12,7 +12,7 @@ import (
 
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/throttle"
+	"github.com/headgate/headgate/internal/throttle"
 )
 
 // errNoThrottle is the error of Throttle for an instance without one.

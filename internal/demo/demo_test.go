@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/internal/testkit/leak"
-	"github.com/headgate/headgate/share"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

@@ -2,7 +2,7 @@ package state
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/share"
+	"github.com/headgate/headgate/internal/share"
 )
 
 // longer is how many times Config.Learn a server listens whose parent has restarted too. Holders connect again within 2 s.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/middleware/httplimit"
-	"github.com/headgate/headgate/throttle"
 )
 
 // throttled wraps a handler in the middleware with a throttle of one place.

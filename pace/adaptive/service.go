@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/throttle"
+	"github.com/headgate/headgate/internal/throttle"
 )
 
 // Config sets the rule. The zero Config has the values of the package comment.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/throttle"
+	"github.com/headgate/headgate/internal/throttle"
 )
 
 func newService(t *testing.T, c Config) *Service {

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/pace/adaptive"
 	"github.com/headgate/headgate/pace/grpcpace"
-	"github.com/headgate/headgate/throttle"
 )
 
 // far is a service that refuses sheddable calls. It calls another service for the others, if it has one.

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/pace/adaptive"
 	"github.com/headgate/headgate/pace/httppace"
-	"github.com/headgate/headgate/throttle"
 )
 
 // answers is a base that answers each request as a test says.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/headgate/headgate/throttle"
+	"github.com/headgate/headgate/internal/throttle"
 )
 
 // slowByCPU is the row of scenario slow with a bound of CPU time in flight.

@@ -3,8 +3,8 @@ package overload_test
 import (
 	"fmt"
 
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/sim/overload"
-	"github.com/headgate/headgate/throttle"
 )
 
 // A service gets twice the work that it can do. Without a limit it does nearly nothing in time.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/share"
+	"github.com/headgate/headgate/internal/share"
 )
 
 // Figures are the results of a run, over the measured part of its time.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/throttle"
+	"github.com/headgate/headgate/internal/throttle"
 )
 
 // rowNamed returns the scenario of a row.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/testkit/instances"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memcached"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 const noon = headgate.Instant(1_704_110_400_000_000_000)

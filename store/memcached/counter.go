@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/meta"
-	"github.com/headgate/headgate/limit"
 )
 
 // A counter is a number on a server that counts one window of one fixed_window. Its name has the

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/meta"
-	"github.com/headgate/headgate/limit"
 )
 
 // unitReturn returns the units of receipts of one key.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // group is one group of Ops, divided into parts of one key each.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // lastReturn returns a booking if it is the last one of its key.

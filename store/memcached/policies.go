@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/fits"
 	"github.com/headgate/headgate/internal/store/prepared"
-	"github.com/headgate/headgate/limit"
 )
 
 // compile makes the plan of a prepared policy.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/meta"
-	"github.com/headgate/headgate/limit"
 )
 
 // refunds reports whether the part is a Refund, which is the only turn of its group.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memcached"
 	"github.com/headgate/headgate/store/storetest"
 )

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/prepared"
-	"github.com/headgate/headgate/limit"
 )
 
 // Store is a headgate.Store on Memcached servers, safe for concurrent use.

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/compensate"
-	"github.com/headgate/headgate/limit"
 )
 
 // errSameState says that a group names one state twice.

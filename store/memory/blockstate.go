@@ -2,7 +2,7 @@ package memory
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // A block begins with its header. The header of a sliding window is one word. Each ring of

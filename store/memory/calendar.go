@@ -2,7 +2,7 @@ package memory
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // A key that counts in windows of the calendar has its Ended counts in places beside that of its

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/limit"
 )
 
 // TestStructureSurvivesEverything runs all algorithms and limits under the same few keys at

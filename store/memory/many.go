@@ -5,8 +5,8 @@ import (
 	"runtime"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/compensate"
-	"github.com/headgate/headgate/limit"
 )
 
 // batch is the number of keys that TakeMany works on at once. The cache misses of a batch

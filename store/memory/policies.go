@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/prepared"
-	"github.com/headgate/headgate/limit"
 )
 
 // policy is a prepared policy. A place names its policy by the slot: the low 16 bits of the

@@ -2,7 +2,7 @@ package memory
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // checkKinds gives the error of an Op or a group with a Kind that is not possible there, before

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // turn is one Op at the place of its key. The lock of the place's shard is held.

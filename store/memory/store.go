@@ -20,8 +20,8 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/prepared"
-	"github.com/headgate/headgate/limit"
 )
 
 // Config says how much a Store may hold. The zero Config is ready to use.

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // place is the state of one key, in half a cache line. A place holds no pointer, so the

@@ -2,7 +2,7 @@ package memory
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // A sliding window has a ring of counters for each N of its policies. The rings follow each

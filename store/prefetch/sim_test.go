@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit/twin"
+	"github.com/headgate/headgate/internal/limit/twin"
 	"github.com/headgate/headgate/store/prefetch"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/store/prefetch"
 	"github.com/headgate/headgate/store/storetest"
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/internal/limit/twin"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/limit/twin"
 	"github.com/headgate/headgate/store/prefetch"
 	"github.com/headgate/headgate/store/redis"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/compensate"
 	"github.com/headgate/headgate/internal/store/script"
-	"github.com/headgate/headgate/limit"
 )
 
 // Apply implements headgate.Store. On one server, all groups go in one script call, together with

@@ -2,7 +2,7 @@ package redis
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // maxForgotten bounds the states that one call of Forget deletes.

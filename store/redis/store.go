@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/prepared"
 	"github.com/headgate/headgate/internal/store/script"
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/breaker"
 )
 

@@ -5,8 +5,8 @@ import (
 	"context"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/compensate"
-	"github.com/headgate/headgate/limit"
 )
 
 // Apply implements headgate.Store. Apply makes at most one call of each store, and two for groups of

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/compensate"
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/prefetch"
 )
 

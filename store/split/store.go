@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/prepared"
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/prefetch"
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
-	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/limit/twin"
+	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/internal/limit/twin"
 )
 
 // calendarLimit gives a policy of a unit of the calendar.

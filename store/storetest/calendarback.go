@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/internal/calendar"
 )
 
 // testCalendarStates checks which requests change the counts of a key. Later settings, and a clock that steps back, see the

@@ -9,9 +9,9 @@ import (
 	_ "time/tzdata" // The machine may have no tables of time zones.
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
-	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/limit/twin"
+	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/internal/limit/twin"
 )
 
 // testCalendarChanges changes the settings of calendars while units are used.

@@ -14,5 +14,5 @@
 // With the race detector, an eighth of the sequential random requests runs. Run the suite
 // without the detector too.
 //
-// Package limit/twin, a slow and simple model, judges the traces.
+// Package internal/limit/twin, a slow and simple model, judges the traces.
 package storetest

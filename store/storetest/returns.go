@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/limit/twin"
+	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/internal/limit/twin"
 )
 
 // testReturns runs random takes, bookings, refunds and returns of one limit, and of two limits in

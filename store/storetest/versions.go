@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/limit/twin"
+	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/internal/limit/twin"
 )
 
 // pair is two versions of one limit that are in use on one key at once, as in a rolling

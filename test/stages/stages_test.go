@@ -15,9 +15,9 @@ import (
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/testkit/atmost"
 	"github.com/headgate/headgate/internal/testkit/leak"
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
-	"github.com/headgate/headgate/throttle"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/guard/wheel"
-	"github.com/headgate/headgate/throttle"
+	"github.com/headgate/headgate/internal/throttle"
 )
 
 // set is a wheel.Clock that moves only by advance. It has one alarm.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/throttle"
 )
 
 // TestDropSpoofedHeaders checks that an untrusted peer cannot name a user to the service.

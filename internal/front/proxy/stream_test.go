@@ -18,7 +18,7 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/throttle"
+	"github.com/headgate/headgate/internal/throttle"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/fits"
-	"github.com/headgate/headgate/limit"
 )
 
 // TestLargestLimits: a store in memory and one in Redis accept the same limits, and answer alike.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/remote"
-	"github.com/headgate/headgate/limit"
 )
 
 // maxKey bounds the keys of limits that clients send, in bytes.

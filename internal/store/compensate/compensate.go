@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // Soften changes the kinds of a group's Ops, so that its parts may be decided one after another.

@@ -4,8 +4,8 @@ package fits
 
 import (
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/script"
-	"github.com/headgate/headgate/limit"
 )
 
 // Redis reports whether Redis can count a policy exactly. The error is a *limit.PolicyError

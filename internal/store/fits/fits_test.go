@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/fits"
-	"github.com/headgate/headgate/limit"
 )
 
 // TestFits: the error of each store names the field that it cannot count. A plain limit has no

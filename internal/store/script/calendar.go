@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // CheckEdges returns headgate.ErrNoEdges if an Op of the plan needs edges, and these are not the edges

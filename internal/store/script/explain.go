@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // answer is the reply of decide.lua on one Op, and the result of its group. The script gives times

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // Slots is the number of hash slots of a Redis Cluster.

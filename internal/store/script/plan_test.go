@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/limit"
 )
 
 // TestLimitsThatDoNotFit: Compile refuses these policies, and its error names a policy that fits.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // ReturnCall gives the keys and arguments of GiveBack for a receipt of a policy. Both are empty if

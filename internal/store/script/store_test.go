@@ -11,12 +11,12 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/compensate"
 	"github.com/headgate/headgate/internal/store/prepared"
 	"github.com/headgate/headgate/internal/store/script"
 	"github.com/headgate/headgate/internal/testkit/race"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/storetest"
 )
 

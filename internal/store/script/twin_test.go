@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/internal/limit/twin"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/limit/twin"
 	"github.com/headgate/headgate/store/storetest"
 )
 

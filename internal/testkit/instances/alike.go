@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/calendar"
 )
 
 // patience is longer than any wait of these tests.

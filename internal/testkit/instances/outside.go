@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/internal/calendar"
 )
 
 // Outside has instances whose clocks are wrong by five months. Their months do not contain the time of the server's clock,

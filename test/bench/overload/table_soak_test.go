@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/throttle"
 	sim "github.com/headgate/headgate/sim/overload"
-	"github.com/headgate/headgate/throttle"
 )
 
 // contender is a design in the table.

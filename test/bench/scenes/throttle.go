@@ -7,9 +7,9 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/test/bench/contest"
 	"github.com/headgate/headgate/test/bench/limiters"
-	"github.com/headgate/headgate/throttle"
 )
 
 // Names of the sides of throttled.

@@ -1,5 +1,5 @@
 -- Bans: every attempt counts, in a window that begins with the first attempt. The steps are
--- those of limit/ban.go.
+-- those of internal/limit/ban.go.
 --
 -- A state is '<Bddddddd': algorithm, version, start, units, early, count, per, ban_for.
 -- Without units, there is no window. count, per and ban_for belong to the policy that counted

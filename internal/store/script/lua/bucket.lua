@@ -1,5 +1,5 @@
 -- token_bucket and leaky_bucket: GCRA in exact fractions, the same steps as
--- limit/bucket.go.
+-- internal/limit/bucket.go.
 --
 -- A state has the short form if its interval and tat are whole and no unit was returned:
 --   '<Bdddd'      algorithm, version, tat, whole, horizon

@@ -1,5 +1,5 @@
 -- calendar windows: the counts of a key in windows whose edges are in the op, the same steps as
--- limit/calendar.go.
+-- internal/limit/calendar.go.
 --
 -- A state is '<Bddd': kind, version, start, units of the newest count, and then '<dd' for the start
 -- and the units of each ended count, the newest first. A start is that of the window in which the

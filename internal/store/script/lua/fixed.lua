@@ -1,5 +1,5 @@
 -- fixed_window: the count of the window [start, start + per), the same steps as
--- limit/fixed.go.
+-- internal/limit/fixed.go.
 --
 -- A state is '<Bdddd': algorithm, version, start, units, per. In a policy, counts is 1 if
 -- refused attempts count, and 2 if every attempt counts (CountAll).

@@ -38,7 +38,7 @@ local function return_to_bucket()
   end
 
   -- return_tokens returns the units of the receipt that have not refilled yet, and counts them
-  -- in the version. limit/bucket.go says why this is never too much, and docs/algorithms.md has
+  -- in the version. internal/limit/bucket.go says why this is never too much, and docs/algorithms.md has
   -- the proof.
   local function return_tokens(b, p, last, last_part, took, took_part, since)
     if since > p.most then

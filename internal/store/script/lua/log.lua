@@ -1,4 +1,4 @@
--- sliding_log: every counted unit with its time, the same steps as limit/log.go.
+-- sliding_log: every counted unit with its time, the same steps as internal/limit/log.go.
 --
 -- A state is '<BddddddddI2I2' (algorithm, version, base, units, newest, trimmed, per, most,
 -- most_at, chunks, length of the front), and then entries of '<I7I3': the time since base,

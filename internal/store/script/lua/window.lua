@@ -1,4 +1,4 @@
--- sliding_window: counters of sub-windows, the same steps as limit/window.go.
+-- sliding_window: counters of sub-windows, the same steps as internal/limit/window.go.
 --
 -- A state is '<Bdd' (algorithm, version, per), and then a ring for each number of
 -- sub-windows n that policies use, in the order in which they were added. A ring is '<dddd'

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit/twin"
+	"github.com/headgate/headgate/internal/limit/twin"
 )
 
 // policies returns limits of every algorithm that together cover every code path: whole and

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit/twin"
+	"github.com/headgate/headgate/internal/limit/twin"
 )
 
 // A test compares a store's answers with the twin's.

@@ -3,7 +3,7 @@ package share_test
 import (
 	"fmt"
 
-	"github.com/headgate/headgate/share"
+	"github.com/headgate/headgate/internal/share"
 )
 
 // Four clients share 40 units per cycle. A is idle and D has a small demand. Their unused

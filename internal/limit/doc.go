@@ -22,6 +22,6 @@
 //
 // This package reads no clock, does no I/O, allocates nothing and takes no lock. Time is an
 // argument, and the caller holds the lock of the state. docs/algorithms.md derives each
-// algorithm and its bound. Package limit/twin has slow models of the same definitions, and
+// algorithm and its bound. Package internal/limit/twin has slow models of the same definitions, and
 // the tests compare the two.
 package limit

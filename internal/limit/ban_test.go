@@ -8,8 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit/twin"
 	"github.com/headgate/headgate/internal/testkit/property"
-	"github.com/headgate/headgate/limit/twin"
 )
 
 // attempt is one line of a test table for a ban: the attempt, and the expected decision. A

@@ -6,7 +6,7 @@ import (
 	_ "time/tzdata" // links the tables of all zones
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/internal/calendar"
 )
 
 // The month of a customer in Madrid begins on the 31st, or on the last day of the month.

@@ -10,9 +10,9 @@ import (
 	_ "time/tzdata" // The machine may have no tables of time zones.
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/calendar"
+	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/limit/twin"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/limit/twin"
 )
 
 // calendarKey is one key that counts in windows of the calendar, with its twin.
