@@ -31,11 +31,11 @@ var (
 	// leaves are the packages that may import other modules. No other package of the
 	// library imports a leaf, so a program links only the modules that it uses.
 	leaves = []string{
-		"client", "config", "config/source/etcd", "config/source/postgres", "config/source/xds", "lease/client", "lease/election", "middleware/grpclimit", "pace/dogma", "pace/etcd",
-		"pace/grpcpace", "pace/lease", "report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
+		"client", "config", "config/source/etcd", "config/source/postgres", "config/source/xds", "client/lease", "internal/lease/election", "middleware/grpclimit", "pace/dogma", "pace/etcd",
+		"pace/grpcpace", "client/pacelease", "report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
-	pure = []string{"limit", "calendar", "rule/domain", "share", "fairshare", "throttle", "lease/state", "lease/holder", "pace/schedule", "pace/feedback", "pace/adaptive"}
+	pure = []string{"limit", "calendar", "rule/domain", "share", "fairshare", "throttle", "internal/lease/state", "internal/lease/holder", "pace/schedule", "pace/feedback", "pace/adaptive"}
 	// notLibrary are the folders outside the library: daemon, commands, generated types,
 	// tests and tools. Examples follow the rules of the library, because users copy them.
 	// internal/store follows them because the stores share it.
@@ -605,8 +605,8 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"never imports generated types", "config/source/xds/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", ""},
 		{"never imports generated types", "config/source/xds/stream.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
 		{"never imports generated types", "client/client.go", ours + "proto/quota/v1", ""},
-		{"never imports generated types", "lease/client.go", ours + "proto/lease/v1", ""},
-		{"never imports generated types", "lease/state/state.go", ours + "proto/lease/v1", "imports"},
+		{"never imports generated types", "client/lease.go", ours + "proto/lease/v1", ""},
+		{"never imports generated types", "internal/lease/state/state.go", ours + "proto/lease/v1", "imports"},
 
 		{"imported in leaves only", "headgate.go", "golang.org/x/sync/errgroup", "headgate.go imports golang.org/x/sync/errgroup"},
 		{"imported in leaves only", "sim/sim.go", "gonum.org/v1/plot", "imports"},
@@ -625,12 +625,12 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"imports a leaf", "internal/app/app.go", ours + "config", ""},
 
 		{"do no I/O", "internal/limit/step.go", "os", "imports os"},
-		{"do no I/O", "lease/state/state.go", "net/http", "imports net/http"},
+		{"do no I/O", "internal/lease/state/state.go", "net/http", "imports net/http"},
 		{"do no I/O", "internal/share/share.go", "log/slog", "imports log/slog"},
 		{"do no I/O", "internal/limit/step.go", "net/netip", ""},
 		{"do no I/O", "internal/limit/step_test.go", "os", ""},
 		{"do no I/O", "limiter/limiter.go", "os", ""},
-		{"do no I/O", "lease/client.go", "net", ""},
+		{"do no I/O", "client/lease.go", "net", ""},
 
 		{"only the root and each other", "internal/limit/step.go", ours + "rule", "imports"},
 		{"only the root and each other", "internal/share/share.go", "golang.org/x/exp/slices", "imports"},

@@ -12,9 +12,9 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/lease/bucket"
 )
 
 // patience is far more processor time than any text may take, even on a slow machine with

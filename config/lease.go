@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config/field"
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/rule"
 )
 

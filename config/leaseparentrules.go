@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 )
 
 // rules finds rules with a resource that a root does not have. Only a root has resources in its file.

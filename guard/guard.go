@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/lease/bucket"
+	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/lease/bucket"
+	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -44,7 +44,7 @@ func checkLease(c *Config, r *Rule) error {
 	case r.Lease.Resource == "":
 		return nil
 	case c.Leases == nil:
-		return errors.New("it has a lease, and Config.Leases is nil: set it to a table of package lease/bucket")
+		return errors.New("it has a lease, and Config.Leases is nil: set it to a table of package internal/lease/bucket")
 	case len(r.Policies) > 0:
 		other = "limits"
 	case len(r.Overrides) > 0:

@@ -10,7 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	buckets "github.com/headgate/headgate/lease/bucket"
+	buckets "github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/store/storetest"
 )
 

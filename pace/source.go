@@ -50,7 +50,7 @@ type Receiver interface {
 	Requested() (total, waiting int64)
 }
 
-// Rate is what an instance may use from a source that follows demand, such as pace/lease.
+// Rate is what an instance may use from a source that follows demand, such as client/pacelease.
 //
 // Permits open one after the other at the rate, whatever [Config.Smoothing] is. Of unused permits,
 // at most max(1 unit, 0.1 s of the rate) stay open. A larger rate begins without saved permits, and

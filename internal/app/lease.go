@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source/open"
 	"github.com/headgate/headgate/internal/front/lease"
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/rpc"
-	"github.com/headgate/headgate/lease/state"
 	"github.com/headgate/headgate/readfile"
 	"github.com/headgate/headgate/report/prom"
 )

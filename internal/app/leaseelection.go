@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source/etcd"
 	"github.com/headgate/headgate/config/source/open"
-	"github.com/headgate/headgate/lease/election"
+	"github.com/headgate/headgate/internal/lease/election"
 )
 
 // candidate takes part in the elections of a group of lease servers.

@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/config/source/etcd"
 	"github.com/headgate/headgate/config/source/open"
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 	limits "github.com/headgate/headgate/pace/etcd"
 )
 

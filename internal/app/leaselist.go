@@ -5,7 +5,7 @@ import (
 
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/front/lease"
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 )
 
 // maxHoldersListed bounds the holders of an answer, and shownHolder the shown bytes of their names.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/headgate/headgate/lease/election"
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/election"
+	"github.com/headgate/headgate/internal/lease/state"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/headgate/headgate/lease/election"
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/election"
+	"github.com/headgate/headgate/internal/lease/state"
 )
 
 // TestMarksBeforeDeletions: a new mark is in the next write, also behind the deletions of many resources.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/report/prom"
 )
 

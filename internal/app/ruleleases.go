@@ -6,12 +6,12 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/config/source/open"
 	"github.com/headgate/headgate/internal/front/lease"
+	"github.com/headgate/headgate/internal/lease/bucket"
+	"github.com/headgate/headgate/internal/lease/holder"
 	"github.com/headgate/headgate/internal/rpc"
-	"github.com/headgate/headgate/lease/bucket"
-	"github.com/headgate/headgate/lease/client"
-	"github.com/headgate/headgate/lease/holder"
 )
 
 // ruleLeases are the leases that the rules of this process spend. headgate server that gives leases is their server, over

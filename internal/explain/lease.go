@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/lease/bucket"
+	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -3,7 +3,7 @@ package prom
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/headgate/headgate/lease/bucket"
+	"github.com/headgate/headgate/internal/lease/bucket"
 )
 
 // RuleLeases returns the metrics of the leases that rules spend, for any registry, including one from [NewRegistry]. Each

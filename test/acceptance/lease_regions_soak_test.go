@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/testkit/network"
-	"github.com/headgate/headgate/lease/client"
 )
 
 // leaseRegion is one region: a leaf, and holders with a demand.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/lease/client"
+	"github.com/headgate/headgate/client/lease"
+	"github.com/headgate/headgate/client/pacelease"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/lease"
 )
 
 // tenth is the resolution of a tally.

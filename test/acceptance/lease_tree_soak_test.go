@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/testkit/etcd"
 	"github.com/headgate/headgate/internal/testkit/network"
-	"github.com/headgate/headgate/lease/client"
 )
 
 const (

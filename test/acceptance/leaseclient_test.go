@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/testkit/logs"
-	"github.com/headgate/headgate/lease/client"
 )
 
 const leaseSecured = `version: 1

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/testkit/etcd"
-	"github.com/headgate/headgate/lease/client"
 )
 
 // leaseMember is a server of the group eu. Its leases are short, and it divides 1 s after it became the master: static leases do

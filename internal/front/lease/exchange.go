@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 )
 
 // receive takes a report of a caller for a sink. The error refuses the whole report. fresh is false for a report whose claims

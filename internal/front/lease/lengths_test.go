@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/testkit/logs"
-	"github.com/headgate/headgate/lease/state"
 )
 
 // TestLengths tells when a server warns that the leases of its parent, 15 s, are not longer than its own.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 )
 
 // Resource is what is out of one resource.

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/rpc"
 	"github.com/headgate/headgate/internal/testkit/leak"
-	"github.com/headgate/headgate/lease/state"
 	leasev1 "github.com/headgate/headgate/proto/headgate/lease/v1"
 )
 

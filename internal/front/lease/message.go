@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/wire"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/testkit/allocs"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/lease/state"
 	leasev1 "github.com/headgate/headgate/proto/headgate/lease/v1"
 	"github.com/headgate/headgate/wire"
 )

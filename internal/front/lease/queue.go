@@ -1,7 +1,7 @@
 package lease
 
 import (
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 )
 
 // place is a claim of a holder. The resource is empty for errors of whole reports.

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 )
 
 // Name is the name of the service.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/rpc"
-	"github.com/headgate/headgate/lease/state"
 	"github.com/headgate/headgate/wire"
 )
 

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/rpc"
-	"github.com/headgate/headgate/lease/state"
 	leasev1 "github.com/headgate/headgate/proto/headgate/lease/v1"
 )
 

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/rpc"
-	"github.com/headgate/headgate/lease/state"
 	"github.com/headgate/headgate/wire"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/loglimit"
-	"github.com/headgate/headgate/lease/state"
 )
 
 // UplinkOptions are the settings of an Uplink.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 )
 
 // TestSoakLeafWithAllResources: a leaf has claims on all resources that a server may have, with long names.

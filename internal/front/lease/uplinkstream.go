@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/headgate/headgate/lease/state"
+	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/wire"
 )
 
