@@ -35,7 +35,7 @@ var (
 		"pace/grpcpace", "client/pacelease", "report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
-	pure = []string{"limit", "calendar", "rule/domain", "share", "fairshare", "throttle", "internal/lease/state", "internal/lease/holder", "pace/schedule", "pace/feedback", "pace/adaptive"}
+	pure = []string{"limit", "calendar", "rule/domain", "share", "fairshare", "throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}
 	// notLibrary are the folders outside the library: daemon, commands, generated types,
 	// tests and tools. Examples follow the rules of the library, because users copy them.
 	// internal/store follows them because the stores share it.
@@ -635,7 +635,7 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"only the root and each other", "internal/limit/step.go", ours + "rule", "imports"},
 		{"only the root and each other", "internal/share/share.go", "golang.org/x/exp/slices", "imports"},
 		{"only the root and each other", "internal/limit/step.go", modulePath, ""},
-		{"only the root and each other", "pace/schedule/schedule.go", ours + "limit", ""},
+		{"only the root and each other", "internal/pace/schedule/schedule.go", ours + "limit", ""},
 		{"only the root and each other", "pace/pace.go", ours + "store/memory", ""},
 
 		{"read no clock", "internal/limit/step.go", "import \"time\"\nvar _ = time.Now()", "internal/limit/step.go:3: uses time.Now"},

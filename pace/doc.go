@@ -17,7 +17,7 @@
 // one second long unless the limit names another period. In each window, an instance has a
 // part of the limit. The parts of all instances add up to the limit exactly: a limit of 10
 // a second over 96 instances admits 10 a second. Package
-// [github.com/headgate/headgate/pace/schedule] computes the parts. A [Source] reports the
+// [github.com/headgate/headgate/internal/pace/schedule] computes the parts. A [Source] reports the
 // limit, the number of instances and the index of this instance, and follows their
 // changes:
 //

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule"
 )
 
 // maxDocument bounds the bytes of a document. A document with every field has fewer than

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 func TestParseDocument(t *testing.T) {

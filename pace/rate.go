@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/headgate/headgate/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule"
 )
 
 // rate is the state of a pacer whose source gives rates. Such a pacer has windows of one second, which

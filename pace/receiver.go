@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule"
 )
 
 // receiver is the interface of a pacer to its source.

@@ -3,7 +3,7 @@ package pace
 import (
 	"context"
 
-	"github.com/headgate/headgate/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule"
 )
 
 // Static is a [Source] with a plan that never changes.

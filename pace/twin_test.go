@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 // Times in a story: windows of 100 ms, an event every 10 ms from 5 ms on, and deadlines 2 ms

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule"
 )
 
 // window is a pacer's current window, in monotonic time.

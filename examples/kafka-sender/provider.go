@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/feedback"
 	"github.com/headgate/headgate/pace/backoff"
-	"github.com/headgate/headgate/pace/feedback"
 )
 
 // Provider is the API of the provider. Provider receives one POST for each record.

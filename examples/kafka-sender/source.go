@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc"
 	grpcbackoff "google.golang.org/grpc/backoff"
 
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/etcd"
-	"github.com/headgate/headgate/pace/schedule"
 	"github.com/headgate/headgate/rule"
 )
 

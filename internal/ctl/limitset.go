@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace/etcd"
-	"github.com/headgate/headgate/pace/schedule"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace/etcd"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 // limitText formats a limit with its balance.

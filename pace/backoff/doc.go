@@ -10,7 +10,7 @@
 //	resp, err := call()
 //	listener.Hear(feedback.HTTP(resp.StatusCode, resp.Header, time.Now()), sent)
 //
-// Package [github.com/headgate/headgate/pace/feedback] reads an answer, and computes the speed.
+// Package [github.com/headgate/headgate/internal/pace/feedback] reads an answer, and computes the speed.
 // A Listener brakes the pacer, and lifts the brake step by step. An answer with a remaining
 // count of 0 has an effect only if it is unexpected: the pacer allows more calls than are made,
 // so other callers must have used the limit. While the pacer holds calls back, such answers are

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/feedback"
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/backoff"
-	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 // A client of any protocol takes a permit, makes the call, and reports the answer.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/feedback"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/feedback"
 )
 
 // Listener reads a provider's answers, and brakes the pacer of its calls. Use one Listener for

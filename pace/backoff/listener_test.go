@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/feedback"
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/backoff"
-	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

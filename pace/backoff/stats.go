@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/headgate/headgate/internal/pace/feedback"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/feedback"
 )
 
 // Stats are the counters of the calls to one provider. The pacer counts waiting calls.

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/feedback"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/backoff"
-	"github.com/headgate/headgate/pace/feedback"
 )
 
 // TestCalls: a call takes its units, waits as configured, and is counted when it is sent.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule"
 )
 
 const second = headgate.Instant(time.Second)

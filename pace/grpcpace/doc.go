@@ -26,7 +26,7 @@
 //
 // # Learning
 //
-// The pacer follows the answers of the server (package [github.com/headgate/headgate/pace/feedback]
+// The pacer follows the answers of the server (package [github.com/headgate/headgate/internal/pace/feedback]
 // says how):
 //
 //	RESOURCE_EXHAUSTED or UNAVAILABLE with RetryInfo,   stop until then, then continue more slowly

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/grpcpace"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 // A provider takes two calls an hour from all instances of this program, of which

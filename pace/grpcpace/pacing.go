@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/pace/adaptive"
+	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/pace/backoff"
 )
 

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/adaptive"
 )
 
 // refusal is the status of a call that was not made. It wraps what the pacer said.

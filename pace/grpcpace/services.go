@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/internal/throttle"
-	"github.com/headgate/headgate/pace/adaptive"
 )
 
 // maxServices bounds the targets that are counted. Calls to further targets are made as they are.

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/internal/throttle"
-	"github.com/headgate/headgate/pace/adaptive"
 	"github.com/headgate/headgate/pace/grpcpace"
 )
 

@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/httppace"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

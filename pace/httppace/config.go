@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/adaptive"
 )
 
 // MaxRetries bounds Config.Retries.

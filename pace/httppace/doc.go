@@ -19,7 +19,7 @@
 // # Learning
 //
 // The configured limit is the upper bound. The pacer also follows the provider's answers
-// (package [github.com/headgate/headgate/pace/feedback] has the details):
+// (package [github.com/headgate/headgate/internal/pace/feedback] has the details):
 //
 //	429, or 503 with Retry-After   stop until then, then continue more slowly
 //	RateLimit: …;r=0;t=30          stop until the reset, if the pacer does not hold calls back
@@ -35,7 +35,7 @@
 //
 // Requests to Config.Services, your own services, state their class and deadline. While a service
 // refuses many requests of a class, others are not sent: package
-// [github.com/headgate/headgate/pace/adaptive] has the rule.
+// [github.com/headgate/headgate/internal/pace/adaptive] has the rule.
 //
 // # Cost
 //

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/httppace"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 // A provider accepts two requests an hour from all instances of this program. There is one

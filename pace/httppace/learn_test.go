@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/httppace"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 // TestHears: each kind of answer slows the pacer down as documented, and other answers do not.

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/internal/throttle"
-	"github.com/headgate/headgate/pace/adaptive"
 	"github.com/headgate/headgate/pace/httppace"
 )
 

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/adaptive"
+	"github.com/headgate/headgate/internal/pace/feedback"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/adaptive"
 	"github.com/headgate/headgate/pace/backoff"
-	"github.com/headgate/headgate/pace/feedback"
 )
 
 // Transport is an http.RoundTripper that sends each request when its provider's pacer gives a

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 // bound returns the most units that a fleet can give in an interval as long as a window. The

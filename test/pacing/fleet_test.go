@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/schedule"
 )
 
 // instances is the number of instances in a fleet. docs/pacing.md uses the same number.

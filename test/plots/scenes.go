@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/headgate/headgate/pace/schedule"
-	"github.com/headgate/headgate/pace/schedule/simulation"
+	"github.com/headgate/headgate/internal/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule/simulation"
 )
 
 // The setting of all plots: one instance, so many units a second, timers that are up to

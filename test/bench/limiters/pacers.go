@@ -10,8 +10,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/schedule"
 	"github.com/headgate/headgate/test/bench/contest"
 )
 

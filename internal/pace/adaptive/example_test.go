@@ -3,8 +3,8 @@ package adaptive_test
 import (
 	"fmt"
 
+	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/internal/throttle"
-	"github.com/headgate/headgate/pace/adaptive"
 )
 
 // A service that refuses everything gets one of ten requests.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule"
 )
 
 // Three instances share ten units a second.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/pace/schedule"
-	"github.com/headgate/headgate/pace/schedule/simulation"
+	"github.com/headgate/headgate/internal/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule/simulation"
 )
 
 // trial is an incremental PID controller with the gains p, i and d. schedule.PID is the

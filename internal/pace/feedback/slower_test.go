@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/pace/feedback"
+	"github.com/headgate/headgate/internal/pace/feedback"
 )
 
 // noon is the beginning of a window of any length that divides a day. noon has no monotonic

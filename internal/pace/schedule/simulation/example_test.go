@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/headgate/headgate/pace/schedule/simulation"
+	"github.com/headgate/headgate/internal/pace/schedule/simulation"
 )
 
 // Variation is 0 when each slot of a window has the same number of permits.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/pace/schedule"
-	"github.com/headgate/headgate/pace/schedule/simulation"
+	"github.com/headgate/headgate/internal/pace/schedule"
+	"github.com/headgate/headgate/internal/pace/schedule/simulation"
 )
 
 const (

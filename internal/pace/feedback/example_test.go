@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/headgate/headgate/pace/feedback"
+	"github.com/headgate/headgate/internal/pace/feedback"
 )
 
 func ExampleHTTP() {
