@@ -27,7 +27,7 @@
 //     outside config/source/xds/convert.go.
 //     Only its leaves import other modules: config/, config/source/xds/, store/redis/, store/memcached/,
 //     store/open/, report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
-//     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages internal/limit/, rule/domain/, internal/share/,
+//     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages internal/limit/, internal/domain/, internal/share/,
 //     fairshare/, internal/lease/state/, internal/pace/schedule/ and internal/pace/feedback/ do no I/O, start no goroutine and
 //     read no clock: time is an argument.
 //  2. Only files named convert.go convert generated types.

@@ -35,7 +35,7 @@ var (
 		"pace/grpcpace", "client/pacelease", "report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
-	pure = []string{"limit", "calendar", "rule/domain", "share", "fairshare", "throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}
+	pure = []string{"limit", "calendar", "internal/domain", "share", "fairshare", "throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}
 	// notLibrary are the folders outside the library: daemon, commands, generated types,
 	// tests and tools. Examples follow the rules of the library, because users copy them.
 	// internal/store follows them because the stores share it.

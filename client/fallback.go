@@ -6,7 +6,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 func denied() Answer { return Answer{Verdict: headgate.Deny} }

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/headgate/headgate/internal/readfile"
 	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
-	"github.com/headgate/headgate/readfile"
 	"github.com/headgate/headgate/wire"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/domain"
 	"github.com/headgate/headgate/internal/testkit/property"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/rule/domain"
 )
 
 // TestAcceptedRulesApply draws configurations, and checks that each rule of an accepted one applies to a request that is made from the text of

@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/rule"
 )
 

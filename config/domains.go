@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/rule/domain"
+	"github.com/headgate/headgate/internal/domain"
 )
 
 const (

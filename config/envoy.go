@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/rule/domain"
+	"github.com/headgate/headgate/internal/domain"
 )
 
 // EnvoyFile is the text of a file in the format of envoyproxy/ratelimit.

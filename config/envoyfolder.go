@@ -9,7 +9,7 @@ import (
 
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 // maxEnvoyFiles bounds the files of one folder.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 // callers checks that the parent knows the child, and that the child may do what it does.

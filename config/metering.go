@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config/field"
-	"github.com/headgate/headgate/meter"
-	"github.com/headgate/headgate/meter/journal"
+	"github.com/headgate/headgate/internal/meter"
+	"github.com/headgate/headgate/internal/meter/journal"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/internal/testkit/fifo"
-	"github.com/headgate/headgate/readfile"
 )
 
 // TestAPipeIsNotRead: a pipe in place of the configuration is rejected at once.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/report"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/internal/testkit/fifo"
 	"github.com/headgate/headgate/internal/testkit/leak"
-	"github.com/headgate/headgate/readfile"
 )
 
 // deadline is far longer than the system takes to send an event.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 // follow sets the watched files: the configuration, files, and the files that the configuration

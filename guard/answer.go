@@ -7,8 +7,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/internal/domain"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/rule/domain"
 )
 
 // Result is the decision of one limit of a rule, of a rule's ban, of fair share or of a stage.
@@ -83,7 +83,7 @@ func (r *Result) AppendRawKeyStart(dst []byte, most int) []byte {
 }
 
 // InTree reports whether the limit belongs to the tree of a domain, or was sent with a descriptor.
-// Package rule/domain then reads the key.
+// Package internal/domain then reads the key.
 func (r *Result) InTree() bool { return r.from != nil && r.from.number < 0 }
 
 // ownKey is the key without the namespace.

@@ -10,9 +10,9 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
 )

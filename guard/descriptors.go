@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/rule/domain"
+	"github.com/headgate/headgate/internal/domain"
 )
 
 // DecideDescriptors decides the descriptors of one request to a decision server, with one Apply of

@@ -2,7 +2,7 @@ package guard
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/rule/domain"
+	"github.com/headgate/headgate/internal/domain"
 )
 
 // Domain is the tree of limits for one domain of a decision server. A request to such a server

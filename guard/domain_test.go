@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/rule/domain"
+	"github.com/headgate/headgate/internal/domain"
 )
 
 func TestDomainIndex(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/domain"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/rule/domain"
 )
 
 // tree is a Domain whose limits are prepared. It is immutable, except for the sent limits.

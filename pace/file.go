@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/pace/schedule"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 // FileConfig configures a [File] source.

@@ -3,7 +3,7 @@ package report
 import (
 	"time"
 
-	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // Shared is the state of a store that several processes share.

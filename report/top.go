@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/domain"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/rule/domain"
 )
 
 // These limits bound the memory for refused keys: topShards x topPlaces keys in each of

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/headgate/headgate/internal/lease/holder"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/wire"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/app"
 	"github.com/headgate/headgate/internal/envoyenv"
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/internal/statsd"
-	"github.com/headgate/headgate/readfile"
 )
 
 // envoyServing describes a server with the variables of envoyproxy/ratelimit.

@@ -15,8 +15,8 @@ import (
 	"github.com/headgate/headgate/config/source/open"
 	"github.com/headgate/headgate/internal/front/lease"
 	"github.com/headgate/headgate/internal/lease/state"
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/internal/rpc"
-	"github.com/headgate/headgate/readfile"
 	"github.com/headgate/headgate/report/prom"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/meter"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/meter"
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/report/prom"
 )
 

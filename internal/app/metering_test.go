@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/meter"
+	"github.com/headgate/headgate/internal/meter"
 )
 
 func meteringOf(t *testing.T, c *config.Metering) *metering {

@@ -11,11 +11,11 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/front/proxy"
 	"github.com/headgate/headgate/internal/heap"
 	"github.com/headgate/headgate/internal/http1/client"
 	"github.com/headgate/headgate/internal/listen"
-	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/report/prom"
 )
 

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/store/breaker"
 	"github.com/headgate/headgate/report"
-	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/memory"
 )
 

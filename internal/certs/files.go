@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 // maxFileBytes is far above any chain or bundle. All public authorities together need a

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/internal/testkit/fifo"
-	"github.com/headgate/headgate/readfile"
 )
 
 // TestPipeInPlace checks a pipe in place of a certificate. It blocks no handshake and no

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 // Instance is a client of one running instance's admin listener.

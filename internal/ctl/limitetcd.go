@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/pace/etcd"
-	"github.com/headgate/headgate/readfile"
 )
 
 // EtcdFlags has the address, the credentials and the key prefix of etcd.

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/rule/domain"
+	"github.com/headgate/headgate/internal/domain"
 )
 
 const descriptorExample = "write it like 'DOMAIN key=value,key=value'"

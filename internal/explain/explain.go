@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/open"

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
 )
 

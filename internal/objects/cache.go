@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config/source"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 const (

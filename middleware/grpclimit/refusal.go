@@ -14,7 +14,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // maxViolations bounds the policies in a refusal, because some clients accept at most 8 KiB

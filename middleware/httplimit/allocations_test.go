@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/store/memory"
 )

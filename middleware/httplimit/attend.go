@@ -9,7 +9,7 @@ import (
 	"runtime"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // serveTracked runs the next handler and ends the ticket with it. The ticket ends when the

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // connectVersion is the header that Connect clients send with each POST call.

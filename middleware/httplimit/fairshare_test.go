@@ -17,8 +17,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // Forward returns the request for the service: r itself, or a copy if the request must

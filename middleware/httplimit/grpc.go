@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // The gRPC codes of our responses.

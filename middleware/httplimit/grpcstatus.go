@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // maxViolations bounds the policies in a refusal, because some clients accept at most 8 KiB

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // Problem answers with a problem document of type about:blank. title and detail must be the

@@ -3,7 +3,7 @@ package prom
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/headgate/headgate/meter"
+	"github.com/headgate/headgate/internal/meter"
 )
 
 // meteringMetrics describes the metrics of metering.

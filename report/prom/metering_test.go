@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/headgate/headgate/meter"
-	"github.com/headgate/headgate/meter/journal"
+	"github.com/headgate/headgate/internal/meter"
+	"github.com/headgate/headgate/internal/meter/journal"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/report/prom"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/meter"
+	"github.com/headgate/headgate/internal/meter"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/memory"
 )

@@ -14,7 +14,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 const (

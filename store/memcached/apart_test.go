@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/breaker"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
-	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/memcached"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // Config sets where a Store keeps its counters, and how it connects. Servers or Lookup is required.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/breaker"
 	"github.com/headgate/headgate/internal/testkit/leak"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
-	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/memcached"
 )
 

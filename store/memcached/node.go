@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/internal/store/breaker"
 	"github.com/headgate/headgate/internal/store/meta"
-	"github.com/headgate/headgate/store/breaker"
 )
 
 // node is one server: its client, its clock, its breaker and its counters.

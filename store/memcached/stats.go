@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // Stats are the counters of one server, for metrics and status pages. They count from New.

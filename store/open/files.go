@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 // maxPasswordBytes bounds a password file.

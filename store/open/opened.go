@@ -15,12 +15,12 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/internal/store/breaker"
+	"github.com/headgate/headgate/internal/store/split"
 	"github.com/headgate/headgate/store/memcached"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/prefetch"
 	"github.com/headgate/headgate/store/redis"
-	"github.com/headgate/headgate/store/split"
 )
 
 // Options are a program's additions to the store of a configuration. The zero value is ready to

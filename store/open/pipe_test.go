@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/internal/testkit/fifo"
-	"github.com/headgate/headgate/readfile"
 )
 
 // TestPipesAreNotRead: a named pipe is refused at once, in place of any file of a store or of

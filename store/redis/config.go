@@ -6,7 +6,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // Kind says how the servers are arranged.

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/breaker"
 	"github.com/headgate/headgate/internal/store/resp"
 	"github.com/headgate/headgate/internal/store/script"
-	"github.com/headgate/headgate/store/breaker"
 )
 
 // Defaults for client settings that the operator leaves unset. A few connections carry many short

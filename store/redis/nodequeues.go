@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // slots is the number of hash slots of a cluster.

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/breaker"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/redis"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/breaker"
 	"github.com/headgate/headgate/internal/store/script"
-	"github.com/headgate/headgate/store/breaker"
 )
 
 // Return implements headgate.Store. The receipts go in one pipeline for each node. If a node's

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // Node has the counters of one node.

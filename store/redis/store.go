@@ -11,9 +11,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/internal/store/breaker"
 	"github.com/headgate/headgate/internal/store/prepared"
 	"github.com/headgate/headgate/internal/store/script"
-	"github.com/headgate/headgate/store/breaker"
 )
 
 // The time for which a key outlives its state.

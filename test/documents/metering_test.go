@@ -12,7 +12,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/meter"
+	"github.com/headgate/headgate/internal/meter"
 	"github.com/headgate/headgate/store/memory"
 )
 

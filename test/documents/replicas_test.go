@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/breaker"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/store/breaker"
 )
 
 // TestMasterAlone checks the page's settings for masters with sentinels. A master that has lost its

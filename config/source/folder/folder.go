@@ -9,7 +9,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 // lookEvery is the interval of checks without an event.

@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/config/source/etcd"
 	"github.com/headgate/headgate/config/source/postgres"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 // maxPassword bounds a file with a password, in bytes.

@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/config/source/http"
-	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/remote"
-	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/rule"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // detach takes over the Ticket of a forwarded request if a stage waits for the request's

@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/rule/domain"
+	"github.com/headgate/headgate/internal/domain"
 )
 
 // Limits has the Hits of all limits, by the names that they have in metrics: the domain and the

@@ -10,8 +10,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/pace/feedback"
-	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/failsafe-go/failsafe-go"
 
 	"github.com/headgate/headgate"
-	sim "github.com/headgate/headgate/sim/overload"
+	sim "github.com/headgate/headgate/internal/sim/overload"
 )
 
 // Failsafe is a Design that executes each attempt with a policy of failsafe-go, in a goroutine,

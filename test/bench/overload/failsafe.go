@@ -1,5 +1,5 @@
 // Package overload compares Headgate's throttle with other designs in the simulation of
-// sim/overload, in one table. Failsafe runs the real policies of failsafe-go.
+// internal/sim/overload, in one table. Failsafe runs the real policies of failsafe-go.
 //
 // The adaptive throttler of failsafe-go does not take part. It is for clients, and does not bound
 // the requests in flight. In front of the service of "bimodal 2", its goodput is 0.
@@ -15,7 +15,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/bulkhead"
 	"github.com/failsafe-go/failsafe-go/priority"
 
-	sim "github.com/headgate/headgate/sim/overload"
+	sim "github.com/headgate/headgate/internal/sim/overload"
 )
 
 // calibration is the interval of failsafe-go's documentation for prioritizers.

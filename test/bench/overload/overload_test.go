@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	sim "github.com/headgate/headgate/sim/overload"
+	sim "github.com/headgate/headgate/internal/sim/overload"
 )
 
 var designs = map[string]func(context.Context) sim.NewDesign{

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	sim "github.com/headgate/headgate/internal/sim/overload"
 	"github.com/headgate/headgate/internal/throttle"
-	sim "github.com/headgate/headgate/sim/overload"
 )
 
 // contender is a design in the table.
