@@ -10,11 +10,11 @@
 //	rule/            identify     find the client and the key that a rule counts under
 //	rule/            match        find the rules that apply to the request
 //	guard/           admit        apply fair share, rules and stages, from Admit to Done
-//	fairshare/       decide       compute each client's share of a capacity
+//	guard/fairshare/       decide       compute each client's share of a capacity
 //	store/           decide       load, step and save all limits of a request atomically
 //	internal/limit/           decide       run the five algorithms, as pure steps
 //	middleware/      act          pass, wait, or refuse
-//	report/          report       count, and log a sample of lines
+//	guard/report/          report       count, and log a sample of lines
 //	pace/            outgoing     keep this program's calls within a provider's limit
 //
 // The proxy and the middleware use the same guard, so a test of either covers both.
@@ -26,9 +26,9 @@
 //  1. The library imports only internal/store/ of internal/, and no generated types
 //     outside config/source/xds/convert.go.
 //     Only its leaves import other modules: config/, config/source/xds/, store/redis/, store/memcached/,
-//     store/open/, report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
+//     store/open/, guard/report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
 //     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages internal/limit/, internal/domain/, internal/share/,
-//     fairshare/, internal/lease/state/, internal/pace/schedule/ and internal/pace/feedback/ do no I/O, start no goroutine and
+//     guard/fairshare/, internal/lease/state/, internal/pace/schedule/ and internal/pace/feedback/ do no I/O, start no goroutine and
 //     read no clock: time is an argument.
 //  2. Only files named convert.go convert generated types.
 //  3. Only cmd/ and test/ import internal/app/.

@@ -32,7 +32,7 @@ var (
 	// library imports a leaf, so a program links only the modules that it uses.
 	leaves = []string{
 		"client", "config", "config/source/etcd", "config/source/postgres", "config/source/xds", "client/lease", "internal/lease/election", "middleware/grpclimit", "pace/dogma", "pace/etcd",
-		"pace/grpcpace", "client/pacelease", "report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
+		"pace/grpcpace", "client/pacelease", "guard/report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
 	pure = []string{"limit", "calendar", "internal/domain", "share", "fairshare", "throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}

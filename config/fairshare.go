@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config/field"
-	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/rule"
 )

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/internal/testkit/alone"
 	"github.com/headgate/headgate/internal/testkit/race"

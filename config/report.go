@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/readfile"
-	"github.com/headgate/headgate/report"
 )
 
 // leastKeysSecret is the shortest secret for hashing keys, in bytes: 128 bits as hexadecimal digits.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/internal/domain"
 	"github.com/headgate/headgate/rule"
 )

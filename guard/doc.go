@@ -14,7 +14,7 @@
 // A Guard knows no protocol. A front turns bytes into a headgate.Request and an Answer into bytes.
 // The front turns a refusal into a status, an error or a line in a report. A Guard itself only
 // delays requests: Guard.Wait holds a request until its departure. All departures use one timer
-// (package guard/wheel).
+// (package guard/internal/wheel).
 //
 // # Fair share
 //

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"

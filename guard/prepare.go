@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard/refusals"
+	"github.com/headgate/headgate/guard/internal/refusals"
 	"github.com/headgate/headgate/rule"
 )
 

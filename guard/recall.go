@@ -2,7 +2,7 @@ package guard
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard/refusals"
+	"github.com/headgate/headgate/guard/internal/refusals"
 )
 
 // recall is what the memory of refusals knows about one descriptor of a call.

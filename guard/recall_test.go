@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/guard/refusals"
+	"github.com/headgate/headgate/guard/internal/refusals"
 	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 )

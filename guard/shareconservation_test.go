@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard/fairshare"
 )
 
 // TestConservationOfShares uses random fair share and rules. Each request that reaches the service

@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/rule"
 )
 

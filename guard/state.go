@@ -4,9 +4,9 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"github.com/headgate/headgate/fairshare"
-	"github.com/headgate/headgate/guard/refusals"
-	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/guard/fairshare"
+	"github.com/headgate/headgate/guard/internal/refusals"
+	"github.com/headgate/headgate/guard/internal/wheel"
 )
 
 // State is the data that outlives a reload: waiting requests, known bans, and the clients of

@@ -10,7 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/guard/internal/wheel"
 	"github.com/headgate/headgate/internal/testkit/atmost"
 	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard/queue"
+	"github.com/headgate/headgate/guard/internal/queue"
 )
 
 // waiter is a request that waits for its departure. From the decision to the departure, it

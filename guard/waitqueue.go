@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard/queue"
-	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/guard/internal/queue"
+	"github.com/headgate/headgate/guard/internal/wheel"
 )
 
 // waitQueues has a queue for each key and limit that requests of this process wait for, also

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/guard/internal/wheel"
 	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/guard/internal/wheel"
 	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
 )

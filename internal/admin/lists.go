@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 )
 
 // Bans is the answer of /api/v1/bans.

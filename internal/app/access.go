@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/front/httpdecide"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // accessControl is the component that knows the callers, and limits the clients of the server.

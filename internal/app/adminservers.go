@@ -15,9 +15,9 @@ import (
 	"syscall"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // adminServers is the component that serves admin.listen and admin.health.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/objects"
 	"github.com/headgate/headgate/internal/testkit/logs"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // auditLines gives the audit lines of a log, sorted.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/testkit/logs"
-	"github.com/headgate/headgate/report"
 )
 
 // TestDataPlaneTerms checks the terms of the start line, also for a system without data_plane fast.

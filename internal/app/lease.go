@@ -13,11 +13,11 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/source/open"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/front/lease"
 	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/internal/rpc"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // leases gives capacity leases on the gRPC listener.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/lease/state"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // totals sums what is out by the entries of the file. So the number of series is bounded by the file. A server with a parent has no

@@ -12,10 +12,10 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/meter"
 	"github.com/headgate/headgate/internal/readfile"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // meteringDrain bounds how long Drain waits for the outputs. What they have not delivered stays in the journal. A disk that hangs takes

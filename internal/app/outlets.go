@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/front/rls"
 	"github.com/headgate/headgate/internal/statsd"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // Outlets are the places where envoyproxy/ratelimit shows its counters and its limits.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/fields"
@@ -16,7 +17,6 @@ import (
 	"github.com/headgate/headgate/internal/heap"
 	"github.com/headgate/headgate/internal/http1/client"
 	"github.com/headgate/headgate/internal/listen"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // proxyServer is the component that serves the proxy of one upstream.

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard/report"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/testkit/logs"
-	"github.com/headgate/headgate/report"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // changeable is an instance whose next configuration a test chooses. The section admin of its first one is on free ports.

@@ -12,9 +12,9 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/report"
-	"github.com/headgate/headgate/report/prom"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/open"
 )

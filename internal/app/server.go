@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
@@ -23,7 +24,6 @@ import (
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/internal/rpc"
 	"github.com/headgate/headgate/internal/statsd"
-	"github.com/headgate/headgate/report/prom"
 )
 
 const (

@@ -3,9 +3,9 @@ package app
 import (
 	"time"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/store/breaker"
-	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/memory"
 )
 

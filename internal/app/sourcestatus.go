@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/objects"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // maxShownHeld bounds the changes that the status lists.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/report"
 )
 
 // Status returns the current state of the instance.

@@ -3,9 +3,9 @@ package app
 import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/throttle"
-	"github.com/headgate/headgate/report/prom"
 )
 
 // throttle returns the state of the throttle, and false when it is off.

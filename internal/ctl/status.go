@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/report"
 )
 
 // writeStatus prints a status as tables.

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 )
 
 // Head is the header of a request.

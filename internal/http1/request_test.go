@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/http1"
-	"github.com/headgate/headgate/report"
 )
 
 // FuzzParseRequest checks that net/http reads a request in the subset identically, and that

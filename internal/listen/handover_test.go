@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/front/proxy"
-	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/memory"
 )
 

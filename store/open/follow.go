@@ -7,7 +7,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 )
 
 // Follow reloads g until ctx ends: when the configuration at path changes, or a file that its

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/rule/region"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/testkit/logs"
 	testredis "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/report"
 )
 
 // defaultLog makes slog.Default write to a buffer until the test ends.

@@ -3,8 +3,8 @@ package open
 import (
 	"slices"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/store/breaker"
-	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/redis"
 )
 

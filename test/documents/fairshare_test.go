@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/internal/share"
 )
 

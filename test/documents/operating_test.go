@@ -25,7 +25,7 @@ func sources(t *testing.T, folders ...string) string {
 // TestMetricsAreThere checks that every metric that the documents name in full exists.
 func TestMetricsAreThere(t *testing.T) {
 	known := map[string]bool{}
-	for _, found := range regexp.MustCompile(`(desc|counter)\("([a-z_]+)"`).FindAllStringSubmatch(sources(t, "report/prom"), -1) {
+	for _, found := range regexp.MustCompile(`(desc|counter)\("([a-z_]+)"`).FindAllStringSubmatch(sources(t, "guard/report/prom"), -1) {
 		name := "headgate_" + found[2]
 		if found[1] == "counter" {
 			name = "headgate_store_" + found[2]

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/front/proxy"
 	"github.com/headgate/headgate/middleware/httplimit"
-	"github.com/headgate/headgate/report"
 )
 
 // kinds are the content types of streams.

@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/fairshare"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/store/breaker"
 	"github.com/headgate/headgate/internal/store/meta"
@@ -25,7 +26,6 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 	"github.com/headgate/headgate/pace/grpcpace"
 	"github.com/headgate/headgate/pace/httppace"
-	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/rule/jwt"
 	"github.com/headgate/headgate/rule/region"

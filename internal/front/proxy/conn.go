@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/http1"
 	"github.com/headgate/headgate/internal/http1/server"
-	"github.com/headgate/headgate/report"
 )
 
 // conns is a listener whose connections track HTTP/1 framing. TLS ends below net/http:

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 )
 
 // replayed sends requests one after another over one connection, or over a new one after a

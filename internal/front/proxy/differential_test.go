@@ -18,8 +18,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/testkit/backend"
-	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
 )
 

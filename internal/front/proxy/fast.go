@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/http1/server"
-	"github.com/headgate/headgate/report"
 )
 
 // newFast returns the server of the fast path. net/http serves the requests that this server

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/internal/wheel"
 	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/guard/wheel"
 	"github.com/headgate/headgate/internal/throttle"
 )
 

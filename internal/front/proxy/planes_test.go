@@ -15,9 +15,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/accesslog"
 	"github.com/headgate/headgate/internal/testkit/logs"
-	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 )
 
 var (

@@ -14,9 +14,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/http1/client"
-	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
 )
 

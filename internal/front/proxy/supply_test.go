@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -20,9 +20,9 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/internal/testkit/wallclock"
-	"github.com/headgate/headgate/report"
 )
 
 // hoarder is an HTTP/2 client whose streams have no window, so that no response with a body

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 )
 
 // Bounds for connections to the upstream.

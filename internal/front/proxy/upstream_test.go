@@ -27,8 +27,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/testkit/logs"
-	"github.com/headgate/headgate/report"
 )
 
 // TestUpstreamSchemes checks that the service is reachable with every configurable scheme.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 )
 
 // departed is an upstream in memory that records when a request arrives.

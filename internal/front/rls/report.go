@@ -3,7 +3,7 @@ package rls
 import (
 	"google.golang.org/grpc/codes"
 
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 )
 
 // report reports the decisions of a call with the codes of its statuses.

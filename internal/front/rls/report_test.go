@@ -15,8 +15,8 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/front/rls"
-	"github.com/headgate/headgate/report"
 )
 
 // logged makes a service of trees, and a function that ends its log and returns a short form of the lines.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/remote"
 	"github.com/headgate/headgate/internal/rpc"
-	"github.com/headgate/headgate/report"
 )
 
 // Options are the settings of a Service that a reload can change.

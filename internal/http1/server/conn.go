@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/http1"
-	"github.com/headgate/headgate/report"
 )
 
 // conn is a connection that is served.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/http1"
-	"github.com/headgate/headgate/report"
 )
 
 // FallbackConn is a connection that Fallback serves. Its reads first return the bytes that this

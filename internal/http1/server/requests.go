@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/http1"
-	"github.com/headgate/headgate/report"
 )
 
 // lingering is how long the rest of a long body is read over before the connection is closed.

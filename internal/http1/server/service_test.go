@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/http1/server"
-	"github.com/headgate/headgate/report"
 )
 
 // patience bounds each wait of a test.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/test/bench/contest"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/fairshare"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/store/breaker"
-	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )

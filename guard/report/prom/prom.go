@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/meter"
-	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/memory"
 )
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/headgate/headgate/guard/report"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/meter"
 	"github.com/headgate/headgate/internal/meter/journal"
-	"github.com/headgate/headgate/report"
-	"github.com/headgate/headgate/report/prom"
 )
 
 func TestMeteringMetrics(t *testing.T) {

@@ -3,7 +3,7 @@ package prom
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 )
 
 // quotaMetrics describes the metrics of rules with a quota.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/guard/fairshare"
+	"github.com/headgate/headgate/guard/report"
 )
 
 // Shares has the fair shares of clients in a capacity.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/report"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/pacers.txt")

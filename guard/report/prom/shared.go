@@ -3,8 +3,8 @@ package prom
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/store/breaker"
-	"github.com/headgate/headgate/report"
 )
 
 // sharedMetrics describes the metrics of a Shared.

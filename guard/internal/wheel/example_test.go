@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/guard/internal/wheel"
 )
 
 func Example() {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard/queue"
+	"github.com/headgate/headgate/guard/internal/queue"
 )
 
 // Two requests wait for departures a second apart. The first one leaves, and the second

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard/fairshare"
 )
 
 // newLimiter returns a limiter for 40 requests in each ten seconds.

@@ -11,5 +11,5 @@
 // default is a keyed hash of each value, so that logs contain no values from clients.
 // All other names come from the configuration.
 //
-// Package report/prom exports a Report to Prometheus.
+// Package guard/report/prom exports a Report to Prometheus.
 package report

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard/refusals"
+	"github.com/headgate/headgate/guard/internal/refusals"
 )
 
 const minute = time.Minute
