@@ -24,9 +24,9 @@
 // layout_test.go checks three rules:
 //
 //  1. The library imports only internal/store/ of internal/, and no generated types
-//     outside config/source/xds/convert.go.
-//     Only its leaves import other modules: config/, config/source/xds/, store/redis/, store/memcached/,
-//     store/open/, guard/report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
+//     outside internal/config/source/xds/convert.go.
+//     Only its leaves import other modules: config/, internal/config/source/xds/, store/redis/, store/memcached/,
+//     config/open/, guard/report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
 //     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages internal/limit/, internal/domain/, internal/share/,
 //     guard/fairshare/, internal/lease/state/, internal/pace/schedule/ and internal/pace/feedback/ do no I/O, start no goroutine and
 //     read no clock: time is an argument.
@@ -92,7 +92,7 @@
 //	case d.Verdict == headgate.Wait: // leaky_bucket: continue after d.RetryAfter.
 //	}
 //
-// Packages guard, config and store/open apply the rules of a file to the requests of a server:
+// Packages guard, config and config/open apply the rules of a file to the requests of a server:
 //
 //	c, err := config.Load("headgate.yaml")
 //	...

@@ -31,8 +31,8 @@ var (
 	// leaves are the packages that may import other modules. No other package of the
 	// library imports a leaf, so a program links only the modules that it uses.
 	leaves = []string{
-		"client", "config", "config/source/etcd", "config/source/postgres", "config/source/xds", "client/lease", "internal/lease/election", "middleware/grpclimit", "pace/dogma", "pace/etcd",
-		"pace/grpcpace", "client/pacelease", "guard/report/prom", "rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis", "wire",
+		"client", "config", "internal/config/source/etcd", "internal/config/source/postgres", "internal/config/source/xds", "client/lease", "internal/lease/election", "middleware/grpclimit", "pace/dogma", "pace/etcd",
+		"pace/grpcpace", "client/pacelease", "guard/report/prom", "rule/jwt", "rule/region", "store/memcached", "config/open", "store/redis", "wire",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
 	pure = []string{"limit", "calendar", "internal/domain", "share", "fairshare", "throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}
@@ -111,7 +111,7 @@ func importRules() []rule {
 		},
 		{
 			"import rule 1/the library never imports generated types",
-			"keep generated types in client/, in the lease client, or behind the convert.go of a front or of config/source/",
+			"keep generated types in client/, in the lease client, or behind the convert.go of a front or of internal/config/source/",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					return f.library() && !f.test && !f.wireClient() && !f.sourceConvert() && isGenerated(to)
@@ -318,7 +318,7 @@ func (f *sourceFile) wireClient() bool { return f.dir == "lease" || under(f.dir,
 
 // sourceConvert reports whether the file converts the messages of a configuration server.
 func (f *sourceFile) sourceConvert() bool {
-	return under(f.dir, "config/source") && f.name == "convert.go"
+	return under(f.dir, "internal/config/source") && f.name == "convert.go"
 }
 
 // frontServer reports whether the file implements a generated service. The methods of
@@ -602,8 +602,8 @@ func TestLayoutRulesCatch(t *testing.T) {
 
 		{"never imports generated types", "rule/rule.go", ours + "proto/quota/v1", "imports"},
 		{"never imports generated types", "rule/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
-		{"never imports generated types", "config/source/xds/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", ""},
-		{"never imports generated types", "config/source/xds/stream.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
+		{"never imports generated types", "internal/config/source/xds/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", ""},
+		{"never imports generated types", "internal/config/source/xds/stream.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
 		{"never imports generated types", "client/client.go", ours + "proto/quota/v1", ""},
 		{"never imports generated types", "client/lease.go", ours + "proto/lease/v1", ""},
 		{"never imports generated types", "internal/lease/state/state.go", ours + "proto/lease/v1", "imports"},

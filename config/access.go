@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // Auth is a set of ways in which the clients of a listener can prove who they are: either one is enough. 0 asks

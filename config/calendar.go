@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // zoneFix is how a time zone is written.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // maxOwnCalendars bounds the lines about customers with calendars or units of their own.

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/rule"
 )

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/headgate/headgate/config/field"
+import "github.com/headgate/headgate/internal/config/field"
 
 // DataPlane says which HTTP code of the proxy serves connections.
 type DataPlane string

@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -20,14 +20,14 @@
 // Each section of the file has a Go file that reads it: root, store, identity, rules,
 // limits, cost, exceed, ban, overrides, proxy, admin. A section records each field name that
 // its reader queries. Any other field in the file is unknown, so there is no separate list of fields.
-// Package config/check has the checks that need several parts of the configuration.
+// Package internal/config/check has the checks that need several parts of the configuration.
 // The reader calls them at the end, and adds the line and the column of each finding.
 //
 // The reader walks YAML nodes and does not decode them into structs. A decoder stops at the
 // first fault, and does not know the position of a mistake within "500/2x". Planned fields
 // are known by name: the fault says what to use instead.
 //
-// [Load] reads only the file of the configuration. [Config.GuardConfig] and package store/open
+// [Load] reads only the file of the configuration. [Config.GuardConfig] and package config/open
 // open the files that the configuration names. [Config.Located] adds the position of the field
 // to an error about such a file.
 //
@@ -36,7 +36,7 @@
 //
 // # The store
 //
-// Package store/open makes the store that a configuration names, in memory or shared, and
+// Package config/open makes the store that a configuration names, in memory or shared, and
 // a guard on it: open.Guard. This package links no client of a store: a program that
 // counts only in memory makes the store itself and calls [Config.GuardConfig]. Package
 // internal/store/fits knows which limits a shared store can count.

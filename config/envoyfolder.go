@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/readfile"
 )
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/fairshare"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/share"
 	"github.com/headgate/headgate/rule"
 )

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 )
 

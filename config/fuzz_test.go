@@ -10,8 +10,8 @@ import (
 	"unicode"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/testkit/race"

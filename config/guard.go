@@ -20,7 +20,7 @@ import (
 // identity.region_db (see region.Open), or nil. An error about a file is a *FileError, or
 // joins several: see Located.
 //
-// Package store/open opens the store and the region database that a configuration names,
+// Package config/open opens the store and the region database that a configuration names,
 // and then calls GuardConfig. A program that needs neither can pass its own store, such as
 // memory.New(c.StoreConfig()). Such a program links no client of a shared store.
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // A program that counts only in memory makes the store itself, and links no client of a
-// shared store. Other programs call open.Guard of package store/open.
+// shared store. Other programs call open.Guard of package config/open.
 func ExampleConfig_GuardConfig() {
 	c, err := config.Parse("headgate.yaml", []byte("version: 1\nrules: [{name: all, key: [all], limits: [2/1h]}]\n"))
 	if err != nil {

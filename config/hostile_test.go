@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config/check"
+	"github.com/headgate/headgate/internal/config/check"
 )
 
 // longBytes is the length of a hostile text.

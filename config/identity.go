@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/rule/jwt"
 )
@@ -183,7 +183,7 @@ func (c *Config) identity(regions rule.Regions) (*rule.Identity, error) {
 	var faults []error
 	if c.Identity.RegionDB != "" && regions == nil {
 		faults = append(faults, &FileError{"identity.region_db", errors.New("the program has opened no region database: " +
-			"make the guard with package store/open, or pass the result of region.Open")})
+			"make the guard with package config/open, or pass the result of region.Open")})
 	}
 	if j := c.Identity.JWT; j.Keys != "" {
 		tokens, err := jwt.Open(j.Keys, jwt.Config{Issuer: j.Issuer, Audience: j.Audience, Leeway: j.Leeway})

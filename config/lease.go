@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/rule"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // LeaseLimits says where the root reads the limits of headgate ctl limit.

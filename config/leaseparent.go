@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // LoadParent reads the file of a server for CheckParent. It reads no environment variable, because those of this process

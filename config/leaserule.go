@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // LeaseBytes bounds the memory of leases: 200,000 claims of 100,000 holders, and 128 MiB of answers that clients have not read.

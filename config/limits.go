@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/rule"
 )

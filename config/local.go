@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/limit"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 const (

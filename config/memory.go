@@ -1,6 +1,6 @@
 package config
 
-import "github.com/headgate/headgate/config/check"
+import "github.com/headgate/headgate/internal/config/check"
 
 // Need is the memory that the keys of one rule take at most. With a shared store, it is the
 // memory for fallback local, and zero for rules without that fallback.

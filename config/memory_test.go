@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/store/memory"
 )
 

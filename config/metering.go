@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/meter"
 	"github.com/headgate/headgate/internal/meter/journal"
 	"github.com/headgate/headgate/rule"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // writeMetering writes where usage is delivered.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/config/check"
+	"github.com/headgate/headgate/internal/config/check"
 )
 
 const (

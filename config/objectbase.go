@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // objectBase is what customers are checked against: the file with the rules and plans of the source. It does not change.

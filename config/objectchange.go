@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/field"
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // objectChange is one call of Objects.With.

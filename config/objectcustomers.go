@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -3,7 +3,7 @@ package config
 import (
 	"maps"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // readCustomers reads the changed customers, and those that depend on what changed.

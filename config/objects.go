@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/rule"
 )
 

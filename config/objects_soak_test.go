@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/store/memory"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/headgate/headgate/config/check"
+	"github.com/headgate/headgate/internal/config/check"
 )
 
 // SettingError says which setting of a configuration an error is about. Its text is that of Err.

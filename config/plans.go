@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/limit"
 )
 

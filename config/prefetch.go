@@ -7,9 +7,9 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // reader walks the tree of one file and collects faults. It continues after a fault, so that

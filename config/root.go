@@ -4,8 +4,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 )
 

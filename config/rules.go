@@ -3,9 +3,9 @@ package config
 import (
 	"fmt"
 
-	"github.com/headgate/headgate/config/check"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 )
 

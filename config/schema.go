@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // Schema returns a JSON Schema (draft 2020-12) of the configuration, for editors and for

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // The following methods describe how a value is written, in JSON Schema. The schema may accept

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // outline collects what the readers accept at one place of a file. Each reader declares types,

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 
 	"go.yaml.in/yaml/v4"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // grpcConnectionBytes is the most memory of one gRPC connection without calls, in bytes: goroutines,

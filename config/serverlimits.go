@@ -1,8 +1,8 @@
 package config
 
 import (
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // RateLimitService has the settings of Envoy's rate limit service.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // Statsd is a receiver of the counters of Envoy's rate limit service.

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/headgate/headgate/config/source"
+import "github.com/headgate/headgate/internal/config/source"
 
 // The most bytes that a source takes. They are measured, and rounded up.
 const (

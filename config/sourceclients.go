@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // EtcdSource is a prefix of the keys of etcd. PREFIX/customers/acme has the customer acme.

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 const sourceName = "source"
 
 // Source is a place outside the file that has rules, plans and customers. One of Etcd, HTTP and Postgres is set.
-// Package config/source/open opens it. Each change of these settings but WithoutState needs a restart.
+// Package internal/config/source/open opens it. Each change of these settings but WithoutState needs a restart.
 type Source struct {
 	Etcd     *EtcdSource
 	HTTP     *HTTPSource

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // writeSource writes the source and its bounds. check reads the file alone, so it says what it did not check.

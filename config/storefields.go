@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // sharedFields reads the settings that only shared stores have. second is the store for limits of one

@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 const (

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
 )

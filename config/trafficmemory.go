@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // Defaults of connections and requests, for which the defaults of max_traffic_memory are enough.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/check"
 )
 
 // WithDomains returns a copy of c that has more domains, as a source of them has given: a folder, or a

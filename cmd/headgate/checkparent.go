@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // parentNote says what was not checked, because it needs the file of the parent.

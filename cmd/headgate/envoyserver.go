@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source/folder"
-	"github.com/headgate/headgate/config/source/xds"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/config/source/folder"
+	"github.com/headgate/headgate/internal/config/source/xds"
 	"github.com/headgate/headgate/internal/envoyenv"
 	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/internal/statsd"

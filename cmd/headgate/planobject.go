@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 type listPlanCommand struct{}

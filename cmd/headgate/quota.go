@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/ctl"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"io"
 
-	"github.com/headgate/headgate/config/source/postgres"
+	"github.com/headgate/headgate/internal/config/source/postgres"
 	"github.com/headgate/headgate/internal/ctl"
 )
 

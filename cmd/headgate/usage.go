@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/ctl"
 )
 

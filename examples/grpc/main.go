@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/middleware/grpclimit"
-	"github.com/headgate/headgate/store/open"
 )
 
 const address = "127.0.0.1:8081"

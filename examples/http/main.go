@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/middleware/httplimit"
-	"github.com/headgate/headgate/store/open"
 )
 
 func main() {

@@ -1,6 +1,6 @@
 package admin
 
-import "github.com/headgate/headgate/config/source"
+import "github.com/headgate/headgate/internal/config/source"
 
 // Object is a rule, a plan or a customer, as /api/v1/rules, /api/v1/plans and /api/v1/customers show it.
 type Object struct {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/rule"
 )
 

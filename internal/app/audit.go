@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // record begins the record of a change by the caller of a request.

@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source"
-	"github.com/headgate/headgate/config/source/etcd"
-	"github.com/headgate/headgate/config/source/folder"
-	sourcehttp "github.com/headgate/headgate/config/source/http"
-	"github.com/headgate/headgate/config/source/postgres"
-	"github.com/headgate/headgate/config/source/xds"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/source"
+	"github.com/headgate/headgate/internal/config/source/etcd"
+	"github.com/headgate/headgate/internal/config/source/folder"
+	sourcehttp "github.com/headgate/headgate/internal/config/source/http"
+	"github.com/headgate/headgate/internal/config/source/postgres"
+	"github.com/headgate/headgate/internal/config/source/xds"
 	"github.com/headgate/headgate/internal/statsd"
 )
 

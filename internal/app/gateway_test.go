@@ -30,8 +30,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source/xds"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config/source/xds"
 )
 
 // gatewayData has the configurations of Envoy Gateway's tests, and the routes that belong to them.

@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // Values of admin.Object.Origin, as config.Origin has them.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source/open"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config/source/open"
 	"github.com/headgate/headgate/internal/front/lease"
 	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/readfile"

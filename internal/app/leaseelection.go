@@ -13,8 +13,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source/etcd"
-	"github.com/headgate/headgate/config/source/open"
+	"github.com/headgate/headgate/internal/config/source/etcd"
+	"github.com/headgate/headgate/internal/config/source/open"
 	"github.com/headgate/headgate/internal/lease/election"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source/etcd"
-	"github.com/headgate/headgate/config/source/open"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source/etcd"
+	"github.com/headgate/headgate/internal/config/source/open"
 	"github.com/headgate/headgate/internal/lease/state"
 	limits "github.com/headgate/headgate/pace/etcd"
 )

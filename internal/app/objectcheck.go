@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // FuzzMergeText: a change of one field leaves the values of all others, with aliases replaced, and the result can be changed again. Blank lines

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // Bounds of the calls for objects.

@@ -16,9 +16,9 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // put replaces an object by the text in the body.

@@ -8,9 +8,9 @@ import (
 	"net"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/internal/accesslog"
 	"github.com/headgate/headgate/internal/listen"
-	"github.com/headgate/headgate/store/open"
 )
 
 // Probe checks a configuration as Start does, without listening. It creates each component and

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/headgate/headgate/client/lease"
-	"github.com/headgate/headgate/config/source/open"
+	"github.com/headgate/headgate/internal/config/source/open"
 	"github.com/headgate/headgate/internal/front/lease"
 	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/internal/lease/holder"

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/access"
 	"github.com/headgate/headgate/internal/certs"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/listen"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source"
-	"github.com/headgate/headgate/config/source/open"
+	"github.com/headgate/headgate/internal/config/source"
+	"github.com/headgate/headgate/internal/config/source/open"
 	"github.com/headgate/headgate/internal/objects"
 )
 

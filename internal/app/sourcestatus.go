@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/objects"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // auditPage is the highest number of records that an instance gives at a time.

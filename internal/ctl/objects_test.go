@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config/source"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/ctl"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // Reload tells the instance to reload. The error lists all faults, and is a ConfigError when

@@ -11,9 +11,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // writeStatus prints a status as tables.

@@ -10,8 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/throttle"
 )
 

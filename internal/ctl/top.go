@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // Top prints the n keys with the most refusals, as a table or as JSON. "" selects all rules.

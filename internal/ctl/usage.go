@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // Usage says what to print about the used units.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/store/memory"
-	"github.com/headgate/headgate/store/open"
 )
 
 // maxTimes bounds Flags.Times. A million requests take some seconds.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/fairshare"
+	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/readfile"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 func someCache(n int) *Cached {

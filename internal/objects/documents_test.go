@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
-	"github.com/headgate/headgate/config/source/http"
+	"github.com/headgate/headgate/internal/config/source"
+	"github.com/headgate/headgate/internal/config/source/http"
 )
 
 // TestExamplesOfTheDocument: the file and the documents of docs/sources.md fit each other, and the documents have the same objects.

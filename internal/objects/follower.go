@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // leastLogged is the least time between two failures in the log, without an answer between them.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // manyCustomers are pairs for change, with the plan free.

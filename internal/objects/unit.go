@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // unit is a change that takes effect as a whole. In set, nil is a deletion.

@@ -17,7 +17,7 @@ func TestDenseSourceIsBounded(t *testing.T) { denseSource(t, 6) }
 
 func denseSource(t *testing.T, part int) {
 	t.Helper()
-	const most = 2_990_000 // separators; see maxSeparators of config/source/http
+	const most = 2_990_000 // separators; see maxSeparators of internal/config/source/http
 	var document strings.Builder
 	document.WriteString("customers:\n")
 	const each = 30_000

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/httplimit"
-	"github.com/headgate/headgate/store/open"
 )
 
 // documentsTable maps documents to their minimum number of requests.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
-	sourcehttp "github.com/headgate/headgate/config/source/http"
-	sourcepostgres "github.com/headgate/headgate/config/source/postgres"
+	"github.com/headgate/headgate/internal/config/source"
+	sourcehttp "github.com/headgate/headgate/internal/config/source/http"
+	sourcepostgres "github.com/headgate/headgate/internal/config/source/postgres"
 	"github.com/headgate/headgate/internal/testkit/etcd"
 	"github.com/headgate/headgate/internal/testkit/postgres"
 )

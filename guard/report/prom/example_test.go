@@ -12,12 +12,12 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/store/open"
 )
 
 // An http.Handler serves the metrics of a report.

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/access"
+	"github.com/headgate/headgate/internal/config/field"
 )
 
 // WriteTimeout is how long a client may leave answers unread. The listener must apply it.

@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/headgate/headgate/config/source/etcd"
+	"github.com/headgate/headgate/internal/config/source/etcd"
 )
 
 // Status is the master of a group as this server knows it, and the term of this server if it is the master.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/store/open"
 )
 
 // Of makes a guard with the rules and the store of a configuration without its version.

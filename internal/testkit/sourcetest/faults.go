@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // quick is a short timeout of a source, for tests in which it expires.

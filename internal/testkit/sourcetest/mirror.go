@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 // long bounds each wait; a busy machine may need a part of it. It is several times Patience, so that a source that has run into it tries

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/config/source"
+	"github.com/headgate/headgate/internal/config/source"
 )
 
 func customer(name string) source.Key { return source.Key{Kind: source.Customer, Name: name} }
