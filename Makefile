@@ -29,16 +29,16 @@ export TOOLS_BIN
 
 # Separate modules (benchmarks, tests of the chart, some examples) are vetted, linted and
 # tested with the main module.
-ALL_MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path './tools/*' -not -path '*/.*/*' -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
+ALL_MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path './internal/dev/tools/*' -not -path '*/.*/*' -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
 # The first build of libopenapi takes three minutes, and that of Traefik even longer, so their
 # tests are a part of make soak.
-SOAK_MODULES := ./test/openapi ./test/traefik
+SOAK_MODULES := ./cmd/test/openapi ./cmd/test/traefik
 MODULES := $(filter-out $(SOAK_MODULES),$(ALL_MODULES))
 TESTED_MODULES := $(filter-out .,$(MODULES))
 # The tests of the chart and of the routers use one goroutine. Without the race detector they
 # reuse the packages that vet and lint have built. Helm, Kubernetes and gin take minutes to build
 # again.
-UNRACED_MODULES := ./test/deploy ./test/routers ./test/connect
+UNRACED_MODULES := ./cmd/test/deploy ./cmd/test/routers ./cmd/test/connect
 
 .PHONY: help
 help: ## list these commands
@@ -72,7 +72,7 @@ short: ## run the quick tests only, with the race detector
 
 GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
 # These packages start first: go test starts packages in the order of its arguments.
-LONGEST := ./internal/front/proxy ./store/redis ./test/fleet ./internal/app ./internal/store/script ./fairshare ./guard ./store/open ./store/memcached ./store/split
+LONGEST := ./cmd/internal/front/proxy ./store/redis ./cmd/test/fleet ./cmd/internal/app ./internal/store/script ./guard/fairshare ./guard ./config/open ./store/memcached ./internal/store/split
 
 .PHONY: unit
 unit: ## run all tests, the acceptance tests of the built binary included
@@ -83,7 +83,7 @@ unit: ## run all tests, the acceptance tests of the built binary included
 
 # The short benchmarks judge no time and use one core of two on average, so they run beside the other
 # modules. Their output comes last.
-BESIDE_MODULE := ./test/bench
+BESIDE_MODULE := ./cmd/test/bench
 
 .PHONY: modules
 modules: tool-gotestsum
@@ -96,14 +96,14 @@ modules: tool-gotestsum
 	set -m; try $(BESIDE_MODULE) >"$$out" 2>&1 & beside=$$!; set +m; failed=0; \
 	for module in $(filter-out $(BESIDE_MODULE),$(TESTED_MODULES)); do try "$$module" || failed=1; done; \
 	wait "$$beside" || failed=1; beside=; cat "$$out"; exit "$$failed"
-	@cd examples/kafka-sender && $(STATIC) $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
+	@cd docs/examples/kafka-sender && $(STATIC) $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
 
 # The race detector makes tests of arithmetic ten times slower and finds nothing in them, so
 # that they try fewer inputs under the detector. This step runs these tests at full size.
-# The programs that test/documents starts are never built with the detector.
+# The programs that cmd/test/documents starts are never built with the detector.
 .PHONY: twice
 twice: tool-gotestsum
-	@chosen=$$($(STATIC) go run ./internal/testkit/race/twice ./test/documents); \
+	@chosen=$$($(STATIC) go run ./internal/testkit/race/twice ./cmd/test/documents); \
 	$(STATIC) $(GOTESTSUM) -vet=off -timeout 10m $$chosen $(TESTFLAGS)
 
 # Half of the packages wait for servers, processes and deadlines most of the time, so three packages
@@ -122,8 +122,8 @@ BOTH_PLANES := ^Test(AccessLog.*|Connection.*|DelayedClientLeaves|Drain.*|GRPC.*
 
 .PHONY: acceptance
 acceptance: tool-gotestsum
-	@$(STATIC) $(GOTESTSUM) -vet=off -shuffle on -timeout 20m $(TESTFLAGS) ./test/acceptance
-	@$(STATIC) HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -vet=off -shuffle on -timeout 20m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./test/acceptance
+	@$(STATIC) $(GOTESTSUM) -vet=off -shuffle on -timeout 20m $(TESTFLAGS) ./cmd/test/acceptance
+	@$(STATIC) HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -vet=off -shuffle on -timeout 20m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./cmd/test/acceptance
 
 .PHONY: vet
 vet: ## run go vet in every module
@@ -132,7 +132,7 @@ vet: ## run go vet in every module
 .PHONY: ports
 ports: ## vet cmd/headgate for Windows and the pure packages for 32 bits: minutes without a cache
 	GOOS=windows go vet ./cmd/headgate
-	GOOS=linux GOARCH=386 go vet ./limit/... ./limiter ./guard/... ./store/memory ./pace/...
+	GOOS=linux GOARCH=386 go vet ./internal/limit/... ./limiter ./guard/... ./store/memory ./pace/...
 
 .PHONY: lint
 lint: tool-golangci-lint ## run golangci-lint in every module, and find phrases that the texts must not have
@@ -148,38 +148,38 @@ generate: ## update the generated files; commit them
 	go generate ./...
 
 .PHONY: proto
-proto: ## write the Go and Python code of proto/ again; commit it. Needs protoc and its Python plugin for gRPC
-	scripts/generate-proto
+proto: ## write the Go and Python code of internal/proto/ again; commit it. Needs protoc and its Python plugin for gRPC
+	internal/dev/scripts/generate-proto
 
 .PHONY: fuzz
 fuzz: ## run every Fuzz function for FUZZTIME (10s, or a number of inputs: 20000x)
-	@scripts/fuzz $(FUZZTIME)
+	@internal/dev/scripts/fuzz $(FUZZTIME)
 
 .PHONY: bench
 bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=regexp selects
-	@scripts/bench $(ROUNDS)
+	@internal/dev/scripts/bench $(ROUNDS)
 
 .PHONY: soak
 soak: ## run the long and the statistical tests, up to three hours; plots are kept in _artifacts
 	go test -tags soak -timeout 120m -v -run Soak -artifacts $(TESTFLAGS) ./...
-	cd test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload ./reference
+	cd cmd/test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload ./reference
 	@for module in $(SOAK_MODULES); do (cd "$$module" && go vet ./... && go test -timeout 60m -v $(TESTFLAGS) ./...); done
 
 .PHONY: stress
 stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp selects
-	@scripts/stress
+	@internal/dev/scripts/stress
 
 .PHONY: deps
 deps: ## install the missing programs and npm packages that the tests need
-	@scripts/install-deps
-	@scripts/install-node-modules
+	@internal/dev/scripts/install-deps
+	@internal/dev/scripts/install-node-modules
 
 .PHONY: tools
 tools: tool-golangci-lint tool-gotestsum ## build the pinned tools into .tools/bin
 
 .PHONY: tool-golangci-lint tool-gotestsum
 tool-golangci-lint tool-gotestsum: tool-%:
-	@scripts/install-tools $*
+	@internal/dev/scripts/install-tools $*
 
 .PHONY: clean
 clean: ## remove the built files, but not the tools in .tools

@@ -5,7 +5,7 @@
 //
 // The folders are in the order in which a request uses them:
 //
-//	internal/front/  request in   parse bytes into a Request; one folder for each protocol
+//	cmd/internal/front/  request in   parse bytes into a Request; one folder for each protocol
 //	middleware/      request in   the same for a server written in Go
 //	rule/            identify     find the client and the key that a rule counts under
 //	rule/            match        find the rules that apply to the request
@@ -24,14 +24,14 @@
 // layout_test.go checks three rules:
 //
 //  1. The library imports only internal/store/ of internal/, and no generated types
-//     outside internal/config/source/xds/convert.go.
-//     Only its leaves import other modules: config/, internal/config/source/xds/, store/redis/, store/memcached/,
+//     outside cmd/internal/source/xds/convert.go.
+//     Only its leaves import other modules: config/, cmd/internal/source/xds/, store/redis/, store/memcached/,
 //     config/open/, guard/report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
 //     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages internal/limit/, internal/domain/, internal/share/,
 //     guard/fairshare/, internal/lease/state/, internal/pace/schedule/ and internal/pace/feedback/ do no I/O, start no goroutine and
 //     read no clock: time is an argument.
 //  2. Only files named convert.go convert generated types.
-//  3. Only cmd/ and test/ import internal/app/.
+//  3. Only cmd/ and test/ import cmd/internal/app/.
 //
 // # Glossary
 //

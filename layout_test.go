@@ -31,7 +31,7 @@ var (
 	// leaves are the packages that may import other modules. No other package of the
 	// library imports a leaf, so a program links only the modules that it uses.
 	leaves = []string{
-		"client", "config", "internal/config/source/etcd", "internal/config/source/postgres", "internal/config/source/xds", "client/lease", "internal/lease/election", "middleware/grpclimit", "pace/dogma", "pace/etcd",
+		"client", "config", "cmd/internal/source/etcd", "cmd/internal/source/postgres", "cmd/internal/source/xds", "client/lease", "cmd/internal/election", "middleware/grpclimit", "pace/dogma", "pace/etcd",
 		"pace/grpcpace", "client/pacelease", "guard/report/prom", "rule/jwt", "rule/region", "store/memcached", "config/open", "store/redis", "wire",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
@@ -180,18 +180,18 @@ func importRules() []rule {
 			func(f *sourceFile) []string { return f.spotsIf(f.frontServer(), f.messages) },
 		},
 		{
-			"import rule 3/only cmd and test import internal/app",
+			"import rule 3/only cmd and test import cmd/internal/app",
 			"take the value that app makes as an argument: app imports the other packages, and they must not import app",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
-					return ours && under(dir, "internal/app") && !underAny(f.dir, "cmd", "test", "internal/app")
+					return ours && under(dir, "cmd/internal/app") && !underAny(f.dir, "cmd", "test", "cmd/internal/app")
 				})
 			},
 		},
 		{
 			"import rule 3/fronts never import each other",
-			"move the shared code into internal/front or into guard",
+			"move the shared code into cmd/internal/front or into guard",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
@@ -372,9 +372,9 @@ func isOutside(importPath string) bool {
 
 func isGenerated(importPath string) bool { return underAny(importPath, generatedTypes...) }
 
-// frontOf returns the front that a folder belongs to: rls for internal/front/rls.
+// frontOf returns the front that a folder belongs to: rls for cmd/internal/front/rls.
 func frontOf(dir string) string {
-	rest, below := strings.CutPrefix(dir, "internal/front/")
+	rest, below := strings.CutPrefix(dir, "cmd/internal/front/")
 	if !below {
 		return ""
 	}
@@ -589,21 +589,21 @@ func TestLayoutRulesCatch(t *testing.T) {
 		body string // text after the package clause; a single word is an import
 		want string // part of the message; "" for a valid file
 	}{
-		{"never imports internal, cmd or test", "guard/guard.go", ours + "internal/app", "imports " + ours + "internal/app"},
-		{"never imports internal, cmd or test", "guard/guard.go", ours + "test/bench", "imports"},
+		{"never imports internal, cmd or test", "guard/guard.go", ours + "cmd/internal/app", "imports " + ours + "cmd/internal/app"},
+		{"never imports internal, cmd or test", "guard/guard.go", ours + "cmd/test/bench", "imports"},
 		{"never imports internal, cmd or test", "examples/web/main.go", ours + "internal/testkit", "imports"},
-		{"never imports internal, cmd or test", "guard/guard_test.go", ours + "internal/app", "imports"},
+		{"never imports internal, cmd or test", "guard/guard_test.go", ours + "cmd/internal/app", "imports"},
 		{"never imports internal, cmd or test", "guard/guard_test.go", ours + "internal/testkit/clock", ""},
-		{"never imports internal, cmd or test", "internal/app/app.go", ours + "internal/console", ""},
+		{"never imports internal, cmd or test", "cmd/internal/app/app.go", ours + "internal/console", ""},
 		{"never imports internal, cmd or test", "guard/guard.go", ours + "internals", ""},
 		{"never imports internal, cmd or test", "store/redis/apply.go", ours + "internal/store/script", ""},
 		{"never imports internal, cmd or test", "store/redis/apply.go", ours + "internal/storage", "imports"},
-		{"never imports internal, cmd or test", "internal/store/script/plan.go", ours + "internal/app", "imports"},
+		{"never imports internal, cmd or test", "internal/store/script/plan.go", ours + "cmd/internal/app", "imports"},
 
 		{"never imports generated types", "rule/rule.go", ours + "proto/quota/v1", "imports"},
 		{"never imports generated types", "rule/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
-		{"never imports generated types", "internal/config/source/xds/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", ""},
-		{"never imports generated types", "internal/config/source/xds/stream.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
+		{"never imports generated types", "cmd/internal/source/xds/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", ""},
+		{"never imports generated types", "cmd/internal/source/xds/stream.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
 		{"never imports generated types", "client/client.go", ours + "proto/quota/v1", ""},
 		{"never imports generated types", "client/lease.go", ours + "proto/lease/v1", ""},
 		{"never imports generated types", "internal/lease/state/state.go", ours + "proto/lease/v1", "imports"},
@@ -614,7 +614,7 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"imported in leaves only", "store/redis/store.go", "github.com/redis/rueidis", ""},
 		{"imported in leaves only", "store/redisearch/store.go", "github.com/redis/rueidis", "imports"},
 		{"imported in leaves only", "guard/guard_test.go", "golang.org/x/net/http2", ""},
-		{"imported in leaves only", "internal/app/app.go", "google.golang.org/grpc", ""},
+		{"imported in leaves only", "cmd/internal/app/app.go", "google.golang.org/grpc", ""},
 		{"imported in leaves only", "internal/store/script/plan.go", "github.com/redis/rueidis", "imports"},
 		{"imported in leaves only", "guard/guard.go", "net/http", ""},
 
@@ -622,7 +622,7 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"imports a leaf", "rule/rule_test.go", ours + "rule/jwt", ""},
 		{"imports a leaf", "sim/sim.go", ours + "lease", ""},
 		{"imports a leaf", "config/build.go", ours + "store/redis", ""},
-		{"imports a leaf", "internal/app/app.go", ours + "config", ""},
+		{"imports a leaf", "cmd/internal/app/app.go", ours + "config", ""},
 
 		{"do no I/O", "internal/limit/step.go", "os", "imports os"},
 		{"do no I/O", "internal/lease/state/state.go", "net/http", "imports net/http"},
@@ -650,43 +650,43 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"start no goroutine", "internal/throttle/queue.go", "func f() { go f() }", "internal/throttle/queue.go:2: starts a goroutine"},
 		{"start no goroutine", "pace/pace.go", "func f() { go f() }", ""},
 
-		{"stop in convert.go and in clients", "internal/front/rls/match.go", ours + "proto/quota/v1", "imports"},
-		{"stop in convert.go and in clients", "internal/front/server.go", ours + "proto/quota/v1", "imports"},
+		{"stop in convert.go and in clients", "cmd/internal/front/rls/match.go", ours + "proto/quota/v1", "imports"},
+		{"stop in convert.go and in clients", "cmd/internal/front/server.go", ours + "proto/quota/v1", "imports"},
 		{"stop in convert.go and in clients", "cmd/headgate/ctl.go", ours + "proto/quota/v1", "imports"},
-		{"stop in convert.go and in clients", "internal/front/rls/convert.go", "github.com/cncf/xds/go/xds/type/v3", ""},
-		{"stop in convert.go and in clients", "internal/front/rls/server.go", ours + "proto/quota/v1", ""},
-		{"stop in convert.go and in clients", "internal/front/rls/server_test.go", ours + "proto/quota/v1", ""},
-		{"stop in convert.go and in clients", "test/bench/load.go", ours + "proto/quota/v1", ""},
+		{"stop in convert.go and in clients", "cmd/internal/front/rls/convert.go", "github.com/cncf/xds/go/xds/type/v3", ""},
+		{"stop in convert.go and in clients", "cmd/internal/front/rls/server.go", ours + "proto/quota/v1", ""},
+		{"stop in convert.go and in clients", "cmd/internal/front/rls/server_test.go", ours + "proto/quota/v1", ""},
+		{"stop in convert.go and in clients", "cmd/test/bench/load.go", ours + "proto/quota/v1", ""},
 		{"stop in convert.go and in clients", "proto/quota/v1/quota.pb.go", ours + "proto/type", ""},
 
 		{
-			"server.go builds no generated types", "internal/front/rls/server.go",
-			"import quota \"" + ours + "proto/quota/v1\"\nvar _ = &quota.Answer{}", "internal/front/rls/server.go:3: builds a Answer",
+			"server.go builds no generated types", "cmd/internal/front/rls/server.go",
+			"import quota \"" + ours + "proto/quota/v1\"\nvar _ = &quota.Answer{}", "cmd/internal/front/rls/server.go:3: builds a Answer",
 		},
 		{
-			"server.go builds no generated types", "internal/front/rls/server.go",
+			"server.go builds no generated types", "cmd/internal/front/rls/server.go",
 			"import \"" + ours + "proto/quota/v1\"\nvar _ = quotav1.Answer{}", "builds a Answer",
 		},
 		{
-			"server.go builds no generated types", "internal/front/rls/server.go",
+			"server.go builds no generated types", "cmd/internal/front/rls/server.go",
 			"import quota \"" + ours + "proto/quota/v1\"\ntype server struct { quota.UnimplementedServer }\nfunc (server) Ask(*quota.Question) *quota.Answer { return nil }", "",
 		},
 		{
-			"server.go builds no generated types", "internal/front/rls/convert.go",
+			"server.go builds no generated types", "cmd/internal/front/rls/convert.go",
 			"import quota \"" + ours + "proto/quota/v1\"\nvar _ = &quota.Answer{}", "",
 		},
 
-		{"only cmd and test import internal/app", "internal/console/console.go", ours + "internal/app", "imports"},
-		{"only cmd and test import internal/app", "sim/sim.go", ours + "internal/app/listen", "imports"},
-		{"only cmd and test import internal/app", "cmd/headgate/main.go", ours + "internal/app", ""},
-		{"only cmd and test import internal/app", "test/acceptance/proxy_test.go", ours + "internal/app", ""},
-		{"only cmd and test import internal/app", "internal/app/app_test.go", ours + "internal/app", ""},
+		{"only cmd and test import cmd/internal/app", "internal/console/console.go", ours + "cmd/internal/app", "imports"},
+		{"only cmd and test import cmd/internal/app", "sim/sim.go", ours + "cmd/internal/app/listen", "imports"},
+		{"only cmd and test import cmd/internal/app", "cmd/headgate/main.go", ours + "cmd/internal/app", ""},
+		{"only cmd and test import cmd/internal/app", "cmd/test/acceptance/proxy_test.go", ours + "cmd/internal/app", ""},
+		{"only cmd and test import cmd/internal/app", "cmd/internal/app/app_test.go", ours + "cmd/internal/app", ""},
 
-		{"fronts never import each other", "internal/front/rls/server.go", ours + "internal/front/quota", "imports"},
-		{"fronts never import each other", "internal/front/rls/server_test.go", ours + "internal/front/quota/deep", "imports"},
-		{"fronts never import each other", "internal/front/rls/server.go", ours + "internal/front/rls/descriptor", ""},
-		{"fronts never import each other", "internal/front/rls/server.go", ours + "internal/front", ""},
-		{"fronts never import each other", "internal/app/app.go", ours + "internal/front/rls", ""},
+		{"fronts never import each other", "cmd/internal/front/rls/server.go", ours + "cmd/internal/front/quota", "imports"},
+		{"fronts never import each other", "cmd/internal/front/rls/server_test.go", ours + "cmd/internal/front/quota/deep", "imports"},
+		{"fronts never import each other", "cmd/internal/front/rls/server.go", ours + "cmd/internal/front/rls/descriptor", ""},
+		{"fronts never import each other", "cmd/internal/front/rls/server.go", ours + "cmd/internal/front", ""},
+		{"fronts never import each other", "cmd/internal/app/app.go", ours + "cmd/internal/front/rls", ""},
 
 		{"no file is over 500 lines", "guard/guard.go", long, "guard/guard.go: 501 lines"},
 		{"no file is over 500 lines", "guard/guard.go", long[1:], ""},

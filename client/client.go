@@ -15,7 +15,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 )
 
 // Client asks servers for decisions. It is safe for concurrent use.

@@ -11,8 +11,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
-	"github.com/headgate/headgate/wire"
+	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
+	"github.com/headgate/headgate/internal/proto/wire"
 )
 
 // errWire says that a server answers in another protocol.

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/wire"
+	"github.com/headgate/headgate/internal/proto/wire"
 )
 
-// The messages of proto/headgate/v1 are written and read here without the generated code, which takes several
+// The messages of internal/proto/headgate/v1 are written and read here without the generated code, which takes several
 // times as long. TestRequests and TestAnswers compare both.
 
 // appendTo appends the message of a request.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 )
 
 // TestTwoMessagesInFlight: a lone call is sent at once. At most two messages are in flight, and callers that come meanwhile

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/headgate/headgate"
-	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 )
 
 // TestRetries: of the calls that waited for a stream that broke, as many go on as a tenth of all calls has

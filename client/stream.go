@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
+	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
+	"github.com/headgate/headgate/internal/proto/wire"
 	"github.com/headgate/headgate/internal/readfile"
-	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
-	"github.com/headgate/headgate/wire"
 )
 
 const (

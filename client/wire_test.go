@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/headgate/headgate"
-	headgatev1 "github.com/headgate/headgate/proto/headgate/v1"
+	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 )
 
 // texts are values of requests and answers, and the form of each on the wire.

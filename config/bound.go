@@ -36,7 +36,7 @@ const (
 )
 
 // What a proxy typically takes, in bytes: a process with a few rules and its garbage, a connection between requests, and a request that
-// waits for the service. They are measured with TestTypicalMemory of test/acceptance, and rounded up.
+// waits for the service. They are measured with TestTypicalMemory of cmd/test/acceptance, and rounded up.
 const (
 	typicalProcess = 64 << 20
 	typicalPlain   = 16 << 10
@@ -46,7 +46,7 @@ const (
 )
 
 // What headgate server typically takes, in bytes: a connection between calls, for each protocol, and a call in flight. They are
-// measured with TestTypicalMemoryOfTheServer of test/acceptance, and rounded up. TLS adds typicalServerTLS to a connection.
+// measured with TestTypicalMemoryOfTheServer of cmd/test/acceptance, and rounded up. TLS adds typicalServerTLS to a connection.
 const (
 	typicalGRPC      = 48 << 10
 	typicalHTTP      = 24 << 10

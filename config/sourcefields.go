@@ -13,7 +13,7 @@ import (
 const sourceName = "source"
 
 // Source is a place outside the file that has rules, plans and customers. One of Etcd, HTTP and Postgres is set.
-// Package internal/config/source/open opens it. Each change of these settings but WithoutState needs a restart.
+// Package cmd/internal/source/open opens it. Each change of these settings but WithoutState needs a restart.
 type Source struct {
 	Etcd     *EtcdSource
 	HTTP     *HTTPSource

@@ -7,7 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/lease/holder"
 	"github.com/headgate/headgate/internal/lease/state"
-	"github.com/headgate/headgate/wire"
+	"github.com/headgate/headgate/internal/proto/wire"
 )
 
 // message is a ReportResponse. Its names are copies.

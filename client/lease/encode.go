@@ -9,10 +9,10 @@ import (
 
 	"github.com/headgate/headgate/internal/lease/holder"
 	"github.com/headgate/headgate/internal/lease/state"
-	"github.com/headgate/headgate/wire"
+	"github.com/headgate/headgate/internal/proto/wire"
 )
 
-// The messages of proto/headgate/lease/v1 are written and read here without the generated code, so that
+// The messages of internal/proto/headgate/lease/v1 are written and read here without the generated code, so that
 // a message of a server takes no more memory than the leases that it may have. TestWire compares both.
 
 // encode returns the message of a report.

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/headgate/headgate/internal/lease/holder"
+	"github.com/headgate/headgate/internal/proto/wire"
 	"github.com/headgate/headgate/internal/readfile"
-	"github.com/headgate/headgate/wire"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/lease/holder"
 	"github.com/headgate/headgate/internal/lease/state"
-	leasev1 "github.com/headgate/headgate/proto/headgate/lease/v1"
+	leasev1 "github.com/headgate/headgate/internal/proto/headgate/lease/v1"
 )
 
 // TestWire compares the messages with the generated types.

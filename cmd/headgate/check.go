@@ -11,9 +11,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/explain"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/app"
-	"github.com/headgate/headgate/internal/explain"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headgate/headgate/cmd/internal/app"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/app"
 )
 
 // call runs the command line and returns its exit status and output.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/headgate/headgate/internal/ctl"
+	"github.com/headgate/headgate/cmd/internal/ctl"
 )
 
 type ctlCommand struct {

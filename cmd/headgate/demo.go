@@ -9,9 +9,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/demo"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/app"
-	"github.com/headgate/headgate/internal/demo"
 )
 
 type demoCommand struct {

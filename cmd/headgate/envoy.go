@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/envoyenv"
+	"github.com/headgate/headgate/cmd/internal/explain"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/envoyenv"
-	"github.com/headgate/headgate/internal/explain"
 )
 
 // mergeFlag is embedded in the commands that read files of envoyproxy/ratelimit.

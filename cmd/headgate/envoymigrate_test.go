@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/app"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/app"
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 

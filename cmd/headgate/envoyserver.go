@@ -8,14 +8,14 @@ import (
 	"os"
 	"slices"
 
+	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/envoyenv"
+	"github.com/headgate/headgate/cmd/internal/source/folder"
+	"github.com/headgate/headgate/cmd/internal/source/xds"
+	"github.com/headgate/headgate/cmd/internal/statsd"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/app"
-	"github.com/headgate/headgate/internal/config/source/folder"
-	"github.com/headgate/headgate/internal/config/source/xds"
-	"github.com/headgate/headgate/internal/envoyenv"
 	"github.com/headgate/headgate/internal/readfile"
-	"github.com/headgate/headgate/internal/statsd"
 )
 
 // envoyServing describes a server with the variables of envoyproxy/ratelimit.

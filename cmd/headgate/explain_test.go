@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExplain checks that each flag reaches the request. internal/explain tests the output.
+// TestExplain checks that each flag reaches the request. cmd/internal/explain tests the output.
 func TestExplain(t *testing.T) {
 	path := write(t, "version: 1\nidentity: {trusted_proxies: [10.0.0.0/8]}\nrules:\n"+
 		"  - {name: product, key: [mtls_subject, header:X-Client-Id], limits: [3/h]}\n")

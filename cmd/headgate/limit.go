@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/headgate/headgate/internal/ctl"
+	"github.com/headgate/headgate/cmd/internal/ctl"
 )
 
 // limitCommand reads and changes the limits in etcd that pacers follow.

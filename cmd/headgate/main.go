@@ -15,9 +15,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/ctl"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/app"
-	"github.com/headgate/headgate/internal/ctl"
 )
 
 // The linker sets these variables: see the Makefile.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/envoyenv"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/app"
-	"github.com/headgate/headgate/internal/envoyenv"
 )
 
 type proxyCommand struct {

@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/headgate/headgate/cmd/internal/ctl"
 	"github.com/headgate/headgate/internal/config/source"
-	"github.com/headgate/headgate/internal/ctl"
 )
 
 // quotaCommand reads and changes the customers of plans, and what they have used.

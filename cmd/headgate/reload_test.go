@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/admin"
 )
 
 // instance serves an admin listener that reports s as the status of the last reload.

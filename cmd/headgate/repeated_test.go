@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/admin"
 )
 
 // TestRepeatedFlags: a flag that takes one value is refused if it is given twice. Of two addresses, none is silently left out.

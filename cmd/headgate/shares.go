@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/headgate/headgate/internal/ctl"
+	"github.com/headgate/headgate/cmd/internal/ctl"
 )
 
 type sharesCommand struct {

@@ -3,8 +3,8 @@ package main
 import (
 	"io"
 
-	"github.com/headgate/headgate/internal/config/source/postgres"
-	"github.com/headgate/headgate/internal/ctl"
+	"github.com/headgate/headgate/cmd/internal/ctl"
+	"github.com/headgate/headgate/cmd/internal/source/postgres"
 )
 
 // sourceCommand prepares a source of rules, plans and customers.

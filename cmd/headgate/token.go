@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/internal/access"
 )
 
 // tokenCommand makes a token for a caller of headgate server.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/headgate/headgate/cmd/internal/ctl"
 	"github.com/headgate/headgate/internal/config/source"
-	"github.com/headgate/headgate/internal/ctl"
 )
 
 type planQuotaCommand struct {

@@ -17,34 +17,41 @@ import (
 
 const module = "github.com/headgate/headgate"
 
+// Folder has the lists, below the root.
+const Folder = "internal/dev/api"
+
 // notPublic reports whether the packages of a folder are not for users.
 func notPublic(folder string) bool {
 	first, _, _ := strings.Cut(folder, "/")
-	return slices.Contains([]string{"cmd", "deploy", "examples", "internal", "proto", "scripts", "test", "tools"}, first) ||
-		strings.Contains(folder, "/internal/")
+	return first == "cmd" || first == "docs" || isInternal(folder)
 }
 
-// All returns the list of each public package of the module in root. The keys are the names of
-// the files in api/. The go command builds packages that are not in its cache.
-func All(ctx context.Context, root string) (map[string]string, error) {
+// isInternal reports whether only packages of this repository can import a path.
+func isInternal(path string) bool { return strings.Contains("/"+path+"/", "/internal/") }
+
+// All returns the list of each public package of the modules in root. The keys are the names of
+// the files in Folder. inside are the lines with types of internal packages. The go command builds
+// packages that are not in its cache.
+func All(ctx context.Context, root string) (lists map[string]string, inside []string, err error) {
 	public, err := publicPackages(ctx, root)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	exports, err := exportFiles(ctx, root, public)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	from := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
-	lists := map[string]string{}
+	lists = map[string]string{}
 	for _, path := range public {
 		p, err := from.Import(path)
 		if err != nil {
-			return nil, fmt.Errorf("apilist: %s: %w", path, err)
+			return nil, nil, fmt.Errorf("apilist: %s: %w", path, err)
 		}
-		lists[fileOf(path)] = list(p)
+		w := write(p)
+		lists[fileOf(path)], inside = strings.Join(w.lines, "\n")+"\n", append(inside, w.inside...)
 	}
-	return lists, nil
+	return lists, inside, nil
 }
 
 // publicPackages returns the import paths of the packages for users.
@@ -87,14 +94,14 @@ func fileOf(path string) string {
 	return strings.ReplaceAll(folder, "/", ".") + ".txt"
 }
 
-// list returns the sorted lines of a package.
-func list(p *types.Package) string {
-	w := writer{own: p}
+// write writes the sorted lines of a package.
+func write(p *types.Package) *writer {
+	w := &writer{own: p}
 	for _, name := range p.Scope().Names() {
 		if o := p.Scope().Lookup(name); o.Exported() {
 			w.object(o)
 		}
 	}
 	slices.Sort(w.lines)
-	return strings.Join(w.lines, "\n") + "\n"
+	return w
 }

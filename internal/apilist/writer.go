@@ -10,10 +10,18 @@ import (
 type writer struct {
 	own   *types.Package
 	lines []string
+	// inside are the lines that name a type of an internal package, which users cannot name.
+	inside []string
+	named  bool // such a type was named since the last line
 }
 
 func (w *writer) addf(format string, args ...any) {
-	w.lines = append(w.lines, fmt.Sprintf(format, args...))
+	line := fmt.Sprintf(format, args...)
+	w.lines = append(w.lines, line)
+	if w.named {
+		w.inside = append(w.inside, w.own.Path()+": "+line)
+	}
+	w.named = false
 }
 
 // object adds the lines of a package-level name.
@@ -34,7 +42,9 @@ func (w *writer) object(o types.Object) {
 func (w *writer) typeName(o *types.TypeName) {
 	named, ok := o.Type().(*types.Named)
 	if o.IsAlias() || !ok {
-		w.addf("type %s = %s", o.Name(), w.text(types.Unalias(o.Type())))
+		text := w.text(types.Unalias(o.Type()))
+		w.named = false // An alias is how users name the type.
+		w.addf("type %s = %s", o.Name(), text)
 		return
 	}
 	name := o.Name() + w.parameters(named.TypeParams())
@@ -144,6 +154,7 @@ func (w *writer) text(t types.Type) string {
 		if p == w.own {
 			return ""
 		}
+		w.named = w.named || isInternal(p.Path())
 		return p.Name()
 	})
 }

@@ -1,5 +1,5 @@
-// Command write updates the lists in the folder of its argument, and removes the lists of
-// packages that no longer exist.
+// Command write updates the lists of the public packages below the root, its argument, and removes the
+// lists of packages that no longer exist.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "write: name the folder of the lists")
+		fmt.Fprintln(os.Stderr, "write: name the root")
 		os.Exit(2)
 	}
 	if err := write(context.Background(), os.Args[1]); err != nil {
@@ -23,12 +23,12 @@ func main() {
 	}
 }
 
-func write(ctx context.Context, folder string) error {
-	lists, err := apilist.All(ctx, filepath.Dir(filepath.Clean(folder)))
+func write(ctx context.Context, root string) error {
+	lists, _, err := apilist.All(ctx, root)
 	if err != nil {
 		return err
 	}
-	to, err := os.OpenRoot(folder)
+	to, err := os.OpenRoot(filepath.Join(root, apilist.Folder))
 	if err != nil {
 		return err
 	}

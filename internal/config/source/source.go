@@ -1,6 +1,6 @@
 // Package source has the contract of a source: a place outside the configuration file that keeps rules, plans and
-// customers, one object each, in the words of the file. The packages internal/config/source/etcd, internal/config/source/http and
-// internal/config/source/postgres have sources. Package config checks the objects.
+// customers, one object each, in the words of the file. The packages cmd/internal/source/etcd, cmd/internal/source/http and
+// cmd/internal/source/postgres have sources. Package config checks the objects.
 package source
 
 import (

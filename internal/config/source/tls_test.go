@@ -9,7 +9,7 @@ import (
 )
 
 // TestTLSAdvice names the field for each text of crypto/tls and of PostgreSQL, and gives no advice for other errors. The
-// tests of internal/config/source/open get these texts from real servers.
+// tests of cmd/internal/source/open get these texts from real servers.
 func TestTLSAdvice(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -28,7 +28,7 @@ func run(t *testing.T, s Scenario, seed uint64, design NewDesign) Figures {
 	return f
 }
 
-// TestBars runs one seed of ten scenarios. `make soak` runs ten seeds of all (test/bench/overload).
+// TestBars runs one seed of ten scenarios. `make soak` runs ten seeds of all (cmd/test/bench/overload).
 func TestBars(t *testing.T) {
 	t.Parallel()
 	if race.On {

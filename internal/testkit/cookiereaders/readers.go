@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/testkit/backend"
-	"github.com/headgate/headgate/internal/testkit/gateway"
 	"github.com/headgate/headgate/internal/testkit/process"
 )
 
@@ -124,7 +123,7 @@ func inHex(t *testing.T, text string) Value {
 // startPHP starts PHP's own web server, and returns its address.
 func startPHP(t *testing.T, script string) string {
 	t.Helper()
-	at, log := gateway.FreeAddress(t), script+".log"
+	at, log := process.FreeAddress(t), script+".log"
 	started, err := process.Launch(log, "php", []string{"-S", at, script})
 	if err != nil {
 		t.Fatalf("php: %v: run make deps", err)

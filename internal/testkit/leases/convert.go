@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/headgate/headgate/internal/lease/state"
-	leasev1 "github.com/headgate/headgate/proto/headgate/lease/v1"
+	leasev1 "github.com/headgate/headgate/internal/proto/headgate/lease/v1"
 )
 
 type (

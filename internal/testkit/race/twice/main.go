@@ -3,7 +3,7 @@
 // race.On or call race.Fewer, directly or through a function that they call. Or their files are built only
 // without the detector.
 //
-//	go test $(go run ./internal/testkit/race/twice ./test/documents)
+//	go test $(go run ./internal/testkit/race/twice ./cmd/test/documents)
 //
 // Its arguments are packages in which all tests run.
 package main

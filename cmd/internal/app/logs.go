@@ -1,0 +1,187 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/headgate/headgate/cmd/internal/accesslog"
+	"github.com/headgate/headgate/config"
+)
+
+// logLevel is the component that sets the level of the log.
+type logLevel struct {
+	defaults
+
+	level *slog.LevelVar
+}
+
+// Reload implements Component.
+func (l *logLevel) Reload(next *config.Config) (Change, error) {
+	return Change{Commit: func() { l.level.Set(next.Log.Level) }}, nil
+}
+
+// accessLog is the component that writes one line for each request of the proxy.
+type accessLog struct {
+	defaults
+
+	options *Options
+	opened  atomic.Pointer[openedLog] // nil while the access log is off
+	former  *openedLog                // replaced, and perhaps still in use; guarded by the caller of Reload
+	closing sync.WaitGroup
+
+	mu      sync.Mutex   // guards the lines of all logs, so that their sum never goes down
+	dropped uint64       // lines of former logs that have ended
+	ending  []*openedLog // former logs that have not ended
+}
+
+// openedLog is a log with the settings that it was opened with.
+type openedLog struct {
+	*accesslog.Log
+
+	format config.AccessFormat
+	file   string
+}
+
+// newAccessLog returns nil for headgate server, because only the proxy writes an access log.
+func newAccessLog(o *Options) (*accessLog, error) {
+	if o.Server {
+		return nil, nil //nolint:nilnil // because no access log is needed
+	}
+	a := &accessLog{options: o}
+	opened, err := a.open(&o.Config.Log)
+	a.opened.Store(opened)
+	return a, err
+}
+
+// open opens the log of a configuration. It returns nil if the log is off, and for a probe.
+func (a *accessLog) open(c *config.Log) (*openedLog, error) {
+	if c.Access == config.AccessOff {
+		return nil, nil //nolint:nilnil // because no access log is configured
+	}
+	format, ok := accesslog.ParseFormat(string(c.Access))
+	if !ok {
+		return nil, fmt.Errorf("app: unknown log.access %q: write off, json or combined", c.Access)
+	}
+	if a.options.probe {
+		if err := probeAccessLog(c.AccessFile); err != nil {
+			return nil, &config.SettingError{Path: "log.access_file", Err: fmt.Errorf("app: log.access_file: %w", err)}
+		}
+		return nil, nil //nolint:nilnil // because a probe leaves no file behind
+	}
+	log, err := accesslog.Open(accesslog.Config{
+		Format: format, File: c.AccessFile, Output: a.options.AccessOutput, Report: a.options.Log,
+	})
+	if err != nil {
+		return nil, &config.SettingError{Path: "log.access_file", Err: fmt.Errorf("app: log.access_file: %w", err)}
+	}
+	return &openedLog{log, c.Access, c.AccessFile}, nil
+}
+
+// current is the log in use; nil while the access log is off.
+func (a *accessLog) current() *accesslog.Log {
+	if a == nil {
+		return nil
+	}
+	if now := a.opened.Load(); now != nil {
+		return now.Log
+	}
+	return nil
+}
+
+// lost is the number of dropped lines.
+func (a *accessLog) lost() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := a.dropped
+	for _, former := range a.ending {
+		n += former.Dropped()
+	}
+	if now := a.current(); now != nil {
+		n += now.Dropped()
+	}
+	return n
+}
+
+// Reload prepares another log, if the format or the file changes.
+func (a *accessLog) Reload(next *config.Config) (Change, error) {
+	now, c := a.opened.Load(), &next.Log
+	if now == nil && c.Access == config.AccessOff || now != nil && now.format == c.Access && now.file == c.AccessFile {
+		return Change{}, nil
+	}
+	opened, err := a.open(c)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{
+		Commit:  func() { a.replace(opened) },
+		Discard: func() { _ = opened.close() }, // The log has no lines.
+	}, nil
+}
+
+// replace puts a log in place of the one in use.
+func (a *accessLog) replace(opened *openedLog) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.former = a.opened.Swap(opened)
+	if a.former != nil {
+		a.ending = append(a.ending, a.former)
+	}
+}
+
+// retire closes the former log, after the proxy has the new one.
+func (a *accessLog) retire() {
+	if former := a.former; former != nil {
+		a.former = nil
+		a.closing.Go(func() {
+			a.end(former)
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.dropped += former.Dropped()
+			a.ending = slices.DeleteFunc(a.ending, func(o *openedLog) bool { return o == former })
+		})
+	}
+}
+
+// end writes the buffered lines of a log, and closes it.
+func (a *accessLog) end(log *openedLog) {
+	if err := log.close(); err != nil {
+		a.options.Log.Error("access log not closed cleanly: the last lines may be missing", "error", err)
+	}
+}
+
+func (o *openedLog) close() error {
+	if o == nil {
+		return nil
+	}
+	return o.Close()
+}
+
+// files implements reopener.
+func (a *accessLog) files() []file {
+	now := a.opened.Load()
+	if now == nil {
+		return nil
+	}
+	return []file{{partAccessLog, now.Reopen, func(err error) {
+		a.options.Log.Error("access log file not opened again: lines still go to the previous file", "error", err)
+	}}}
+}
+
+// Drain writes the buffered lines.
+func (a *accessLog) Drain(ctx context.Context) error {
+	ctx, cancel := lastly(ctx, lastDrain)
+	defer cancel()
+	a.retire()
+	ended := within(ctx, func() {
+		a.end(a.opened.Load())
+		a.closing.Wait()
+	})
+	if !ended {
+		a.options.Log.Error("access log not closed cleanly: the last lines may be missing: check the reader of the log")
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package proxy
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/headgate/headgate/cmd/internal/http1/server"
+	"github.com/headgate/headgate/guard/report"
+)
+
+// newFast returns the server of the fast path. net/http serves the requests that this server
+// does not take.
+func (s *Server) newFast(base context.Context, c *ServerConfig) *server.Server {
+	for i := range s.fallbackListeners {
+		s.fallbackListeners[i] = &fallbackListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	}
+	s.base = context.WithValue(base, http.ServerContextKey, s.http) // The reverse proxy looks for it before it aborts an answer.
+	fast := server.New(server.Config{
+		Handler: http.HandlerFunc(s.handle), Fallback: s.fallBack, Log: c.Log,
+		ReadHeader: c.ReadHeader, Idle: c.Idle, MaxHeader: c.MaxHeader, CheckEvery: c.checkEvery,
+	})
+	context.AfterFunc(base, fast.Close)
+	return fast
+}
+
+// divert serves a new connection on the fast path, if the current settings have it.
+func (s *Server) divert(c *conn) bool {
+	if !s.proxy.current.Load().fast {
+		return false
+	}
+	c.path = report.PathFast
+	client := &server.Client{
+		Conn: c.Conn, Raw: c.client,
+		Context: context.WithValue(s.base, connKey{}, c),
+		State:   func(state http.ConnState) { s.track(c, state) },
+	}
+	client.Prepare = func() (report.Path, error) { return c.prepare(client) }
+	s.track(c, http.StateNew) // Drain counts the connection from now on.
+	go s.fast.Serve(client)
+	return true
+}
+
+// prepare does the TLS handshake.
+func (c *conn) prepare(client *server.Client) (report.Path, error) {
+	if c.secure == nil {
+		return report.PathFast, nil
+	}
+	if err := c.handshake(); err != nil {
+		return report.PathFast, err
+	}
+	client.TLS = c.state
+	if c.state.NegotiatedProtocol == "h2" {
+		return report.PathHTTP2, nil
+	}
+	return report.PathFast, nil
+}
+
+// fallBack gives a connection of the fast path to net/http.
+func (s *Server) fallBack(client *server.Client, f *server.FallbackConn, why report.Path) {
+	from, _ := client.Context.Value(connKey{}).(*conn)
+	c := &conn{Conn: f, client: from.client, log: from.log, secure: from.secure, state: from.state, fallback: f, path: why}
+	// A request of a lent connection has arrived, so Drain must wait for its end.
+	if _, fresh := s.fresh.LoadAndDelete(from); fresh && !f.Lent() {
+		s.fresh.Store(c, nil)
+	}
+	to := s.fallbackListeners[1]
+	if f.First() {
+		to = s.fallbackListeners[0]
+	}
+	if !to.give(c) {
+		_ = c.Close()
+		if !f.Lent() {
+			s.track(c, http.StateClosed)
+		}
+	}
+}
+
+// serveFallbacks serves the connections of the fast path until the servers shut down.
+func (s *Server) serveFallbacks() {
+	for i, server := range [...]*http.Server{s.http, s.later} {
+		s.servingFallbacks.Go(func() { _ = server.Serve(s.fallbackListeners[i]) }) // The error says that the server shuts down.
+	}
+}
+
+// fallbackOf returns the connection that the fast path has given to net/http, or nil.
+func fallbackOf(of net.Conn) *server.FallbackConn {
+	if c, ok := of.(*conn); ok {
+		return c.fallback
+	}
+	return nil
+}
+
+// fallbackListener is a listener whose connections come from the fast path.
+type fallbackListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+// give returns false if the listener is closed.
+func (l *fallbackListener) give(c net.Conn) bool {
+	select {
+	case l.conns <- c:
+		return true
+	case <-l.closed:
+		return false
+	}
+}
+
+// Accept implements net.Listener.
+func (l *fallbackListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *fallbackListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *fallbackListener) Addr() net.Addr { return &net.UnixAddr{Name: "fast path", Net: "unix"} }

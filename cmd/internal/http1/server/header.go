@@ -1,0 +1,160 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/headgate/headgate/cmd/internal/http1"
+)
+
+// compose writes the status line and the fields of the handler into the buffer, but not
+// those that depend on the body. Later changes of the header have no effect on them.
+func (w *writer) compose() {
+	w.length = unknown
+	if lines := w.header["Content-Length"]; len(lines) > 0 {
+		if n, err := strconv.ParseInt(lines[0], 10, 64); err == nil && n >= 0 {
+			w.length, w.declared = n, lines[0]
+		}
+	}
+	if lines := w.header["Connection"]; len(lines) > 0 {
+		w.options = lines[0]
+	}
+	w.trailers.announce(w.header)
+	w.grow()
+	w.out = appendStatus(w.out, w.status)
+	w.appendFields(func(name string) bool {
+		trailer := strings.HasPrefix(name, http.TrailerPrefix)
+		w.trailers.expected = w.trailers.expected || trailer
+		return trailer || isLengthField(name) || name == "Connection" || w.status == http.StatusNotModified && name == "Content-Type"
+	})
+	if _, found := w.header["Date"]; !found {
+		w.out = w.conn.server.dates.append(append(w.out, "Date: "...), time.Now())
+		w.out = append(w.out, "\r\n"...)
+	}
+}
+
+// complete writes the rest of the header, which depends on the body. done says that the
+// handler has returned.
+func (w *writer) complete(done bool) {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	if done && w.length == unknown && !w.trailers.expected && allowsBody(w.status) && (!w.toHead || len(w.held) > 0) {
+		w.length = int64(len(w.held))
+		w.declared = strconv.FormatInt(w.length, 10)
+	}
+	w.settleBody()
+	switch {
+	case w.length != unknown && allowsBody(w.status):
+		w.out = appendField(w.out, "Content-Length", w.declared)
+	case !w.toHead && allowsBody(w.status):
+		w.chunked = true
+		w.out = append(w.out, "Transfer-Encoding: chunked\r\n"...)
+	}
+	w.appendConnection()
+	w.out = append(w.out, "\r\n"...)
+	if len(w.held) > 0 && !w.toHead {
+		_, _ = w.body(w.held) // Later writes return the error.
+	}
+}
+
+// appendConnection writes the Connection field of the answer.
+func (w *writer) appendConnection() {
+	if w.options == "close" || w.conn.server.closing.Load() {
+		w.mayReuse = false
+	}
+	switch {
+	case !w.mayReuse:
+		w.out = append(w.out, "Connection: close\r\n"...)
+	case w.options != "":
+		w.out = append(append(append(w.out, "Connection: "...), w.options...), "\r\n"...)
+	}
+}
+
+// settleBody reads over the rest of the request's body, unless the handler reads it while it
+// writes. Some clients read no answer before they have sent the whole body.
+func (w *writer) settleBody() {
+	b := &w.transaction.body
+	if b.conn == nil || w.duplex || !w.mayReuse || w.options == "close" || b.ended.Load() {
+		return
+	}
+	if !b.discard() {
+		w.mayReuse = false
+	}
+}
+
+// appendFields writes the fields of the header, sorted by name.
+func (w *writer) appendFields(skip func(name string) bool) {
+	w.fields = http1.AppendSorted(w.fields[:0], w.header, skip)
+	for _, field := range w.fields {
+		if len(field.Values) == 0 || !httpguts.ValidHeaderFieldName(field.Name) {
+			continue
+		}
+		for _, value := range field.Values {
+			w.out = appendField(w.out, field.Name, value)
+		}
+	}
+	clear(w.fields)
+}
+
+// appendField writes one field. A line end inside a value becomes a blank, as in net/http.
+func appendField(b []byte, name, value string) []byte {
+	b = append(append(b, name...), ": "...)
+	start := len(b)
+	b = append(b, trim(value)...)
+	for i, c := range b[start:] {
+		if c == '\r' || c == '\n' {
+			b[start+i] = ' '
+		}
+	}
+	return append(b, "\r\n"...)
+}
+
+// trim removes the blanks and line ends around a value. Few values have any.
+func trim(s string) string {
+	if n := len(s); n > 0 && s[0] > ' ' && s[n-1] > ' ' {
+		return s
+	}
+	return strings.Trim(s, " \t\r\n")
+}
+
+// appendStatus writes a status line.
+func appendStatus(b []byte, status int) []byte {
+	if status == http.StatusOK {
+		return append(b, "HTTP/1.1 200 OK\r\n"...)
+	}
+	b = strconv.AppendInt(append(b, "HTTP/1.1 "...), int64(status), 10)
+	b = append(b, ' ')
+	if text := http.StatusText(status); text != "" {
+		b = append(b, text...)
+	} else {
+		b = strconv.AppendInt(append(b, "status code "...), int64(status), 10)
+	}
+	return append(b, "\r\n"...)
+}
+
+// date is the text of one second.
+type date struct {
+	second int64
+	text   string
+}
+
+// dates caches the last date.
+type dates struct{ last atomic.Pointer[date] }
+
+// append writes the time in the form of a Date field.
+func (d *dates) append(b []byte, now time.Time) []byte {
+	second := now.Unix()
+	last := d.last.Load()
+	if last == nil || last.second != second {
+		last = &date{second, now.UTC().Format(http.TimeFormat)}
+		d.last.Store(last)
+	}
+	return append(b, last.text...)
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/headgate/headgate/cmd/internal/http1"
+)
+
+const (
+	// headBytes is the size of the buffer for a header. Few headers are longer.
+	headBytes = 8 << 10
+	// mostFields bounds the fields of a header whose map is used again. Clearing a map costs
+	// time for each field that it ever had.
+	mostFields = 64
+)
+
+// transaction is what one request needs while it is in progress.
+type transaction struct {
+	request *http.Request
+	ctx     *requestContext
+	url     url.URL
+	header  http.Header
+	fields  http1.Fields
+	body    body
+	writer  writer
+
+	start, end int // buf[start:end] is not read yet
+	buf        [headBytes]byte
+}
+
+func (s *Server) take() *transaction {
+	t, ok := s.transactions.Get().(*transaction)
+	if !ok {
+		t = &transaction{header: make(http.Header)}
+		t.writer.header = make(http.Header)
+	}
+	t.start, t.end = 0, 0
+	return t
+}
+
+// release returns t to the pool.
+func (s *Server) release(t *transaction) { s.transactions.Put(t) }
+
+// reset forgets a request that has ended, but not the bytes behind it.
+func (t *transaction) reset() {
+	t.request, t.ctx = nil, nil
+	t.url = url.URL{}
+	t.header, t.writer.header = emptied(t.header), emptied(t.writer.header)
+	t.body, t.writer.conn = body{}, nil
+	t.end = copy(t.buf[:], t.buf[t.start:t.end])
+	t.start = 0
+}
+
+func emptied(h http.Header) http.Header {
+	if len(h) > mostFields {
+		return make(http.Header)
+	}
+	clear(h)
+	return h
+}
+
+// unread returns the bytes that are in the buffer.
+func (t *transaction) unread() []byte { return t.buf[t.start:t.end] }
+
+// prepare makes the request for the handler. The request and its context are new: stages and
+// stores may keep a context.
+func (t *transaction) prepare(c *conn, head *http1.Head) {
+	delete(t.header, "Host")
+	r := http.Request{
+		Method: head.Method, URL: &t.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: t.header, Body: http.NoBody,
+		Close: head.Close, Host: head.Host, RequestURI: head.Target, RemoteAddr: c.remote, TLS: c.TLS,
+	}
+	if head.Length > 0 {
+		t.body = body{conn: c, transaction: t, left: head.Length}
+		r.Body, r.ContentLength = &t.body, head.Length
+		if int64(t.end-t.start) < head.Length {
+			c.arm(time.Time{}, 0) // The bounds of headers and idle connections do not concern the body.
+		}
+	}
+	t.ctx = &requestContext{values: c.Context}
+	t.request = r.WithContext(t.ctx)
+	t.writer.begin(c, t, head)
+}

@@ -1,4 +1,0 @@
-// Package admin has the JSON documents that the admin listener of an instance serves.
-// internal/app writes them, and internal/ctl and other programs read them. Fields may be
-// added, but never renamed or moved.
-package admin
