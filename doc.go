@@ -6,16 +6,16 @@
 // The folders are in the order in which a request uses them:
 //
 //	cmd/internal/front/  request in   parse bytes into a Request; one folder for each protocol
-//	middleware/      request in   the same for a server written in Go
-//	rule/            identify     find the client and the key that a rule counts under
-//	rule/            match        find the rules that apply to the request
-//	guard/           admit        apply fair share, rules and stages, from Admit to Done
-//	guard/fairshare/       decide       compute each client's share of a capacity
-//	store/           decide       load, step and save all limits of a request atomically
-//	internal/limit/           decide       run the five algorithms, as pure steps
-//	middleware/      act          pass, wait, or refuse
-//	guard/report/          report       count, and log a sample of lines
-//	pace/            outgoing     keep this program's calls within a provider's limit
+//	middleware/          request in   the same for a server written in Go
+//	rule/                identify     find the client and the key that a rule counts under
+//	rule/                match        find the rules that apply to the request
+//	guard/               admit        apply fair share, rules and stages, from Admit to Done
+//	guard/fairshare/     decide       compute each client's share of a capacity
+//	store/               decide       load, step and save all limits of a request atomically
+//	internal/limit/      decide       run the five algorithms, as pure steps
+//	middleware/          act          pass, wait, or refuse
+//	guard/report/        report       count, and log a sample of lines
+//	pace/                outgoing     keep this program's calls within a provider's limit
 //
 // The proxy and the middleware use the same guard, so a test of either covers both.
 //
@@ -23,15 +23,12 @@
 //
 // layout_test.go checks three rules:
 //
-//  1. The library imports only internal/store/ of internal/, and no generated types
-//     outside cmd/internal/source/xds/convert.go.
-//     Only its leaves import other modules: config/, cmd/internal/source/xds/, store/redis/, store/memcached/,
-//     config/open/, guard/report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
-//     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages internal/limit/, internal/domain/, internal/share/,
-//     guard/fairshare/, internal/lease/state/, internal/pace/schedule/ and internal/pace/feedback/ do no I/O, start no goroutine and
-//     read no clock: time is an argument.
+//  1. Other modules are imported only in client/, config/, guard/report/prom/, internal/config/, internal/proto/,
+//     middleware/grpclimit/, pace/etcd/, pace/grpcpace/, rule/jwt/, internal/region/ and store/redis/, which the rest of the
+//     library never imports. Generated types stay in client/. The pure packages, such as internal/limit/, do no
+//     I/O, start no goroutine and read no clock: time is an argument.
 //  2. Only files named convert.go convert generated types.
-//  3. Only cmd/ and test/ import cmd/internal/app/.
+//  3. Only cmd/headgate/ and tests import cmd/internal/app/.
 //
 // # Glossary
 //

@@ -31,18 +31,19 @@ var (
 	// leaves are the packages that may import other modules. No other package of the
 	// library imports a leaf, so a program links only the modules that it uses.
 	leaves = []string{
-		"client", "config", "cmd/internal/source/etcd", "cmd/internal/source/postgres", "cmd/internal/source/xds", "client/lease", "cmd/internal/election", "middleware/grpclimit", "pace/dogma", "pace/etcd",
-		"pace/grpcpace", "client/pacelease", "guard/report/prom", "rule/jwt", "rule/region", "store/memcached", "config/open", "store/redis", "wire",
+		"client", "config", "guard/report/prom", "internal/config", "internal/proto", "middleware/grpclimit", "pace/etcd", "pace/grpcpace",
+		"rule/jwt", "internal/region", "store/redis",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
-	pure = []string{"limit", "calendar", "internal/domain", "share", "fairshare", "throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}
-	// notLibrary are the folders outside the library: daemon, commands, generated types,
-	// tests and tools. Examples follow the rules of the library, because users copy them.
-	// internal/store follows them because the stores share it.
-	notLibrary = []string{"internal", "cmd", "proto", "test", "tools", "deploy", "scripts"}
+	pure = []string{"internal/limit", "internal/calendar", "internal/domain", "internal/share", "guard/fairshare", "internal/throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}
+	// notLibrary are the folders outside the library: daemon, commands, generated types, tests and tools. Examples
+	// follow the rules of the library, because users copy them.
+	notLibrary = []string{"cmd", "docs/deploy", "internal/apilist", "internal/dev", "internal/proto", "internal/prose", "internal/testkit"}
+	// forTests are the packages that only tests import.
+	forTests = []string{"internal/apilist", "internal/dev", "internal/prose", "internal/testkit"}
 	// generatedTypes are the modules and folders of types that a protocol generates.
 	generatedTypes = []string{
-		modulePath + "/proto", "github.com/envoyproxy/go-control-plane", "github.com/cncf/xds",
+		modulePath + "/internal/proto/headgate", "github.com/envoyproxy/go-control-plane", "github.com/cncf/xds",
 	}
 	// doesIO are the standard packages that do I/O. The packages of noIO only parse names,
 	// so they are allowed.
@@ -99,31 +100,30 @@ type rule struct {
 func importRules() []rule {
 	return []rule{
 		{
-			"import rule 1/the library never imports internal, cmd or test",
-			"move the shared code into a package of the library; the library may import only internal/store/ of internal/, and its tests internal/testkit too",
+			"import rule 1/only tests import what is for tests",
+			"move the shared code out of " + strings.Join(forTests, ", "),
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
-					return f.library() && ours && underAny(dir, "internal", "cmd", "test") &&
-						!under(dir, "internal/store") && (!f.test || !under(dir, "internal/testkit"))
+					return ours && !f.test && !underAny(f.dir, forTests...) && !underAny(f.dir, "cmd/internal/testkit", "cmd/test") && underAny(dir, forTests...)
 				})
 			},
 		},
 		{
 			"import rule 1/the library never imports generated types",
-			"keep generated types in client/, in the lease client, or behind the convert.go of a front or of internal/config/source/",
+			"keep generated types in client/",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
-					return f.library() && !f.test && !f.wireClient() && !f.sourceConvert() && isGenerated(to)
+					return f.library() && !f.test && !under(f.dir, "client") && isGenerated(to)
 				})
 			},
 		},
 		{
 			"import rule 1/outside modules are imported in leaves only",
-			"move the code into a leaf (" + strings.Join(leaves, ", ") + ", the lease client) and use it through an interface of this module",
+			"move the code into a leaf (" + strings.Join(leaves, ", ") + ") and use it through an interface of this module",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
-					return f.library() && !f.test && !f.leaf() && !under(f.dir, "examples") && isOutside(to)
+					return f.library() && !f.test && !f.leaf() && !under(f.dir, "docs/examples") && isOutside(to)
 				})
 			},
 		},
@@ -133,7 +133,7 @@ func importRules() []rule {
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
-					return f.library() && !f.test && !f.leaf() && !under(f.dir, "examples") && ours && underAny(dir, leaves...)
+					return f.library() && !f.test && !f.leaf() && !under(f.dir, "docs/examples") && ours && underAny(dir, leaves...)
 				})
 			},
 		},
@@ -170,7 +170,7 @@ func importRules() []rule {
 			"import rule 2/generated types stop in convert.go and in clients",
 			"convert to types of this module in convert.go; only the server.go of a front may also name generated types, for the interfaces that it serves",
 			func(f *sourceFile) []string {
-				free := f.test || f.wireClient() || underAny(f.dir, "proto", "test") || f.name == "convert.go" || f.frontServer()
+				free := f.test || underAny(f.dir, "client", "internal/proto", "cmd/test") || f.name == "convert.go" || f.frontServer()
 				return f.importsWhere(func(to string) bool { return !free && isGenerated(to) })
 			},
 		},
@@ -180,12 +180,12 @@ func importRules() []rule {
 			func(f *sourceFile) []string { return f.spotsIf(f.frontServer(), f.messages) },
 		},
 		{
-			"import rule 3/only cmd and test import cmd/internal/app",
+			"import rule 3/only cmd/headgate and tests import cmd/internal/app",
 			"take the value that app makes as an argument: app imports the other packages, and they must not import app",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
-					return ours && under(dir, "cmd/internal/app") && !underAny(f.dir, "cmd", "test", "cmd/internal/app")
+					return ours && under(dir, "cmd/internal/app") && !underAny(f.dir, "cmd/headgate", "cmd/test", "cmd/internal/app")
 				})
 			},
 		},
@@ -304,22 +304,11 @@ func holds(t *testing.T, r rule, files []*sourceFile) {
 
 func (f *sourceFile) path() string { return path.Join(f.dir, f.name) }
 
-func (f *sourceFile) library() bool {
-	return !underAny(f.dir, notLibrary...) || under(f.dir, "internal/store")
-}
-func (f *sourceFile) pure() bool { return !f.test && underAny(f.dir, pure...) }
+func (f *sourceFile) library() bool { return !underAny(f.dir, notLibrary...) }
+func (f *sourceFile) pure() bool    { return !f.test && underAny(f.dir, pure...) }
 
-// leaf reports whether the file belongs to a package that may import other modules. The
-// lease client belongs to this group, but other packages of the library may import it.
-func (f *sourceFile) leaf() bool { return f.dir == "lease" || underAny(f.dir, leaves...) }
-
-// wireClient reports whether the package calls a server with generated types.
-func (f *sourceFile) wireClient() bool { return f.dir == "lease" || under(f.dir, "client") }
-
-// sourceConvert reports whether the file converts the messages of a configuration server.
-func (f *sourceFile) sourceConvert() bool {
-	return under(f.dir, "internal/config/source") && f.name == "convert.go"
-}
+// leaf reports whether the file belongs to a package that may import other modules.
+func (f *sourceFile) leaf() bool { return underAny(f.dir, leaves...) }
 
 // frontServer reports whether the file implements a generated service. The methods of
 // the service have generated types, so server.go must name them.
@@ -589,27 +578,21 @@ func TestLayoutRulesCatch(t *testing.T) {
 		body string // text after the package clause; a single word is an import
 		want string // part of the message; "" for a valid file
 	}{
-		{"never imports internal, cmd or test", "guard/guard.go", ours + "cmd/internal/app", "imports " + ours + "cmd/internal/app"},
-		{"never imports internal, cmd or test", "guard/guard.go", ours + "cmd/test/bench", "imports"},
-		{"never imports internal, cmd or test", "examples/web/main.go", ours + "internal/testkit", "imports"},
-		{"never imports internal, cmd or test", "guard/guard_test.go", ours + "cmd/internal/app", "imports"},
-		{"never imports internal, cmd or test", "guard/guard_test.go", ours + "internal/testkit/clock", ""},
-		{"never imports internal, cmd or test", "cmd/internal/app/app.go", ours + "internal/console", ""},
-		{"never imports internal, cmd or test", "guard/guard.go", ours + "internals", ""},
-		{"never imports internal, cmd or test", "store/redis/apply.go", ours + "internal/store/script", ""},
-		{"never imports internal, cmd or test", "store/redis/apply.go", ours + "internal/storage", "imports"},
-		{"never imports internal, cmd or test", "internal/store/script/plan.go", ours + "cmd/internal/app", "imports"},
+		{"what is for tests", "guard/guard.go", ours + "internal/testkit/redis", "imports " + ours + "internal/testkit/redis"},
+		{"what is for tests", "docs/examples/web/main.go", ours + "internal/testkit", "imports"},
+		{"what is for tests", "cmd/internal/app/app.go", ours + "internal/testkit/clock", "imports"},
+		{"what is for tests", "guard/guard_test.go", ours + "internal/testkit/clock", ""},
+		{"what is for tests", "cmd/internal/testkit/guards/guards.go", ours + "internal/testkit/redis", ""},
+		{"what is for tests", "guard/guard.go", ours + "internal/testkits", ""},
 
-		{"never imports generated types", "rule/rule.go", ours + "proto/quota/v1", "imports"},
+		{"never imports generated types", "rule/rule.go", ours + "internal/proto/headgate/quota/v1", "imports"},
 		{"never imports generated types", "rule/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
-		{"never imports generated types", "cmd/internal/source/xds/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", ""},
-		{"never imports generated types", "cmd/internal/source/xds/stream.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
-		{"never imports generated types", "client/client.go", ours + "proto/quota/v1", ""},
-		{"never imports generated types", "client/lease.go", ours + "proto/lease/v1", ""},
-		{"never imports generated types", "internal/lease/state/state.go", ours + "proto/lease/v1", "imports"},
+		{"never imports generated types", "client/client.go", ours + "internal/proto/headgate/quota/v1", ""},
+		{"never imports generated types", "client/lease.go", ours + "internal/proto/headgate/lease/v1", ""},
+		{"never imports generated types", "internal/lease/state/state.go", ours + "internal/proto/headgate/lease/v1", "imports"},
 
 		{"imported in leaves only", "headgate.go", "golang.org/x/sync/errgroup", "headgate.go imports golang.org/x/sync/errgroup"},
-		{"imported in leaves only", "sim/sim.go", "gonum.org/v1/plot", "imports"},
+		{"imported in leaves only", "internal/sim/sim.go", "gonum.org/v1/plot", "imports"},
 		{"imported in leaves only", "internal/limit/limit.go", "C", "imports C"},
 		{"imported in leaves only", "store/redis/store.go", "github.com/redis/rueidis", ""},
 		{"imported in leaves only", "store/redisearch/store.go", "github.com/redis/rueidis", "imports"},
@@ -620,7 +603,7 @@ func TestLayoutRulesCatch(t *testing.T) {
 
 		{"imports a leaf", "rule/rule.go", ours + "rule/jwt", "imports"},
 		{"imports a leaf", "rule/rule_test.go", ours + "rule/jwt", ""},
-		{"imports a leaf", "sim/sim.go", ours + "lease", ""},
+		{"imports a leaf", "internal/sim/sim.go", ours + "internal/lease/state", ""},
 		{"imports a leaf", "config/build.go", ours + "store/redis", ""},
 		{"imports a leaf", "cmd/internal/app/app.go", ours + "config", ""},
 
@@ -635,7 +618,7 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"only the root and each other", "internal/limit/step.go", ours + "rule", "imports"},
 		{"only the root and each other", "internal/share/share.go", "golang.org/x/exp/slices", "imports"},
 		{"only the root and each other", "internal/limit/step.go", modulePath, ""},
-		{"only the root and each other", "internal/pace/schedule/schedule.go", ours + "limit", ""},
+		{"only the root and each other", "internal/pace/schedule/schedule.go", ours + "internal/limit", ""},
 		{"only the root and each other", "pace/pace.go", ours + "store/memory", ""},
 
 		{"read no clock", "internal/limit/step.go", "import \"time\"\nvar _ = time.Now()", "internal/limit/step.go:3: uses time.Now"},
@@ -650,37 +633,37 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"start no goroutine", "internal/throttle/queue.go", "func f() { go f() }", "internal/throttle/queue.go:2: starts a goroutine"},
 		{"start no goroutine", "pace/pace.go", "func f() { go f() }", ""},
 
-		{"stop in convert.go and in clients", "cmd/internal/front/rls/match.go", ours + "proto/quota/v1", "imports"},
-		{"stop in convert.go and in clients", "cmd/internal/front/server.go", ours + "proto/quota/v1", "imports"},
-		{"stop in convert.go and in clients", "cmd/headgate/ctl.go", ours + "proto/quota/v1", "imports"},
+		{"stop in convert.go and in clients", "cmd/internal/front/rls/match.go", ours + "internal/proto/headgate/quota/v1", "imports"},
+		{"stop in convert.go and in clients", "cmd/internal/front/server.go", ours + "internal/proto/headgate/quota/v1", "imports"},
+		{"stop in convert.go and in clients", "cmd/headgate/ctl.go", ours + "internal/proto/headgate/quota/v1", "imports"},
 		{"stop in convert.go and in clients", "cmd/internal/front/rls/convert.go", "github.com/cncf/xds/go/xds/type/v3", ""},
-		{"stop in convert.go and in clients", "cmd/internal/front/rls/server.go", ours + "proto/quota/v1", ""},
-		{"stop in convert.go and in clients", "cmd/internal/front/rls/server_test.go", ours + "proto/quota/v1", ""},
-		{"stop in convert.go and in clients", "cmd/test/bench/load.go", ours + "proto/quota/v1", ""},
-		{"stop in convert.go and in clients", "proto/quota/v1/quota.pb.go", ours + "proto/type", ""},
+		{"stop in convert.go and in clients", "cmd/internal/front/rls/server.go", ours + "internal/proto/headgate/quota/v1", ""},
+		{"stop in convert.go and in clients", "cmd/internal/front/rls/server_test.go", ours + "internal/proto/headgate/quota/v1", ""},
+		{"stop in convert.go and in clients", "cmd/test/bench/load.go", ours + "internal/proto/headgate/quota/v1", ""},
+		{"stop in convert.go and in clients", "internal/proto/headgate/v1/quota.pb.go", ours + "internal/proto/headgate/type", ""},
 
 		{
 			"server.go builds no generated types", "cmd/internal/front/rls/server.go",
-			"import quota \"" + ours + "proto/quota/v1\"\nvar _ = &quota.Answer{}", "cmd/internal/front/rls/server.go:3: builds a Answer",
+			"import quota \"" + ours + "internal/proto/headgate/quota/v1\"\nvar _ = &quota.Answer{}", "cmd/internal/front/rls/server.go:3: builds a Answer",
 		},
 		{
 			"server.go builds no generated types", "cmd/internal/front/rls/server.go",
-			"import \"" + ours + "proto/quota/v1\"\nvar _ = quotav1.Answer{}", "builds a Answer",
+			"import \"" + ours + "internal/proto/headgate/quota/v1\"\nvar _ = quotav1.Answer{}", "builds a Answer",
 		},
 		{
 			"server.go builds no generated types", "cmd/internal/front/rls/server.go",
-			"import quota \"" + ours + "proto/quota/v1\"\ntype server struct { quota.UnimplementedServer }\nfunc (server) Ask(*quota.Question) *quota.Answer { return nil }", "",
+			"import quota \"" + ours + "internal/proto/headgate/quota/v1\"\ntype server struct { quota.UnimplementedServer }\nfunc (server) Ask(*quota.Question) *quota.Answer { return nil }", "",
 		},
 		{
 			"server.go builds no generated types", "cmd/internal/front/rls/convert.go",
-			"import quota \"" + ours + "proto/quota/v1\"\nvar _ = &quota.Answer{}", "",
+			"import quota \"" + ours + "internal/proto/headgate/quota/v1\"\nvar _ = &quota.Answer{}", "",
 		},
 
-		{"only cmd and test import cmd/internal/app", "internal/console/console.go", ours + "cmd/internal/app", "imports"},
-		{"only cmd and test import cmd/internal/app", "sim/sim.go", ours + "cmd/internal/app/listen", "imports"},
-		{"only cmd and test import cmd/internal/app", "cmd/headgate/main.go", ours + "cmd/internal/app", ""},
-		{"only cmd and test import cmd/internal/app", "cmd/test/acceptance/proxy_test.go", ours + "cmd/internal/app", ""},
-		{"only cmd and test import cmd/internal/app", "cmd/internal/app/app_test.go", ours + "cmd/internal/app", ""},
+		{"cmd/headgate and tests import cmd/internal/app", "cmd/internal/ctl/ctl.go", ours + "cmd/internal/app", "imports"},
+		{"cmd/headgate and tests import cmd/internal/app", "internal/sim/sim.go", ours + "cmd/internal/app/listen", "imports"},
+		{"cmd/headgate and tests import cmd/internal/app", "cmd/headgate/main.go", ours + "cmd/internal/app", ""},
+		{"cmd/headgate and tests import cmd/internal/app", "cmd/test/acceptance/proxy_test.go", ours + "cmd/internal/app", ""},
+		{"cmd/headgate and tests import cmd/internal/app", "cmd/internal/app/app_test.go", ours + "cmd/internal/app", ""},
 
 		{"fronts never import each other", "cmd/internal/front/rls/server.go", ours + "cmd/internal/front/quota", "imports"},
 		{"fronts never import each other", "cmd/internal/front/rls/server_test.go", ours + "cmd/internal/front/quota/deep", "imports"},
@@ -735,7 +718,7 @@ func findRule(t *testing.T, end string) rule {
 // TestLayoutGeneratedFiles checks that generated files may have any size.
 func TestLayoutGeneratedFiles(t *testing.T) {
 	source := "// Code generated by protoc-gen-go. DO NOT EDIT.\n\npackage p\n\nfunc f() {" + strings.Repeat("\n", 2*maxFileLines) + "}\n"
-	f, err := parseSource("proto/quota.pb.go", []byte(source))
+	f, err := parseSource("internal/proto/quota.pb.go", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ type Policy struct {
 	// BanFor is the time that a ban lasts after the end of its window. Only Ban uses it.
 	BanFor time.Duration
 	// Hold is the longest time that prefetched units are kept. 0 prefetches no units.
-	// Only package store/prefetch supports it: other stores return an error.
+	// Only package internal/store/prefetch supports it: other stores return an error.
 	Hold time.Duration
 	// Batch is the number of units in one prefetch. 0 derives the number from demand.
 	// Batch is 0 when Hold is 0.

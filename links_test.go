@@ -27,7 +27,7 @@ func TestASmallProgramLinksNoClient(t *testing.T) {
 	}
 	// This check fails when a client package is renamed, so that the check above stays valid.
 	for _, client := range []string{"github.com/redis/rueidis", "github.com/oschwald/maxminddb-golang/v2", modulePath + "/store/memcached"} {
-		if !dependencies(t, "./store/open")[client] {
+		if !dependencies(t, "./config/open")[client] {
 			t.Errorf("config/open does not link %s", client)
 		}
 	}

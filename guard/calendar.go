@@ -8,7 +8,7 @@ import (
 )
 
 // countIn sets the calendar windows of a limit with a calendar period.
-func (w *window) countIn(s calendar.Settings) error {
+func (w *window) countIn(s Calendar) error {
 	unit := w.limit.Calendar
 	if unit == headgate.NoCalendar || unit > headgate.Year { // Prepare refuses an unknown unit.
 		return nil

@@ -18,7 +18,7 @@ type Domain struct {
 
 // Index returns the index of the domain's tree. The Leaf of a match is the position of its limit in
 // leaves, which has the leaves in the order of the file. The error is that of domain.Build.
-func (d *Domain) Index() (x *domain.Index, leaves []*Leaf, err error) {
+func (d *Domain) Index() (x *DomainIndex, leaves []*Leaf, err error) {
 	x, err = domain.Build(nodesOf(d.Descriptors, &leaves, 0))
 	return x, leaves, err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -53,7 +52,7 @@ type Config struct {
 	LocalShare int
 	// Leases has the leases of this process, for rules with a Lease; nil without such rules. Guards may share it, and a
 	// Reload must keep it. The guard does not close it.
-	Leases *bucket.Table
+	Leases *LeaseTable
 	// LeaseTimeout bounds how long a request waits for the first lease of a resource. 0 means no wait: the fallback
 	// decides until the lease is there. If Store has a part in the decision, the wait takes at most half of StoreTimeout, from
 	// the store's budget.

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/calendar"
 )
 
 // After is what follows the included units of a plan.
@@ -59,7 +58,7 @@ type Plan struct {
 	Header, Value string
 	Quotas        []QuotaLimits
 	// Calendar says where the windows of limits with a calendar period begin, such as 200/month.
-	Calendar calendar.Settings
+	Calendar Calendar
 }
 
 // needsLimits reports whether customers of the plan have limits.
@@ -78,7 +77,7 @@ type Customer struct {
 	// Raise replaces quotas for a time; nil for none.
 	Raise *Raise
 	// Calendar replaces that of the plan; nil keeps it.
-	Calendar *calendar.Settings
+	Calendar *Calendar
 	// Note is a text for people.
 	Note string
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/calendar"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -58,7 +57,7 @@ type variantEntry struct {
 	Plan     string
 	Quotas   []QuotaLimits
 	Spending []Spending
-	Calendar *calendar.Settings
+	Calendar *Calendar
 }
 
 // quotaList are the limits of a quota as they count. A quotaList does not change.
@@ -68,7 +67,7 @@ type quotaList struct {
 	after  After
 	limits []QuotaLimit
 	// calendar is zero without a limit with a calendar period.
-	calendar calendar.Settings
+	calendar Calendar
 }
 
 // textKey is the start of the SHA-256 of a text: it takes less memory than the text, and no two texts share one.
@@ -265,7 +264,7 @@ func burstsText(limits []QuotaLimit) string {
 }
 
 // calendarText gives the same text for settings with the same meaning.
-func calendarText(s calendar.Settings) string {
+func calendarText(s Calendar) string {
 	return fmt.Sprint(" ", s.Zone, " ", s.WeekStarts, " ", s.MonthStarts)
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/calendar"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -26,7 +25,7 @@ func TestCalendarsAreBounded(t *testing.T) {
 	for i := range 300 {
 		plan := Plan{
 			Name: "p", Quotas: []QuotaLimits{{Quota: "calls", Limits: []QuotaLimit{{Policy: month}}}},
-			Calendar: calendar.Settings{Zone: time.FixedZone(fmt.Sprint("z", i), i), WeekStarts: time.Monday, MonthStarts: 1},
+			Calendar: Calendar{Zone: time.FixedZone(fmt.Sprint("z", i), i), WeekStarts: time.Monday, MonthStarts: 1},
 		}
 		q, err := NewQuotas([]Plan{plan}, "p", nil)
 		if err != nil {

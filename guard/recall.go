@@ -118,10 +118,10 @@ func (s *State) refusalsOf(bytes int64) *refusals.Table {
 }
 
 // Refusals gives the counters of the memory of refusals; see Config.RefusalsMemory.
-func (g *Guard) Refusals() refusals.Stats {
+func (g *Guard) Refusals() RefusalStats {
 	s := g.now()
 	if s == nil {
-		return refusals.Stats{}
+		return RefusalStats{}
 	}
 	return s.refusals.Stats()
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/calendar"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -71,7 +70,7 @@ type Rule struct {
 	Lease Lease
 	// Calendar says where the windows of limits with a calendar period begin, such as 200/month.
 	// calendar.Default has the defaults of the configuration.
-	Calendar calendar.Settings
+	Calendar Calendar
 	// Overrides are special limits for single values of the key's first part.
 	Overrides []Override
 	// Cost is the cost of a request that states none; 0 counts as 1.

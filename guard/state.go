@@ -34,7 +34,7 @@ type State struct {
 func NewState() *State { return NewStateAt(wheel.Machine()) }
 
 // NewStateAt makes an empty State. Its waits use the clock c, for example of a simulation.
-func NewStateAt(c wheel.Clock) *State {
+func NewStateAt(c Clock) *State {
 	return &State{
 		queues: newWaitQueues(c), seed: maphash.MakeSeed(), places: map[string]*places{},
 		bans: bans{met: map[uint64]*ban{}},

@@ -6,7 +6,6 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/calendar"
-	"github.com/headgate/headgate/internal/domain"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -14,7 +13,7 @@ import (
 type tree struct {
 	*Domain
 
-	index  *domain.Index
+	index  *DomainIndex
 	leaves []treeLeaf // by the numbers in the index
 	space  []byte     // the namespace, with which every key begins
 	sent   *sentLimits

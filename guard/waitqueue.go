@@ -15,7 +15,7 @@ import (
 // with a shared store. A queue exists while a request waits in it, or while it has a booked
 // departure that no request has taken.
 type waitQueues struct {
-	clock wheel.Clock
+	clock Clock
 	count atomic.Int64 // the number of queues, so that a decision looks for a queue only when there is one
 
 	// mu guards the fields below, and each queue. It is held for a few steps of one queue, never
@@ -104,7 +104,7 @@ type member struct {
 	gone  bool    // departed, or left
 }
 
-func newWaitQueues(c wheel.Clock) *waitQueues {
+func newWaitQueues(c Clock) *waitQueues {
 	return &waitQueues{clock: c, all: map[queueID]*waitQueue{}}
 }
 

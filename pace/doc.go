@@ -25,7 +25,7 @@
 //	File               a file that is read again when it changes
 //	pace/etcd          limits in etcd; the instances are those with a live lease
 //	pace/dogma         a document on a Central Dogma server
-//	client/pacelease         a rate that follows demand, from a capacity lease; see [Rate]
+//	client/lease         a rate that follows demand, from a capacity lease; see [Rate]
 //
 // A change takes effect at the edge of a window. Decreases take effect before increases,
 // so that the parts never add up to more than the greater of the two limits.

@@ -33,24 +33,24 @@ const maxDocument = 16 << 10
 // ParseDocument rejects unknown and repeated fields, fractions, quoted numbers, data after
 // the object, and documents above 16 KiB. It also rejects every truncated document. The
 // error wraps [schedule.ErrPlan] and says what to write instead.
-func ParseDocument(data []byte, index int) (schedule.Plan, error) {
+func ParseDocument(data []byte, index int) (Plan, error) {
 	if len(data) > maxDocument {
-		return schedule.Plan{}, wrong("more than %d bytes: write one JSON object, like %s", maxDocument, documentLike)
+		return Plan{}, wrong("more than %d bytes: write one JSON object, like %s", maxDocument, documentLike)
 	}
 	d, err := readDocument(data)
 	if err != nil {
-		return schedule.Plan{}, err
+		return Plan{}, err
 	}
 	limit, per, err := d.rate()
 	if err != nil {
-		return schedule.Plan{}, err
+		return Plan{}, err
 	}
 	instances, err := whole("instances", d.instances, 1, schedule.MaxInstances)
 	if err != nil {
-		return schedule.Plan{}, err
+		return Plan{}, err
 	}
 	if index, err = d.place(index); err != nil {
-		return schedule.Plan{}, err
+		return Plan{}, err
 	}
 	return schedule.Even(limit, per, int(instances), index)
 }

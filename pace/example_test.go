@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -18,7 +17,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // A provider accepts 300 calls a minute from all instances of a program. This instance is the
 // third of 3, so it has 100 a minute.
 func Example() {
-	plan, err := schedule.Even(300, time.Minute, 3, 2)
+	plan, err := pace.EvenPlan(300, time.Minute, 3, 2)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,7 +49,7 @@ func Example() {
 
 // Ten thousand messages wait without a goroutine for each.
 func ExamplePacer_AcquireFunc() {
-	plan, err := schedule.Even(1_000_000, time.Second, 1, 0)
+	plan, err := pace.EvenPlan(1_000_000, time.Second, 1, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/internal/readfile"
 )
 
@@ -79,7 +78,7 @@ type fileSource struct {
 	config  FileConfig
 	reading *readfile.Pending[[]byte]
 	first   string // what was in the file when the source was made, and its plan
-	plan    schedule.Plan
+	plan    Plan
 }
 
 // Follow reports the plan and each change until ctx is done.
@@ -141,7 +140,7 @@ func (f *fileFollower) look() {
 	f.accept(text, plan)
 }
 
-func (f *fileFollower) accept(text string, plan schedule.Plan) {
+func (f *fileFollower) accept(text string, plan Plan) {
 	f.accepted = text
 	f.revision++
 	a := Assignment{Plan: plan, Revision: f.revision}

@@ -83,7 +83,7 @@ func (p *Pacer) settleRate(now int64, first bool) {
 func (p *Pacer) beginSecond(now int64) {
 	ahead := p.clock.ahead(now)
 	p.window = window{
-		Window: schedule.Window{Plan: schedule.Plan{Per: time.Second, Instances: 1}},
+		Window: schedule.Window{Plan: Plan{Per: time.Second, Instances: 1}},
 		begin:  now, end: now + int64(time.Second), ahead: ahead, part: math.MaxInt64, disturbed: true,
 	}
 	p.window.edge = p.window.at(p.window.end)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/pace/schedule"
 )
 
 // Source supplies a provider's limit and this instance's part of the limit, and reports
@@ -50,7 +49,7 @@ type Receiver interface {
 	Requested() (total, waiting int64)
 }
 
-// Rate is what an instance may use from a source that follows demand, such as client/pacelease.
+// Rate is what an instance may use from a source that follows demand, such as client/lease.
 //
 // Permits open one after the other at the rate, whatever [Config.Smoothing] is. Of unused permits,
 // at most max(1 unit, 0.1 s of the rate) stay open. A larger rate begins without saved permits, and
@@ -67,7 +66,7 @@ type Rate struct {
 
 // Assignment is an instance's part of a limit, and the time from which it holds.
 type Assignment struct {
-	Plan schedule.Plan
+	Plan Plan
 	// From is the wall time from which the plan is valid: the edge of one of its windows. Zero means
 	// the next edge. For the first plan, zero means at once: the rest of the current window gets its
 	// share of the units. With long windows, use a [Brake] for changes that cannot wait for the edge.

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/headgate/headgate/client/lease"
+	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/testkit/leases"
 )

@@ -17,12 +17,12 @@ type OnLoss = holder.OnLoss
 const (
 	// Safe, the default, means the safe capacity of the resource, or else the capacity divided by the
 	// number of holders, as the last lease said. Before the first lease it means 0.
-	Safe = holder.Safe
+	Safe OnLoss = holder.Safe
 	// Pessimistic means 0.
-	Pessimistic = holder.Pessimistic
+	Pessimistic OnLoss = holder.Pessimistic
 	// Optimistic means what the program wants, also if no server has answered for 2 s after the start.
 	// Nothing bounds the sum over all programs.
-	Optimistic = holder.Optimistic
+	Optimistic OnLoss = holder.Optimistic
 )
 
 // Config describes a Client.

@@ -9,8 +9,8 @@
 //	rate := orders.Rate()   // units a second that this program may spend now
 //
 // A program spends its lease without a query. In the background, one stream to a server has the leases of
-// all resources: it reports what the program wants, and brings changes. Package
-// [github.com/headgate/headgate/client/pacelease] paces calls by a lease.
+// all resources: it reports what the program wants, and brings changes.
+// [NewPace] paces calls by a lease.
 //
 // # What a program wants
 //

@@ -3,7 +3,7 @@ package client_test
 import (
 	"fmt"
 
-	"github.com/headgate/headgate/client/lease"
+	client "github.com/headgate/headgate/client/lease"
 )
 
 // A program that limits its queries to a database by its lease.

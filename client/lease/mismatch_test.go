@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/headgate/headgate/client/lease"
+	client "github.com/headgate/headgate/client/lease"
 )
 
 // TestMismatch: a lease says what to set when the server speaks TLS and the client does not, and the reverse.

@@ -8,11 +8,11 @@ import (
 
 // Source gives the leases of the client to a table of buckets, for the rules of a guard: see package
 // [github.com/headgate/headgate/internal/lease/bucket]. A resource with a lease of the table cannot have another one of Lease.
-func (k *Client) Source() bucket.Source { return source{k} }
+func (k *Client) Source() Source { return source{k} }
 
 type source struct{ client *Client }
 
-// Lease implements bucket.Source.
+// Lease implements Source.
 func (s source) Lease(resource string, waiting int64, changed func(bucket.Rate)) (bucket.Lease, error) {
 	l, err := s.client.claim(resource, waiting, changed)
 	if err != nil {

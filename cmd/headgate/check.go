@@ -13,7 +13,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/app"
 	"github.com/headgate/headgate/cmd/internal/explain"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 const (

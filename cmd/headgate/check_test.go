@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/app"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // call runs the command line and returns its exit status and output.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/field"
 )
 

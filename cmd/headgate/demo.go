@@ -11,7 +11,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/app"
 	"github.com/headgate/headgate/cmd/internal/demo"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 type demoCommand struct {

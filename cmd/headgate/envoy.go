@@ -11,8 +11,8 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/envoyenv"
 	"github.com/headgate/headgate/cmd/internal/explain"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // mergeFlag is embedded in the commands that read files of envoyproxy/ratelimit.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/app"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 

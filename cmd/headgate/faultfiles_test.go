@@ -14,7 +14,7 @@ import (
 // TestCommandsRefuseFaultyFiles starts each command that reads a configuration with each malformed file of package config. All of them
 // print the same faults, each with its file, line and column, and end with the status of a wrong configuration.
 func TestCommandsRefuseFaultyFiles(t *testing.T) {
-	files, err := filepath.Glob("../../config/testdata/faults/*.yaml")
+	files, err := filepath.Glob("../../internal/config/testdata/faults/*.yaml")
 	if err != nil || len(files) < 990 {
 		t.Fatalf("%d files (%v), want at least 990", len(files), err)
 	}

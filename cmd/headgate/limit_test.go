@@ -37,7 +37,7 @@ func TestLimitUsage(t *testing.T) {
 		"set mail 1/367d":                     "limit 1/367d has a window out of range",
 		"set mail 1099511627777/s":            "limit 1099511627777/1s is too great: use 0 to 1099511627776",
 		"set mail 5/s --balance fair":         `--balance is "fair": write even`,
-		"set mail 5/s --balance demand": "use package client/pacelease in place of pace/etcd; headgate ctl limit sets the capacity of the resource too: " +
+		"set mail 5/s --balance demand": "use package client/lease in place of pace/etcd; headgate ctl limit sets the capacity of the resource too: " +
 			"see docs/pacing.md, A rate that follows demand",
 		"set mail 5/s --if-revision=-1":                    "--if-revision is -1: write the revision that headgate ctl limit get shows",
 		"delete mail --if-revision=-1":                     "--if-revision is -1",

@@ -17,7 +17,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/app"
 	"github.com/headgate/headgate/cmd/internal/ctl"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // The linker sets these variables: see the Makefile.

@@ -13,7 +13,7 @@ import (
 
 	standard "log"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // answersTwice starts a service that answers each request twice.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/access"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // tokenCommand makes a token for a caller of headgate server.

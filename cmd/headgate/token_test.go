@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/access"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestToken: the printed lines are a configuration whose caller has the printed token, whatever YAML takes its name for.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/readfile"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
+	"github.com/headgate/headgate/internal/region"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/rule/region"
 )
 
 // Guard makes the guard that a configuration describes, with a store of its own (Store). It

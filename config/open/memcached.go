@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // memcachedDial makes the connections to Memcached, with TLS if the configuration says so. nil is the dialer of

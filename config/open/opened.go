@@ -15,11 +15,12 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	settings "github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/store/breaker"
+	"github.com/headgate/headgate/internal/store/prefetch"
 	"github.com/headgate/headgate/internal/store/split"
 	"github.com/headgate/headgate/store/memcached"
 	"github.com/headgate/headgate/store/memory"
-	"github.com/headgate/headgate/store/prefetch"
 	"github.com/headgate/headgate/store/redis"
 )
 
@@ -41,7 +42,7 @@ type Options struct {
 type Opened struct {
 	headgate.Store
 
-	shared    *config.SharedStore // nil for a store in memory
+	shared    *settings.SharedStore // nil for a store in memory
 	redis     *redis.Store
 	perSecond *redis.Store // the store for limits of one second, or nil
 	memcached *memcached.Store
@@ -96,7 +97,7 @@ func Store(c *config.Config, o Options) (*Opened, error) {
 
 // openSource opens the shared store behind package prefetch.
 func (s *Opened) openSource(o Options, budget time.Duration) (prefetch.Source, error) {
-	if s.shared.Kind != config.KindMemcached {
+	if s.shared.Kind != settings.KindMemcached {
 		described, err := redisConfig(s.shared, o, s.fallbackNames)
 		if err != nil {
 			return nil, err
@@ -135,7 +136,7 @@ func (s *Opened) openPerSecond(o Options, timeout time.Duration) (prefetch.Sourc
 	return split.New(split.Config{Main: s.redis, PerSecond: s.perSecond})
 }
 
-func breakerOf(b config.Breaker) breaker.Config {
+func breakerOf(b settings.Breaker) breaker.Config {
 	return breaker.Config{Failures: b.Failures, Probe: b.Probe, MaxProbe: b.MaxProbe}
 }
 
@@ -178,7 +179,7 @@ func (s *Opened) Memcached() *memcached.Store { return s.memcached }
 
 // Prefetch is the prefetching store in front of a shared store, for its Stats; nil for a store
 // in memory.
-func (s *Opened) Prefetch() *prefetch.Store { return s.ahead }
+func (s *Opened) Prefetch() *Prefetch { return s.ahead }
 
 // check gives an error when a configuration has another store.
 func (s *Opened) check(c *config.Config) error {
@@ -189,7 +190,7 @@ func (s *Opened) check(c *config.Config) error {
 }
 
 // placeOf gives the addresses of a store, for a message.
-func placeOf(s *config.SharedStore) string {
+func placeOf(s *settings.SharedStore) string {
 	switch {
 	case s == nil:
 		return "memory"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/store/breaker"
 	"github.com/headgate/headgate/store/redis"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	testmemcached "github.com/headgate/headgate/internal/testkit/memcached"
 	testredis "github.com/headgate/headgate/internal/testkit/redis"
 )

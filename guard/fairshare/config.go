@@ -2,8 +2,6 @@ package fairshare
 
 import (
 	"time"
-
-	"github.com/headgate/headgate/internal/share"
 )
 
 // Reclaim selects when lent capacity returns to its owner.
@@ -43,7 +41,7 @@ type Config struct {
 	// 100.
 	Reservation int
 	// Division selects how the unused shares of idle clients are lent.
-	Division share.Division
+	Division Division
 	// Reclaim selects when lent capacity returns to its owner.
 	Reclaim Reclaim
 	// Weights are the weights of named clients: 1 to MostWeight. Other clients have weight

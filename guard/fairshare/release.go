@@ -85,7 +85,7 @@ func (w *wants) note(x *cell) {
 }
 
 // grant divides units among the listed clients, and returns the number of granted units.
-func (w *wants) grant(d share.Division, units int64) (granted int64) {
+func (w *wants) grant(d Division, units int64) (granted int64) {
 	if len(w.cells) == 0 || units <= 0 {
 		return 0
 	}

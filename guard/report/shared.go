@@ -2,8 +2,6 @@ package report
 
 import (
 	"time"
-
-	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // Shared is the state of a store that several processes share.
@@ -20,7 +18,7 @@ type Shared struct {
 type Node struct {
 	// Name is the address of the server, from the configuration or from the cluster.
 	Name  string
-	State breaker.State
+	State BreakerState
 	// Calls counts calls, and Decisions the decisions that they returned. Failures counts
 	// calls without an answer. Refused counts decisions without a call, because the node was
 	// known to be unreachable. Opened counts how often its circuit breaker opened.

@@ -12,7 +12,7 @@ import (
 // Classified gives requests that match a class, unless a trusted peer has stated one.
 type Classified struct {
 	Match rule.Match
-	Class throttle.Class
+	Class Class
 }
 
 // CheckClasses finds the faults of Config.Classes. It joins a *rule.RuleError for each, with the position
@@ -44,7 +44,7 @@ func indexClasses(all []Classified, folds rule.Folds) (*rule.Index, error) {
 
 // classOf returns the class of a request: that which a trusted peer states, or that of the first entry
 // that matches, or Config.Class. found is memory for the positions of the entries.
-func (s *Stage) classOf(req *headgate.Request, trusted bool, found *[]int) throttle.Class {
+func (s *Stage) classOf(req *headgate.Request, trusted bool, found *[]int) Class {
 	if text, ok := stated(req, FieldCriticality, trusted); ok {
 		if class, err := throttle.ParseClass(text); err == nil {
 			return class

@@ -38,7 +38,7 @@ func OwnHeader(name string) bool {
 
 // Config is the configuration of a Stage.
 type Config struct {
-	throttle.Config
+	Limits
 
 	// Mode Shadow delays and refuses nothing, and models the queue. Off skips the stage.
 	Mode guard.Mode
@@ -46,7 +46,7 @@ type Config struct {
 	// the zero Part, all requests have one tenant.
 	Tenant rule.Part
 	// Class is the class of requests that state none and match no entry of Classes.
-	Class throttle.Class
+	Class Class
 	// Classes gives classes by match. Of several entries that match, the first counts.
 	Classes []Classified
 	// Folds are the differences between paths that the service ignores, for Classes.
@@ -60,7 +60,7 @@ type Config struct {
 	// CountStreams lets a stream keep its slot until its end.
 	CountStreams bool
 	// Clock is the time. nil is the machine's monotonic clock.
-	Clock wheel.Clock
+	Clock Clock
 }
 
 // check sets the defaults, and finds the first fault.
@@ -84,5 +84,5 @@ func (c *Config) check() error {
 	case c.ServiceTime && c.Search.Apply:
 		return errors.New("throttler: Search.Apply needs reported work, and ServiceTime ignores it: remove one of them")
 	}
-	return c.Config.Check() //nolint:wrapcheck // The error names the field already.
+	return c.Limits.Check() //nolint:wrapcheck // The error names the field already.
 }

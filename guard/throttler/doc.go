@@ -2,7 +2,7 @@
 // many as it can do. Package throttle decides; this package reads the facts from requests and
 // answers, keeps the time, and resumes requests that wait.
 //
-//	stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 16}})
+//	stage, err := throttler.New(throttler.Config{Limits: throttler.Limits{Concurrency: 16}})
 //	g, err := guard.New(guard.Config{Rules: rules, Stages: []guard.Stage{stage}})
 //
 // # Facts

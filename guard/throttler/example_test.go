@@ -9,15 +9,14 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
 // A service gets sixteen requests at a time. It reports its work, which the client does not see.
 func Example() {
 	stage, err := throttler.New(throttler.Config{
-		Config: throttle.Config{Concurrency: 16, Deadline: 500 * time.Millisecond},
-		Class:  throttle.SheddablePlus,
+		Limits: throttler.Limits{Concurrency: 16, Deadline: 500 * time.Millisecond},
+		Class:  throttler.SheddablePlus,
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -26,7 +26,7 @@ type Stage struct {
 
 // service is what all stages before one service have in common.
 type service struct {
-	clock  wheel.Clock
+	clock  Clock
 	timers *wheel.Timers
 
 	mu        sync.Mutex // Guards the fields below. It is held for a few steps.
@@ -76,7 +76,7 @@ func New(c Config) (*Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("throttler: Config.Classes: %w", err)
 	}
-	t, err := throttle.New(c.Config)
+	t, err := throttle.New(c.Limits)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The error names the field already.
 	}

@@ -137,7 +137,7 @@ func at(line string) int {
 }
 
 func oneAtATime() throttler.Config {
-	return throttler.Config{Config: throttle.Config{Concurrency: 1, Deadline: 500 * time.Millisecond}, Class: throttle.SheddablePlus}
+	return throttler.Config{Limits: throttler.Limits{Concurrency: 1, Deadline: 500 * time.Millisecond}, Class: throttle.SheddablePlus}
 }
 
 // TestOrderAndHeaders: a trusted peer states class and deadline, and others cannot. The service
@@ -396,7 +396,7 @@ func TestWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, faulty := range []throttler.Config{
-		{}, {Config: c.Config, Mode: 9}, {Config: c.Config, Class: 9}, {Config: c.Config, MaxDeadline: time.Millisecond},
+		{}, {Limits: c.Limits, Mode: 9}, {Limits: c.Limits, Class: 9}, {Limits: c.Limits, MaxDeadline: time.Millisecond},
 	} {
 		if _, err := former.With(faulty); err == nil {
 			t.Errorf("%+v is accepted", faulty)
@@ -437,7 +437,7 @@ func (called) Lookup(name string) (string, bool) { return "5S", name == "Grpc-Ti
 // TestAllocatesNothing checks Admit, Forward, Answers and Done with a throttler.
 func TestAllocatesNothing(t *testing.T) {
 	stage, err := throttler.New(throttler.Config{
-		Config: throttle.Config{Concurrency: 1000}, Classes: []throttler.Classified{{Match: rule.Match{Path: "/users/*"}}},
+		Limits: throttler.Limits{Concurrency: 1000}, Classes: []throttler.Classified{{Match: rule.Match{Path: "/users/*"}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -472,7 +472,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.Run(fmt.Sprintf("throttler=%v", with), func(b *testing.B) {
 			c := guard.Config{}
 			if with {
-				stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 1000}})
+				stage, err := throttler.New(throttler.Config{Limits: throttler.Limits{Concurrency: 1000}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -8,7 +8,7 @@ import (
 )
 
 // Load returns the current load and the counts so far.
-func (s *Stage) Load() (throttle.Load, Stats) {
+func (s *Stage) Load() (Load, Stats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stats := s.stats

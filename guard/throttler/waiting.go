@@ -36,7 +36,7 @@ func (s *Stage) Apply() {
 	var list []resumption
 	if s.version > s.applied {
 		s.applied = s.version
-		_ = s.throttler.Configure(s.config.Config) // Config.check has found the faults.
+		_ = s.throttler.Configure(s.config.Limits) // Config.check has found the faults.
 		list = s.next(now, list)
 	}
 	if s.version == s.applied && s.config.Mode != guard.Enforce {

@@ -115,7 +115,7 @@ func validate(p headgate.Policy) error {
 	case p.Algorithm != headgate.Ban && p.BanFor != 0:
 		return &PolicyError{"ban_for", "is not used by " + p.Algorithm.String(), "leave it out, or use ban"}
 	case p.Hold != 0 || p.Batch != 0:
-		return &PolicyError{"prefetch", "is not done by this store itself", "put store/prefetch before a shared store, or leave it out"}
+		return &PolicyError{"prefetch", "is not done by this store itself", "prefetch before a shared store, or leave it out"}
 	}
 	switch {
 	case isBucket(p.Algorithm):

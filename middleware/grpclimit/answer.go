@@ -15,10 +15,10 @@ import (
 
 // announcedKey is the context key that says that an earlier guard in this process has
 // announced its limit in this style.
-type announcedKey fields.Style
+type announcedKey Style
 
 // numbered reports whether each field of the style is one number, and not a list.
-func numbered(s fields.Style) bool { return s == fields.XRateLimit || s == fields.Draft03 }
+func numbered(s Style) bool { return s == fields.XRateLimit || s == fields.Draft03 }
 
 // note returns the context for the service and for a second guard. With a numbered style
 // it records that this guard has set the fields, so that a second guard does not.

@@ -25,7 +25,7 @@ func BenchmarkUnary(b *testing.B) {
 	handler := func(context.Context, any) (any, error) { return nil, nil } //nolint:nilnil // The response does not matter.
 	for name, c := range map[string]struct {
 		limit headgate.Limit
-		style fields.Style
+		style Style
 	}{
 		"allowed/draft": {headgate.Limit{Count: 1 << 40, Per: time.Hour}, fields.Draft},
 		"allowed/none":  {headgate.Limit{Count: 1 << 40, Per: time.Hour}, fields.None},

@@ -14,7 +14,6 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -22,7 +21,7 @@ import (
 type Options struct {
 	// Style is the form of the metadata with a caller's limit. Names are in lower case here.
 	// fields.None omits this metadata.
-	Style fields.Style
+	Style Style
 	// Log receives internal errors: calls that could not be decided, and canceled calls
 	// whose units could not be returned. nil means slog.Default().
 	Log *slog.Logger

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/grpc"
 	testgrpc "google.golang.org/grpc/interop/grpc_testing"
 
-	"github.com/headgate/headgate/internal/testkit/rawhttp2"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/rawhttp2"
 	"github.com/headgate/headgate/middleware/grpclimit"
 )
 

@@ -125,7 +125,7 @@ func (x *Exchange) Done(end guard.End) {
 
 // Announce adds the rate limit fields to the header of a response, in the given style. It
 // adds nothing if no rule decided the request.
-func (x *Exchange) Announce(style fields.Style, h http.Header) {
+func (x *Exchange) Announce(style Style, h http.Header) {
 	if x.decided {
 		x.fields.Announce(style, h, &x.Answer)
 	}

@@ -8,14 +8,13 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
 )
 
 // Options configures New's middleware. The zero value has the defaults.
 type Options struct {
 	// Style is the form of the rate limit fields in responses.
-	Style fields.Style
+	Style Style
 	// ResolvePath matches a path with empty or dot segments in its resolved form, and gives
 	// the next handler the resolved path: "/x/../y" as "/y". ResolvePath is safe only
 	// around the whole router, because an outer router has already chosen its handler by
@@ -78,7 +77,7 @@ func made(err error) error {
 // limits has the values that all handlers of one New share.
 type limits struct {
 	guard    *guard.Guard
-	style    fields.Style
+	style    Style
 	log      *slog.Logger
 	resolves bool
 	pool     sync.Pool

@@ -11,7 +11,6 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
@@ -19,7 +18,7 @@ import (
 func throttled(t *testing.T, count bool, next http.HandlerFunc) (http.Handler, *throttler.Stage) {
 	t.Helper()
 	stage, err := throttler.New(throttler.Config{
-		Config: throttle.Config{Concurrency: 1, Deadline: 500 * time.Millisecond}, CountStreams: count,
+		Limits: throttler.Limits{Concurrency: 1, Deadline: 500 * time.Millisecond}, CountStreams: count,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -111,7 +111,7 @@
 // # The former balance "demand"
 //
 // All parts are equal. Earlier versions also had balance "demand", in which parts followed the demand.
-// For that, use package client/pacelease. A stored limit with balance "demand" is divided evenly, and each
+// For that, use package client/lease. A stored limit with balance "demand" is divided evenly, and each
 // instance counts a fault that says so. headgate ctl limit set writes the limit anew.
 //
 // During an upgrade with such a limit, instances of an earlier version propose plans with units, and

@@ -85,12 +85,12 @@ func TestStoredDemand(t *testing.T) {
 	f.share(90, a, b)
 	f.atMost(90)
 	for _, i := range []*instance{a, b} {
-		if !i.faulty("the limit is divided evenly") || !i.faulty("use package client/pacelease") {
+		if !i.faulty("the limit is divided evenly") || !i.faulty("use package client/lease") {
 			t.Errorf("%s is told %q", i.id, i.faults)
 		}
 	}
 	e, err := f.limits.Get(t.Context(), provider)
-	if err != nil || e.Limit.Count != 90 || len(e.Faults) != 1 || !strings.Contains(e.Faults[0], "use package client/pacelease") {
+	if err != nil || e.Limit.Count != 90 || len(e.Faults) != 1 || !strings.Contains(e.Faults[0], "use package client/lease") {
 		t.Errorf("an operator reads %+v, %v", e, err)
 	}
 	if _, err := f.limits.Set(t.Context(), provider, Limit{90, window, retired}, AnyRevision); err == nil || !strings.Contains(err.Error(), NoDemand) {

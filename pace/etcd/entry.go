@@ -19,7 +19,7 @@ const (
 
 // NoDemand says that balance "demand" does not exist any more, and what to use in its place.
 const NoDemand = `balance "demand" no longer exists: use even, or lease the limit to instances by their demand: ` +
-	`add the resource to lease.resources of headgate server, and use package client/pacelease in place of pace/etcd`
+	`add the resource to lease.resources of headgate server, and use package client/lease in place of pace/etcd`
 
 // Limit is the limit of a provider for all instances together.
 type Limit struct {

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/internal/pace/adaptive"
+	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 // Config says which calls are paced, and how.
@@ -29,7 +28,7 @@ type Config struct {
 	// headgate-criticality; gRPC itself states the deadline. While a service refuses many calls of a
 	// class with UNAVAILABLE, others are not made, and fail with an *adaptive.DropError in a status
 	// UNAVAILABLE. The calls of each connection target count together, for up to 1,000 targets.
-	Adaptive *adaptive.Config
+	Adaptive *Adaptive
 
 	// Cost gives the units of a call: 1 when it is nil. The message is that of a unary call
 	// or, with PerMessage, the one that is sent; it is nil when a stream begins. A call of 0

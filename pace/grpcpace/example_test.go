@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/grpcpace"
 )
@@ -36,7 +35,7 @@ func Example() {
 		<-served
 	}()
 
-	plan, err := schedule.Even(2, time.Hour, 1, 0)
+	plan, err := pace.EvenPlan(2, time.Hour, 1, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/internal/pace/feedback"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 // hear reports the end of a call to a listener. A local refusal says nothing about the server.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/pace/adaptive"
-	"github.com/headgate/headgate/pace/backoff"
+	"github.com/headgate/headgate/internal/pace/backoff"
 )
 
 // Pacing makes each call when its pacer gives a permit, and follows the server's answers. Its
@@ -47,7 +47,7 @@ func New(c Config) (*Pacing, error) {
 // Stats tells what became of the calls to each provider, by name: streams count as one
 // call, or with Config.PerMessage each message does. Providers in Config.Methods are there from
 // the start, others from their first call on.
-func (p *Pacing) Stats() []backoff.Stats { return p.listeners.Stats() }
+func (p *Pacing) Stats() []Stats { return p.listeners.Stats() }
 
 // Unary is a grpc.UnaryClientInterceptor.
 func (p *Pacing) Unary(

@@ -18,10 +18,10 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/internal/testkit/leak"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/grpcpace"
 )
 

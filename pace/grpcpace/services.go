@@ -29,7 +29,7 @@ type services struct {
 }
 
 // of gives the service of a target; nil beyond maxServices.
-func (s *services) of(target string, c adaptive.Config) *adaptive.Service {
+func (s *services) of(target string, c Adaptive) *adaptive.Service {
 	s.mu.RLock()
 	known := s.all[target]
 	s.mu.RUnlock()

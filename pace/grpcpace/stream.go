@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/internal/pace/feedback"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 // stream takes a permit for each message if the Config says so, and reads the server's header and

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 
+	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/grpcpace"
 )
 

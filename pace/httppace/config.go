@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -36,7 +35,7 @@ type Config struct {
 	// fail with an *adaptive.DropError. Retries are at most a part of the requests.
 	Services []string
 	// Adaptive sets when requests to Services are not sent. All hosts of one entry count together.
-	Adaptive adaptive.Config
+	Adaptive Adaptive
 
 	// Cost gives the units that a request takes: 1 when it is nil. A request of 0 units is
 	// sent without a permit; less is a fault.

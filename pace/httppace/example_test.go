@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/httppace"
 )
@@ -20,7 +19,7 @@ func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 
-	plan, err := schedule.Even(2, time.Hour, 1, 0)
+	plan, err := pace.EvenPlan(2, time.Hour, 1, 0)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -64,7 +63,7 @@ func Example() {
 
 // Each user of a provider has its own limit, and therefore its own pacer.
 func ExampleConfig_pacer() {
-	plan, err := schedule.Even(100, time.Second, 1, 0)
+	plan, err := pace.EvenPlan(100, time.Second, 1, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/httppace"
 )
 

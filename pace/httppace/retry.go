@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/internal/pace/feedback"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 // retry is a request that was refused, and what is left for it.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/pace/adaptive"
+	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/internal/pace/feedback"
 	"github.com/headgate/headgate/internal/throttle"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 // Context gives the context for the requests that the handler of r sends: r's own, with the class and the

@@ -9,9 +9,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/pace/adaptive"
+	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/internal/pace/feedback"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 // Transport is an http.RoundTripper that sends each request when its provider's pacer gives a
@@ -105,7 +105,7 @@ func (t *Transport) CloseIdleConnections() {
 
 // Stats tells what became of the requests to each provider, by name. Providers in
 // Config.Hosts are there from the start, others from their first request on.
-func (t *Transport) Stats() []backoff.Stats { return t.listeners.Stats() }
+func (t *Transport) Stats() []Stats { return t.listeners.Stats() }
 
 // wants gives the listener for a request, nil when it is not paced, and its units.
 func (t *Transport) wants(req *http.Request) (l *backoff.Listener, units int64, err error) {

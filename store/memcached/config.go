@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // Config sets where a Store keeps its counters, and how it connects. Servers or Lookup is required.
@@ -31,7 +30,7 @@ type Config struct {
 	// Timeout bounds work for several callers when none of them has a deadline; 1 s.
 	Timeout time.Duration
 	// Breaker configures the circuit breaker of each server.
-	Breaker breaker.Config
+	Breaker Breaker
 	// Counters counts each fixed_window in a counter of its own, instead of in the item of its key,
 	// unless it counts refused attempts. A counter needs one round trip and has no conflicts. The
 	// package comment lists what counters cannot do. All processes that share limits must have the

@@ -97,7 +97,7 @@ func says(err error) bool {
 }
 
 // turned logs that the breaker has opened or closed.
-func (n *node) turned(state breaker.State, changed bool, err error) {
+func (n *node) turned(state BreakerState, changed bool, err error) {
 	switch {
 	case !changed || n.log == nil:
 	case state == breaker.Closed:

@@ -3,8 +3,6 @@ package memcached
 import (
 	"strconv"
 	"time"
-
-	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // Stats are the counters of one server, for metrics and status pages. They count from New.
@@ -13,7 +11,7 @@ type Stats struct {
 	Server string
 	// Breaker is the state of the breaker, Opened the number of its openings, and Refused the
 	// number of refused calls.
-	Breaker breaker.State
+	Breaker BreakerState
 	Opened  uint64
 	Refused uint64
 	// Decisions counts decided Ops.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/prefetch"
 	"github.com/headgate/headgate/internal/testkit/network"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/store/prefetch"
 )
 
 func dial(t *testing.T, addr string) net.Conn {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/prefetch"
 	"github.com/headgate/headgate/internal/testkit/network"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/store/prefetch"
 )
 
 // TestSoakResharding moves busy slots to another master and back, ten times. All of the

@@ -6,7 +6,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/store/breaker"
 )
 
 // Kind says how the servers are arranged.
@@ -35,7 +34,7 @@ type Config struct {
 	// decisions share a script call, and keys spread less evenly.
 	Slots int
 	// Breaker configures the circuit breaker of each node.
-	Breaker breaker.Config
+	Breaker Breaker
 	// Changed is called once when a node stops answering, and once when the node answers again. It is not called for calls that
 	// Close cancels. Changed must not block, and may be nil.
 	Changed func(Change)
@@ -51,7 +50,7 @@ type Change struct {
 	// Node is the address, as HOST:PORT.
 	Node string
 	// State is breaker.Open or breaker.Closed.
-	State breaker.State
+	State BreakerState
 	// Gone reports that an unreachable node has no keys any more, because other nodes took them over.
 	Gone bool
 	// Err is the last error of an unreachable node.

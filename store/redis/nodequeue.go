@@ -357,7 +357,7 @@ func (l *nodeQueue) missed(a *query, now time.Duration, err error) {
 	}
 }
 
-func (l *nodeQueue) changed(state breaker.State, changed bool) {
+func (l *nodeQueue) changed(state BreakerState, changed bool) {
 	if changed {
 		l.store.tell(Change{Node: l.node, State: state})
 	}

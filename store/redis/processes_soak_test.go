@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/prefetch"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/store/prefetch"
 )
 
 // Environment variables of a process of the test.

@@ -13,7 +13,7 @@ type Node struct {
 	// Address is HOST:PORT, or the name of the master if there are sentinels.
 	Address string
 	// State is breaker.Closed while the node gets calls.
-	State breaker.State
+	State BreakerState
 	// Calls counts sent scripts. Decisions counts the Ops that the scripts decided. Decisions/Calls is
 	// the mean number of decisions in a call.
 	Calls, Decisions uint64

@@ -16,7 +16,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/loglimit"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // control makes a Control with callers and limits.

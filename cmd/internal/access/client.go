@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // open are the scopes of clients of a listener without auth.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/limit"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/loglimit"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Gate lets the clients of one listener in. A nil Gate is one without auth and limits. A Gate is safe for

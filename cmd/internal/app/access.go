@@ -10,8 +10,8 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/front/httpdecide"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // accessControl is the component that knows the callers, and limits the clients of the server.

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate/cmd/internal/access"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	leasev1 "github.com/headgate/headgate/internal/proto/headgate/lease/v1"
 	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 )

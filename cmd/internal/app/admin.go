@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/cmd/internal/access"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/rule"
 )

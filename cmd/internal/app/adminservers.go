@@ -16,8 +16,8 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // adminServers is the component that serves admin.listen and admin.health.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/listen"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Instance is a running headgate. It has a list of components, which start, reload and drain together.

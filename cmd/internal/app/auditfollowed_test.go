@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/objects"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // connect opens n connections and sends the text on each. They end with the test.

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/headgate/headgate/cmd/internal/certs"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // certificates are the TLS files of the proxy. A nil field means that no file is configured.

@@ -26,7 +26,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/front/httpdecide"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )

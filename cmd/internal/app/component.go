@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Component is one piece of an instance: the guard with its store, a log, a server.

@@ -1,6 +1,6 @@
 package app
 
-import "github.com/headgate/headgate/config"
+import "github.com/headgate/headgate/internal/config"
 
 // noFastNote is the note of the start line where fastAvailable reports false.
 const noFastNote = "data_plane fast runs on Linux only: data_plane standard serves instead"

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/source/xds"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // DomainSource has the domains of a decision server: a folder of files, or a management server.

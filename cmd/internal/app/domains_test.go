@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // given is a source whose domains a test sends.

@@ -19,8 +19,8 @@ import (
 	"github.com/headgate/headgate/cmd/internal/source/postgres"
 	"github.com/headgate/headgate/cmd/internal/source/xds"
 	"github.com/headgate/headgate/cmd/internal/statsd"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
 )
 

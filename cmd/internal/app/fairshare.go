@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // fairShareOf returns the fair share of a configuration, or nil when fair share is off.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/rule"
 )

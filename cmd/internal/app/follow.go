@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // follow reloads the instance when a file of the configuration changes or the operator

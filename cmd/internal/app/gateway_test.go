@@ -30,8 +30,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/headgate/headgate/cmd/internal/source/xds"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // gatewayData has the configurations of Envoy Gateway's tests, and the routes that belong to them.

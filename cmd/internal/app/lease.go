@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/cmd/internal/front/lease"
 	"github.com/headgate/headgate/cmd/internal/rpc"
 	"github.com/headgate/headgate/cmd/internal/source/open"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/readfile"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/election"
 	"github.com/headgate/headgate/cmd/internal/source/etcd"
 	"github.com/headgate/headgate/cmd/internal/source/open"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // candidate takes part in the elections of a group of lease servers.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestProbeOfARootWithRules: rules of a server that is alone spend its own leases, also when the configuration is only checked.

@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/source/etcd"
 	"github.com/headgate/headgate/cmd/internal/source/open"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/lease/state"
 	limits "github.com/headgate/headgate/pace/etcd"
 )

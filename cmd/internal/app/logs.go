@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate/cmd/internal/accesslog"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // logLevel is the component that sets the level of the log.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/accesslog"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestDroppedLinesNeverGoDown: the lines that a former access log has dropped count while it still closes.

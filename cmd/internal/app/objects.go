@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
 )
 

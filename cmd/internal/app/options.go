@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Options describe an instance.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/statsd"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestTimesInMilliseconds: a time of one second counts as 1 by the built-in mapping, and as 1000 with

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate/cmd/internal/heap"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // watchMemory starts to close connections of all listeners near the bound of memory.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/accesslog"
 	"github.com/headgate/headgate/cmd/internal/listen"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/open"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Probe checks a configuration as Start does, without listening. It creates each component and

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/store/memory"
 )
 

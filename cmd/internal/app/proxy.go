@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/cmd/internal/heap"
 	"github.com/headgate/headgate/cmd/internal/http1/client"
 	"github.com/headgate/headgate/cmd/internal/listen"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/fields"
 )
 

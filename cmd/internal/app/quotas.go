@@ -1,7 +1,7 @@
 package app
 
 import (
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // quotasOnly is the component rules for a change of customers: it keeps everything that was read from files, and gives the

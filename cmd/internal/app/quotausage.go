@@ -10,8 +10,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/rule"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // errStopping is the error of Reload after Stop.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // parsed returns a changed configuration for the upstream of o.

@@ -22,7 +22,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/testkit/race"
 )
@@ -31,7 +31,7 @@ import (
 func changesElsewhere() map[string]string {
 	return map[string]string{
 		"version":                   "there is one version",
-		"identity.region_db":        "databases are made by the tests of rule/region",
+		"identity.region_db":        "databases are made by the tests of internal/region",
 		"rules[].overrides.":        "read as the limits of the rule",
 		"throttle.classes[].match.": "read as the match of a rule",
 		"customers.*.limits.":       "read as the quotas of a plan",

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Parts of a reload that can fail separately: the values of ReloadFailure.Part.

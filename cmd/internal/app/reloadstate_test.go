@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/fifo"
 )
 

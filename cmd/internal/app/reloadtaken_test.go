@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/front/resp"
 	"github.com/headgate/headgate/cmd/internal/heap"
 	"github.com/headgate/headgate/cmd/internal/listen"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // respListener is the listener of the Redis protocol.

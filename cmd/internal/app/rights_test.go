@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/headgate/headgate/client/lease"
+	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/cmd/internal/front/lease"
 	"github.com/headgate/headgate/cmd/internal/rpc"
 	"github.com/headgate/headgate/cmd/internal/source/open"

@@ -11,11 +11,11 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -21,9 +21,9 @@ import (
 	"github.com/headgate/headgate/cmd/internal/listen"
 	"github.com/headgate/headgate/cmd/internal/rpc"
 	"github.com/headgate/headgate/cmd/internal/statsd"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report/prom"
+	"github.com/headgate/headgate/internal/config"
 )
 
 const (

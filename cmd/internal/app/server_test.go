@@ -20,7 +20,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/internal/testkit/redis"
 )

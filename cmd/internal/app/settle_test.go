@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestSettleByTwoLines: an answer that states its cost twice keeps its estimate, and the metric counts it: headgate neither adds costs nor

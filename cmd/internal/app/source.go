@@ -10,7 +10,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/objects"
 	"github.com/headgate/headgate/cmd/internal/source/open"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
 )
 

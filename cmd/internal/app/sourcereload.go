@@ -3,7 +3,7 @@ package app
 import (
 	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // withObjects adds the objects of the source in force to a file. The caller holds reloading.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate/cmd/internal/statsd"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // configured gives the outlets of a configuration; nil without server.statsd.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // undecidable finds what headgate server cannot decide: it answers, and does not learn how requests end.

@@ -3,7 +3,7 @@ package app
 import (
 	"slices"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // unserved lists the sections of a configuration that the command does not serve: one file may be for

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/front/httpdecide"
 	"github.com/headgate/headgate/cmd/internal/front/openapi"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // makeComponents creates the list of components and reports all faults at once. Start and

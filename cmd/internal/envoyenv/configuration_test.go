@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestConfigurationOfDeployments makes a valid configuration from the variables of each deployment.

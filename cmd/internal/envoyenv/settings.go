@@ -3,7 +3,7 @@ package envoyenv
 import (
 	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Settings has the values of all variables that have an effect.

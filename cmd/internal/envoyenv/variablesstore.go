@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 func stores() []variable {

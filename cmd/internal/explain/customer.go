@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // writeCustomer names the customer of a rule with a quota, its plan and its entry.

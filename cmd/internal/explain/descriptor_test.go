@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 func shopDomains(t *testing.T) []guard.Domain {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/client"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 const (

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/headgate/headgate/cmd/internal/testkit/gateway"
 	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 	"github.com/headgate/headgate/internal/testkit/process"
 )
@@ -308,7 +307,7 @@ func TestPythonStubs(t *testing.T) {
 	want := protodesc.ToFileDescriptorProto(headgatev1.File_headgate_v1_decisions_proto)
 	dropJSONNames(want.GetMessageType())
 	if !proto.Equal(got, want) {
-		t.Errorf("examples/python has the stubs of another file: run make proto\ngot  %v\nwant %v", got, want)
+		t.Errorf("docs/examples/python has the stubs of another file: run make proto\ngot  %v\nwant %v", got, want)
 	}
 }
 

@@ -13,8 +13,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/client/lease"
-	"github.com/headgate/headgate/client/pacelease"
+	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -74,7 +73,7 @@ func (s *spenders) add(at string, mode client.OnLoss) error {
 	if err != nil {
 		return err
 	}
-	source, err := lease.New(k, "db/orders")
+	source, err := client.NewPace(k, "db/orders")
 	if err != nil {
 		return err
 	}

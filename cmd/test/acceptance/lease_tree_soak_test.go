@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/client/lease"
+	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/testkit/etcd"
 	"github.com/headgate/headgate/internal/testkit/network"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/client/lease"
+	client "github.com/headgate/headgate/client/lease"
 )
 
 // watchedLeases are leases whose sum never exceeds the capacity. After an outage, the safe amounts come on top.

@@ -15,7 +15,7 @@ import (
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/client/lease"
+	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/rule"

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestMetricNamesAreBounded: one client sends values, short ones or of 4 KiB, to 20 limits whose metrics have the values in their names, and four

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestTypicalMemoryOfTheServer: what check prints as typical for headgate server is at most four times too high, and not too low.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestDenseSourceIsBounded: a source sends a part of the densest YAML document that is read, a sixth by default. The proxy stays within

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestSoakTrafficMemoryAtDefaults: at the default bounds, 15,000 clients connect, and then all send at once what costs the proxy the most.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestTrafficMemoryIsBounded: clients send what costs the proxy several times max_traffic_memory. The process stays within the bound that

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestTypicalMemory: what check prints as typical is at most four times too high, and not too low.

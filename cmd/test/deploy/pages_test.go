@@ -14,7 +14,7 @@ import (
 // pages maps each document to the minimum number of its --set arguments.
 var pages = map[string]int{
 	filepath.Join("..", "..", "..", "docs", "kubernetes.md"): 14,
-	filepath.Join(chartFolder, "README.md"):            4,
+	filepath.Join(chartFolder, "README.md"):                  4,
 }
 
 // TestCommandsOfPages checks that each --set in a page sets a known value to a valid setting.

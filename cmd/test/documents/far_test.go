@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/network"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 

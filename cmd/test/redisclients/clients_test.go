@@ -112,7 +112,7 @@ func redisCLI(t *testing.T, at string, version int) asker {
 	}
 }
 
-// nodeRedis is testdata/client.js, with the packages of examples/node.
+// nodeRedis is testdata/client.js, with the packages of docs/examples/node.
 func nodeRedis(t *testing.T, at string, version int) asker {
 	t.Helper()
 	packages, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "examples", "node", "node_modules"))

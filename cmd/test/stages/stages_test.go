@@ -61,7 +61,7 @@ func newCrowd(t *testing.T) *crowd {
 		t.Fatal(err)
 	}
 	c := &crowd{slots: &streamed{Stage: atmost.New(most, queue)}, stop: make(chan struct{})}
-	throttled := throttler.Config{Config: throttle.Config{Concurrency: most - 1}}
+	throttled := throttler.Config{Limits: throttler.Limits{Concurrency: most - 1}}
 	if c.throttler, err = throttler.New(throttled); err != nil {
 		t.Fatal(err)
 	}

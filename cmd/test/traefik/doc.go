@@ -1,3 +1,3 @@
-// Package traefik builds Traefik from its Go module and starts it with examples/gateways/traefik-dynamic.yaml. Clients
+// Package traefik builds Traefik from its Go module and starts it with docs/examples/gateways/traefik-dynamic.yaml. Clients
 // must see what they see behind the other gateways, and Traefik must send the subrequest that cmd/test/acceptance sends.
 package traefik

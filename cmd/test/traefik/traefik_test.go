@@ -20,7 +20,7 @@ import (
 // startTimeout bounds the start of headgate server on a busy machine.
 const startTimeout = 30 * time.Second
 
-// traefik starts as examples/gateways/README.md says, without its queries for newer versions.
+// traefik starts as docs/examples/gateways/README.md says, without its queries for newer versions.
 func traefik() *gateway.Gateway {
 	return &gateway.Gateway{
 		Name: "Traefik", Files: []string{"traefik-dynamic.yaml"}, Program: traefikBinary,

@@ -17,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -107,7 +106,7 @@ func quiet() *slog.Logger { return logTo(io.Discard) }
 
 func newPacer(t *testing.T, limit int64) *pace.Pacer {
 	t.Helper()
-	plan, err := schedule.Even(limit, time.Second, 1, 0)
+	plan, err := pace.EvenPlan(limit, time.Second, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +125,7 @@ func (s tap) Follow(ctx context.Context, to pace.Receiver) error {
 	for revision := int64(1); ; revision++ {
 		select {
 		case limit := <-s.limits:
-			plan, err := schedule.Even(limit, time.Second, 1, 0)
+			plan, err := pace.EvenPlan(limit, time.Second, 1, 0)
 			if err != nil {
 				return err
 			}

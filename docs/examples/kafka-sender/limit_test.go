@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/pace/httppace"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 type permitKey struct{}
@@ -79,7 +80,7 @@ func TestNeverAboveTheLimit(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(b.serveHTTP))
 	defer server.Close()
 	c := b.config(t, int64(limit))
-	provider := &Provider{URL: server.URL, Client: NewClient(64), Heard: backoff.New(c.Pacer)}
+	provider := &Provider{URL: server.URL, Client: NewClient(64), Heard: httppace.NewListener(c.Pacer)}
 	provider.Client.Transport = stamped{provider.Client.Transport}
 	c.Call = func(ctx context.Context, r *kgo.Record, at headgate.Instant) error {
 		return provider.Call(context.WithValue(ctx, permitKey{}, at), r, at)

@@ -14,10 +14,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/headgate/headgate/pace/httppace"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 func main() {
@@ -121,7 +122,7 @@ func run(ctx context.Context, s settings, logger *slog.Logger) error {
 		return err
 	}
 	defer pacer.Close()
-	provider := &Provider{URL: s.provider, Client: NewClient(s.calls), Heard: backoff.New(pacer)}
+	provider := &Provider{URL: s.provider, Client: NewClient(s.calls), Heard: httppace.NewListener(pacer)}
 	sender, err := NewSender(Config{
 		Options: []kgo.Opt{kgo.SeedBrokers(strings.Split(s.brokers, ",")...)},
 		Topic:   s.topic, Group: s.group, DeadLetter: s.deadLetter,

@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate/pace/httppace"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/pace/feedback"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 // Provider is the API of the provider. Provider receives one POST for each record.
@@ -21,7 +21,7 @@ type Provider struct {
 	Client *http.Client
 	// Heard slows down the pacer when an answer asks for it. If the source supports it, all
 	// instances slow down.
-	Heard *backoff.Listener
+	Heard *httppace.Listener
 }
 
 // NewClient returns a client that keeps one idle connection for each concurrent call.
@@ -56,12 +56,12 @@ func (p *Provider) Call(ctx context.Context, r *kgo.Record, _ headgate.Instant) 
 	defer func() { _ = resp.Body.Close() }()
 	// The client can reuse the connection only after the full body was read.
 	_, _ = io.CopyN(io.Discard, resp.Body, mostRead)
-	advice := feedback.HTTP(resp.StatusCode, resp.Header, time.Now())
+	advice := httppace.AdviceOf(resp, time.Now())
 	p.Heard.Hear(advice, sent)
 	switch {
 	case resp.StatusCode >= 200 && resp.StatusCode < 300:
 		return nil
-	case advice.Kind == feedback.Refused:
+	case advice.Kind == httppace.Refused:
 		return &RefusedError{Status: resp.StatusCode, After: advice.For}
 	}
 	return fmt.Errorf("the provider answered with status %d", resp.StatusCode)

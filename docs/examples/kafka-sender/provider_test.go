@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/headgate/headgate/pace/httppace"
 
-	"github.com/headgate/headgate/pace/backoff"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // answers is a provider without a network.
@@ -48,7 +48,7 @@ func TestAnswers(t *testing.T) {
 		{503, "5", true, 5 * time.Second},
 		{429, "5", true, 5 * time.Second},
 	} {
-		p := &Provider{URL: "http://provider/", Heard: backoff.New(pacer), Client: &http.Client{
+		p := &Provider{URL: "http://provider/", Heard: httppace.NewListener(pacer), Client: &http.Client{
 			Transport: answers(func(*http.Request) (int, string) { return c.status, c.retryAfter }),
 		}}
 		err := p.Call(t.Context(), &kgo.Record{}, 0)
@@ -89,7 +89,7 @@ func TestCallIsOneRequest(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	client, heard := NewClient(4), backoff.New(newPacer(t, 1))
+	client, heard := NewClient(4), httppace.NewListener(newPacer(t, 1))
 	for _, c := range []struct {
 		path, value string
 		fails       bool

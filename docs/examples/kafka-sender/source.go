@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc"
 	grpcbackoff "google.golang.org/grpc/backoff"
 
-	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/etcd"
 	"github.com/headgate/headgate/rule"
@@ -23,7 +22,7 @@ func (s settings) source(logger *slog.Logger) (pace.Source, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		plan, err := schedule.Even(limit.Count, limit.Per, 1, 0)
+		plan, err := pace.EvenPlan(limit.Count, limit.Per, 1, 0)
 		return pace.Static(plan), func() {}, err
 	}
 	client, err := clientv3.New(clientv3.Config{

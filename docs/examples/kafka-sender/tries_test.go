@@ -13,13 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/pace/httppace"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/pace/backoff"
 )
 
 var errSick = errors.New("a provider error")
@@ -166,7 +167,7 @@ func TestRefusedBrakesAll(t *testing.T) {
 		began := time.Now()
 		c := b.config(t, 1000)
 		c.Tries, c.Calls = 1, 20
-		provider := &Provider{URL: "http://provider/", Heard: backoff.New(c.Pacer), Client: &http.Client{
+		provider := &Provider{URL: "http://provider/", Heard: httppace.NewListener(c.Pacer), Client: &http.Client{
 			Transport: answers(func(r *http.Request) (int, string) {
 				mu.Lock()
 				defer mu.Unlock()

@@ -16,7 +16,6 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/guard/report/prom"
-	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -71,7 +70,7 @@ func ExampleGuard() {
 
 // A program that calls a provider exports the metrics of its pacers.
 func ExamplePacers() {
-	plan, err := schedule.Even(1000, time.Second, 1, 0)
+	plan, err := pace.EvenPlan(1000, time.Second, 1, 0)
 	if err != nil {
 		panic(err)
 	}

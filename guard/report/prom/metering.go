@@ -2,8 +2,6 @@ package prom
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/headgate/headgate/internal/meter"
 )
 
 // meteringMetrics describes the metrics of metering.
@@ -42,7 +40,7 @@ func (m *meteringMetrics) describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-func (m *meteringMetrics) collect(ch chan<- prometheus.Metric, s *meter.Stats) {
+func (m *meteringMetrics) collect(ch chan<- prometheus.Metric, s *MeteringStats) {
 	ch <- counter(m.records, s.Journal.Written)
 	ch <- counter(m.faults, s.Journal.Faults)
 	ch <- gauge(m.bytes, s.Journal.Bytes)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
-	"github.com/headgate/headgate/internal/meter"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -33,7 +32,7 @@ type Config struct {
 	// Throttle returns the state of the throttle. nil, and false, omit it.
 	Throttle func() (Throttle, bool)
 	// Metering returns the state of metering. nil omits it.
-	Metering func() meter.Stats
+	Metering func() MeteringStats
 	// Front returns the state of the front's sockets and files. nil omits it.
 	Front func() Front
 	// Server returns the state of the listeners of headgate server. nil omits it.

@@ -2,13 +2,11 @@ package prom
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/headgate/headgate/internal/lease/bucket"
 )
 
 // RuleLeases returns the metrics of the leases that rules spend, for any registry, including one from [NewRegistry]. Each
 // scrape calls stats.
-func RuleLeases(stats func() bucket.Stats) prometheus.Collector {
+func RuleLeases(stats func() LeaseStats) prometheus.Collector {
 	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc("headgate_"+name, help, nil, nil) }
 	return &ruleLeases{
 		stats: stats,
@@ -19,7 +17,7 @@ func RuleLeases(stats func() bucket.Stats) prometheus.Collector {
 }
 
 type ruleLeases struct {
-	stats      func() bucket.Stats
+	stats      func() LeaseStats
 	held, full *prometheus.Desc
 }
 

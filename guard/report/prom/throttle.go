@@ -13,7 +13,7 @@ import (
 
 // Throttle is the state of a throttle.
 type Throttle struct {
-	throttle.Load
+	Load
 	throttler.Stats
 
 	Config throttler.Config

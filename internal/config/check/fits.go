@@ -5,7 +5,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/fits"
-	"github.com/headgate/headgate/store/prefetch"
+	"github.com/headgate/headgate/internal/store/prefetch"
 )
 
 // NewFit returns a Fit for a shared store: Memcached, or else Redis. It prepares a policy as the

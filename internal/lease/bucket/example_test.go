@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/client/lease"
+	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/rule"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/client/lease"
+	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/testkit/leases"

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/prefetch"
 	"github.com/headgate/headgate/internal/store/split"
 	"github.com/headgate/headgate/internal/testkit/race"
-	"github.com/headgate/headgate/store/prefetch"
 	"github.com/headgate/headgate/store/storetest"
 )
 

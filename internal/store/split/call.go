@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/compensate"
-	"github.com/headgate/headgate/store/prefetch"
+	"github.com/headgate/headgate/internal/store/prefetch"
 )
 
 // call is the working memory of one round of queries. Calls are pooled.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/prefetch"
 	"github.com/headgate/headgate/internal/store/split"
 	"github.com/headgate/headgate/store/memory"
-	"github.com/headgate/headgate/store/prefetch"
 )
 
 // Two stores in memory stand for two servers. The limit of a second counts in one, and the limit of a day

@@ -7,8 +7,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/internal/store/prefetch"
 	"github.com/headgate/headgate/internal/store/prepared"
-	"github.com/headgate/headgate/store/prefetch"
 )
 
 // slack is longer than the time for which a store keeps a state that has expired.

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/prefetch"
 	"github.com/headgate/headgate/internal/store/split"
 	"github.com/headgate/headgate/internal/testkit/race"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/store/memory"
-	"github.com/headgate/headgate/store/prefetch"
 	"github.com/headgate/headgate/store/redis"
 	"github.com/headgate/headgate/store/storetest"
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/allocs"
 	"github.com/headgate/headgate/internal/testkit/alone"
 	"github.com/headgate/headgate/internal/testkit/race"

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/headgate/headgate/cmd/internal/testkit/guards"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 	"github.com/headgate/headgate/internal/testkit/allocs"
 	"github.com/headgate/headgate/internal/testkit/alone"

@@ -13,8 +13,8 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/rpc"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Name is the name of the service.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/rpc"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/lease/state"
 	"github.com/headgate/headgate/internal/proto/wire"
 )

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/testkit/backend"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
+	"github.com/headgate/headgate/internal/testkit/backend"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
-	
+
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/throttle"
 )
 
-// set is a wheel.Clock that moves only by advance. It has one alarm.
+// set is a guard.Clock that moves only by advance. It has one alarm.
 type set struct {
 	mu   sync.Mutex
 	now  time.Duration
@@ -33,7 +33,7 @@ func (c *set) Now() time.Duration {
 	return c.now
 }
 
-func (c *set) Alarm(ring func()) wheel.Alarm {
+func (c *set) Alarm(ring func()) guard.Alarm {
 	c.ring = ring
 	return c
 }
@@ -77,7 +77,7 @@ type hanging struct {
 func hangs(t *testing.T, service http.HandlerFunc) *hanging {
 	t.Helper()
 	clock := new(set)
-	stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 4, Deadline: time.Second}, Clock: clock})
+	stage, err := throttler.New(throttler.Config{Limits: throttler.Limits{Concurrency: 4, Deadline: time.Second}, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestConfusable(t *testing.T) {
 // TestSpoofedMarks checks that no client can send a name that the service may confuse with a header of a
 // stage or of a rule, or with the field of answers that is for a stage alone.
 func TestSpoofedMarks(t *testing.T) {
-	stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 1}, Class: throttle.SheddablePlus})
+	stage, err := throttler.New(throttler.Config{Limits: throttler.Limits{Concurrency: 1}, Class: throttle.SheddablePlus})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/internal/throttle"
 )
 
 const (
@@ -31,7 +30,7 @@ const (
 func throttled(t *testing.T, count bool) (*throttler.Stage, func(*Config)) {
 	t.Helper()
 	stage, err := throttler.New(throttler.Config{
-		Config: throttle.Config{Concurrency: 1, Deadline: 500 * time.Millisecond}, CountStreams: count,
+		Limits: throttler.Limits{Concurrency: 1, Deadline: 500 * time.Millisecond}, CountStreams: count,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/access"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // caller is who a connection belongs to.

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/headgate/headgate/cmd/internal/access"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // permit checks what the caller of a read call may do, and takes the units of its limit. The error is of

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // name is the path below the base, with dots in place of slashes: config.shop.yaml.

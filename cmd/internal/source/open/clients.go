@@ -6,7 +6,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/source/etcd"
 	"github.com/headgate/headgate/cmd/internal/source/postgres"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/readfile"
 )

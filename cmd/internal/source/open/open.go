@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/headgate/headgate/cmd/internal/source/http"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/readfile"
 )

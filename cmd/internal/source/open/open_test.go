@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/source/open"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestFiles: a file that cannot be used is named with its field, and its text is not shown.

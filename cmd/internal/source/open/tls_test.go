@@ -17,7 +17,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/source/open"
 	schema "github.com/headgate/headgate/cmd/internal/source/postgres"
 	"github.com/headgate/headgate/cmd/internal/testkit/postgres"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/testkit/etcd"
 	"github.com/headgate/headgate/internal/testkit/redis"

@@ -3,8 +3,8 @@ package xds
 import (
 	"fmt"
 
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // maxDescriptors is more than the largest file has.

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestDomainsEqualThoseOfFiles: the configurations of Envoy Gateway give the same domains as files with

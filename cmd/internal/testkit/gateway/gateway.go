@@ -1,4 +1,4 @@
-// Package gateway tests the gateways that ask headgate server, with their files of examples/gateways. The module
+// Package gateway tests the gateways that ask headgate server, with their files of docs/examples/gateways. The module
 // cmd/test/traefik shares it with cmd/test/acceptance: the build of Traefik takes minutes.
 package gateway
 
@@ -19,7 +19,7 @@ const patience = 15 * time.Second
 // Gateway is a program in front of a service that asks headgate server.
 type Gateway struct {
 	Name    string
-	Files   []string // in examples/gateways
+	Files   []string // in docs/examples/gateways
 	Program string
 	Words   []string // its arguments
 
@@ -42,8 +42,8 @@ type Server struct {
 // Launch starts headgate server with a configuration.
 type Launch func(t *testing.T, settings string) Server
 
-// Settings returns examples/gateways/headgate.yaml, with addresses on free ports, a rule that refuses with 503, and one that no gateway
-// can be counted by.
+// Settings returns docs/examples/gateways/headgate.yaml, with addresses on free ports, a rule that refuses with 503, and one that
+// no gateway can be counted by.
 func Settings(t *testing.T) string {
 	t.Helper()
 	const admin = "\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
@@ -52,10 +52,10 @@ func Settings(t *testing.T) string {
 	return strings.Replace(example(t, "headgate.yaml"), "127.0.0.1:8080", "127.0.0.1:0", 1) + closed + admin
 }
 
-// example reads a file of examples/gateways. A test runs in the folder of its package, two levels below the root.
+// example reads a file of docs/examples/gateways. A test runs in the folder of its package, three levels below the root.
 func example(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "examples", "gateways", name))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "examples", "gateways", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // TraefikAsks is the subrequest that Traefik's forwardAuth sends for a request of 127.0.0.11 for /search/x?q=1, with
-// forged fields of both kinds. Traefik overwrites X-Forwarded-* of clients, and the example removes X-Original-*. The module cmd/test/traefik
-// compares it with the subrequest of a real Traefik.
+// forged fields of both kinds. Traefik overwrites X-Forwarded-* of clients, and the example removes X-Original-*. The module
+// cmd/test/traefik compares it with the subrequest of a real Traefik.
 const TraefikAsks = "GET /v1/decide?from=forwarded HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: curl/8\r\nAccept: */*\r\n" +
 	"X-Forwarded-For: 127.0.0.11\r\nX-Forwarded-Host: a.example\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Port: 80\r\n" +
 	"X-Forwarded-Proto: http\r\nX-Forwarded-Uri: /search/x?q=1\r\nAccept-Encoding: gzip\r\n\r\n"

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Of makes a guard with the rules and the store of a configuration without its version.

@@ -3,7 +3,7 @@
 // node order.js ADDRESS sends many messages without waiting. The exit status is 0 if each one gets its own answers.
 
 const assert = require('node:assert');
-const { Decisions } = require('../../../examples/node/decisions');
+const { Decisions } = require('../../../../docs/examples/node/decisions');
 
 const inFlight = 60;
 

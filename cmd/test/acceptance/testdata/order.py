@@ -7,7 +7,7 @@ import concurrent.futures
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "examples" / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[4] / "docs" / "examples" / "python"))
 from decisions import Decisions, pb  # noqa: E402
 
 IN_FLIGHT = 60

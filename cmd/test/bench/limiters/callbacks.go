@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
+	"github.com/headgate/headgate/pace"
 )
 
 // callbacksPacer keeps many callbacks waiting concurrently.

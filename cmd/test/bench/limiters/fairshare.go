@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
+	"github.com/headgate/headgate/guard/fairshare"
 )
 
 // HeadgateFairShare is the name of Headgate's fair-share side.

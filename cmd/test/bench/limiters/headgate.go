@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limiter"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
+	"github.com/headgate/headgate/limiter"
 )
 
 // Names of Headgate's sides.

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/cmd/test/bench/contest"
 )
 
 // Names of Headgate's pacers and of their peers.

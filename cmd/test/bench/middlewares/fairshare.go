@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/test/bench/contest"
+	"github.com/headgate/headgate/cmd/test/bench/limiters"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/rule"
-	"github.com/headgate/headgate/cmd/test/bench/contest"
-	"github.com/headgate/headgate/cmd/test/bench/limiters"
 )
 
 // HeadgateFairShare is the name of httplimit with fair share and without rules.

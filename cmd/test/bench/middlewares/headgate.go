@@ -4,13 +4,13 @@ import (
 	"net/http"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/test/bench/limiters"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/testkit/atmost"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
-	"github.com/headgate/headgate/cmd/test/bench/limiters"
 )
 
 // Names of Headgate's sides. Headgate sends the default header fields, and HeadgateX

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/cmd/test/bench/contest"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // Effort is the amount of measurement.

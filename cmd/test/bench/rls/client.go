@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/client"
-	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
+	"github.com/headgate/headgate/guard"
 )
 
 // Bars of package client, beside unary calls of Envoy's service by as many callers on 8 connections.

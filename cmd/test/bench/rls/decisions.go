@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/cmd/test/bench/servers"
+	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 )
 
 // Bars of the decisions of headgate.v1 and of HTTP.

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/cmd/test/bench/limiters"
+	"github.com/headgate/headgate/pace"
 )
 
 // paceGoroutines is the number of goroutines that wait for permits at the same time.

@@ -5,11 +5,10 @@ import (
 	"net/http"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/guard/throttler"
-	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/cmd/test/bench/limiters"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
 )
 
 // Names of the sides of throttled.
@@ -20,7 +19,7 @@ const (
 
 // throttled measures the time that the throttle adds to a request when no request waits.
 func throttled(l limiters.Limit) (*contest.Contest, error) {
-	stage, err := throttler.New(throttler.Config{Config: throttle.Config{Concurrency: 1000}})
+	stage, err := throttler.New(throttler.Config{Limits: throttler.Limits{Concurrency: 1000}})
 	if err != nil {
 		return nil, err
 	}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/test/bench/contest"
+	"github.com/headgate/headgate/cmd/test/bench/limiters"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
-	"github.com/headgate/headgate/cmd/test/bench/contest"
-	"github.com/headgate/headgate/cmd/test/bench/limiters"
 )
 
 // togetherRequests is the number of requests that one operation decides.

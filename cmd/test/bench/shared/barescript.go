@@ -8,9 +8,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/internal/store/script"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/cmd/test/bench/limiters"
+	"github.com/headgate/headgate/internal/store/script"
 )
 
 // The client settings of store/redis. The bare script uses the same settings.

@@ -8,10 +8,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/prefetch"
-	"github.com/headgate/headgate/store/redis"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/cmd/test/bench/limiters"
+	"github.com/headgate/headgate/internal/store/prefetch"
+	"github.com/headgate/headgate/store/redis"
 )
 
 // Names of Headgate's sides on Redis.
@@ -75,7 +75,7 @@ func headgateRedis() maker {
 // maxHold is the maximum time for which prefetched units are kept.
 const maxHold = 100 * time.Millisecond
 
-// headgatePrefetch is store/prefetch, which takes units in advance according to demand.
+// headgatePrefetch is internal/store/prefetch, which takes units in advance according to demand.
 func headgatePrefetch() maker {
 	return maker{Name: prefetchName, Kind: contest.Ours, New: func(_ context.Context, addrs []string, l limiters.Limit) (limiter, error) {
 		store, end, err := openPrefetch(addrs)

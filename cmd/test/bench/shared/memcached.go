@@ -8,10 +8,10 @@ import (
 	"github.com/bradfitz/gomemcache/memcache"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/memcached"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/cmd/test/bench/limiters"
 	"github.com/headgate/headgate/cmd/test/bench/servers"
+	"github.com/headgate/headgate/store/memcached"
 )
 
 // Names of the sides on Memcached.

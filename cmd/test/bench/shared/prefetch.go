@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/cmd/test/bench/limiters"
 	"github.com/headgate/headgate/cmd/test/bench/servers"
+	"github.com/headgate/headgate/store/memory"
 )
 
 // The hot keys are few, and every processor uses them.
@@ -37,7 +37,7 @@ func redisPrefetch(ctx context.Context, p *place, e contest.Effort) ([]contest.R
 	return []contest.Result{hot, many}, nil
 }
 
-// redisHot compares store/prefetch and store/memory by Take, their fastest method.
+// redisHot compares internal/store/prefetch and store/memory by Take, their fastest method.
 func redisHot(ctx context.Context, p *place, e contest.Effort) (contest.Result, error) {
 	own, err := oneRedis(ctx, p)
 	if err != nil {
@@ -118,7 +118,7 @@ func hotRun(id headgate.PolicyID, take func(*headgate.Op, *headgate.Decision) er
 	}
 }
 
-// redisAhead compares store/prefetch with store/redis on many keys. The limit is above the
+// redisAhead compares internal/store/prefetch with store/redis on many keys. The limit is above the
 // demand of all callers.
 func redisAhead(ctx context.Context, p *place, e contest.Effort) (contest.Result, error) {
 	const callers = 64

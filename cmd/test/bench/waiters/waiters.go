@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/test/bench/contest"
 	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/cmd/test/bench/contest"
 )
 
 // Name is the name of the scene.

@@ -1,9 +1,0 @@
-package lease_test
-
-import (
-	"testing"
-
-	"github.com/headgate/headgate/internal/testkit/leak"
-)
-
-func TestMain(m *testing.M) { leak.Main(m) }
