@@ -63,7 +63,7 @@ type Journal struct {
 	stats    Stats
 	writing  trouble // of Append
 	syncing  trouble // of Sync
-	closed   bool
+	closed   bool    // written with appending and mu
 }
 
 // Stats are counts since Open.
@@ -146,9 +146,6 @@ func (j *Journal) open() (err error) {
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.countGaps()
-	for _, r := range j.readers {
-		r.settle()
-	}
 	j.makeRoom(0)
 	j.removeRead(0)
 	return nil
@@ -156,7 +153,7 @@ func (j *Journal) open() (err error) {
 
 // openOld opens a segment of an earlier run.
 func (j *Journal) openOld(number uint64) error {
-	s, torn, err := openSegment(j.files, j.config.Folder, number, func(*Record, int64) {})
+	s, torn, err := openSegment(j.files, j.config.Folder, number)
 	switch {
 	case err != nil:
 		return err
@@ -185,13 +182,12 @@ func (j *Journal) countGaps() {
 		n := next.first - s.first - s.records
 		j.config.Log.Error("a file of the journal has changed on the disk, and its last records are lost", "file", s.name, "records", n)
 		for _, r := range j.readers {
-			switch {
-			case r.at.Segment < s.number || r.at.Segment == s.number && r.at.Index <= s.records:
-				r.stats.Dropped += n
-			case r.at.Segment == s.number:
-				r.stats.Dropped += n - min(n, r.at.Index-s.records)
-			case r.at.Segment < next.number:
-				r.stats.Dropped += n
+			if r.at.Segment >= next.number {
+				continue
+			}
+			r.stats.Dropped += n
+			if r.at.Segment == s.number && r.at.Index > s.records {
+				r.stats.Dropped -= min(n, r.at.Index-s.records) // They were delivered before.
 			}
 		}
 	}
@@ -216,7 +212,7 @@ func (j *Journal) Reader(name string) *Reader {
 func (j *Journal) Append(records []Record, sync bool) (written int, err error) {
 	j.appending.Lock()
 	defer j.appending.Unlock()
-	if j.isClosed() {
+	if j.closed {
 		return 0, ErrClosed
 	}
 	for written < len(records) {
@@ -231,12 +227,6 @@ func (j *Journal) Append(records []Record, sync bool) (written int, err error) {
 		j.mended(&j.writing)
 	}
 	return written, nil
-}
-
-func (j *Journal) isClosed() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.closed
 }
 
 // appendSome writes as many records as one segment takes.
@@ -380,7 +370,7 @@ func (j *Journal) makeRoom(keep int) {
 func (j *Journal) removeRead(keep int) {
 	for len(j.segments) > keep && len(j.readers) > 0 {
 		for _, r := range j.readers {
-			if r.left(j.segments[0]) > 0 {
+			if j.segments[0].behind(r.at) > 0 {
 				return
 			}
 		}
@@ -403,9 +393,9 @@ func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.stats
-	for _, of := range [...]*trouble{&j.syncing, &j.writing} {
-		if of.last != nil {
-			s.Error = of.last.Error()
+	for _, t := range [...]*trouble{&j.syncing, &j.writing} {
+		if t.last != nil {
+			s.Error = t.last.Error()
 		}
 	}
 	s.Bytes, s.Segments = j.total, len(j.segments)
@@ -428,7 +418,7 @@ func (j *Journal) Close() error {
 		_ = f.Close() // A full file came after Sync, and only the caller's later records are in doubt.
 	}
 	for _, r := range j.readers {
-		r.close()
+		close(r.ready)
 	}
 	return errors.Join(err, j.lock.Close())
 }

@@ -22,7 +22,6 @@ type Reader struct {
 	opened uint64
 	read   []Record
 	ends   []cursor // of read, the place behind each
-	from   cursor   // of read[0]
 
 	// Journal.mu guards the fields below.
 	at    cursor // of the first record that is not acknowledged
@@ -66,8 +65,6 @@ func (r *Reader) signal() {
 	}
 }
 
-func (r *Reader) close() { close(r.ready) }
-
 // path gives the file of the cursor.
 func (r *Reader) path() string { return filepath.Join(r.journal.config.Folder, r.name+".cursor") }
 
@@ -110,23 +107,8 @@ func (r *Reader) save(at cursor) error {
 	return files.Rename(next, r.path())
 }
 
-// settle moves a loaded cursor to a record that exists. The offset is found when it is read.
-func (r *Reader) settle() {
-	for _, s := range r.journal.segments {
-		switch {
-		case s.number == r.at.Segment:
-			r.at.Index = min(r.at.Index, s.records)
-			return
-		case s.number > r.at.Segment:
-			return // The reader goes on at the start of this segment.
-		}
-	}
-}
-
-// left gives the number of records of a segment that are not acknowledged. The caller holds Journal.mu.
-func (r *Reader) left(s *segment) uint64 { return s.behind(r.at) }
-
-// behind gives the number of records behind a place. The caller holds Journal.mu.
+// behind gives the number of records behind a place. The place can be behind all records of a segment: a crash has cut the last ones,
+// which an output has delivered before. The caller holds Journal.mu.
 func (s *segment) behind(at cursor) uint64 {
 	switch {
 	case s.number < at.Segment:
@@ -145,7 +127,7 @@ func (c cursor) before(other cursor) bool {
 
 // drop counts the records of a segment that is dropped. The caller holds Journal.mu.
 func (r *Reader) drop(s *segment, reason string) {
-	if n := r.left(s); n > 0 {
+	if n := s.behind(r.at); n > 0 {
 		r.stats.Dropped += n
 		r.since = 0
 		r.journal.config.Log.Error("records of the journal are dropped before they were delivered", "reason", reason,
@@ -175,17 +157,17 @@ func (r *Reader) Read(n int) ([]Record, error) {
 			return nil, err
 		}
 		if before == 0 && len(r.read) > 0 {
-			r.note()
+			r.noteOldest()
 		}
 	}
 	return r.read, nil
 }
 
-// note notes the age of the oldest record.
-func (r *Reader) note() {
+// noteOldest notes the time of the oldest record, unless the bound has dropped it meanwhile.
+func (r *Reader) noteOldest() {
 	r.journal.mu.Lock()
 	defer r.journal.mu.Unlock()
-	if r.at.Segment == r.from.Segment && r.at.Index == r.from.Index {
+	if r.at.before(r.ends[0]) {
 		r.since = r.read[0].Time
 	}
 }
@@ -222,9 +204,6 @@ func (r *Reader) readFrom(s *segment, from cursor, end int64, n int) error {
 	if err := r.use(s); err != nil || r.open == nil {
 		return err
 	}
-	if len(r.read) == 0 {
-		r.from = from
-	}
 	offset, skip := from.Offset, uint64(0)
 	if offset < s.begin { // Only the index is known.
 		offset, skip = s.begin, from.Index
@@ -236,8 +215,12 @@ func (r *Reader) readFrom(s *segment, from cursor, end int64, n int) error {
 		if err == nil {
 			err = readRecord(payload, &record)
 		}
+		if errors.Is(err, errTorn) {
+			r.lose(s, "the file has changed on the disk")
+			return nil
+		}
 		if err != nil {
-			return r.damaged(s, err)
+			return fmt.Errorf("journal %s: %w", s.name, err)
 		}
 		if i < skip {
 			continue
@@ -248,24 +231,15 @@ func (r *Reader) readFrom(s *segment, from cursor, end int64, n int) error {
 	return nil
 }
 
-// damaged leaves out the rest of a segment whose bytes have changed on the disk.
-func (r *Reader) damaged(s *segment, err error) error {
-	if !errors.Is(err, errTorn) {
-		return fmt.Errorf("journal %s: %w", s.name, err)
-	}
-	if len(r.read) > 0 {
-		return nil // They come first.
-	}
-	r.lose(s, "the file has changed on the disk")
-	return nil
-}
-
-// lose counts the records of a segment as lost.
+// lose counts the rest of a segment as lost. Records that this Read has come first: the next Read finds the fault again.
 func (r *Reader) lose(s *segment, reason string) {
+	if len(r.read) > 0 {
+		return
+	}
 	j := r.journal
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	n := r.left(s)
+	n := s.behind(r.at)
 	r.stats.Dropped += n
 	r.at, r.since = cursor{Segment: s.number, Index: s.records, Offset: s.size}, 0
 	j.config.Log.Error("undelivered records of a file of the journal are lost", "reason", reason, "file", s.name, "output", r.name,
@@ -280,9 +254,6 @@ func (r *Reader) use(s *segment) error {
 	r.leave()
 	f, err := r.journal.files.OpenFile(s.name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		if len(r.read) > 0 {
-			return nil // They come first.
-		}
 		r.lose(s, "the file was removed")
 		return nil
 	}
@@ -326,11 +297,11 @@ func (r *Reader) Stats() ReaderStats {
 	r.journal.mu.Lock()
 	defer r.journal.mu.Unlock()
 	s := r.stats
-	for _, of := range r.journal.segments {
-		n := r.left(of)
+	for _, segment := range r.journal.segments {
+		n := segment.behind(r.at)
 		s.Pending += n
-		if of.records > 0 {
-			s.PendingBytes += of.size * int64(n) / int64(of.records)
+		if segment.records > 0 {
+			s.PendingBytes += segment.size * int64(n) / int64(segment.records)
 		}
 	}
 	if r.since != 0 && s.Pending > 0 {

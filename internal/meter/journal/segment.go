@@ -89,35 +89,25 @@ func (s *segment) readHead(payload []byte) error {
 // scanChunk is how much of a segment is read at a time.
 const scanChunk = 256 << 10
 
-// scan reads a segment of an earlier run: each calls for each record with its place. The records end at the first one
-// that is not complete. torn is the number of bytes behind them.
-func (s *segment) scan(f io.ReaderAt, each func(r *Record, end int64)) (torn int64, err error) {
+// scan counts the records of a segment of an earlier run. They end at the first one that is not complete. Their fields are read later,
+// by a Reader.
+func (s *segment) scan(f io.ReaderAt) error {
 	window := newWindow(f, 0, -1)
 	payload, err := window.next()
 	if err == nil {
 		err = s.readHead(payload)
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	s.begin, s.size = window.at, window.at
-	var r Record
 	for {
-		payload, err := window.next()
-		if err == nil {
-			err = readRecord(payload, &r)
-		}
-		if err != nil {
-			break
+		if _, err := window.next(); err != nil {
+			return window.failed
 		}
 		s.size = window.at
 		s.records++
-		each(&r, s.size)
 	}
-	if window.failed != nil {
-		return 0, window.failed
-	}
-	return window.read - s.size, nil
 }
 
 // window reads the frames of a file from an offset up to an end, with one buffer.
@@ -202,26 +192,24 @@ func (j *Journal) removeDamaged() error {
 
 // openSegment opens a segment of an earlier run, and cuts what is behind its complete records. A file without a complete
 // head has no records that can be read: openSegment renames it, and gives nil. An empty one is removed.
-func openSegment(files Files, folder string, number uint64, each func(r *Record, end int64)) (s *segment, torn int64, err error) {
+func openSegment(files Files, folder string, number uint64) (s *segment, torn int64, err error) {
 	s = &segment{number: number, name: segmentName(folder, number)}
 	f, err := files.OpenFile(s.name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer f.Close() //nolint:errcheck // because nothing is lost: Truncate has reported its error.
-	torn, err = s.scan(f, each)
-	if errors.Is(err, errTorn) {
-		if info, err := f.Stat(); err == nil && info.Size() == 0 {
-			return nil, 0, files.Remove(s.name)
-		}
-		return nil, 0, files.Rename(s.name, s.name+damagedSuffix)
+	info, err := f.Stat()
+	if err == nil {
+		err = s.scan(f)
 	}
-	if err == nil && torn > 0 {
-		info, statErr := f.Stat()
-		if statErr == nil {
-			torn = info.Size() - s.size
-		}
-		err = f.Truncate(s.size)
+	switch {
+	case errors.Is(err, errTorn) && info.Size() == 0:
+		return nil, 0, files.Remove(s.name)
+	case errors.Is(err, errTorn):
+		return nil, 0, files.Rename(s.name, s.name+damagedSuffix)
+	case err == nil && info.Size() > s.size:
+		torn, err = info.Size()-s.size, f.Truncate(s.size)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("journal %s: %w", s.name, err)
