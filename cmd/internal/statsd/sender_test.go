@@ -3,6 +3,7 @@ package statsd
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -84,6 +85,46 @@ func TestLinesOverUDP(t *testing.T) {
 	n, _, err := conn.ReadFrom(b)
 	if got, want := string(b[:n]), "limit.hits:2|c|#domain:a_b_c_d_e,env:test\nentries:7|g|#env:test\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// TestPacketsOverUDP: a packet has at most 1432 bytes and whole lines, values are exact, and the variables that clients of Datadog read
+// add nothing.
+func TestPacketsOverUDP(t *testing.T) {
+	for _, name := range []string{"DD_ENV", "DD_SERVICE", "DD_VERSION", "DD_ENTITY_ID", "DD_CARDINALITY", "DD_EXTERNAL_ENV"} {
+		t.Setenv(name, "x")
+	}
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	const exact = 1<<53 + 1 // A float64 cannot have it.
+	counters, want := growing{}, []string{fmt.Sprintf("entries:%d|g|#env:test", uint64(exact))}
+	for i := range 99 {
+		name := fmt.Sprint("limit.of.a.long.name.", i)
+		counters[name] = exact
+		want = append(want, fmt.Sprintf("%s:%d|c|#env:test", name, uint64(exact)))
+	}
+	s := newSender(t, counters, Config{
+		Network: "udp", Address: conn.LocalAddr().String(), Tags: []Tag{{"env", "test"}}, Gauges: growing{"entries": exact},
+	})
+	s.flush(t.Context())
+	var got []string
+	for packet := make([]byte, 1<<16); len(got) < len(want); {
+		n, _, err := conn.ReadFrom(packet)
+		if err != nil || n > 1432 || packet[n-1] != '\n' {
+			t.Fatalf("a packet of %d bytes, want at most 1432 of whole lines: %v", n, err)
+		}
+		got = append(got, strings.Split(string(packet[:n-1]), "\n")...)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got the lines %q, want %q", got, want)
 	}
 }
 
