@@ -12,29 +12,29 @@ import (
 
 // quotaCommand reads and changes the customers of plans, and what they have used.
 type quotaCommand struct {
-	List   listQuotaCommand   `cmd:"" help:"List the customers that have an entry."`
-	Get    getQuotaCommand    `cmd:"" help:"Print the entry of a customer, with its revision."`
-	Set    setQuotaCommand    `cmd:"" help:"Change fields of a customer's entry, or write a whole entry with --file."`
-	Plan   planQuotaCommand   `cmd:"" help:"Give a customer another plan. What it has used in limits of one period stays counted."`
-	Delete deleteQuotaCommand `cmd:"" help:"Delete the entry of a customer, who then has the default plan."`
-	Reset  resetQuotaCommand  `cmd:"" help:"Give back what a customer has used in the present windows."`
-	Usage  usageQuotaCommand  `cmd:"" help:"Print what a customer has used in the present windows."`
+	List   listCommand[customerName]   `cmd:"" help:"List the customers that have an entry."`
+	Get    getCommand[customerName]    `cmd:"" help:"Print the entry of a customer, with its revision."`
+	Set    setCommand[customerName]    `cmd:"" help:"Change fields of a customer's entry, or write a whole entry with --file."`
+	Plan   planQuotaCommand            `cmd:"" help:"Give a customer another plan. What it has used in limits of one period stays counted."`
+	Delete deleteCommand[customerName] `cmd:"" help:"Delete the entry of a customer, who then has the default plan."`
+	Reset  resetQuotaCommand           `cmd:"" help:"Give back what a customer has used in the present windows."`
+	Usage  usageQuotaCommand           `cmd:"" help:"Print what a customer has used in the present windows."`
 }
 
 // planCommand reads and changes plans.
 type planCommand struct {
-	List   listPlanCommand   `cmd:"" help:"List the plans."`
-	Get    getPlanCommand    `cmd:"" help:"Print a plan, with its revision."`
-	Set    setPlanCommand    `cmd:"" help:"Change fields of a plan, or write a whole plan with --file."`
-	Delete deletePlanCommand `cmd:"" help:"Delete a plan that no customer has."`
+	List   listCommand[planName]   `cmd:"" help:"List the plans."`
+	Get    getCommand[planName]    `cmd:"" help:"Print a plan, with its revision."`
+	Set    setCommand[planName]    `cmd:"" help:"Change fields of a plan, or write a whole plan with --file."`
+	Delete deleteCommand[planName] `cmd:"" help:"Delete a plan that no customer has."`
 }
 
 // ruleCommand reads and changes rules.
 type ruleCommand struct {
-	List   listRuleCommand   `cmd:"" help:"List the rules."`
-	Get    getRuleCommand    `cmd:"" help:"Print a rule, with its revision."`
-	Set    setRuleCommand    `cmd:"" help:"Change fields of a rule, or write a whole rule with --file."`
-	Delete deleteRuleCommand `cmd:"" help:"Delete a rule."`
+	List   listCommand[ruleName]   `cmd:"" help:"List the rules."`
+	Get    getCommand[ruleName]    `cmd:"" help:"Print a rule, with its revision."`
+	Set    setCommand[ruleName]    `cmd:"" help:"Change fields of a rule, or write a whole rule with --file."`
+	Delete deleteCommand[ruleName] `cmd:"" help:"Delete a rule."`
 }
 
 // changeFlags say how an object is changed.
