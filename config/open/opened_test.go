@@ -119,9 +119,9 @@ func TestChangesAreLogged(t *testing.T) {
 		"rules: [{name: a, key: [all], limits: [1000000/s]}]\n")
 	_, g := opened(t, c, Options{Log: logged.Logger()})
 	until(t, func() bool { return decide(t, g, "/").Results[0].Decision.Reason == headgate.WithinLimit })
-	server.Pause(t)
+	server.Pause()
 	until(t, func() bool { decide(t, g, "/"); return strings.Contains(logged.String(), "does not answer") })
-	server.Resume(t)
+	server.Resume()
 	until(t, func() bool { decide(t, g, "/"); return strings.Contains(logged.String(), "answers again") })
 }
 

@@ -22,7 +22,7 @@ func TestAwayServerSpendsNothingElsewhere(t *testing.T) {
 	})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 1 << 20, Per: 24 * time.Hour}})
 	keys := keysOn(t, store, id)
-	dies.Kill(t)
+	dies.Kill()
 	ask := func(ops ...headgate.Op) error {
 		ctx, cancel := context.WithTimeout(t.Context(), beyondDeadlines)
 		defer cancel()

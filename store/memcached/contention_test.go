@@ -161,13 +161,13 @@ func TestGroupCommit(t *testing.T) {
 	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})
 	var writes atomic.Int64
 	way.on(func(written []byte) { writes.Add(int64(len(writesTo(written)))) })
-	server.Pause(t)
+	server.Pause()
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() { apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1}) })
 	}
 	pause(100 * time.Millisecond) // Later callers only cause more writes.
-	server.Resume(t)
+	server.Resume()
 	all.Wait()
 	if left := remaining(t, store, "k", id); left != 799 {
 		t.Errorf("%d remain, want 799", left)
@@ -183,7 +183,7 @@ func TestLeftBeforeItsTurn(t *testing.T) {
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: 24 * time.Hour}})
 	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})
-	server.Pause(t)
+	server.Pause()
 	var all sync.WaitGroup
 	all.Go(func() { apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1}) })
 	pause(20 * time.Millisecond) // This caller is then the first in flight. The test also holds if another caller is the first.
@@ -198,7 +198,7 @@ func TestLeftBeforeItsTurn(t *testing.T) {
 		})
 	}
 	pause(200 * time.Millisecond)
-	server.Resume(t)
+	server.Resume()
 	all.Wait()
 	if left := remaining(t, store, "k", id); left != 98 {
 		t.Errorf("%d remain, want 98: one was taken, and ten had left", left)

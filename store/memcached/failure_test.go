@@ -61,7 +61,7 @@ func TestKilledServer(t *testing.T) {
 		}
 		return err
 	}
-	dies.Kill(t)
+	dies.Kill()
 	until(t, "the breaker opens", func() bool { return errors.Is(ask(keys[0]), headgate.ErrUnavailable) })
 	for range 20 {
 		if err := ask(keys[1]); err != nil {
@@ -87,7 +87,7 @@ func TestSilentServer(t *testing.T) {
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Timeout: beyondDeadlines})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Hour}})
 	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})
-	server.Pause(t)
+	server.Pause()
 	until(t, "the breaker opens", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
@@ -101,7 +101,7 @@ func TestSilentServer(t *testing.T) {
 		}
 		return errors.Is(err, headgate.ErrUnavailable) && store.Stats()[0].Breaker != breaker.Closed
 	})
-	server.Resume(t)
+	server.Resume()
 	until(t, "it is asked again", func() bool {
 		return store.Apply(t.Context(), []headgate.Op{{Key: "k", Policy: id, Cost: 1}}, make([]headgate.Decision, 1)) == nil
 	})
@@ -130,7 +130,7 @@ func TestRestarted(t *testing.T) {
 		store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Counters: counters})
 		id := prepare(t, store, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: 24 * time.Hour}})
 		first := apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 5})[0]
-		server.Kill(t)
+		server.Kill()
 		testserver.StartAt(t, server.Addr)
 		var again [1]headgate.Decision
 		until(t, "it answers again", func() bool {

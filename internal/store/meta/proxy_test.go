@@ -259,7 +259,7 @@ func TestKilledServer(t *testing.T) {
 	s := memcached.Start(t)
 	c := open(t, meta.Config{Addr: s.Addr, MaxBackoff: 100 * time.Millisecond})
 	recovers(t, c)
-	s.Kill(t)
+	s.Kill()
 	for deadline := time.Now().Add(5 * time.Second); ; {
 		began := time.Now()
 		err := c.Ping(t.Context())
@@ -284,7 +284,7 @@ func TestPausedServer(t *testing.T) {
 	s := memcached.Start(t)
 	c := open(t, meta.Config{Addr: s.Addr, StallTimeout: stall, DialTimeout: stall, MaxBackoff: 100 * time.Millisecond})
 	recovers(t, c)
-	s.Pause(t)
+	s.Pause()
 	atOnce := 0
 	for deadline := time.Now().Add(10 * time.Second); atOnce < 20; {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -303,6 +303,6 @@ func TestPausedServer(t *testing.T) {
 		}
 		pause(t, time.Millisecond)
 	}
-	s.Resume(t)
+	s.Resume()
 	recovers(t, c)
 }

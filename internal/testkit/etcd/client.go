@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,25 +14,26 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"github.com/headgate/headgate/internal/testkit/network"
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // Client returns a client with its own connection, which is closed with the test.
 func (s *Server) Client() *clientv3.Client {
-	s.tb.Helper()
+	s.TB.Helper()
 	return s.client(s.Addr)
 }
 
 // ClientThrough returns a client that reaches the server only through a link. Create the link
 // with network.New(tb, server.Addr).
 func (s *Server) ClientThrough(link *network.Link) *clientv3.Client {
-	s.tb.Helper()
+	s.TB.Helper()
 	return s.client(link.Addr)
 }
 
 // client returns a client that reconnects soon after the server comes back. The default backoff
 // of gRPC grows to minutes.
 func (s *Server) client(addr string) *clientv3.Client {
-	s.tb.Helper()
+	s.TB.Helper()
 	again := backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 200 * time.Millisecond}
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{addr}, Logger: zap.NewNop(),
@@ -42,35 +42,24 @@ func (s *Server) client(addr string) *clientv3.Client {
 		},
 	})
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
-	s.tb.Cleanup(func() { _ = c.Close() })
+	s.TB.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 // CTL runs etcdctl against the server and returns its output without the final newline. It
 // fails the test when etcdctl fails.
 func (s *Server) CTL(words ...string) string {
-	s.tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	s.TB.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), process.Timeout)
 	defer cancel()
 	words = append([]string{"--endpoints", s.Addr}, words...)
 	command := exec.CommandContext(ctx, "etcdctl", words...) //nolint:gosec // tests give the words
 	command.Env = append(os.Environ(), "ETCDCTL_API=3")
 	out, err := command.CombinedOutput()
 	if err != nil {
-		s.tb.Fatal(fmt.Errorf("etcdctl %s: %w: %s", strings.Join(words, " "), err, out))
+		s.TB.Fatal(fmt.Errorf("etcdctl %s: %w: %s", strings.Join(words, " "), err, out))
 	}
 	return strings.TrimRight(string(out), "\n")
-}
-
-func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
-
-// Log returns the output of all runs of the server.
-func (s *Server) Log() string {
-	text, err := os.ReadFile(s.logFile())
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
 }

@@ -15,16 +15,7 @@ import (
 // StartCluster runs a cluster of n members until the test ends. Kill of the others leaves a member without a leader.
 func StartCluster(tb testing.TB, n int) []*Server {
 	tb.Helper()
-	var problems []error
-	for range attempts {
-		all, err := tryCluster(tb, n)
-		if err == nil {
-			return all
-		}
-		problems = append(problems, err)
-	}
-	tb.Fatalf("no cluster of etcd starts: %v", errors.Join(problems...))
-	return nil
+	return process.Retry(tb, "no cluster of etcd starts", func() ([]*Server, error) { return tryCluster(tb, n) })
 }
 
 func tryCluster(tb testing.TB, n int) ([]*Server, error) {
@@ -33,38 +24,32 @@ func tryCluster(tb testing.TB, n int) ([]*Server, error) {
 	members := make([]string, n)
 	token := rand.Text()
 	for i := range all {
-		client, peer, err := freePorts()
+		s, peer, err := newServer(tb, nil)
 		if err != nil {
 			return nil, err
 		}
-		all[i] = &Server{Addr: client, tb: tb, dir: tb.TempDir(), name: rand.Text(), members: n}
-		peers[i], members[i] = "http://"+peer, all[i].name+"=http://"+peer
+		s.members = n
+		all[i], peers[i], members[i] = s, "http://"+peer, s.name+"=http://"+peer
 	}
+	errs := make([]error, n)
+	var starting sync.WaitGroup
 	for i, s := range all {
-		s.words = []string{
-			"--name", s.name, "--data-dir", s.dataDir(),
+		s.Command = []string{
+			"etcd", "--name", s.name, "--data-dir", s.dataDir(),
 			"--listen-client-urls", "http://" + s.Addr, "--advertise-client-urls", "http://" + s.Addr,
 			"--listen-peer-urls", peers[i], "--initial-advertise-peer-urls", peers[i],
 			"--initial-cluster", strings.Join(members, ","), "--initial-cluster-token", token,
 			"--heartbeat-interval", "50", "--election-timeout", "500", "--strict-reconfig-check=false", // Members leave at once.
 			"--logger", "zap", "--log-level", "warn", "--log-outputs", "stderr",
 		}
-		run, err := process.Launch(s.logFile(), "etcd", s.words)
-		if err != nil {
-			return nil, err
-		}
-		s.run = run
-		tb.Cleanup(s.Stop)
-	}
-	errs := make([]error, n)
-	var starting sync.WaitGroup
-	for i, s := range all {
-		starting.Go(func() { errs[i] = s.await(s.run) })
+		starting.Go(func() { errs[i] = s.Launch() })
 	}
 	starting.Wait()
 	if err := errors.Join(errs...); err != nil {
-		for _, s := range all {
-			s.Kill()
+		for i, s := range all {
+			if errs[i] == nil { // Launch has killed the others.
+				s.Kill()
+			}
 		}
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestStartAndStop(t *testing.T) {
 // TestKillAndStartAgain checks that another server can start at a killed server's address.
 func TestKillAndStartAgain(t *testing.T) {
 	s := memcached.Start(t)
-	s.Kill(t)
+	s.Kill()
 	if within(s.Addr, time.Second) {
 		t.Errorf("%s still answers after Kill", s.Addr)
 	}
@@ -57,15 +57,15 @@ func TestKillAndStartAgain(t *testing.T) {
 // Resume. Stop must end a paused server.
 func TestPause(t *testing.T) {
 	s := memcached.Start(t)
-	s.Pause(t)
+	s.Pause()
 	if within(s.Addr, 100*time.Millisecond) {
 		t.Error("a paused server answers")
 	}
-	s.Resume(t)
+	s.Resume()
 	if !within(s.Addr, 5*time.Second) {
 		t.Error("a resumed server does not answer")
 	}
-	s.Pause(t)
+	s.Pause()
 	s.Stop()
 	if within(s.Addr, 100*time.Millisecond) {
 		t.Error("a stopped server answers")

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // Slots is the number of hash slots of a cluster.
@@ -126,7 +128,7 @@ func (c *Cluster) wrongIn(v view, first *[Slots]owner) error {
 	}
 	for _, m := range v.members {
 		if c.runs(m.port) && !m.healthy {
-			return fmt.Errorf("%s has the flags %s, link %s", loopback(m.port), m.flags, m.link)
+			return fmt.Errorf("%s has the flags %s, link %s", process.Loopback(m.port), m.flags, m.link)
 		}
 	}
 	return nil

@@ -7,13 +7,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // Do sends one command over a new connection. The reply is a string, an int64, nil, or a
 // []any of these types. Words may have any bytes. An error reply of the server wraps
 // ErrReply.
 func (s *Server) Do(words ...string) (any, error) {
-	r, err := s.access.call(s.Addr, startTimeout, words...)
+	r, err := s.access.call(s.Addr, process.Timeout, words...)
 	if err != nil {
 		return nil, fmt.Errorf("%s to %s: %w", words[0], s.Addr, err)
 	}
@@ -22,10 +24,10 @@ func (s *Server) Do(words ...string) (any, error) {
 
 // must is Do for a command that has to succeed.
 func (s *Server) must(words ...string) any {
-	s.tb.Helper()
+	s.TB.Helper()
 	r, err := s.Do(words...)
 	if err != nil {
-		s.tb.Fatalf("redis-server: %v", err)
+		s.TB.Fatalf("redis-server: %v", err)
 	}
 	return r
 }
@@ -46,10 +48,10 @@ func (s *Server) text(words ...string) (string, error) {
 // CLI runs redis-cli against the server and returns its output without the final newline. It
 // fails the test when redis-cli fails.
 func (s *Server) CLI(words ...string) string {
-	s.tb.Helper()
-	out, err := s.cli(startTimeout, words...)
+	s.TB.Helper()
+	out, err := s.cli(process.Timeout, words...)
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	return strings.TrimRight(out, "\n")
 }
@@ -70,10 +72,10 @@ func (s *Server) cli(wait time.Duration, words ...string) (string, error) {
 
 // Version returns the server's version, like "7.0.15".
 func (s *Server) Version() string {
-	s.tb.Helper()
+	s.TB.Helper()
 	text, err := s.text("INFO", "server")
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	return fields(text)["redis_version"]
 }
@@ -81,16 +83,16 @@ func (s *Server) Version() string {
 // CPU returns the processor time of the server so far, in user and system mode, for all
 // threads. Its resolution is a microsecond.
 func (s *Server) CPU() time.Duration {
-	s.tb.Helper()
+	s.TB.Helper()
 	text, err := s.text("INFO", "cpu")
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	var sum float64
 	for _, name := range []string{"used_cpu_user", "used_cpu_sys"} {
 		seconds, err := strconv.ParseFloat(fields(text)[name], 64)
 		if err != nil {
-			s.tb.Fatalf("INFO cpu of %s has no %s: %v", s.Addr, name, err)
+			s.TB.Fatalf("INFO cpu of %s has no %s: %v", s.Addr, name, err)
 		}
 		sum += seconds
 	}

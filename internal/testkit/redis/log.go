@@ -2,21 +2,8 @@ package redis
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
-
-func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
-
-// Log returns the output of all runs of the server.
-func (s *Server) Log() string {
-	text, err := os.ReadFile(s.logFile())
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
-}
 
 // ends returns the last lines of each server's log.
 func ends(servers ...*Server) string {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 func replication(node *Server) (map[string]string, error) {
@@ -42,9 +44,9 @@ func (s *Sentinel) WaitReplicated() {
 // A replica whose link is up may wait for up to a second until its master sends the first write. So Follow
 // publishes a message, which is replicated, and waits for it.
 func (s *Server) Follow(master *Server) {
-	s.tb.Helper()
+	s.TB.Helper()
 	s.must("REPLICAOF", "127.0.0.1", strconv.Itoa(master.port))
-	err := poll(startTimeout, func() error {
+	err := poll(process.Timeout, func() error {
 		f, err := replication(s)
 		if err == nil && f["master_link_status"] != "up" {
 			err = fmt.Errorf("%s follows %s, link %q", s.Addr, f["master_port"], f["master_link_status"])
@@ -56,13 +58,13 @@ func (s *Server) Follow(master *Server) {
 		err = caughtUp(master, []*Server{s})
 	}
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 }
 
 // Promote makes the server a master.
 func (s *Server) Promote() {
-	s.tb.Helper()
+	s.TB.Helper()
 	s.must("REPLICAOF", "NO", "ONE")
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // Sentinel is a master with replicas and sentinels. Its methods fail the test when they cannot
@@ -41,13 +43,13 @@ func StartSentinel(tb testing.TB, replicas, sentinels int) *Sentinel {
 	}
 	// A sentinel queries the list of replicas when it meets a master, and then only every
 	// ten seconds. The replicas must be in sync before that.
-	if err := poll(startTimeout, func() error { return s.inStep(master) }); err != nil {
+	if err := poll(process.Timeout, func() error { return s.inStep(master) }); err != nil {
 		tb.Fatalf("the replicas are not in sync: %v", err)
 	}
 	for range sentinels {
 		s.Sentinels = append(s.Sentinels, s.startOne(master, sentinels/2+1))
 	}
-	if err := poll(3*startTimeout, func() error { return s.unready(master) }); err != nil {
+	if err := poll(3*process.Timeout, func() error { return s.unready(master) }); err != nil {
 		tb.Fatalf("the sentinels are not ready: %v%s", err, ends(slices.Concat(s.Sentinels, s.Nodes)...))
 	}
 	return s
@@ -83,7 +85,7 @@ func (s *Sentinel) configFile(dir string, port int, master *Server, quorum int) 
 // report may be five ping periods old. With a shorter period, no replica qualifies. This
 // needs Redis 7.0 or later.
 func shortenPeriods(a access, addr string) error {
-	_, err := a.call(addr, startTimeout, "SENTINEL", "DEBUG",
+	_, err := a.call(addr, process.Timeout, "SENTINEL", "DEBUG",
 		"ping-period", "300", "info-period", "500", "publish-period", "200", "ask-period", "200")
 	return err
 }

@@ -1,11 +1,8 @@
 package postgres
 
 import (
-	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -13,9 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/headgate/headgate/internal/testkit/process"
 )
@@ -26,30 +21,18 @@ const (
 	Database = "postgres"
 )
 
-// Server is one PostgreSQL cluster. Its methods are safe for concurrent use. Methods that can fail the test must be
-// called from the test's goroutine.
+// Server is one PostgreSQL cluster. Restart keeps its port and its data. The children of a killed server end a moment
+// later by themselves. While it is paused, it accepts no new connection; open connections have processes of their own,
+// which go on.
 type Server struct {
-	// Addr is the address for clients: 127.0.0.1 and the server's own port.
-	Addr string
+	process.Server
+
 	// Password is that of User over TCP. Over the socket, there is none.
 	Password string
 
-	tb       testing.TB
-	programs string // The folder of the programs.
-	dir      string
-	words    []string
-
-	mu     sync.Mutex // Guards the fields below.
-	run    *process.Process
-	paused bool
+	programs string   // The folder of the programs.
+	words    []string // The command line without the port.
 }
-
-const (
-	// attempts bounds the starts, because another program may take a free port first, and because a killed server's
-	// children hold its memory for a moment.
-	attempts     = 20
-	startTimeout = 20 * time.Second
-)
 
 // Start runs a server until the test ends. Settings are those of postgresql.conf, like "max_connections=20".
 func Start(tb testing.TB, settings ...string) *Server {
@@ -60,9 +43,9 @@ func Start(tb testing.TB, settings ...string) *Server {
 // start runs a server with the settings that more gives after initdb.
 func start(tb testing.TB, more func(*Server) []string) *Server {
 	tb.Helper()
-	s := &Server{tb: tb, programs: folder(tb), dir: ownFolder(tb), Password: rand.Text()}
+	s := newServer(tb, folder(tb), rand.Text())
 	s.initdb()
-	s.words = []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=127.0.0.1"}
+	s.words = []string{"-D", s.data(), "-k", s.Dir, "-c", "listen_addresses=127.0.0.1"}
 	fixed := []string{"fsync=off", "shared_buffers=32MB", "logging_collector=off", "log_min_messages=warning"}
 	for _, setting := range append(fixed, more(s)...) {
 		s.words = append(s.words, "-c", setting)
@@ -70,23 +53,26 @@ func start(tb testing.TB, more func(*Server) []string) *Server {
 	return s.launchAnywhere("PostgreSQL does not start")
 }
 
+func newServer(tb testing.TB, programs, password string) *Server {
+	tb.Helper()
+	s := &Server{Server: process.Server{TB: tb, Name: "PostgreSQL", Dir: ownFolder(tb)}, programs: programs, Password: password}
+	s.Ready = s.ready
+	return s
+}
+
 // launchAnywhere launches the server on a free port.
 func (s *Server) launchAnywhere(failure string) *Server {
-	s.tb.Helper()
-	var problems []error
-	for range attempts {
-		port, err := freePort()
+	s.TB.Helper()
+	return process.Retry(s.TB, failure, func() (*Server, error) {
+		port, err := process.FreePort(0)
 		if err != nil {
-			s.tb.Fatal(err)
+			return nil, err
 		}
-		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		if err = s.launch(); err == nil {
-			return s
-		}
-		problems = append(problems, err)
-	}
-	s.tb.Fatalf("%s: %v", failure, errors.Join(problems...))
-	return nil
+		s.Addr = process.Loopback(port)
+		s.Command = as(filepath.Join(s.programs, "postgres"), append(slices.Clone(s.words), "-p", strconv.Itoa(port))...)
+		err = s.Launch()
+		return s, err
+	})
 }
 
 // folder finds the newest programs. Debian does not put them into PATH.
@@ -140,104 +126,44 @@ func owner(tb testing.TB) (uid, gid int) {
 
 // as gives the command line that runs a program as the server's user. setpriv becomes the program, so that its process
 // number is the program's.
-func as(program string, words ...string) (name string, all []string) {
-	if os.Getuid() != 0 {
-		return program, words
+func as(program string, words ...string) []string {
+	command := append([]string{program}, words...)
+	if os.Getuid() == 0 {
+		command = append([]string{"setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"}, command...)
 	}
-	return "setpriv", append([]string{"--reuid=postgres", "--regid=postgres", "--init-groups", program}, words...)
+	return command
 }
 
-func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
 
 func (s *Server) initdb() {
-	s.tb.Helper()
-	file := filepath.Join(s.dir, "password")
+	s.TB.Helper()
+	file := filepath.Join(s.Dir, "password")
 	if err := os.WriteFile(file, []byte(s.Password+"\n"), 0o600); err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	if os.Getuid() == 0 {
-		uid, gid := owner(s.tb)
+		uid, gid := owner(s.TB)
 		if err := os.Chown(file, uid, gid); err != nil {
-			s.tb.Fatal(err)
+			s.TB.Fatal(err)
 		}
 	}
-	// A second on an idle machine; above a minute was seen beside four busy loops.
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	name, words := as(filepath.Join(s.programs, "initdb"), "-D", s.data(), "-U", User, "--pwfile", file,
+	s.program("initdb", "-D", s.data(), "-U", User, "--pwfile", file,
 		"--no-sync", "--locale=C", "-E", "UTF8", "--auth-local=trust", "--auth-host=scram-sha-256")
-	command := exec.CommandContext(ctx, name, words...) //nolint:gosec // the words are ours
-	command.Dir = s.dir
-	if out, err := command.CombinedOutput(); err != nil {
-		s.tb.Fatalf("initdb: %v: %s", err, out)
-	}
 }
 
-// launch runs the server and returns when it answers.
-func (s *Server) launch() error {
-	_, port, _ := net.SplitHostPort(s.Addr)
-	name, words := as(filepath.Join(s.programs, "postgres"), append(slices.Clone(s.words), "-p", port)...)
-	run, err := process.Launch(filepath.Join(s.dir, "log"), name, words)
-	if err != nil {
-		return err
+// ready checks that this server, and no other one on its port, takes commands.
+func (s *Server) ready(pid int) error {
+	status, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	lines := strings.Split(string(status), "\n")
+	if err == nil && (len(lines) < 8 || lines[0] != strconv.Itoa(pid) ||
+		!slices.Contains([]string{"ready", "standby"}, strings.TrimSpace(lines[7]))) {
+		err = fmt.Errorf("its status is %q", status)
 	}
-	s.mu.Lock()
-	s.run, s.paused = run, false
-	s.mu.Unlock()
-	if err := s.await(run); err != nil {
-		run.Kill()
-		return fmt.Errorf("%w; its output:\n%s", err, s.Log())
-	}
-	s.tb.Cleanup(s.Kill)
-	return nil
-}
-
-// await waits until this server, and no other one on its port, takes commands.
-func (s *Server) await(run *process.Process) error {
-	deadline := time.Now().Add(startTimeout)
-	for {
-		status, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
-		lines := strings.Split(string(status), "\n")
-		if err == nil && len(lines) >= 8 && lines[0] == strconv.Itoa(run.PID()) &&
-			slices.Contains([]string{"ready", "standby"}, strings.TrimSpace(lines[7])) {
-			return nil
-		}
-		select {
-		case <-run.Ended():
-			return errors.New("PostgreSQL has ended")
-		case <-time.After(5 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("PostgreSQL did not answer within %v", startTimeout)
-		}
-	}
-}
-
-// Log returns the output of all runs of the server.
-func (s *Server) Log() string {
-	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
+	return err
 }
 
 // Socket returns the address over the socket, where User needs no password: the folder and the port.
 func (s *Server) Socket() string {
-	_, port, _ := net.SplitHostPort(s.Addr)
-	return s.dir + ":" + port
-}
-
-// Ports are below the range that systems use for outgoing connections, so that no client takes the port of a server
-// that is down.
-func freePort() (int, error) {
-	for port := range 1000 {
-		port += 10_000 + os.Getpid()%20_000
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // it ends at once
-		if err == nil {
-			_ = l.Close()
-			return port, nil
-		}
-	}
-	return 0, errors.New("no free port on 127.0.0.1: stop programs that listen on many ports")
+	return s.Dir + ":" + s.port()
 }

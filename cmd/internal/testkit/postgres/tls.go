@@ -27,15 +27,15 @@ func StartTLS(tb testing.TB, ca, cert, key string) *Server {
 
 // put writes a file that only the server's user can read, and gives its path.
 func (s *Server) put(name string, text []byte) string {
-	s.tb.Helper()
-	path := filepath.Join(s.dir, name)
+	s.TB.Helper()
+	path := filepath.Join(s.Dir, name)
 	if err := os.WriteFile(path, text, 0o600); err != nil { //nolint:gosec // the test gives the names
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	if os.Getuid() == 0 {
-		uid, gid := owner(s.tb)
+		uid, gid := owner(s.TB)
 		if err := os.Chown(path, uid, gid); err != nil {
-			s.tb.Fatal(err)
+			s.TB.Fatal(err)
 		}
 	}
 	return path
