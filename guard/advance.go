@@ -121,8 +121,8 @@ func (t *Ticket) nextPass() (*Pass, bool) {
 // forwards tells the stages that the request will be forwarded.
 func (t *Ticket) forwards() {
 	for i, s := range t.set.stages.all {
-		if told, ok := s.(ForwardStage); ok && t.passes[i].handle.ticket != nil {
-			told.Forward(&t.passes[i])
+		if stage, ok := s.(ForwardStage); ok && t.passes[i].handle.ticket != nil {
+			stage.Forward(&t.passes[i])
 		}
 	}
 }
@@ -154,14 +154,14 @@ func (t *Ticket) late(d *headgate.Decision) bool {
 
 // record adds the decision of a stage to the Answer.
 func (t *Ticket) record(stage int, d headgate.Decision) {
-	of := &t.set.stages.rules[stage]
+	rule := &t.set.stages.rules[stage]
 	r := t.Answer.nextResult()
 	*r = Result{
-		Rule: of, Policy: of.Name, Stage: of.Name, Decision: d, op: opDecided, window: &t.set.stages.window,
+		Rule: rule, Policy: rule.Name, Stage: rule.Name, Decision: d, op: opDecided, window: &t.set.stages.window,
 		Limit: headgate.Limit{Count: d.Limit},
 	}
-	if told, ok := t.set.config.Observer.(StageObserver); ok && t.observed {
-		told.ObserveStage(r)
+	if observer, ok := t.set.config.Observer.(StageObserver); ok && t.observed {
+		observer.ObserveStage(r)
 	}
 }
 

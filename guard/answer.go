@@ -169,7 +169,7 @@ type Answer struct {
 	scoped     []int // the matches of fair share's scope
 	keys       []byte
 	own        question
-	asks       *question // own, or that of a DecideAll
+	request    *question // own, or that of a DecideAll
 	receipts   []headgate.Receipt
 	share      fairshare.Receipt
 	sharer     *fairshare.Limiter // the limiter of share; nil when there is nothing to return
@@ -195,8 +195,8 @@ func (a *Answer) reset() {
 	a.tree, a.node, a.sent = nil, nil, nil
 	clear(a.shadows)
 	a.keys, a.shadows = a.keys[:0], a.shadows[:0]
-	if a.asks = &a.own; a.batch != nil {
-		a.asks = &a.batch.question
+	if a.request = &a.own; a.batch != nil {
+		a.request = &a.batch.question
 	} else {
 		a.own.ops = a.own.ops[:0]
 	}

@@ -25,7 +25,7 @@ func monthly(tb testing.TB, limits ...headgate.Limit) guard.Rule {
 	return r
 }
 
-func of(count int64, unit headgate.CalendarUnit) headgate.Limit {
+func calendarLimit(count int64, unit headgate.CalendarUnit) headgate.Limit {
 	return headgate.Limit{Count: count, Calendar: unit}
 }
 
@@ -64,7 +64,7 @@ func until(t *testing.T, clock *storetest.Clock, text string) {
 // window.
 func TestCalendarRule(t *testing.T) {
 	clock := storetest.NewClock()
-	g := calendarGuard(t, 0, memoryAt(t, clock), clock, monthly(t, of(2, headgate.Month)))
+	g := calendarGuard(t, 0, memoryAt(t, clock), clock, monthly(t, calendarLimit(2, headgate.Month)))
 	for _, row := range []struct {
 		at      string
 		verdict headgate.Verdict
@@ -94,7 +94,7 @@ func TestClocksOfInstances(t *testing.T) {
 	store := memoryAt(t, clock)
 	var guards []*guard.Guard
 	for _, skew := range []time.Duration{-30 * time.Second, 0, 30 * time.Second} {
-		guards = append(guards, calendarGuard(t, skew, store, clock, monthly(t, of(1000, headgate.Day))))
+		guards = append(guards, calendarGuard(t, skew, store, clock, monthly(t, calendarLimit(1000, headgate.Day))))
 	}
 	edge := "2024-01-02T15:00:00Z"
 	until(t, clock, edge)
@@ -120,7 +120,7 @@ func TestClocksOfInstances(t *testing.T) {
 // states the difference, and the fallback decides.
 func TestWrongClock(t *testing.T) {
 	clock := storetest.NewClock()
-	g := calendarGuard(t, 60*time.Hour, memoryAt(t, clock), clock, monthly(t, of(5, headgate.Day)))
+	g := calendarGuard(t, 60*time.Hour, memoryAt(t, clock), clock, monthly(t, calendarLimit(5, headgate.Day)))
 	a := decide(t, g, request("/a", "x"))
 	edge, found := errors.AsType[*headgate.EdgeError](a.StoreError)
 	if a.Closest().Decision.Reason != headgate.StoreUnavailable || !found || !strings.Contains(edge.Error(), "27h0m0s before the window") {
@@ -131,7 +131,7 @@ func TestWrongClock(t *testing.T) {
 // TestCalendarHotPath: a decision under calendar limits allocates nothing.
 func TestCalendarHotPath(t *testing.T) {
 	clock := storetest.NewClock()
-	rule := monthly(t, of(1<<40, headgate.Month), of(1<<40, headgate.Day))
+	rule := monthly(t, calendarLimit(1<<40, headgate.Month), calendarLimit(1<<40, headgate.Day))
 	g := calendarGuard(t, 0, memoryAt(t, clock), clock, rule)
 	req, a := request("/a", "x"), new(guard.Answer)
 	if race.On { // The pool of the store in memory drops its content there.
@@ -146,21 +146,21 @@ func TestCalendarHotPath(t *testing.T) {
 // limits.
 func TestCalendarWithTheRest(t *testing.T) {
 	clock := storetest.NewClock()
-	banned := monthly(t, of(5, headgate.Month))
+	banned := monthly(t, calendarLimit(5, headgate.Month))
 	banned.Ban = guard.Ban{For: time.Hour}
 	if _, err := guard.New(guard.Config{Store: memoryAt(t, clock), Rules: []guard.Rule{banned}}); err == nil ||
 		!strings.Contains(err.Error(), "write ban.after, such as 100/1d") {
 		t.Errorf("a ban that counts by a month: %v", err)
 	}
-	r := monthly(t, of(2, headgate.Month))
-	r.Exceed = guard.Exceed{Action: guard.Degrade, Header: "X-Degraded", Value: "1", Hard: headgate.Policy{Algorithm: headgate.FixedWindow, Limit: of(3, headgate.Month)}}
+	r := monthly(t, calendarLimit(2, headgate.Month))
+	r.Exceed = guard.Exceed{Action: guard.Degrade, Header: "X-Degraded", Value: "1", Hard: headgate.Policy{Algorithm: headgate.FixedWindow, Limit: calendarLimit(3, headgate.Month)}}
 	g := calendarGuard(t, 0, memoryAt(t, clock), clock, r)
 	for i, want := range []headgate.Reason{headgate.WithinLimit, headgate.WithinLimit, headgate.Degraded, headgate.OverLimit} {
 		if got := decide(t, g, request("/a", "x")).Closest().Decision.Reason; got != want {
 			t.Errorf("request %d of a month of 2, and 3 at most: %s, want %s", i, got, want)
 		}
 	}
-	local := monthly(t, of(4, headgate.Month))
+	local := monthly(t, calendarLimit(4, headgate.Month))
 	local.Fallback = guard.FallbackLocal
 	g, err := guard.New(guard.Config{
 		Store: away{}, Local: memoryAt(t, clock), LocalShare: 50, Rules: []guard.Rule{local}, Clock: clock.Now,
@@ -193,7 +193,7 @@ func (away) Apply(context.Context, []headgate.Op, []headgate.Decision) error {
 
 // BenchmarkCalendar compares a month of the calendar with one of 30 days.
 func BenchmarkCalendar(b *testing.B) {
-	for name, l := range map[string]headgate.Limit{"month": of(1<<50, headgate.Month), "30d": {Count: 1 << 50, Per: 30 * 24 * time.Hour}} {
+	for name, l := range map[string]headgate.Limit{"month": calendarLimit(1<<50, headgate.Month), "30d": {Count: 1 << 50, Per: 30 * 24 * time.Hour}} {
 		b.Run(name, func(b *testing.B) {
 			store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 			if err != nil {
@@ -217,7 +217,7 @@ func BenchmarkCalendar(b *testing.B) {
 // these limits to the store, because their windows have no fixed length.
 func TestCalendarLeaf(t *testing.T) {
 	clock := storetest.NewClock()
-	leaf := &guard.Leaf{Policies: []headgate.Policy{guard.LeafPolicy(headgate.FixedWindow, of(2, headgate.Month))}}
+	leaf := &guard.Leaf{Policies: []headgate.Policy{guard.LeafPolicy(headgate.FixedWindow, calendarLimit(2, headgate.Month))}}
 	g, err := guard.New(guard.Config{
 		Store: memoryAt(t, clock), Clock: clock.Now, RefusalsMemory: 1 << 20,
 		Domains: []guard.Domain{{Name: "shop", Descriptors: []guard.Descriptor{{Key: "user", Leaf: leaf}}}},

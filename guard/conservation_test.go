@@ -277,9 +277,9 @@ func (s *story) refused(a *Answer, r *Result) bool {
 	return r.window.kind == kindLimit && degradedBy(a, r.Rule)
 }
 
-func degradedBy(a *Answer, of *Rule) bool {
+func degradedBy(a *Answer, limited *Rule) bool {
 	for i := range a.Results {
-		if r := &a.Results[i]; r.Rule == of && r.Decision.Reason == headgate.Degraded {
+		if r := &a.Results[i]; r.Rule == limited && r.Decision.Reason == headgate.Degraded {
 			return true
 		}
 	}

@@ -83,8 +83,8 @@ func (c crowd) expect(t *testing.T, algorithm headgate.Algorithm) {
 	t.Logf("%v went, about to leave %v", got.second, got.late)
 }
 
-func sum(of []int) (all int) {
-	for _, n := range of {
+func sum(numbers []int) (all int) {
+	for _, n := range numbers {
 		all += n
 	}
 	return all

@@ -14,13 +14,13 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 			return
 		}
 	}
-	a.hear()
+	a.observe()
 	a.decideOutside(ctx, s)
 	a.settleFull()
 }
 
-// hear copies the store's decision on each Op to its result.
-func (a *Answer) hear() {
+// observe copies the store's decision on each Op to its result.
+func (a *Answer) observe() {
 	for i := range a.Results {
 		r := &a.Results[i]
 		switch r.op {
@@ -28,7 +28,7 @@ func (a *Answer) hear() {
 		case opNone:
 			r.Decision = impossible(r)
 		default:
-			r.Decision = a.asks.decisions[r.op]
+			r.Decision = a.request.decisions[r.op]
 		}
 		a.usual = a.usual && r.Decision.Reason == headgate.WithinLimit
 	}

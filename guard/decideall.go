@@ -62,7 +62,7 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 			a.deadline = deadline
 			g.concludeOne(ctx, s, &requests[i], a, err)
 		}
-		a.batch, a.asks = nil, &a.own
+		a.batch, a.request = nil, &a.own
 	}
 	g.returnAll(ctx, deadline, b, answers[:len(requests)])
 	clear(b.ops)
@@ -97,7 +97,7 @@ func (g *Guard) concludeOne(ctx context.Context, s *set, req *headgate.Request, 
 	if err != nil && a.asked() {
 		a.fallBack(ctx, s, err)
 	} else {
-		a.hear()
+		a.observe()
 		a.decideOutside(ctx, s)
 		a.settleFull()
 	}

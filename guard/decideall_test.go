@@ -104,16 +104,16 @@ func TestDecideAllIsDecide(t *testing.T) {
 			for i := range requests {
 				var want guard.Answer
 				err := single.Decide(t.Context(), &requests[i], &want)
-				if got := &answers[i]; !errors.Is(got.Error, err) || told(got) != told(&want) {
-					t.Fatalf("seed %d, request %d of %d: %v\n%s\nand one by one %v\n%s", seed, i, len(requests), got.Error, told(got), err, told(&want))
+				if got := &answers[i]; !errors.Is(got.Error, err) || describe(got) != describe(&want) {
+					t.Fatalf("seed %d, request %d of %d: %v\n%s\nand one by one %v\n%s", seed, i, len(requests), got.Error, describe(got), err, describe(&want))
 				}
 			}
 		}
 	}
 }
 
-// told formats an answer, without the fields that only the store reads.
-func told(a *guard.Answer) string {
+// describe formats an answer, without the fields that only the store reads.
+func describe(a *guard.Answer) string {
 	text := fmt.Sprint(a.Verdict, reflect.ValueOf(a.Closest()).IsNil())
 	for i := range a.Results {
 		r := &a.Results[i]

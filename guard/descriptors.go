@@ -214,7 +214,7 @@ func (c *treeCall) ask(i int, merged merges) {
 func (a *Answer) divide() {
 	for i := range a.Results {
 		if r := &a.Results[i]; r.mode == headgate.TakeIfAll && r.op >= 0 {
-			r.divide(a.asks.ops[r.op].Cost)
+			r.divide(a.request.ops[r.op].Cost)
 		}
 	}
 }
@@ -256,14 +256,14 @@ func (c *treeCall) conclude(ctx context.Context, i int, deadline time.Time, err 
 		if err != nil && a.asked() {
 			a.fallBack(ctx, c.set, err)
 		} else {
-			a.hear()
+			a.observe()
 			a.divide()
 			a.decideOutside(ctx, c.set)
 		}
 		c.learn(i)
 		c.guard.conclude(ctx, c.set, &c.requests[i], a)
 	}
-	a.batch, a.asks = nil, &a.own
+	a.batch, a.request = nil, &a.own
 	if a.sent != nil {
 		c.tree.sent.table.release(a.sent)
 	}

@@ -110,8 +110,8 @@ func (t *Ticket) conclude(unmade bool, o *Outcome) {
 	if unmade {
 		t.guard.abandon(t.set, t.Answer)
 	}
-	if told, ok := t.set.config.Observer.(StageObserver); ok {
-		told.ObserveEnd(o)
+	if observer, ok := t.set.config.Observer.(StageObserver); ok {
+		observer.ObserveEnd(o)
 	}
 }
 

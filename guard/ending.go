@@ -20,9 +20,9 @@ type ending struct {
 
 // charge is the units of one limit whose number the outcome decides.
 type charge struct {
-	of      *prepared
-	window  *window
-	receipt headgate.Receipt
+	prepared *prepared
+	window   *window
+	receipt  headgate.Receipt
 	// from and to are the place of the key in ending.keys.
 	from, to int
 	usage    int // the position in ending.usages; -1 for none
@@ -30,8 +30,8 @@ type charge struct {
 
 // countedUsage is what Config.Meter has counted for one rule whose units the outcome decides.
 type countedUsage struct {
-	of    *prepared
-	usage headgate.Usage // without the names
+	prepared *prepared
+	usage    headgate.Usage // without the names
 	// from and to are the place of the customer's name in ending.keys.
 	from, to int
 	extra    int // the position in settlement.extras, plus 1; 0 for none
@@ -122,8 +122,8 @@ func (e *ending) collect(a *Answer) {
 		if r.from == nil || r.Decision.Receipt.Empty() || !r.Rule.byOutcome() {
 			continue
 		}
-		c := charge{of: r.from, window: r.window, receipt: r.Decision.Receipt, from: len(e.keys), usage: -1}
-		if n := len(e.usages) - 1; n >= 0 && e.usages[n].of == r.from {
+		c := charge{prepared: r.from, window: r.window, receipt: r.Decision.Receipt, from: len(e.keys), usage: -1}
+		if n := len(e.usages) - 1; n >= 0 && e.usages[n].prepared == r.from {
 			c.usage = n
 		}
 		if r.Rule.Settle != "" {
@@ -141,5 +141,5 @@ func (e *ending) collectUsage(a *Answer, i int) {
 	from := len(e.keys)
 	e.keys = append(e.keys, u.Customer...)
 	u.Customer, u.Quota, u.Admitted, u.Metered = "", "", -u.Admitted, -u.Metered
-	e.usages = append(e.usages, countedUsage{of: r.from, usage: u, from: from, to: len(e.keys)})
+	e.usages = append(e.usages, countedUsage{prepared: r.from, usage: u, from: from, to: len(e.keys)})
 }

@@ -54,8 +54,8 @@ func (e *Exempt) check() error {
 // needs gives the facts that fair share reads: its client, its match, and the peer for exempt
 // addresses.
 func (f *FairShare) needs() rule.Needs {
-	of := rule.Rule{Match: f.Match, Key: []rule.Part{f.Client}}
-	needs := of.Needs()
+	r := rule.Rule{Match: f.Match, Key: []rule.Part{f.Client}}
+	needs := r.Needs()
 	if len(f.Exempt.Addresses) > 0 {
 		needs |= rule.NeedIP
 	}

@@ -310,7 +310,7 @@ func TestShareCost(t *testing.T) {
 		cost   int64  // of the front
 		stated string // "-" means that the request states none
 		most   int64
-		took   int64 // -1 means a CostError
+		taken  int64 // -1 means a CostError
 	}{
 		{"unstated", 0, "-", 0, 5},
 		{"stated", 0, "7", 0, 7},
@@ -333,7 +333,7 @@ func TestShareCost(t *testing.T) {
 			err := g.Decide(t.Context(), req, a)
 			var cost *guard.CostError
 			switch bad := errors.As(err, &cost); {
-			case c.took >= 0:
+			case c.taken >= 0:
 				if err != nil || a.Results[0].Decision.Reason != headgate.WithinLimit {
 					t.Errorf("%s, %v: %v, %+v", c.name, mode, err, a.Results)
 				}
@@ -344,7 +344,7 @@ func TestShareCost(t *testing.T) {
 			case err != nil || a.Verdict != headgate.Allow || a.Results[0].Decision.Reason != headgate.Never:
 				t.Errorf("%s in shadow: %v, %v, %+v", c.name, err, a.Verdict, a.Results)
 			}
-			counts(t, g, "a", max(0, c.took), 0)
+			counts(t, g, "a", max(0, c.taken), 0)
 		}
 	}
 	// A valid cost may be larger than any share.

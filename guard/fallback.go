@@ -72,7 +72,7 @@ func (a *Answer) decideLocally(ctx context.Context, s *set) bool {
 	for enforced < len(a.Results) && a.Results[enforced].Enforced() {
 		enforced++
 	}
-	a.asks = &a.own
+	a.request = &a.own
 	a.own.ops = a.own.ops[:0]
 	a.regroup(0, enforced, s.independent)
 	a.regroup(enforced, len(a.Results), true)

@@ -398,8 +398,8 @@ func TestCallerGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			end()
-			if took := time.Since(began); took != want.after || a.Verdict != want.verdict || a.StoreError == nil {
-				t.Errorf("%s: %v after %v, %v", name, a.Verdict, took, a.StoreError)
+			if elapsed := time.Since(began); elapsed != want.after || a.Verdict != want.verdict || a.StoreError == nil {
+				t.Errorf("%s: %v after %v, %v", name, a.Verdict, elapsed, a.StoreError)
 			}
 			if errors.Is(a.StoreError, guard.ErrCallerGone) != want.gone || errors.Is(a.StoreError, context.Canceled) != want.gone {
 				t.Errorf("%s: the store's error is %v", name, a.StoreError)

@@ -135,7 +135,7 @@ func (a *Answer) peekEnforced() {
 	for i := range a.Results {
 		if r := &a.Results[i]; r.op >= 0 && r.Enforced() && !r.window.beside {
 			r.mode = headgate.Peek
-			a.asks.ops[r.op].Kind = headgate.Peek
+			a.request.ops[r.op].Kind = headgate.Peek
 		}
 	}
 }
@@ -192,9 +192,9 @@ func (s *set) releaseLeases(next *set) {
 		return
 	}
 	for i := range s.rules {
-		of := s.rules[i].Lease.Resource
-		if of != "" && !next.spends(of) {
-			s.config.Leases.Release(of)
+		resource := s.rules[i].Lease.Resource
+		if resource != "" && !next.spends(resource) {
+			s.config.Leases.Release(resource)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type leaseSource struct {
 }
 
 type fakeLease struct {
-	of       *leaseSource
+	source   *leaseSource
 	resource string
 }
 
@@ -39,17 +39,17 @@ func (s *leaseSource) Lease(resource string, _ int64, changed func(buckets.Rate)
 }
 
 func (l *fakeLease) Demand(units int64) {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
-	l.of.demand[l.resource] += units
+	l.source.mu.Lock()
+	defer l.source.mu.Unlock()
+	l.source.demand[l.resource] += units
 }
 
 func (*fakeLease) Waiting(int64) {}
 
 func (l *fakeLease) Close() {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
-	delete(l.of.open, l.resource)
+	l.source.mu.Lock()
+	defer l.source.mu.Unlock()
+	delete(l.source.open, l.resource)
 }
 
 // leased makes a table of leases of a rate, in thousandths of a unit a second, at a fixed time.

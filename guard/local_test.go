@@ -18,7 +18,7 @@ func limitOf(count int64, per time.Duration, burst int64) headgate.Limit {
 func TestLocalPolicy(t *testing.T) {
 	for _, c := range []struct {
 		algorithm headgate.Algorithm
-		of        headgate.Limit
+		limit     headgate.Limit
 		share     int
 		want      headgate.Limit
 	}{
@@ -38,13 +38,13 @@ func TestLocalPolicy(t *testing.T) {
 		{headgate.TokenBucket, limitOf(15, 300*24*time.Hour, 0), 25, limitOf(3, 300*24*time.Hour, 3)},
 		{headgate.TokenBucket, limitOf(headgate.MaxUnits, time.Second, 8), 33, limitOf(2972375754064527, time.Second, 2)},
 	} {
-		policy := headgate.Policy{Algorithm: c.algorithm, Limit: c.of, Hold: time.Second, Batch: 10}
+		policy := headgate.Policy{Algorithm: c.algorithm, Limit: c.limit, Hold: time.Second, Batch: 10}
 		got, err := guard.LocalPolicy(policy, c.share)
 		if c.share == 100 {
-			c.want = c.of
+			c.want = c.limit
 		}
 		if want := (headgate.Policy{Algorithm: c.algorithm, Limit: c.want}); err != nil || got != want {
-			t.Errorf("%v %v x %d%%: %+v (%v), want %+v", c.algorithm, c.of, c.share, got, err, want)
+			t.Errorf("%v %v x %d%%: %+v (%v), want %+v", c.algorithm, c.limit, c.share, got, err, want)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestLocalPolicy(t *testing.T) {
 func TestLessThanOneRequest(t *testing.T) {
 	for want, c := range map[string]struct {
 		algorithm headgate.Algorithm
-		of        headgate.Limit
+		limit     headgate.Limit
 		share     int
 	}{
 		"limit 3/1s x 25% is less than one request: raise local_share to 34% or use deny":                     {headgate.FixedWindow, limitOf(3, time.Second, 0), 25},
@@ -60,7 +60,7 @@ func TestLessThanOneRequest(t *testing.T) {
 		"limit 100/1s with a burst of 2 x 25% is less than one request: raise local_share to 50% or use deny": {headgate.TokenBucket, limitOf(100, time.Second, 2), 25},
 		"limit 3/300d with a burst of 9 x 25% is less than one request: raise local_share to 34% or use deny": {headgate.TokenBucket, limitOf(3, 300*24*time.Hour, 9), 25},
 	} {
-		policy := headgate.Policy{Algorithm: c.algorithm, Limit: c.of}
+		policy := headgate.Policy{Algorithm: c.algorithm, Limit: c.limit}
 		_, err := guard.LocalPolicy(policy, c.share)
 		found, is := errors.AsType[*guard.ShareError](err)
 		if !is || err.Error() != want {
@@ -71,7 +71,7 @@ func TestLessThanOneRequest(t *testing.T) {
 			t.Errorf("with the share that it names: %v", err)
 		}
 		if _, err := guard.LocalPolicy(policy, found.Least-1); err == nil {
-			t.Errorf("%v: %d%% would do", c.of, found.Least-1)
+			t.Errorf("%v: %d%% would do", c.limit, found.Least-1)
 		}
 	}
 	for _, share := range []int{-1, 0, 101} {

@@ -33,7 +33,7 @@ func (m merges) add(a *Answer, r *Result) bool {
 		m[at] = r.op
 		return true
 	}
-	op := &a.asks.ops[first]
+	op := &a.request.ops[first]
 	if op.Policy != r.window.id {
 		return false
 	}

@@ -66,8 +66,8 @@ func (s *set) addMatch(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 // nextGroup gives the next Op another group number than the last one. Groups that are not
 // neighbours may have the same number.
 func (a *Answer) nextGroup() {
-	if n := len(a.asks.ops); n > 0 {
-		a.group = a.asks.ops[n-1].Group + 1
+	if n := len(a.request.ops); n > 0 {
+		a.group = a.request.ops[n-1].Group + 1
 	}
 }
 
@@ -104,16 +104,16 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	}
 }
 
-// addWindows adds the Results of a list of limits, and those of their Ops that can refuse. of is the rule as the results
+// addWindows adds the Results of a list of limits, and those of their Ops that can refuse. rule is the rule as the results
 // show it.
-func (s *set) addWindows(p *prepared, of *Rule, windows []window, req *headgate.Request, a *Answer, key string, cost int64, shared bool) {
+func (s *set) addWindows(p *prepared, rule *Rule, windows []window, req *headgate.Request, a *Answer, key string, cost int64, shared bool) {
 	for i := range windows {
 		w := &windows[i]
 		if req.Kind == headgate.Refund && w.kind != kindLimit {
 			continue // Attempts before a ban, and those above a hard limit, stay counted.
 		}
 		r := a.nextResult()
-		r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = of, w.index, w.policy, w.limit, "", p.number
+		r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = rule, w.index, w.policy, w.limit, "", p.number
 		r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = shared, false, w, p, key, cost
 		r.mode, r.full, r.member, r.Recalled = w.mode, false, nil, false
 		if req.Kind != headgate.Take {
@@ -178,7 +178,7 @@ func (a *Answer) nextResult() *Result {
 
 // addOp adds the Op of a result, with the store's id of the policy, to the current group.
 func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
-	q := a.asks
+	q := a.request
 	r.op = len(q.ops)
 	if len(q.ops) < cap(q.ops) {
 		q.ops = q.ops[:r.op+1]
@@ -193,7 +193,7 @@ func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 // addLocalOp is addOp for Local.
 func (a *Answer) addLocalOp(r *Result) {
 	a.addOp(r, r.window.local)
-	a.asks.ops[r.op].Edges = r.window.edges(a.from.guard, true)
+	a.request.ops[r.op].Edges = r.window.edges(a.from.guard, true)
 }
 
 // costOf gives the cost of the request under a rule: the front's, or the one that the request

@@ -26,7 +26,7 @@ func newSkewed(t *testing.T, fallback guard.Fallback) *skewed {
 	t.Helper()
 	s := &skewed{clock: storetest.NewClock(), skew: 100 * 24 * time.Hour}
 	s.store = &shaky{Store: memoryAt(t, s.clock)}
-	month := monthly(t, of(3, headgate.Month))
+	month := monthly(t, calendarLimit(3, headgate.Month))
 	month.Fallback = fallback
 	now := func() headgate.Instant { return s.clock.Now().Add(-s.skew) }
 	local, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: now})
@@ -98,7 +98,7 @@ func undecided(decisions []headgate.Decision, err error) error {
 // TestOutsideOnOneNode: requests whose keys are on nodes with the right clock are decided there, whatever another node says.
 func TestOutsideOnOneNode(t *testing.T) {
 	clock := storetest.NewClock()
-	month := monthly(t, of(3, headgate.Month))
+	month := monthly(t, calendarLimit(3, headgate.Month))
 	month.Fallback = guard.FallbackAllow
 	g := calendarGuard(t, 0, &twoNodes{memoryAt(t, clock)}, clock, month)
 	for i := range int64(5) {
@@ -116,7 +116,7 @@ func TestOutsideOnOneNode(t *testing.T) {
 // a month.
 func TestOutsideOfDaysOnly(t *testing.T) {
 	clock := storetest.NewClock()
-	both := monthly(t, of(100, headgate.Day), of(3, headgate.Month))
+	both := monthly(t, calendarLimit(100, headgate.Day), calendarLimit(3, headgate.Month))
 	both.Fallback = guard.FallbackAllow
 	g := calendarGuard(t, -4*24*time.Hour, memoryAt(t, clock), clock, both)
 	for i := range int64(5) {
@@ -150,7 +150,7 @@ func (s *stepping) Apply(ctx context.Context, ops []headgate.Op, decisions []hea
 func TestOutsideOfSeveralClocks(t *testing.T) {
 	clock := storetest.NewClock()
 	store := &stepping{Store: memoryAt(t, clock)}
-	month := monthly(t, of(3, headgate.Month))
+	month := monthly(t, calendarLimit(3, headgate.Month))
 	month.Fallback = guard.FallbackAllow
 	g := calendarGuard(t, 0, store, clock, byClient(t, "plain", "/a", perMinute(5)), month)
 	a := decide(t, g, request("/a", "x"))
@@ -209,7 +209,7 @@ func TestOutsideInATree(t *testing.T) {
 		g, err := guard.New(guard.Config{
 			Store: memoryAt(t, clock), Clock: func() headgate.Instant { return clock.Now().Add(-100 * 24 * time.Hour) },
 			Domains: []guard.Domain{{Name: "shop", Fallback: guard.FallbackAllow, Descriptors: []guard.Descriptor{
-				leaf("month", of(3, headgate.Month)), leaf("minute", perMinute(5)),
+				leaf("month", calendarLimit(3, headgate.Month)), leaf("minute", perMinute(5)),
 			}}},
 		})
 		if err != nil {

@@ -105,8 +105,8 @@ func (q *Quotas) inUse(missing map[string]uint32) error {
 	slices.Sort(e.Plans)
 	e.Plans = slices.Compact(e.Plans)
 	if n, found := missing[e.Plans[0]]; found {
-		for name, of := range q.customers.All {
-			if of.Limits == n || of.Raised == n {
+		for name, customer := range q.customers.All {
+			if customer.Limits == n || customer.Raised == n {
 				e.Customer = name
 				break
 			}

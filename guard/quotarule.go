@@ -15,14 +15,14 @@ func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 	from := len(a.keys)
 	key, name, shared := s.customerKey(p, req, a)
 	n, plan := s.quotas.find(key[name:], s.guard)
-	of := p.effects[plan]
-	if of.Mode != mode || a.counts(key) {
-		a.shadowPlan = a.shadowPlan || of.Mode == Shadow
+	r := p.effects[plan]
+	if r.Mode != mode || a.counts(key) {
+		a.shadowPlan = a.shadowPlan || r.Mode == Shadow
 		a.keys = a.keys[:from]
 		return false, nil
 	}
 	if s.quotas.plans[plan].Missing {
-		s.addMissing(p, of, a, key, name, shared)
+		s.addMissing(p, r, a, key, name, shared)
 		return true, nil
 	}
 	windows := s.quotas.prepared.at(s.quotas.variants.at(n).quotas[p.quota]).windows
@@ -31,7 +31,7 @@ func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 		return false, err
 	}
 	first := len(a.Results)
-	s.addWindows(p, of, windows, req, a, key, cost, shared)
+	s.addWindows(p, r, windows, req, a, key, cost, shared)
 	for i := first; i < len(a.Results); i++ {
 		a.Results[i].nameAt = name
 	}
@@ -45,7 +45,7 @@ func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 // counts reports whether an earlier rule counts the request under the key of a quota.
 func (a *Answer) counts(key string) bool {
 	for i := range a.Results {
-		if r := &a.Results[i]; r.window.quota.of && r.op != opNone && r.key == key {
+		if r := &a.Results[i]; r.window.quota.ofQuota && r.op != opNone && r.key == key {
 			return true
 		}
 	}

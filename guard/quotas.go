@@ -193,13 +193,13 @@ func (q *Quotas) number(customers []Customer) (changed map[string]rule.Customer,
 		if err := c.check(); err != nil {
 			return nil, nil, err
 		}
-		of := rule.Customer{Limits: use(Customer{Plan: c.Plan, Quotas: c.Quotas, Spending: c.Spending, Calendar: c.Calendar})}
-		of.Raised = of.Limits
+		customer := rule.Customer{Limits: use(Customer{Plan: c.Plan, Quotas: c.Quotas, Spending: c.Spending, Calendar: c.Calendar})}
+		customer.Raised = customer.Limits
 		if c.Raise != nil {
-			of.Until = c.Raise.Until
-			of.Raised = use(c.raised())
+			customer.Until = c.Raise.Until
+			customer.Raised = use(c.raised())
 		}
-		changed[c.Name] = of
+		changed[c.Name] = customer
 	}
 	return changed, fresh, nil
 }
@@ -281,10 +281,10 @@ func (q *Quotas) drop(former *rule.Customers, changed map[string]rule.Customer, 
 		}
 	}
 	one := func(name string) {
-		if of, known := former.By(name); known && !dropped[name] {
+		if customer, known := former.By(name); known && !dropped[name] {
 			dropped[name] = true
-			if end(of.Limits); of.Until != 0 {
-				end(of.Raised)
+			if end(customer.Limits); customer.Until != 0 {
+				end(customer.Raised)
 			}
 		}
 	}
@@ -315,7 +315,7 @@ func (q *Quotas) Len() int {
 // PlanOf gives the plan that a customer has at a time. Customers without an entry have the default plan. raised reports
 // that a raise applies.
 func (q *Quotas) PlanOf(name string, now headgate.Instant) (plan *Plan, entry, raised bool) {
-	of, known := q.customers.By(name)
-	n := of.At(now)
-	return &q.plans[q.variants.at(n).plan], known, known && n != of.Limits
+	customer, known := q.customers.By(name)
+	n := customer.At(now)
+	return &q.plans[q.variants.at(n).plan], known, known && n != customer.Limits
 }

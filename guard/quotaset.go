@@ -18,7 +18,7 @@ type terms struct {
 	hard                   int64 // above which requests are refused; only with beyond
 	soft                   uint8 // in percent
 	after                  After
-	of                     bool // the window belongs to a quota
+	ofQuota                bool // the window belongs to a quota
 	beyond                 bool // requests pass above the included units
 }
 
@@ -182,20 +182,20 @@ func (q *quotaSet) shareCalendar(w *window, l *quotaList) {
 
 // prepare prepares one list of limits.
 func (q *quotaSet) prepare(g *Guard, c *Config, l *quotaList, need quotaNeeds, claimed *claims) ([]window, error) {
-	of := &Rule{Fallback: need.fallback, Settle: need.settle, Calendar: l.calendar}
-	of.Name = l.quota
+	r := &Rule{Fallback: need.fallback, Settle: need.settle, Calendar: l.calendar}
+	r.Name = l.quota
 	policies := make([]headgate.Policy, len(l.limits))
 	for i := range policies {
 		policies[i] = l.policy(i)
 	}
-	windows, err := g.windows(c, of, policies, claimed)
+	windows, err := g.windows(c, r, policies, claimed)
 	if err != nil {
 		return nil, err
 	}
 	for i := range windows {
 		w := &windows[i]
 		q.shareCalendar(w, l)
-		w.quota = terms{of: true, soft: uint8(l.limits[i].Soft), after: l.after, beyond: l.beyond(i)}
+		w.quota = terms{ofQuota: true, soft: uint8(l.limits[i].Soft), after: l.after, beyond: l.beyond(i)}
 		if !w.quota.beyond {
 			continue
 		}
@@ -251,14 +251,14 @@ func effects(r *Rule, plans []Plan) []*Rule {
 		if plans[i].After == AfterDegrade {
 			e.header, e.value = plans[i].Header, plans[i].Value
 		}
-		of := made[e]
-		if of == nil {
-			of = new(Rule)
-			*of = *r
-			of.Mode, of.Exceed.Header, of.Exceed.Value = e.mode, e.header, e.value
-			made[e] = of
+		rule := made[e]
+		if rule == nil {
+			rule = new(Rule)
+			*rule = *r
+			rule.Mode, rule.Exceed.Header, rule.Exceed.Value = e.mode, e.header, e.value
+			made[e] = rule
 		}
-		all[i] = of
+		all[i] = rule
 	}
 	return all
 }

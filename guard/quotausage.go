@@ -210,10 +210,10 @@ func (u *usage) choose(period string) error {
 	var known []string
 	var kept []countedLimit
 	for _, c := range u.counted {
-		if of := c.limit.Policy.Limit.Period(); of == period {
+		if counted := c.limit.Policy.Limit.Period(); counted == period {
 			kept = append(kept, c)
-		} else if !slices.Contains(known, of) {
-			known = append(known, of)
+		} else if !slices.Contains(known, counted) {
+			known = append(known, counted)
 		}
 	}
 	if u.counted = kept; len(kept) == 0 {
@@ -370,8 +370,8 @@ func (g *Guard) PlanOf(customer string) (plan string, entry, raised bool) {
 		if err != nil {
 			continue // Another rule may find the customer.
 		}
-		of, entry, raised := s.quotas.PlanOf(name, g.calendarNow())
-		return of.Name, entry, raised
+		plan, entry, raised := s.quotas.PlanOf(name, g.calendarNow())
+		return plan.Name, entry, raised
 	}
 	return "", false, false
 }

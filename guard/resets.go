@@ -35,9 +35,9 @@ func (r *resets) note(c counter, s resetSpan) {
 	if _, known := r.spans[c]; !known && len(r.spans) >= maxResets {
 		var oldest counter
 		first := true
-		for of, span := range r.spans {
+		for c, span := range r.spans {
 			if first || span.to < r.spans[oldest].to {
-				oldest, first = of, false
+				oldest, first = c, false
 			}
 		}
 		delete(r.spans, oldest)

@@ -89,7 +89,7 @@ func (s *sentLimits) acquire(limit headgate.Limit) (*sentLimit, error) {
 	defer t.mu.Unlock()
 	if e, known := t.entries[limit]; known {
 		t.used.MoveToFront(e)
-		kept := of(e)
+		kept := sentLimitOf(e)
 		kept.users++
 		kept.recent = true
 		return kept, nil
@@ -141,7 +141,7 @@ func toDomain(name string) string {
 func (t *sentTable) sweep() {
 	for e := t.used.Back(); e != nil; {
 		before := e.Prev()
-		if kept := of(e); kept.recent || kept.users > 0 {
+		if kept := sentLimitOf(e); kept.recent || kept.users > 0 {
 			kept.recent = false
 		} else {
 			t.drop(e)
@@ -150,15 +150,15 @@ func (t *sentTable) sweep() {
 	}
 }
 
-// of gives the limit of an element of used.
-func of(e *list.Element) *sentLimit {
+// sentLimitOf gives the limit of an element of used.
+func sentLimitOf(e *list.Element) *sentLimit {
 	kept, _ := e.Value.(*sentLimit) // used has nothing else.
 	return kept
 }
 
 // drop removes an entry. Its limit is released when no decision uses it. mu is locked.
 func (t *sentTable) drop(e *list.Element) {
-	kept := of(e)
+	kept := sentLimitOf(e)
 	t.used.Remove(e)
 	delete(t.entries, kept.limit)
 	if kept.dropped = true; kept.users == 0 {

@@ -26,7 +26,7 @@ func (a *Answer) soften() {
 		r := &a.Results[i]
 		d := &r.Decision
 		switch {
-		case r.window.quota.of:
+		case r.window.quota.ofQuota:
 			r.charge()
 		case r.Rule.Soft > 0 && d.Reason == headgate.WithinLimit && r.window.kind == kindLimit && overSoft(d, r.Rule.Soft):
 			d.Reason = headgate.SoftLimit
@@ -108,9 +108,9 @@ func (g *Guard) returnRefused(ctx context.Context, s *set, a *Answer) {
 }
 
 // refusedBy reports whether a rule refuses. The results of a rule are neighbours.
-func (a *Answer) refusedBy(of *Rule) bool {
+func (a *Answer) refusedBy(rule *Rule) bool {
 	for i := range a.Results {
-		if r := &a.Results[i]; r.Rule == of && r.Decision.Verdict == headgate.Deny {
+		if r := &a.Results[i]; r.Rule == rule && r.Decision.Verdict == headgate.Deny {
 			return true
 		}
 	}

@@ -176,8 +176,8 @@ func TestReturnKeepsToTheBudget(t *testing.T) {
 		if err := g.Wait(ctx, a); !errors.Is(err, context.Canceled) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v: Wait gives %v", a.Verdict, err)
 		}
-		if took := time.Since(began); took != 40*time.Millisecond {
-			t.Errorf("it took %v, want 20ms for each", took)
+		if elapsed := time.Since(began); elapsed != 40*time.Millisecond {
+			t.Errorf("it took %v, want 20ms for each", elapsed)
 		}
 	})
 }

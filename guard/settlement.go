@@ -76,14 +76,14 @@ func (e *ending) settle(t *Ticket, o *Outcome) {
 			w.rules[added].extra = e.usages[c.usage].extra - 1
 		}
 	}
-	switch of := t.set; {
+	switch set := t.set; {
 	case len(w.receipts) == 0 && len(w.ops) == 0:
-	case e.local != nil || of.config.StoreTimeout <= 0:
+	case e.local != nil || set.config.StoreTimeout <= 0:
 		w.apply(context.Background(), store)
 	default:
 		later := w.clone()
 		t.guard.state.returns.add(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), of.config.StoreTimeout)
+			ctx, cancel := context.WithTimeout(context.Background(), set.config.StoreTimeout)
 			defer cancel()
 			later.apply(ctx, store)
 		})
@@ -92,17 +92,17 @@ func (e *ending) settle(t *Ticket, o *Outcome) {
 
 // add adds the change of one charge.
 func (w *settlement) add(g *Guard, c *charge, key []byte, o *Outcome, local bool) {
-	r, settled := c.receipt, &c.of.places.settled
+	r, settled := c.receipt, &c.prepared.places.settled
 	status := httpStatus(o)
-	if len(c.of.Count) > 0 && status != 0 && !slices.Contains(c.of.Count, status) {
+	if len(c.prepared.Count) > 0 && status != 0 && !slices.Contains(c.prepared.Count, status) {
 		settled.returned.Add(uint64(r.Cost))
 		w.receipts = append(w.receipts, r)
 		return
 	}
-	if c.of.Settle == "" {
+	if c.prepared.Settle == "" {
 		return
 	}
-	switch cost, stated := statedActual(o, c.of.Settle); {
+	switch cost, stated := statedActual(o, c.prepared.Settle); {
 	case !stated:
 		settled.estimates.Add(1)
 	case cost < r.Cost:

@@ -66,14 +66,14 @@ func (s *story) shareStep(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	share := shareResult(a)
-	took, over := uint64(0), uint64(0)
+	taken, over := uint64(0), uint64(0)
 	switch cost := uint64(share.cost); {
 	case share.Decision.Verdict == headgate.Deny:
 		over = cost
 	case a.Verdict != headgate.Deny:
-		took = cost
+		taken = cost
 	}
-	s.counts(t, n, name, admitted+took, refused+over)
+	s.counts(t, n, name, admitted+taken, refused+over)
 	if over > 0 && share.Enforced() && !s.guard.current.Load().independent {
 		if after := s.left(t, req, false); !maps.Equal(before, after) || len(a.Results) != 1 {
 			t.Errorf("seed %d, request %d: fair share refuses, and the rules go from %+v to %+v", s.seed, n, before, after)

@@ -17,7 +17,7 @@ const DefaultInFlightTTL = 10 * time.Second
 type slot struct {
 	store   headgate.SlotStore
 	receipt headgate.Receipt
-	of      *places
+	places  *places
 }
 
 // addSlots prepares the bound of requests in flight of a rule.
@@ -122,7 +122,7 @@ func (t *Ticket) takeSlot(ctx context.Context, r *Result) {
 func (e *ending) freeSlots() {
 	for i := range e.slots {
 		s := &e.slots[i]
-		s.of.holding.Add(-1)
+		s.places.holding.Add(-1)
 		s.store.FreeSlot(s.receipt)
 	}
 	clear(e.slots)

@@ -132,8 +132,8 @@ func TestSlotsOfWaits(t *testing.T) {
 // A stage's refusal and panic free the slots.
 func TestSlotsOfRefusedByStages(t *testing.T) {
 	first, second := &scripted{decide: refuses}, &scripted{decide: admits}
-	told := new([]string)
-	first.name, first.told, second.name, second.told = "first", told, "second", told
+	reports := new([]string)
+	first.name, first.reports, second.name, second.reports = "first", reports, "second", reports
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{inFlight(t, 1)}, Stages: []guard.Stage{first, second}})
 	entered(t, g, "x")
 	first.decide = holds
@@ -185,17 +185,17 @@ func TestSlotsAsCounted(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		rule := byClient(t, "a", "/a", perMinute(1e6))
 		rule.InFlight = 1 + r.Int64N(4)
-		told := new([]string)
-		stage := &scripted{name: "first", told: told, decide: admits}
+		reports := new([]string)
+		stage := &scripted{name: "first", reports: reports, decide: admits}
 		g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{rule}, Stages: []guard.Stage{stage}})
 		live, tickets := map[string]int64{}, map[*guard.Ticket]string{}
 		for range 400 {
 			client := string(rune('a' + r.IntN(3)))
 			if len(tickets) > 0 && r.IntN(2) == 0 {
-				for ticket, of := range tickets {
+				for ticket, client := range tickets {
 					ticket.Done(guard.Outcome{End: guard.End(r.IntN(7))})
 					delete(tickets, ticket)
-					live[of]--
+					live[client]--
 					break
 				}
 				continue

@@ -125,9 +125,9 @@ func (t *TakenAll) Take(i int) Taken {
 		delete(t.rest, i)
 		return rest
 	}
-	of := t.receiptsOf(i)
-	taken := Taken{from: t.from, one: of[0], more: slices.Clone(of[1:])}
-	clear(of)
+	receipts := t.receiptsOf(i)
+	taken := Taken{from: t.from, one: receipts[0], more: slices.Clone(receipts[1:])}
+	clear(receipts)
 	if taken.Empty() {
 		return Taken{}
 	}

@@ -22,8 +22,8 @@ func TestTakenAll(t *testing.T) {
 			a := randomAnswer(rnd, sets[:])
 			taken := a.Taken()
 			want = append(want, taken)
-			if took := all.Add(a); took == taken.Empty() {
-				t.Fatalf("got took %v, want %+v", took, taken)
+			if consumed := all.Add(a); consumed == taken.Empty() {
+				t.Fatalf("got took %v, want %+v", consumed, taken)
 			}
 			if rnd.IntN(8) == 0 {
 				all.AddNone()

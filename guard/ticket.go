@@ -361,8 +361,8 @@ func (t *Ticket) Answers(status int) {
 		return
 	}
 	for i, s := range t.set.stages.all {
-		if told, ok := s.(AnswerStage); ok && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
-			told.Answers(&t.passes[i], status)
+		if stage, ok := s.(AnswerStage); ok && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
+			stage.Answers(&t.passes[i], status)
 		}
 	}
 }
@@ -374,8 +374,8 @@ func (t *Ticket) Stream() {
 		return
 	}
 	for i, s := range t.set.stages.all {
-		if told, ok := s.(StreamStage); ok && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
-			told.Stream(&t.passes[i])
+		if stage, ok := s.(StreamStage); ok && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
+			stage.Stream(&t.passes[i])
 		}
 	}
 }

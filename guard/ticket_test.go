@@ -25,9 +25,9 @@ type scripted struct {
 	enter  func(*guard.Pass)
 	leave  func() // at the beginning of Leave
 
-	told   *[]string
-	handle guard.Handle
-	ended  []guard.Outcome
+	reports *[]string
+	handle  guard.Handle
+	ended   []guard.Outcome
 }
 
 func (s *scripted) Rule() guard.Rule {
@@ -37,7 +37,7 @@ func (s *scripted) Rule() guard.Rule {
 func (s *scripted) Facts() guard.Facts { return s.facts }
 
 func (s *scripted) Enter(p *guard.Pass) headgate.Decision {
-	*s.told = append(*s.told, "enter "+s.name)
+	*s.reports = append(*s.reports, "enter "+s.name)
 	s.handle = p.Handle()
 	if s.enter != nil {
 		s.enter(p)
@@ -49,11 +49,11 @@ func (s *scripted) Leave(_ *guard.Pass, o *guard.Outcome) {
 	if s.leave != nil {
 		s.leave()
 	}
-	*s.told = append(*s.told, "leave "+s.name)
+	*s.reports = append(*s.reports, "leave "+s.name)
 	s.ended = append(s.ended, *o)
 }
 
-func (s *scripted) Stream(*guard.Pass) { *s.told = append(*s.told, "stream "+s.name) }
+func (s *scripted) Stream(*guard.Pass) { *s.reports = append(*s.reports, "stream "+s.name) }
 
 var (
 	admits  = headgate.Decision{Reason: headgate.WithinLimit}
@@ -64,12 +64,12 @@ var (
 // staged makes a guard with a rule of 5 a minute and two scripted stages.
 func staged(t *testing.T, first, second *scripted) (*guard.Guard, *[]string) {
 	t.Helper()
-	told := new([]string)
-	first.name, first.told, second.name, second.told = "first", told, "second", told
+	reports := new([]string)
+	first.name, first.reports, second.name, second.reports = "first", reports, "second", reports
 	g, _ := newGuard(t, guard.Config{
 		Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(5))}, Stages: []guard.Stage{first, second},
 	})
-	return g, told
+	return g, reports
 }
 
 func admit(ctx context.Context, t *testing.T, g *guard.Guard, ticket *guard.Ticket) headgate.Verdict {
@@ -83,10 +83,10 @@ func admit(ctx context.Context, t *testing.T, g *guard.Guard, ticket *guard.Tick
 	return ticket.Answer.Verdict
 }
 
-func wantTold(t *testing.T, told *[]string, want ...string) {
+func wantTold(t *testing.T, reports *[]string, want ...string) {
 	t.Helper()
-	if !slices.Equal(*told, want) {
-		t.Errorf("the stages were told %q, want %q", *told, want)
+	if !slices.Equal(*reports, want) {
+		t.Errorf("the stages were told %q, want %q", *reports, want)
 	}
 }
 
@@ -99,7 +99,7 @@ func left(t *testing.T, g *guard.Guard) int64 {
 // Stages are entered in order and left in reverse order, once.
 func TestStagesInOrder(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: admits}
-	g, told := staged(t, first, second)
+	g, reports := staged(t, first, second)
 	var ticket guard.Ticket
 	if v := admit(t.Context(), t, g, &ticket); v != headgate.Allow {
 		t.Fatalf("verdict %v", v)
@@ -111,7 +111,7 @@ func TestStagesInOrder(t *testing.T) {
 	for range 3 {
 		ticket.Done(guard.Outcome{Status: 418, Header: func(string) (string, bool) { return "7", true }})
 	}
-	wantTold(t, told, "enter first", "enter second", "stream first", "stream second", "leave second", "leave first")
+	wantTold(t, reports, "enter first", "enter second", "stream first", "stream second", "leave second", "leave first")
 	if o := first.ended[0]; o.Status != 418 || o.End != guard.Answered {
 		t.Errorf("the outcome is %+v", o)
 	}
@@ -123,7 +123,7 @@ func TestStagesInOrder(t *testing.T) {
 // When a stage refuses, the units of the rules and the slots of earlier stages are returned.
 func TestStageRefuses(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: refuses}
-	g, told := staged(t, first, second)
+	g, reports := staged(t, first, second)
 	var ticket guard.Ticket
 	if v := admit(t.Context(), t, g, &ticket); v != headgate.Deny {
 		t.Fatalf("verdict %v", v)
@@ -132,7 +132,7 @@ func TestStageRefuses(t *testing.T) {
 		t.Errorf("refused by %+v", c)
 	}
 	ticket.Done(guard.Outcome{End: guard.Refused})
-	wantTold(t, told, "enter first", "enter second", "leave first")
+	wantTold(t, reports, "enter first", "enter second", "leave first")
 	if n := left(t, g); n != 4 {
 		t.Errorf("%d units remain, want 4: the request was not made", n)
 	}
@@ -141,7 +141,7 @@ func TestStageRefuses(t *testing.T) {
 // A request that the rules refuse enters no stage.
 func TestRulesRefuseBeforeStages(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: admits}
-	g, told := staged(t, first, second)
+	g, reports := staged(t, first, second)
 	for range 5 {
 		decide(t, g, request("/a", "x"))
 	}
@@ -150,7 +150,7 @@ func TestRulesRefuseBeforeStages(t *testing.T) {
 		t.Fatalf("verdict %v", v)
 	}
 	ticket.Done(guard.Outcome{End: guard.Refused})
-	wantTold(t, told)
+	wantTold(t, reports)
 }
 
 // A stage holds a request and resumes it. Later stages still decide.
@@ -158,7 +158,7 @@ func TestStageHolds(t *testing.T) {
 	for name, c := range map[string]struct {
 		resume, later headgate.Decision
 		verdict       headgate.Verdict
-		told          []string
+		reports       []string
 		left          int64
 	}{
 		"goes on":               {admits, admits, headgate.Allow, []string{"enter first", "enter second", "leave second", "leave first"}, 3},
@@ -168,7 +168,7 @@ func TestStageHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, called := range []bool{false, true} {
 				first, second := &scripted{decide: holds}, &scripted{decide: c.later}
-				g, told := staged(t, first, second)
+				g, reports := staged(t, first, second)
 				var ticket guard.Ticket
 				if v := admit(t.Context(), t, g, &ticket); v != headgate.Wait {
 					t.Fatalf("verdict %v", v)
@@ -191,7 +191,7 @@ func TestStageHolds(t *testing.T) {
 					t.Errorf("%v, want %v", got, c.verdict)
 				}
 				ticket.Done(guard.Outcome{})
-				wantTold(t, told, c.told...)
+				wantTold(t, reports, c.reports...)
 				if n := left(t, g); n != c.left {
 					t.Errorf("%d units remain, want %d", n, c.left)
 				}
@@ -206,7 +206,7 @@ func TestStageHolds(t *testing.T) {
 // A request that leaves while a stage holds it leaves the stages, and its units are returned.
 func TestLeavesWhileHeld(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: holds}
-	g, told := staged(t, first, second)
+	g, reports := staged(t, first, second)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var ticket guard.Ticket
@@ -215,15 +215,15 @@ func TestLeavesWhileHeld(t *testing.T) {
 		t.Errorf("%v, %v", v, err)
 	}
 	ticket.Done(guard.Outcome{End: guard.ClientLeft})
-	wantTold(t, told, "enter first", "enter second", "leave second", "leave first")
+	wantTold(t, reports, "enter first", "enter second", "leave second", "leave first")
 	if n := left(t, g); n != 4 {
 		t.Errorf("%d units remain, want 4", n)
 	}
-	*told = nil
+	*reports = nil
 	admit(t.Context(), t, g, &ticket) // The caller only calls Done.
 	ticket.WaitFunc(func(headgate.Verdict) { t.Error("called after Done") })
 	ticket.Done(guard.Outcome{End: guard.ClientLeft})
-	wantTold(t, told, "enter first", "enter second", "leave second", "leave first")
+	wantTold(t, reports, "enter first", "enter second", "leave second", "leave first")
 	if second.handle.Resume(admits) {
 		t.Error("resumed after Done")
 	}
@@ -237,7 +237,7 @@ func TestHeldBeyondTheDeadline(t *testing.T) {
 	late := holds
 	late.RetryAfter = time.Hour
 	first, second := &scripted{decide: late}, &scripted{decide: admits}
-	g, told := staged(t, first, second)
+	g, reports := staged(t, first, second)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var ticket guard.Ticket
@@ -245,19 +245,19 @@ func TestHeldBeyondTheDeadline(t *testing.T) {
 		t.Errorf("%v for %v", v, ticket.Answer.Closest().Decision.Reason)
 	}
 	ticket.Done(guard.Outcome{})
-	wantTold(t, told, "enter first", "leave first")
+	wantTold(t, reports, "enter first", "leave first")
 }
 
 // A stage in shadow refuses and holds nothing.
 func TestStageInShadow(t *testing.T) {
 	first, second := &scripted{decide: refuses, mode: guard.Shadow}, &scripted{decide: holds, mode: guard.Shadow}
-	g, told := staged(t, first, second)
+	g, reports := staged(t, first, second)
 	var ticket guard.Ticket
 	if v := admit(t.Context(), t, g, &ticket); v != headgate.Allow || second.handle.Resume(refuses) {
 		t.Errorf("verdict %v", v)
 	}
 	ticket.Done(guard.Outcome{})
-	wantTold(t, told, "enter first", "enter second", "leave second")
+	wantTold(t, reports, "enter first", "enter second", "leave second")
 }
 
 // A stage adds headers and ends the context of a request.
@@ -340,11 +340,11 @@ func TestTicketWithoutStages(t *testing.T) {
 // The names of stages are unique.
 func TestStageNames(t *testing.T) {
 	for _, name := range []string{"", "a", guard.FairShareName, "first"} {
-		told := new([]string)
+		reports := new([]string)
 		g, _ := newGuard(t, guard.Config{})
 		_, err := guard.New(guard.Config{
 			Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(5))}, Store: g.Store(),
-			Stages: []guard.Stage{&scripted{name: "first", told: told}, &scripted{name: name, told: told}},
+			Stages: []guard.Stage{&scripted{name: "first", reports: reports}, &scripted{name: name, reports: reports}},
 		})
 		if err == nil {
 			t.Errorf("%q is accepted", name)

@@ -20,7 +20,7 @@ func panics(f func()) (did bool) {
 // breaking is a guard with one slot, a scripted stage, and a rule.
 func breaking(t *testing.T) (*guard.Guard, *atmost.Stage, *scripted) {
 	t.Helper()
-	slots, second := atmost.New(1, 9), &scripted{name: "second", told: new([]string), decide: admits}
+	slots, second := atmost.New(1, 9), &scripted{name: "second", reports: new([]string), decide: admits}
 	g, _ := newGuard(t, guard.Config{
 		Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(9))}, Stages: []guard.Stage{slots, second},
 	})
@@ -66,15 +66,15 @@ func TestEnterPanicsAfterAWait(t *testing.T) {
 			t.Fatalf("verdict %v", v)
 		}
 		second.enter = func(*guard.Pass) { panic("stage") }
-		var told headgate.Verdict
+		var verdict headgate.Verdict
 		resumes, waits := func() { busy.Done(guard.Outcome{}) }, func() { _, _ = ticket.Wait(t.Context()) }
 		if called {
-			ticket.WaitFunc(func(v headgate.Verdict) { told = v })
+			ticket.WaitFunc(func(v headgate.Verdict) { verdict = v })
 			resumes, waits = func() {}, resumes
 		}
 		resumes()
-		if !panics(waits) || called && told != headgate.Deny {
-			t.Errorf("no panic, or WaitFunc was told %v", told)
+		if !panics(waits) || called && verdict != headgate.Deny {
+			t.Errorf("no panic, or WaitFunc was told %v", verdict)
 		}
 		second.enter = nil
 		busy.Done(guard.Outcome{})
@@ -135,15 +135,15 @@ func TestDoneBesideAPanic(t *testing.T) {
 
 // A panic of a stage after a departure loses no departure of other requests.
 func TestPanicBesideDepartures(t *testing.T) {
-	second := &scripted{name: "second", told: new([]string), decide: admits}
+	second := &scripted{name: "second", reports: new([]string), decide: admits}
 	g, w := departing(t, second)
-	told := 0
+	reported := 0
 	for i := range 4 {
 		ticket := &guard.Ticket{Answer: new(guard.Answer)}
 		if err := g.Admit(t.Context(), request("/a", string(rune('a'+i%2))), ticket); err != nil {
 			t.Fatal(err)
 		}
-		ticket.WaitFunc(func(headgate.Verdict) { told++ })
+		ticket.WaitFunc(func(headgate.Verdict) { reported++ })
 	}
 	second.enter = func(*guard.Pass) { panic("stage") }
 	for len(w.events) > 0 {
@@ -151,8 +151,8 @@ func TestPanicBesideDepartures(t *testing.T) {
 			break
 		}
 	}
-	if told != 4 || g.Waiting("a") != 0 {
-		t.Errorf("%d of 4 were told, and %d wait", told, g.Waiting("a"))
+	if reported != 4 || g.Waiting("a") != 0 {
+		t.Errorf("%d of 4 were told, and %d wait", reported, g.Waiting("a"))
 	}
 }
 
@@ -172,7 +172,7 @@ func (o *observerPanics) ObserveEnd(*guard.Outcome) {}
 // A panic of the Observer reaches the caller of Wait. Done returns, and every slot is free.
 func TestObserverPanics(t *testing.T) {
 	for _, refuses := range []bool{false, true} {
-		slots, second, observer := atmost.New(1, 9), &scripted{name: "second", told: new([]string), decide: admits}, &observerPanics{}
+		slots, second, observer := atmost.New(1, 9), &scripted{name: "second", reports: new([]string), decide: admits}, &observerPanics{}
 		g, _ := newGuard(t, guard.Config{
 			Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(9))}, Stages: []guard.Stage{second, slots}, Observer: observer,
 		})

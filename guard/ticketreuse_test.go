@@ -19,9 +19,9 @@ func TestTicketWaitsAgain(t *testing.T) {
 	var ticket guard.Ticket
 	for i := range 4 {
 		said := admit(t.Context(), t, g, &ticket)
-		told := make(chan headgate.Verdict, 1)
-		ticket.WaitFunc(func(v headgate.Verdict) { told <- v })
-		if v := <-told; v != headgate.Allow {
+		notified := make(chan headgate.Verdict, 1)
+		ticket.WaitFunc(func(v headgate.Verdict) { notified <- v })
+		if v := <-notified; v != headgate.Allow {
 			t.Errorf("request %d: Admit says %v, and WaitFunc %v", i, said, v)
 		}
 		ticket.Done(guard.Outcome{})
@@ -49,13 +49,13 @@ func TestHeadersAreOfOneRequest(t *testing.T) {
 // for it.
 func TestShadowStageHearsOfNoStream(t *testing.T) {
 	first, second := &scripted{decide: refuses, mode: guard.Shadow}, &scripted{decide: admits}
-	g, told := staged(t, first, second)
+	g, reports := staged(t, first, second)
 	var ticket guard.Ticket
 	admit(t.Context(), t, g, &ticket)
 	ticket.Forward()
 	ticket.Stream()
 	ticket.Done(guard.Outcome{})
-	wantTold(t, told, "enter first", "enter second", "stream second", "leave second")
+	wantTold(t, reports, "enter first", "enter second", "stream second", "leave second")
 }
 
 // TestOneResumeCounts: during a refusal by Resume, a second Resume has no effect, and reports false.
@@ -96,7 +96,7 @@ func TestEndBeforeContext(t *testing.T) {
 func TestDonesBesideEachOther(t *testing.T) {
 	for range 500 {
 		first, second := &scripted{decide: holds}, &scripted{decide: admits}
-		g, told := staged(t, first, second)
+		g, reports := staged(t, first, second)
 		var ticket guard.Ticket
 		admit(t.Context(), t, g, &ticket)
 		ticket.WaitFunc(func(headgate.Verdict) {})
@@ -107,13 +107,13 @@ func TestDonesBesideEachOther(t *testing.T) {
 		}
 		all.Wait()
 		left := 0
-		for _, what := range *told {
+		for _, what := range *reports {
 			if what == "leave first" {
 				left++
 			}
 		}
 		if left != 1 {
-			t.Fatalf("the stages were told %q", *told)
+			t.Fatalf("the stages were told %q", *reports)
 		}
 	}
 }

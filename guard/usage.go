@@ -25,7 +25,9 @@ func (s *set) meter(a *Answer) {
 }
 
 // inQuota reports whether the limit belongs to a quota.
-func (r *Result) inQuota() bool { return r.window != nil && r.window.quota.of && r.op != opDecided }
+func (r *Result) inQuota() bool {
+	return r.window != nil && r.window.quota.ofQuota && r.op != opDecided
+}
 
 // endOfRule gives the end of the results of the rule of result from. They are neighbours.
 func (a *Answer) endOfRule(from int) int {

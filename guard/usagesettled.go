@@ -15,13 +15,13 @@ func (e *ending) correct(c *countedUsage, by *set, o *Outcome) {
 	u := c.usage
 	name := e.keys[c.from:c.to]
 	u.Customer = unsafe.String(unsafe.SliceData(name), len(name)) //nolint:gosec // A Meter does not keep the name.
-	u.Quota = c.of.Quota
+	u.Quota = c.prepared.Quota
 	taken, metered := u.Admitted, u.Metered
 	left := taken
-	if status := httpStatus(o); len(c.of.Count) > 0 && status != 0 && !slices.Contains(c.of.Count, status) {
+	if status := httpStatus(o); len(c.prepared.Count) > 0 && status != 0 && !slices.Contains(c.prepared.Count, status) {
 		left = 0
-	} else if c.of.Settle != "" {
-		if cost, stated := statedActual(o, c.of.Settle); stated {
+	} else if c.prepared.Settle != "" {
+		if cost, stated := statedActual(o, c.prepared.Settle); stated {
 			left = cost
 		}
 	}

@@ -61,11 +61,11 @@ func (g *Guard) enqueueWaits(a *Answer) {
 // enqueueShadows handles the shadow rules one by one: each waits, or refuses, alone.
 func (g *Guard) enqueueShadows(a *Answer) {
 	for i := 0; i < len(a.Results); {
-		from, of, waits := i, a.Results[i].Rule, false
-		for ; i < len(a.Results) && a.Results[i].Rule == of; i++ {
+		from, r, waits := i, a.Results[i].Rule, false
+		for ; i < len(a.Results) && a.Results[i].Rule == r; i++ {
 			waits = waits || a.Results[i].Decision.Verdict == headgate.Wait
 		}
-		if !waits || a.Results[from].Enforced() || a.refusedBy(of) {
+		if !waits || a.Results[from].Enforced() || a.refusedBy(r) {
 			continue
 		}
 		if w := newWaiter(); a.admit(w, from, i, Shadow) {
@@ -99,7 +99,7 @@ func (a *Answer) admit(w *waiter, from, to int, mode Mode) bool {
 
 // full turns the waits of a rule, from result i on, into refusals.
 func (a *Answer) full(i int) {
-	for of := a.Results[i].Rule; i < len(a.Results) && a.Results[i].Rule == of; i++ {
+	for r := a.Results[i].Rule; i < len(a.Results) && a.Results[i].Rule == r; i++ {
 		if d := &a.Results[i].Decision; d.Verdict == headgate.Wait {
 			d.Verdict, d.Reason = headgate.Deny, headgate.TooManyWaiters
 		}
@@ -122,7 +122,7 @@ func (g *Guard) start(a *Answer, w *waiter, from, to int, mode Mode) {
 			id, pace := g.queueOf(a, r)
 			s.join(r, id, pace, now)
 		}
-		r.member.of = w
+		r.member.waiter = w
 		w.members = append(w.members, r.member)
 		if !r.member.gone {
 			w.pending++
@@ -135,7 +135,7 @@ func (g *Guard) start(a *Answer, w *waiter, from, to int, mode Mode) {
 // withdraw returns the spare units taken for requests that do not wait.
 func (s *waitQueues) withdraw(a *Answer) {
 	for i := range a.Results {
-		if m := a.Results[i].member; m != nil && m.of == nil {
+		if m := a.Results[i].member; m != nil && m.waiter == nil {
 			s.mu.Lock()
 			m.leave(s.now())
 			s.unlock()
@@ -302,7 +302,7 @@ func (q *waitQueue) offerSpare(ctx context.Context, most int) error {
 			return notGivenBack(err) // The slot may have been returned, so no request may use it.
 		}
 		if !returned {
-			q.of.keep(q.id, q.Pace(), q.rule, slot, clock, most)
+			q.queues.keep(q.id, q.Pace(), q.rule, slot, clock, most)
 			return nil
 		}
 	}

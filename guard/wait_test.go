@@ -67,8 +67,8 @@ func thousandWaiters(t *testing.T, g *guard.Guard) {
 			case err == nil:
 				departed.Add(1)
 				want := time.Duration(i/2+1) * 10 * time.Millisecond
-				if took := time.Since(began); took < want || took > want+2*time.Millisecond {
-					t.Errorf("request %d departs after %v, want %v", i, took, want)
+				if elapsed := time.Since(began); elapsed < want || elapsed > want+2*time.Millisecond {
+					t.Errorf("request %d departs after %v, want %v", i, elapsed, want)
 				}
 			case errors.Is(err, context.Canceled):
 				cancelled.Add(1)

@@ -72,7 +72,7 @@ type waitQueue struct {
 	queue.Queue
 
 	id     queueID
-	of     *waitQueues
+	queues *waitQueues
 	rule   *places
 	entry  wheel.Entry   // fires at the next departure
 	rings  time.Duration // when entry fires, or unset
@@ -99,9 +99,9 @@ type places struct {
 type member struct {
 	queue.Waiter
 
-	queue *waitQueue
-	of    *waiter // nil until the request is known to wait
-	gone  bool    // departed, or left
+	queue  *waitQueue
+	waiter *waiter // nil until the request is known to wait
+	gone   bool    // departed, or left
 }
 
 func newWaitQueues(c Clock) *waitQueues {
@@ -120,7 +120,7 @@ func (s *waitQueues) open(id queueID, pace queue.Pace, rule *places) *waitQueue 
 		s.timers = wheel.NewTimers(s.clock)
 	}
 	id.key = strings.Clone(id.key) // The answer reuses the memory of its keys.
-	q := &waitQueue{Queue: queue.New(pace), id: id, of: s, rule: rule, rings: unset}
+	q := &waitQueue{Queue: queue.New(pace), id: id, queues: s, rule: rule, rings: unset}
 	q.entry.Fire = q.fire
 	s.all[id] = q
 	s.count.Add(1)
@@ -129,10 +129,10 @@ func (s *waitQueues) open(id queueID, pace queue.Pace, rule *places) *waitQueue 
 
 // fire runs at the time of the next departure.
 func (q *waitQueue) fire() {
-	q.of.mu.Lock()
-	defer q.of.unlock()
+	q.queues.mu.Lock()
+	defer q.queues.unlock()
 	q.rings = unset
-	q.serve(q.of.now())
+	q.serve(q.queues.now())
 	q.rearm()
 }
 
@@ -160,18 +160,18 @@ func (q *waitQueue) rearm() {
 	}
 	if at != q.rings {
 		q.rings = at
-		q.of.timers.Start(&q.entry, at-q.of.now())
+		q.queues.timers.Start(&q.entry, at-q.queues.now())
 	}
 }
 
 func (q *waitQueue) close() {
-	if q.of.all[q.id] != q {
+	if q.queues.all[q.id] != q {
 		return
 	}
-	delete(q.of.all, q.id)
-	q.of.count.Add(-1)
+	delete(q.queues.all, q.id)
+	q.queues.count.Add(-1)
 	if q.rings != unset {
-		q.of.timers.Stop(&q.entry)
+		q.queues.timers.Stop(&q.entry)
 		q.rings = unset
 	}
 }
@@ -180,9 +180,9 @@ func (q *waitQueue) close() {
 // has granted one. The caller holds mu.
 func (m *member) granted() {
 	m.gone = true
-	if w := m.of; w != nil {
+	if w := m.waiter; w != nil {
 		w.pending--
-		m.queue.of.goIfDone(w)
+		m.queue.queues.goIfDone(w)
 	}
 }
 
@@ -262,8 +262,8 @@ func (s *waitQueues) keep(id queueID, pace queue.Pace, rule *places, slot *queue
 
 // tail removes a slot from a queue without waiters, to offer it to the store.
 func (q *waitQueue) tail() (*queue.Slot, headgate.Instant) {
-	q.of.mu.Lock()
-	defer q.of.unlock()
+	q.queues.mu.Lock()
+	defer q.queues.unlock()
 	slot := q.TakeTail()
 	if slot != nil {
 		q.rearm()

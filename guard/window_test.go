@@ -29,7 +29,7 @@ func everyNumber() []time.Duration {
 func TestUnitsHaveNumbersOfTheirOwn(t *testing.T) {
 	reserved := map[uint8]string{253: "slots", 254: "hard", 255: "ban"}
 	for _, unit := range units() {
-		n := guard.LimitNumber(of(1, unit))
+		n := guard.LimitNumber(calendarLimit(1, unit))
 		if other, found := reserved[n]; found {
 			t.Errorf("%s has the number %d of %s", unit, n, other)
 		}
@@ -52,7 +52,7 @@ func TestUnitsKeepTheirCounts(t *testing.T) {
 	for _, unit := range units() {
 		clock := storetest.NewClock()
 		store := memoryAt(t, clock)
-		alone := monthly(t, of(1000, unit))
+		alone := monthly(t, calendarLimit(1000, unit))
 		g := calendarGuard(t, 0, store, clock, alone)
 		used := int64(0)
 		take := func(with string) {
@@ -64,7 +64,7 @@ func TestUnitsKeepTheirCounts(t *testing.T) {
 		}
 		take("alone")
 		for _, per := range everyNumber() {
-			both := monthly(t, of(1000, unit), headgate.Limit{Count: 5000, Per: per})
+			both := monthly(t, calendarLimit(1000, unit), headgate.Limit{Count: 5000, Per: per})
 			for _, rule := range []guard.Rule{both, alone} {
 				if err := g.Reload(guard.Config{Store: store, Clock: clock.Now, Rules: []guard.Rule{rule}}); err != nil {
 					t.Fatal(err)
@@ -77,7 +77,7 @@ func TestUnitsKeepTheirCounts(t *testing.T) {
 
 // TestPlansKeepTheMonth: a customer moves to a plan with a month and 5 hours, and back. The month stays used.
 func TestPlansKeepTheMonth(t *testing.T) {
-	month := guard.QuotaLimit{Policy: headgate.Policy{Algorithm: headgate.FixedWindow, Limit: of(200, headgate.Month)}}
+	month := guard.QuotaLimit{Policy: headgate.Policy{Algorithm: headgate.FixedWindow, Limit: calendarLimit(200, headgate.Month)}}
 	plans := []guard.Plan{
 		{Name: "a", Calendar: calendar.Default(), Quotas: calls(month)},
 		{Name: "b", Calendar: calendar.Default(), Quotas: calls(month, included(50, 5*time.Hour))},

@@ -62,12 +62,12 @@ func (s *set) customerKey(p *prepared, req *headgate.Request, a *Answer) (key st
 	return key, name - from, shared
 }
 
-// addMissing adds the refusal of a rule whose customer has a plan that is missing. No store counts it. of is the rule as the results
+// addMissing adds the refusal of a rule whose customer has a plan that is missing. No store counts it. shown is the rule as the results
 // show it.
-func (s *set) addMissing(p *prepared, of *Rule, a *Answer, key string, name int, shared bool) {
+func (s *set) addMissing(p *prepared, shown *Rule, a *Answer, key string, name int, shared bool) {
 	r := a.nextResult()
 	*r = Result{
-		Rule: of, Policy: p.Name, Number: p.number, Shared: shared, from: p, key: key, nameAt: name, op: opDecided, window: &s.uncounted,
+		Rule: shown, Policy: p.Name, Number: p.number, Shared: shared, from: p, key: key, nameAt: name, op: opDecided, window: &s.uncounted,
 		Decision: headgate.Decision{Verdict: headgate.Deny, Reason: headgate.PlanMissing},
 	}
 	a.usual = false

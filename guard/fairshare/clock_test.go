@@ -15,35 +15,35 @@ func TestClockSteps(t *testing.T) {
 		story []line
 	}{
 		{"a step back within the cycle", []line{
-			{says: "half of the units are used", at: cycles(0.9), client: "A", asks: 10, passes: 10},
-			{says: "at an earlier time, the same units are left", at: cycles(0.1), client: "A", asks: 50, passes: 10},
+			{says: "half of the units are used", at: cycles(0.9), client: "A", requests: 10, passes: 10},
+			{says: "at an earlier time, the same units are left", at: cycles(0.1), client: "A", requests: 50, passes: 10},
 			{says: "no units are left", at: cycles(0.95), client: "A"},
 		}},
 		{"a step back into the previous cycle", []line{
-			{says: "all units are used", at: cycles(5), client: "A", asks: 50, passes: 20},
+			{says: "all units are used", at: cycles(5), client: "A", requests: 50, passes: 20},
 			{says: "after a small step back, the client is refused", at: cycles(4.5), client: "A"},
 			{says: "the cycle continues to its end", at: cycles(5.999), client: "A"},
-			{says: "another cycle starts, and B lends units", at: cycles(6), client: "A", asks: 50, passes: 38},
+			{says: "another cycle starts, and B lends units", at: cycles(6), client: "A", requests: 50, passes: 38},
 		}},
 		{"a step back by a whole cycle", []line{
-			{says: "all units are used", at: cycles(5), client: "A", asks: 50, passes: 20},
+			{says: "all units are used", at: cycles(5), client: "A", requests: 50, passes: 20},
 			{says: "one cycle back", at: cycles(4), client: "A"},
 			{says: "forward again", at: cycles(5.5), client: "A"},
 		}},
 		{"a large step back", []line{
-			{says: "all units are used", at: cycles(5), client: "A", asks: 50, passes: 20},
+			{says: "all units are used", at: cycles(5), client: "A", requests: 50, passes: 20},
 			{says: "the units stay used in the cycle of the new time", at: cycles(2.5), client: "A"},
 			{says: "the units stay used to the end of that cycle", at: cycles(2.999), client: "A"},
-			{says: "the next cycle starts soon", at: cycles(3), client: "A", asks: 50, passes: 38},
+			{says: "the next cycle starts soon", at: cycles(3), client: "A", requests: 50, passes: 38},
 		}},
 		{"a large step back with unused units", []line{
-			{says: "some units are used", at: cycles(5), client: "A", asks: 5, passes: 5},
-			{says: "the other units are left", at: cycles(-100), client: "A", asks: 50, passes: 15},
+			{says: "some units are used", at: cycles(5), client: "A", requests: 5, passes: 5},
+			{says: "the other units are left", at: cycles(-100), client: "A", requests: 50, passes: 15},
 		}},
 		{"before 1970", []line{
-			{says: "all units are used", at: -2 * time.Duration(storyStart), client: "A", asks: 50, passes: 20},
+			{says: "all units are used", at: -2 * time.Duration(storyStart), client: "A", requests: 50, passes: 20},
 			{says: "the units stay used to the end of that cycle", at: -2*time.Duration(storyStart) + cycles(0.999), client: "A"},
-			{says: "another cycle starts", at: -2*time.Duration(storyStart) + cycles(1), client: "A", asks: 50, passes: 38},
+			{says: "another cycle starts", at: -2*time.Duration(storyStart) + cycles(1), client: "A", requests: 50, passes: 38},
 		}},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestClockStepsBackAndForth(t *testing.T) {
 	for _, reclaim := range Reclaims() {
 		l := storyOf(t, plain(func(c *Config) { c.Reclaim = reclaim }))
 		tell(t, l, []line{
-			{says: "all units are used", at: cycles(5.1), client: "A", asks: 50, passes: 40},
+			{says: "all units are used", at: cycles(5.1), client: "A", requests: 50, passes: 40},
 			{says: "a large step back", at: cycles(2.5), client: "A"},
 			{says: "forward again, into the cycle without units", at: cycles(5.2), client: "A"},
 		})

@@ -65,8 +65,8 @@ func TestReserveIsForOwners(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B C D") }))
 	late := cycles(1) - 1 // All entitlements are 0.
 	tell(t, l, []line{
-		{says: "B uses its default share", client: "B", asks: 10, passes: 10},
-		{says: "a newcomer takes half of its default share", at: late, client: "new", asks: 4, passes: 4},
+		{says: "B uses its default share", client: "B", requests: 10, passes: 10},
+		{says: "a newcomer takes half of its default share", at: late, client: "new", requests: 4, passes: 4},
 	})
 	stage, x := l.current.Load().pools, l.current.Load().find("new")
 	stage.open.put(x.lower(0))
@@ -74,7 +74,7 @@ func TestReserveIsForOwners(t *testing.T) {
 	tell(t, l, []line{
 		{says: "the newcomer requests more, but cannot use the reserve", at: late, client: "new"},
 		{says: "B has used its default share", at: late, client: "B"},
-		{says: "A has not used its default share", at: late, client: "A", asks: 40, passes: 8},
+		{says: "A has not used its default share", at: late, client: "A", requests: 40, passes: 8},
 	})
 }
 

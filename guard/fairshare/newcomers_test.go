@@ -12,14 +12,14 @@ import (
 // of 40 units each without the newcomer, and 8 with it. The newcomer gets at once the
 // smaller of its default share and the units left, as if it had been there from the start.
 func TestNewcomers(t *testing.T) {
-	known := func(at time.Duration, asks, passes int) (story []line) {
+	known := func(at time.Duration, requests, passes int) (story []line) {
 		for _, name := range []string{"A", "B", "C", "D"} {
-			story = append(story, line{says: "known client " + name, at: at, client: name, asks: asks, passes: passes})
+			story = append(story, line{says: "known client " + name, at: at, client: name, requests: requests, passes: passes})
 		}
 		return story
 	}
 	full := []line{
-		{says: "the full share in the next cycle", at: cycles(1), client: "new", asks: 8, passes: 8},
+		{says: "the full share in the next cycle", at: cycles(1), client: "new", requests: 8, passes: 8},
 		{says: "all clients have the full share", at: cycles(1), sizes: "A=8 B=8 C=8 D=8 new=8"},
 	}
 	for _, c := range []struct {
@@ -45,7 +45,7 @@ func TestNewcomers(t *testing.T) {
 				if c.busy[0] > 0 {
 					story = known(0, c.busy[0], c.busy[1])
 				}
-				story = append(story, line{says: "the newcomer", at: cycles(c.at), client: "new", asks: 8, passes: gets})
+				story = append(story, line{says: "the newcomer", at: cycles(c.at), client: "new", requests: 8, passes: gets})
 				if c.next {
 					story = append(story, full...)
 				} else {
@@ -96,7 +96,7 @@ func TestRegistry(t *testing.T) {
 			{says: "A comes", client: "A", passes: 1},
 			{says: "B comes", client: "B", passes: 1},
 			{says: "three idle cycles later all are forgotten", at: cycles(4), sizes: ""},
-			{says: "the next client is the first", at: cycles(4), client: "C", asks: 50, passes: 40},
+			{says: "the next client is the first", at: cycles(4), client: "C", requests: 50, passes: 40},
 		}},
 		{"a pinned client is not forgotten", func(c *Config) { c.ForgetAfter, c.Weights = 1, pinned("P") }, []line{
 			{says: "long after", at: cycles(1000), sizes: "P=40"},
@@ -104,15 +104,15 @@ func TestRegistry(t *testing.T) {
 		{"two names per cycle get shares of their own, the others share one", few, []line{
 			{says: "one", client: "A", passes: 1},
 			{says: "two", client: "B", passes: 1},
-			{says: "the third", client: "C", asks: 7, passes: 7},
-			{says: "the fourth name is in Others", client: "D", asks: 50, passes: 6},
+			{says: "the third", client: "C", requests: 7, passes: 7},
+			{says: "the fourth name is in Others", client: "D", requests: 50, passes: 6},
 			{says: "Others has a default share", sizes: "A=14 B=13 others=13"},
-			{says: "in the next cycle two more names join", at: cycles(1), client: "E", asks: 1, passes: 1},
+			{says: "in the next cycle two more names join", at: cycles(1), client: "E", requests: 1, passes: 1},
 		}},
 		{"Others gets what no other client requests", few, []line{
 			{says: "one", client: "A", passes: 1},
 			{says: "two", client: "B", passes: 1},
-			{says: "Others has a large demand", client: "C", asks: 1000, passes: 13},
+			{says: "Others has a large demand", client: "C", requests: 1000, passes: 13},
 			{says: "A and B keep only their reservations", at: cycles(1), sizes: "A=2 B=1 others=37"},
 		}},
 		{"a name in Others in three cycles gets a share of its own", few, twoNew([]float64{0, 1, 2}, line{says: "late is known", at: cycles(2.5), sizes: "late"}, "late")},
@@ -134,7 +134,7 @@ func TestRegistry(t *testing.T) {
 			{says: "one", client: "A", passes: 1},
 			{says: "two", client: "B", passes: 1},
 			{says: "the name others uses no slot of a client", sizes: "A=14 B=13 others=13"},
-			{says: "the name others shares the cell of Others", client: "C", asks: 50, passes: 12},
+			{says: "the name others shares the cell of Others", client: "C", requests: 50, passes: 12},
 			{says: "others", client: "others"},
 		}},
 	} {
@@ -187,9 +187,9 @@ func TestSizesHoldBesideNewcomer(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Weights, c.Reclaim = pinned("A B C D"), NextCycle }))
 	noNewcomers(l)
 	tell(t, l, []line{
-		{says: "A has a large demand, the others a small one", client: "A", asks: 100, passes: 10},
-		{says: "B", client: "B", asks: 2, passes: 2},
-		{says: "C", client: "C", asks: 3, passes: 3},
+		{says: "A has a large demand, the others a small one", client: "A", requests: 100, passes: 10},
+		{says: "B", client: "B", requests: 2, passes: 2},
+		{says: "C", client: "C", requests: 3, passes: 3},
 	})
 	now := storyStart.Add(cycles(1))
 	if d, _ := l.Take(now, Request{Client: "new"}); d.Verdict != headgate.Allow || d.Limit != 8 || d.Remaining != 7 {

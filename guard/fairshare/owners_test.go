@@ -19,10 +19,10 @@ type asked struct {
 
 // owner is the test's record of a client in the running cycle.
 type owner struct {
-	name string
-	fair int64
-	used int64
-	took []asked
+	name     string
+	fair     int64
+	used     int64
+	admitted []asked
 }
 
 // excuse reports whether the package comment allows a refusal of cost at now. Then, since some
@@ -35,9 +35,9 @@ func (o *owner) excuse(start headgate.Instant, w time.Duration, now headgate.Ins
 	if since > owed(now) {
 		return true
 	}
-	for _, took := range slices.Backward(o.took) {
-		since += took.cost
-		if since > owed(took.at) {
+	for _, last := range slices.Backward(o.admitted) {
+		since += last.cost
+		if since > owed(last.at) {
 			return true
 		}
 	}
@@ -80,7 +80,7 @@ func TestOwnersAreOwedTheRest(t *testing.T) {
 			for now >= start.Add(w) {
 				start = start.Add(w)
 				for _, o := range owners {
-					o.used, o.took = 0, o.took[:0]
+					o.used, o.admitted = 0, o.admitted[:0]
 				}
 			}
 			o, many, cost := owners[r.IntN(len(owners))], 1, 1+r.Int64N(1+r.Int64N(5))
@@ -96,7 +96,7 @@ func TestOwnersAreOwedTheRest(t *testing.T) {
 				switch {
 				case d.Verdict == headgate.Allow:
 					o.used += cost
-					o.took = append(o.took, asked{now, cost})
+					o.admitted = append(o.admitted, asked{now, cost})
 				case fits && !o.excuse(start, w, now, cost):
 					t.Fatalf("seed %d: %v of %+v into a cycle of %v, capacity %d, %s is refused cost %d after using %d of %d, within its entitlement",
 						seed, now.Sub(start), w, w, c.Capacity, o.name, cost, o.used, o.fair)

@@ -128,11 +128,11 @@ func (c *crowdTest) work(i, times int, config Config) {
 		}
 		at := d.At - d.At%headgate.Instant(cycle)
 		if d.Verdict != headgate.Allow {
-			w.of(request.Client)[1] += request.Cost
+			w.counts(request.Client)[1] += request.Cost
 			continue
 		}
 		w.admitted[at] += request.Cost
-		counted := w.of(receipt.cell.client.name)
+		counted := w.counts(receipt.cell.client.name)
 		counted[0] += request.Cost
 		if r.IntN(8) == 0 && receipt.cell.put(receipt.cost) { // Return does the same, but does not report success.
 			w.admitted[at] -= request.Cost
@@ -142,7 +142,7 @@ func (c *crowdTest) work(i, times int, config Config) {
 	c.reading[i].Store(1<<63 - 1 - int64(cycle))
 }
 
-func (w *crowdCounts) of(name string) *[2]int64 {
+func (w *crowdCounts) counts(name string) *[2]int64 {
 	x := w.clients[name]
 	if x == nil {
 		x = &[2]int64{}
@@ -340,8 +340,8 @@ func TestVainRequestsHideNothing(t *testing.T) {
 			vain.Add(1)
 		}
 	})
-	hidden, asks := 0, 0
-	for ; asks < 100_000 || vain.Load() < 100_000; asks++ {
+	hidden, requests := 0, 0
+	for ; requests < 100_000 || vain.Load() < 100_000; requests++ {
 		if d, _ := l.Take(now, Request{Client: "A"}); d.Verdict == headgate.Deny {
 			hidden++
 		}
@@ -350,6 +350,6 @@ func TestVainRequestsHideNothing(t *testing.T) {
 	wg.Wait()
 	if hidden > 0 {
 		b, _ := ledgerOf(l)
-		t.Errorf("%d of %d requests with cost 1 are refused although %d units were always available", hidden, asks, b.open)
+		t.Errorf("%d of %d requests with cost 1 are refused although %d units were always available", hidden, requests, b.open)
 	}
 }

@@ -23,52 +23,52 @@ func TestReloads(t *testing.T) {
 		story []change
 	}{
 		{"capacity raised", []change{
-			{line: line{says: "its share", client: "A", asks: 50, passes: 20}},
+			{line: line{says: "its share", client: "A", requests: 50, passes: 20}},
 			{at: cycles(0.1), reload: capacity(80)},
 			{at: cycles(0.1), line: line{says: "a higher capacity applies at once, and used units stay used", sizes: "A=40 B=40"}},
-			{at: cycles(0.1), line: line{says: "the rest of the new share", client: "A", asks: 50, passes: 20}},
-			{at: cycles(0.1), line: line{says: "B's", client: "B", asks: 36, passes: 36}},
+			{at: cycles(0.1), line: line{says: "the rest of the new share", client: "A", requests: 50, passes: 20}},
+			{at: cycles(0.1), line: line{says: "B's", client: "B", requests: 36, passes: 36}},
 		}},
 		{"capacity lowered below what is used", []change{
-			{line: line{says: "its share", client: "A", asks: 50, passes: 20}},
+			{line: line{says: "its share", client: "A", requests: 50, passes: 20}},
 			{at: cycles(0.1), reload: capacity(10)},
 			{at: cycles(0.1), line: line{says: "no units for A", client: "A"}},
 			{at: cycles(0.1), line: line{says: "no units for B", client: "B"}},
 			{at: cycles(0.99), line: line{says: "to the end of the cycle", client: "B"}},
-			{at: cycles(1), line: line{says: "then units are available again", client: "B", asks: 2, passes: 2}},
+			{at: cycles(1), line: line{says: "then units are available again", client: "B", requests: 2, passes: 2}},
 		}},
 		{"capacity lowered, and units are left", []change{
-			{line: line{says: "some", client: "A", asks: 10, passes: 10}},
+			{line: line{says: "some", client: "A", requests: 10, passes: 10}},
 			{at: cycles(0.1), reload: capacity(20)},
 			{at: cycles(0.1), line: line{says: "A has used its share", client: "A"}},
-			{at: cycles(0.1), line: line{says: "B has its own share", client: "B", asks: 9, passes: 9}},
+			{at: cycles(0.1), line: line{says: "B has its own share", client: "B", requests: 9, passes: 9}},
 		}},
 		{"capacity lowered to 0 and raised again", []change{
-			{line: line{says: "some", client: "A", asks: 10, passes: 10}},
+			{line: line{says: "some", client: "A", requests: 10, passes: 10}},
 			{at: cycles(0), reload: capacity(0)},
 			{at: cycles(0), line: line{says: "nothing", client: "A"}},
 			{at: cycles(0), reload: capacity(40)},
-			{at: cycles(0), line: line{says: "the units that were left", client: "A", asks: 50, passes: 10}},
+			{at: cycles(0), line: line{says: "the units that were left", client: "A", requests: 50, passes: 10}},
 		}},
 		{"the same settings, repeatedly", []change{
-			{line: line{says: "some", client: "A", asks: 5, passes: 5}},
+			{line: line{says: "some", client: "A", requests: 5, passes: 5}},
 			{reload: capacity(40)},
 			{reload: capacity(40)},
-			{line: line{says: "the rest of its share", client: "A", asks: 50, passes: 15}},
+			{line: line{says: "the rest of its share", client: "A", requests: 50, passes: 15}},
 			{reload: capacity(40)},
 			{line: line{says: "nothing", client: "A"}},
 		}},
 		{"a shorter cycle", []change{
-			{line: line{says: "some", client: "A", asks: 5, passes: 5}},
+			{line: line{says: "some", client: "A", requests: 5, passes: 5}},
 			{reload: length(time.Second)},
-			{line: line{says: "used units stay used", client: "A", asks: 50, passes: 15}},
-			{at: time.Second, line: line{says: "a second later the next cycle starts", client: "B", asks: 2, passes: 2}},
+			{line: line{says: "used units stay used", client: "A", requests: 50, passes: 15}},
+			{at: time.Second, line: line{says: "a second later the next cycle starts", client: "B", requests: 2, passes: 2}},
 		}},
 		{"weights", []change{
-			{line: line{says: "its share", client: "A", asks: 50, passes: 20}},
+			{line: line{says: "its share", client: "A", requests: 50, passes: 20}},
 			{reload: func(c *Config) { c.Weights = map[string]int64{"A": 3, "B": 1} }},
-			{line: line{says: "a larger part", client: "A", asks: 50, passes: 10}},
-			{line: line{says: "part of B's share", client: "B", asks: 50, passes: 10}},
+			{line: line{says: "a larger part", client: "A", requests: 50, passes: 10}},
+			{line: line{says: "part of B's share", client: "B", requests: 50, passes: 10}},
 			{line: line{says: "the weight applies now", sizes: "A=30 B=10"}},
 		}},
 		{"a client that is no longer pinned is forgotten", []change{
@@ -123,20 +123,20 @@ func TestReclaimSwitched(t *testing.T) {
 	l := storyOf(t, config)
 	noNewcomers(l)
 	tell(t, l, []line{
-		{says: "A floods, and borrows as the cycle passes", client: "A", asks: 100, passes: 20},
-		{says: "half of B's share", at: cycles(0.5), client: "A", asks: 100, passes: 10},
+		{says: "A floods, and borrows as the cycle passes", client: "A", requests: 100, passes: 20},
+		{says: "half of B's share", at: cycles(0.5), client: "A", requests: 100, passes: 10},
 	})
 	config.Reclaim = NextCycle
 	if err := l.Reload(storyStart.Add(cycles(0.5)), config); err != nil {
 		t.Fatal(err)
 	}
 	tell(t, l, []line{
-		{says: "B gets the units that are left", at: cycles(0.5), client: "B", asks: 100, passes: 10},
+		{says: "B gets the units that are left", at: cycles(0.5), client: "B", requests: 100, passes: 10},
 		{says: "A requested more and B less", at: cycles(1), sizes: "A=20 B=20"},
-		{says: "A", at: cycles(1), client: "A", asks: 100, passes: 20},
+		{says: "A", at: cycles(1), client: "A", requests: 100, passes: 20},
 		{says: "B is idle now", at: cycles(1.9), client: "A"},
 		{says: "A gets what B does not request", at: cycles(2), sizes: "A=38 B=2"},
-		{says: "at the start of the cycle", at: cycles(2), client: "A", asks: 100, passes: 38},
-		{says: "B keeps only its reservation", at: cycles(2), client: "B", asks: 100, passes: 2},
+		{says: "at the start of the cycle", at: cycles(2), client: "A", requests: 100, passes: 38},
+		{says: "B keeps only its reservation", at: cycles(2), client: "B", requests: 100, passes: 2},
 	})
 }

@@ -13,13 +13,13 @@ import (
 // line is one line of a test table: a client, the time and number of its requests, and how
 // many pass. Without a client, the line has the expected sizes.
 type line struct {
-	says   string
-	at     time.Duration // since the start
-	client string
-	asks   int   // number of requests; 0 means one
-	cost   int64 // cost of each request; 0 counts as 1
-	passes int
-	sizes  string // "A=10 B=30", or "A" for a known client, or "!A" for an unknown client
+	says     string
+	at       time.Duration // since the start
+	client   string
+	requests int   // number of requests; 0 means one
+	cost     int64 // cost of each request; 0 counts as 1
+	passes   int
+	sizes    string // "A=10 B=30", or "A" for a known client, or "!A" for an unknown client
 }
 
 // cycles converts cycles of ten seconds to a duration.
@@ -80,7 +80,7 @@ func tell(t *testing.T, l *Limiter, story []line) {
 			continue
 		}
 		passes := 0
-		for range max(1, e.asks) {
+		for range max(1, e.requests) {
 			d, _ := l.Take(now, Request{Client: e.client, Cost: e.cost})
 			checkRetry(t, &d, l.current.Load().Cycle)
 			if d.Verdict == headgate.Allow {
@@ -146,10 +146,10 @@ func TestArticle(t *testing.T) {
 
 // askAll sends the given numbers of requests of A, B and so on, alternating, in the cycle that
 // starts at from.
-func askAll(l *Limiter, from time.Duration, asks ...int) {
+func askAll(l *Limiter, from time.Duration, requests ...int) {
 	const turns = 100
 	for turn := range turns {
-		for i, n := range asks {
+		for i, n := range requests {
 			if turn < n {
 				now := storyStart.Add(from + storyCycle*time.Duration(turn)/turns)
 				l.Take(now, Request{Client: string(rune('A' + i))})
@@ -166,37 +166,37 @@ func TestEdges(t *testing.T) {
 		story  []line
 	}{
 		{"capacity 0", func(c *Config) { c.Capacity = 0 }, []line{
-			{says: "admits nothing", client: "A", asks: 3},
+			{says: "admits nothing", client: "A", requests: 3},
 			{says: "no client has units", sizes: "A=0"},
-			{says: "no units in the next cycle", at: cycles(1), client: "A", asks: 3},
+			{says: "no units in the next cycle", at: cycles(1), client: "A", requests: 3},
 			{says: "no units for other clients", at: cycles(1), client: "B"},
 		}},
 		{"one client", nil, []line{
-			{says: "has all", client: "A", asks: 50, passes: 40},
+			{says: "has all", client: "A", requests: 50, passes: 40},
 			{says: "the size is the capacity", sizes: "A=40"},
 			{says: "the whole capacity in every cycle, also in one request", at: cycles(1), client: "A", cost: 40, passes: 1},
-			{says: "the whole capacity after idle cycles", at: cycles(7.5), client: "A", asks: 50, passes: 40},
+			{says: "the whole capacity after idle cycles", at: cycles(7.5), client: "A", requests: 50, passes: 40},
 		}},
 		{"more clients than capacity", func(c *Config) { c.Capacity, c.Weights = 2, pinned("A B C D") }, []line{
 			{says: "the names that sort first have one unit each", sizes: "A=1 B=1 C=0 D=0"},
 			{says: "D has no units", client: "D"},
-			{says: "B has one unit", client: "B", asks: 2, passes: 1},
-			{says: "A has one unit", client: "A", asks: 2, passes: 1},
+			{says: "B has one unit", client: "B", requests: 2, passes: 1},
+			{says: "A has one unit", client: "A", requests: 2, passes: 1},
 			{says: "no units are left", at: cycles(0.999), client: "D"},
 		}},
 		{"a capacity that is not divisible", func(c *Config) { c.Capacity, c.Weights = 41, pinned("A B C") }, []line{
 			{says: "the extra units go to the names that sort first", sizes: "A=14 B=14 C=13"},
-			{says: "A", client: "A", asks: 20, passes: 14},
-			{says: "B", client: "B", asks: 20, passes: 14},
-			{says: "C", client: "C", asks: 20, passes: 13},
+			{says: "A", client: "A", requests: 20, passes: 14},
+			{says: "B", client: "B", requests: 20, passes: 14},
+			{says: "C", client: "C", requests: 20, passes: 13},
 		}},
 		{"weights", func(c *Config) { c.Weights = map[string]int64{"home-loan": 2, "B": 1, "C": 1} }, []line{
 			{says: "weight 2 doubles the share", sizes: "B=10 C=10 home-loan=20"},
-			{says: "the client can use the doubled share", client: "home-loan", asks: 50, passes: 20},
-			{says: "B cannot use more", client: "B", asks: 50, passes: 10},
-			{says: "C cannot use more", client: "C", asks: 50, passes: 10},
+			{says: "the client can use the doubled share", client: "home-loan", requests: 50, passes: 20},
+			{says: "B cannot use more", client: "B", requests: 50, passes: 10},
+			{says: "C cannot use more", client: "C", requests: 50, passes: 10},
 			{says: "the same with large demands in the next cycle", at: cycles(1), sizes: "B=10 C=10 home-loan=20"},
-			{says: "weight 2 doubles the reservation of an idle client", at: cycles(1), client: "B", asks: 50, passes: 10},
+			{says: "weight 2 doubles the reservation of an idle client", at: cycles(1), client: "B", requests: 50, passes: 10},
 			{says: "the reservation is 2, and C's is 1", at: cycles(2), sizes: "B=37 C=1 home-loan=2"},
 		}},
 		{"a cost above the capacity", func(c *Config) { c.Weights = pinned("A B") }, []line{
@@ -207,7 +207,7 @@ func TestEdges(t *testing.T) {
 			{says: "the cost counts as the whole capacity", at: cycles(1), sizes: "A=20 B=20"},
 		}},
 		{"a cost below 1", nil, []line{
-			{says: "is 1", client: "A", cost: -7, asks: 50, passes: 40},
+			{says: "is 1", client: "A", cost: -7, requests: 50, passes: 40},
 		}},
 	} {
 		for _, reclaim := range Reclaims() {

@@ -77,7 +77,7 @@ func (w *twin) follow(now headgate.Instant) {
 
 func (w *twin) take(now headgate.Instant, name string, cost int64) headgate.Decision {
 	w.follow(now)
-	c := w.of(name)
+	c := w.client(name)
 	d := headgate.Decision{Verdict: headgate.Deny, Reason: headgate.OverShare, Limit: c.size, At: now}
 	d.ResetAfter = w.start.Add(w.config.Cycle).Sub(now)
 	switch {
@@ -98,7 +98,7 @@ func (w *twin) take(now headgate.Instant, name string, cost int64) headgate.Deci
 	return d
 }
 
-func (w *twin) of(name string) *twinClient {
+func (w *twin) client(name string) *twinClient {
 	i, _ := slices.BinarySearchFunc(w.clients, name, func(c *twinClient, name string) int { return cmp.Compare(c.Name, name) })
 	return w.clients[i]
 }

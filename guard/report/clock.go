@@ -14,9 +14,9 @@ const clockLogEvery = time.Minute
 // storeClock counts the requests whose limits with a calendar period the store could not decide, because its clock is
 // outside of their windows.
 type storeClock struct {
-	events atomic.Uint64
-	told   atomic.Uint64 // the events at the last line
-	next   atomic.Int64  // no line before, in Unix nanoseconds
+	events   atomic.Uint64
+	reported atomic.Uint64 // the events at the last line
+	next     atomic.Int64  // no line before, in Unix nanoseconds
 }
 
 // observe counts and logs an error of the store if it is about the store's clock.
@@ -37,7 +37,7 @@ func (c *storeClock) observe(err error, l logging) {
 	}
 	ahead := edge.At.Time().Sub(now).Round(time.Second)
 	l.log.Error("the clock of the store is wrong, or that of this machine: fallbacks decide the limits of calendar windows",
-		"store_ahead", ahead.String(), "requests", n-c.told.Swap(n), "error", edge)
+		"store_ahead", ahead.String(), "requests", n-c.reported.Swap(n), "error", edge)
 }
 
 // ClockErrors returns the number of requests whose limits with a calendar period were decided by fallbacks, because the

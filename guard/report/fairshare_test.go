@@ -34,7 +34,7 @@ var (
 func TestFairShareIsCounted(t *testing.T) {
 	r := New(Config{})
 	defer r.Close()
-	told := func(want string) {
+	wantLine := func(want string) {
 		t.Helper()
 		counted, ok := r.Stage(guard.FairShareName)
 		if got := fmt.Sprint(counted.Counts); ok != (want != "") || ok && got != want {
@@ -44,39 +44,39 @@ func TestFairShareIsCounted(t *testing.T) {
 			t.Errorf("fair share: counted under rule %+v, with fallbacks %v", counted.Rule, counted.Fallbacks)
 		}
 	}
-	told("")
+	wantLine("")
 	r.Follow(rules()).Observe(nil, shared(withShare(guard.Enforce), over)) // This observer has no fair share, but the guard has it.
-	told("")
+	wantLine("")
 	c := withShare(guard.Enforce)
 	o := r.FollowConfig(c)
-	told("[{allow within_limit 0} {deny over_share 0} {deny anonymous_client 0}]")
+	wantLine("[{allow within_limit 0} {deny over_share 0} {deny anonymous_client 0}]")
 	o.Observe(nil, shared(c, within, allow(0), allow(0)))
 	o.Observe(nil, shared(c, over))
 	o.Observe(nil, shared(c, over, deny(0, headgate.OverLimit)))
 	o.Observe(nil, shared(c, anonymous))
 	o.Observe(nil, shared(c, headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never}))
 	const all = "[{allow within_limit 1} {deny never 1} {deny over_share 2} {deny anonymous_client 1}]"
-	told(all)
-	if n, m := r.of("product", headgate.Allow, headgate.WithinLimit), r.of("product", headgate.Deny, headgate.OverLimit); n != 1 || m != 1 {
+	wantLine(all)
+	if n, m := r.count("product", headgate.Allow, headgate.WithinLimit), r.count("product", headgate.Deny, headgate.OverLimit); n != 1 || m != 1 {
 		t.Errorf("product: got counts %d and %d, want 1 and 1", n, m)
 	}
 	if n := r.Unmatched(); n != 0 {
 		t.Errorf("got %d unmatched requests, want 0: fair share matched them", n)
 	}
 	r.PrepareConfig(&guard.Config{}) // A guard refuses this configuration.
-	told(all)
+	wantLine(all)
 	r.FollowConfig(withShare(guard.Shadow)).Observe(nil, shared(withShare(guard.Shadow), over))
 	if counted, _ := r.Stage(guard.FairShareName); counted.Rule.Mode != guard.Shadow {
 		t.Errorf("got mode %v", counted.Rule.Mode)
 	}
 	r.FollowConfig(withShare(guard.Off))
-	told("")
+	wantLine("")
 	r.FollowConfig(c)
-	told("[{allow within_limit 1} {deny never 1} {deny over_share 3} {deny anonymous_client 1}]")
+	wantLine("[{allow within_limit 1} {deny never 1} {deny over_share 3} {deny anonymous_client 1}]")
 	r.Follow(rules())
-	told("")
+	wantLine("")
 	r.FollowConfig(c)
-	told("[{allow within_limit 0} {deny over_share 0} {deny anonymous_client 0}]")
+	wantLine("[{allow within_limit 0} {deny over_share 0} {deny anonymous_client 0}]")
 }
 
 // Refusals of fair share are logged like refusals of rules, without the client's name.

@@ -245,10 +245,10 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 	}
 	for results := a.Results; len(results) > 0; {
 		var last *guard.Result
-		of := results
+		all := results
 		last, results = strictest(results)
 		v.count(last)
-		v.countQuota(a, of[:len(of)-len(results)])
+		v.countQuota(a, all[:len(all)-len(results)])
 		verdict := last.Decision.Verdict
 		// A decision server answers at once: it refuses a request that would have to wait.
 		refused := verdict == headgate.Deny || verdict == headgate.Wait && about.req != nil

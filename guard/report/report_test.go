@@ -52,7 +52,7 @@ func deny(number int, reason headgate.Reason) guard.Result {
 	}}
 }
 
-func (r *Report) of(name string, v headgate.Verdict, reason headgate.Reason) uint64 {
+func (r *Report) count(name string, v headgate.Verdict, reason headgate.Reason) uint64 {
 	for _, counted := range r.Rules() {
 		for _, n := range counted.Counts {
 			if counted.Rule.Name == name && n.Verdict == v && n.Reason == reason {
@@ -86,7 +86,7 @@ func TestCounts(t *testing.T) {
 		{"search", headgate.Deny, headgate.OverLimit, 0},
 		{"crawl", headgate.Deny, headgate.StoreFull, 1},
 	} {
-		if got := r.of(c.rule, c.v, c.reason); got != c.want {
+		if got := r.count(c.rule, c.v, c.reason); got != c.want {
 			t.Errorf("%s %v %v: %d, want %d", c.rule, c.v, c.reason, got, c.want)
 		}
 	}
@@ -142,7 +142,7 @@ func TestFallbacks(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	if n, unavailable := r.Abandoned(), r.of("search", headgate.Deny, headgate.StoreUnavailable); n != 1 || unavailable != 3 {
+	if n, unavailable := r.Abandoned(), r.count("search", headgate.Deny, headgate.StoreUnavailable); n != 1 || unavailable != 3 {
 		t.Errorf("got %d abandoned, want 1; got %d unavailable, want 3", n, unavailable)
 	}
 	all[1].Fallback = guard.FallbackAllow
@@ -302,10 +302,10 @@ func TestFollow(t *testing.T) {
 	o := r.Follow(moved)
 	o.Observe(nil, answer(moved, allow(1)))
 	old.Observe(nil, answer(all, allow(0)))
-	if got := r.of("product", headgate.Allow, headgate.WithinLimit); got != 3 {
+	if got := r.count("product", headgate.Allow, headgate.WithinLimit); got != 3 {
 		t.Errorf("product: got count %d, want 3", got)
 	}
-	if got := r.of("search", headgate.Allow, headgate.WithinLimit); got != 0 {
+	if got := r.count("search", headgate.Allow, headgate.WithinLimit); got != 0 {
 		t.Errorf("search: got count %d, want 0", got)
 	}
 	r.Follow(all[1:2])
@@ -324,14 +324,14 @@ func TestPrepare(t *testing.T) {
 	shown := len(r.Rules())
 	r.Prepare(all[1:2])
 	o.Observe(nil, answer(all, allow(0)))
-	if got := r.of("product", headgate.Allow, headgate.WithinLimit); got != 2 || len(r.Rules()) != shown {
+	if got := r.count("product", headgate.Allow, headgate.WithinLimit); got != 2 || len(r.Rules()) != shown {
 		t.Errorf("product: got count %d among %d rules, want 2 among %d", got, len(r.Rules()), shown)
 	}
 	moved := []guard.Rule{all[1], all[0]}
 	next, show := r.Prepare(moved)
 	next.Observe(nil, answer(moved, allow(1)))
 	show()
-	if got := r.of("product", headgate.Allow, headgate.WithinLimit); got != 3 {
+	if got := r.count("product", headgate.Allow, headgate.WithinLimit); got != 3 {
 		t.Errorf("product: got count %d, want 3", got)
 	}
 }

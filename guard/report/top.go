@@ -222,7 +222,7 @@ func (s *topShard) merge(entries []topEntry, ruleName string) []topEntry {
 			if ruleName != "" && p.rule != ruleName || slices.ContainsFunc(entries, func(e topEntry) bool { return e.hash == hash }) {
 				continue
 			}
-			count, excess := other.of(hash)
+			count, excess := other.find(hash)
 			p.key, p.excess = slices.Clone(p.key), p.excess+excess
 			entries = append(entries, topEntry{p, hash, c.counts[i] + count})
 		}
@@ -230,9 +230,9 @@ func (s *topShard) merge(entries []topEntry, ruleName string) []topEntry {
 	return entries
 }
 
-// of returns the count of a key and its largest possible error. If the key is missing
+// find returns the count of a key and its largest possible error. If the key is missing
 // and all places are taken, the key may have as many refusals as the lowest count.
-func (c *topCounts) of(hash uint64) (count, excess uint64) {
+func (c *topCounts) find(hash uint64) (count, excess uint64) {
 	if i := slices.Index(c.hashes[:c.used], hash); i >= 0 {
 		return c.counts[i], c.places[i].excess
 	}

@@ -156,7 +156,7 @@ func TestNamesAreBounded(t *testing.T) {
 	n := newNames(10)
 	for i := range 1000 {
 		text := []byte{byte(i), byte(i >> 8)}
-		if got := n.of(text); got != string(text) {
+		if got := n.intern(text); got != string(text) {
 			t.Errorf("%q is kept as %q", text, got)
 		}
 	}

@@ -9,9 +9,9 @@ type names struct {
 
 func newNames(most int) names { return names{most: most, kept: map[string]string{}} }
 
-// of returns the kept string of a text. When there are too many, all are forgotten: those in use
+// intern returns the kept string of a text. When there are too many, all are forgotten: those in use
 // come back.
-func (n *names) of(text []byte) string {
+func (n *names) intern(text []byte) string {
 	if kept, ok := n.kept[string(text)]; ok {
 		return kept
 	}

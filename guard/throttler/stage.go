@@ -156,12 +156,12 @@ func (s *Stage) read(e *entry, p *guard.Pass, now headgate.Instant) {
 	e.call = callTimeout(req)
 	e.Class, e.Deadline = s.classOf(req, trusted, &s.found), now.Add(c.timeLeft(p, trusted, e.call))
 	s.text = appendRoute(s.text[:0], req.Method, req.Path)
-	e.Route = s.routes.of(s.text)
+	e.Route = s.routes.intern(s.text)
 	s.text = s.text[:0]
 	if c.Tenant != (rule.Part{}) {
 		s.text, _ = c.Tenant.AppendClient(s.text, req)
 	}
-	e.Tenant = s.tenants.of(s.text)
+	e.Tenant = s.tenants.intern(s.text)
 }
 
 // decision describes a verdict.
@@ -213,10 +213,10 @@ func (s *Stage) Forward(p *guard.Pass) {
 	now := s.now()
 	class, left, call := e.Class, e.Deadline.Sub(now), ""
 	s.text = strconv.AppendInt(s.text[:0], max(left.Milliseconds(), 1), 10)
-	number := s.numbers.of(s.text)
+	number := s.numbers.intern(s.text)
 	if e.call > 0 {
 		s.text = appendCallTimeout(s.text[:0], e.call-now.Sub(e.since))
-		call = s.numbers.of(s.text)
+		call = s.numbers.intern(s.text)
 	}
 	left, e.watched = s.throttler.Probe(now, &e.Request, false)
 	if e.watched = e.watched && s.config.Mode == guard.Enforce; e.watched {
@@ -287,8 +287,8 @@ func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
 	if e.stream {
 		ended.Lesson = throttle.LearnNothing
 	}
-	if took := e.Taken(now); took > 0 && ended.Lesson == throttle.LearnAll {
-		s.stats.answered(&e.Request, ended, took)
+	if elapsed := e.Taken(now); elapsed > 0 && ended.Lesson == throttle.LearnAll {
+		s.stats.answered(&e.Request, ended, elapsed)
 	}
 	s.throttler.Leave(now, &e.Request, ended)
 	if last {

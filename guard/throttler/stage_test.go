@@ -61,8 +61,8 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	s.notef("%s starts: %s, %s ms left%s", r.URL.Query().Get("name"), r.Header.Get(throttler.FieldCriticality),
 		r.Header.Get(throttler.FieldTimeout), call)
-	took, _ := time.ParseDuration(r.URL.Query().Get("takes"))
-	time.Sleep(took) //nolint:forbidigo // In a bubble.
+	elapsed, _ := time.ParseDuration(r.URL.Query().Get("takes"))
+	time.Sleep(elapsed) //nolint:forbidigo // In a bubble.
 	if work := r.URL.Query().Get("work"); work != "" {
 		w.Header().Set(throttler.FieldWork, "cpu="+work)
 	}

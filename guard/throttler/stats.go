@@ -35,13 +35,13 @@ func (s *Stats) refused(r *throttle.Request) {
 	s.Refused[r.Refusal-headgate.ThrottleFull][r.Class]++
 }
 
-// answered counts the work of a request that the service answered. took is its time at the service.
-func (s *Stats) answered(r *throttle.Request, e throttle.Ended, took time.Duration) {
+// answered counts the work of a request that the service answered. elapsed is its time at the service.
+func (s *Stats) answered(r *throttle.Request, e throttle.Ended, elapsed time.Duration) {
 	s.Predicted += r.Work()
 	if e.Work > 0 {
-		took = e.Work
+		elapsed = e.Work
 	}
-	s.Measured += took
+	s.Measured += elapsed
 }
 
 func (s *Stats) waited(d time.Duration) {

@@ -20,10 +20,10 @@ func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headg
 
 // judgeBucketOf judges a cell whose policy of record is that of the plan of. Only the
 // horizon of that plan shows whether the clock has stepped back. The owed units are exact.
-func (p *Plan) judgeBucketOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
+func (p *Plan) judgeBucketOf(c *Cell, plan *Plan, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	d.from = span{int64(now), 0}
-	if c.Time >= now && p.count > 0 && of.count > 0 {
-		d.from = p.restate(of.present(c, now), of, now)
+	if c.Time >= now && p.count > 0 && plan.count > 0 {
+		d.from = p.restate(plan.present(c, now), plan, now)
 	}
 	p.judgeFrom(c, now, cost, mode, d)
 }
@@ -32,11 +32,11 @@ func (p *Plan) judgeBucketOf(c *Cell, of *Plan, now headgate.Instant, cost int64
 // plan of at tat. Both plans have one period, so an interval is period/Count. The owed
 // units are (tat - now) x Count / period, and the product is a whole number of parts. A
 // wait above MaxRefill is cut to MaxRefill.
-func (p *Plan) restate(tat span, of *Plan, now headgate.Instant) span {
-	if p.den == of.den {
+func (p *Plan) restate(tat span, plan *Plan, now headgate.Instant) span {
+	if p.den == plan.den {
 		return tat
 	}
-	hi, lo := bits.Mul64(uint64(tat.ns-int64(now)), of.den)
+	hi, lo := bits.Mul64(uint64(tat.ns-int64(now)), plan.den)
 	lo, carry := bits.Add64(lo, tat.part, 0)
 	hi += carry
 	if hi < p.den {

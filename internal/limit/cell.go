@@ -112,30 +112,30 @@ func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgat
 // JudgeOf is JudgeCell for a cell whose policy of record belongs to the plan of. p and of
 // must have the same Family. JudgeOf converts the count to the terms of p, and leaves
 // the policy of record unchanged.
-func (p *Plan) JudgeOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
+func (p *Plan) JudgeOf(c *Cell, plan *Plan, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	switch {
-	case of == p || p.Policy.Algorithm == headgate.FixedWindow:
+	case plan == p || p.Policy.Algorithm == headgate.FixedWindow:
 		p.JudgeCell(c, now, cost, mode, d) // The count of a window is valid under any limit.
 	case p.Policy.Algorithm == headgate.Ban:
-		carried, judge := *c, of
-		if !of.isBannedAt(&carried, now) {
+		carried, judge := *c, plan
+		if !plan.isBannedAt(&carried, now) {
 			p.carryBan(&carried, now)
 			judge = p
 		}
 		judge.judgeBan(&carried, now, cost, d)
 	default:
-		p.judgeBucketOf(c, of, now, cost, mode, d)
+		p.judgeBucketOf(c, plan, now, cost, mode, d)
 	}
 }
 
 // TakeOf is TakeCell after JudgeOf. It reports whether p has become the policy of record.
 // A take of 0 units does not change the policy of record, except for a ban. A limit of 0
 // never becomes the policy of record. During a ban, its policy stays the policy of record.
-func (p *Plan) TakeOf(c *Cell, of *Plan, d *Draw) bool {
+func (p *Plan) TakeOf(c *Cell, plan *Plan, d *Draw) bool {
 	switch {
-	case of == p:
+	case plan == p:
 	case p.Policy.Algorithm == headgate.Ban:
-		if of.isBannedAt(c, d.now) {
+		if plan.isBannedAt(c, d.now) {
 			c.count(d.at, d.cost)
 			return false
 		}
@@ -143,7 +143,7 @@ func (p *Plan) TakeOf(c *Cell, of *Plan, d *Draw) bool {
 		c.Epoch++
 	case d.cost == 0 || p.Blocks():
 		return false
-	case isBucket(p.Policy.Algorithm) && !p.keepsReceipts(of):
+	case isBucket(p.Policy.Algorithm) && !p.keepsReceipts(plan):
 		c.renew()
 		d.returned, d.epoch = c.Returned, c.Epoch
 	}
@@ -154,8 +154,8 @@ func (p *Plan) TakeOf(c *Cell, of *Plan, d *Draw) bool {
 // keepsReceipts reports whether the receipts of a bucket stay valid when p becomes the policy of
 // record after of. The rate at which their units refill must stay the same. If p books
 // departures, these can depend on the units of earlier receipts.
-func (p *Plan) keepsReceipts(of *Plan) bool {
-	return p.count == of.count && p.Policy.MaxWait == 0 && !p.leaky
+func (p *Plan) keepsReceipts(plan *Plan) bool {
+	return p.count == plan.count && p.Policy.MaxWait == 0 && !p.leaky
 }
 
 // TakeCell counts the draw that JudgeCell has just decided: a draw that passed, or a

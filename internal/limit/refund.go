@@ -8,12 +8,12 @@ import "github.com/headgate/headgate"
 // the Edges of the Op and the Ended counts, as for JudgeCell. A Peek of cost 0 and SettleRefund give
 // the Decision. If units came back to windows of the calendar, d is already that Peek: another one could be in an earlier window,
 // after a step back of the clock.
-func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64, d *Draw) (units int64, given bool) {
+func (p *Plan) RefundCell(c *Cell, plan *Plan, now headgate.Instant, cost int64, d *Draw) (units int64, given bool) {
 	if p.Calendar() { // Without units to give back, a Refund must not begin a new count.
 		units = p.refundCalendar(c, d, now, cost)
 		return units, units > 0
 	}
-	p.JudgeOf(c, of, now, 0, headgate.Peek, d)
+	p.JudgeOf(c, plan, now, 0, headgate.Peek, d)
 	switch {
 	case p.Policy.Algorithm == headgate.FixedWindow:
 		units = c.refundFixed(cost)
@@ -21,7 +21,7 @@ func (p *Plan) RefundCell(c *Cell, of *Plan, now headgate.Instant, cost int64, d
 	case p.Blocks() || p.bookedAhead(d):
 		return 0, false
 	default:
-		return 0, of.refundBucket(c, now, cost)
+		return 0, plan.refundBucket(c, now, cost)
 	}
 }
 

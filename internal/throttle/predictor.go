@@ -114,9 +114,9 @@ type predictor struct {
 	all    mean
 }
 
-// of returns the route of a request and the level that predicts it, or nil before the first
+// find returns the route of a request and the level that predicts it, or nil before the first
 // samples of all levels.
-func (p *predictor) of(name string, tenant uint32) (*route, *mean) {
+func (p *predictor) find(name string, tenant uint32) (*route, *mean) {
 	r, known := p.routes.get(name)
 	if !known {
 		added, id := p.routes.add(name)

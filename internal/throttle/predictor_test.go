@@ -17,16 +17,16 @@ func newPredictor(routes int) *predictor {
 }
 
 // teach teaches n requests that take a time.
-func (p *predictor) teach(name string, tenant uint32, n int, took time.Duration) {
+func (p *predictor) teach(name string, tenant uint32, n int, elapsed time.Duration) {
 	for range n {
-		r, _ := p.of(name, tenant)
-		p.learn(0, r, name, tenant, took, took)
+		r, _ := p.find(name, tenant)
+		p.learn(0, r, name, tenant, elapsed, elapsed)
 	}
 }
 
 func (p *predictor) predicts(t *testing.T, name string, tenant uint32, want time.Duration) {
 	t.Helper()
-	_, level := p.of(name, tenant)
+	_, level := p.find(name, tenant)
 	if want == 0 {
 		if level != nil {
 			t.Errorf("%s of %d: %v, want no prediction", name, tenant, level.prediction())
@@ -77,13 +77,13 @@ func TestOneTenantsInfluence(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 4))
 	sum, n := time.Duration(0), 0
 	for i := range 20_000 {
-		tenant, took := uint32(9), 20*time.Millisecond
+		tenant, elapsed := uint32(9), 20*time.Millisecond
 		if random.IntN(100) == 0 {
-			tenant, took = uint32(1+random.IntN(5)), time.Millisecond
+			tenant, elapsed = uint32(1+random.IntN(5)), time.Millisecond
 		}
-		p.teach("/", tenant, 1, took)
+		p.teach("/", tenant, 1, elapsed)
 		if i > 1000 {
-			_, level := p.of("/", 77)
+			_, level := p.find("/", 77)
 			sum, n = sum+level.prediction().work, n+1
 		}
 	}
@@ -110,7 +110,7 @@ func TestBounds(t *testing.T) {
 func TestLateLesson(t *testing.T) {
 	p := newPredictor(1)
 	p.teach("/old", 1, 5, time.Millisecond)
-	r, _ := p.of("/old", 1)
+	r, _ := p.find("/old", 1)
 	p.teach("/new", 1, 5, time.Second)
 	for range 100 {
 		p.learn(headgate.Instant(0), r, "/old", 1, time.Millisecond, time.Millisecond)
@@ -122,12 +122,12 @@ func TestLateLesson(t *testing.T) {
 func TestLateMiss(t *testing.T) {
 	p := newPredictor(1)
 	p.teach("/old", 1, 5, time.Millisecond)
-	_, old := p.of("/old", 2)
+	_, old := p.find("/old", 2)
 	p.teach("/new", 1, 5, time.Millisecond)
 	for range 100 {
 		old.miss(0, time.Second)
 	}
-	if _, level := p.of("/new", 2); level.prediction().time != time.Millisecond {
+	if _, level := p.find("/new", 2); level.prediction().time != time.Millisecond {
 		t.Errorf("the prediction of another route is %+v", level.prediction())
 	}
 }

@@ -22,8 +22,8 @@ func newSlowQueue() *slowQueue {
 	return q
 }
 
-// of lists the requests of a tenant in a bucket; a nil tenant stands for all.
-func (q *slowQueue) of(bucket uint8, who *tenant) []*Request {
+// ofTenant lists the requests of a tenant in a bucket; a nil tenant stands for all.
+func (q *slowQueue) ofTenant(bucket uint8, who *tenant) []*Request {
 	var all []*Request
 	for _, r := range q.requests {
 		if r.bucket == bucket && (who == nil || r.tenant == who) {
@@ -34,7 +34,7 @@ func (q *slowQueue) of(bucket uint8, who *tenant) []*Request {
 }
 
 func (q *slowQueue) push(r *Request) {
-	if len(q.of(r.bucket, r.tenant)) == 0 {
+	if len(q.ofTenant(r.bucket, r.tenant)) == 0 {
 		q.start[r.bucket][r.tenant] = max(q.start[r.bucket][r.tenant], q.virtual[r.bucket])
 	}
 	q.requests = append(q.requests, r)
@@ -60,22 +60,22 @@ func (q *slowQueue) dispatch(r *Request) {
 // tenant with an earlier start tag, and no earlier request of its own tenant.
 func (q *slowQueue) mayGo(r *Request) bool {
 	for bucket := range r.bucket {
-		if len(q.of(bucket, nil)) > 0 {
+		if len(q.ofTenant(bucket, nil)) > 0 {
 			return false
 		}
 	}
-	for _, other := range q.of(r.bucket, nil) {
+	for _, other := range q.ofTenant(r.bucket, nil) {
 		if q.start[r.bucket][other.tenant] < q.start[r.bucket][r.tenant] {
 			return false
 		}
 	}
-	return q.of(r.bucket, r.tenant)[0] == r
+	return q.ofTenant(r.bucket, r.tenant)[0] == r
 }
 
 // excess is the queued work of a tenant in a bucket without its newest request.
 func (q *slowQueue) excess(bucket uint8, who *tenant) time.Duration {
 	var sum time.Duration
-	all := q.of(bucket, who)
+	all := q.ofTenant(bucket, who)
 	for _, r := range all[:len(all)-1] {
 		sum += r.need.work
 	}
@@ -85,16 +85,16 @@ func (q *slowQueue) excess(bucket uint8, who *tenant) time.Duration {
 // mayLose reports whether the rules allow r to lose its place.
 func (q *slowQueue) mayLose(r *Request) bool {
 	for bucket := r.bucket + 1; bucket < uint8(bucketCount); bucket++ {
-		if len(q.of(bucket, nil)) > 0 {
+		if len(q.ofTenant(bucket, nil)) > 0 {
 			return false
 		}
 	}
-	for _, other := range q.of(r.bucket, nil) {
+	for _, other := range q.ofTenant(r.bucket, nil) {
 		if q.excess(r.bucket, other.tenant) > q.excess(r.bucket, r.tenant) {
 			return false
 		}
 	}
-	own := q.of(r.bucket, r.tenant)
+	own := q.ofTenant(r.bucket, r.tenant)
 	return own[len(own)-1] == r
 }
 

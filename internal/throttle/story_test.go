@@ -84,19 +84,19 @@ func (s *story) is(got, want string) {
 func taught(t *testing.T) *story {
 	t.Helper()
 	s := storyOf(t, Config{Concurrency: 1, Deadline: time.Second, PartOfDeadline: 0.1})
-	last, took := "", 0
+	last, n := "", 0
 	for i := range 100 {
 		name, route, next := fmt.Sprint("lesson ", i), "/", 10
 		if i%10 == 9 {
 			route, next = "/long", 100
 		}
 		s.arrives(name, "critical teacher "+route, 1000)
-		s.after(took)
-		s.ends(last, took)
-		last, took = name, next
+		s.after(n)
+		s.ends(last, n)
+		last, n = name, next
 	}
-	s.after(took)
-	s.ends(last, took)
+	s.after(n)
+	s.ends(last, n)
 	s.after(3000)
 	return s
 }

@@ -74,8 +74,8 @@ type tenants struct {
 	active      int
 }
 
-// of returns the tenant with a name, and makes it active.
-func (t *tenants) of(now headgate.Instant, name string) *tenant {
+// find returns the tenant with a name, and makes it active.
+func (t *tenants) find(now headgate.Instant, name string) *tenant {
 	found, ok := t.known.get(name)
 	if !ok {
 		found = t.add(name)
@@ -99,15 +99,15 @@ func (t *tenants) add(name string) *tenant {
 	return &added.value
 }
 
-// took counts a request of a tenant. A tenant with requests is not forgotten.
-func (t *tenants) took(who *tenant) {
+// retain counts a request of a tenant. A tenant with requests is not forgotten.
+func (t *tenants) retain(who *tenant) {
 	if who.requests++; who.requests == 1 && who.place != nil {
 		t.known.hold(who.place)
 	}
 }
 
-// gave counts a request that ended, or left the queue.
-func (t *tenants) gave(who *tenant) {
+// release counts a request that ended, or left the queue.
+func (t *tenants) release(who *tenant) {
 	if who.requests--; who.requests == 0 && who.place != nil {
 		t.known.free(who.place)
 	}

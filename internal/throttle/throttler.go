@@ -56,8 +56,8 @@ func (t *Throttler) Configure(c Config) error {
 //
 // Call Next after Arrive until it returns nil: the request may have taken the place of others.
 func (t *Throttler) Arrive(now headgate.Instant, r *Request) headgate.Verdict {
-	r.arrived, r.tenant = now, t.tenants.of(now, r.Tenant)
-	r.route, r.level = t.predictor.of(r.Route, r.tenant.id)
+	r.arrived, r.tenant = now, t.tenants.find(now, r.Tenant)
+	r.route, r.level = t.predictor.find(r.Route, r.tenant.id)
 	if r.need = (prediction{}); r.level != nil {
 		r.need = r.level.prediction()
 	}
@@ -138,7 +138,7 @@ func (t *Throttler) admit(now headgate.Instant, r *Request) {
 		r.level.at = now
 	}
 	t.hang.dispatch(r, t.Hung(now))
-	t.tenants.took(r.tenant)
+	t.tenants.retain(r.tenant)
 	r.tenant.decay(now)
 	r.tenant.charge(r.Class, r.need.work)
 	t.inFlight++
@@ -158,7 +158,7 @@ func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
 	t.endHang(now, r, e)
 	t.searcher.change(now, t.inFlight)
 	t.cpu -= r.need.work
-	t.tenants.gave(r.tenant)
+	t.tenants.release(r.tenant)
 	r.tenant.decay(now)
 	t.drain.ended(now, work)
 	t.searcher.end(now, r, e, span, t.queue.length > 0)
@@ -177,7 +177,7 @@ func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
 
 func (t *Throttler) enqueue(now headgate.Instant, r *Request) {
 	r.state = queued
-	t.tenants.took(r.tenant)
+	t.tenants.retain(r.tenant)
 	r.tenant.line(r.Class, r.need.work)
 	t.queue.push(r)
 	t.drain.queue(now, true)
@@ -192,7 +192,7 @@ func (t *Throttler) leaveQueue(now headgate.Instant, r *Request) {
 // left settles the account of a request that has left the queue.
 func (t *Throttler) left(now headgate.Instant, r *Request) {
 	r.state = outside
-	t.tenants.gave(r.tenant)
+	t.tenants.release(r.tenant)
 	r.tenant.line(r.Class, -r.need.work)
 	if t.queue.length == 0 {
 		t.drain.queue(now, false)

@@ -34,7 +34,7 @@ type rival struct{ credit, got time.Duration }
 
 func flowOf(r *twinRequest) twinFlow { return twinFlow{r.account, r.bucket} }
 
-func (f *fairness) of(key twinFlow) *fairFlow {
+func (f *fairness) flow(key twinFlow) *fairFlow {
 	for _, flow := range f.flows {
 		if flow.twinFlow == key {
 			return flow
@@ -58,7 +58,7 @@ func (f *fairness) others(key twinFlow) []*fairFlow {
 
 // begins notes that the wait of the first request of a flow begins.
 func (f *fairness) begins(key twinFlow) {
-	flow := f.of(key)
+	flow := f.flow(key)
 	flow.advance, flow.rivals = max(flow.debt, 0), map[twinFlow]*rival{}
 	for _, other := range f.others(key) {
 		flow.rivals[other.twinFlow] = &rival{credit: other.credit}
@@ -68,7 +68,7 @@ func (f *fairness) begins(key twinFlow) {
 // joins notes a request that is queued.
 func (f *fairness) joins(r *twinRequest) {
 	key := flowOf(r)
-	flow := f.of(key)
+	flow := f.flow(key)
 	if flow.queued++; flow.queued > 1 {
 		return
 	}
@@ -82,7 +82,7 @@ func (f *fairness) joins(r *twinRequest) {
 }
 
 // leaves notes a request that leaves the queue without service. The next one inherits its place.
-func (f *fairness) leaves(r *twinRequest) { f.of(flowOf(r)).queued-- }
+func (f *fairness) leaves(r *twinRequest) { f.flow(flowOf(r)).queued-- }
 
 // dispatched notes a request that goes to the service, and reports whether no other one starves.
 func (f *fairness) dispatched(r *twinRequest) bool {
@@ -92,7 +92,7 @@ func (f *fairness) dispatched(r *twinRequest) bool {
 		fair = fair && with.got <= other.advance+with.credit
 		with.got += r.need.work
 	}
-	flow := f.of(key)
+	flow := f.flow(key)
 	flow.debt = r.need.work
 	if flow.queued--; flow.queued > 0 {
 		f.begins(key)
@@ -108,7 +108,7 @@ func (f *fairness) ends(r *twinRequest, more, charged time.Duration) {
 		return
 	}
 	key := flowOf(r)
-	flow := f.of(key)
+	flow := f.flow(key)
 	flow.debt += more
 	flow.advance += more
 	if flow.queued > 0 {

@@ -129,8 +129,8 @@ type twinTenants struct {
 	active []*twinAccount // by the last arrival
 }
 
-// of returns the account of a tenant that has a request now. requests counts those of an account.
-func (t *twinTenants) of(now headgate.Instant, name string, requests func(*twinAccount) int) *twinAccount {
+// account returns the account of a tenant that has a request now. requests counts those of an account.
+func (t *twinTenants) account(now headgate.Instant, name string, requests func(*twinAccount) int) *twinAccount {
 	a := t.find(name, requests)
 	a.note(now, Sheddable, 0)
 	a.seen = max(a.seen, now)

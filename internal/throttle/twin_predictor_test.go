@@ -82,7 +82,7 @@ func (m *twinMean) answered(s twinLesson, weight float64) {
 	m.samples, m.at = m.samples+1, max(m.at, s.at)
 	m.work += max(1/n, weight/32) * (float64(s.work) - m.work)
 	m.inTime += max(1/n, weight/8) * (1 - m.inTime)
-	m.took(s.span, max(1/n, weight/8))
+	m.observe(s.span, max(1/n, weight/8))
 }
 
 // missed adds a request without an answer. Its time counts when less than a quarter of the
@@ -91,11 +91,11 @@ func (m *twinMean) missed(s twinLesson) {
 	m.at = max(m.at, s.at)
 	m.inTime -= 1.0 / 8 * m.inTime
 	if m.inTime < 0.25 {
-		m.took(s.span, 1.0/8)
+		m.observe(s.span, 1.0/8)
 	}
 }
 
-func (m *twinMean) took(span time.Duration, weight float64) {
+func (m *twinMean) observe(span time.Duration, weight float64) {
 	off := float64(span) - m.time
 	m.time += weight * off
 	m.deviation += weight * (max(off, -off) - m.deviation)
@@ -127,8 +127,8 @@ type twinPredictor struct {
 	all                   *twinLevel
 }
 
-// of returns the route of a request, and the first level with 5 samples, or nil.
-func (p *twinPredictor) of(name string, a *twinAccount) (*twinRoute, *twinLevel) {
+// lookup returns the route of a request, and the first level with 5 samples, or nil.
+func (p *twinPredictor) lookup(name string, a *twinAccount) (*twinRoute, *twinLevel) {
 	r := p.route(name)
 	if r == nil {
 		r = &twinRoute{name: name, twinLevel: twinLevel{shared: true}}

@@ -70,8 +70,8 @@ func (w *twin) Configure(c Config) {
 
 // Arrive takes a request. chosen has the requests that the code has taken out of the queue, in order.
 func (w *twin) Arrive(now headgate.Instant, request *Request, chosen []*Request) answer {
-	r := &twinRequest{Request: request, since: now, account: w.tenants.of(now, request.Tenant, w.requestsOf)}
-	r.route, r.level = w.predictor.of(request.Route, r.account)
+	r := &twinRequest{Request: request, since: now, account: w.tenants.account(now, request.Tenant, w.requestsOf)}
+	r.route, r.level = w.predictor.lookup(request.Route, r.account)
 	if r.level != nil {
 		r.need = r.level.prediction()
 	}

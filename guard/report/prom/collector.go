@@ -237,12 +237,12 @@ func (c *collector) collectReloads(ch chan<- prometheus.Metric, r *report.Reload
 }
 
 func (c *collector) collectTraffic(ch chan<- prometheus.Metric, t *report.Traffic) {
-	took := t.Decision.Distribution()
-	buckets := make(map[float64]uint64, len(took.Below))
-	for bound, n := range took.Below {
+	decision := t.Decision.Distribution()
+	buckets := make(map[float64]uint64, len(decision.Below))
+	for bound, n := range decision.Below {
 		buckets[bound.Seconds()] = n
 	}
-	ch <- prometheus.MustNewConstHistogram(c.seconds, took.Count, took.Sum.Seconds(), buckets)
+	ch <- prometheus.MustNewConstHistogram(c.seconds, decision.Count, decision.Sum.Seconds(), buckets)
 	for _, class := range report.CodeClasses() {
 		ch <- counter(c.requests, t.Answers(class), class.String())
 	}

@@ -51,22 +51,22 @@ type pacers struct {
 
 // paceGauge is a gauge of each provider.
 type paceGauge struct {
-	desc *prometheus.Desc
-	of   func(*pace.Stats) float64
+	desc  *prometheus.Desc
+	value func(*pace.Stats) float64
 }
 
 // paceCounter is a counter of each provider.
 type paceCounter struct {
-	desc *prometheus.Desc
-	of   func(*pace.Stats) uint64
+	desc  *prometheus.Desc
+	value func(*pace.Stats) uint64
 }
 
 // describer describes a metric of each provider.
 type describer func(name, help string, labels ...string) *prometheus.Desc
 
 func paceGauges(desc describer) []paceGauge {
-	integer := func(d *prometheus.Desc, of func(*pace.Stats) int64) paceGauge {
-		return paceGauge{d, func(s *pace.Stats) float64 { return float64(of(s)) }}
+	integer := func(d *prometheus.Desc, value func(*pace.Stats) int64) paceGauge {
+		return paceGauge{d, func(s *pace.Stats) float64 { return float64(value(s)) }}
 	}
 	return []paceGauge{
 		integer(desc("limit", "Units that all instances together may take in a window."),
@@ -129,10 +129,10 @@ func (p *pacers) Collect(ch chan<- prometheus.Metric) {
 	bounds := pace.WaitBounds()
 	for _, s := range byProvider(p.stats()) {
 		for _, g := range p.gauges {
-			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.of(&s), s.Provider)
+			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(&s), s.Provider)
 		}
 		for _, c := range p.counters {
-			ch <- counter(c.desc, c.of(&s), s.Provider)
+			ch <- counter(c.desc, c.value(&s), s.Provider)
 		}
 		ch <- counter(p.refused, s.TooMany, s.Provider, "too_many_waiters")
 		ch <- counter(p.refused, s.TooLarge, s.Provider, "too_large")

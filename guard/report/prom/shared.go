@@ -16,13 +16,13 @@ type sharedMetrics struct {
 
 // nodeCounter is a counter of each node.
 type nodeCounter struct {
-	desc *prometheus.Desc
-	of   func(*report.Node) uint64
+	desc  *prometheus.Desc
+	value func(*report.Node) uint64
 }
 
 func newSharedMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *sharedMetrics {
-	counter := func(name, help string, of func(*report.Node) uint64) nodeCounter {
-		return nodeCounter{desc("store_"+name, help, "node"), of}
+	counter := func(name, help string, value func(*report.Node) uint64) nodeCounter {
+		return nodeCounter{desc("store_"+name, help, "node"), value}
 	}
 	return &sharedMetrics{
 		up:      desc("store_up", "1 if this process sends queries to the server, 0 while its circuit breaker is open.", "node"),
@@ -69,7 +69,7 @@ func (m *sharedMetrics) collect(ch chan<- prometheus.Metric, s report.Shared) {
 		ch <- gauge(m.up, up, n.Name)
 		ch <- gauge(m.waiting, n.Waiting, n.Name)
 		for _, c := range m.counters {
-			ch <- counter(c.desc, c.of(n), n.Name)
+			ch <- counter(c.desc, c.value(n), n.Name)
 		}
 		if n.ClockKnown {
 			ch <- prometheus.MustNewConstMetric(m.offset, prometheus.GaugeValue, n.ClockOffset.Seconds(), n.Name)

@@ -29,28 +29,28 @@ type shareMetrics struct {
 
 // shareGauge is a gauge of all clients together.
 type shareGauge struct {
-	desc *prometheus.Desc
-	of   func(*Shares) int64
+	desc  *prometheus.Desc
+	value func(*Shares) int64
 }
 
 // clientGauge is a gauge of each client, in units.
 type clientGauge struct {
-	desc *prometheus.Desc
-	of   func(*fairshare.Share) int64
+	desc  *prometheus.Desc
+	value func(*fairshare.Share) int64
 }
 
 // clientCounter is a counter of each client, in units.
 type clientCounter struct {
-	desc *prometheus.Desc
-	of   func(*fairshare.Share) uint64
+	desc  *prometheus.Desc
+	value func(*fairshare.Share) uint64
 }
 
 func newShareMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *shareMetrics {
 	const by = "client"
 	type client = fairshare.Share
-	overall := func(d *prometheus.Desc, of func(*Shares) int64) shareGauge { return shareGauge{d, of} }
-	units := func(d *prometheus.Desc, of func(*client) int64) clientGauge { return clientGauge{d, of} }
-	total := func(d *prometheus.Desc, of func(*client) uint64) clientCounter { return clientCounter{d, of} }
+	overall := func(d *prometheus.Desc, value func(*Shares) int64) shareGauge { return shareGauge{d, value} }
+	units := func(d *prometheus.Desc, value func(*client) int64) clientGauge { return clientGauge{d, value} }
+	total := func(d *prometheus.Desc, value func(*client) uint64) clientCounter { return clientCounter{d, value} }
 	return &shareMetrics{
 		seconds: desc("share_cycle_seconds", "Length of a cycle, after which shares are computed again."),
 		anonymous: desc("share_anonymous_total",
@@ -119,16 +119,16 @@ func (m *shareMetrics) collect(ch chan<- prometheus.Metric, s *Shares, anonymous
 	ch <- prometheus.MustNewConstMetric(m.seconds, prometheus.GaugeValue, s.Length.Seconds())
 	ch <- counter(m.anonymous, anonymous)
 	for _, g := range m.overall {
-		ch <- gauge(g.desc, g.of(s))
+		ch <- gauge(g.desc, g.value(s))
 	}
 	for i := range s.Clients {
 		c := &s.Clients[i]
 		name := label(c.Client)
 		for _, g := range m.units {
-			ch <- gauge(g.desc, g.of(c), name)
+			ch <- gauge(g.desc, g.value(c), name)
 		}
 		for _, t := range m.totals {
-			ch <- counter(t.desc, t.of(c), name)
+			ch <- counter(t.desc, t.value(c), name)
 		}
 	}
 }

@@ -35,12 +35,12 @@ type throttleMetrics struct {
 }
 
 type throttleGauge struct {
-	desc *prometheus.Desc
-	of   func(*Throttle) float64
+	desc  *prometheus.Desc
+	value func(*Throttle) float64
 }
 
 func newThrottleMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *throttleMetrics {
-	of := func(d *prometheus.Desc, of func(*Throttle) float64) throttleGauge { return throttleGauge{d, of} }
+	gauge := func(d *prometheus.Desc, value func(*Throttle) float64) throttleGauge { return throttleGauge{d, value} }
 	seconds := time.Duration.Seconds
 	return &throttleMetrics{
 		queued: desc("throttle_queued", "Requests that are queued for the service now.", "criticality"),
@@ -51,24 +51,24 @@ func newThrottleMetrics(desc func(name, help string, labels ...string) *promethe
 		predicted:   desc("throttle_predicted_work_seconds_total", "Predicted work of the requests that the service answered."),
 		measured:    desc("throttle_work_seconds_total", "Work of these requests: CPU time that the service reports, or else time."),
 		gauges: []throttleGauge{
-			of(desc("throttle_shadow", "1 if the throttle is in shadow mode: its figures are then estimates. Otherwise 0."),
+			gauge(desc("throttle_shadow", "1 if the throttle is in shadow mode: its figures are then estimates. Otherwise 0."),
 				func(t *Throttle) float64 { return float64(truth(t.Config.Mode == guard.Shadow)) }),
-			of(desc("throttle_in_flight", "Requests that the service has now."), func(t *Throttle) float64 { return float64(t.InFlight) }),
-			of(desc("throttle_concurrency", "Maximum of headgate_throttle_in_flight. 0 means that CPU time is bounded."),
+			gauge(desc("throttle_in_flight", "Requests that the service has now."), func(t *Throttle) float64 { return float64(t.InFlight) }),
+			gauge(desc("throttle_concurrency", "Maximum of headgate_throttle_in_flight. 0 means that CPU time is bounded."),
 				func(t *Throttle) float64 { return float64(t.Limit) }),
-			of(desc("throttle_concurrency_advised", "Concurrency that auto_concurrency has found. 0 means that it is not known yet."),
+			gauge(desc("throttle_concurrency_advised", "Concurrency that auto_concurrency has found. 0 means that it is not known yet."),
 				func(t *Throttle) float64 { return float64(t.Found) }),
-			of(desc("throttle_work_in_flight_seconds", "Predicted work of the requests that the service has now."),
+			gauge(desc("throttle_work_in_flight_seconds", "Predicted work of the requests that the service has now."),
 				func(t *Throttle) float64 { return seconds(t.CPU) }),
-			of(desc("throttle_work_in_flight_max_seconds", "Maximum of headgate_throttle_work_in_flight_seconds. 0: requests are bounded."),
+			gauge(desc("throttle_work_in_flight_max_seconds", "Maximum of headgate_throttle_work_in_flight_seconds. 0: requests are bounded."),
 				func(t *Throttle) float64 { return seconds(t.Config.CPUInFlight) }),
-			of(desc("throttle_queued_work_seconds", "Predicted work of the queued requests."),
+			gauge(desc("throttle_queued_work_seconds", "Predicted work of the queued requests."),
 				func(t *Throttle) float64 { return seconds(t.QueuedWork) }),
-			of(desc("throttle_drain_rate", "Work that ends per second while requests are queued. 0 means that it is not known yet."),
+			gauge(desc("throttle_drain_rate", "Work that ends per second while requests are queued. 0 means that it is not known yet."),
 				func(t *Throttle) float64 { return t.Rate }),
-			of(desc("throttle_hung", "1 if the service answers nothing: it gets one request at a time. Otherwise 0."),
+			gauge(desc("throttle_hung", "1 if the service answers nothing: it gets one request at a time. Otherwise 0."),
 				func(t *Throttle) float64 { return float64(truth(t.Hung)) }),
-			of(desc("throttle_tenants", "Tenants that were active in the last two seconds."),
+			gauge(desc("throttle_tenants", "Tenants that were active in the last two seconds."),
 				func(t *Throttle) float64 { return float64(t.Tenants) }),
 		},
 	}
@@ -85,7 +85,7 @@ func (m *throttleMetrics) describe(ch chan<- *prometheus.Desc) {
 
 func (m *throttleMetrics) collect(ch chan<- prometheus.Metric, t *Throttle) {
 	for _, g := range m.gauges {
-		ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.of(t))
+		ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(t))
 	}
 	ch <- counter(m.waited, t.Waited)
 	for desc, sum := range map[*prometheus.Desc]time.Duration{
