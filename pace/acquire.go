@@ -112,16 +112,16 @@ func (t Ticket) Cancel() bool { return t.w != nil && t.pacer.cancel(t.w, t.turn)
 
 // parked is a waiting goroutine. A sync.Pool keeps unused ones.
 type parked struct {
-	told chan error
-	tell func(headgate.Instant, error)
+	notified chan error
+	tell     func(headgate.Instant, error)
 }
 
 func (p *Pacer) park() *parked {
 	if g, ok := p.parked.Get().(*parked); ok {
 		return g
 	}
-	g := &parked{told: make(chan error, 1)}
-	g.tell = func(_ headgate.Instant, err error) { g.told <- err }
+	g := &parked{notified: make(chan error, 1)}
+	g.tell = func(_ headgate.Instant, err error) { g.notified <- err }
 	return g
 }
 
@@ -137,14 +137,14 @@ func (p *Pacer) wait(ctx context.Context, n int64, maxWait time.Duration) error 
 		return err
 	}
 	select {
-	case err = <-g.told:
+	case err = <-g.notified:
 		return err
 	case <-ctx.Done():
 	}
 	if p.cancel(w, turn) {
 		return ctx.Err()
 	}
-	return <-g.told // The request was decided at the same moment.
+	return <-g.notified // The request was decided at the same moment.
 }
 
 // ask decides on n units at once, or queues a waiter and returns the waiter with its turn.
@@ -231,14 +231,14 @@ func (p *Pacer) refusal(now, n int64, maxWait time.Duration) error {
 // planned reports whether the time at which units open can be predicted: there is a plan,
 // and it is valid. A rate that may grow is no plan.
 func (p *Pacer) planned(now int64) bool {
-	_, told := p.timeline.Last()
-	return (told || p.rate.on && p.rate.Limited) && now < p.valid
+	_, notified := p.timeline.Last()
+	return (notified || p.rate.on && p.rate.Limited) && now < p.valid
 }
 
 // tooLarge reports whether no window of a plan has n units.
 func (p *Pacer) tooLarge(n int64) bool {
-	last, told := p.timeline.Last() // With a rate, any number of units opens at some time.
-	return n > schedule.MaxLimit || told && n > max(last.Most(), p.window.Plan.Most()) && last.Limit > 0
+	last, notified := p.timeline.Last() // With a rate, any number of units opens at some time.
+	return n > schedule.MaxLimit || notified && n > max(last.Most(), p.window.Plan.Most()) && last.Limit > 0
 }
 
 // cancel removes a waiter from the queue. The turn tells the waiter from later uses of the

@@ -24,8 +24,8 @@ func TestAllocatesNothing(t *testing.T) {
 		never.Assign(pace.Assignment{Plan: even(t, 0, time.Second, 1, 0), Revision: 1})
 		fast, often := scriptedPacer(t, pace.Config{Smoothing: smoothing})
 		often.Assign(pace.Assignment{Plan: even(t, 1, time.Millisecond, 1, 0), Revision: 1})
-		told := make(chan error, 1)
-		tell := func(_ headgate.Instant, err error) { told <- err }
+		notified := make(chan error, 1)
+		tell := func(_ headgate.Instant, err error) { notified <- err }
 		for name, do := range map[string]func(){
 			"Acquire":               func() { must(t, p.Acquire(ctx, time.Second)) },
 			"AcquireN":              func() { must(t, p.AcquireN(ctx, 3, pace.Forever)) },
@@ -35,7 +35,7 @@ func TestAllocatesNothing(t *testing.T) {
 			"AcquireFunc, given up": func() { shut.AcquireFunc(1, pace.Forever, f).Cancel() },
 			"AcquireFunc, waits": func() {
 				fast.AcquireFunc(1, time.Minute, tell)
-				must(t, <-told)
+				must(t, <-notified)
 			},
 			"Acquire, waits": func() { must(t, fast.Acquire(ctx, time.Minute)) },
 		} {
@@ -57,8 +57,8 @@ func must(t *testing.T, err error) {
 func TestMillionWaiters(t *testing.T) {
 	const waiters = 1_000_000
 	p, to := scriptedPacer(t, pace.Config{MaxWaiters: waiters})
-	told := 0
-	f := func(headgate.Instant, error) { told++ }
+	calls := 0
+	f := func(headgate.Instant, error) { calls++ }
 	before := heap()
 	for range waiters {
 		p.AcquireFunc(1, time.Hour, f)
@@ -77,8 +77,8 @@ func TestMillionWaiters(t *testing.T) {
 		runtime.Gosched()
 	}
 	p.Close()
-	if told != waiters {
-		t.Errorf("%d were told", told)
+	if calls != waiters {
+		t.Errorf("%d were told", calls)
 	}
 	heap()
 	if left := heap() - before; left > 4<<20 {

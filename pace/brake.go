@@ -9,9 +9,9 @@ import (
 // brakes slow a pacer down below its plan. There are the brakes of its own callers, which expire,
 // and the brake that its source reports for all instances.
 type brakes struct {
-	own   []brake // in the order of their ends; each lets less go than those after it
-	fleet brake
-	told  brake // the last that was told to others
+	own      []brake // in the order of their ends; each lets less go than those after it
+	fleet    brake
+	reported brake // the last that was told to others
 }
 
 type brake struct {
@@ -52,10 +52,10 @@ func (b *brakes) add(now int64, added brake) bool {
 // news reports whether other instances should be told of a brake. A brake that is only
 // milliseconds longer is not worth a message.
 func (b *brakes) news(now int64, added brake) bool {
-	if now < b.told.until && added.percent >= b.told.percent && added.until < b.told.until+int64(100*time.Millisecond) {
+	if now < b.reported.until && added.percent >= b.reported.percent && added.until < b.reported.until+int64(100*time.Millisecond) {
 		return false
 	}
-	b.told = added
+	b.reported = added
 	return true
 }
 
@@ -118,7 +118,7 @@ func (p *Pacer) Brake(b Brake) {
 // brake adds a brake and reports whether other instances should be told.
 func (p *Pacer) brake(b Brake, fleet bool) (news bool) {
 	now := p.enter()
-	added := brake{until: p.clock.of(b.Until, p.clock.ahead(now)), percent: min(max(b.Percent, 0), 100)}
+	added := brake{until: p.clock.convert(b.Until, p.clock.ahead(now)), percent: min(max(b.Percent, 0), 100)}
 	holds := added.until > now && added.percent < 100
 	if fleet {
 		news = holds && added != p.brakes.fleet

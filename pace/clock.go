@@ -29,9 +29,9 @@ func (c *clock) now() int64 { return int64(time.Since(c.base)) }
 // ahead returns the offset of the wall clock from the monotonic clock at now.
 func (c *clock) ahead(now int64) int64 { return int64(c.wall()) - now }
 
-// of converts a time to monotonic time. It uses the time's monotonic reading if there is
+// convert converts a time to monotonic time. It uses the time's monotonic reading if there is
 // one, and otherwise the wall clock with the given offset.
-func (c *clock) of(t time.Time, ahead int64) int64 {
+func (c *clock) convert(t time.Time, ahead int64) int64 {
 	if t.IsZero() {
 		return 0
 	}

@@ -61,8 +61,8 @@ func (n *fileNotes) limits() (limits []int64, faults int) {
 	return limits, len(n.faults)
 }
 
-// told gives assignment i, and its time.
-func (n *fileNotes) told(i int) (pace.Assignment, time.Time) {
+// note gives assignment i, and its time.
+func (n *fileNotes) note(i int) (pace.Assignment, time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.assigned[i], n.at[i]
@@ -125,7 +125,7 @@ func TestFile(t *testing.T) {
 		writeFile(t, path, documentOf(100))
 		notes := followFile(t, pace.FileConfig{Path: path, Index: 3})
 		notes.want(t, 0, 100)
-		first, _ := notes.told(0)
+		first, _ := notes.note(0)
 		if first.Plan.Index != 3 || first.Plan.Instances != 4 || first.Revision != 1 || !first.Settled.IsZero() || first.From != 0 {
 			t.Fatalf("the first plan is told as %+v", first)
 		}
@@ -135,14 +135,14 @@ func TestFile(t *testing.T) {
 		writeFile(t, path, documentOf(200))
 		pass(time.Second)
 		notes.want(t, 0, 100, 200)
-		if a, at := notes.told(1); a.Revision != 2 || a.Settled.Sub(at) != 2*time.Second {
+		if a, at := notes.note(1); a.Revision != 2 || a.Settled.Sub(at) != 2*time.Second {
 			t.Fatalf("revision %d is settled %v after it is told", a.Revision, a.Settled.Sub(at))
 		}
 
 		writeFile(t, path, documentOf(50))
 		pass(time.Second)
 		notes.want(t, 0, 100, 200, 50)
-		if a, at := notes.told(2); a.Revision != 3 || a.Settled.Sub(at) != 2*time.Second {
+		if a, at := notes.note(2); a.Revision != 3 || a.Settled.Sub(at) != 2*time.Second {
 			t.Fatalf("revision %d is settled %v after it is told", a.Revision, a.Settled.Sub(at))
 		}
 	})
@@ -206,7 +206,7 @@ func TestFileKeepsTheLastGood(t *testing.T) {
 		writeFile(t, path, documentOf(7))
 		pass(time.Second)
 		notes.want(t, faults, 100, 7)
-		if a, _ := notes.told(1); a.Revision != 2 {
+		if a, _ := notes.note(1); a.Revision != 2 {
 			t.Errorf("the second accepted version has revision %d", a.Revision)
 		}
 	})
@@ -225,25 +225,25 @@ func TestFileGoneBeforeFollow(t *testing.T) {
 		writeFile(t, path, "{")
 		ctx, cancel := context.WithCancel(t.Context())
 		// Two Follows at once: the source has no state of its followers.
-		var told [2]fileNotes
+		var notes [2]fileNotes
 		var ended sync.WaitGroup
-		for i := range told {
-			ended.Go(func() { source.Follow(ctx, &told[i]) })
+		for i := range notes {
+			ended.Go(func() { source.Follow(ctx, &notes[i]) })
 		}
 		synctest.Wait()
-		for i := range told {
-			told[i].want(t, 1, 100)
+		for i := range notes {
+			notes[i].want(t, 1, 100)
 		}
 		writeFile(t, path, documentOf(300))
 		pass(time.Second)
-		for i := range told {
-			told[i].want(t, 1, 100, 300)
+		for i := range notes {
+			notes[i].want(t, 1, 100, 300)
 		}
 		cancel()
 		before := time.Now()
 		ended.Wait()
-		if took := time.Since(before); took != 0 {
-			t.Errorf("Follow ended %v after its context", took)
+		if elapsed := time.Since(before); elapsed != 0 {
+			t.Errorf("Follow ended %v after its context", elapsed)
 		}
 	})
 }
@@ -263,7 +263,7 @@ func TestFileReadAnew(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- source.Follow(ctx, &notes) }()
 		notes.want(t, 0, 200)
-		if a, _ := notes.told(0); a.Revision != 1 || !a.Settled.IsZero() {
+		if a, _ := notes.note(0); a.Revision != 1 || !a.Settled.IsZero() {
 			t.Errorf("the first plan is told as %+v", a)
 		}
 		cancel()
@@ -328,7 +328,7 @@ func TestFileLowersBeforeItRaises(t *testing.T) {
 		var known, settled time.Time // the last instance to read the change, the first one to raise its part
 		for i, notes := range all {
 			limits, _ := notes.limits()
-			a, at := notes.told(len(limits) - 1)
+			a, at := notes.note(len(limits) - 1)
 			if a.Plan.Limit != 500 {
 				t.Fatalf("instance %d has not been told", i)
 			}
@@ -359,8 +359,8 @@ func TestFileTooLarge(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "more than 16384 bytes") {
 		t.Errorf("a file of 64 MiB: got %v", err)
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 {
-		t.Errorf("a file of 64 MiB took %d bytes of memory", took)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8<<20 {
+		t.Errorf("a file of 64 MiB took %d bytes of memory", allocated)
 	}
 }
 

@@ -45,7 +45,7 @@ type state struct {
 	brakes   brakes
 	valid    int64 // until when what was assigned may be used
 	closed   error // the reason why no permit is granted any more
-	told     bool  // ready is closed
+	notified bool  // ready is closed
 
 	timer *time.Timer
 	armed int64 // when it wakes, or never
@@ -98,9 +98,9 @@ func New(c Config) (*Pacer, error) {
 func (p *Pacer) follow(ctx context.Context) {
 	err := p.config.Source.Follow(ctx, receiver{p})
 	now := p.enter()
-	told := p.told
+	notified := p.notified
 	p.leave(now)
-	if ctx.Err() == nil && (err != nil || !told) {
+	if ctx.Err() == nil && (err != nil || !notified) {
 		p.config.Logger.Error("pace: the source has failed for good", "provider", p.config.Provider, "error", err)
 		p.end(errors.Join(ErrClosed, err))
 	}
@@ -148,8 +148,8 @@ func (p *Pacer) Ready(ctx context.Context) error {
 
 // begun wakes the callers of Ready. The caller holds the lock.
 func (p *Pacer) begun() {
-	if !p.told {
-		p.told = true
+	if !p.notified {
+		p.notified = true
 		close(p.ready)
 	}
 }

@@ -177,7 +177,7 @@ func TestUnitsBeyondNumbers(t *testing.T) {
 		p, to := scriptedPacer(t, pace.Config{})
 		to.Assign(pace.Assignment{Plan: even(t, 0, time.Second, 1, 0), Revision: 1})
 		a, b := ask(p, math.MaxInt64-5, pace.Forever), ask(p, 1<<62, pace.Forever)
-		if c := ask(p, 1, time.Minute); !c.told {
+		if c := ask(p, 1, time.Minute); !c.notified {
 			t.Error("who waits for a limit of 0 for a minute is not refused at once")
 		}
 		sleep(2 * time.Second)
@@ -293,10 +293,10 @@ func TestLatePlanOfOtherWindows(t *testing.T) {
 		soon := ask(p, 1, 5*time.Second)
 		sleep(2 * time.Second)
 		synctest.Wait()
-		if !soon.told || soon.err != nil {
-			t.Errorf("who would wait for 5 s: %v, %v", soon.told, soon.err)
+		if !soon.notified || soon.err != nil {
+			t.Errorf("who would wait for 5 s: %v, %v", soon.notified, soon.err)
 		}
-		if !waits.told {
+		if !waits.notified {
 			t.Error("2 s after a plan of 5 a second nothing was given")
 		}
 	})

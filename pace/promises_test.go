@@ -60,7 +60,7 @@ func TestMaxWaiters(t *testing.T) {
 		if !first.Cancel() || first.Cancel() || (pace.Ticket{}).Cancel() {
 			t.Error("a place is given up once")
 		}
-		if o := ask(p, 1, pace.Forever); o.told {
+		if o := ask(p, 1, pace.Forever); o.notified {
 			t.Error(o.err)
 		}
 	})
@@ -79,8 +79,8 @@ func TestSourceFails(t *testing.T) {
 		broken := errors.New("no such file")
 		s.fails <- broken
 		synctest.Wait()
-		if !waits.told || !errors.Is(waits.err, pace.ErrClosed) || !errors.Is(waits.err, broken) {
-			t.Errorf("%v, %v", waits.told, waits.err)
+		if !waits.notified || !errors.Is(waits.err, pace.ErrClosed) || !errors.Is(waits.err, broken) {
+			t.Errorf("%v, %v", waits.notified, waits.err)
 		}
 		for _, err := range []error{p.Ready(t.Context()), p.Acquire(t.Context(), time.Second)} {
 			if !errors.Is(err, broken) {
@@ -110,8 +110,8 @@ func TestCloseTellsAll(t *testing.T) {
 		}
 		p.Close()
 		for _, o := range all {
-			if !o.told || !errors.Is(o.err, pace.ErrClosed) {
-				t.Fatalf("%v, %v", o.told, o.err)
+			if !o.notified || !errors.Is(o.err, pace.ErrClosed) {
+				t.Fatalf("%v, %v", o.notified, o.err)
 			}
 		}
 		if o := ask(p, 1, pace.Forever); !errors.Is(o.err, pace.ErrClosed) {
@@ -158,7 +158,7 @@ func TestLongAndShortWindows(t *testing.T) {
 				first := ask(p, 1, pace.Forever)
 				sleep(time.Until(edge))
 				synctest.Wait()
-				if !first.told || !first.at.Equal(edge) {
+				if !first.notified || !first.at.Equal(edge) {
 					t.Errorf("the first at %v, want %v", first.at, edge)
 				}
 				if n := burst(p); n != 4 {
@@ -171,7 +171,7 @@ func TestLongAndShortWindows(t *testing.T) {
 				sleep(2 * per)
 				synctest.Wait()
 				for i, o := range all {
-					if want := edge.Add(per * time.Duration(1+i/5)); !o.told || !o.at.Equal(want) {
+					if want := edge.Add(per * time.Duration(1+i/5)); !o.notified || !o.at.Equal(want) {
 						t.Errorf("%d at %v, want %v", i, o.at, want)
 					}
 				}
@@ -287,14 +287,14 @@ func TestLost(t *testing.T) {
 		sleep(3300 * time.Millisecond)
 		synctest.Wait()
 		var late *pace.TimeoutError
-		if !short.told || short.at.Sub(began) != 2*time.Second || !errors.As(short.err, &late) || late.Cause == "" {
-			t.Errorf("%v, %v after %v", short.told, short.err, short.at.Sub(began))
+		if !short.notified || short.at.Sub(began) != 2*time.Second || !errors.As(short.err, &late) || late.Cause == "" {
+			t.Errorf("%v, %v after %v", short.notified, short.err, short.at.Sub(began))
 		}
 		to.ValidUntil(time.Now().Add(time.Second))
 		synctest.Wait()
 		sleep(time.Millisecond)
-		if !long.told || long.err != nil || long.at.Sub(began) != 3300*time.Millisecond {
-			t.Errorf("%v, %v after %v", long.told, long.err, long.at.Sub(began))
+		if !long.notified || long.err != nil || long.at.Sub(began) != 3300*time.Millisecond {
+			t.Errorf("%v, %v after %v", long.notified, long.err, long.at.Sub(began))
 		}
 	})
 }

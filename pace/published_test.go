@@ -281,7 +281,7 @@ func TestPublishedLateTimers(t *testing.T) {
 		for i := range 40 {
 			began, maxWait := time.Now(), time.Duration(i)*97*time.Millisecond
 			fine.ask(maxWait, func(error) {
-				if took := time.Since(began); took > maxWait+late {
+				if elapsed := time.Since(began); elapsed > maxWait+late {
 					wrong = "told long after its time"
 				}
 			})

@@ -19,8 +19,8 @@ func (r receiver) Assign(a Assignment) {
 		r.Fault(errRates)
 		return
 	}
-	last, told := p.timeline.Last()
-	if told && last.Revision == a.Revision && last.Equal(a.Plan) && a.From <= last.From {
+	last, notified := p.timeline.Last()
+	if notified && last.Revision == a.Revision && last.Equal(a.Plan) && a.From <= last.From {
 		p.leave(now)
 		return
 	}
@@ -28,13 +28,14 @@ func (r receiver) Assign(a Assignment) {
 	from := a.From
 	if from == 0 {
 		number := a.Plan.Window(headgate.Instant(now + ahead))
-		if told {
+		if notified {
 			number++
 		}
-		p.fresh = !told
+		p.fresh = !notified
 		from = a.Plan.Start(number)
 	}
-	p.timeline.Add(schedule.Change{Plan: a.Plan, From: from, Settled: headgate.Instant(p.clock.of(a.Settled, ahead)), Revision: a.Revision})
+	settled := headgate.Instant(p.clock.convert(a.Settled, ahead))
+	p.timeline.Add(schedule.Change{Plan: a.Plan, From: from, Settled: settled, Revision: a.Revision})
 	p.cut(from, now, ahead)
 	p.retime(now)
 	p.begun()
@@ -58,7 +59,7 @@ func (p *Pacer) cut(from headgate.Instant, now, ahead int64) {
 		is, _ := p.timeline.At(headgate.Instant(now+w.ahead), headgate.Instant(now))
 		p.lessen(is)
 		if edge := p.edgeOf(is, headgate.Instant(now+w.ahead)); edge < w.edge {
-			w.end, w.edge = w.of(edge), edge
+			w.end, w.edge = w.monotonic(edge), edge
 		}
 	}
 }
@@ -71,7 +72,7 @@ func (r receiver) ValidUntil(t time.Time) {
 		if now >= p.valid { // The units that opened meanwhile have expired.
 			p.window.line.Idle(now-p.window.begin, p.window.given)
 		}
-		p.valid = p.clock.of(t, p.clock.ahead(now))
+		p.valid = p.clock.convert(t, p.clock.ahead(now))
 		if t.IsZero() {
 			p.valid = never
 		}

@@ -39,7 +39,7 @@ type roughAsk struct {
 	since     time.Time
 	deadline  time.Time
 	ticket    pace.Ticket
-	told      int
+	answers   int
 	cancelled bool
 	immediate bool
 }
@@ -59,13 +59,13 @@ func (r *rough) ask(n int64, maxWait time.Duration) {
 	}
 	r.asked = append(r.asked, a)
 	r.mu.Unlock()
-	ticket := r.p.AcquireFunc(n, maxWait, func(_ headgate.Instant, err error) { r.hear(a, err) })
+	ticket := r.p.AcquireFunc(n, maxWait, func(_ headgate.Instant, err error) { r.receive(a, err) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a.ticket, a.immediate = ticket, false
 }
 
-func (r *rough) hear(a *roughAsk, err error) {
+func (r *rough) receive(a *roughAsk, err error) {
 	r.mu.Lock()
 	r.note(a, err)
 	what := 3
@@ -86,11 +86,11 @@ func (r *rough) hear(a *roughAsk, err error) {
 }
 
 func (r *rough) note(a *roughAsk, err error) {
-	a.told++
+	a.answers++
 	now := time.Now()
 	switch {
-	case a.told > 1 || a.cancelled:
-		r.t.Errorf("%d was told %d times, cancelled %v", a.id, a.told, a.cancelled)
+	case a.answers > 1 || a.cancelled:
+		r.t.Errorf("%d was told %d times, cancelled %v", a.id, a.answers, a.cancelled)
 	case err == nil:
 		r.given(a, now)
 	case errors.Is(err, pace.ErrTimeout):
@@ -106,7 +106,7 @@ func (r *rough) note(a *roughAsk, err error) {
 func (r *rough) given(a *roughAsk, now time.Time) {
 	r.units += a.n
 	for _, before := range r.asked[:a.id] {
-		if before.told > 0 || before.cancelled || before.immediate {
+		if before.answers > 0 || before.cancelled || before.immediate {
 			continue
 		}
 		if r.overtaken = append(r.overtaken, before); !a.immediate {
@@ -135,7 +135,7 @@ func (r *rough) cancel(id int) {
 	cancelled := ticket.Cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cancelled && a.told > 0 {
+	if cancelled && a.answers > 0 {
 		r.t.Errorf("%d was told, and then cancelled", a.id)
 	}
 	a.cancelled = a.cancelled || cancelled
@@ -171,7 +171,7 @@ func (r *rough) step() {
 	case 5:
 		if n := 1 + int64(r.next(4)); r.p.TryAcquireN(n) {
 			r.mu.Lock()
-			a := &roughAsk{id: len(r.asked), n: n, since: time.Now(), told: 1, immediate: true}
+			a := &roughAsk{id: len(r.asked), n: n, since: time.Now(), answers: 1, immediate: true}
 			r.asked = append(r.asked, a)
 			r.given(a, time.Now())
 			r.mu.Unlock()
@@ -210,7 +210,7 @@ func (r *rough) step() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range r.overtaken {
-		if a.told == 0 {
+		if a.answers == 0 {
 			r.t.Errorf("%d was passed over", a.id)
 		}
 	}
@@ -225,7 +225,7 @@ func (r *rough) check() {
 	defer r.mu.Unlock()
 	waiting := 0
 	for _, a := range r.asked {
-		if a.told == 0 && !a.cancelled {
+		if a.answers == 0 && !a.cancelled {
 			waiting++
 		}
 	}
@@ -250,7 +250,7 @@ func (r *rough) calm() {
 	synctest.Wait()
 	r.mu.Lock()
 	for _, a := range r.asked {
-		if a.told == 0 && !a.cancelled {
+		if a.answers == 0 && !a.cancelled {
 			r.t.Errorf("%d, who asked for %d at %v, still waits", a.id, a.n, a.since)
 			break
 		}

@@ -87,15 +87,15 @@ func burst(p *pace.Pacer) int {
 
 // outcome is the result of a wait, and its time.
 type outcome struct {
-	told bool
-	err  error
-	at   time.Time
+	notified bool
+	err      error
+	at       time.Time
 }
 
 func ask(p *pace.Pacer, n int64, maxWait time.Duration) *outcome {
 	o := new(outcome)
 	p.AcquireFunc(n, maxWait, func(_ headgate.Instant, err error) {
-		o.told, o.err, o.at = true, err, time.Now()
+		o.notified, o.err, o.at = true, err, time.Now()
 	})
 	return o
 }

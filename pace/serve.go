@@ -23,7 +23,7 @@ const tellAtOnce = 512
 
 // serve grants open units to the waiters in order, and refuses waiters with a passed deadline. The
 // caller holds the lock. more reports that serve stopped before the end of its work.
-func (p *Pacer) serve(now int64, told *decided) (more bool) {
+func (p *Pacer) serve(now int64, answered *decided) (more bool) {
 	for range tellAtOnce {
 		w := p.queue.first
 		if w == nil {
@@ -32,13 +32,13 @@ func (p *Pacer) serve(now int64, told *decided) (more bool) {
 		switch late := p.queue.soonest(); {
 		case now < p.valid && p.window.fits(now, w.n) && p.window.opens(p.window.given+w.n) < w.deadline:
 			// Units that opened before the deadline are granted even if the timer is late.
-			p.give(w, now, told)
+			p.give(w, now, answered)
 		case late != nil && late.deadline <= now:
 			opens, ok := p.predict(now, late.n)
-			p.refuse(late, p.timeout(late.deadline-late.since, opens, ok), told)
+			p.refuse(late, p.timeout(late.deadline-late.since, opens, ok), answered)
 			p.counts.timedOut++
 		case p.tooLarge(w.n):
-			p.refuse(w, ErrTooLarge, told)
+			p.refuse(w, ErrTooLarge, answered)
 			p.counts.tooLarge++
 		default:
 			return false
@@ -48,21 +48,21 @@ func (p *Pacer) serve(now int64, told *decided) (more bool) {
 }
 
 // give grants units to the first waiter.
-func (p *Pacer) give(w *waiter, now int64, told *decided) {
+func (p *Pacer) give(w *waiter, now int64, answered *decided) {
 	p.queue.remove(w)
 	p.window.given += w.n
 	p.window.look(now)
 	w.at, w.err = p.window.at(now), nil
 	p.counts.served(time.Duration(now-w.since), w.n)
-	told.add(w)
+	answered.add(w)
 }
 
-func (p *Pacer) refuse(w *waiter, err error, told *decided) {
+func (p *Pacer) refuse(w *waiter, err error, answered *decided) {
 	p.queue.remove(w)
 	p.window.refused = min(p.window.refused+w.n, 1<<62)
 	p.window.until = max(p.window.until, w.deadline)
 	w.err = err
-	told.add(w)
+	answered.add(w)
 }
 
 // retime checks all waiters after a change of the plan, and refuses waiters at once that can no
@@ -195,8 +195,8 @@ func (p *Pacer) timeout(maxWait, opens int64, ok bool) error {
 // cause returns the reason why no units are granted, if it is not the limit.
 func (p *Pacer) cause() string {
 	now := p.clock.now()
-	switch _, told := p.timeline.Last(); {
-	case !told && !p.rate.on:
+	switch _, notified := p.timeline.Last(); {
+	case !notified && !p.rate.on:
 		return "no plan yet: the source has not answered: see whether it can be reached"
 	case now >= p.valid:
 		return "its source is lost, and what it told is no longer valid: see whether it can be reached"

@@ -50,10 +50,10 @@ func (s *storm) do(random *rand.Rand) {
 }
 
 func (s *storm) callback(n int64, maxWait time.Duration, cancel, again bool) {
-	var told atomic.Int32
+	var notified atomic.Int32
 	s.waiting.Add(1)
 	ticket := s.p.AcquireFunc(n, maxWait, func(_ headgate.Instant, err error) {
-		if told.Add(1) != 1 {
+		if notified.Add(1) != 1 {
 			s.wrong.Add(1)
 		}
 		s.waiting.Add(-1)
@@ -66,7 +66,7 @@ func (s *storm) callback(n int64, maxWait time.Duration, cancel, again bool) {
 		}
 	})
 	if cancel && ticket.Cancel() {
-		if told.Add(1) != 1 {
+		if notified.Add(1) != 1 {
 			s.wrong.Add(1)
 		}
 		s.waiting.Add(-1)

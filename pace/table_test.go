@@ -60,8 +60,8 @@ func TestArticle(t *testing.T) {
 				sleep(250 * time.Millisecond)
 				began := time.Now()
 				err := p.Acquire(t.Context(), c.maxWait)
-				if took := time.Since(began); took != c.waits || (err != nil) != c.fails {
-					t.Errorf("%v after %v, want %v", err, took, c.waits)
+				if elapsed := time.Since(began); elapsed != c.waits || (err != nil) != c.fails {
+					t.Errorf("%v after %v, want %v", err, elapsed, c.waits)
 				}
 				var late *pace.TimeoutError
 				if c.fails && (!errors.As(err, &late) || !late.Opens.Equal(began.Add(750*time.Millisecond))) {

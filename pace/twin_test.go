@@ -34,8 +34,8 @@ type twin struct {
 	lost       bool
 	maxWaiters int
 	waiting    []twinWaiter
-	served     []told
-	refused    []told
+	served     []report
+	refused    []report
 	acquired   int64
 }
 
@@ -51,8 +51,8 @@ type twinWaiter struct {
 	deadline time.Time // the zero time means never
 }
 
-// told is the result for a caller.
-type told struct {
+// report is the result for a caller.
+type report struct {
 	id    int
 	at    time.Duration // since the start of the story
 	what  string
@@ -119,7 +119,7 @@ func (w *twin) retime() {
 }
 
 func (w *twin) refuse(id int, what string, opens time.Time) {
-	w.refused = append(w.refused, told{id: id, at: w.since(), what: what, opens: opens})
+	w.refused = append(w.refused, report{id: id, at: w.since(), what: what, opens: opens})
 }
 
 func (w *twin) since() time.Duration { return w.now.Sub(storyBegins) }
@@ -134,7 +134,7 @@ func (w *twin) serve() {
 func (w *twin) give(id int, n int64) {
 	w.given += n
 	w.acquired += n
-	w.served = append(w.served, told{id: id, at: w.since(), what: "served"})
+	w.served = append(w.served, report{id: id, at: w.since(), what: "served"})
 }
 
 func (w *twin) try(id int, n int64) bool {
@@ -229,11 +229,11 @@ type story struct {
 	plans   bool  // the plan changes; otherwise the source is sometimes lost
 
 	mu              sync.Mutex
-	served, refused []told
+	served, refused []report
 }
 
-func (s *story) hear(id int, err error, opened bool) {
-	what := told{id: id, at: time.Since(storyBegins), what: "served"}
+func (s *story) receive(id int, err error, opened bool) {
+	what := report{id: id, at: time.Since(storyBegins), what: "served"}
 	var late *pace.TimeoutError
 	switch {
 	case err == nil:
@@ -276,7 +276,7 @@ func (s *story) ask() {
 	s.twin.ask(id, n, maxWait)
 	at := time.Now()
 	s.tickets[id] = s.p.AcquireFunc(n, maxWait, func(_ headgate.Instant, err error) {
-		s.hear(id, err, time.Since(at) == 0)
+		s.receive(id, err, time.Since(at) == 0)
 	})
 }
 
@@ -290,7 +290,7 @@ func (s *story) step() {
 		s.ids++
 		got := s.p.TryAcquireN(n)
 		if got {
-			s.hear(id, nil, false)
+			s.receive(id, nil, false)
 		}
 		if want := s.twin.try(id, n); got != want {
 			s.t.Errorf("at %v: TryAcquireN(%d) is %v, want %v", s.twin.since(), n, got, want)
@@ -368,7 +368,7 @@ func (s *story) compare() {
 			break
 		}
 	}
-	byID := func(a, b told) int { return a.id - b.id }
+	byID := func(a, b report) int { return a.id - b.id }
 	slices.SortFunc(s.refused, byID)
 	slices.SortFunc(s.twin.refused, byID)
 	for i := range max(len(s.refused), len(s.twin.refused)) {
@@ -386,7 +386,7 @@ func (s *story) compare() {
 	}
 }
 
-func around(all []told, i int) string {
+func around(all []report, i int) string {
 	return fmt.Sprint(all[min(max(i-1, 0), len(all)):min(i+3, len(all))])
 }
 

@@ -34,8 +34,8 @@ func TestEdgeWakesSmoothed(t *testing.T) {
 		}
 		sleep(10 * time.Minute)
 		synctest.Wait()
-		if took := last.at.Sub(began); !last.told || took > 1100*time.Millisecond {
-			t.Errorf("the fifth was served after %v, want 1.004s", took)
+		if elapsed := last.at.Sub(began); !last.notified || elapsed > 1100*time.Millisecond {
+			t.Errorf("the fifth was served after %v, want 1.004s", elapsed)
 		}
 	})
 }
@@ -60,8 +60,8 @@ func TestNotHopelessWhenTheNextPlanOpensSooner(t *testing.T) {
 		sleep(5 * time.Second)
 		synctest.Wait()
 		for _, o := range []*outcome{before, after} {
-			if !o.told || o.err != nil {
-				t.Errorf("%v, %v within 5 s", o.told, o.err)
+			if !o.notified || o.err != nil {
+				t.Errorf("%v, %v within 5 s", o.notified, o.err)
 			}
 		}
 	})
@@ -85,11 +85,11 @@ func TestSkippedPermitsDoNotDelayTheNextWindow(t *testing.T) {
 		soon := ask(p, 1, 5*time.Second)
 		sleep(10 * time.Minute)
 		synctest.Wait()
-		if took := o.at.Sub(began); !o.told || o.err != nil || took > 1100*time.Millisecond {
-			t.Errorf("20 units after %v, %v, want 1.02s", took, o.err)
+		if elapsed := o.at.Sub(began); !o.notified || o.err != nil || elapsed > 1100*time.Millisecond {
+			t.Errorf("20 units after %v, %v, want 1.02s", elapsed, o.err)
 		}
-		if !soon.told || soon.err != nil {
-			t.Errorf("who would wait for 5 s: %v, %v; it could be served after 1.02 s", soon.told, soon.err)
+		if !soon.notified || soon.err != nil {
+			t.Errorf("who would wait for 5 s: %v, %v; it could be served after 1.02 s", soon.notified, soon.err)
 		}
 	})
 }
@@ -113,8 +113,8 @@ func TestLateTimerRefusesNobodyWhoseUnitsOpened(t *testing.T) {
 		sleep(5 * time.Second)
 		synctest.Wait()
 		for i, o := range waiters {
-			if served := o.told && o.err == nil; served != (i < 3) {
-				t.Errorf("waiter %d of 4: %v, %v: the units of 3 opened 200 ms before their deadline", i, o.told, o.err)
+			if served := o.notified && o.err == nil; served != (i < 3) {
+				t.Errorf("waiter %d of 4: %v, %v: the units of 3 opened 200 ms before their deadline", i, o.notified, o.err)
 			}
 		}
 	})
@@ -142,8 +142,8 @@ func TestDeadlineBetweenTwoLooks(t *testing.T) {
 			t.Fatal("the helper was served")
 		}
 		for i, o := range []*outcome{a, b, c} {
-			if !o.told || o.err != nil {
-				t.Errorf("waiter %d: %v, %v: its unit opened 200 µs before its deadline", i, o.told, o.err)
+			if !o.notified || o.err != nil {
+				t.Errorf("waiter %d: %v, %v: its unit opened 200 µs before its deadline", i, o.notified, o.err)
 			}
 		}
 	})
@@ -161,11 +161,11 @@ func TestLoweredBelowAWaiter(t *testing.T) {
 		to.Assign(pace.Assignment{Plan: even(t, 10, time.Second, 1, 0), Revision: 2})
 		sleep(time.Minute)
 		synctest.Wait()
-		if !big.told || !errors.Is(big.err, pace.ErrTooLarge) {
-			t.Errorf("100 units of 10 a second: %v, %v", big.told, big.err)
+		if !big.notified || !errors.Is(big.err, pace.ErrTooLarge) {
+			t.Errorf("100 units of 10 a second: %v, %v", big.notified, big.err)
 		}
-		if !small.told || small.err != nil {
-			t.Errorf("one unit behind it: %v, %v after a minute", small.told, small.err)
+		if !small.notified || small.err != nil {
+			t.Errorf("one unit behind it: %v, %v after a minute", small.notified, small.err)
 		}
 	})
 }
@@ -183,7 +183,7 @@ func TestOpensWhileStopped(t *testing.T) {
 			t.Errorf("it says %v after the edge, want 4s", got.Sub(edge))
 		}
 		hopeless := ask(p, 1, 3500*time.Millisecond) // until 3.7 s
-		if !hopeless.told {
+		if !hopeless.notified {
 			t.Error("who cannot be served in time waits")
 		}
 		served := ask(p, 1, pace.Forever)
@@ -244,8 +244,8 @@ func TestWholePartSpread(t *testing.T) {
 		to.ValidUntil(time.Time{})
 		sleep(2500 * time.Millisecond)
 		synctest.Wait()
-		if !whole.told || !behind.told {
-			t.Errorf("after two and a half windows the whole part was given: %v; who is behind it served: %v", whole.told, behind.told)
+		if !whole.notified || !behind.notified {
+			t.Errorf("after two and a half windows the whole part was given: %v; who is behind it served: %v", whole.notified, behind.notified)
 		}
 	})
 }
@@ -261,8 +261,8 @@ func TestCallbackEndsItsGoroutine(t *testing.T) {
 		after := ask(p, 1, pace.Forever)
 		sleep(5 * time.Second)
 		synctest.Wait()
-		if !after.told || after.err != nil {
-			t.Errorf("who is behind it: %v, %v", after.told, after.err)
+		if !after.notified || after.err != nil {
+			t.Errorf("who is behind it: %v, %v", after.notified, after.err)
 		}
 	})
 }

@@ -27,12 +27,12 @@ func TestClockSetBackBeforeThePlan(t *testing.T) {
 				o := ask(p, 1, pace.Forever)
 				sleep(2 * time.Second)
 				synctest.Wait()
-				if !o.told || o.err != nil {
-					t.Errorf("served %v, %v, 2 s after the clock was set back by %v", o.told, o.err, back)
+				if !o.notified || o.err != nil {
+					t.Errorf("served %v, %v, 2 s after the clock was set back by %v", o.notified, o.err, back)
 				}
 				sleep(2 * back)
 				synctest.Wait()
-				if o.told {
+				if o.notified {
 					t.Logf("it was served after %v", o.at.Sub(began))
 				}
 			})
@@ -133,14 +133,14 @@ func TestOpensAfterTheClockWasSet(t *testing.T) {
 		if got := opensOf(t, p.Acquire(t.Context(), 0)); !got.Equal(now.Add(800 * time.Millisecond)) { // 300 ms, 500 ms ahead
 			t.Errorf("it says %v from now by the old clock, want 800ms", got.Sub(now))
 		}
-		if o := ask(p, 1, 200*time.Millisecond); !o.told {
+		if o := ask(p, 1, 200*time.Millisecond); !o.notified {
 			t.Error("who cannot be served in time waits")
 		}
 		o := ask(p, 1, 301*time.Millisecond)
 		sleep(time.Second)
 		synctest.Wait()
-		if !o.told || o.err != nil || o.at.Sub(now) != 300*time.Millisecond {
-			t.Errorf("%v, %v after %v", o.told, o.err, o.at.Sub(now))
+		if !o.notified || o.err != nil || o.at.Sub(now) != 300*time.Millisecond {
+			t.Errorf("%v, %v after %v", o.notified, o.err, o.at.Sub(now))
 		}
 	})
 }
@@ -161,7 +161,7 @@ func TestOpensAfterASlewAndAPlan(t *testing.T) {
 		if got := opensOf(t, p.Acquire(t.Context(), 0)); got.Before(now) {
 			t.Errorf("it says %v from now", got.Sub(now))
 		}
-		if o := ask(p, 1, 100*time.Millisecond); !o.told {
+		if o := ask(p, 1, 100*time.Millisecond); !o.notified {
 			t.Error("who cannot be served in time waits")
 		}
 	})
@@ -183,8 +183,8 @@ func TestClockThatRunsFast(t *testing.T) {
 				sleep(time.Millisecond)
 			}
 			n += 1 + burst(p)
-			if took := time.Since(began); n > 20 && took < time.Second {
-				t.Errorf("%d within %v", n, took)
+			if elapsed := time.Since(began); n > 20 && elapsed < time.Second {
+				t.Errorf("%d within %v", n, elapsed)
 			}
 		}
 	})

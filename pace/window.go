@@ -28,8 +28,8 @@ type window struct {
 // at converts a time in the window to wall time.
 func (w *window) at(now int64) headgate.Instant { return headgate.Instant(now + w.ahead) }
 
-// of converts a wall time at or after the window's edge to monotonic time.
-func (w *window) of(t headgate.Instant) int64 { return w.end + int64(t-w.edge) }
+// monotonic converts a wall time at or after the window's edge to monotonic time.
+func (w *window) monotonic(t headgate.Instant) int64 { return w.end + int64(t-w.edge) }
 
 // length returns the window's length by its plan, and 0 without a plan.
 func (w *window) length() int64 { return int64(w.Plan.Per) }
@@ -128,7 +128,7 @@ func (p *Pacer) edgeOf(w schedule.Window, wall headgate.Instant) headgate.Instan
 	if edge <= wall {
 		edge = w.Revised
 	}
-	if last, told := p.timeline.Last(); told && last.Per > 0 && last.Per != w.Plan.Per {
+	if last, notified := p.timeline.Last(); notified && last.Per > 0 && last.Per != w.Plan.Per {
 		edge = min(edge, last.Start(last.Window(wall)+1))
 	}
 	return edge
@@ -163,7 +163,7 @@ func (p *Pacer) begin(next window, now int64) {
 func (p *Pacer) await(now, ahead int64, begins headgate.Instant) {
 	p.settleAccount(now)
 	end := max(min(int64(begins)-ahead, now+int64(time.Second)), now+1) // The wall clock may be set.
-	if _, told := p.timeline.Last(); !told {
+	if _, notified := p.timeline.Last(); !notified {
 		end = never - max(ahead, 0)
 	}
 	p.window = window{begin: now, end: end, edge: headgate.Instant(end + ahead), ahead: ahead}
@@ -264,7 +264,7 @@ func (p *Pacer) predict(now, units int64) (opens int64, ok bool) {
 	if !ok {
 		return never, false
 	}
-	then := window{Window: schedule.Window{Plan: plan}, begin: w.of(start)}
+	then := window{Window: schedule.Window{Plan: plan}, begin: w.monotonic(start)}
 	then.end = then.begin + int64(plan.Per)
 	then.part = plan.Part(plan.Window(start))
 	then.line = p.lineOf(&then, 1.0/schedule.MaxSpeed) // The pacer may have learnt a higher speed by then.

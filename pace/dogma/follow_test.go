@@ -20,12 +20,12 @@ import (
 // notes is a Receiver that records its calls with their times.
 type notes struct {
 	mu       sync.Mutex
-	assigned []told
+	assigned []report
 	faults   []fault
 	valid    []time.Time
 }
 
-type told struct {
+type report struct {
 	pace.Assignment
 
 	at time.Time
@@ -39,7 +39,7 @@ type fault struct {
 func (n *notes) Assign(a pace.Assignment) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.assigned = append(n.assigned, told{a, time.Now()})
+	n.assigned = append(n.assigned, report{a, time.Now()})
 }
 
 func (n *notes) Fault(err error) {
@@ -64,7 +64,7 @@ func (*notes) Rate(pace.Rate) {}
 // Requested implements pace.Receiver.
 func (*notes) Requested() (total, waiting int64) { return 0, 0 }
 
-func (n *notes) plans() []told {
+func (n *notes) plans() []report {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.assigned)
@@ -481,8 +481,8 @@ func TestContextEndsAtOnce(t *testing.T) {
 				if err := <-ended; err != nil {
 					t.Error(err)
 				}
-				if took := time.Since(before); took != 0 {
-					t.Errorf("Follow returned %v after the cancellation, want 0s", took)
+				if elapsed := time.Since(before); elapsed != 0 {
+					t.Errorf("Follow returned %v after the cancellation, want 0s", elapsed)
 				}
 				if n := len(seen.troubles()); n != faults {
 					t.Errorf("the cancellation was reported as a fault: %q", seen.troubles()[n-1].text)

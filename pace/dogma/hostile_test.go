@@ -196,8 +196,8 @@ func TestSlowBody(t *testing.T) {
 		if len(troubles) == 0 || !strings.Contains(troubles[0].text, "no complete answer within 25s") {
 			t.Fatalf("a slow body caused the faults %v, want a timeout first", troubles)
 		}
-		if took := troubles[0].at.Sub(<-began); took != 25*time.Second {
-			t.Errorf("the slow answer timed out after %v, want 25s", took)
+		if elapsed := troubles[0].at.Sub(<-began); elapsed != 25*time.Second {
+			t.Errorf("the slow answer timed out after %v, want 25s", elapsed)
 		}
 	})
 }

@@ -23,10 +23,10 @@ type assignedPart struct {
 	lapsed     bool
 	registered bool
 
-	in      bool // the newest plan has a part for this instance
-	entered bool // the part was assigned, and may be used
-	told    bool // something was reported
-	last    headgate.Instant
+	in       bool // the newest plan has a part for this instance
+	entered  bool // the part was assigned, and may be used
+	notified bool // something was reported
+	last     headgate.Instant
 	// A muted instance uses nothing until the wall time opens; 0 is unknown.
 	muted bool
 	opens headgate.Instant
@@ -117,7 +117,7 @@ func (s *assignedPart) assign(p *plan, index int, from headgate.Instant, now mom
 		return
 	}
 	s.last = edge(max(from, s.last), p.per)
-	s.revision, s.told = s.at, true
+	s.revision, s.notified = s.at, true
 	s.to.Assign(pace.Assignment{Plan: part, From: s.last, Settled: now.mono.Add(now.settle), Revision: s.revision})
 }
 
@@ -132,7 +132,7 @@ func (s *assignedPart) leave(now moment) {
 
 // anew records the start of a new history: revisions start at 0 again.
 func (s *assignedPart) anew(now moment) {
-	s.lapsed = s.told
+	s.lapsed = s.notified
 	s.known = mark{}
 	s.raised = s.revision
 	s.in = false

@@ -317,9 +317,9 @@ func (f *fleet) share(limit int64, among ...*instance) {
 			whole := int64(0)
 			for _, i := range among {
 				i.mu.Lock()
-				units, took := i.taken[start]
+				units, taken := i.taken[start]
 				i.mu.Unlock()
-				if whole += units; !took {
+				if whole += units; !taken {
 					whole = -limit
 				}
 			}

@@ -55,8 +55,8 @@ func (f *follower) take(ctx context.Context, r *reading) {
 // lost reports that etcd has not answered for so long that leases of other instances may have expired.
 func (f *follower) lost(now time.Time) bool { return now.Sub(f.answeredAt) > f.config.TTL/2 }
 
-// hear applies the events of the watch.
-func (f *follower) hear(h heard) {
+// handle applies the events of the watch.
+func (f *follower) handle(h heard) {
 	if h.watch != f.watches {
 		return
 	}

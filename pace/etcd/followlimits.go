@@ -91,7 +91,7 @@ func (k *knownLimits) follow(ctx context.Context) error {
 	for {
 		select {
 		case e, ok := <-events:
-			if err := k.hear(e, ok); err != nil {
+			if err := k.apply(e, ok); err != nil {
 				return err
 			}
 		case <-check.C: // The watch of etcd's client says nothing about an outage.
@@ -102,8 +102,8 @@ func (k *knownLimits) follow(ctx context.Context) error {
 	}
 }
 
-// hear applies one response of the watch. ok is false after its end.
-func (k *knownLimits) hear(e clientv3.WatchResponse, ok bool) error {
+// apply applies one response of the watch. ok is false after its end.
+func (k *knownLimits) apply(e clientv3.WatchResponse, ok bool) error {
 	if !ok {
 		return errClosed
 	}

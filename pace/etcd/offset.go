@@ -29,7 +29,7 @@ func (o *offsets) add(id string, later time.Duration) {
 func (o *offsets) remove(id string) { delete(o.last, id) }
 
 // median gives the median of the differences to all others, and the number of others.
-func (o *offsets) median() (ahead time.Duration, of int) {
+func (o *offsets) median() (ahead time.Duration, instances int) {
 	if len(o.last) == 0 {
 		return 0, 0
 	}

@@ -53,7 +53,7 @@ func (f *follower) grace(bound time.Duration, now time.Time) bool {
 // penalty is the additional wait of an instance with a deviating clock: other instances choose
 // better times.
 func (f *follower) penalty(bound time.Duration) time.Duration {
-	if ahead, of := f.offsets.median(); of > 1 && ahead.Abs() > bound/4 {
+	if ahead, instances := f.offsets.median(); instances > 1 && ahead.Abs() > bound/4 {
 		return 2 * bound
 	}
 	return 0

@@ -268,29 +268,29 @@ func TestClean(t *testing.T) {
 
 func TestOffsets(t *testing.T) {
 	var o offsets
-	if _, of := o.median(); of != 0 {
-		t.Errorf("of %d: want no instance", of)
+	if _, instances := o.median(); instances != 0 {
+		t.Errorf("of %d: want no instance", instances)
 	}
 	for _, d := range []time.Duration{90, 30, 50, 40} {
 		o.add("a", d)
 	}
-	if d, of := o.median(); d != 30 || of != 1 {
-		t.Errorf("%d of %d: want the least, 30", d, of)
+	if d, instances := o.median(); d != 30 || instances != 1 {
+		t.Errorf("%d of %d: want the least, 30", d, instances)
 	}
 	for range maxSamples {
 		o.add("a", 100) // The clocks have moved apart, so older differences are dropped.
 	}
 	o.add("b", -20)
-	if d, of := o.median(); d != 40 || of != 2 {
-		t.Errorf("%d of %d: want 40, between 100 and -20", d, of)
+	if d, instances := o.median(); d != 40 || instances != 2 {
+		t.Errorf("%d of %d: want 40, between 100 and -20", d, instances)
 	}
 	o.add("c", 1000)
 	if d, _ := o.median(); d != 100 {
 		t.Errorf("%d: want 100, the middle", d)
 	}
 	o.remove("c")
-	if _, of := o.median(); of != 2 {
-		t.Errorf("of %d: want 2", of)
+	if _, instances := o.median(); instances != 2 {
+		t.Errorf("of %d: want 2", instances)
 	}
 }
 

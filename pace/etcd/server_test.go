@@ -139,9 +139,9 @@ func TestOutage(t *testing.T) {
 	f.share(90, a, b, c)
 	f.atMost(90)
 	a.mu.Lock()
-	for _, told := range a.plans[plans:] {
-		if told.Plan.Instances < 3 {
-			t.Errorf("a proposes a plan of %d", told.Plan.Instances)
+	for _, reported := range a.plans[plans:] {
+		if reported.Plan.Instances < 3 {
+			t.Errorf("a proposes a plan of %d", reported.Plan.Instances)
 		}
 	}
 	a.mu.Unlock()

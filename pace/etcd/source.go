@@ -118,7 +118,7 @@ func (f *follower) run(ctx context.Context) {
 		case r := <-f.readings:
 			f.take(ctx, r)
 		case h := <-f.heard:
-			f.hear(h)
+			f.handle(h)
 		case err := <-f.proposed:
 			f.answered(err)
 		case <-f.member.changed:
@@ -141,7 +141,7 @@ func (f *follower) step(ctx context.Context) time.Duration {
 	}
 	if !now.mono.Before(f.nextOffset) {
 		f.nextOffset = now.mono.Add(time.Second)
-		if ahead, of := f.offsets.median(); of > 0 {
+		if ahead, instances := f.offsets.median(); instances > 0 {
 			f.to.ClockOffset(ahead)
 		}
 	}

@@ -19,14 +19,14 @@ func virtual(d time.Duration) headgate.Instant { return headgate.Instant(epoch.A
 
 // listener is a pace.Receiver in virtual time.
 type listener struct {
-	timeline schedule.Timeline
-	valid    time.Time
-	told     []pace.Assignment
-	faults   []error
+	timeline    schedule.Timeline
+	valid       time.Time
+	assignments []pace.Assignment
+	faults      []error
 }
 
 func (l *listener) Assign(a pace.Assignment) {
-	l.told = append(l.told, a)
+	l.assignments = append(l.assignments, a)
 	l.timeline.Add(schedule.Change{
 		Plan: a.Plan, From: a.From, Settled: headgate.Instant(a.Settled.UnixNano()), Revision: a.Revision,
 	})
@@ -162,7 +162,7 @@ func (s *simulation) step(d time.Duration) {
 		s.write(d)
 	}
 	for _, n := range s.nodes {
-		s.hear(n, d)
+		s.receive(n, d)
 		n.standing.speak(simMoment(d))
 		if start, units, ok := n.listener.part(d); ok {
 			if _, known := n.taken[start]; !known {
@@ -172,22 +172,22 @@ func (s *simulation) step(d time.Duration) {
 	}
 }
 
-// hear delivers plans to a node.
-func (s *simulation) hear(n *node, d time.Duration) {
+// receive delivers plans to a node.
+func (s *simulation) receive(n *node, d time.Duration) {
 	if !s.calm && d > n.uncut && s.rand.IntN(600) == 0 {
 		n.cut, n.uncut = d, d+s.upTo(2*time.Second)
 	}
 	away := d < n.uncut
 	if d >= n.reads && !away {
 		n.reads = d + simEvery
-		took := s.upTo(40 * time.Millisecond)
+		elapsed := s.upTo(40 * time.Millisecond)
 		if s.rand.IntN(10) == 0 {
-			took = s.upTo(simBound)
+			elapsed = s.upTo(simBound)
 		}
 		if s.calm {
-			took = s.upTo(simBound / 3)
+			elapsed = s.upTo(simBound / 3)
 		}
-		n.pending = append(n.pending, arrival{sent: d, at: d + took, served: len(s.commits), forgot: !s.calm && s.rand.IntN(10) == 0})
+		n.pending = append(n.pending, arrival{sent: d, at: d + elapsed, served: len(s.commits), forgot: !s.calm && s.rand.IntN(10) == 0})
 	}
 	if n.watched < len(s.commits) && d >= n.watches && !away {
 		n.learn(s, n.watched, d)

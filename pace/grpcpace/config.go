@@ -62,7 +62,7 @@ type methods struct {
 func newMethods(config map[string]*pace.Pacer, listeners *backoff.Listeners) (*methods, error) {
 	m := &methods{exact: make(map[string]*backoff.Listener), services: make(map[string]*backoff.Listener)}
 	for name, pacer := range config {
-		l := listeners.Of(pacer)
+		l := listeners.Listener(pacer)
 		service, method := split(name)
 		switch {
 		case name == "*":

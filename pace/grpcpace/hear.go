@@ -13,27 +13,27 @@ import (
 	"github.com/headgate/headgate/internal/pace/feedback"
 )
 
-// hear reports the end of a call to a listener. A local refusal says nothing about the server.
-func hear(l *backoff.Listener, err error, sent time.Time, mds ...metadata.MD) {
+// observe reports the end of a call to a listener. A local refusal says nothing about the server.
+func observe(l *backoff.Listener, err error, sent time.Time, mds ...metadata.MD) {
 	if _, ours := errors.AsType[*refusal](err); !ours {
-		l.Hear(advice(err, time.Now(), mds...), sent)
+		l.Observe(advice(err, time.Now(), mds...), sent)
 	}
 }
 
 // advice reads the end of a call. The status counts before the metadata.
 func advice(err error, now time.Time, mds ...metadata.MD) feedback.Advice {
-	outcome, told := feedback.Served, feedback.Advice{}
+	outcome, advice := feedback.Served, feedback.Advice{}
 	if s, ok := status.FromError(err); ok && err != nil {
-		outcome, told = outcomeOf(s)
+		outcome, advice = outcomeOf(s)
 	}
-	if told.Kind != feedback.Nothing {
-		return told
+	if advice.Kind != feedback.Nothing {
+		return advice
 	}
-	told = feedback.Metadata(outcome, nil, now)
+	advice = feedback.Metadata(outcome, nil, now)
 	for _, md := range mds {
-		told = feedback.Stronger(told, feedback.Metadata(outcome, md, now))
+		advice = feedback.Stronger(advice, feedback.Metadata(outcome, md, now))
 	}
-	return told
+	return advice
 }
 
 // outcomeOf tells what a status says by itself. RetryInfo tells the time.

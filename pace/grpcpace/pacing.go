@@ -82,7 +82,7 @@ func (p *Pacing) unary(
 	// The caller's options are not written to: it may use them for other calls.
 	opts = append(slices.Clip(opts), grpc.Header(&header), grpc.Trailer(&trailer))
 	err = invoker(ctx, method, req, reply, cc, opts...)
-	hear(l, err, sent, header, trailer)
+	observe(l, err, sent, header, trailer)
 	return err
 }
 
@@ -125,7 +125,7 @@ func (p *Pacing) stream(
 	s.ClientStream, err = streamer(s.ctx, desc, cc, method, opts...)
 	if err != nil {
 		s.cancel()
-		hear(l, err, s.sent)
+		observe(l, err, s.sent)
 		return nil, err
 	}
 	return s, nil
@@ -138,7 +138,7 @@ func (p *Pacing) listener(cc *grpc.ClientConn, method string) (l *backoff.Listen
 	}
 	var ok bool
 	if p.config.Pacer != nil {
-		l = p.listeners.Of(p.config.Pacer(cc.Target(), method))
+		l = p.listeners.Listener(p.config.Pacer(cc.Target(), method))
 		ok = l != nil
 	} else {
 		l, ok = p.methods.find(method)

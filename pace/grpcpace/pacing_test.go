@@ -112,7 +112,7 @@ func TestWaitsWithinDeadline(t *testing.T) {
 			paced    *grpcpace.Pacing
 			deadline time.Duration
 			served   bool
-			took     time.Duration
+			elapsed  time.Duration
 		}{
 			{paced, 0, true, 0},
 			{paced, 0, false, 0}, // No deadline: within a minute.
@@ -127,8 +127,8 @@ func TestWaitsWithinDeadline(t *testing.T) {
 			}
 			began := time.Now()
 			err := c.paced.Unary(ctx, send, nil, nil, nil, s.invoke)
-			if took := time.Since(began); took != c.took || (err == nil) != c.served {
-				t.Errorf("deadline %v: %v after %v, want %v", c.deadline, err, took, c.took)
+			if elapsed := time.Since(began); elapsed != c.elapsed || (err == nil) != c.served {
+				t.Errorf("deadline %v: %v after %v, want %v", c.deadline, err, elapsed, c.elapsed)
 			}
 			if c.served {
 				continue
@@ -137,10 +137,10 @@ func TestWaitsWithinDeadline(t *testing.T) {
 			if !ok || !late.Opens.Equal(start.Add(2*time.Minute)) || !errors.Is(err, pace.ErrTimeout) {
 				t.Errorf("deadline %v: %v, %+v", c.deadline, err, late)
 			}
-			told, _ := status.FromError(err)
-			info, _ := told.Details()[0].(*errdetails.RetryInfo)
-			if told.Code() != codes.ResourceExhausted || info.GetRetryDelay().AsDuration() != 2*time.Minute || err.Error() != told.Err().Error() {
-				t.Errorf("deadline %v: %v with %v", c.deadline, err, told.Details())
+			reported, _ := status.FromError(err)
+			info, _ := reported.Details()[0].(*errdetails.RetryInfo)
+			if reported.Code() != codes.ResourceExhausted || info.GetRetryDelay().AsDuration() != 2*time.Minute || err.Error() != reported.Err().Error() {
+				t.Errorf("deadline %v: %v with %v", c.deadline, err, reported.Details())
 			}
 		}
 		if s.calls != 3 {

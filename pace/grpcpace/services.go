@@ -28,8 +28,8 @@ type services struct {
 	all map[string]*adaptive.Service // guarded by mu
 }
 
-// of gives the service of a target; nil beyond maxServices.
-func (s *services) of(target string, c Adaptive) *adaptive.Service {
+// service gives the service of a target; nil beyond maxServices.
+func (s *services) service(target string, c Adaptive) *adaptive.Service {
 	s.mu.RLock()
 	known := s.all[target]
 	s.mu.RUnlock()
@@ -64,7 +64,7 @@ func (p *Pacing) begin(ctx context.Context, cc *grpc.ClientConn) (context.Contex
 	if stated {
 		ctx = metadata.AppendToOutgoingContext(ctx, strings.ToLower(throttle.FieldCriticality), class.String())
 	}
-	service := p.services.of(cc.Target(), *p.config.Adaptive)
+	service := p.services.service(cc.Target(), *p.config.Adaptive)
 	if service == nil {
 		return ctx, nil, nil
 	}

@@ -74,7 +74,7 @@ func (s *stream) hearHeader() {
 		return
 	}
 	if a := feedback.Metadata(feedback.Served, header, time.Now()); a != (feedback.Advice{}) {
-		s.listener.Hear(a, s.lastSent())
+		s.listener.Observe(a, s.lastSent())
 	}
 }
 
@@ -90,9 +90,9 @@ func (s *stream) end(err error) {
 	}
 	trailer := s.Trailer()
 	if header, failed := s.Header(); failed == nil && !s.begun {
-		hear(s.listener, err, s.lastSent(), header, trailer)
+		observe(s.listener, err, s.lastSent(), header, trailer)
 	} else {
-		hear(s.listener, err, s.lastSent(), trailer)
+		observe(s.listener, err, s.lastSent(), trailer)
 	}
 	s.cancel()
 }

@@ -76,8 +76,8 @@ func TestStreamTakesOnePermit(t *testing.T) {
 			for range 3 {
 				_ = s.RecvMsg(nil)
 			}
-			if took := time.Since(start); took != time.Duration(i)*time.Second || f.ctx.Err() == nil {
-				t.Errorf("stream %d after %v; its context: %v", i, took, f.ctx.Err())
+			if elapsed := time.Since(start); elapsed != time.Duration(i)*time.Second || f.ctx.Err() == nil {
+				t.Errorf("stream %d after %v; its context: %v", i, elapsed, f.ctx.Err())
 			}
 		}
 		check(t, paced, backoff.Stats{Provider: "mail", Sent: 3, Heard: 3})

@@ -184,7 +184,7 @@ func TestWaitsWithinDeadline(t *testing.T) {
 		for _, c := range []struct {
 			deadline time.Duration
 			served   bool
-			took     time.Duration
+			elapsed  time.Duration
 		}{
 			{0, true, 0},
 			{100 * time.Millisecond, false, 0},
@@ -202,8 +202,8 @@ func TestWaitsWithinDeadline(t *testing.T) {
 			req.Body = b
 			began := time.Now()
 			resp, err := do(paced, req)
-			if took := time.Since(began); took != c.took || (err == nil) != c.served {
-				t.Errorf("deadline %v: %v after %v, want %v", c.deadline, err, took, c.took)
+			if elapsed := time.Since(began); elapsed != c.elapsed || (err == nil) != c.served {
+				t.Errorf("deadline %v: %v after %v, want %v", c.deadline, err, elapsed, c.elapsed)
 			}
 			if b.times() != 1 {
 				t.Errorf("deadline %v: the body was closed %d times", c.deadline, b.times())
@@ -289,15 +289,15 @@ func TestCost(t *testing.T) {
 		paced := transport(t, p, httppace.Config{Base: w, Cost: func(req *http.Request) int64 { return req.ContentLength }})
 		start := time.Now()
 		for _, c := range []struct {
-			units int64
-			took  time.Duration
-			fails bool
+			units   int64
+			elapsed time.Duration
+			fails   bool
 		}{{7, 0, false}, {0, 0, false}, {4, time.Second, false}, {-1, 0, true}, {11, 0, true}, {6, 0, false}} {
 			b := &body{Reader: strings.NewReader("")}
 			req := request(t.Context(), http.MethodPost, "")
 			req.Body, req.ContentLength = b, c.units
 			began := time.Now()
-			if _, err := do(paced, req); (err != nil) != c.fails || time.Since(began) != c.took || b.times() != 1 ||
+			if _, err := do(paced, req); (err != nil) != c.fails || time.Since(began) != c.elapsed || b.times() != 1 ||
 				(c.units < 0) != (err != nil && strings.Contains(err.Error(), "Config.Cost")) {
 				t.Errorf("%d units: %v after %v, body closed %d times", c.units, err, time.Since(began), b.times())
 			}

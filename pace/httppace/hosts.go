@@ -15,7 +15,7 @@ type hosts[T any] struct {
 }
 
 // newHosts gives each name of a field of Config what of makes for it.
-func newHosts[T any](field string, names []string, of func(name string) (T, error)) (*hosts[T], error) {
+func newHosts[T any](field string, names []string, value func(name string) (T, error)) (*hosts[T], error) {
 	h := &hosts[T]{exact: make(map[string]T), suffixes: make(map[string]T)}
 	written := make(map[string]string, len(names))
 	for _, key := range names {
@@ -25,7 +25,7 @@ func newHosts[T any](field string, names []string, of func(name string) (T, erro
 				field, min(key, other), max(key, other))
 		}
 		written[name] = key
-		l, err := of(key)
+		l, err := value(key)
 		if err != nil {
 			return nil, err
 		}

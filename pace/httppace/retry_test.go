@@ -94,8 +94,8 @@ func (c try) run(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took < c.least || took > c.atMost {
-		t.Errorf("it took %v, want from %v to %v", took, c.least, c.atMost)
+	if elapsed := time.Since(began); elapsed < c.least || elapsed > c.atMost {
+		t.Errorf("it took %v, want from %v to %v", elapsed, c.least, c.atMost)
 	}
 	n, texts := w.sent()
 	if resp.status != c.status || n != c.sent {

@@ -135,8 +135,8 @@ func TestRetriesOfServices(t *testing.T) {
 		}
 		began := time.Now()
 		got, err := get(t.Context(), t, tr, "http://search.internal/a")
-		if took := time.Since(began); err != nil || got != http.StatusOK || took < 2*time.Second || base.n != 12 {
-			t.Errorf("%d, %v after %v and %d requests", got, err, took, base.n)
+		if elapsed := time.Since(began); err != nil || got != http.StatusOK || elapsed < 2*time.Second || base.n != 12 {
+			t.Errorf("%d, %v after %v and %d requests", got, err, elapsed, base.n)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {

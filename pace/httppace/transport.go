@@ -51,7 +51,7 @@ func New(c Config) (*Transport, error) {
 	}
 	var err error
 	t.hosts, err = newHosts("Hosts", slices.Collect(maps.Keys(c.Hosts)), func(name string) (*backoff.Listener, error) {
-		return t.listeners.Of(c.Hosts[name]), nil
+		return t.listeners.Listener(c.Hosts[name]), nil
 	})
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (t *Transport) wants(req *http.Request) (l *backoff.Listener, units int64, 
 	}
 	var ok bool
 	if t.config.Pacer != nil {
-		l = t.listeners.Of(t.config.Pacer(req))
+		l = t.listeners.Listener(t.config.Pacer(req))
 		ok = l != nil
 	} else if req.URL != nil {
 		l, ok = t.hosts.find(req.URL)
@@ -140,7 +140,7 @@ func (t *Transport) send(
 		return resp, feedback.Advice{}, err
 	}
 	advice := feedback.HTTP(resp.StatusCode, resp.Header, time.Now())
-	l.Hear(advice, sent)
+	l.Observe(advice, sent)
 	return resp, advice, nil
 }
 

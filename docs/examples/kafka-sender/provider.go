@@ -57,7 +57,7 @@ func (p *Provider) Call(ctx context.Context, r *kgo.Record, _ headgate.Instant) 
 	// The client can reuse the connection only after the full body was read.
 	_, _ = io.CopyN(io.Discard, resp.Body, mostRead)
 	advice := httppace.AdviceOf(resp, time.Now())
-	p.Heard.Hear(advice, sent)
+	p.Heard.Observe(advice, sent)
 	switch {
 	case resp.StatusCode >= 200 && resp.StatusCode < 300:
 		return nil

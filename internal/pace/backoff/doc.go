@@ -8,7 +8,7 @@
 //	}
 //	sent := time.Now()
 //	resp, err := call()
-//	listener.Hear(feedback.HTTP(resp.StatusCode, resp.Header, time.Now()), sent)
+//	listener.Observe(feedback.HTTP(resp.StatusCode, resp.Header, time.Now()), sent)
 //
 // Package [github.com/headgate/headgate/internal/pace/feedback] reads an answer, and computes the speed.
 // A Listener brakes the pacer, and lifts the brake step by step. An answer with a remaining

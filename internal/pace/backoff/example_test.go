@@ -34,7 +34,7 @@ func Example() {
 	}
 	sent := time.Now()
 	status, header := http.StatusTooManyRequests, http.Header{"Retry-After": {"30"}} // the status of the answer
-	heard.Hear(feedback.HTTP(status, header, time.Now()), sent)
+	heard.Observe(feedback.HTTP(status, header, time.Now()), sent)
 
 	fmt.Println(mail.Stats().BrakedTo, "percent")
 	fmt.Println(mail.Acquire(context.Background(), time.Second) != nil)

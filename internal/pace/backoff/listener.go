@@ -45,7 +45,7 @@ func (l *Listener) Acquire(ctx context.Context, units int64, maxWait time.Durati
 }
 
 // Sending counts a call that has its permits, before the call is sent. again marks a retry. It
-// returns the time, for Hear.
+// returns the time, for Observe.
 func (l *Listener) Sending(again bool) time.Time {
 	l.sent.Add(1)
 	if again {
@@ -54,9 +54,9 @@ func (l *Listener) Sending(again bool) time.Time {
 	return time.Now()
 }
 
-// Hear processes the advice of an answer that has just arrived. sent is the time at which the
+// Observe processes the advice of an answer that has just arrived. sent is the time at which the
 // call was sent, after it had its permits. An answer without advice costs one addition.
-func (l *Listener) Hear(a feedback.Advice, sent time.Time) {
+func (l *Listener) Observe(a feedback.Advice, sent time.Time) {
 	if a.Kind > feedback.Refused {
 		return
 	}
@@ -74,7 +74,7 @@ func (l *Listener) Hear(a feedback.Advice, sent time.Time) {
 	if a.Kind == feedback.Spent && l.holds {
 		return
 	}
-	if l.slower.Hear(a, sent, now, l.per) {
+	if l.slower.Observe(a, sent, now, l.per) {
 		l.tell()
 	}
 }

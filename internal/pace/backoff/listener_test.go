@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
-// told is a source that records the brakes of its pacer, and may call a function for each.
-type told struct {
+// report is a source that records the brakes of its pacer, and may call a function for each.
+type report struct {
 	pace.Source
 
 	mu     sync.Mutex
@@ -27,7 +27,7 @@ type told struct {
 	then   func()
 }
 
-func (s *told) Brake(b pace.Brake) {
+func (s *report) Brake(b pace.Brake) {
 	s.mu.Lock()
 	s.brakes = append(s.brakes, b)
 	s.mu.Unlock()
@@ -36,20 +36,20 @@ func (s *told) Brake(b pace.Brake) {
 	}
 }
 
-func (s *told) all() []pace.Brake {
+func (s *report) all() []pace.Brake {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]pace.Brake(nil), s.brakes...)
 }
 
 // pacerOf makes a pacer with a limit per window.
-func pacerOf(t *testing.T, limit int64, per time.Duration) (*pace.Pacer, *told) {
+func pacerOf(t *testing.T, limit int64, per time.Duration) (*pace.Pacer, *report) {
 	t.Helper()
 	plan, err := schedule.Even(limit, per, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := &told{Source: pace.Static(plan)}
+	source := &report{Source: pace.Static(plan)}
 	p, err := pace.New(pace.Config{Provider: "mail", Source: source, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -77,10 +77,10 @@ func TestTellsEachBrake(t *testing.T) {
 			t.Error("it is another pacer")
 		}
 		start := time.Now()
-		l.Hear(feedback.Advice{}, start)
-		l.Hear(refused, start)
-		l.Hear(refused, start.Add(-time.Second)) // the call was in flight
-		time.Sleep(time.Hour)                    //nolint:forbidigo // In a bubble.
+		l.Observe(feedback.Advice{}, start)
+		l.Observe(refused, start)
+		l.Observe(refused, start.Add(-time.Second)) // the call was in flight
+		time.Sleep(time.Hour)                       //nolint:forbidigo // In a bubble.
 		var got string
 		for _, b := range source.all() {
 			got += fmt.Sprintf("%d %v %s; ", b.Percent, b.Until.Sub(start), b.Reason)
@@ -123,7 +123,7 @@ func TestHeedsSurprises(t *testing.T) {
 					go func() { _ = p.Acquire(ctx, time.Minute) }()
 				}
 				synctest.Wait()
-				l.Hear(spent, time.Now())
+				l.Observe(spent, time.Now())
 				if got := p.Stats().BrakedTo; got != c.percent {
 					t.Errorf("%d percent go, want %d", got, c.percent)
 				}
@@ -144,14 +144,14 @@ func TestWindows(t *testing.T) {
 		p, _ := pacerOf(t, 1000, time.Minute)
 		l := backoff.New(p)
 		for _, want := range []int{80, 80, 64} {
-			l.Hear(warned, time.Now())
+			l.Observe(warned, time.Now())
 			if got := p.Stats().BrakedTo; got != want {
 				t.Errorf("%d percent go, want %d", got, want)
 			}
 			time.Sleep(31 * time.Second) //nolint:forbidigo // In a bubble.
 		}
-		l.Hear(feedback.Advice{Kind: 77}, time.Now())
-		l.Hear(feedback.Advice{Implausible: true}, time.Now())
+		l.Observe(feedback.Advice{Kind: 77}, time.Now())
+		l.Observe(feedback.Advice{Implausible: true}, time.Now())
 		if got := l.Stats(); got.Heard != 4 || got.Implausible != 1 {
 			t.Errorf("counted %+v: what is no advice counts", got)
 		}
@@ -161,7 +161,7 @@ func TestWindows(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer late.Close()
-		backoff.New(late).Hear(spent, time.Now())
+		backoff.New(late).Observe(spent, time.Now())
 		if got := late.Stats().BrakedTo; got != 0 {
 			t.Errorf("before there is a plan: %d percent go", got)
 		}
@@ -185,9 +185,9 @@ func TestNewsWhileTelling(t *testing.T) {
 		longer := refused
 		longer.For = 9500 * time.Millisecond
 		var once sync.Once
-		source.then = func() { once.Do(func() { l.Hear(longer, time.Now()) }) }
+		source.then = func() { once.Do(func() { l.Observe(longer, time.Now()) }) }
 		start := time.Now()
-		l.Hear(refused, start)
+		l.Observe(refused, start)
 		brakes := source.all()
 		if n := len(brakes); n != 2 || brakes[1].Until.Sub(start) != longer.For {
 			t.Errorf("told %+v", brakes)
@@ -206,8 +206,8 @@ func TestManyAtOnce(t *testing.T) {
 		for range 100 {
 			all.Go(func() {
 				for range 100 {
-					l.Hear(feedback.Advice{}, sent)
-					l.Hear(refused, sent)
+					l.Observe(feedback.Advice{}, sent)
+					l.Observe(refused, sent)
 					l.Stats()
 				}
 			})
@@ -231,7 +231,7 @@ func TestAllocations(t *testing.T) {
 	p, _ := pacerOf(t, 100, time.Second)
 	l := backoff.New(p)
 	now := time.Now()
-	if n := testing.AllocsPerRun(100, func() { l.Hear(feedback.Advice{}, now) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { l.Observe(feedback.Advice{}, now) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

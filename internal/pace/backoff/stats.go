@@ -48,10 +48,10 @@ type Listeners struct {
 	known map[*pace.Pacer]*Listener
 }
 
-// Of gives the Listener of a pacer: always the same one, and nil for no pacer. Beyond MaxListeners
+// Listener gives the Listener of a pacer: always the same one, and nil for no pacer. Beyond MaxListeners
 // pacers, it gives a new Listener that is not kept: this Listener brakes the pacer, but its counts
 // are lost, and it does not lift the brake step by step.
-func (ls *Listeners) Of(p *pace.Pacer) *Listener {
+func (ls *Listeners) Listener(p *pace.Pacer) *Listener {
 	if p == nil {
 		return nil
 	}

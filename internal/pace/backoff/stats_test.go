@@ -28,8 +28,8 @@ func TestCalls(t *testing.T) {
 				t.Errorf("sent at %v", at)
 			}
 		}
-		if took, n := time.Since(start), p.Stats().Acquired; took != time.Second || n != 9 {
-			t.Errorf("%d units in %v", n, took)
+		if elapsed, n := time.Since(start), p.Stats().Acquired; elapsed != time.Second || n != 9 {
+			t.Errorf("%d units in %v", n, elapsed)
 		}
 		if err := l.Acquire(t.Context(), 5, time.Millisecond); !errors.Is(err, pace.ErrTimeout) {
 			t.Error(err)
@@ -80,15 +80,15 @@ func silentPacer(t *testing.T, name string) *pace.Pacer {
 // TestListeners: each pacer has one Listener for all callers, and statistics list them by name.
 func TestListeners(t *testing.T) {
 	var ls backoff.Listeners
-	if ls.Of(nil) != nil || len(ls.Stats()) != 0 {
+	if ls.Listener(nil) != nil || len(ls.Stats()) != 0 {
 		t.Error("there is somebody for no pacer")
 	}
 	b, a := silentPacer(t, "b"), silentPacer(t, "a")
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			ls.Of(a).Hear(feedback.Advice{}, time.Now())
-			ls.Of(b).Sending(false)
+			ls.Listener(a).Observe(feedback.Advice{}, time.Now())
+			ls.Listener(b).Sending(false)
 		})
 	}
 	all.Wait()
@@ -96,7 +96,7 @@ func TestListeners(t *testing.T) {
 	if len(got) != 2 || got[0] != (backoff.Stats{Provider: "a", Heard: 20}) || got[1] != (backoff.Stats{Provider: "b", Sent: 20}) {
 		t.Errorf("counted %+v", got)
 	}
-	if ls.Of(a).Pacer() != a || ls.Of(b) == ls.Of(a) {
+	if ls.Listener(a).Pacer() != a || ls.Listener(b) == ls.Listener(a) {
 		t.Error("the Listeners are mixed up")
 	}
 }
@@ -107,14 +107,14 @@ func TestListenersAreBounded(t *testing.T) {
 	for range backoff.MaxListeners {
 		p := silentPacer(t, "one of many")
 		p.Close()
-		ls.Of(p)
+		ls.Listener(p)
 	}
 	last := silentPacer(t, "last")
-	ls.Of(last).Hear(feedback.RefusedFor(time.Minute, "429"), time.Now())
+	ls.Listener(last).Observe(feedback.RefusedFor(time.Minute, "429"), time.Now())
 	if got := last.Stats().BrakedTo; got != 0 {
 		t.Errorf("%d percent go", got)
 	}
-	one, other := ls.Of(last), ls.Of(last)
+	one, other := ls.Listener(last), ls.Listener(last)
 	if one == other || len(ls.Stats()) != backoff.MaxListeners {
 		t.Errorf("%d are remembered", len(ls.Stats()))
 	}

@@ -393,7 +393,7 @@ func FuzzHTTP(f *testing.F) {
 			t.Errorf("status 429: got %+v, want a refusal", a)
 		}
 		var s feedback.Slower
-		s.Hear(a, now, now, time.Second)
+		s.Observe(a, now, now, time.Second)
 		if b, next := s.Brake(now); b.Percent < 0 || b.Percent > 100 || (b.Percent < 100) != next.After(now) {
 			t.Errorf("after advice %+v, the brake is %+v and the next one is at %v", a, b, next)
 		}

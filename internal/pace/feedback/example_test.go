@@ -32,7 +32,7 @@ func ExampleHTTP() {
 func ExampleSlower() {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 5e8, time.UTC)
 	var s feedback.Slower
-	s.Hear(feedback.RefusedFor(2*time.Second, "429 Retry-After"), now, now, time.Second)
+	s.Observe(feedback.RefusedFor(2*time.Second, "429 Retry-After"), now, now, time.Second)
 	for b, next := s.Brake(now); !next.IsZero(); b, next = s.Brake(now) {
 		fmt.Printf("%d %% until %s\n", b.Percent, b.Until.Format("05.0"))
 		now = next

@@ -55,9 +55,9 @@ type Slower struct {
 	reason   string
 }
 
-// Hear applies the advice of one answer, and reports whether the brake changed. The call was
+// Observe applies the advice of one answer, and reports whether the brake changed. The call was
 // sent at sent, and its answer arrived at now. per is the length of the pacer's windows.
-func (s *Slower) Hear(a Advice, sent, now time.Time, per time.Duration) bool {
+func (s *Slower) Observe(a Advice, sent, now time.Time, per time.Duration) bool {
 	s.recover(now)
 	if s.per != per || s.interval == 0 {
 		s.per = per

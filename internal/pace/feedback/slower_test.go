@@ -39,8 +39,8 @@ func TestSlowerRecovers(t *testing.T) {
 	if b, next := s.Brake(mid); b.Percent != 100 || !next.IsZero() {
 		t.Errorf("a Slower without advice has the brake %+v, and the next one at %v", b, next)
 	}
-	if !s.Hear(refused(2*sec, "429"), mid, mid, sec) {
-		t.Error("Hear reports no change after a refusal")
+	if !s.Observe(refused(2*sec, "429"), mid, mid, sec) {
+		t.Error("Observe reports no change after a refusal")
 	}
 	want := []feedback.Brake{
 		at(0, 2*sec, "429"), at(80, 7*sec, "429"), at(85, 12*sec, "429"), at(90, 17*sec, "429"), at(95, 22*sec, "429"),
@@ -128,8 +128,8 @@ func TestSlowerHears(t *testing.T) {
 		s := feedback.Slower{Random: func() float64 { return 0 }}
 		for i, e := range c.events {
 			now := mid.Add(e.came)
-			if got := s.Hear(e.a, mid.Add(e.sent), now, c.per); got != e.changed {
-				t.Errorf("%s: event %d: Hear returns %v, want %v", name, i, got, e.changed)
+			if got := s.Observe(e.a, mid.Add(e.sent), now, c.per); got != e.changed {
+				t.Errorf("%s: event %d: Observe returns %v, want %v", name, i, got, e.changed)
 			}
 			if got, _ := s.Brake(now); got != e.want {
 				t.Errorf("%s: after event %d the brake is %+v, want %+v", name, i, got, e.want)
@@ -156,14 +156,14 @@ func TestSlowerEndsBeforeEdges(t *testing.T) {
 		{0, 2 * sec, 2 * sec},
 	} {
 		var s feedback.Slower
-		s.Hear(refused(c.ends, ""), noon, noon, c.per)
+		s.Observe(refused(c.ends, ""), noon, noon, c.per)
 		if b, _ := s.Brake(noon); b.Until != noon.Add(c.want) {
 			t.Errorf("windows of %v: a stop of %v ended after %v, want %v", c.per, c.ends, b.Until.Sub(noon), c.want)
 		}
 	}
 	// The same applies to each step of the recovery. With windows of 2 s, every second interval of 5 s ends at an edge.
 	var steps feedback.Slower
-	steps.Hear(warned, noon, noon, 2*sec)
+	steps.Observe(warned, noon, noon, 2*sec)
 	now := noon
 	for _, want := range []time.Duration{5 * sec, 10*sec - margin, 15*sec - margin, 20*sec - margin} {
 		b, next := steps.Brake(now)
@@ -175,7 +175,7 @@ func TestSlowerEndsBeforeEdges(t *testing.T) {
 	// Times before 1970 have negative Unix times.
 	var s feedback.Slower
 	old := time.Unix(-1000, 0)
-	s.Hear(refused(sec, ""), old, old, sec)
+	s.Observe(refused(sec, ""), old, old, sec)
 	if b, _ := s.Brake(old); b.Until != old.Add(sec-margin) {
 		t.Errorf("before 1970: a stop of 1s ended after %v, want 980ms", b.Until.Sub(old))
 	}
@@ -187,7 +187,7 @@ func TestSlowerFloor(t *testing.T) {
 		var s feedback.Slower
 		now, lowest, times := noon, 100, 0
 		for range 50 {
-			s.Hear(a, now, now, sec)
+			s.Observe(a, now, now, sec)
 			now = now.Add(sec)
 			b, _ := s.Brake(now)
 			if b.Percent < lowest {
@@ -208,7 +208,7 @@ func TestSlowerBacksOff(t *testing.T) {
 		s := feedback.Slower{Random: func() float64 { return random }}
 		now := mid
 		for _, want := range []float64{1, 2, 4, 8, 16, 32, 60, 60} {
-			s.Hear(unsaid, now, now, 0)
+			s.Observe(unsaid, now, now, 0)
 			b, _ := s.Brake(now)
 			wait := b.Until.Sub(now)
 			if least := time.Duration((1 - random/2) * want * float64(sec)); wait != least {
@@ -217,7 +217,7 @@ func TestSlowerBacksOff(t *testing.T) {
 			now = b.Until.Add(100 * time.Millisecond)
 		}
 		now = now.Add(2 * time.Minute) // After a time without a refusal, the backoff starts at one second again.
-		s.Hear(unsaid, now, now, 0)
+		s.Observe(unsaid, now, now, 0)
 		if b, _ := s.Brake(now); b.Until.Sub(now) > sec {
 			t.Errorf("random %v: after 2m without a refusal, the stop lasts %v, want at most 1s", random, b.Until.Sub(now))
 		}
@@ -225,7 +225,7 @@ func TestSlowerBacksOff(t *testing.T) {
 	different := map[time.Time]bool{}
 	for range 96 {
 		var s feedback.Slower
-		s.Hear(unsaid, mid, mid, 0)
+		s.Observe(unsaid, mid, mid, 0)
 		b, _ := s.Brake(mid)
 		different[b.Until] = true
 	}
@@ -248,7 +248,7 @@ func TestSlowerSettles(t *testing.T) {
 			b, _ := s.Brake(now)
 			refuse := b.Percent > accepted
 			if refuse {
-				s.Hear(refused(sec/2, "429"), now, now, sec)
+				s.Observe(refused(sec/2, "429"), now, now, sec)
 			}
 			if w >= warmUp {
 				used += min(b.Percent, accepted)
@@ -287,7 +287,7 @@ func TestSlowerBounds(t *testing.T) {
 			now = now.Add(time.Duration(r.Int64N(int64(3 * sec))))
 			sent := now.Add(-time.Duration(r.Int64N(int64(2 * sec))))
 			per := []time.Duration{0, time.Millisecond, sec, time.Minute, 366 * 24 * time.Hour}[r.IntN(5)]
-			s.Hear(advices[r.IntN(len(advices))], sent, now, per)
+			s.Observe(advices[r.IntN(len(advices))], sent, now, per)
 			b, next := s.Brake(now)
 			if b.Percent < 0 || b.Percent > 100 || (b.Percent == 100) != next.IsZero() || b.Percent < 100 && !b.Until.Equal(next) {
 				t.Fatalf("the brake %+v contradicts its end %v", b, next)

@@ -35,7 +35,7 @@ type instance struct {
 	timeline Timeline
 	ahead    headgate.Instant // error of its wall clock
 	uptime   headgate.Instant // its monotonic clock at true time 0
-	told     int              // number of changes that it knows or that are older than it
+	known    int              // number of changes that it knows or that are older than it
 	had      map[cell]*answer
 }
 
@@ -73,7 +73,7 @@ func newWorld(seed uint64, rule bool) *world {
 	}
 	for _, in := range w.instances {
 		if r.IntN(3) == 0 {
-			in.told = r.IntN(len(w.changes)) // It joins late and does not learn older changes.
+			in.known = r.IntN(len(w.changes)) // It joins late and does not learn older changes.
 		}
 	}
 	for _, d := range w.changes {
@@ -125,10 +125,10 @@ func (w *world) draw(before []headgate.Instant) division {
 func (w *world) pass() {
 	for at := headgate.Instant(0); at <= w.latest+4*second; at += w.instant(4) {
 		for i, in := range w.instances {
-			for in.told < len(w.changes) && w.changes[in.told].known[i] <= at {
-				d := &w.changes[in.told]
-				in.timeline.Add(Change{Plan: d.plans[i], From: d.from, Settled: d.settled[i] + in.uptime, Revision: int64(in.told)})
-				in.told++
+			for in.known < len(w.changes) && w.changes[in.known].known[i] <= at {
+				d := &w.changes[in.known]
+				in.timeline.Add(Change{Plan: d.plans[i], From: d.from, Settled: d.settled[i] + in.uptime, Revision: int64(in.known)})
+				in.known++
 			}
 			if w.random.IntN(3) > 0 {
 				in.ask(at)

@@ -50,7 +50,7 @@ func twinAfter(part func(w int64) int64, from, need, most int64) (w, before int6
 type script interface{ Int64N(n int64) int64 }
 
 // oneOf draws one of the given numbers.
-func oneOf(r script, of ...int64) int64 { return of[r.Int64N(int64(len(of)))] }
+func oneOf(r script, choices ...int64) int64 { return choices[r.Int64N(int64(len(choices)))] }
 
 // drawEven draws an even plan, with small numbers, which cause ties, and with extreme ones.
 func drawEven(r script) Plan {

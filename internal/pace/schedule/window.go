@@ -52,8 +52,8 @@ func (t *Timeline) At(wall, mono headgate.Instant) (w Window, ok bool) {
 
 // lesser returns the part that plan p allows in window w of plan of, or 0 if the windows have
 // different lengths, because their parts are not comparable.
-func lesser(p, of Plan, w int64) int64 {
-	if p.Per != of.Per {
+func lesser(p, other Plan, w int64) int64 {
+	if p.Per != other.Per {
 		return 0
 	}
 	return p.Part(w)
