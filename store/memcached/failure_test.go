@@ -56,8 +56,8 @@ func TestKilledServer(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := store.Apply(ctx, []headgate.Op{{Key: key, Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
-		if took := time.Since(began); took > beyondDeadlines/4 { // The machine may be busy.
-			t.Errorf("a decision took %v of 2s", took)
+		if elapsed := time.Since(began); elapsed > beyondDeadlines/4 { // The machine may be busy.
+			t.Errorf("a decision took %v of 2s", elapsed)
 		}
 		return err
 	}
@@ -93,8 +93,8 @@ func TestSilentServer(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := store.Apply(ctx, []headgate.Op{{Key: "k", Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
-		if took := time.Since(began); took > beyondDeadlines/4 { // The machine may be busy.
-			t.Errorf("a decision took %v of 20ms", took)
+		if elapsed := time.Since(began); elapsed > beyondDeadlines/4 { // The machine may be busy.
+			t.Errorf("a decision took %v of 20ms", elapsed)
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, headgate.ErrUnavailable) {
 			t.Fatalf("a paused server: %v", err)

@@ -90,7 +90,7 @@ func (n *node) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.told.Store(toldBy(stats))
+	n.reported.Store(toldBy(stats))
 	second, err := strconv.ParseInt(stats["time"], 10, 64)
 	if err != nil || second <= 0 || second >= maxTime/int64(time.Second) {
 		return fmt.Errorf("memcached %s: its statistics say that it is %.32q: use Memcached 1.6", n.addr, stats["time"])

@@ -48,11 +48,11 @@ func (s *Store) groupsOf(ops []headgate.Op, decisions []headgate.Decision) ([]gr
 
 // enter adds an Op to the part of its key.
 func (s *Store) enter(g *group, op *headgate.Op, place int) error {
-	of := s.policies.GetToUse(op.Policy)
-	if of == nil {
+	policy := s.policies.GetToUse(op.Policy)
+	if policy == nil {
 		return headgate.ErrUnknownPolicy
 	}
-	plan := &of.Plan
+	plan := &policy.Plan
 	if op.Cost < 0 || op.Cost > headgate.MaxUnits {
 		return headgate.ErrBadCost
 	}

@@ -25,8 +25,8 @@ type node struct {
 	end     context.CancelFunc // of follow
 
 	decisions, faults, conflicts, exhausted atomic.Uint64
-	// told is the last answer with the server's statistics.
-	told atomic.Pointer[told]
+	// reported is the last answer with the server's statistics.
+	reported atomic.Pointer[report]
 }
 
 func newNode(addr string, c *Config) (*node, error) {

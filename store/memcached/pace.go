@@ -21,9 +21,9 @@ const (
 )
 
 // met records the duration of a cycle, and whether it ended in a conflict.
-func (p *pace) met(conflict bool, took time.Duration) {
+func (p *pace) met(conflict bool, elapsed time.Duration) {
 	if conflict {
-		p.wait = min(max(2*p.wait, took/4), maxPace)
+		p.wait = min(max(2*p.wait, elapsed/4), maxPace)
 		return
 	}
 	p.wait /= 2

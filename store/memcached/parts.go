@@ -101,15 +101,15 @@ func (s *Store) decidePart(ctx context.Context, p *part, h *held, refuses bool) 
 
 // readParts reads the items of parts: one request for each server, to all servers at the same time.
 func (s *Store) readParts(ctx context.Context, parts []*part, seen []held) error {
-	of := make(map[*node][]int)
+	byNode := make(map[*node][]int)
 	for i, p := range parts {
 		n := s.serverOf(&p.key)
-		of[n] = append(of[n], i)
+		byNode[n] = append(byNode[n], i)
 	}
-	errs := make([]error, 0, len(of))
+	errs := make([]error, 0, len(byNode))
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for n, which := range of {
+	for n, which := range byNode {
 		all.Go(func() {
 			if err := n.readMany(ctx, parts, which, seen); err != nil {
 				mu.Lock()

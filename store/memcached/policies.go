@@ -19,11 +19,11 @@ func compile(policy headgate.Policy) (*limit.Plan, error) {
 }
 
 // life gives how long a policy may have state on a server after its last user.
-func life(of *prepared.Policy[limit.Plan]) time.Duration {
-	if !of.Used() {
+func life(policy *prepared.Policy[limit.Plan]) time.Duration {
+	if !policy.Used() {
 		return 0
 	}
-	return limit.Life(of.Plan.Policy) + prepared.InFlight + slack
+	return limit.Life(policy.Plan.Policy) + prepared.InFlight + slack
 }
 
 // here gives the time by which policies are freed: the clock of a test, or the time since New.
@@ -36,8 +36,8 @@ func (s *Store) here() headgate.Instant {
 
 // issuer gives the plan of a receipt's policy, or nil after the policy was freed.
 func (s *Store) issuer(r *headgate.Receipt) *limit.Plan {
-	if of := s.policies.Issuer(r.Policy); of != nil {
-		return &of.Plan
+	if policy := s.policies.Issuer(r.Policy); policy != nil {
+		return &policy.Plan
 	}
 	return nil
 }

@@ -55,20 +55,20 @@ func (n *node) stats() Stats {
 		Conflicts: n.conflicts.Load(), Exhausted: n.exhausted.Load(),
 	}
 	st.ClockOffset, st.ClockBound, st.ClockKnown = n.clock.ahead()
-	if t := n.told.Load(); t != nil {
+	if t := n.reported.Load(); t != nil {
 		st.Items, st.Bytes, st.MaxBytes, st.Evictions, st.Uptime = t.items, t.bytes, t.maxBytes, t.evictions, t.uptime
 	}
 	return st
 }
 
-// told is an answer with a server's statistics.
-type told struct {
+// report is an answer with a server's statistics.
+type report struct {
 	items, bytes, maxBytes, evictions uint64
 	uptime                            time.Duration
 }
 
 // toldBy reads the statistics. A missing or malformed number is 0.
-func toldBy(stats map[string]string) *told {
+func toldBy(stats map[string]string) *report {
 	number := func(name string) uint64 {
 		n, err := strconv.ParseUint(stats[name], 10, 63)
 		if err != nil {
@@ -76,7 +76,7 @@ func toldBy(stats map[string]string) *told {
 		}
 		return n
 	}
-	return &told{
+	return &report{
 		items: number("curr_items"), bytes: number("bytes"), maxBytes: number("limit_maxbytes"),
 		evictions: number("evictions"), uptime: time.Duration(min(number("uptime"), 1<<32)) * time.Second,
 	}

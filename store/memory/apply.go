@@ -67,37 +67,38 @@ func single(ops []headgate.Op) int {
 
 // fits reports whether an Op is valid for its policy; fault gives the error. fits does not
 // check the id: that needs the lock of the shard (Names).
-func fits(of *policy, cost int64, mode headgate.OpKind) bool {
-	return of != nil && uint64(cost) <= headgate.MaxUnits && (mode == headgate.Take || limit.Accepts(of.Plan.Policy.Algorithm, mode))
+func fits(policy *policy, cost int64, mode headgate.OpKind) bool {
+	return policy != nil && uint64(cost) <= headgate.MaxUnits &&
+		(mode == headgate.Take || limit.Accepts(policy.Plan.Policy.Algorithm, mode))
 }
 
 // fault is the error of an Op that is invalid for its policy.
-func (s *Store) fault(of *policy, id headgate.PolicyID, cost int64, mode headgate.OpKind) error {
+func (s *Store) fault(policy *policy, id headgate.PolicyID, cost int64, mode headgate.OpKind) error {
 	switch {
 	case !s.made():
 		return headgate.ErrNotMade
-	case of == nil || !of.Names(id):
+	case policy == nil || !policy.Names(id):
 		return headgate.ErrUnknownPolicy
 	case cost < 0 || cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	default:
-		return limit.CheckKind(of.Plan.Policy.Algorithm, mode)
+		return limit.CheckKind(policy.Plan.Policy.Algorithm, mode)
 	}
 }
 
 // Take decides one Op of any kind that is a group of its own. Take is Apply without
 // slices and context, and allocates nothing.
 func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
-	of := s.policy(op.Policy)
-	if !fits(of, op.Cost, op.Kind) {
+	policy := s.policy(op.Policy)
+	if !fits(policy, op.Cost, op.Kind) {
 		*d = headgate.Undecided()
-		return s.fault(of, op.Policy, op.Cost, op.Kind)
+		return s.fault(policy, op.Policy, op.Cost, op.Kind)
 	}
-	plan := &of.Plan
+	plan := &policy.Plan
 	at := s.table.spotOf(s.hash(op.Key), op.Window)
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	if !of.Names(op.Policy) {
+	if !policy.Names(op.Policy) {
 		sh.unlock()
 		runtime.KeepAlive(s)
 		*d = headgate.Undecided()
@@ -117,12 +118,12 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	}
 	if p != nil && p.names(op.Policy) {
 		if op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 {
-			if step(of, p, sh, now, op.Cost, d) {
+			if step(policy, p, sh, now, op.Cost, d) {
 				runtime.KeepAlive(s)
 				return nil
 			}
 		} else if takes(op.Kind) && plan.InCell() && !plan.Calendar() {
-			draw(of, p, sh, now, op, d)
+			draw(policy, p, sh, now, op, d)
 			runtime.KeepAlive(s)
 			return nil
 		}
@@ -142,8 +143,8 @@ func takes(mode headgate.OpKind) bool { return mode != headgate.Peek && mode != 
 // nanoseconds. The caller holds the lock of the shard. When step reports true, it has
 // released the lock, and the state has only moved forward. When step reports false,
 // nothing has changed.
-func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *headgate.Decision) bool {
-	plan := &of.Plan
+func step(policy *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *headgate.Decision) bool {
+	plan := &policy.Plan
 	tat := p.cell.Time
 	next, passes := plan.Step(tat, now, cost)
 	if !passes {
@@ -161,7 +162,7 @@ func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *
 	plan.ExplainStep(now, next, cost, d)
 	r := &d.Receipt
 	r.Nonce, r.Place[0], r.Place[1] = nonce, tag, uint64(epoch)
-	r.Policy, r.Returned = of.ID(), returned
+	r.Policy, r.Returned = policy.ID(), returned
 	if cost == 0 {
 		*r = headgate.Receipt{}
 	}
@@ -170,8 +171,8 @@ func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *
 
 // draw is the fast path of a known key with a cell, and no other places. The caller holds the lock of the
 // shard. draw releases the lock before it fills the Decision.
-func draw(of *policy, p *place, sh *shard, now headgate.Instant, op *headgate.Op, d *headgate.Decision) {
-	plan := &of.Plan
+func draw(policy *policy, p *place, sh *shard, now headgate.Instant, op *headgate.Op, d *headgate.Decision) {
+	plan := &policy.Plan
 	draw := limit.Draw{}
 	plan.JudgeCell(&p.cell, now, op.Cost, op.Kind, &draw)
 	taken := draw.Verdict != headgate.Deny
@@ -184,7 +185,7 @@ func draw(of *policy, p *place, sh *shard, now headgate.Instant, op *headgate.Op
 	plan.Explain(&draw, d)
 	if taken && op.Cost > 0 && plan.Returnable() {
 		plan.Receipt(&draw, &d.Receipt)
-		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = nonce, tag, of.ID()
+		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = nonce, tag, policy.ID()
 		d.Receipt.Place[1] = uint64(draw.Epoch())
 	} else {
 		d.Receipt = headgate.Receipt{}
@@ -292,9 +293,9 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	defer s.groups.put(w)
 	for i := range ops {
 		op := &ops[i]
-		of := s.policy(op.Policy)
-		if !fits(of, op.Cost, op.Kind) {
-			return s.fault(of, op.Policy, op.Cost, op.Kind)
+		policy := s.policy(op.Policy)
+		if !fits(policy, op.Cost, op.Kind) {
+			return s.fault(policy, op.Policy, op.Cost, op.Kind)
 		}
 		at := s.table.spotOf(s.hash(op.Key), op.Window)
 		s.table.touch(at)
@@ -303,9 +304,9 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 				return errSameState
 			}
 		}
-		w.policies = append(w.policies, of)
+		w.policies = append(w.policies, policy)
 		w.turns = append(w.turns, turn{
-			plan: &of.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges},
+			plan: &policy.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Kind, draw: limit.Draw{Edges: op.Edges},
 		})
 		w.shards = append(w.shards, at.shard)
 	}
@@ -331,11 +332,11 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 // check returns an error if a policy of the group is not in use any more, or if the time is
 // outside the edges of an Op. The caller holds the locks of the shards.
 func (w *group) check(now headgate.Instant) error {
-	for i, of := range w.policies {
-		if !of.Names(w.turns[i].id) {
+	for i, policy := range w.policies {
+		if !policy.Names(w.turns[i].id) {
 			return headgate.ErrUnknownPolicy
 		}
-		if err := of.Plan.CheckEdges(w.turns[i].draw.Edges, now); err != nil {
+		if err := policy.Plan.CheckEdges(w.turns[i].draw.Edges, now); err != nil {
 			return err
 		}
 	}

@@ -77,8 +77,8 @@ func prepareKinds(t *testing.T, store *memory.Store) (ids []headgate.PolicyID) {
 func randomGroups(random *rand.Rand, ids []headgate.PolicyID, n int) []headgate.Op {
 	var ops []headgate.Op
 	for group := uint8(0); len(ops) < n; group++ {
-		of := max(1, random.IntN(5)-1)
-		for window := range of {
+		windows := max(1, random.IntN(5)-1)
+		for window := range windows {
 			policy := random.IntN(len(ids))
 			kind := headgate.OpKind(random.IntN(2))
 			if policy < 3 && random.IntN(4) == 0 {

@@ -22,10 +22,10 @@ const batch = 32
 // is harmless for a state that only moves forward. Every other state is decided at a time
 // that is read under the lock.
 func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisions []headgate.Decision) error {
-	of, all := s.policy(id), decisions[:len(keys)]
-	if !fits(of, cost, headgate.Take) {
+	policy, all := s.policy(id), decisions[:len(keys)]
+	if !fits(policy, cost, headgate.Take) {
 		compensate.Undecide(all)
-		return s.fault(of, id, cost, headgate.Take)
+		return s.fault(policy, id, cost, headgate.Take)
 	}
 	var spots [batch]spot
 	for len(keys) > 0 {
@@ -37,7 +37,7 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 		now := s.clock.Now()
 		for i := range n {
 			op := headgate.Op{Policy: id, Cost: cost}
-			if err := s.takeAt(of, &op, spots[i], &now, &decisions[i]); err != nil {
+			if err := s.takeAt(policy, &op, spots[i], &now, &decisions[i]); err != nil {
 				runtime.KeepAlive(s)
 				compensate.Undecide(all)
 				return err
@@ -56,11 +56,11 @@ func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error 
 	var policies [batch]*policy
 	for i := range ops {
 		op := &ops[i]
-		of := s.policy(op.Policy)
-		if !fits(of, op.Cost, op.Kind) {
-			return s.fault(of, op.Policy, op.Cost, op.Kind)
+		policy := s.policy(op.Policy)
+		if !fits(policy, op.Cost, op.Kind) {
+			return s.fault(policy, op.Policy, op.Cost, op.Kind)
 		}
-		policies[i], spots[i] = of, s.table.spotOf(s.hash(op.Key), op.Window)
+		policies[i], spots[i] = policy, s.table.spotOf(s.hash(op.Key), op.Window)
 		s.table.touch(spots[i])
 	}
 	now, outside := s.clock.Now(), error(nil)
@@ -80,10 +80,10 @@ func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error 
 // the lock. The latter becomes the time of the batch: an Op never looks at a bucket from before an
 // earlier Op of its batch, which would find it emptier than it is. takeAt returns an error, and counts
 // nothing, when the policy was released or the time is outside the edges of the Op.
-func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched *headgate.Instant, d *headgate.Decision) error {
-	plan, sh := &of.Plan, &s.table.shards[at.shard]
+func (s *Store) takeAt(policy *policy, op *headgate.Op, at spot, batched *headgate.Instant, d *headgate.Decision) error {
+	plan, sh := &policy.Plan, &s.table.shards[at.shard]
 	sh.lock()
-	if !of.Names(op.Policy) {
+	if !policy.Names(op.Policy) {
 		sh.unlock()
 		return headgate.ErrUnknownPolicy
 	}
@@ -92,7 +92,7 @@ func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched *headgate.I
 		p = s.find(at, op.Policy, plan)
 	}
 	known := p != nil && p.names(op.Policy)
-	if known && op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 && step(of, p, sh, *batched, op.Cost, d) {
+	if known && op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 && step(policy, p, sh, *batched, op.Cost, d) {
 		return nil
 	}
 	now := s.clock.Now()
@@ -102,7 +102,7 @@ func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched *headgate.I
 		return err
 	}
 	if known && takes(op.Kind) && plan.InCell() && !plan.Calendar() {
-		draw(of, p, sh, now, op, d)
+		draw(policy, p, sh, now, op, d)
 		return nil
 	}
 	s.decide(&turn{

@@ -27,8 +27,8 @@ func (s *Store) checkKinds(ops []headgate.Op) error {
 func (s *Store) checkGroup(group []headgate.Op) error {
 	for i := range group {
 		op := &group[i]
-		if of := s.policy(op.Policy); !fits(of, op.Cost, op.Kind) || !of.Names(op.Policy) {
-			return s.fault(of, op.Policy, op.Cost, op.Kind)
+		if policy := s.policy(op.Policy); !fits(policy, op.Cost, op.Kind) || !policy.Names(op.Policy) {
+			return s.fault(policy, op.Policy, op.Cost, op.Kind)
 		}
 	}
 	return limit.CheckGroup(group)

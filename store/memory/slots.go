@@ -37,7 +37,7 @@ func (s *Store) TakeSlot(_ context.Context, op headgate.SlotOp) (headgate.Decisi
 	}
 	place := s.slots.place(&op)
 	d := headgate.Decision{Reason: headgate.WithinLimit, Limit: op.Limit, At: s.clock.Now()}
-	sh := s.slots.of(place)
+	sh := s.slots.shard(place)
 	sh.mu.Lock()
 	n := sh.taken[place]
 	if n < op.Limit {
@@ -60,7 +60,7 @@ func (s *Store) FreeSlot(r headgate.Receipt) {
 	if !s.made() || r.Empty() {
 		return
 	}
-	sh := s.slots.of(r.Place)
+	sh := s.slots.shard(r.Place)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if n := sh.taken[r.Place]; n > 1 {
@@ -79,4 +79,4 @@ func (s *slotTable) place(op *headgate.SlotOp) [2]uint64 {
 	return [2]uint64{maphash.String(s.seeds[0], op.Key) + uint64(op.Window), maphash.String(s.seeds[1], op.Key)}
 }
 
-func (s *slotTable) of(place [2]uint64) *slotShard { return &s.shards.Load()[place[1]%slotShards] }
+func (s *slotTable) shard(place [2]uint64) *slotShard { return &s.shards.Load()[place[1]%slotShards] }

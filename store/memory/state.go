@@ -73,8 +73,8 @@ func (s *Store) take(t *turn, d *headgate.Decision) {
 	case headgate.SlidingWindow:
 		s.takeWindows(t, d)
 	default:
-		of := s.planOf(t.place)
-		if t.plan.TakeOf(&t.place.cell, of, &t.draw) {
+		plan := s.planOf(t.place)
+		if t.plan.TakeOf(&t.place.cell, plan, &t.draw) {
 			t.place.cell.Policy = uint16(t.id)
 		}
 		t.plan.Receipt(&t.draw, &d.Receipt)

@@ -182,15 +182,15 @@ func (s *Store) giveBack(r *headgate.Receipt) {
 // takenFrom gives the place that r took its units from. It gives nil when the policy was
 // freed or the state evicted. The caller holds the lock of the shard.
 func (s *Store) takenFrom(at spot, r *headgate.Receipt) *place {
-	of := s.policies.Issuer(r.Policy)
-	if of == nil {
+	policy := s.policies.Issuer(r.Policy)
+	if policy == nil {
 		return nil
 	}
-	p := s.find(at, r.Policy, &of.Plan)
+	p := s.find(at, r.Policy, &policy.Plan)
 	switch {
-	case p == nil || !of.Plan.Issued(&p.cell, uint16(r.Place[1]), r):
+	case p == nil || !policy.Plan.Issued(&p.cell, uint16(r.Place[1]), r):
 		return nil
-	case !of.Plan.InCell() && p.cell.Returned != r.Returned:
+	case !policy.Plan.InCell() && p.cell.Returned != r.Returned:
 		return nil // Units were refunded since.
 	default:
 		return p

@@ -77,20 +77,20 @@ func (s *Store) addGroups(a *query, ops []headgate.Op, least []int64) error {
 
 // add checks an Op and adds it to a query.
 func (s *Store) add(a *query, op *headgate.Op) error {
-	of := s.policies.GetToUse(op.Policy)
+	policy := s.policies.GetToUse(op.Policy)
 	switch {
-	case of == nil:
+	case policy == nil:
 		return headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	}
-	if err := limit.CheckKind(of.Plan.Policy().Algorithm, op.Kind); err != nil {
+	if err := limit.CheckKind(policy.Plan.Policy().Algorithm, op.Kind); err != nil {
 		return err
 	}
-	if err := of.Plan.CheckEdges(op.Edges); err != nil {
+	if err := policy.Plan.CheckEdges(op.Edges); err != nil {
 		return err
 	}
-	return a.add(op, &of.Plan, script.PlaceOf(op.Key, op.Window))
+	return a.add(op, &policy.Plan, script.PlaceOf(op.Key, op.Window))
 }
 
 // checkGroups gives the error of the first group with Ops that cannot be one group.

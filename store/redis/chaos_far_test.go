@@ -101,7 +101,7 @@ func TestClocksApartAhead(t *testing.T) {
 	if len(b.at) < 2*count {
 		t.Errorf("%d units admitted in four windows with a limit of %d, want at least twice the limit", len(b.at), count)
 	}
-	t.Logf("%d decisions, %d units admitted, at most %d in one window with a limit of %d", len(b.took), len(b.at), b.most(per), count)
+	t.Logf("%d decisions, %d units admitted, at most %d in one window with a limit of %d", len(b.durations), len(b.at), b.most(per), count)
 }
 
 // busy is a number of instances that each take units of one key as fast as they get decisions.
@@ -110,11 +110,11 @@ type busy struct {
 	end  chan struct{}
 	all  sync.WaitGroup
 
-	mu    sync.Mutex
-	at    []headgate.Instant // times of allowed units; guarded by mu
-	took  []time.Duration    // durations of all decisions; guarded by mu
-	fails int                // guarded by mu
-	fault error              // guarded by mu
+	mu        sync.Mutex
+	at        []headgate.Instant // times of allowed units; guarded by mu
+	durations []time.Duration    // durations of all decisions; guarded by mu
+	fails     int                // guarded by mu
+	fault     error              // guarded by mu
 }
 
 func (b *busy) start(t *testing.T, store headgate.Store, p headgate.Policy, workers int) {
@@ -137,9 +137,9 @@ func (b *busy) work(store headgate.Store, id headgate.PolicyID) {
 		}
 		began := time.Now()
 		d, err := take(store, id, "busy", 500*time.Millisecond)
-		took := time.Since(began)
+		elapsed := time.Since(began)
 		b.mu.Lock()
-		b.took = append(b.took, took)
+		b.durations = append(b.durations, elapsed)
 		switch {
 		case err != nil:
 			b.fails, b.fault = b.fails+1, err
@@ -176,12 +176,12 @@ func (b *busy) most(per time.Duration) int {
 // local gives the fraction of the decisions that took less than d.
 func (b *busy) local(d time.Duration) float64 {
 	n := 0
-	for _, took := range b.took {
-		if took < d {
+	for _, elapsed := range b.durations {
+		if elapsed < d {
 			n++
 		}
 	}
-	return float64(n) / float64(len(b.took))
+	return float64(n) / float64(len(b.durations))
 }
 
 // TestLongDistance: three data centres share one server with a round trip of 100 ms. Without
@@ -216,11 +216,11 @@ func TestLongDistance(t *testing.T) {
 			if c.local && local < 0.75 || !c.local && local > 0 {
 				t.Errorf("%.3f of the decisions were local, want at least 0.75 with prefetch and 0 without", local)
 			}
-			if b.fails > len(b.took)/20 {
-				t.Errorf("%d of %d decisions failed, the last with: %v", b.fails, len(b.took), b.fault)
+			if b.fails > len(b.durations)/20 {
+				t.Errorf("%d of %d decisions failed, the last with: %v", b.fails, len(b.durations), b.fault)
 			}
-			t.Logf("%d decisions, %d units admitted, %d failures, %.4f local; p50 %v, p99 %v", len(b.took), len(b.at), b.fails, local,
-				quantile(b.took, 0.5), quantile(b.took, 0.99))
+			t.Logf("%d decisions, %d units admitted, %d failures, %.4f local; p50 %v, p99 %v", len(b.durations), len(b.at), b.fails, local,
+				quantile(b.durations, 0.5), quantile(b.durations, 0.99))
 		})
 	}
 }

@@ -46,6 +46,6 @@ func TestSoakLongDistance(t *testing.T) {
 			t.Errorf("%s: %.4f of the decisions were local, want %.2f; %d units in one window, want at most %d", round.name, local, round.least, most, count)
 		}
 		t.Logf("%s: %d decisions, %d units admitted, %d failures, %.4f local; p50 %v, p99 %v, p99.9 %v; at most %d units in one window with a limit of %d", round.name,
-			len(b.took), len(b.at), b.fails, local, quantile(b.took, 0.5), quantile(b.took, 0.99), quantile(b.took, 0.999), most, count)
+			len(b.durations), len(b.at), b.fails, local, quantile(b.durations, 0.5), quantile(b.durations, 0.99), quantile(b.durations, 0.999), most, count)
 	}
 }

@@ -155,8 +155,8 @@ func TestUnansweredCountsAsSpent(t *testing.T) {
 				if _, err := take(store, id, "key", 20*time.Millisecond); err == nil {
 					t.Errorf("request %d was decided during the fault, want an error", n)
 				}
-				if took := time.Since(began); took > lateOnBusyMachine {
-					t.Errorf("request %d took %v with a timeout of 20ms", n, took)
+				if elapsed := time.Since(began); elapsed > lateOnBusyMachine {
+					t.Errorf("request %d took %v with a timeout of 20ms", n, elapsed)
 				}
 			}
 			way.Heal()

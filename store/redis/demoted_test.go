@@ -38,7 +38,7 @@ func TestForwarderFollowsTheMaster(t *testing.T) {
 	link.Redirect(next.Addr)
 	changed := time.Now()
 	until(t, "a decision of the new master", func() bool { _, err := take(store, id, "k", patience); return err == nil })
-	if took := time.Since(changed); took > 2*time.Second {
-		t.Errorf("right after %v, want at most 2s", took)
+	if elapsed := time.Since(changed); elapsed > 2*time.Second {
+		t.Errorf("right after %v, want at most 2s", elapsed)
 	}
 }

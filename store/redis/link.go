@@ -71,13 +71,13 @@ func (l *link) close() {
 
 // connect makes the client. The client library reconnects by itself afterwards.
 func (l *link) connect() {
-	option, told := l.option(), false
+	option, notified := l.option(), false
 	for wait := firstConnectWait; ; wait = min(2*wait, maxConnectWait) {
 		client, err := rueidis.NewClient(option)
 		if err == nil {
 			l.client.Store(&client)
 			l.markTried()
-			if told {
+			if notified {
 				l.store.tell(Change{Node: l.store.queues.only.node, State: breaker.Closed})
 			}
 			if l.store.config.Kind == Cluster {
@@ -91,8 +91,8 @@ func (l *link) connect() {
 		err = couldNotAt(l.store.config.Kind, "connect", err)
 		l.failure.Store(&err)
 		l.markTried()
-		if !told {
-			told = true
+		if !notified {
+			notified = true
 			l.store.tell(Change{Node: l.store.queues.only.node, State: breaker.Open, Err: err})
 		}
 		select {

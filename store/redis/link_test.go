@@ -97,8 +97,8 @@ func TestNobodyWaitsForAnothersDial(t *testing.T) {
 	if _, err := take(store, id, "k", budget); err == nil {
 		t.Error("a decision succeeded with a silent server")
 	}
-	if took := time.Since(began); took > lateOnBusyMachine {
-		t.Errorf("a decision with a timeout of %v took %v", budget, took)
+	if elapsed := time.Since(began); elapsed > lateOnBusyMachine {
+		t.Errorf("a decision with a timeout of %v took %v", budget, elapsed)
 	}
 }
 
@@ -131,8 +131,8 @@ func TestNobodyWaitsForAnothersDialAfterACalm(t *testing.T) {
 	if _, err := take(store, id, "k", budget); err == nil {
 		t.Error("a decision succeeded with a silent server")
 	}
-	if took := time.Since(began); took > lateOnBusyMachine {
-		t.Errorf("a decision with a timeout of %v took %v", budget, took)
+	if elapsed := time.Since(began); elapsed > lateOnBusyMachine {
+		t.Errorf("a decision with a timeout of %v took %v", budget, elapsed)
 	}
 	all.Wait()
 }

@@ -51,8 +51,8 @@ func (l *nodeQueues) newQueue(node string) *nodeQueue {
 	return &nodeQueue{store: l.store, node: node, breaker: breaker.New(l.store.config.Breaker)}
 }
 
-// of gives the queue of a slot.
-func (l *nodeQueues) of(slot uint16) *nodeQueue {
+// queue gives the queue of a slot.
+func (l *nodeQueues) queue(slot uint16) *nodeQueue {
 	if table := l.table.Load(); table != nil {
 		if queue := table[slot&(slots-1)]; queue != nil {
 			return queue

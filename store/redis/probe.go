@@ -53,7 +53,7 @@ func (s *Store) probeKeys() []string {
 	met, keys := map[*nodeQueue]bool{}, []string(nil)
 	for i := range maxProbeKeys {
 		key := name + " " + strconv.Itoa(i)
-		queue := s.queues.of(s.names.Slot(script.PlaceOf(key, 0)))
+		queue := s.queues.queue(s.names.Slot(script.PlaceOf(key, 0)))
 		if !met[queue] {
 			met[queue] = true
 			keys = append(keys, key)

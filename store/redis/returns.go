@@ -98,7 +98,7 @@ func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
 // awayAt gives an error if the node of a place has an open breaker. Only decisions probe such a
 // node.
 func (s *Store) awayAt(place script.Place) error {
-	l := s.queues.of(s.names.Slot(place))
+	l := s.queues.queue(s.names.Slot(place))
 	if l.breaker.State() != breaker.Closed {
 		return l.away()
 	}

@@ -200,8 +200,8 @@ func (h *slotHolder) renew() {
 	now := h.store.since()
 	due := h.due(now)
 	var calls []call
-	for of, nonces := range due {
-		calls = h.appendCalls(calls, of.place, script.RenewSlots, of.ttl, nonces)
+	for renewal, nonces := range due {
+		calls = h.appendCalls(calls, renewal.place, script.RenewSlots, renewal.ttl, nonces)
 	}
 	err := h.send(calls)
 	h.mu.Lock()
@@ -210,8 +210,8 @@ func (h *slotHolder) renew() {
 		h.next = min(h.next, h.store.since()+renewRetry)
 		return
 	}
-	for of, nonces := range due {
-		h.next = min(h.next, now+of.ttl/renewParts)
+	for renewal, nonces := range due {
+		h.next = min(h.next, now+renewal.ttl/renewParts)
 		for _, nonce := range nonces {
 			if slot := h.held[nonce]; slot != nil {
 				slot.renewed = now
@@ -231,8 +231,8 @@ func (h *slotHolder) due(now time.Duration) map[renewal][]uint64 {
 			h.next = min(h.next, at)
 			continue
 		}
-		of := renewal{slot.place, slot.ttl}
-		due[of] = append(due[of], nonce)
+		renewal := renewal{slot.place, slot.ttl}
+		due[renewal] = append(due[renewal], nonce)
 	}
 	return due
 }

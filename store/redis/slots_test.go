@@ -102,8 +102,8 @@ func TestSlotsAfterLoss(t *testing.T) {
 	flush(t, client)
 	lost := time.Now()
 	until(t, "the renewed slot", func() bool { return len(keys(t, client)) > 0 })
-	if took := time.Since(lost); took > slotTTL {
-		t.Errorf("the slot came back after %v, want within %v", took, slotTTL)
+	if elapsed := time.Since(lost); elapsed > slotTTL {
+		t.Errorf("the slot came back after %v, want within %v", elapsed, slotTTL)
 	}
 	if d := takeSlot(t, other, 1); d.Verdict != headgate.Deny {
 		t.Errorf("a second slot: %+v", d)

@@ -216,7 +216,7 @@ func (s *Store) admitAll(p *splitQuery) error {
 // admitBeside admits a query. Queries of a caller to the same node share one admission, because an
 // open breaker allows only one probe.
 func (s *Store) admitBeside(a *query, before []*query) error {
-	l := s.queues.of(a.slot)
+	l := s.queues.queue(a.slot)
 	for _, b := range before {
 		if b.queue == l {
 			a.queue, a.began = l, b.began

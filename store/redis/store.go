@@ -113,11 +113,11 @@ func (s *Store) Release(id headgate.PolicyID) {
 }
 
 // life gives the longest time for which a server may keep a policy's state after the last use.
-func life(of *prepared.Policy[script.Plan]) time.Duration {
-	if !of.Used() {
+func life(policy *prepared.Policy[script.Plan]) time.Duration {
+	if !policy.Used() {
 		return 0
 	}
-	return limit.Life(of.Plan.Policy()) + prepared.InFlight + slack
+	return limit.Life(policy.Plan.Policy()) + prepared.InFlight + slack
 }
 
 // here gives the time that decides when policies are freed: Config.Clock, or the time since Open.
@@ -130,8 +130,8 @@ func (s *Store) here() headgate.Instant {
 
 // issuer gives the plan of a receipt's policy, or nil after the policy was freed.
 func (s *Store) issuer(r *headgate.Receipt) *script.Plan {
-	if of := s.policies.Issuer(r.Policy); of != nil {
-		return &of.Plan
+	if policy := s.policies.Issuer(r.Policy); policy != nil {
+		return &policy.Plan
 	}
 	return nil
 }

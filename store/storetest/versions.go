@@ -62,7 +62,7 @@ func (p *pair) bound(from, to headgate.Instant) int64 {
 
 // namedPairs are pairs that once admitted fifteen times the limit, or nothing.
 func namedPairs() []pair {
-	of := func(a headgate.Algorithm, count int64, per time.Duration, n int) headgate.Policy {
+	policy := func(a headgate.Algorithm, count int64, per time.Duration, n int) headgate.Policy {
 		return headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: count, Per: per}, SubWindows: n}
 	}
 	token := func(count, burst int64) headgate.Policy {
@@ -74,21 +74,21 @@ func namedPairs() []pair {
 		return p
 	}
 	const second, quick, slow = time.Second, time.Millisecond, 4 * time.Millisecond
-	sliding := of(headgate.SlidingWindow, 100, second, 10)
+	sliding := policy(headgate.SlidingWindow, 100, second, 10)
 	return []pair{
 		{"token_bucket 100/s and 120/s", token(100, 0), token(120, 0), quick},
 		{"token_bucket, burst 10 and 20", token(100, 10), token(100, 20), quick},
 		{"token_bucket 100/s and 1000/s", token(100, 0), token(1000, 0), quick / 4},
 		{"leaky_bucket 100/s and 120/s", leaky(100, 10), leaky(120, 20), quick},
-		{"sliding_window 100/s and 120/s", sliding, of(headgate.SlidingWindow, 120, second, 10), slow},
-		{"sliding_window, N 10 and 5", sliding, of(headgate.SlidingWindow, 100, second, 5), slow},
-		{"sliding_window, N 1 and 256", of(headgate.SlidingWindow, 100, second, 1), of(headgate.SlidingWindow, 100, second, 256), slow},
-		{"sliding_window 100/s and 200/2s", sliding, of(headgate.SlidingWindow, 200, 2*second, 10), slow},
+		{"sliding_window 100/s and 120/s", sliding, policy(headgate.SlidingWindow, 120, second, 10), slow},
+		{"sliding_window, N 10 and 5", sliding, policy(headgate.SlidingWindow, 100, second, 5), slow},
+		{"sliding_window, N 1 and 256", policy(headgate.SlidingWindow, 100, second, 1), policy(headgate.SlidingWindow, 100, second, 256), slow},
+		{"sliding_window 100/s and 200/2s", sliding, policy(headgate.SlidingWindow, 200, 2*second, 10), slow},
 		{"token_bucket and sliding_window", token(100, 0), sliding, quick},
-		{"token_bucket and fixed_window", token(100, 0), of(headgate.FixedWindow, 100, second, 0), quick},
-		{"fixed_window 100/s and 6000/m", of(headgate.FixedWindow, 100, second, 0), of(headgate.FixedWindow, 6000, 60*second, 0), slow},
-		{"sliding_log 100/s and 120/s", of(headgate.SlidingLog, 100, second, 0), of(headgate.SlidingLog, 120, second, 0), quick},
-		{"fixed_window 100/s and 120/s", of(headgate.FixedWindow, 100, second, 0), of(headgate.FixedWindow, 120, second, 0), quick},
+		{"token_bucket and fixed_window", token(100, 0), policy(headgate.FixedWindow, 100, second, 0), quick},
+		{"fixed_window 100/s and 6000/m", policy(headgate.FixedWindow, 100, second, 0), policy(headgate.FixedWindow, 6000, 60*second, 0), slow},
+		{"sliding_log 100/s and 120/s", policy(headgate.SlidingLog, 100, second, 0), policy(headgate.SlidingLog, 120, second, 0), quick},
+		{"fixed_window 100/s and 120/s", policy(headgate.FixedWindow, 100, second, 0), policy(headgate.FixedWindow, 120, second, 0), quick},
 	}
 }
 

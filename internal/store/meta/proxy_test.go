@@ -264,8 +264,8 @@ func TestKilledServer(t *testing.T) {
 		began := time.Now()
 		err := c.Ping(t.Context())
 		if err != nil && !meta.Sent(err) {
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("it took %v to hear that the server is gone", took)
+			if elapsed := time.Since(began); elapsed > 5*time.Second {
+				t.Errorf("it took %v to hear that the server is gone", elapsed)
 			}
 			break
 		}
@@ -290,10 +290,10 @@ func TestPausedServer(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		began := time.Now()
 		err := c.Ping(ctx)
-		took := time.Since(began)
+		elapsed := time.Since(began)
 		cancel()
-		if err == nil || took > patience+5*time.Second {
-			t.Fatalf("%v after %v", err, took)
+		if err == nil || elapsed > patience+5*time.Second {
+			t.Fatalf("%v after %v", err, elapsed)
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && !meta.Sent(err) {
 			atOnce++

@@ -36,8 +36,8 @@ func TestStall(t *testing.T) {
 		c := t.client
 		began := time.Now()
 		_, err := get(t.Context(), c, "k")
-		if took := time.Since(began); !errors.Is(err, meta.ErrStalled) || !meta.Sent(err) || took < stall || took > stall*5/4 {
-			t.Errorf("%v after %v", err, took)
+		if elapsed := time.Since(began); !errors.Is(err, meta.ErrStalled) || !meta.Sent(err) || elapsed < stall || elapsed > stall*5/4 {
+			t.Errorf("%v after %v", err, elapsed)
 		}
 		for range 100 {
 			began := time.Now()
@@ -61,8 +61,8 @@ func TestStallUnderLoad(t *testing.T) {
 			_, err = get(ctx, c, "k")
 			cancel()
 		}
-		if took := time.Since(began); took > 2*stall {
-			t.Errorf("%v after %v", err, took)
+		if elapsed := time.Since(began); elapsed > 2*stall {
+			t.Errorf("%v after %v", err, elapsed)
 		}
 	}, mute)
 }
@@ -86,8 +86,8 @@ func TestSlowWrite(t *testing.T) {
 		var a [1]meta.Response
 		began := time.Now()
 		err := c.Do(t.Context(), []meta.Request{{Kind: meta.Set, Key: "k", Value: make([]byte, 1<<20)}}, a[:])
-		if took := time.Since(began); err != nil || took < 500*time.Millisecond {
-			t.Errorf("%v after %v", err, took)
+		if elapsed := time.Since(began); err != nil || elapsed < 500*time.Millisecond {
+			t.Errorf("%v after %v", err, elapsed)
 		}
 	}, slow)
 }

@@ -72,11 +72,11 @@ func TestRealServer(t *testing.T) {
 		began := time.Now()
 		one.sweeps(a)
 		other.sweeps(b)
-		took := time.Since(began)
+		elapsed := time.Since(began)
 		first, _ := a.At(one.now())
 		second, _ := b.At(other.now())
 		apart := (first.Offset - second.Offset - 40*time.Second).Abs()
-		t.Logf("attempt %d: ±%v and ±%v after %v; %v apart", attempt, first.Bound, second.Bound, took, apart)
+		t.Logf("attempt %d: ±%v and ±%v after %v; %v apart", attempt, first.Bound, second.Bound, elapsed, apart)
 		if wall := time.Duration(time.Now().UnixNano()); (one.now() + first.Offset - wall).Abs() > 3*time.Second {
 			t.Fatalf("%v by the server, and %v by the wall's clock", one.now()+first.Offset, wall)
 		}

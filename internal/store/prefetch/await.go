@@ -51,7 +51,7 @@ func (s *Store) wait(ctx context.Context, g *group, p *keyOps) error {
 	case l.odd:
 		g.plain = true
 	case p.leads && !l.denied:
-		p.took, p.kept, p.nonce = true, true, l.kept.nonce
+		p.taken, p.kept, p.nonce = true, true, l.kept.nonce
 		p.at, p.ceiling, p.estimate = l.kept.at, l.kept.ceiling, l.kept.estimate(s.now())
 		p.said, p.left, p.lacks = l.said, l.left, false
 	case l.denied && p.cost >= l.least:

@@ -38,13 +38,13 @@ func (g *glances) saw(tag uint64, hold, now time.Duration) int {
 
 // isCold reports that no units would be prefetched for a request of a key without a place.
 // With its fourth request in a hold, the key gets a place.
-func (t *set) isCold(of *policy, tag uint64, now time.Duration) bool {
-	return of.batch == 0 && float64(t.glances.saw(tag, of.hold, now)) < coldBelow
+func (t *set) isCold(policy *policy, tag uint64, now time.Duration) bool {
+	return policy.batch == 0 && float64(t.glances.saw(tag, policy.hold, now)) < coldBelow
 }
 
 // isCold reports the same for a key with a place and without a usable stash.
-func (p *place) isCold(of *policy, cost int64) bool {
-	return of.batch == 0 && !p.flying && p.expect(cost) < coldBelow*float64(cost)
+func (p *place) isCold(policy *policy, cost int64) bool {
+	return policy.batch == 0 && !p.flying && p.expect(cost) < coldBelow*float64(cost)
 }
 
 // lone is the working memory of one request that goes to the source unchanged.

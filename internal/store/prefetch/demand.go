@@ -59,9 +59,9 @@ func (p *place) serves(now time.Duration, rate float64) float64 {
 
 // ample reports that more than seven eighths of each limit remained at the last answer of the
 // source.
-func (p *place) ample(of *keyOps) bool {
-	for i := range of.n {
-		if room := of.policies[i].room; p.said.ops[i].remaining <= room-room/8 {
+func (p *place) ample(ops *keyOps) bool {
+	for i := range ops.n {
+		if room := ops.policies[i].room; p.said.ops[i].remaining <= room-room/8 {
 			return false
 		}
 	}
@@ -70,11 +70,11 @@ func (p *place) ample(of *keyOps) bool {
 
 // measure records the duration of a call of the source, and the offset of its clock.
 func (s *Store) measure(at headgate.Instant, m0, m1 time.Duration) {
-	took := int64(max(m1-m0, 1))
+	duration := int64(max(m1-m0, 1))
 	if before := s.trip.Load(); before > 0 {
-		took = before + (took-before)/8
+		duration = before + (duration-before)/8
 	}
-	s.trip.Store(took)
+	s.trip.Store(duration)
 	s.offset.Store(int64(at) - int64(m1))
 }
 

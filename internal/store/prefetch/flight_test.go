@@ -105,8 +105,8 @@ func TestFlightsOutliveTheirCallers(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 			began := time.Now()
 			_, err := take(ctx, s, id, 1)
-			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 5*time.Millisecond {
-				t.Errorf("after %v: %v", took, err)
+			if elapsed := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || elapsed != 5*time.Millisecond {
+				t.Errorf("after %v: %v", elapsed, err)
 			}
 			cancel()
 		}

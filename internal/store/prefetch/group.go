@@ -53,7 +53,7 @@ type keyOps struct {
 
 	// took: units were spent, from a stash or, with kept, from what a flight kept. The fields
 	// below describe these units.
-	took, kept  bool
+	taken, kept bool
 	nonce       uint64
 	at, ceiling headgate.Instant
 	estimate    headgate.Instant
@@ -148,17 +148,17 @@ func (g *group) begin(s *Store, i int) bool {
 }
 
 // add adds an op to its key. It reports false when the key has too many ops.
-func (p *keyOps) add(op *headgate.Op, of *policy) bool {
+func (p *keyOps) add(op *headgate.Op, policy *policy) bool {
 	if p.n == maxOps {
 		return false
 	}
-	p.shape[p.n], p.policies[p.n] = word(op), of
+	p.shape[p.n], p.policies[p.n] = word(op), policy
 	if p.n == 0 {
-		p.hold, p.most, p.batch = of.hold, of.most, of.batch
+		p.hold, p.most, p.batch = policy.hold, policy.most, policy.batch
 	}
-	p.hold, p.most = min(p.hold, of.hold), min(p.most, of.most)
-	if of.batch > 0 && (p.batch == 0 || of.batch < p.batch) {
-		p.batch = of.batch
+	p.hold, p.most = min(p.hold, policy.hold), min(p.most, policy.most)
+	if policy.batch > 0 && (p.batch == 0 || policy.batch < p.batch) {
+		p.batch = policy.batch
 	}
 	p.batch = min(p.batch, p.most)
 	p.n++

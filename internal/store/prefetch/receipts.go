@@ -91,8 +91,8 @@ func (s *Store) giveBack(tag, nonce uint64, cost int64) bool {
 // returns units that flights kept for the group.
 func (s *Store) putBackAll(g *group, kept bool) {
 	for i := range g.parts {
-		if p := &g.parts[i]; p.took && (kept || !p.kept) {
-			p.took = false
+		if p := &g.parts[i]; p.taken && (kept || !p.kept) {
+			p.taken = false
 			s.giveBack(p.tag, p.nonce, p.cost)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 // refillOne requests the next stash of a key with one op.
-func (s *Store) refillOne(op headgate.Op, of *policy) {
+func (s *Store) refillOne(op headgate.Op, policy *policy) {
 	p := keyOps{tag: s.hash(op.Key), cost: op.Cost}
-	p.add(&op, of)
+	p.add(&op, policy)
 	s.refill([]headgate.Op{op}, &p)
 }
 

@@ -210,7 +210,7 @@ func TestRefusalsAreTrue(t *testing.T) {
 	}
 	for seed := range stories {
 		r := rand.New(rand.NewPCG(seed, 9))
-		repeats, asks := newDesk(t, prefetch.Config{DenyFor: 10 * time.Second}), newDesk(t, prefetch.Config{DenyFor: -1})
+		repeats, forwards := newDesk(t, prefetch.Config{DenyFor: 10 * time.Second}), newDesk(t, prefetch.Config{DenyFor: -1})
 		var ids [][2]headgate.PolicyID
 		for _, a := range append(headgate.Algorithms(), headgate.Ban) {
 			for _, l := range []headgate.Limit{{Count: 5, Per: time.Second}, {Count: 3, Per: 4 * time.Second}} {
@@ -222,13 +222,13 @@ func TestRefusalsAreTrue(t *testing.T) {
 					p.BanFor = time.Second
 				default:
 				}
-				ids = append(ids, [2]headgate.PolicyID{prepare(t, repeats, p), prepare(t, asks, p)})
+				ids = append(ids, [2]headgate.PolicyID{prepare(t, repeats, p), prepare(t, forwards, p)})
 			}
 		}
 		for step := range 400 {
 			ops, others := randomGroups(r, ids)
 			got, _ := repeats.ask(ops...)
-			want, _ := asks.ask(others...)
+			want, _ := forwards.ask(others...)
 			for g := range want {
 				if groupDenied(ops, got, g) != groupDenied(ops, want, g) {
 					t.Fatalf("seed %d, step %d, op %d of %+v:\n%+v\nwant %+v", seed, step, g, ops, got, want)
@@ -236,7 +236,7 @@ func TestRefusalsAreTrue(t *testing.T) {
 			}
 			pass := time.Duration(r.Int64N(int64(300 * time.Millisecond)))
 			repeats.clock.advance(pass)
-			asks.clock.advance(pass)
+			forwards.clock.advance(pass)
 		}
 		if repeats.Stats().Denied == 0 {
 			t.Fatal("nothing was refused here")

@@ -40,7 +40,7 @@ func (s *Store) round(g *group) {
 
 // spend takes the cost of p from its stash, or records why it cannot.
 func (s *Store) spend(g *group, p *keyOps, now time.Duration) {
-	if p.took || p.refused {
+	if p.taken || p.refused {
 		return
 	}
 	t := s.table.setOf(p.tag)
@@ -74,7 +74,7 @@ func (s *Store) spend(g *group, p *keyOps, now time.Duration) {
 
 // take takes units of st for p.
 func (p *keyOps) take(st *stash, now time.Duration) {
-	p.took, p.kept = true, false
+	p.taken, p.kept = true, false
 	p.at, p.ceiling, p.estimate = st.at, st.ceiling, st.estimate(now)
 	p.nonce = st.serve(p.n)
 }
@@ -102,7 +102,7 @@ func (s *Store) settle(g *group, now time.Duration) bool {
 	}
 	for i := range g.parts {
 		p := &g.parts[i]
-		p.took = false
+		p.taken = false
 		for j := range p.n {
 			d, w, room := &g.decisions[p.from+j], &p.said.ops[j], p.policies[j].room
 			*d = headgate.Decision{

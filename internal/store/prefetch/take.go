@@ -53,17 +53,17 @@ func (s *Store) check(op *headgate.Op) (*policy, error) {
 	if !s.made() {
 		return nil, headgate.ErrNotMade
 	}
-	of := s.policies.Get(op.Policy)
+	policy := s.policies.Get(op.Policy)
 	switch {
-	case of == nil:
+	case policy == nil:
 		return nil, headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return nil, headgate.ErrBadCost
 	}
-	if err := limit.CheckKind(of.Plan.algorithm, op.Kind); err != nil {
+	if err := limit.CheckKind(policy.Plan.algorithm, op.Kind); err != nil {
 		return nil, err
 	}
-	return &of.Plan, nil
+	return &policy.Plan, nil
 }
 
 // stashable reports whether a stash of the policy may serve the cost.

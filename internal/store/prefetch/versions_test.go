@@ -56,21 +56,21 @@ func admits(p headgate.Policy, from, to headgate.Instant) int64 {
 // deploys has a pair for each algorithm that can be prefetched.
 func deploys() map[string]deploy {
 	hold := 50 * time.Millisecond
-	of := func(a headgate.Algorithm, count, burst int64, n int, hold time.Duration) headgate.Policy {
+	value := func(a headgate.Algorithm, count, burst int64, n int, hold time.Duration) headgate.Policy {
 		return headgate.Policy{
 			Algorithm: a, Limit: headgate.Limit{Count: count, Per: time.Second, Burst: burst}, SubWindows: n, Hold: hold, Batch: count / 8,
 		}
 	}
 	return map[string]deploy{
-		"log":             {of(headgate.SlidingLog, 80, 0, 0, hold), of(headgate.SlidingLog, 120, 0, 0, hold)},
-		"bucket":          {of(headgate.TokenBucket, 100, 40, 0, hold), of(headgate.TokenBucket, 160, 80, 0, hold)},
-		"bucket, burst":   {of(headgate.TokenBucket, 100, 20, 0, hold), of(headgate.TokenBucket, 100, 100, 0, hold)},
-		"bucket, rate":    {of(headgate.TokenBucket, 60, 60, 0, hold), of(headgate.TokenBucket, 400, 60, 0, hold)},
-		"bucket, holds":   {of(headgate.TokenBucket, 100, 60, 0, hold), of(headgate.TokenBucket, 120, 60, 0, 4*hold)},
-		"bucket, one":     {of(headgate.TokenBucket, 100, 60, 0, hold), headgate.Policy{Limit: headgate.Limit{Count: 120, Per: time.Second, Burst: 60}}},
-		"fixed":           {of(headgate.FixedWindow, 80, 0, 0, hold), of(headgate.FixedWindow, 120, 0, 0, hold)},
-		"sliding":         {of(headgate.SlidingWindow, 80, 0, 10, hold), of(headgate.SlidingWindow, 120, 0, 10, hold)},
-		"sliding, others": {of(headgate.SlidingWindow, 80, 0, 4, 2*hold), of(headgate.SlidingWindow, 120, 0, 10, 2*hold)},
+		"log":             {value(headgate.SlidingLog, 80, 0, 0, hold), value(headgate.SlidingLog, 120, 0, 0, hold)},
+		"bucket":          {value(headgate.TokenBucket, 100, 40, 0, hold), value(headgate.TokenBucket, 160, 80, 0, hold)},
+		"bucket, burst":   {value(headgate.TokenBucket, 100, 20, 0, hold), value(headgate.TokenBucket, 100, 100, 0, hold)},
+		"bucket, rate":    {value(headgate.TokenBucket, 60, 60, 0, hold), value(headgate.TokenBucket, 400, 60, 0, hold)},
+		"bucket, holds":   {value(headgate.TokenBucket, 100, 60, 0, hold), value(headgate.TokenBucket, 120, 60, 0, 4*hold)},
+		"bucket, one":     {value(headgate.TokenBucket, 100, 60, 0, hold), headgate.Policy{Limit: headgate.Limit{Count: 120, Per: time.Second, Burst: 60}}},
+		"fixed":           {value(headgate.FixedWindow, 80, 0, 0, hold), value(headgate.FixedWindow, 120, 0, 0, hold)},
+		"sliding":         {value(headgate.SlidingWindow, 80, 0, 10, hold), value(headgate.SlidingWindow, 120, 0, 10, hold)},
+		"sliding, others": {value(headgate.SlidingWindow, 80, 0, 4, 2*hold), value(headgate.SlidingWindow, 120, 0, 10, 2*hold)},
 	}
 }
 

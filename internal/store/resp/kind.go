@@ -67,8 +67,8 @@ const (
 	maxDepth = 8
 )
 
-// of gives the bounds of the replies of a kind.
-func (c *Checker) of(k kind) bounds {
+// boundsOf gives the bounds of the replies of a kind.
+func (c *Checker) boundsOf(k kind) bounds {
 	switch k {
 	case table:
 		return bounds{bytes: maxTable, text: maxShort, elements: maxElements, depth: maxDepth}

@@ -33,7 +33,7 @@ func (c *Checker) replyEnded() {
 	default:
 	}
 	c.judged()
-	c.waits.took()
+	c.waits.pop()
 }
 
 // redirects reports whether a redirection error has its address: rueidis reads the third word
@@ -66,7 +66,7 @@ func (c *Checker) pushEnded() {
 		c.confirmed()
 	case "unsubscribe", "punsubscribe", "sunsubscribe":
 		if k, has := c.waits.next(); has && k == unsubscription {
-			c.waits.took()
+			c.waits.pop()
 		} else if c.confirms > 0 {
 			c.refusef("an unsubscription amid the answers to a subscription")
 		}
@@ -83,7 +83,7 @@ func (c *Checker) ponged() {
 		c.refusef("a pong that no PING awaits")
 		return
 	}
-	c.waits.took()
+	c.waits.pop()
 }
 
 // confirmed checks the confirmation of one channel of a subscription.
@@ -96,7 +96,7 @@ func (c *Checker) confirmed() {
 		c.refusef("a subscription that was not asked for")
 		return
 	}
-	c.confirms = c.waits.took() - 1
+	c.confirms = c.waits.pop() - 1
 }
 
 // wordsOf gives the number of words of a sentinel's event that rueidis reads without a check.

@@ -41,8 +41,8 @@ func (a *awaited) next() (kind, bool) {
 	return a.runs[a.first].kind, true
 }
 
-// took removes the next expected reply, and gives the count of its run.
-func (a *awaited) took() int64 {
+// pop removes the next expected reply, and gives the count of its run.
+func (a *awaited) pop() int64 {
 	r := &a.runs[a.first]
 	count := r.count
 	if r.count--; r.count == 0 || r.kind == subscription {

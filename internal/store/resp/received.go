@@ -126,7 +126,7 @@ func (c *Checker) beginReply(typ byte) {
 	case !has:
 		c.refusef("%q begins a reply that no command awaits", typ)
 	default:
-		in.bounds = c.of(k)
+		in.bounds = c.boundsOf(k)
 		if !admits(k, typ) {
 			c.refusef("%q begins a reply of another kind than the command has", typ)
 		}

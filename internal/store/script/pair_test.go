@@ -72,11 +72,11 @@ func (p *pair) group(step int, requests ...request) bool {
 		}
 		ds[i] = apply(p.t, store, ops...)
 	}
-	took := false
+	taken := false
 	for j, a := range requests {
-		took = p.compare(step, a, ds[0][j], ds[1][j]) || took
+		taken = p.compare(step, a, ds[0][j], ds[1][j]) || taken
 	}
-	return took
+	return taken
 }
 
 func (p *pair) compare(step int, a request, local, shared headgate.Decision) bool {
@@ -174,9 +174,9 @@ func someCountAll() []headgate.Limit {
 
 // move advances the clock or steps it back. It steps back only after a Take: a refusal or a Peek
 // cleans up the state in memory, but not the state on Redis.
-func (p *pair) move(took, steps bool) {
+func (p *pair) move(taken, steps bool) {
 	switch {
-	case took && steps && p.r.IntN(8) == 0:
+	case taken && steps && p.r.IntN(8) == 0:
 		p.clock.Advance(-time.Duration(p.r.Int64N(1<<(10+p.r.IntN(26)))) * time.Microsecond)
 		p.group(-1, request{}) // This request makes both stores notice the step.
 	case p.r.IntN(2) == 0:
@@ -193,15 +193,15 @@ func TestSameAsMemory(t *testing.T) {
 			t.Run(fmt.Sprintf("%d %s %s %d", i, policy.Algorithm, policy.Limit, seed), func(t *testing.T) {
 				flush(t, client)
 				p := newPair(t, func(c *storetest.Clock) headgate.Store { return newStore(t, client, 16, c.Now) }, []headgate.Policy{policy}, seed)
-				took := false
+				taken := false
 				for step := range 300 {
-					p.move(took, seed%2 == 1)
+					p.move(taken, seed%2 == 1)
 					if p.r.IntN(3) == 0 {
 						p.giveBack(0)
-						took = false
+						taken = false
 						continue
 					}
-					took = p.group(step, request{0, 0, p.r.Int64N(4), p.kindAlone(policy)})
+					taken = p.group(step, request{0, 0, p.r.Int64N(4), p.kindAlone(policy)})
 				}
 				if p.passed == 0 && policy.Limit.Count > 0 {
 					t.Error("no request passed, so the test checks nothing")
@@ -340,24 +340,24 @@ func TestLongLogsAsMemory(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			flush(t, client)
 			p := newPair(t, func(c *storetest.Clock) headgate.Store { return newStore(t, client, 0, c.Now) }, set, seed)
-			current, took := 0, false
+			current, taken := 0, false
 			for step := range 2500 {
 				switch n := p.r.IntN(1000); {
 				case n < 3 && seed%2 == 0:
 					current = p.r.IntN(len(set))
 				case n < 6:
 					p.clock.Advance(time.Duration(p.r.IntN(60)) * time.Second)
-				case n < 9 && took:
+				case n < 9 && taken:
 					p.clock.Advance(-time.Duration(p.r.IntN(200)) * time.Second)
 					p.group(step, request{policy: current})
 				case n < 100:
 					p.giveBack(0)
-					took = false
+					taken = false
 					continue
 				case n < 600:
 					p.clock.Advance(time.Duration(p.r.IntN(20)) * time.Millisecond)
 				}
-				took = p.group(step, request{current, 0, 1 + p.r.Int64N(1+p.r.Int64N(5)), headgate.Take})
+				taken = p.group(step, request{current, 0, 1 + p.r.Int64N(1+p.r.Int64N(5)), headgate.Take})
 				if p.r.IntN(50) == 0 {
 					p.group(step, request{current, 0, p.r.Int64N(3001), headgate.Peek})
 				}

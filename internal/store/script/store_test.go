@@ -96,9 +96,9 @@ func (s *store) Release(id headgate.PolicyID) { s.policies.Release(id) }
 func (s *store) resolve(ops []headgate.Op) ([]*script.Plan, []script.Place) {
 	plans, places := make([]*script.Plan, len(ops)), make([]script.Place, len(ops))
 	for i := range ops {
-		if of := s.policies.Get(ops[i].Policy); of != nil {
-			of.Use()
-			plans[i] = &of.Plan
+		if policy := s.policies.Get(ops[i].Policy); policy != nil {
+			policy.Use()
+			plans[i] = &policy.Plan
 		}
 		places[i] = script.PlaceOf(ops[i].Key, ops[i].Window)
 	}
@@ -182,11 +182,11 @@ func (s *store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 		if r.Empty() {
 			continue
 		}
-		of := s.policies.Issuer(r.Policy)
-		if of == nil {
+		policy := s.policies.Issuer(r.Policy)
+		if policy == nil {
 			continue // The policy was freed, so its units have expired.
 		}
-		keys, args := script.ReturnCall(s.names, &of.Plan, r, s.now(), s.slack())
+		keys, args := script.ReturnCall(s.names, &policy.Plan, r, s.now(), s.slack())
 		if len(keys) == 0 {
 			continue
 		}
@@ -202,11 +202,11 @@ func (s *store) ReturnLast(ctx context.Context, r *headgate.Receipt) (bool, erro
 	if r.Empty() {
 		return false, nil
 	}
-	of := s.policies.Issuer(r.Policy)
-	if of == nil {
+	policy := s.policies.Issuer(r.Policy)
+	if policy == nil {
 		return false, nil
 	}
-	keys, args := script.ReturnLastCall(s.names, &of.Plan, r, s.now(), s.slack())
+	keys, args := script.ReturnLastCall(s.names, &policy.Plan, r, s.now(), s.slack())
 	if len(keys) == 0 {
 		return false, nil
 	}

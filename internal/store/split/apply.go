@@ -69,12 +69,12 @@ func (s *Store) anyMixed(ops []headgate.Op) bool {
 
 // find gives the policy of an Op, and the error of an Op that cannot be decided.
 func (s *Store) find(op *headgate.Op) (*policy, error) {
-	of := s.policies.GetToUse(op.Policy)
+	policy := s.policies.GetToUse(op.Policy)
 	switch {
-	case of == nil:
+	case policy == nil:
 		return nil, headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return nil, headgate.ErrBadCost
 	}
-	return &of.Plan, limit.CheckKind(of.Plan.is.Algorithm, op.Kind)
+	return &policy.Plan, limit.CheckKind(policy.Plan.is.Algorithm, op.Kind)
 }

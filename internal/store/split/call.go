@@ -73,11 +73,11 @@ func (s *Store) end(c *call) {
 // looks, mixed groups of TakeIfAll count nothing in this round.
 func (c *call) divide(s *Store, ops []headgate.Op, least []int64, looks bool) error {
 	for i := range ops {
-		of, err := s.find(&ops[i])
+		policy, err := s.find(&ops[i])
 		if err != nil {
 			return err
 		}
-		c.ops, c.policies = append(c.ops, ops[i]), append(c.policies, of)
+		c.ops, c.policies = append(c.ops, ops[i]), append(c.policies, policy)
 	}
 	for from := 0; from < len(ops); {
 		to := from + 1
@@ -112,8 +112,8 @@ func (c *call) addMixed(g mixed) {
 // settings gives the policies of a group, in the order of its Ops.
 func (c *call) settings(g mixed) []headgate.Policy {
 	all := make([]headgate.Policy, 0, g.to-g.from)
-	for _, of := range c.policies[g.from:g.to] {
-		all = append(all, of.is)
+	for _, policy := range c.policies[g.from:g.to] {
+		all = append(all, policy.is)
 	}
 	return all
 }
@@ -122,13 +122,13 @@ func (c *call) settings(g mixed) []headgate.Policy {
 func (c *call) place(from, to int, least []int64) {
 	var begun [2]bool
 	for i := from; i < to; i++ {
-		of := c.policies[i]
-		p := &c.parts[of.at]
-		if !begun[of.at] {
-			p.group, begun[of.at] = p.group+1, true
+		policy := c.policies[i]
+		p := &c.parts[policy.at]
+		if !begun[policy.at] {
+			p.group, begun[policy.at] = p.group+1, true
 		}
 		op := c.ops[i]
-		op.Policy, op.Group = of.id(), p.group
+		op.Policy, op.Group = policy.id(), p.group
 		p.ops, p.places = append(p.ops, op), append(p.places, i)
 		if least != nil {
 			p.least = append(p.least, least[i])

@@ -62,12 +62,12 @@ func (s *Store) Release(id headgate.PolicyID) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.policies.Get(id)
-	if of == nil {
+	policy := s.policies.Get(id)
+	if policy == nil {
 		return
 	}
-	if of.Plan.n--; of.Plan.n == 0 {
-		s.stores[of.Plan.at].Release(of.Plan.id())
+	if policy.Plan.n--; policy.Plan.n == 0 {
+		s.stores[policy.Plan.at].Release(policy.Plan.id())
 	}
 	s.policies.Release(id)
 }

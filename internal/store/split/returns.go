@@ -14,10 +14,10 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	}
 	var theirs [2][]headgate.Receipt
 	for i := range receipts {
-		if of := s.policies.Issuer(receipts[i].Policy); of != nil && !receipts[i].Empty() {
+		if policy := s.policies.Issuer(receipts[i].Policy); policy != nil && !receipts[i].Empty() {
 			r := receipts[i]
-			r.Policy = of.Plan.id()
-			theirs[of.Plan.at] = append(theirs[of.Plan.at], r)
+			r.Policy = policy.Plan.id()
+			theirs[policy.Plan.at] = append(theirs[policy.Plan.at], r)
 		}
 	}
 	switch {
@@ -36,7 +36,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 func (s *Store) undo(ctx context.Context, back []headgate.Receipt) error {
 	var rest []headgate.Receipt
 	for i := range back {
-		if of := s.policies.Issuer(back[i].Policy); of == nil || of.Plan.is.Algorithm > headgate.LeakyBucket {
+		if policy := s.policies.Issuer(back[i].Policy); policy == nil || policy.Plan.is.Algorithm > headgate.LeakyBucket {
 			rest = append(rest, back[i])
 		} else if undone, err := s.ReturnLast(ctx, &back[i]); err == nil && !undone {
 			rest = append(rest, back[i])
@@ -50,16 +50,16 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned b
 	if !s.made() {
 		return false, headgate.ErrNotMade
 	}
-	of := s.policies.Issuer(r.Policy)
-	if of == nil || r.Empty() {
+	policy := s.policies.Issuer(r.Policy)
+	if policy == nil || r.Empty() {
 		return false, nil
 	}
-	store, ok := s.stores[of.Plan.at].(headgate.LastReturner)
+	store, ok := s.stores[policy.Plan.at].(headgate.LastReturner)
 	if !ok {
 		return false, nil
 	}
 	theirs := *r
-	theirs.Policy = of.Plan.id()
+	theirs.Policy = policy.Plan.id()
 	return store.ReturnLast(ctx, &theirs)
 }
 

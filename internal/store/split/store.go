@@ -91,9 +91,9 @@ func (s *Store) now() headgate.Instant {
 }
 
 // life gives the longest time for which a store may keep a policy's state after the last use.
-func life(of *prepared.Policy[policy]) time.Duration {
-	if !of.Used() {
+func life(policy *prepared.Policy[policy]) time.Duration {
+	if !policy.Used() {
 		return 0
 	}
-	return limit.Life(of.Plan.is) + prepared.InFlight + slack
+	return limit.Life(policy.Plan.is) + prepared.InFlight + slack
 }
