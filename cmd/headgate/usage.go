@@ -36,8 +36,8 @@ type resetQuotaCommand struct {
 }
 
 // AfterApply refuses empty arguments: an empty variable of a script would mean all quotas.
-func (r resetQuotaCommand) AfterApply(of *kong.Context) error {
-	for _, path := range of.Path {
+func (r resetQuotaCommand) AfterApply(parsed *kong.Context) error {
+	for _, path := range parsed.Path {
 		if p := path.Positional; p != nil && p.Set && p.Target.String() == "" {
 			return fmt.Errorf("<%s> is empty: name it, or leave it out", p.Name)
 		}

@@ -107,9 +107,9 @@ func TestAuthenticate(t *testing.T) {
 		{"a wrong token beside a certificate", config.AuthToken | config.AuthMTLS, Credentials{Token: "t4", TLS: certified(&x509.Certificate{DNSNames: []string{"named.example"}})}, "", ErrWrongCredentials},
 		{"a certificate alone", config.AuthToken | config.AuthMTLS, Credentials{TLS: certified(&x509.Certificate{DNSNames: []string{"named.example"}})}, "named", nil},
 	} {
-		of, err := c.Gate("server.grpc", row.auth, true).Authenticate(&row.by)
-		if !errors.Is(err, row.err) || of.Name() != row.name {
-			t.Errorf("%s: got %q, %v, want %q, %v", row.about, of.Name(), err, row.name, row.err)
+		client, err := c.Gate("server.grpc", row.auth, true).Authenticate(&row.by)
+		if !errors.Is(err, row.err) || client.Name() != row.name {
+			t.Errorf("%s: got %q, %v, want %q, %v", row.about, client.Name(), err, row.name, row.err)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestPermit(t *testing.T) {
 	shop := caller("shop", config.ScopeDecide|config.ScopeRead, "t")
 	shop.Domains, shop.Rules = []string{"a", "b"}, []string{"search"}
 	c := control(t, config.ServerLimits{}, shop)
-	of, err := c.Gate("server.grpc", config.AuthToken, false).Authenticate(&Credentials{Token: "t"})
+	client, err := c.Gate("server.grpc", config.AuthToken, false).Authenticate(&Credentials{Token: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,33 +130,33 @@ func TestPermit(t *testing.T) {
 		t.Fatal(err, err2)
 	}
 	for _, row := range []struct {
-		of     *Client
+		client *Client
 		scope  config.Scope
 		passes bool
 	}{
-		{of, config.ScopeDecide, true},
-		{of, config.ScopeRead, true},
-		{of, config.ScopeSendLimits, false},
-		{of, config.ScopeAdminister, false},
+		{client, config.ScopeDecide, true},
+		{client, config.ScopeRead, true},
+		{client, config.ScopeSendLimits, false},
+		{client, config.ScopeAdminister, false},
 		{nil, config.ScopeDecide | config.ScopeSendLimits | config.ScopeRead, true},
 		{nil, config.ScopeAdminister, false},
 		{near, config.ScopeAdminister, true},
 		{far, config.ScopeRead, true},
 		{far, config.ScopeAdminister, false},
 	} {
-		err := row.of.Permit(row.scope)
+		err := row.client.Permit(row.scope)
 		if reason, refused := ReasonOf(err); (err == nil) != row.passes || refused == row.passes || refused && reason != Forbidden {
-			t.Errorf("%q with scope %v: got %v", row.of.Name(), row.scope, err)
+			t.Errorf("%q with scope %v: got %v", row.client.Name(), row.scope, err)
 		}
 	}
-	if of.PermitDomain("a") != nil || of.PermitDomain("c") == nil || near.PermitDomain("c") != nil {
+	if client.PermitDomain("a") != nil || client.PermitDomain("c") == nil || near.PermitDomain("c") != nil {
 		t.Error("a domain outside the list passes, or one inside is refused")
 	}
-	if !of.Rules()("search") || of.Rules()("other") || near.Rules() != nil {
+	if !client.Rules()("search") || client.Rules()("other") || near.Rules() != nil {
 		t.Error("a rule outside the list passes, or one inside is refused")
 	}
 	long := strings.Repeat("ä", 1000)
-	if text := of.PermitDomain(long).Error(); len(text) > 300 {
+	if text := client.PermitDomain(long).Error(); len(text) > 300 {
 		t.Errorf("the error repeats %d bytes", len(text))
 	}
 }
@@ -230,11 +230,11 @@ func TestCallerLimit(t *testing.T) {
 		g := c.Gate("server.grpc", config.AuthToken, true)
 		client := func(token string) *Client {
 			t.Helper()
-			of, err := g.Authenticate(&Credentials{Token: token})
+			client, err := g.Authenticate(&Credentials{Token: token})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return of
+			return client
 		}
 		some := func(about, token string, n, want int) {
 			t.Helper()

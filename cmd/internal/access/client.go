@@ -24,16 +24,16 @@ type Client struct {
 
 // newClient makes the Client of a caller. units may be nil.
 func newClient(c *config.Caller, units *bucket) *Client {
-	of := &Client{
+	client := &Client{
 		name: c.Name, scopes: c.Scopes, domains: setOf(c.Domains), rules: setOf(c.Rules), until: c.Until, units: units,
 	}
-	if of.rules != nil {
-		of.permitted = func(rule string) bool {
-			_, found := of.rules[rule]
+	if client.rules != nil {
+		client.permitted = func(rule string) bool {
+			_, found := client.rules[rule]
 			return found
 		}
 	}
-	return of
+	return client
 }
 
 func setOf(names []string) map[string]struct{} {

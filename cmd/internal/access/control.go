@@ -42,7 +42,7 @@ type callers struct {
 // credential is a token of a caller.
 type credential struct {
 	digest Digest
-	of     *Client
+	client *Client
 }
 
 // New makes a Control without callers and limits. exempt are the addresses that have no limit of their own;
@@ -99,7 +99,7 @@ func (c *Control) bucketOf(name string, plan *limit.Plan, into map[string]*bucke
 	}
 	b := c.buckets[name]
 	if b == nil {
-		b = &bucket{setting: "caller", clock: c.clock, plan: plan, of: plan}
+		b = &bucket{setting: "caller", clock: c.clock, plan: plan, last: plan}
 	}
 	b.change(plan)
 	into[name] = b
@@ -107,14 +107,14 @@ func (c *Control) bucketOf(name string, plan *limit.Plan, into map[string]*bucke
 }
 
 func (s *callers) add(c *config.Caller, units *bucket) {
-	of := newClient(c, units)
-	s.all = append(s.all, of)
+	client := newClient(c, units)
+	s.all = append(s.all, client)
 	for _, digest := range c.Tokens {
 		at := prefixOf(&digest)
-		s.byToken[at] = append(s.byToken[at], credential{digest, of})
+		s.byToken[at] = append(s.byToken[at], credential{digest, client})
 	}
 	if c.Certificate != "" {
-		s.certificates[c.Certificate] = of
+		s.certificates[c.Certificate] = client
 	}
 }
 
@@ -129,18 +129,18 @@ func prefixOf(d *Digest) (n uint64) {
 
 // find gives the caller with credentials that have not ended; nil if there is none.
 func (s *callers) find(by *identity, now time.Time) *Client {
-	of := s.certificates[by.certificate]
+	client := s.certificates[by.certificate]
 	if by.certificate == "" {
 		for _, c := range s.byToken[prefixOf(&by.digest)] {
 			if subtle.ConstantTimeCompare(c.digest[:], by.digest[:]) == 1 {
-				of = c.of
+				client = c.client
 			}
 		}
 	}
-	if of == nil || of.ended(now) {
+	if client == nil || client.ended(now) {
 		return nil
 	}
-	return of
+	return client
 }
 
 // identity is what a client has proved: a token, or else the name of a certificate.

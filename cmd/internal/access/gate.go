@@ -94,11 +94,11 @@ func (g *Gate) Connect(from netip.Addr) bool {
 // Authenticate finds the client with credentials. A token comes before a certificate. The error is
 // ErrNoCredentials or ErrWrongCredentials.
 func (g *Gate) Authenticate(by *Credentials) (*Client, error) {
-	_, of, err := g.identify(by)
-	return of, err
+	_, client, err := g.identify(by)
+	return client, err
 }
 
-func (g *Gate) identify(by *Credentials) (who identity, of *Client, err error) {
+func (g *Gate) identify(by *Credentials) (who identity, client *Client, err error) {
 	t := g.terms.Load()
 	switch {
 	case t.auth == 0:
@@ -113,35 +113,35 @@ func (g *Gate) identify(by *Credentials) (who identity, of *Client, err error) {
 	default:
 		return who, nil, ErrNoCredentials
 	}
-	if of = g.control.callers.Load().find(&who, time.Now()); of == nil {
+	if client = g.control.callers.Load().find(&who, time.Now()); client == nil {
 		return who, nil, ErrWrongCredentials
 	}
-	return who, of, nil
+	return who, client, nil
 }
 
 // Open is Authenticate for a stream or a connection. end is called, in a goroutine of its own, when the
 // credentials end. The caller closes the Session.
 func (g *Gate) Open(by *Credentials, end func()) (*Session, error) {
-	who, of, err := g.identify(by)
+	who, client, err := g.identify(by)
 	if err != nil {
 		return nil, err
 	}
 	if g.Auth() == 0 {
 		end = nil
 	}
-	return g.control.open(of, who, end), nil
+	return g.control.open(client, who, end), nil
 }
 
 // Refused counts a refusal, and logs some. Other errors than those of this package do nothing. from is the
 // address of the client, and of is nil if it is not known.
-func (g *Gate) Refused(err error, from netip.Addr, of *Client) {
+func (g *Gate) Refused(err error, from netip.Addr, client *Client) {
 	reason, ok := ReasonOf(err)
 	if !ok || g == nil {
 		return
 	}
 	if since, log := g.refused[reason].Event(time.Now()); log {
 		g.control.log.Warn("a client was refused", "listener", g.listener, "reason", reason.String(), "peer", from.String(),
-			"caller", of.Name(), "error", err, "since_last_line", since)
+			"caller", client.Name(), "error", err, "since_last_line", since)
 	}
 }
 

@@ -35,11 +35,11 @@ type registrar struct {
 }
 
 // RegisterService implements grpc.ServiceRegistrar.
-func (r registrar) RegisterService(of *grpc.ServiceDesc, service any) {
-	guarded := *of
-	guarded.Methods = make([]grpc.MethodDesc, len(of.Methods))
-	for i, m := range of.Methods {
-		scope, handle := r.scopeOf(of, m.MethodName), m.Handler
+func (r registrar) RegisterService(description *grpc.ServiceDesc, service any) {
+	guarded := *description
+	guarded.Methods = make([]grpc.MethodDesc, len(description.Methods))
+	for i, m := range description.Methods {
+		scope, handle := r.scopeOf(description, m.MethodName), m.Handler
 		m.Handler = func(srv any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
 			ctx, err := r.gate.admit(ctx, scope)
 			if err != nil {
@@ -49,9 +49,9 @@ func (r registrar) RegisterService(of *grpc.ServiceDesc, service any) {
 		}
 		guarded.Methods[i] = m
 	}
-	guarded.Streams = make([]grpc.StreamDesc, len(of.Streams))
-	for i, m := range of.Streams {
-		scope, handle := r.scopeOf(of, m.StreamName), m.Handler
+	guarded.Streams = make([]grpc.StreamDesc, len(description.Streams))
+	for i, m := range description.Streams {
+		scope, handle := r.scopeOf(description, m.StreamName), m.Handler
 		m.Handler = func(srv any, stream grpc.ServerStream) error {
 			ctx, err := r.gate.admit(stream.Context(), scope)
 			if err != nil {
@@ -64,8 +64,8 @@ func (r registrar) RegisterService(of *grpc.ServiceDesc, service any) {
 	r.to.RegisterService(&guarded, service)
 }
 
-func (r registrar) scopeOf(of *grpc.ServiceDesc, method string) config.Scope {
-	name := "/" + of.ServiceName + "/" + method
+func (r registrar) scopeOf(description *grpc.ServiceDesc, method string) config.Scope {
+	name := "/" + description.ServiceName + "/" + method
 	scope, found := r.scopes[name]
 	if !found {
 		//nolint:forbidigo // A programming error may panic.

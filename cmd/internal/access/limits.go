@@ -31,7 +31,7 @@ type bucket struct {
 
 	mu   sync.Mutex // Guards the fields below. It is held for one decision.
 	plan *limit.Plan
-	of   *limit.Plan // the plan of the last take
+	last *limit.Plan // the plan of the last take
 	cell limit.Cell
 }
 
@@ -64,9 +64,9 @@ func (b *bucket) takeAll(n int64) error {
 // draw takes n units, if there are so many. The caller holds mu.
 func (b *bucket) draw(now headgate.Instant, n int64) (d headgate.Decision) {
 	var draw limit.Draw
-	b.plan.JudgeOf(&b.cell, b.of, now, n, headgate.Take, &draw)
-	if draw.Verdict == headgate.Allow && b.plan.TakeOf(&b.cell, b.of, &draw) {
-		b.of = b.plan
+	b.plan.JudgeOf(&b.cell, b.last, now, n, headgate.Take, &draw)
+	if draw.Verdict == headgate.Allow && b.plan.TakeOf(&b.cell, b.last, &draw) {
+		b.last = b.plan
 	}
 	b.plan.Explain(&draw, &d)
 	return d
@@ -79,8 +79,8 @@ func (b *bucket) change(plan *limit.Plan) {
 	if b.plan.Policy.Limit == plan.Policy.Limit {
 		return
 	}
-	if b.plan = plan; limit.FamilyOf(b.of.Policy) != limit.FamilyOf(plan.Policy) {
-		b.of, b.cell = plan, limit.Cell{}
+	if b.plan = plan; limit.FamilyOf(b.last.Policy) != limit.FamilyOf(plan.Policy) {
+		b.last, b.cell = plan, limit.Cell{}
 	}
 }
 

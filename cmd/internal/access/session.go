@@ -15,9 +15,9 @@ type Session struct {
 
 // open begins a session of a client. end is called, in a goroutine of its own, when the credentials end. It is
 // nil for a listener without auth.
-func (c *Control) open(of *Client, by identity, end func()) *Session {
+func (c *Control) open(client *Client, by identity, end func()) *Session {
 	s := &Session{control: c, by: by, end: end}
-	s.client.Store(of)
+	s.client.Store(client)
 	if end == nil {
 		return s
 	}
@@ -53,8 +53,8 @@ func (c *Control) endSessions() {
 	defer c.mu.Unlock()
 	now, current := time.Now(), c.callers.Load()
 	for s := range c.sessions {
-		if of := current.find(&s.by, now); of != nil {
-			s.client.Store(of)
+		if client := current.find(&s.by, now); client != nil {
+			s.client.Store(client)
 			continue
 		}
 		delete(c.sessions, s)
@@ -71,9 +71,9 @@ func (c *Control) endSessions() {
 
 // nextEnd gives the time at which credentials end next.
 func (s *callers) nextEnd(now time.Time) (next time.Time, found bool) {
-	for _, of := range s.all {
-		if !of.ended(now) && !of.until.IsZero() && (!found || of.until.Before(next)) {
-			next, found = of.until, true
+	for _, client := range s.all {
+		if !client.ended(now) && !client.until.IsZero() && (!found || client.until.Before(next)) {
+			next, found = client.until, true
 		}
 	}
 	return next, found

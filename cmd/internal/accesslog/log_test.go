@@ -116,15 +116,15 @@ func TestBlockedOutput(t *testing.T) {
 				t.Fatal("no line was dropped")
 			}
 		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("Write blocked for %v", took)
+		if elapsed := time.Since(began); elapsed != 0 {
+			t.Errorf("Write blocked for %v", elapsed)
 		}
 		began = time.Now()
 		if err := l.Close(); err == nil || !strings.Contains(err.Error(), "check the reader") {
 			t.Errorf("Close returned %v, want an error with advice", err)
 		}
-		if took := time.Since(began); took != closeTimeout {
-			t.Errorf("Close took %v, want closeTimeout", took)
+		if elapsed := time.Since(began); elapsed != closeTimeout {
+			t.Errorf("Close took %v, want closeTimeout", elapsed)
 		}
 		close(out.gate)
 		synctest.Wait()

@@ -139,13 +139,13 @@ func (a *asker) call(t *testing.T, name, token string) string {
 }
 
 func (a *asker) stream(ctx context.Context, name string, in, out any) error {
-	of, err := a.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, name)
+	stream, err := a.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, name)
 	if err != nil {
 		return err
 	}
-	_ = of.SendMsg(in) // The errors come from RecvMsg.
-	_ = of.CloseSend()
-	return of.RecvMsg(out)
+	_ = stream.SendMsg(in) // The errors come from RecvMsg.
+	_ = stream.CloseSend()
+	return stream.RecvMsg(out)
 }
 
 // requested sends a request like GET /path.

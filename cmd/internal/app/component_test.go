@@ -282,7 +282,7 @@ func TestWithoutProxy(t *testing.T) {
 	var log logs.Text
 	o := options(t)
 	o.Log = log.Logger()
-	of := func(rule, proxy string) *config.Config {
+	value := func(rule, proxy string) *config.Config {
 		c, err := config.Parse("test.yaml", fmt.Appendf(nil, "version: 1\nmax_memory: 1MiB\nrules: [{name: %s, key: [ip], limits: [2/1h]}]\n"+
 			"%s\nadmin: {listen: '127.0.0.1:0', health: '127.0.0.1:0'}\n", rule, proxy))
 		if err != nil {
@@ -290,8 +290,8 @@ func TestWithoutProxy(t *testing.T) {
 		}
 		return c
 	}
-	next := of("second", "")
-	o.Config, o.Load = of("first", ""), func() (*config.Config, error) { return next, nil }
+	next := value("second", "")
+	o.Config, o.Load = value("first", ""), func() (*config.Config, error) { return next, nil }
 	i, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func TestWithoutProxy(t *testing.T) {
 	if s := i.Status(); s.Rules[0].Name != "second" || s.Listen.Proxy != "" || s.Upstream != "" {
 		t.Errorf("the status is %+v", s)
 	}
-	next = of("third", "proxy: {listen: '127.0.0.1:0', upstream: 'http://127.0.0.1:9'}")
+	next = value("third", "proxy: {listen: '127.0.0.1:0', upstream: 'http://127.0.0.1:9'}")
 	log.Take()
 	if err := i.Reload(); err != nil {
 		t.Error(err)

@@ -90,10 +90,10 @@ func TestChangedTerms(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := 0
-	var walk func(of reflect.Type, path []int)
-	walk = func(of reflect.Type, path []int) {
-		for n := range of.NumField() {
-			field, here := of.Field(n), append(slices.Clone(path), n)
+	var walk func(kind reflect.Type, path []int)
+	walk = func(kind reflect.Type, path []int) {
+		for n := range kind.NumField() {
+			field, here := kind.Field(n), append(slices.Clone(path), n)
 			if field.Anonymous {
 				walk(field.Type, here)
 				continue

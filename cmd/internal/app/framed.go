@@ -101,8 +101,8 @@ func (c *securedConn) ConnectionState() tls.ConnectionState {
 
 // framedOf returns a connection of a framedListener, or nil.
 func framedOf(c net.Conn) *framedConn {
-	if of, ok := c.(interface{ framed() *framedConn }); ok {
-		return of.framed()
+	if framer, ok := c.(interface{ framed() *framedConn }); ok {
+		return framer.framed()
 	}
 	return nil
 }

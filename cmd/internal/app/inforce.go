@@ -51,7 +51,7 @@ func (o inForce) check(c source.Change) (*config.Objects, []admin.ReloadFault) {
 // fileObjects has the objects of a configuration without a source. Reading them costs as much as reading the file.
 type fileObjects struct {
 	mu      sync.Mutex
-	of      *config.Config // guarded by mu, as is objects
+	config  *config.Config // guarded by mu, as is objects
 	objects *config.Objects
 }
 
@@ -59,12 +59,12 @@ type fileObjects struct {
 func (f *fileObjects) get(c *config.Config) (inForce, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.of != c {
+	if f.config != c {
 		objects, err := config.NewObjects(c)
 		if err != nil {
 			return inForce{}, err
 		}
-		f.of, f.objects = c, objects
+		f.config, f.objects = c, objects
 	}
 	return inForce{f.objects}, nil
 }

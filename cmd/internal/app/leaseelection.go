@@ -32,7 +32,7 @@ type candidate struct {
 }
 
 // newCandidate makes the candidate of a configuration. It is nil for a server that is alone.
-func newCandidate(i *Instance, c *config.Lease, of *leases) (*candidate, error) {
+func newCandidate(i *Instance, c *config.Lease, parent *leases) (*candidate, error) {
 	e := c.Election
 	if e == nil {
 		return nil, nil //nolint:nilnil // A server may be alone.
@@ -58,9 +58,9 @@ func newCandidate(i *Instance, c *config.Lease, of *leases) (*candidate, error) 
 	if err != nil {
 		return nil, err
 	}
-	made := &candidate{election: elected, group: e.Group, address: address, leases: of, since: of.since}
+	made := &candidate{election: elected, group: e.Group, address: address, leases: parent, since: parent.since}
 	if len(c.Servers) == 0 {
-		made.marks = newMarks(elected, of)
+		made.marks = newMarks(elected, parent)
 	}
 	return made, nil
 }

@@ -65,7 +65,7 @@ func newLeaseLimits(i *Instance, c *config.Lease, apply func()) (*leaseLimits, e
 	l := &leaseLimits{etcd: described, prefix: c.Limits.Prefix, log: i.options.Log, apply: apply}
 	if err := l.first(); err != nil {
 		l.later = c.Length
-		l.hear(limits.AllLimits{}, err)
+		l.receive(limits.AllLimits{}, err)
 	}
 	return l, nil
 }
@@ -99,7 +99,7 @@ func (l *leaseLimits) start() {
 			if ctx.Err() != nil {
 				return
 			}
-			l.hear(l.now(), err)
+			l.receive(l.now(), err)
 			pause(ctx, againLimits)
 		}
 	})
@@ -130,7 +130,7 @@ func (l *leaseLimits) follow(ctx context.Context) error {
 		if all.Limits == nil {
 			all = l.now() // This client has read nothing yet.
 		}
-		l.hear(all, err)
+		l.receive(all, err)
 		if err == nil {
 			failures = 0
 		} else if failures, last = failures+1, err; failures == maxFailures || etcd.LeavesServer(err) {
@@ -149,8 +149,8 @@ func (l *leaseLimits) now() limits.AllLimits {
 	return l.all
 }
 
-// hear takes the limits, and logs what is new: an error or its end.
-func (l *leaseLimits) hear(all limits.AllLimits, err error) {
+// receive takes the limits, and logs what is new: an error or its end.
+func (l *leaseLimits) receive(all limits.AllLimits, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -184,14 +184,14 @@ func (l *leaseLimits) over(file []state.Resource) []state.Resource {
 		}
 	}
 	for _, provider := range slices.Sorted(maps.Keys(l.all.Limits)) {
-		of := state.ResourceOf(file, provider)
-		if of == nil {
+		resource := state.ResourceOf(file, provider)
+		if resource == nil {
 			continue
 		}
-		if of.Match != provider {
+		if resource.Match != provider {
 			own++
 		}
-		rate, fault := capacityOf(of, l.all.Limits[provider], own)
+		rate, fault := capacityOf(resource, l.all.Limits[provider], own)
 		if last, known := l.capacities[provider]; fault != "" && known {
 			next[provider] = last
 		} else if fault == "" {
@@ -207,14 +207,14 @@ func (l *leaseLimits) over(file []state.Resource) []state.Resource {
 }
 
 // capacityOf converts a limit, or says why it is refused.
-func capacityOf(of *state.Resource, limit limits.Limit, own int) (rate int64, fault string) {
+func capacityOf(resource *state.Resource, limit limits.Limit, own int) (rate int64, fault string) {
 	text := headgate.Limit{Count: limit.Count, Per: limit.Per}.String()
 	switch {
-	case of.Slots:
+	case resource.Slots:
 		return 0, fmt.Sprintf("the limit %s is a rate, but %q has slots: delete the limit, and write the capacity into the file of the "+
-			"root", text, of.Match)
+			"root", text, resource.Match)
 	case own > maxOwnLimits:
-		return 0, fmt.Sprintf("%q matches more than %d limits: name resources in the file of the root", of.Match, maxOwnLimits)
+		return 0, fmt.Sprintf("%q matches more than %d limits: name resources in the file of the root", resource.Match, maxOwnLimits)
 	}
 	rate, fix := state.RateOf(limit.Count, limit.Per)
 	if fix != "" {

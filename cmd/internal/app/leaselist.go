@@ -38,11 +38,11 @@ func (a *adminServers) listLeases(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("resource")
 	if name == "" {
 		left := maxServersOfAll
-		for _, of := range l.service.Resources() {
-			one := leased(&of)
-			servers, more := l.service.Servers(of.Name, min(maxServersListed, left))
+		for _, resource := range l.service.Resources() {
+			one := leased(&resource)
+			servers, more := l.service.Servers(resource.Name, min(maxServersListed, left))
 			for i := range servers {
-				one.Servers = append(one.Servers, holderOf(&servers[i], of.Slots))
+				one.Servers = append(one.Servers, holderOf(&servers[i], resource.Slots))
 			}
 			one.MoreServers = more
 			left -= len(servers)
@@ -51,7 +51,7 @@ func (a *adminServers) listLeases(w http.ResponseWriter, r *http.Request) {
 		writeJSON(a.instance.options.Log, w, answer)
 		return
 	}
-	of, holders, found := l.service.Holders(name, maxHoldersListed)
+	resource, holders, found := l.service.Holders(name, maxHoldersListed)
 	if !found && !answer.Mine {
 		writeJSON(a.instance.options.Log, w, answer)
 		return
@@ -60,9 +60,9 @@ func (a *adminServers) listLeases(w http.ResponseWriter, r *http.Request) {
 		writeText(w, http.StatusNotFound, admin.NoClaim)
 		return
 	}
-	one := leased(&of)
+	one := leased(&resource)
 	for i := range holders {
-		one.Holders = append(one.Holders, holderOf(&holders[i], of.Slots))
+		one.Holders = append(one.Holders, holderOf(&holders[i], resource.Slots))
 	}
 	answer.Resources = append(answer.Resources, one)
 	writeJSON(a.instance.options.Log, w, answer)
@@ -77,14 +77,15 @@ func units(amount int64, slots bool) float64 {
 	return float64(amount) / thousandths
 }
 
-func leased(of *lease.Resource) admin.LeasedResource {
-	u := &of.Usage
+func leased(resource *lease.Resource) admin.LeasedResource {
+	u := &resource.Usage
 	unit := "rate"
 	if u.Slots {
 		unit = "in_flight"
 	}
 	return admin.LeasedResource{
-		Name: of.Name, Unit: unit, Capacity: units(u.Capacity, u.Slots), Wants: units(u.Wants, u.Slots), Has: units(u.Granted, u.Slots),
+		Name: resource.Name, Unit: unit, Capacity: units(u.Capacity, u.Slots), Wants: units(u.Wants, u.Slots),
+		Has:    units(u.Granted, u.Slots),
 		Ledger: units(u.Ledger, u.Slots), Unknown: units(u.Unknown, u.Slots), Claims: u.Claims, EndSeconds: u.End.Seconds(),
 	}
 }

@@ -31,8 +31,8 @@ type marks struct {
 	stored  map[string]struct{} // marks that etcd may have
 }
 
-func newMarks(e *election.Election, of *leases) *marks {
-	return &marks{election: e, leases: of, wake: make(chan struct{}, 1), waiting: map[string]int64{}, stored: map[string]struct{}{}}
+func newMarks(e *election.Election, parent *leases) *marks {
+	return &marks{election: e, leases: parent, wake: make(chan struct{}, 1), waiting: map[string]int64{}, stored: map[string]struct{}{}}
 }
 
 // begin drops the marks of earlier terms, and reads those in etcd. They are nil if etcd does not answer.

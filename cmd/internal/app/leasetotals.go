@@ -21,13 +21,13 @@ func (l *leases) totals() []prom.LeaseTotal {
 	for i := range entries {
 		sums[entries[i].Match] = &prom.LeaseTotal{Match: entries[i].Match}
 	}
-	for _, of := range l.service.Resources() {
-		entry := state.ResourceOf(entries, of.Name)
+	for _, resource := range l.service.Resources() {
+		entry := state.ResourceOf(entries, resource.Name)
 		if entry == nil {
 			continue
 		}
 		t := sums[entry.Match]
-		u := &of.Usage
+		u := &resource.Usage
 		t.Capacity += units(u.Capacity, u.Slots)
 		t.Wants += units(u.Wants, u.Slots)
 		t.Has += units(u.Granted, u.Slots)

@@ -43,8 +43,8 @@ func newMetering(o *Options) *metering {
 	return &metering{log: o.Log, config: o.Config.Metering}
 }
 
-// of gives the Meter of the guard; nil without the section.
-func (m *metering) of() headgate.Meter {
+// guardMeter gives the Meter of the guard; nil without the section.
+func (m *metering) guardMeter() headgate.Meter {
 	if m == nil {
 		return nil
 	}

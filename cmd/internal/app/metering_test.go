@@ -31,7 +31,7 @@ func runMeteringComponent(t *testing.T) {
 		Lines: &config.MeteringLines{Folder: filepath.Join(folder, "lines")}, Events: &config.MeteringEvents{URL: "http://127.0.0.1:1/"},
 	}
 	first, second := meteringOf(t, settings), meteringOf(t, settings)
-	if first.of().Count(headgate.Usage{Customer: "too early"}) {
+	if first.guardMeter().Count(headgate.Usage{Customer: "too early"}) {
 		t.Error("a change before the start is under the others")
 	}
 	if _, err := first.Start(t.Context()); err != nil {
@@ -41,7 +41,7 @@ func runMeteringComponent(t *testing.T) {
 		!strings.Contains(err.Error(), "a folder of its own") {
 		t.Errorf("the second instance: %v", err)
 	}
-	first.of().Count(headgate.Usage{Customer: "acme", Quota: "calls", Admitted: 1})
+	first.guardMeter().Count(headgate.Usage{Customer: "acme", Quota: "calls", Admitted: 1})
 	if err := first.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func runMeteringComponent(t *testing.T) {
 }
 
 func TestMeteringWithoutSection(t *testing.T) {
-	if m := newMetering(&Options{Config: new(config.Config)}); m != nil || m.of() != nil {
+	if m := newMetering(&Options{Config: new(config.Config)}); m != nil || m.guardMeter() != nil {
 		t.Error("there is a meter without the section")
 	}
 }

@@ -237,11 +237,11 @@ func filesOfReloads(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		of := &x509.Certificate{
+		cert := &x509.Certificate{
 			SerialNumber: big.NewInt(int64(n + 1)), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name + ".example"},
 			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		}
-		certificate, err := x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key)
+		certificate, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
 		private, fault := x509.MarshalPKCS8PrivateKey(key)
 		public, wrong := x509.MarshalPKIXPublicKey(&key.PublicKey)
 		if err := errors.Join(err, fault, wrong); err != nil {

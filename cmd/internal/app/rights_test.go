@@ -68,11 +68,11 @@ func (r *ruled) reload(t *testing.T, token, rights string) {
 
 func (r *ruled) open(t *testing.T) grpc.ClientStream {
 	t.Helper()
-	of, err := r.conn.NewStream(r.ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/headgate.v1.Decisions/Stream")
+	stream, err := r.conn.NewStream(r.ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/headgate.v1.Decisions/Stream")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return of
+	return stream
 }
 
 // asked is a request with a descriptor.
@@ -81,13 +81,13 @@ func asked(value string) *headgatev1.Request {
 }
 
 // ask sends a message with one request on a stream, and gives the answer.
-func ask(t *testing.T, of grpc.ClientStream, value string) *headgatev1.Answer {
+func ask(t *testing.T, stream grpc.ClientStream, value string) *headgatev1.Answer {
 	t.Helper()
 	out := new(headgatev1.DecideResponse)
-	if err := of.SendMsg(&headgatev1.DecideRequest{Requests: []*headgatev1.Request{asked(value)}}); err != nil {
+	if err := stream.SendMsg(&headgatev1.DecideRequest{Requests: []*headgatev1.Request{asked(value)}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := of.RecvMsg(out); err != nil {
+	if err := stream.RecvMsg(out); err != nil {
 		t.Fatal(err)
 	}
 	return out.GetAnswers()[0]
@@ -96,7 +96,7 @@ func ask(t *testing.T, of grpc.ClientStream, value string) *headgatev1.Answer {
 // TestRightsOfOpenStream: changed scopes, domains and rules apply from the next message on.
 func TestRightsOfOpenStream(t *testing.T) {
 	r := startRuled(t, "scopes: [decide]")
-	of := r.open(t)
+	stream := r.open(t)
 	for _, row := range []struct {
 		rights, text string
 		code         codes.Code
@@ -108,12 +108,12 @@ func TestRightsOfOpenStream(t *testing.T) {
 		{"scopes: [decide], rules: [one], domains: [shop]", "", codes.OK},
 	} {
 		r.reload(t, "one", row.rights)
-		got := ask(t, of, "a").GetError()
+		got := ask(t, stream, "a").GetError()
 		if codes.Code(got.GetCode()) != row.code || !strings.Contains(got.GetMessage(), row.text) {
 			t.Errorf("after a reload with %s: %v", row.rights, got)
 		}
 	}
-	if left := ask(t, of, "a").GetRemaining(); left != 2 {
+	if left := ask(t, stream, "a").GetRemaining(); left != 2 {
 		t.Errorf("%d units are left, want 2: refused requests take none", left)
 	}
 }
@@ -161,12 +161,12 @@ func TestRemovedTokenOfStreamThatDoesNotRead(t *testing.T) {
 		message.Requests = append(message.Requests, asked("a"))
 	}
 	for n := range 12 {
-		of := r.open(t)
-		if _, err := of.Header(); err != nil {
+		stream := r.open(t)
+		if _, err := stream.Header(); err != nil {
 			t.Fatal(err)
 		}
 		for range n {
-			if err := of.SendMsg(message); err != nil {
+			if err := stream.SendMsg(message); err != nil {
 				t.Fatal(err)
 			}
 		}

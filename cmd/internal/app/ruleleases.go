@@ -65,8 +65,8 @@ func newRuleLeases(o *Options) (*ruleLeases, error) {
 	return r, nil
 }
 
-// of gives the table for a guard.
-func (r *ruleLeases) of() *bucket.Table {
+// buckets gives the table for a guard.
+func (r *ruleLeases) buckets() *bucket.Table {
 	if r == nil {
 		return nil
 	}
@@ -95,10 +95,10 @@ func (r *ruleLeases) serve(service *lease.Service) *rpc.Server {
 }
 
 // closeOwn ends the server for the rules of this process.
-func closeOwn(of *rpc.Server) {
-	if of != nil {
+func closeOwn(server *rpc.Server) {
+	if server != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = of.Drain(ended) // The client is this process: it has the leases until their ends.
+		_ = server.Drain(ended) // The client is this process: it has the leases until their ends.
 	}
 }

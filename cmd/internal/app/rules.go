@@ -55,7 +55,7 @@ func newRules(o *Options, used headgate.Meter, held *ruleLeases) (*rules, error)
 	r.config.Store(c)
 	described, err := open.GuardConfig(c, store)
 	if err == nil {
-		described.Meter, described.Leases = used, held.of()
+		described.Meter, described.Leases = used, held.buckets()
 		described.Observer = r.report.FollowConfig(&described)
 		r.described = described
 		r.guard, err = guard.New(described)
@@ -90,7 +90,7 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 		return Change{}, err
 	}
 	var show func()
-	described.Meter, described.Leases = r.meter, r.leases.of()
+	described.Meter, described.Leases = r.meter, r.leases.buckets()
 	described.Observer, show = r.report.PrepareConfig(&described)
 	prepared, err := r.guard.Prepare(described)
 	if err != nil {

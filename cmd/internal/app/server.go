@@ -414,8 +414,10 @@ func (d *decisionServer) Status(s *admin.Status) {
 	s.Listen.HTTP, s.Listen.RESP = d.http.address(), d.resp.address()
 	domains := d.instance.config.Load().Domains
 	for i := range domains {
-		of := &domains[i]
-		s.Domains = append(s.Domains, admin.DomainStatus{Name: of.Name, Limits: limitsOf(of.Descriptors), Fallback: of.Fallback.String()})
+		domain := &domains[i]
+		s.Domains = append(s.Domains, admin.DomainStatus{
+			Name: domain.Name, Limits: limitsOf(domain.Descriptors), Fallback: domain.Fallback.String(),
+		})
 	}
 }
 

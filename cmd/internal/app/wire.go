@@ -29,7 +29,7 @@ func (i *Instance) makeComponents() error {
 		return errors.Join(meteringFault, i.options.Config.Located(err))
 	}
 	i.held = held
-	deciding, err := newRules(o, used.of(), held)
+	deciding, err := newRules(o, used.guardMeter(), held)
 	if err == nil {
 		i.rules, i.components = deciding, append(i.components, deciding)
 	}

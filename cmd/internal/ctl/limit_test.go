@@ -144,10 +144,10 @@ func (h *memoryLimits) Watch(ctx context.Context, provider string, f func(etcd.E
 }
 
 // session returns a session with text output on the limits.
-func (h *memoryLimits) session() (s *limitSession, out, told *bytes.Buffer) {
-	out, told = new(bytes.Buffer), new(bytes.Buffer)
+func (h *memoryLimits) session() (s *limitSession, out, stderr *bytes.Buffer) {
+	out, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	explain := func(err error) error { return fmt.Errorf("explained: %w", err) }
-	return &limitSession{limits: h, out: out, errors: told, timeout: 5 * time.Second, explain: explain, now: time.Now}, out, told
+	return &limitSession{limits: h, out: out, errors: stderr, timeout: 5 * time.Second, explain: explain, now: time.Now}, out, stderr
 }
 
 // mail is a provider with a limit of 40000 per second, shared by the instances.
@@ -258,7 +258,7 @@ func TestSetWaits(t *testing.T) {
 		instances int
 		acts      []func(*memoryLimits) // One act every 200 ms.
 		out, err  string
-		took      time.Duration
+		elapsed   time.Duration
 	}{
 		{
 			"planned", 96,
@@ -298,8 +298,8 @@ func TestSetWaits(t *testing.T) {
 			s, out, _ := h.session()
 			err := s.set(t.Context(), "mail", etcd.Limit{Count: 50_000, Per: time.Second}, nil, 10*time.Second)
 			ends(t, c.name, out, err, c.out, c.err)
-			if took := time.Since(began); took != c.took {
-				t.Errorf("%s: the command took %v, want %v", c.name, took, c.took)
+			if elapsed := time.Since(began); elapsed != c.elapsed {
+				t.Errorf("%s: the command took %v, want %v", c.name, elapsed, c.elapsed)
 			}
 		})
 	}

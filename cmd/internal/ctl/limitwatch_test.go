@@ -44,7 +44,7 @@ func TestWatchLimit(t *testing.T) {
 			}),
 			edit(func(e *etcd.Entry) { e.Revision, e.Brake = 0, nil }),
 		)
-		s, out, told := h.session()
+		s, out, stderr := h.session()
 		ends(t, "watch", out, s.watch(ctx, "mail"), strings.ReplaceAll(`00:00:00.000Z  mail: 40000/1s (even), revision 17; in force since 0001-01-01T00:00:00Z; instances: 2
 00:00:01.500Z  mail: 700/1s (even), revision 18; 40000/1s is in force since 0001-01-01T00:00:00Z; instances: 2
 00:00:02.500Z  mail: 700/1s (even), revision 18; in force from 00:00:04.5Z (in 2s); instances: 2
@@ -52,8 +52,8 @@ func TestWatchLimit(t *testing.T) {
 00:00:07.500Z  mail: 700/1s (even), revision 18; in force since 00:00:04.5Z; instances: 1 (2 in the plan); braked to 50% until 00:00:37.5Z: 429~[2J (by host-1\n)
 00:00:08.500Z  mail: no limit; 700/1s is in force since 00:00:04.5Z; instances: 1 (2 in the plan)
 `, "~", `\x1b`), "")
-		if want := "headgate: explained: gone; retrying\nheadgate: etcd answers again\n"; told.String() != want {
-			t.Errorf("it tells %q, want %q", told, want)
+		if want := "headgate: explained: gone; retrying\nheadgate: etcd answers again\n"; stderr.String() != want {
+			t.Errorf("it tells %q, want %q", stderr, want)
 		}
 	})
 }
@@ -66,10 +66,10 @@ func TestWatchLimitJSON(t *testing.T) {
 			func() { h.edit("mail", func(e *etcd.Entry) { e.Members[0].Seen = time.Now() }) },
 			func() { h.edit("mail", func(e *etcd.Entry) { e.Members[0].ID = "\u009b2J\x1b\u202e😀\x7f\xff" }) },
 		)
-		s, out, told := h.session()
+		s, out, stderr := h.session()
 		s.json = true
-		if err := s.watch(ctx, "mail"); err != nil || told.Len() > 0 {
-			t.Fatalf("the error is %v and the messages are %q", err, told)
+		if err := s.watch(ctx, "mail"); err != nil || stderr.Len() > 0 {
+			t.Fatalf("the error is %v and the messages are %q", err, stderr)
 		}
 		var ids []string
 		for line := range strings.Lines(out.String()) {

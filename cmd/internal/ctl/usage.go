@@ -84,17 +84,17 @@ func (c *Instance) usageWriter(out io.Writer, asCSV bool) (write func(*admin.Usa
 
 func writeUsage(w *tabwriter.Writer, u *admin.Usage) error {
 	for i := range u.Customers {
-		of := &u.Customers[i]
-		plan := of.Plan
-		if of.Raised {
+		customer := &u.Customers[i]
+		plan := customer.Plan
+		if customer.Raised {
 			plan += " (raised)"
 		}
-		if len(of.Limits) == 0 {
-			rowf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\n", printable(of.Customer), plan)
+		if len(customer.Limits) == 0 {
+			rowf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\n", printable(customer.Customer), plan)
 		}
-		for j := range of.Limits {
-			l := &of.Limits[j]
-			rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", printable(of.Customer), plan, l.Quota, l.Limit, l.Used, l.Included, l.Hard,
+		for j := range customer.Limits {
+			l := &customer.Limits[j]
+			rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", printable(customer.Customer), plan, l.Quota, l.Limit, l.Used, l.Included, l.Hard,
 				window(l))
 		}
 	}
@@ -116,15 +116,16 @@ func window(l *admin.LimitUsage) string {
 func writeUsageCSV(w *csv.Writer, u *admin.Usage) error {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for i := range u.Customers {
-		of := &u.Customers[i]
-		for j := range of.Limits {
-			l := &of.Limits[j]
+		customer := &u.Customers[i]
+		for j := range customer.Limits {
+			l := &customer.Limits[j]
 			start, end := "", ""
 			if l.Start != nil && l.End != nil {
 				start, end = l.Start.UTC().Format(time.RFC3339), l.End.UTC().Format(time.RFC3339)
 			}
 			err := w.Write([]string{
-				of.Customer, of.Plan, l.Quota, l.Limit, l.Period, l.Algorithm, number(l.Used), number(l.Included), number(l.Soft),
+				customer.Customer, customer.Plan, l.Quota, l.Limit, l.Period, l.Algorithm, number(l.Used), number(l.Included),
+				number(l.Soft),
 				number(l.Hard), l.After, start, end, strconv.FormatBool(l.Carried),
 			})
 			if err != nil {

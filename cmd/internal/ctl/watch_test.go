@@ -56,7 +56,7 @@ func leaves(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot) }
 func hasNone(w http.ResponseWriter) { http.Error(w, admin.NoFairShare, http.StatusNotFound) }
 
 // watched returns what a watch writes until the last answer.
-func watched(t *testing.T, change func(*watch), answers ...func(http.ResponseWriter)) (out, told string, c *Instance) {
+func watched(t *testing.T, change func(*watch), answers ...func(http.ResponseWriter)) (out, warnings string, c *Instance) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -72,7 +72,7 @@ func watched(t *testing.T, change func(*watch), answers ...func(http.ResponseWri
 // TestWatch checks that one table follows another. An instance that is unreachable, has
 // restarted, or fair share is off for a while is reported once, on the output for errors.
 func TestWatch(t *testing.T) {
-	out, told, c := watched(t, func(*watch) {}, tells(2), tells(3), dies, leaves, tells(9), tells(1), hasNone, tells(4))
+	out, warnings, c := watched(t, func(*watch) {}, tells(2), tells(3), dies, leaves, tells(9), tells(1), hasNone, tells(4))
 	for _, want := range []string{"cycle 2,", "cycle 3,", "cycle 9,", "cycle 1,"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
@@ -81,9 +81,9 @@ func TestWatch(t *testing.T) {
 	if n := strings.Count(out, "TOTAL of 4"); n != 5 || strings.Contains(out, "\x1b") {
 		t.Errorf("the output has %d tables, or escape sequences:\n%s", n, out)
 	}
-	lines := strings.Split(strings.TrimSpace(told), "\n")
+	lines := strings.Split(strings.TrimSpace(warnings), "\n")
 	if len(lines) != 5 {
-		t.Fatalf("the messages are\n%s\nwant 5 lines", told)
+		t.Fatalf("the messages are\n%s\nwant 5 lines", warnings)
 	}
 	for i, want := range []string{
 		"EOF; retrying", c.Admin + " answers again", c.Admin + " has restarted", "fair share is off", c.Admin + " answers again",
@@ -96,7 +96,7 @@ func TestWatch(t *testing.T) {
 
 // TestWatchJSON checks that the output has one document per line and nothing else.
 func TestWatchJSON(t *testing.T) {
-	out, told, _ := watched(t, func(w *watch) { w.ctl.JSON = true }, tells(2), dies, tells(3))
+	out, warnings, _ := watched(t, func(w *watch) { w.ctl.JSON = true }, tells(2), dies, tells(3))
 	var cycles []uint64
 	for line := range strings.Lines(out) {
 		var s admin.Shares
@@ -105,20 +105,20 @@ func TestWatchJSON(t *testing.T) {
 		}
 		cycles = append(cycles, s.Cycle)
 	}
-	if !slices.Equal(cycles, []uint64{2, 3}) || !strings.Contains(told, "retrying") {
-		t.Errorf("cycles %v; messages %q", cycles, told)
+	if !slices.Equal(cycles, []uint64{2, 3}) || !strings.Contains(warnings, "retrying") {
+		t.Errorf("cycles %v; messages %q", cycles, warnings)
 	}
 }
 
 // TestWatchTerminal checks that each table overwrites the previous table and fits into the
 // window. While the instance is unreachable, the last table stays.
 func TestWatchTerminal(t *testing.T) {
-	out, told, _ := watched(t, func(w *watch) {
+	out, warnings, _ := watched(t, func(w *watch) {
 		w.window = func() (rows, columns int) { return 7, 30 }
 	}, tells(2), dies, tells(3))
 	screens := strings.Split(out, "\x1b[H")[1:]
-	if len(screens) != 3 || told != "" {
-		t.Fatalf("%d screens: %q; messages %q", len(screens), out, told)
+	if len(screens) != 3 || warnings != "" {
+		t.Fatalf("%d screens: %q; messages %q", len(screens), out, warnings)
 	}
 	const want = "cycle 2, capacity 40 per 1s, e\x1b[K\n" +
 		"CLIENT      DEMAND  SIZE  BORR\x1b[K\n" +

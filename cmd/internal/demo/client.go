@@ -31,8 +31,8 @@ func (s schedule) start(cycle int) time.Time { return s.began.Add(time.Duration(
 
 // departure returns when the nth of the cycle's requests is sent, counted from 1. The
 // requests are spread evenly, and none is at an edge of the cycle.
-func (s schedule) departure(cycle, n, of int) time.Time {
-	return s.start(cycle).Add(s.cycle * time.Duration(n) / time.Duration(of+1))
+func (s schedule) departure(cycle, n, total int) time.Time {
+	return s.start(cycle).Add(s.cycle * time.Duration(n) / time.Duration(total+1))
 }
 
 // maxInFlight bounds the requests of one client in flight.
@@ -44,9 +44,9 @@ func (c *client) run(ctx context.Context, to string, with *http.Client, when sch
 	defer open.Wait()
 	places := make(chan struct{}, maxInFlight)
 	for cycle := 0; ; cycle++ {
-		of := c.demand(cycle)
-		for n := 1; n <= of; n++ {
-			if !waitUntil(ctx, when.departure(cycle, n, of)) {
+		total := c.demand(cycle)
+		for n := 1; n <= total; n++ {
+			if !waitUntil(ctx, when.departure(cycle, n, total)) {
 				return
 			}
 			select {

@@ -63,7 +63,7 @@ func TestDepartures(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		c := client{name: "A", demand: func(cycle int) int { return []int{3, 0, 1, 0}[cycle] }}
-		c.run(ctx, "http://there", &http.Client{Transport: asks(func(r *http.Request) int {
+		c.run(ctx, "http://there", &http.Client{Transport: transportFunc(func(r *http.Request) int {
 			mu.Lock()
 			defer mu.Unlock()
 			asked = append(asked, time.Since(began))
@@ -82,10 +82,10 @@ func TestDepartures(t *testing.T) {
 	})
 }
 
-// asks is a network that answers each request with a status.
-type asks func(*http.Request) int
+// transportFunc is a network that answers each request with a status.
+type transportFunc func(*http.Request) int
 
-func (a asks) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a transportFunc) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a(r), Body: http.NoBody, Request: r}, nil
 }
 

@@ -33,9 +33,9 @@ type seen struct {
 
 // member is one server of a group.
 type member struct {
-	tb   testing.TB
-	of   *election.Election
-	stop func()
+	tb       testing.TB
+	election *election.Election
+	stop     func()
 
 	mu  sync.Mutex // Guards the field below.
 	all []seen
@@ -56,7 +56,7 @@ func join(tb testing.TB, at, address string, ttl time.Duration) *member {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m := &member{tb: tb, of: e}
+	m := &member{tb: tb, election: e}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	var ended sync.WaitGroup
 	ended.Go(func() {
@@ -119,7 +119,7 @@ func TestTakeOver(t *testing.T) {
 	if first.Term <= begun || second.Term <= first.Term {
 		t.Errorf("terms %d and %d, want growing ones above %d", first.Term, second.Term, begun)
 	}
-	if s := a.of.Stats(); s.Won != 1 || s.Lost != 1 {
+	if s := a.election.Stats(); s.Won != 1 || s.Lost != 1 {
 		t.Errorf("stats %+v", s)
 	}
 }
@@ -191,7 +191,7 @@ func TestFullEtcd(t *testing.T) {
 	if !errors.Is(err, rpctypes.ErrNoSpace) {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(longest); a.of.Stats().Failures == 0 && time.Now().Before(end); {
+	for end := time.Now().Add(longest); a.election.Stats().Failures == 0 && time.Now().Before(end); {
 		<-time.After(2 * time.Millisecond)
 	}
 	renewals := len(a.history())
@@ -218,7 +218,7 @@ func TestKilledEtcd(t *testing.T) {
 	first := a.wins()
 	server.Kill()
 	a.await("no master is known", func(s election.Status) bool { return s == election.Status{} })
-	if a.of.Stats().Failures == 0 {
+	if a.election.Stats().Failures == 0 {
 		t.Error("no failure was counted")
 	}
 	server.Restart()
@@ -233,7 +233,7 @@ func TestWrongBase(t *testing.T) {
 	server := etcd.Start(t)
 	server.CTL("put", election.DefaultPrefix+"eu/base", "x")
 	a := join(t, server.Addr, "a:1", quick)
-	for end := time.Now().Add(longest); a.of.Stats().Failures < 2 && time.Now().Before(end); {
+	for end := time.Now().Add(longest); a.election.Stats().Failures < 2 && time.Now().Before(end); {
 		<-time.After(2 * time.Millisecond)
 	}
 	for _, s := range a.history() {

@@ -20,8 +20,8 @@ func TestLeavesMemberWithoutLeader(t *testing.T) {
 	members[1].Kill()
 	members[2].Kill()
 	m.await("its tenure has ended", func(s election.Status) bool { return !s.Mine })
-	failures := m.of.Stats().Failures
-	for end := time.Now().Add(longest); m.of.Stats().Failures < failures+10; { // The client's own pauses have grown.
+	failures := m.election.Stats().Failures
+	for end := time.Now().Add(longest); m.election.Stats().Failures < failures+10; { // The client's own pauses have grown.
 		if time.Now().After(end) {
 			t.Fatal("it does not try again")
 		}

@@ -45,8 +45,8 @@ func without(name, fallback, kind, meaning string) variable {
 	return variable{name: name, fallback: fallback, kind: kind, meaning: meaning}
 }
 
-// of declares a variable whose values parse reads.
-func of[T any](name, fallback, kind, meaning string, to func(*Settings) *T, parse func(string) (T, error)) variable {
+// newVariable declares a variable whose values parse reads.
+func newVariable[T any](name, fallback, kind, meaning string, to func(*Settings) *T, parse func(string) (T, error)) variable {
 	return variable{name: name, fallback: fallback, kind: kind, meaning: meaning, set: func(s *Settings, value string) error {
 		parsed, err := parse(value)
 		if err == nil {
@@ -57,17 +57,17 @@ func of[T any](name, fallback, kind, meaning string, to func(*Settings) *T, pars
 }
 
 func text(name, fallback, meaning string, to func(*Settings) *string) variable {
-	return of(name, fallback, "text", meaning, to, func(value string) (string, error) { return value, nil })
+	return newVariable(name, fallback, "text", meaning, to, func(value string) (string, error) { return value, nil })
 }
 
 func secret(name, meaning string, to func(*Settings) *config.Secret) variable {
-	v := of(name, "", "secret", meaning, to, func(value string) (config.Secret, error) { return config.Secret(value), nil })
+	v := newVariable(name, "", "secret", meaning, to, func(value string) (config.Secret, error) { return config.Secret(value), nil })
 	v.secret = true
 	return v
 }
 
 func flag(name, fallback, meaning string, to func(*Settings) *bool) variable {
-	return of(name, fallback, "boolean", meaning, to, func(value string) (bool, error) {
+	return newVariable(name, fallback, "boolean", meaning, to, func(value string) (bool, error) {
 		parsed, err := strconv.ParseBool(value)
 		if err != nil {
 			return false, errors.New("use true or false")
@@ -77,7 +77,7 @@ func flag(name, fallback, meaning string, to func(*Settings) *bool) variable {
 }
 
 func whole(name, fallback, meaning string, most int, to func(*Settings) *int) variable {
-	return of(name, fallback, "whole number", meaning, to, func(value string) (int, error) {
+	return newVariable(name, fallback, "whole number", meaning, to, func(value string) (int, error) {
 		parsed, err := strconv.ParseInt(value, 0, 64)
 		if err != nil || parsed < 0 || parsed > int64(most) {
 			return 0, fmt.Errorf("use a whole number from 0 to %d", most)
@@ -93,7 +93,7 @@ func port(name, fallback, meaning string, to func(*Settings) *int) variable {
 }
 
 func number(name, fallback, meaning string, least, most float64, to func(*Settings) *float64) variable {
-	return of(name, fallback, "number", meaning, to, func(value string) (float64, error) {
+	return newVariable(name, fallback, "number", meaning, to, func(value string) (float64, error) {
 		parsed, err := strconv.ParseFloat(value, 64)
 		if err != nil || math.IsNaN(parsed) || parsed < least || parsed > most {
 			return 0, fmt.Errorf("use a number from %v to %v", least, most)
@@ -103,7 +103,7 @@ func number(name, fallback, meaning string, least, most float64, to func(*Settin
 }
 
 func duration(name, fallback, meaning string, to func(*Settings) *time.Duration) variable {
-	return of(name, fallback, "duration", meaning, to, func(value string) (time.Duration, error) {
+	return newVariable(name, fallback, "duration", meaning, to, func(value string) (time.Duration, error) {
 		parsed, err := time.ParseDuration(value)
 		if err != nil || parsed < 0 {
 			return 0, errors.New("use a duration with a unit, such as 10s or 500ms, that is not negative")
@@ -114,7 +114,7 @@ func duration(name, fallback, meaning string, to func(*Settings) *time.Duration)
 
 // choice accepts one of the words in any case, and keeps it as listed.
 func choice(name, fallback, meaning string, words []string, to func(*Settings) *string) variable {
-	return of(name, fallback, "one of "+strings.Join(words, ", "), meaning, to, func(value string) (string, error) {
+	return newVariable(name, fallback, "one of "+strings.Join(words, ", "), meaning, to, func(value string) (string, error) {
 		for _, word := range words {
 			if strings.EqualFold(word, value) {
 				return word, nil
@@ -125,7 +125,7 @@ func choice(name, fallback, meaning string, words []string, to func(*Settings) *
 }
 
 func list(name, meaning string, to func(*Settings) *[]string) variable {
-	return of(name, "", "list a,b", meaning, to, func(value string) ([]string, error) {
+	return newVariable(name, "", "list a,b", meaning, to, func(value string) ([]string, error) {
 		if strings.TrimSpace(value) == "" {
 			return nil, nil
 		}
@@ -160,14 +160,14 @@ func pairs(value, separator string, strict bool) (map[string]string, error) {
 }
 
 func mapping(name, separator, meaning string, to func(*Settings) *map[string]string) variable {
-	return of(name, "", "map k"+separator+"v,k"+separator+"v", meaning, to, func(value string) (map[string]string, error) {
+	return newVariable(name, "", "map k"+separator+"v,k"+separator+"v", meaning, to, func(value string) (map[string]string, error) {
 		return pairs(value, separator, separator == ":")
 	})
 }
 
 // secretMapping is a mapping whose values are secrets.
 func secretMapping(name, meaning string, to func(*Settings) *map[string]config.Secret) variable {
-	v := of(name, "", "map k:v,k:v", meaning, to, func(value string) (map[string]config.Secret, error) {
+	v := newVariable(name, "", "map k:v,k:v", meaning, to, func(value string) (map[string]config.Secret, error) {
 		plain, err := pairs(value, ":", true)
 		if plain == nil {
 			return nil, err

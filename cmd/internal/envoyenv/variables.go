@@ -39,14 +39,14 @@ func listeners() []variable {
 		choice("LOG_LEVEL", "WARN", "least level of log lines",
 			[]string{"trace", "debug", "info", "warn", "warning", "error", "fatal", "panic"},
 			func(s *Settings) *string { return &s.Log.Level }),
-		of("LOG_FORMAT", "text", "json, or any other for text", "form of log lines",
+		newVariable("LOG_FORMAT", "text", "json, or any other for text", "form of log lines",
 			func(s *Settings) *string { return &s.Log.Format }, logFormat),
 	}
 }
 
 func limits() []variable {
 	return []variable{
-		of("CONFIG_TYPE", "FILE", "one of FILE, GRPC_XDS_SOTW", "where the limits come from",
+		newVariable("CONFIG_TYPE", "FILE", "one of FILE, GRPC_XDS_SOTW", "where the limits come from",
 			func(s *Settings) *bool { return &s.Limits.UseXDS }, isXDS),
 		flag("FORCE_START_WITHOUT_INITIAL_CONFIG", "false", "serve before the first configuration came",
 			func(s *Settings) *bool { return &s.Limits.StartWithout }),

@@ -11,7 +11,7 @@ func stores() []variable {
 	first := func(s *Settings) *Redis { return &s.Redis }
 	second := func(s *Settings) *Redis { return &s.PerSecond }
 	return slices.Concat(
-		[]variable{of("BACKEND_TYPE", "redis", "one of redis, memcache", "kind of the store",
+		[]variable{newVariable("BACKEND_TYPE", "redis", "one of redis, memcache", "kind of the store",
 			func(s *Settings) *string { return &s.Backend }, backend)},
 		redisServer("REDIS_", "/var/run/nutcracker/ratelimit.sock", first),
 		redisFiles(),
@@ -23,20 +23,20 @@ func stores() []variable {
 }
 
 // redisServer declares the variables that both Redis stores have.
-func redisServer(prefix, url string, of func(*Settings) *Redis) []variable {
+func redisServer(prefix, url string, value func(*Settings) *Redis) []variable {
 	return []variable{
 		choice(prefix+"SOCKET_TYPE", "unix", "kind of connection", []string{"unix", "tcp", "tls"},
-			func(s *Settings) *string { return &of(s).SocketType }),
+			func(s *Settings) *string { return &value(s).SocketType }),
 		choice(prefix+"TYPE", "single", "kind of Redis", []string{"single", "cluster", "sentinel"},
-			func(s *Settings) *string { return &of(s).Type }),
+			func(s *Settings) *string { return &value(s).Type }),
 		text(prefix+"URL", url, "address; a list for a cluster; master,host:port for sentinels",
-			func(s *Settings) *string { return &of(s).URL }),
-		secret(prefix+"AUTH", "password, or user:password", func(s *Settings) *config.Secret { return &of(s).Auth }),
+			func(s *Settings) *string { return &value(s).URL }),
+		secret(prefix+"AUTH", "password, or user:password", func(s *Settings) *config.Secret { return &value(s).Auth }),
 		secret(prefix+"SENTINEL_AUTH", "password, or user:password, of the sentinels",
-			func(s *Settings) *config.Secret { return &of(s).SentinelAuth }),
-		flag(prefix+"TLS", "false", "encrypt the connections", func(s *Settings) *bool { return &of(s).UseTLS }),
+			func(s *Settings) *config.Secret { return &value(s).SentinelAuth }),
+		flag(prefix+"TLS", "false", "encrypt the connections", func(s *Settings) *bool { return &value(s).UseTLS }),
 		duration(prefix+"TIMEOUT", "10s", "timeout of opening a connection",
-			func(s *Settings) *time.Duration { return &of(s).Timeout }),
+			func(s *Settings) *time.Duration { return &value(s).Timeout }),
 		without(prefix+"POOL_SIZE", "10", "whole number", "number of connections"),
 		without(prefix+"PIPELINE_WINDOW", "0", "duration", "time for which commands are collected"),
 		without(prefix+"PIPELINE_LIMIT", "0", "whole number", "number of commands that are collected"),

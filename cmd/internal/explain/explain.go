@@ -47,9 +47,9 @@ func (r *Request) Explain(out io.Writer, c *config.Config, now time.Time) error 
 // its fair share's clock stands still at the start of the cycle.
 func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
 	at := headgate.Instant(now.UnixNano())
-	of := c.StoreConfig()
-	of.Clock = func() headgate.Instant { return at }
-	store, err := memory.New(of)
+	settings := c.StoreConfig()
+	settings.Clock = func() headgate.Instant { return at }
+	store, err := memory.New(settings)
 	if err != nil {
 		return nil, err
 	}

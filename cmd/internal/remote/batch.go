@@ -130,14 +130,14 @@ func (b *Batch) placesWithin() int {
 // Answer reads the decision on request i into out, or says why there is none: a *FaultError, an error of guard.Decide or
 // of package access, or ErrUnavailable. The decision is valid until the next Begin.
 func (b *Batch) Answer(i int, out *Answer) error {
-	of := &b.stated[i]
+	request := &b.stated[i]
 	switch {
 	case b.busy != nil && i >= b.granted:
 		return b.busy
-	case of.fault != nil:
-		return of.fault
+	case request.fault != nil:
+		return request.fault
 	}
-	a := &b.answers[of.place]
+	a := &b.answers[request.place]
 	if a.Error != nil {
 		if outside, found := errors.AsType[*guard.PermitError](a.Error); found {
 			return b.client.OutsideRules(outside.Rule)
@@ -147,21 +147,21 @@ func (b *Batch) Answer(i int, out *Answer) error {
 	if Undecided(a) {
 		return ErrUnavailable
 	}
-	Read(a, b.requests[of.place].Path, out)
+	Read(a, b.requests[request.place].Path, out)
 	return nil
 }
 
 // Take adds what each request took to into, and gives the number of requests that took anything.
-func (b *Batch) Take(into *guard.TakenAll) (took int) {
+func (b *Batch) Take(into *guard.TakenAll) (taken int) {
 	for i := range b.stated {
-		of := &b.stated[i]
-		if of.fault != nil || b.busy != nil && i >= b.granted || b.answers[of.place].Error != nil {
+		request := &b.stated[i]
+		if request.fault != nil || b.busy != nil && i >= b.granted || b.answers[request.place].Error != nil {
 			into.AddNone()
-		} else if into.Add(&b.answers[of.place]) {
-			took++
+		} else if into.Add(&b.answers[request.place]) {
+			taken++
 		}
 	}
-	return took
+	return taken
 }
 
 // Release drops the texts of the requests, and the memory of a message that was larger than most.

@@ -12,7 +12,7 @@ import (
 // TestBatchKeepsNoTexts: each message of a client has a long text at another place, and the next message is shorter. Without the
 // drop at each Begin, the texts would add up to 32 times those of one message.
 func TestBatchKeepsNoTexts(t *testing.T) {
-	g, b := guards.Of(t, "rules: []"), new(Batch)
+	g, b := guards.New(t, "rules: []"), new(Batch)
 	for place := 31; place >= 0; place-- {
 		b.Begin(g, nil, true)
 		for n := range place + 2 {

@@ -73,11 +73,11 @@ func TestLeakyBucketEndToEnd(t *testing.T) {
 	for range 6 {
 		all.Go(func() {
 			head, _ := curl(t, "http://"+i.Proxy+"/")
-			took := time.Since(began)
+			elapsed := time.Since(began)
 			mu.Lock()
 			defer mu.Unlock()
 			if head[0] == "HTTP/1.1 200 OK" {
-				waits = append(waits, took)
+				waits = append(waits, elapsed)
 			} else {
 				refused++
 			}
@@ -88,10 +88,10 @@ func TestLeakyBucketEndToEnd(t *testing.T) {
 		t.Fatalf("%d passed and %d were refused, want 4 and 2", len(waits), refused)
 	}
 	slices.Sort(waits)
-	for n, took := range waits {
+	for n, elapsed := range waits {
 		// The first decision is later than began, so no departure can seem early.
-		if least := time.Duration(n) * 500 * time.Millisecond; took < least {
-			t.Errorf("answer %d came after %v, before its departure at %v", n+1, took, least)
+		if least := time.Duration(n) * 500 * time.Millisecond; elapsed < least {
+			t.Errorf("answer %d came after %v, before its departure at %v", n+1, elapsed, least)
 		}
 	}
 }

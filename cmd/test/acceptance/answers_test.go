@@ -186,8 +186,8 @@ func TestSlowloris(t *testing.T) {
 		}
 	}()
 	_, _ = io.ReadAll(conn)
-	if took := time.Since(began); took < 400*time.Millisecond || took > 3*time.Second {
-		t.Errorf("cut off after %v, want about 500ms", took)
+	if elapsed := time.Since(began); elapsed < 400*time.Millisecond || elapsed > 3*time.Second {
+		t.Errorf("cut off after %v, want about 500ms", elapsed)
 	}
 }
 

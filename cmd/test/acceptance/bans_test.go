@@ -68,8 +68,8 @@ func TestBanBeginsAndEnds(t *testing.T) {
 		}
 	}
 	got := ask("a")
-	if took := time.Since(began); took > 3*time.Second {
-		t.Fatalf("six attempts took %v: the machine is too busy for this test to say anything", took)
+	if elapsed := time.Since(began); elapsed > 3*time.Second {
+		t.Fatalf("six attempts took %v: the machine is too busy for this test to say anything", elapsed)
 	}
 	if got.StatusCode != http.StatusForbidden || got.Header.Get("Retry-After") != "4" {
 		t.Errorf("attempt 6 is answered with %d, Retry-After %q, want 403 and 4", got.StatusCode, got.Header.Get("Retry-After"))
@@ -92,8 +92,8 @@ func TestBanBeginsAndEnds(t *testing.T) {
 		t.Errorf("the bans are %+v, want one until %v", list, time.Unix(0, first).UTC().Add(4*time.Second))
 	}
 	eventually(t, "the ban to end", func() bool { return ask("a").StatusCode == http.StatusOK })
-	if took := time.Since(began); took < 4*time.Second {
-		t.Errorf("the ban ended %v after the first attempt, want at least 4s", took)
+	if elapsed := time.Since(began); elapsed < 4*time.Second {
+		t.Errorf("the ban ended %v after the first attempt, want at least 4s", elapsed)
 	}
 	if list := bansOf(t, i); len(list) != 0 {
 		t.Errorf("after its end the ban is listed: %+v", list)

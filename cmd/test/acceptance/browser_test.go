@@ -98,18 +98,18 @@ func TestBrowser(t *testing.T) {
 	if err := chromedp.Do(tab, chromedp.Navigate(base+"/"), chromedp.WaitVisible(chromedp.ID("done"))); err != nil {
 		t.Fatal(err)
 	}
-	told, err := chromedp.Run(tab, chromedp.TextContent(chromedp.ID("told")))
+	text, err := chromedp.Run(tab, chromedp.TextContent(chromedp.ID("told")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(told, "\n")
+	lines := strings.Split(text, "\n")
 	for n, want := range []string{
 		`^200 \| "search";q=2;w=3600 \| "search";r=1;t=1\d{3} \|  \| text/html; charset=utf-8 \| found 0$`,
 		`^200 \| "search";q=2;w=3600 \| "search";r=0;t=3\d{3} \|  \| text/html; charset=utf-8 \| found 1$`,
 		`^429 \| "search";q=2;w=3600 \| "search";r=0;t=1\d{3} \| 1\d{3} \| application/problem\+json \| Quota Exceeded$`,
 	} {
 		if len(lines) != 3 || !regexp.MustCompile(want).MatchString(lines[n]) {
-			t.Errorf("the page is told in line %d of\n%s\nwant\n%s", n+1, told, want)
+			t.Errorf("the page is told in line %d of\n%s\nwant\n%s", n+1, text, want)
 		}
 	}
 	for n, want := range []struct{ address, place string }{{"/shop", "shop"}, {"/queue?from=/shop", "after /shop"}} {

@@ -185,8 +185,8 @@ func (r *failureRun) call(k *failureClient, caller, n int) {
 	}
 	began := time.Now()
 	answered, err := k.ask(ctx, path, few)
-	took := int64(time.Since(began))
-	for longest := r.longest.Load(); took > longest && !r.longest.CompareAndSwap(longest, took); {
+	elapsed := int64(time.Since(began))
+	for longest := r.longest.Load(); elapsed > longest && !r.longest.CompareAndSwap(longest, elapsed); {
 		longest = r.longest.Load()
 	}
 	r.calls.Add(1)

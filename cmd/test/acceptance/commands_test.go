@@ -102,8 +102,8 @@ func TestDemo(t *testing.T) {
 	if status != 0 || stderr != "" {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
-	if took := time.Since(began); took < 7*time.Second || took > 15*time.Second {
-		t.Errorf("it took %v, want about 7s", took)
+	if elapsed := time.Since(began); elapsed < 7*time.Second || elapsed > 15*time.Second {
+		t.Errorf("it took %v, want about 7s", elapsed)
 	}
 	// The demo has four clients. Their sizes add up to the capacity, and a client gets its share on
 	// demand.

@@ -158,8 +158,8 @@ func TestSlowClients(t *testing.T) {
 				}
 			}
 			w.ended()
-			if took := time.Since(began); took < c.within-50*time.Millisecond || took > c.within+5*time.Second {
-				t.Errorf("%s: cut off after %v, want after %v", c.name, took, c.within)
+			if elapsed := time.Since(began); elapsed < c.within-50*time.Millisecond || elapsed > c.within+5*time.Second {
+				t.Errorf("%s: cut off after %v, want after %v", c.name, elapsed, c.within)
 			}
 		})
 	}
@@ -202,8 +202,8 @@ func TestSlowClientsTLS(t *testing.T) {
 			conn := begin()
 			for {
 				if _, err := conn.Read(make([]byte, 4096)); err != nil {
-					if took := time.Since(began); took > 12*time.Second {
-						t.Errorf("%s: cut off after %v: %v", name, took, err)
+					if elapsed := time.Since(began); elapsed > 12*time.Second {
+						t.Errorf("%s: cut off after %v: %v", name, elapsed, err)
 					}
 					return
 				}

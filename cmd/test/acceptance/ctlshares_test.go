@@ -60,16 +60,16 @@ func TestCtlShares(t *testing.T) {
 
 // watching is headgate ctl shares --watch --json of an instance with a configuration file.
 type watching struct {
-	t       *testing.T
-	command *exec.Cmd
-	cycles  chan uint64 // of each document; closed at the end
-	told    chan string // lines of standard error; closed at the end
+	t        *testing.T
+	command  *exec.Cmd
+	cycles   chan uint64 // of each document; closed at the end
+	notified chan string // lines of standard error; closed at the end
 }
 
 func watchShares(t *testing.T, admin string) *watching {
 	t.Helper()
 	w := &watching{
-		t: t, cycles: make(chan uint64, 1000), told: make(chan string, 1000),
+		t: t, cycles: make(chan uint64, 1000), notified: make(chan string, 1000),
 		command: exec.Command(binary, "ctl", "shares", "--watch", "--every", "20ms", "--json", "--admin", admin),
 	}
 	out, err := w.command.StdoutPipe()
@@ -98,9 +98,9 @@ func watchShares(t *testing.T, admin string) *watching {
 		}
 	}()
 	go func() {
-		defer close(w.told)
+		defer close(w.notified)
 		for lines := bufio.NewScanner(faults); lines.Scan(); {
-			w.told <- lines.Text()
+			w.notified <- lines.Text()
 		}
 	}()
 	return w
@@ -124,7 +124,7 @@ func (w *watching) says(text string) {
 	w.t.Helper()
 	for {
 		select {
-		case line, ok := <-w.told:
+		case line, ok := <-w.notified:
 			switch {
 			case !ok:
 				w.t.Fatalf("headgate ctl shares --watch ends without %q", text)
@@ -173,7 +173,7 @@ func TestCtlSharesWatch(t *testing.T) {
 	}
 	for range w.cycles { // reads until the end
 	}
-	for line := range w.told {
+	for line := range w.notified {
 		t.Errorf("after Ctrl-C it says %s", line)
 	}
 	if err := w.command.Wait(); err != nil || w.command.ProcessState.Sys().(syscall.WaitStatus).Signaled() {

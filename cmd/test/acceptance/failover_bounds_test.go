@@ -71,7 +71,7 @@ func (l *ledger) fellIn(from, to time.Time) []time.Duration {
 	var all []time.Duration
 	for _, f := range l.fell {
 		if f.at.After(from) && f.at.Before(to) {
-			all = append(all, f.took)
+			all = append(all, f.elapsed)
 		}
 	}
 	return all
@@ -127,7 +127,7 @@ func (l *ledger) tell(lost int, more string) {
 	half, most := l.late()
 	l.t.Logf("%d requests under %d keys; decisions p50 %v, p99.9 %v (%s by the metric), greatest %v; from the due time to the answer p50 %v, p99.9 %v; "+
 		"fallbacks decided %d under %d keys and let %d pass; given up %d times; %d units were lost; %s",
-		len(l.shots), len(l.keys), quantile(l.took, 0.5), quantile(l.took, 0.999), l.histogram, quantile(l.took, 1), half, most,
+		len(l.shots), len(l.keys), quantile(l.durations, 0.5), quantile(l.durations, 0.999), l.histogram, quantile(l.durations, 1), half, most,
 		fell, keys, passed, l.given, lost, more)
 }
 

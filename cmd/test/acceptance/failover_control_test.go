@@ -13,15 +13,15 @@ const controlPath, controlRate = "/control", 100
 type lateness map[int64]time.Duration
 
 // note adds a control request. Its line in the log has the time at one of its ends.
-func (l lateness) note(at time.Time, took time.Duration) {
-	for second := at.Add(-took).Unix(); second <= at.Add(took).Unix(); second++ {
-		l[second] = max(l[second], took)
+func (l lateness) note(at time.Time, elapsed time.Duration) {
+	for second := at.Add(-elapsed).Unix(); second <= at.Add(elapsed).Unix(); second++ {
+		l[second] = max(l[second], elapsed)
 	}
 }
 
 // near gives the longest time of a control request while a decision was made, or within a second of it.
 func (l lateness) near(d fall) (most time.Duration) {
-	for second := d.at.Add(-d.took).Unix() - 1; second <= d.at.Add(d.took).Unix()+1; second++ {
+	for second := d.at.Add(-d.elapsed).Unix() - 1; second <= d.at.Add(d.elapsed).Unix()+1; second++ {
 		most = max(most, l[second])
 	}
 	return most
@@ -30,7 +30,7 @@ func (l lateness) near(d fall) (most time.Duration) {
 // slow counts the decisions that took longer than a bound, and more than that by a multiple of what control requests took.
 func (l *ledger) slow(bound time.Duration, multiple int) (n int) {
 	for _, d := range l.all {
-		if d.took > bound && d.took > bound+time.Duration(multiple)*l.control.near(d) {
+		if d.elapsed > bound && d.elapsed > bound+time.Duration(multiple)*l.control.near(d) {
 			n++
 		}
 	}
@@ -40,8 +40,8 @@ func (l *ledger) slow(bound time.Duration, multiple int) (n int) {
 // TestSlowDecisions: a decision above its bound is slow, unless requests without a store were as late beside it.
 func TestSlowDecisions(t *testing.T) {
 	began := time.Unix(1000, 0)
-	at := func(seconds int, took time.Duration) fall {
-		return fall{began.Add(time.Duration(seconds) * time.Second), took}
+	at := func(seconds int, elapsed time.Duration) fall {
+		return fall{began.Add(time.Duration(seconds) * time.Second), elapsed}
 	}
 	l := &ledger{control: lateness{}, all: []fall{
 		at(0, 500*time.Millisecond),  // within the bound

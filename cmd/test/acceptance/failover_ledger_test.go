@@ -15,9 +15,9 @@ type ledger struct {
 	shots []shot
 	log   string
 	keys  map[string]*account // by path
-	// took has an upper bound for the duration of each decision: the time of the request in the
+	// durations has an upper bound for the duration of each decision: the time of the request in the
 	// proxy, minus the time of the upstream.
-	took []time.Duration
+	durations []time.Duration
 	// all has the same durations with the times of the requests. control has those of requests without a store.
 	all     []fall
 	control lateness
@@ -33,8 +33,8 @@ type ledger struct {
 // fall is a decision, usually of a fallback: the time of its request, and an upper bound for its
 // duration.
 type fall struct {
-	at   time.Time
-	took time.Duration
+	at      time.Time
+	elapsed time.Duration
 }
 
 // account has the decisions of one key.
@@ -74,9 +74,9 @@ func (l *ledger) note(text []byte) {
 	if err := json.Unmarshal(text, &line); err != nil {
 		l.t.Fatalf("%s: %v", text, err)
 	}
-	took := time.Duration((line.Duration - line.UpstreamDuration) * float64(time.Second))
+	elapsed := time.Duration((line.Duration - line.UpstreamDuration) * float64(time.Second))
 	if line.URI == controlPath {
-		l.control.note(line.Time, took)
+		l.control.note(line.Time, elapsed)
 		return
 	}
 	a := l.keys[line.URI]
@@ -85,7 +85,7 @@ func (l *ledger) note(text []byte) {
 		l.keys[line.URI] = a
 	}
 	a.asked++
-	l.took, l.all = append(l.took, took), append(l.all, fall{line.Time, took})
+	l.durations, l.all = append(l.durations, elapsed), append(l.all, fall{line.Time, elapsed})
 	fell, passed := line.Reason == "store_unavailable", line.Verdict == "allow"
 	second := int64(0)
 	if line.DecidedAt != "" {
@@ -93,7 +93,7 @@ func (l *ledger) note(text []byte) {
 	}
 	switch {
 	case fell:
-		l.fell = append(l.fell, fall{line.Time, took})
+		l.fell = append(l.fell, fall{line.Time, elapsed})
 		a.fell++
 		if line.Time.After(l.lastFall) {
 			l.lastFall = line.Time

@@ -49,18 +49,18 @@ func (o *outage) nodesOf(paths []string, nodes []string) map[string]string {
 		return all
 	}
 	eventually(o.t, "a look at the slots", func() bool { return o.series("store_up") == float64(len(nodes)) })
-	of, before := map[string]string{}, counted()
+	nodeOfPath, before := map[string]string{}, counted()
 	for _, path := range paths {
 		get(o.t, "http://"+o.i.Proxy+path)
 		after := counted()
 		for _, node := range nodes {
 			if after[node] > before[node] {
-				of[path] += node
+				nodeOfPath[path] += node
 			}
 		}
 		before = after
 	}
-	return of
+	return nodeOfPath
 }
 
 // TestClusterFailover: a master of a cluster is killed under load. Every request is answered in
@@ -77,7 +77,7 @@ func clusterFailover(t *testing.T, b bars) {
 	for _, node := range cluster.Masters() {
 		masters = append(masters, node.Addr)
 	}
-	of := o.nodesOf(b.paths(), masters)
+	nodeOfPath := o.nodesOf(b.paths(), masters)
 	o.begin(b.circumstances)
 	victim := cluster.Masters()[1]
 	slot := 0
@@ -100,10 +100,10 @@ func clusterFailover(t *testing.T, b bars) {
 	if up != 3 {
 		t.Errorf("%v nodes are in use at the end, want 3", up)
 	}
-	lost := l.within(func(path string) bool { return of[path] == victim.Addr })
+	lost := l.within(func(path string) bool { return nodeOfPath[path] == victim.Addr })
 	strays := 0
 	for path, a := range l.keys {
-		if of[path] != victim.Addr {
+		if nodeOfPath[path] != victim.Addr {
 			strays += a.fell
 		}
 	}
@@ -126,9 +126,9 @@ func (l *ledger) bounded(b bars, promoted time.Time) {
 	if fell, _, _ := l.fallen(); fell == 0 {
 		l.t.Error("no fallback has decided")
 	}
-	if n, of := l.slow(b.decision, b.late), len(l.all); n > of/1000 {
+	if n, total := l.slow(b.decision, b.late), len(l.all); n > total/1000 {
 		l.t.Errorf("%d of %d decisions took longer than %v and %d times what requests without a store took: want 1 in 1000; p99.9 is %v",
-			n, of, b.decision, b.late, quantile(l.took, 0.999))
+			n, total, b.decision, b.late, quantile(l.durations, 0.999))
 	}
 	if late := l.lastFall.Sub(promoted); late > b.clean {
 		l.t.Errorf("a fallback decided %v after the promotion, want clean after %v", late, b.clean)

@@ -105,7 +105,7 @@ func TestAnonymousClients(t *testing.T) {
 			t.Errorf("guest's request %d: %d, want %d", n+1, got.status, want)
 		}
 	}
-	if s := ctlShares(t, i); s.of("guest").Admitted != 2 || s.of("guest").Refused != 1 || metric(t, i, "headgate_share_anonymous_total") != 0 {
+	if s := ctlShares(t, i); s.row("guest").Admitted != 2 || s.row("guest").Refused != 1 || metric(t, i, "headgate_share_anonymous_total") != 0 {
 		t.Errorf("guest has %+v", s)
 	}
 }
@@ -146,7 +146,7 @@ func TestClientsByToken(t *testing.T) {
 			t.Errorf("%s is answered %d, want %d: %s", c.sub, got.status, c.want, got.body)
 		}
 	}
-	if s := ctlShares(t, i); len(s.Clients) != 2 || s.of("north").Admitted != 2 || s.of("south").Admitted != 1 {
+	if s := ctlShares(t, i); len(s.Clients) != 2 || s.row("north").Admitted != 2 || s.row("south").Admitted != 1 {
 		t.Errorf("shares %+v", s)
 	}
 	if n := metric(t, i, "headgate_share_anonymous_total"); n != 2 {
@@ -218,7 +218,7 @@ func TestFairShareInUnits(t *testing.T) {
 		{args: with("X-Client-Id: B", "X-Cost: 20"), want: 200},
 	})
 	s := ctlShares(t, i)
-	if a, b := s.of("A"), s.of("B"); a.Admitted != 20 || a.Refused != 11 || a.Seen != 31 || b.Admitted != 20 {
+	if a, b := s.row("A"), s.row("B"); a.Admitted != 20 || a.Refused != 11 || a.Seen != 31 || b.Admitted != 20 {
 		t.Errorf("A has %+v, and B %+v", a, b)
 	}
 }
@@ -235,7 +235,7 @@ func TestRetriesCountOnce(t *testing.T) {
 	}
 	walk(t, "http://"+i.Proxy, []step{request("one", 1, 200), request("two", 1, 200), request("three", 5, 429), request("four", 1, 429)})
 	s := ctlShares(t, i)
-	if a := s.of("A"); a.Seen != 4 || a.Admitted != 2 || a.Refused != 6 {
+	if a := s.row("A"); a.Seen != 4 || a.Admitted != 2 || a.Refused != 6 {
 		t.Errorf("A has %+v, want 4 seen, 2 admitted and 6 refused", a)
 	}
 }
@@ -272,7 +272,7 @@ func TestFairShareBesideRules(t *testing.T) {
 		as("A", "/v1/x", 5, 429, `"product";q=1;w=86400`),
 	})
 	s := ctlShares(t, i)
-	if a := s.of("A"); a.Admitted != 1 || a.Seen != 1 || a.Refused != 0 {
+	if a := s.row("A"); a.Admitted != 1 || a.Seen != 1 || a.Refused != 0 {
 		t.Errorf("after a rule refused five times A has %+v, want one request admitted and nothing else", a)
 	}
 	walk(t, "http://"+i.Proxy, []step{
@@ -284,7 +284,7 @@ func TestFairShareBesideRules(t *testing.T) {
 		t.Errorf("rule login has refused %v times, want never", n)
 	}
 	s = ctlShares(t, i)
-	if a, b := s.of("A"), s.of("B"); a.Admitted != 2 || a.Refused != 5 || b.Admitted != 2 {
+	if a, b := s.row("A"), s.row("B"); a.Admitted != 2 || a.Refused != 5 || b.Admitted != 2 {
 		t.Errorf("A has %+v, B %+v", a, b)
 	}
 }

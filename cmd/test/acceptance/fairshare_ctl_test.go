@@ -62,10 +62,10 @@ func TestOneClientHasAllOfTheCapacity(t *testing.T) {
 		cycle := nextCycle(t, i).Cycle
 		passed := burst(t, i, map[string]int64{"A": 50})
 		got := ctlShares(t, i)
-		if got.Cycle != cycle || got.of("A").Seen != 50 {
+		if got.Cycle != cycle || got.row("A").Seen != 50 {
 			continue // The machine was too busy.
 		}
-		if passed["A"] != 40 || got.Admitted != 40 || got.of("A").Refused != 10 {
+		if passed["A"] != 40 || got.Admitted != 40 || got.row("A").Refused != 10 {
 			t.Errorf("%d of 50 passed, want 40: %+v", passed["A"], got)
 		}
 		return

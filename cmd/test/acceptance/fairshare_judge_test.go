@@ -173,25 +173,25 @@ func (o sharedOut) owners(j *judgement, cycle []decided, start int64) {
 		if !strings.HasPrefix(d.client, "owner") {
 			continue
 		}
-		of := all[d.client]
-		if of == nil {
-			of = &asked{}
-			all[d.client] = of
+		client := all[d.client]
+		if client == nil {
+			client = &asked{}
+			all[d.client] = client
 		}
-		if len(of.at) == o.fair {
+		if len(client.at) == o.fair {
 			continue
 		}
-		of.at, of.due = append(of.at, d.at-start), append(of.due, max(0, d.due-start))
+		client.at, client.due = append(client.at, d.at-start), append(client.due, max(0, d.due-start))
 		j.within++
 		if d.passed {
 			continue
 		}
 		j.refused++
-		of.refused++
+		client.refused++
 		switch {
-		case of.refused > o.excess(of.at):
+		case client.refused > o.excess(client.at):
 			j.unexcused++
-		case d.at-lastLate < stall.Microseconds(), of.refused > o.excess(slices.Sorted(slices.Values(of.due))):
+		case d.at-lastLate < stall.Microseconds(), client.refused > o.excess(slices.Sorted(slices.Values(client.due))):
 			j.bunched++
 		}
 	}

@@ -47,8 +47,8 @@ func (r *reconfigured) becomes(t *testing.T, settings string) {
 	}
 }
 
-// asks sends requests of a client and expects a status.
-func (r *reconfigured) asks(t *testing.T, client string, times, want int) {
+// send sends requests of a client and expects a status.
+func (r *reconfigured) send(t *testing.T, client string, times, want int) {
 	t.Helper()
 	for n := range times {
 		if resp, _ := get(t, "http://"+r.Proxy, "X-Client-Id", client); resp.StatusCode != want {
@@ -61,7 +61,7 @@ func (r *reconfigured) asks(t *testing.T, client string, times, want int) {
 func (r *reconfigured) has(t *testing.T, client string, admitted, refused int64) uint64 {
 	t.Helper()
 	s := ctlShares(t, r.instance)
-	if row := s.of(client); row.Admitted != admitted || row.Refused != refused || row.Seen != admitted+refused {
+	if row := s.row(client); row.Admitted != admitted || row.Refused != refused || row.Seen != admitted+refused {
 		t.Errorf("%s has %+v, want %d admitted and %d refused", client, row, admitted, refused)
 	}
 	return s.Cycle
@@ -74,8 +74,8 @@ func TestShadowShares(t *testing.T) {
 	upstream := &counted{}
 	r := startReconfigured(t, inOneCycle+", mode: shadow", upstream)
 	farFromItsEnd(t, r.instance)
-	r.asks(t, "A", 5, 200)
-	r.asks(t, "", 1, 200)
+	r.send(t, "A", 5, 200)
+	r.send(t, "", 1, 200)
 	if n := upstream.n.Load(); n != 6 {
 		t.Errorf("%d requests reached the service, want 6", n)
 	}
@@ -98,9 +98,9 @@ func TestShadowShares(t *testing.T) {
 	}
 
 	r.becomes(t, inOneCycle)
-	r.asks(t, "A", 1, 429)
-	r.asks(t, "B", 1, 200)
-	r.asks(t, "", 1, 429)
+	r.send(t, "A", 1, 429)
+	r.send(t, "B", 1, 200)
+	r.send(t, "", 1, 429)
 	if now := r.has(t, "A", 2, 4); now != cycle || metric(t, r.instance, "headgate_share_shadow") != 0 {
 		t.Errorf("cycle %d became %d", cycle, now)
 	}
@@ -108,7 +108,7 @@ func TestShadowShares(t *testing.T) {
 	// between.
 	replace(t, r.path, r.text(inOneCycle+", mode: shadow"))
 	eventually(t, "shadow by a changed file", func() bool { return metric(t, r.instance, "headgate_share_shadow") == 1 })
-	r.asks(t, "A", 1, 200)
+	r.send(t, "A", 1, 200)
 	if now := r.has(t, "A", 2, 5); now != cycle {
 		t.Errorf("cycle %d became %d", cycle, now)
 	}
@@ -123,17 +123,17 @@ func TestCapacityChangesInMidCycle(t *testing.T) {
 	t.Parallel()
 	r := startReconfigured(t, inOneCycle, page())
 	farFromItsEnd(t, r.instance)
-	r.asks(t, "A", 2, 200)
-	r.asks(t, "A", 1, 429)
+	r.send(t, "A", 2, 200)
+	r.send(t, "A", 1, 429)
 	r.becomes(t, strings.Replace(inOneCycle, "capacity: 4", "capacity: 10", 1))
-	r.asks(t, "A", 3, 200) // The client has used two of five.
-	r.asks(t, "A", 1, 429)
+	r.send(t, "A", 3, 200) // The client has used two of five.
+	r.send(t, "A", 1, 429)
 	r.has(t, "A", 5, 2)
 	r.becomes(t, strings.Replace(inOneCycle, "capacity: 4", "capacity: 6", 1))
-	r.asks(t, "A", 1, 429)
-	r.asks(t, "B", 2, 200) // Five of six are used. B is new and has a weight: its default share of three is its own.
+	r.send(t, "A", 1, 429)
+	r.send(t, "B", 2, 200) // Five of six are used. B is new and has a weight: its default share of three is its own.
 	r.becomes(t, strings.Replace(inOneCycle, "capacity: 4", "capacity: 2", 1))
-	r.asks(t, "B", 1, 429)
+	r.send(t, "B", 1, 429)
 	r.has(t, "A", 5, 3)
 	r.has(t, "B", 2, 1)
 	if s := ctlShares(t, r.instance); s.Capacity != 2 || s.Admitted != 7 {
@@ -147,7 +147,7 @@ func TestCycleChanges(t *testing.T) {
 	t.Parallel()
 	r := startReconfigured(t, inOneCycle, page())
 	farFromItsEnd(t, r.instance)
-	r.asks(t, "A", 2, 200)
+	r.send(t, "A", 2, 200)
 	cycle := r.has(t, "A", 2, 0)
 	r.becomes(t, strings.Replace(inOneCycle, "cycle: 1h", "cycle: 100ms", 1))
 	eventually(t, "five short cycles", func() bool { return ctlShares(t, r.instance).Cycle >= cycle+5 })

@@ -93,7 +93,7 @@ func tellStory(t *testing.T, i *instance, reclaim string) (whole bool) {
 // inCycle reports whether both outputs are of one cycle, with the demands of the previous one.
 func inCycle(got *shareTable, table string, cycle uint64, demands map[string]int64) bool {
 	for name, n := range demands {
-		if got.of(name).Seen != n {
+		if got.row(name).Seen != n {
 			return false
 		}
 	}

@@ -47,8 +47,8 @@ type shareRow struct {
 	Refused  int64  `json:"refused"`
 }
 
-// of gives the row of a client, or an empty row for an unknown client.
-func (s *shareTable) of(client string) shareRow {
+// row gives the row of a client, or an empty row for an unknown client.
+func (s *shareTable) row(client string) shareRow {
 	for _, row := range s.Clients {
 		if row.Client == client {
 			return row

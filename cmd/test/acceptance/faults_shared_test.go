@@ -277,10 +277,10 @@ func stopWhileStoreHangs(t *testing.T, late time.Duration) {
 			if status := o.i.stop(); status != c.status {
 				t.Errorf("exit status %d, want %d\n%s", status, c.status, o.i.text())
 			}
-			took := time.Since(began)
-			t.Logf("the end took %v, shutdown_timeout is %v", took, c.shutdown)
-			if took > c.shutdown+late {
-				t.Errorf("the end took %v: want %v, and at most %v more", took, c.shutdown, late)
+			elapsed := time.Since(began)
+			t.Logf("the end took %v, shutdown_timeout is %v", elapsed, c.shutdown)
+			if elapsed > c.shutdown+late {
+				t.Errorf("the end took %v: want %v, and at most %v more", elapsed, c.shutdown, late)
 			}
 			for range waiting {
 				if s := <-answers; c.answer != 0 && s.status != c.answer {

@@ -81,17 +81,17 @@ func (h *hoarding) run(t *testing.T) {
 	all := h.attack(t, i)
 	most := inFlight(t, i)
 	all.Wait()
-	took, most := h.released(t, i, most)
+	elapsed, most := h.released(t, i, most)
 	close(stop)
 	innocent.Wait()
 	peaked, bound := peak(t, i.command.Process.Pid), loaded.MemoryBound()
 	t.Logf("%d connections of %d streams: peak %d MiB of %d MiB, most in flight %d, released %v after the last, innocent client served %d times and refused %d, slowest %v, goroutines %d before and %d after",
-		h.connections, h.streams, peaked>>20, bound>>20, most, took, served.Load(), refused.Load(), time.Duration(slowest.Load()), before, goroutines(t, i))
+		h.connections, h.streams, peaked>>20, bound>>20, most, elapsed, served.Load(), refused.Load(), time.Duration(slowest.Load()), before, goroutines(t, i))
 	switch {
 	case peaked > bound:
 		t.Errorf("the proxy took %d MiB, and check prints %d", peaked>>20, bound>>20)
-	case took > h.idle+h.late:
-		t.Errorf("requests were in flight for %v after the attack", took)
+	case elapsed > h.idle+h.late:
+		t.Errorf("requests were in flight for %v after the attack", elapsed)
 	case served.Load() == 0 || refused.Load() > 0:
 		t.Errorf("the innocent client was served %d times and refused %d", served.Load(), refused.Load())
 	case most > int64(loaded.Proxy.MaxRequests)*2:

@@ -321,10 +321,10 @@ func TestFrameFloods(t *testing.T) {
 			t.Errorf("%s: beside it others are answered %d", name, resp.StatusCode)
 		}
 		f.conn.Close()
-		if took := time.Since(began); took > 10*time.Second || !slices.Contains([]outcome{"200", "431", reset, closed}, got) {
-			t.Errorf("%s: %s after %v", name, got, took)
+		if elapsed := time.Since(began); elapsed > 10*time.Second || !slices.Contains([]outcome{"200", "431", reset, closed}, got) {
+			t.Errorf("%s: %s after %v", name, got, elapsed)
 		} else {
-			t.Logf("%s: %s after %v", name, got, took.Round(time.Millisecond))
+			t.Logf("%s: %s after %v", name, got, elapsed.Round(time.Millisecond))
 		}
 	}
 	settles(t, i, behind, idle)

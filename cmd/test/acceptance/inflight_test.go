@@ -43,7 +43,7 @@ proxy:
 // reports is a service that counts its requests in flight. It does not stop when a client leaves.
 type reports struct {
 	now, most atomic.Int64
-	took      time.Duration
+	elapsed   time.Duration
 }
 
 func (s *reports) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func (s *reports) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _, _ = conn.Read(context.WithoutCancel(r.Context()))
 		return
 	}
-	<-time.After(s.took)
+	<-time.After(s.elapsed)
 }
 
 // peak gives the highest number of requests in flight during some time.
@@ -115,7 +115,7 @@ func press(t *testing.T, i *instance, refused *atomic.Int64) (stop func()) {
 // TestInFlightOverProcesses: eight processes share 20 slots. Three are killed, then Redis loses its data.
 // The service never has more requests than the guarantee says, and slots come back within the TTL.
 func TestInFlightOverProcesses(t *testing.T) {
-	redis, service := testserver.Start(t), &reports{took: 100 * time.Millisecond}
+	redis, service := testserver.Start(t), &reports{elapsed: 100 * time.Millisecond}
 	behind := httptest.NewServer(service)
 	t.Cleanup(behind.Close)
 	processes := startReports(t, behind.URL, redis.Addr, 8)

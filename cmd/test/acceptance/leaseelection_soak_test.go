@@ -65,10 +65,10 @@ func TestSoakKilledMaster(t *testing.T) {
 		g.kill(master)
 		killed := time.Now()
 		w.watch("the next master", func() bool { return len(g.masters("")) == 1 })
-		took := time.Since(killed)
-		t.Logf("the next master after %v", took)
-		if took > 3*time.Second {
-			t.Errorf("the next master after %v, want at most ttl + 2s", took)
+		elapsed := time.Since(killed)
+		t.Logf("the next master after %v", elapsed)
+		if elapsed > 3*time.Second {
+			t.Errorf("the next master after %v, want at most ttl + 2s", elapsed)
 		}
 		for end := time.Now().Add(6 * time.Second); time.Now().Before(end); {
 			for _, l := range w.all {
@@ -114,8 +114,8 @@ func TestSoakLeasesWithoutEtcd(t *testing.T) {
 	killed := time.Now()
 	g.etcd.Kill()
 	w.watch("the end of the master", func() bool { return len(g.masters("")) == 0 })
-	if took := time.Since(killed); took > time.Second+100*time.Millisecond {
-		t.Errorf("the master stopped after %v, want at most its ttl of 1s", took)
+	if elapsed := time.Since(killed); elapsed > time.Second+100*time.Millisecond {
+		t.Errorf("the master stopped after %v, want at most its ttl of 1s", elapsed)
 	}
 	w.safe = true
 	onSafe := func(lost bool) bool {

@@ -90,7 +90,7 @@ func (g *leaseGroup) masters(paused string) (all []string) {
 }
 
 // master waits for a master, and gives the time until it was there.
-func (g *leaseGroup) master(paused string) (at string, took time.Duration) {
+func (g *leaseGroup) master(paused string) (at string, elapsed time.Duration) {
 	g.t.Helper()
 	start := time.Now()
 	eventually(g.t, "a master", func() bool {
@@ -125,8 +125,8 @@ func TestLeaseElection(t *testing.T) {
 		t.Errorf("ctl of the other server says:\n%s", out)
 	}
 	g.kill(first)
-	second, took := g.master("")
-	t.Logf("%v until the other server was the master", took)
+	second, elapsed := g.master("")
+	t.Logf("%v until the other server was the master", elapsed)
 	until := lease.State().Until
 	eventually(t, "the lease of the next master", func() bool {
 		s := lease.State()

@@ -43,7 +43,7 @@ type leaseSpender struct {
 }
 
 // spendAll has all spenders make requests for some time. It gives how many were admitted, and how long it took.
-func spendAll(t *testing.T, all []*leaseSpender, d time.Duration) (sum int64, took time.Duration) {
+func spendAll(t *testing.T, all []*leaseSpender, d time.Duration) (sum int64, elapsed time.Duration) {
 	t.Helper()
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -63,11 +63,11 @@ func spendAll(t *testing.T, all []*leaseSpender, d time.Duration) (sum int64, to
 		})
 	}
 	ended.Wait()
-	took = time.Since(began)
+	elapsed = time.Since(began)
 	for _, s := range all {
 		sum += s.admitted.Load()
 	}
-	return sum, took
+	return sum, elapsed
 }
 
 // leaseGuard makes the guard of a Go program whose rule spends leases of a server.
@@ -132,12 +132,12 @@ func TestLeaseRule(t *testing.T) {
 		}},
 	}
 	within := func(what string, d time.Duration) (sum int64) {
-		sum, took := spendAll(t, all, d)
+		sum, elapsed := spendAll(t, all, d)
 		shares := []int64{all[0].admitted.Load(), all[1].admitted.Load(), all[2].admitted.Load()}
-		t.Logf("%s: %v of the proxy, the program and RLS, %.0f/s", what, shares, float64(sum)/took.Seconds())
+		t.Logf("%s: %v of the proxy, the program and RLS, %.0f/s", what, shares, float64(sum)/elapsed.Seconds())
 		const holders = 3
-		if most := int64(leaseCapacity/1000*(took.Seconds()+0.1)) + holders; sum > most {
-			t.Errorf("%s: %d units in %v, the bound is %d", what, sum, took, most)
+		if most := int64(leaseCapacity/1000*(elapsed.Seconds()+0.1)) + holders; sum > most {
+			t.Errorf("%s: %d units in %v, the bound is %d", what, sum, elapsed, most)
 		}
 		return sum
 	}

@@ -42,10 +42,10 @@ func TestLeaseRuleInAGroup(t *testing.T) {
 	}
 	both := []*leaseSpender{spenders[g.at[0]], spenders[g.at[1]]}
 	within := func(what string, d time.Duration) {
-		sum, took := spendAll(t, both, d)
-		t.Logf("%s: %d and %d of the servers, %.0f/s", what, both[0].admitted.Load(), both[1].admitted.Load(), float64(sum)/took.Seconds())
-		if most := int64(500*(took.Seconds()+0.1)) + 2; sum > most {
-			t.Errorf("%s: %d units in %v, the bound is %d", what, sum, took, most)
+		sum, elapsed := spendAll(t, both, d)
+		t.Logf("%s: %d and %d of the servers, %.0f/s", what, both[0].admitted.Load(), both[1].admitted.Load(), float64(sum)/elapsed.Seconds())
+		if most := int64(500*(elapsed.Seconds()+0.1)) + 2; sum > most {
+			t.Errorf("%s: %d units in %v, the bound is %d", what, sum, elapsed, most)
 		}
 	}
 	first, _ := g.master("")

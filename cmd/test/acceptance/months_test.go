@@ -107,15 +107,15 @@ func (m ownMonth) spendAll(t *testing.T, i *instance) {
 		if r.StatusCode != want.status {
 			t.Errorf("%s, request %d: got %d, want %d", m.customer, n, r.StatusCode, want.status)
 		}
-		m.told(t, r, began, want.left)
+		m.checkReply(t, r, began, want.left)
 	}
 }
 
 // monthOf reads RateLimit-Policy and RateLimit.
 var monthOf = regexp.MustCompile(`^"api[^"]*";q=200;w=(\d+) "api[^"]*";r=(\d+);t=(\d+)$`)
 
-// told checks the fields of an answer.
-func (m ownMonth) told(t *testing.T, r reply, began time.Time, left string) {
+// checkReply checks the fields of an answer.
+func (m ownMonth) checkReply(t *testing.T, r reply, began time.Time, left string) {
 	t.Helper()
 	e, ended := m.edges(t, began), time.Now()
 	fields := monthOf.FindStringSubmatch(r.Header.Get("RateLimit-Policy") + " " + r.Header.Get("RateLimit"))

@@ -100,10 +100,10 @@ func (m *mutual) command(t *testing.T, path string) string {
 		return err.Error()
 	}
 	text, err := io.ReadAll(bufio.NewReader(conn))
-	for of, word := range map[string]string{
+	for reply, word := range map[string]string{
 		"\r\nallow\r\n": "allow", "\r\ndeny\r\n": "deny", "-NOPERM ": mutualForbidden, "-NOAUTH ": mutualUnauthenticated, "-WRONGPASS ": mutualUnauthenticated,
 	} {
-		if strings.Contains(string(text), of) {
+		if strings.Contains(string(text), reply) {
 			return word
 		}
 	}

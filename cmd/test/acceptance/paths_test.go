@@ -81,42 +81,42 @@ func TestOneKeyForOneThing(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
 	i := start(t, hostileConfiguration, behind.url)
-	asks := func(client, target, host string, more ...string) int {
+	send := func(client, target, host string, more ...string) int {
 		answers, _ := talk(t, i, behind, request(append([]string{"GET " + target + " HTTP/1.1", "Host: " + host, "X-Client-Id: " + client}, more...)...))
 		return append(answers, 0)[0]
 	}
-	if got := asks("a", "/limited/a", "h"); got != http.StatusOK {
+	if got := send("a", "/limited/a", "h"); got != http.StatusOK {
 		t.Fatalf("the first: %d", got)
 	}
 	for _, same := range []string{"//limited/a", "/limited/./a", "/x/../limited/a", "/limited/%61", "/%6cimited/a?x=1", "/limited/a?", "http://b/limited/a", "/limited%2fa"} {
-		if got := asks("a", same, "h"); got != http.StatusTooManyRequests {
+		if got := send("a", same, "h"); got != http.StatusTooManyRequests {
 			t.Errorf("%s is another thing than /limited/a: %d", same, got)
 		}
 	}
 	for _, other := range []string{"/limited/A", "/limited/a/", "/limited/a%20", "/limited/a;b", "/limited/%2561", "/limited/a%3f"} {
-		if got := asks("a", other, "h"); got != http.StatusOK {
+		if got := send("a", other, "h"); got != http.StatusOK {
 			t.Errorf("%s is the same thing as /limited/a: %d", other, got)
 		}
 	}
-	if got := asks("b", "/site", "Site.Example"); got != http.StatusOK {
+	if got := send("b", "/site", "Site.Example"); got != http.StatusOK {
 		t.Fatalf("the first: %d", got)
 	}
 	for _, same := range []string{"site.example", "SITE.EXAMPLE", "site.example.", "site.example:80", "Site.Example.:8080"} {
-		if got := asks("b", "/site", same); got != http.StatusTooManyRequests {
+		if got := send("b", "/site", same); got != http.StatusTooManyRequests {
 			t.Errorf("Host: %s is another site: %d", same, got)
 		}
 	}
-	if got := asks("b", "http://SITE.example:81/site", "other"); got != http.StatusTooManyRequests {
+	if got := send("b", "http://SITE.example:81/site", "other"); got != http.StatusTooManyRequests {
 		t.Errorf("a target with a host is another site: %d", got)
 	}
 	for _, other := range []string{"other.example", "xsite.example", "site.example.org", "[::1]"} {
-		if got := asks("b", "/site", other); got != http.StatusOK {
+		if got := send("b", "/site", other); got != http.StatusOK {
 			t.Errorf("Host: %s is the same site: %d", other, got)
 		}
 	}
 	// A hop-by-hop field does not reach the service, and the rules do not read it.
 	for n, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
-		if got := asks(fmt.Sprint("c", n), "/limited/hop", "h", "Connection: x-client-id"); got != want {
+		if got := send(fmt.Sprint("c", n), "/limited/hop", "h", "Connection: x-client-id"); got != want {
 			t.Errorf("client %d that takes its name back: %d, want %d", n, got, want)
 		}
 	}

@@ -130,8 +130,8 @@ func TestProxyProtocolInPieces(t *testing.T) {
 		silent := dial(t, "tcp", i.Proxy)
 		silent.send(halves[n])
 		silent.ended()
-		if took := time.Since(began); took < least || took > least+6*time.Second {
-			t.Errorf("half a header of version %d is cut off after %v", n+1, took)
+		if elapsed := time.Since(began); elapsed < least || elapsed > least+6*time.Second {
+			t.Errorf("half a header of version %d is cut off after %v", n+1, elapsed)
 		}
 	}
 }

@@ -83,8 +83,8 @@ func TestReloadKeepsWhatIsCounted(t *testing.T) {
 	i.hangup(t)
 	walk(t, "http://"+i.Proxy, []step{client(429), {path: "/queue", want: 429}})
 	callers.all.Wait()
-	if took := time.Since(began); callers.statuses[http.StatusOK] != 2 || took < 4*time.Second {
-		t.Errorf("those that waited are answered %v after %v, want 200 for both after at least 4s", callers.statuses, took)
+	if elapsed := time.Since(began); callers.statuses[http.StatusOK] != 2 || elapsed < 4*time.Second {
+		t.Errorf("those that waited are answered %v after %v, want 200 for both after at least 4s", callers.statuses, elapsed)
 	}
 	if n := len(upstream.at) - sent; n != 3 {
 		t.Errorf("%d requests reached the service after the reload, want 3", n)

@@ -161,11 +161,11 @@ proxy:
 	restarts := func() []string {
 		var settings []string
 		for _, line := range i.lines() {
-			var told struct {
+			var fields struct {
 				Setting string `json:"setting"`
 			}
-			if line.Msg == "a setting takes effect at the next start" && json.Unmarshal([]byte(line.text), &told) == nil {
-				settings = append(settings, told.Setting)
+			if line.Msg == "a setting takes effect at the next start" && json.Unmarshal([]byte(line.text), &fields) == nil {
+				settings = append(settings, fields.Setting)
 			}
 		}
 		slices.Sort(settings)
@@ -179,9 +179,9 @@ proxy:
 	// With the settings of the start, no restart is needed.
 	replace(t, i.path, []byte(first))
 	i.hangup(t)
-	told := len(restarts())
+	known := len(restarts())
 	i.hangup(t)
-	if got := restarts(); len(got) != told {
+	if got := restarts(); len(got) != known {
 		t.Errorf("the log names %q, want no more than before", got)
 	}
 	// A store without memory for logs cannot get any by a reload.

@@ -78,10 +78,10 @@ func TestManyRules(t *testing.T) {
 	})
 	reloading := decisionTimes(t, i)
 
-	took := reloadTimes(t, i)
-	slices.Sort(took)
+	durations := reloadTimes(t, i)
+	slices.Sort(durations)
 	t.Logf("a reload takes %v, at most %v; it is done %d times while %d requests are answered",
-		took[len(took)/2], took[len(took)-1], len(took), int64(reloading[math.Inf(1)]-quiet[math.Inf(1)]))
+		durations[len(durations)/2], durations[len(durations)-1], len(durations), int64(reloading[math.Inf(1)]-quiet[math.Inf(1)]))
 	still, busy := quiet.since(before).percentile(99), reloading.since(quiet).percentile(99)
 	t.Logf("99 %% of decisions take at most %v quiet and %v while reloading", still, busy)
 	if busy > 50*time.Millisecond { // The bound is generous. It catches decisions that wait for a reload.
@@ -155,20 +155,20 @@ func reloadTimes(t *testing.T, i *instance) []time.Duration {
 	t.Helper()
 	var all []time.Duration
 	for _, line := range i.lines() {
-		var told struct {
-			Took string `json:"took"`
+		var fields struct {
+			Elapsed string `json:"took"`
 		}
 		if line.Msg != "the configuration was reloaded" {
 			continue
 		}
-		if err := json.Unmarshal([]byte(line.text), &told); err != nil {
+		if err := json.Unmarshal([]byte(line.text), &fields); err != nil {
 			t.Error(err)
 		}
-		took, err := time.ParseDuration(told.Took)
+		elapsed, err := time.ParseDuration(fields.Elapsed)
 		if err != nil {
 			t.Error(err)
 		}
-		all = append(all, took.Round(time.Millisecond))
+		all = append(all, elapsed.Round(time.Millisecond))
 	}
 	return all
 }

@@ -36,7 +36,7 @@ type asker func(ctx context.Context, worker, n, attempt int) error
 type serverCall struct {
 	worker   int
 	began    time.Time
-	took     time.Duration
+	elapsed  time.Duration
 	code     codes.Code // of the last attempt
 	attempts int
 }
@@ -104,7 +104,7 @@ func (l serverLoad) call(ctx context.Context, clients []asker, worker, n int) se
 	for {
 		err := clients[(worker+n+c.attempts)%len(clients)](ctx, worker, n, c.attempts)
 		c.attempts++
-		c.code, c.took = status.Code(err), time.Since(c.began)
+		c.code, c.elapsed = status.Code(err), time.Since(c.began)
 		if err == nil || c.attempts > l.retries {
 			return c
 		}
@@ -134,12 +134,12 @@ func slowest(all []serverCall, p float64) time.Duration {
 	if len(all) == 0 {
 		return 0
 	}
-	took := make([]time.Duration, 0, len(all))
+	durations := make([]time.Duration, 0, len(all))
 	for _, c := range all {
-		took = append(took, c.took)
+		durations = append(durations, c.elapsed)
 	}
-	slices.Sort(took)
-	return took[min(len(took)-1, int(float64(len(took))*p/100))].Round(10 * time.Microsecond)
+	slices.Sort(durations)
+	return durations[min(len(durations)-1, int(float64(len(durations))*p/100))].Round(10 * time.Microsecond)
 }
 
 // hitsOf gives the hits of a key that the store has.

@@ -78,7 +78,7 @@ func reloadLeaves(t *testing.T, reloads int, most time.Duration) {
 	for version := range versions {
 		versions[version] = treeConfiguration(version + 1)
 	}
-	took := measured(t, i, leafLoad, "reloads", func() {
+	elapsed := measured(t, i, leafLoad, "reloads", func() {
 		for version, text := range versions {
 			replace(t, i.path, text)
 			if err := i.command.Process.Signal(syscall.SIGHUP); err != nil {
@@ -88,8 +88,8 @@ func reloadLeaves(t *testing.T, reloads int, most time.Duration) {
 		}
 	})
 	t.Logf("%d reloads take %v", reloads, reloadTimes(t, i))
-	if took > most {
-		t.Errorf("the server takes up to %v for 99%% of the calls, want %v at most", took, most)
+	if elapsed > most {
+		t.Errorf("the server takes up to %v for 99%% of the calls, want %v at most", elapsed, most)
 	}
 
 	text := treeConfiguration(reloads + 1)
@@ -172,14 +172,14 @@ func mergeFiles(t *testing.T, files int, most time.Duration) {
 	request.request = func(worker, n int) *ratelimitv3.RateLimitRequest { return leafOf((worker + 7*n) % files * groupLeaves) }
 	eventually(t, "the first limits", func() bool { return leafLimitOf(t, client, last*groupLeaves) > 0 })
 	measured(t, i, request, "quiet", func() { <-time.After(500 * time.Millisecond) })
-	took := measured(t, i, request, "changed files", func() {
+	elapsed := measured(t, i, request, "changed files", func() {
 		began := time.Now()
 		link(next)
 		eventually(t, "the changed files", func() bool { return leafLimitOf(t, client, last*groupLeaves) == leafLimit(1, last, 0) })
 		t.Logf("%d files are in force after %v", files, time.Since(began).Round(time.Millisecond))
 	})
-	if took > most {
-		t.Errorf("the server takes up to %v for 99%% of the calls, want %v at most", took, most)
+	if elapsed > most {
+		t.Errorf("the server takes up to %v for 99%% of the calls, want %v at most", elapsed, most)
 	}
 
 	faulty := filepath.Join(next, "file-00042.yaml")

@@ -139,9 +139,9 @@ func TestServerMessages(t *testing.T) {
 		return out, conn.Invoke(ctx, "/headgate.v1.Decisions/Decide", m, out, grpc.WaitForReady(true))
 	}
 	stream := func(m *headgatev1.DecideRequest) (*headgatev1.DecideResponse, error) {
-		of, out := openStream(t, conn), new(headgatev1.DecideResponse)
-		_ = of.SendMsg(m) // RecvMsg has the reason.
-		return out, of.RecvMsg(out)
+		stream, out := openStream(t, conn), new(headgatev1.DecideResponse)
+		_ = stream.SendMsg(m) // RecvMsg has the reason.
+		return out, stream.RecvMsg(out)
 	}
 	for _, way := range []struct {
 		about   string

@@ -102,7 +102,7 @@ func (o absence) judge(t *testing.T, i *instance, workers int, all []serverCall,
 	var recovered time.Duration
 	var wrong []string
 	for _, c := range all {
-		ended := c.began.Add(c.took)
+		ended := c.began.Add(c.elapsed)
 		kept := !o.loses || ended.After(returning) // A server that starts again may decide before end returns.
 		switch {
 		case c.code == codes.OK && ended.Before(gone), c.code == codes.OK && c.began.After(back):

@@ -56,7 +56,7 @@ func openJSON(t *testing.T, at, prefix string) asker {
 	t.Helper()
 	transport := new(http.Transport)
 	t.Cleanup(transport.CloseIdleConnections)
-	asks := &http.Client{Transport: transport}
+	sender := &http.Client{Transport: transport}
 	return func(ctx context.Context, worker, _, attempt int) error {
 		if attempt > 0 {
 			transport.CloseIdleConnections()
@@ -66,7 +66,7 @@ func openJSON(t *testing.T, at, prefix string) asker {
 		if err != nil {
 			return err
 		}
-		answer, err := asks.Do(r)
+		answer, err := sender.Do(r)
 		if err != nil {
 			return status.Error(codes.Unavailable, err.Error())
 		}

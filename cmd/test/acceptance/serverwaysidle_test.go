@@ -36,17 +36,17 @@ func (w *way) idle(t *testing.T, connections int) {
 		t.Fatal(err)
 	}
 	before, resident := inUse(t, i), i.uses(t).resident
-	asks := make([]asker, connections)
+	askers := make([]asker, connections)
 	began := time.Now()
 	each(connections, func(n int) {
-		asks[n] = w.open(t, w.at(i), "idle")
-		if err := asks[n](t.Context(), n, 0, 0); err != nil {
+		askers[n] = w.open(t, w.at(i), "idle")
+		if err := askers[n](t.Context(), n, 0, 0); err != nil {
 			t.Errorf("%s: connection %d: %v: raise the limit of open files (ulimit -n)", w.name, n, err)
 		}
 	})
-	took := time.Since(began).Round(time.Millisecond)
+	elapsed := time.Since(began).Round(time.Millisecond)
 	held, grown := inUse(t, i)-before, i.uses(t).resident-resident
-	t.Logf("%s: %d connections in %v hold %.1f KiB each, and %.1f KiB of resident memory", w.name, connections, took,
+	t.Logf("%s: %d connections in %v hold %.1f KiB each, and %.1f KiB of resident memory", w.name, connections, elapsed,
 		held/1024/float64(connections), float64(grown)/1024/float64(connections))
 	if files := i.uses(t).files; files < connections {
 		t.Errorf("%s: %d files are open, want %d: connections were closed", w.name, files, connections)
@@ -56,7 +56,7 @@ func (w *way) idle(t *testing.T, connections int) {
 		t.Errorf("%s: an idle connection holds %.0f bytes, want %d at most", w.name, held/float64(connections), most)
 	}
 	each(connections, func(n int) {
-		if err := asks[n](t.Context(), n, 1, 0); err != nil {
+		if err := askers[n](t.Context(), n, 1, 0); err != nil {
 			t.Errorf("%s: the second request of connection %d: %v", w.name, n, err)
 		}
 	})

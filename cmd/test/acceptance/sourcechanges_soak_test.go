@@ -81,7 +81,7 @@ func TestSoakSourceChanges(t *testing.T) {
 	order := []string{"quiet", "changes", "elsewhere"}
 	var ratios, elsewhere []float64
 	for n := range rounds {
-		took := map[string]time.Duration{}
+		durations := map[string]time.Duration{}
 		if n%2 == 1 {
 			slices.Reverse(order)
 		} else if n > 0 {
@@ -90,11 +90,11 @@ func TestSoakSourceChanges(t *testing.T) {
 		for _, kind := range order {
 			all := load.run(t, i.GRPC, during[kind])
 			succeed(t, all)
-			took[kind] = slowest(all, 99)
+			durations[kind] = slowest(all, 99)
 		}
-		t.Logf("p99 %v without changes, %v with changes, %v with changes under another prefix", took["quiet"], took["changes"], took["elsewhere"])
-		ratios = append(ratios, float64(took["changes"])/float64(took["quiet"]))
-		elsewhere = append(elsewhere, float64(took["elsewhere"])/float64(took["quiet"]))
+		t.Logf("p99 %v without changes, %v with changes, %v with changes under another prefix", durations["quiet"], durations["changes"], durations["elsewhere"])
+		ratios = append(ratios, float64(durations["changes"])/float64(durations["quiet"]))
+		elsewhere = append(elsewhere, float64(durations["elsewhere"])/float64(durations["quiet"]))
 	}
 	median := middle(ratios)
 	t.Logf("100,000 customers are in force %v after the start; the p99 with changes is %.2f times that without (%.2f to %.2f); %.2f with "+

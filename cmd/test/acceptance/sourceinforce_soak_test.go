@@ -19,14 +19,14 @@ func TestSoakSourceInForce(t *testing.T) {
 	const changes = 20
 	within := func(name string, all []*instance, most time.Duration, change func(n int)) {
 		t.Helper()
-		var took []time.Duration
+		var durations []time.Duration
 		for n := range changes {
-			took = append(took, inForce(t, all, float64(n+1), func() { change(n) }))
+			durations = append(durations, inForce(t, all, float64(n+1), func() { change(n) }))
 		}
-		slices.Sort(took)
-		t.Logf("%s: changes are in force after %v to %v", name, took[0], took[changes-1])
-		if took[changes-1] > most {
-			t.Errorf("%s: a change is in force after %v, want at most %v", name, took[changes-1], most)
+		slices.Sort(durations)
+		t.Logf("%s: changes are in force after %v to %v", name, durations[0], durations[changes-1])
+		if durations[changes-1] > most {
+			t.Errorf("%s: a change is in force after %v, want at most %v", name, durations[changes-1], most)
 		}
 	}
 	const entry = `{"limits": {"api_calls": [{"limit": "5/365d"}]}}`
@@ -57,14 +57,14 @@ func TestSoakSourceOfManyCustomers(t *testing.T) {
 		start := time.Now()
 		i := launchServer(t, path)
 		eventually(t, "the customers", func() bool { status, _ := pageOf(t, "http://"+i.Health+"/readyz"); return status == http.StatusOK })
-		took := time.Since(start).Round(time.Millisecond)
-		t.Logf("%s: 100,000 customers are in force %v after the start; the process has %d MiB, at most %d MiB", name, took,
+		elapsed := time.Since(start).Round(time.Millisecond)
+		t.Logf("%s: 100,000 customers are in force %v after the start; the process has %d MiB, at most %d MiB", name, elapsed,
 			residentMemory(t, i.command.Process.Pid, "VmRSS:")>>20, peak(t, i.command.Process.Pid)>>20)
 		if n := metric(t, i, `headgate_source_objects{kind="customers"}`); n != customers {
 			t.Errorf("%s: %v customers are in force, want 100,000", name, n)
 		}
-		if took > 5*time.Second {
-			t.Errorf("%s: 100,000 customers took %v, want at most 5s", name, took)
+		if elapsed > 5*time.Second {
+			t.Errorf("%s: 100,000 customers took %v, want at most 5s", name, elapsed)
 		}
 		i.stop()
 	}

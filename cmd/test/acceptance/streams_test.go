@@ -33,11 +33,11 @@ func openStream(t *testing.T, conn *grpc.ClientConn) *decisionStream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/headgate.v1.Decisions/Stream", grpc.WaitForReady(true))
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/headgate.v1.Decisions/Stream", grpc.WaitForReady(true))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &decisionStream{of, t}
+	return &decisionStream{stream, t}
 }
 
 func dialServer(t *testing.T, at string) *grpc.ClientConn {

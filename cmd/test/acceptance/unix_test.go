@@ -41,7 +41,7 @@ func TestUnixSockets(t *testing.T) {
 	upstream := serveUnix(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s for=%s %s", r.Host, r.Header.Get("X-Forwarded-For"), r.RequestURI)
 	}))
-	for trusted, c := range map[string]struct{ told, second string }{
+	for trusted, c := range map[string]struct{ first, second string }{
 		"unix":       {"203.0.113.7", "HTTP/1.1 200 OK"},
 		"10.0.0.0/8": {"", "HTTP/1.1 429 Too Many Requests"},
 	} {
@@ -54,7 +54,7 @@ func TestUnixSockets(t *testing.T) {
 			t.Errorf("the socket's mode is %v: %v", info.Mode(), err)
 		}
 		head, body := curl(t, "--unix-socket", socket, "-H", "X-Forwarded-For: 203.0.113.7", "http://api.example/limited?a=%zz")
-		if want := "api.example for=" + c.told + " /limited?a=%zz"; head[0] != "HTTP/1.1 200 OK" || body != want {
+		if want := "api.example for=" + c.first + " /limited?a=%zz"; head[0] != "HTTP/1.1 200 OK" || body != want {
 			t.Errorf("trusting %s: %q %q, want %q", trusted, head, body, want)
 		}
 		if head, _ := curl(t, "--unix-socket", socket, "-H", "X-Forwarded-For: 203.0.113.8", "http://api.example/limited"); head[0] != c.second {

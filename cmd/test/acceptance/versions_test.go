@@ -82,10 +82,10 @@ func (v versions) play(t *testing.T, during time.Duration) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(upstream.Close)
 	f := &fleet{}
-	for i, of := range v.both {
+	for i, v1 := range v.both {
 		path := filepath.Join(t.TempDir(), fmt.Sprint("access", i, ".log"))
-		text := fmt.Sprintf(sharedConfiguration, "redis://"+server.Addr, "off", path, of.algorithm, of.limit, 1)
-		text = strings.Replace(text, "    cost: 1\n", "    cost: 1\n    "+of.extra+"\n", 1)
+		text := fmt.Sprintf(sharedConfiguration, "redis://"+server.Addr, "off", path, v1.algorithm, v1.limit, 1)
+		text = strings.Replace(text, "    cost: 1\n", "    cost: 1\n    "+v1.extra+"\n", 1)
 		f.logs, f.instances = append(f.logs, path), append(f.instances, start(t, text, upstream.URL))
 	}
 	f.hammer(t, len(f.instances), during)
@@ -107,12 +107,12 @@ func (v versions) check(t *testing.T, at []int64) {
 			j += int(most-n) + 1 // The bound never falls, so it holds for all intervals in between.
 		}
 	}
-	took := at[len(at)-1] - at[0]
+	elapsed := at[len(at)-1] - at[0]
 	a, b := v.both[0], v.both[1]
-	least := min(took*a.count/a.per.Microseconds(), took*b.count/b.per.Microseconds()) - max(a.room, b.room)
-	t.Logf("%d admitted in %d µs", len(at), took)
+	least := min(elapsed*a.count/a.per.Microseconds(), elapsed*b.count/b.per.Microseconds()) - max(a.room, b.room)
+	t.Logf("%d admitted in %d µs", len(at), elapsed)
 	if int64(len(at)) < least {
-		t.Errorf("%d admitted in %d µs, less than %d", len(at), took, least)
+		t.Errorf("%d admitted in %d µs, less than %d", len(at), elapsed, least)
 	}
 }
 

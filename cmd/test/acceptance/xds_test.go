@@ -61,8 +61,8 @@ func followManagement(t *testing.T, times xdsTimes) {
 		t.Errorf("with a refused first configuration, a call gets %d, want 503", got)
 	}
 	m.publish(t, "2", limitsOf(2))
-	if took := i.inForce(t, "2"); took > times.repaired {
-		t.Errorf("a repaired configuration is in force after %v, want at most %v", took, times.repaired)
+	if elapsed := i.inForce(t, "2"); elapsed > times.repaired {
+		t.Errorf("a repaired configuration is in force after %v, want at most %v", elapsed, times.repaired)
 	}
 	before := m.messages.Load()
 	m.publish(t, "3", faultyLimits())
@@ -77,8 +77,8 @@ func followManagement(t *testing.T, times xdsTimes) {
 		t.Errorf("%d messages in %v with a refused configuration, want 1 to 10", sent, times.refused)
 	}
 	m.publish(t, "4", limitsOf(4))
-	if took := i.inForce(t, "4"); took > times.repaired {
-		t.Errorf("a repaired configuration is in force after %v, want at most %v", took, times.repaired)
+	if elapsed := i.inForce(t, "4"); elapsed > times.repaired {
+		t.Errorf("a repaired configuration is in force after %v, want at most %v", elapsed, times.repaired)
 	}
 	m.running.Stop()
 	<-time.After(times.gone)
@@ -87,8 +87,8 @@ func followManagement(t *testing.T, times xdsTimes) {
 	}
 	m.start(t)
 	m.publish(t, "4", limitsOf(5))
-	if took := i.inForce(t, "5"); took > times.returned {
-		t.Errorf("after the return of the server, its limits are in force after %v, want at most %v", took, times.returned)
+	if elapsed := i.inForce(t, "5"); elapsed > times.returned {
+		t.Errorf("after the return of the server, its limits are in force after %v, want at most %v", elapsed, times.returned)
 	}
 	if status := i.stop(); status != 0 {
 		t.Errorf("after SIGTERM the exit status is %d\n%s", status, i.text())

@@ -39,7 +39,7 @@ func decide(tb testing.TB, k *client.Client, path string) client.Answer {
 
 // TestDecide: a program gets the decisions of the server's rules.
 func TestDecide(t *testing.T) {
-	k := connect(t, client.Config{}, decisions.Start(t, guards.Of(t, rules), ""))
+	k := connect(t, client.Config{}, decisions.Start(t, guards.New(t, rules), ""))
 	if a := decide(t, k, "/a"); a.Verdict != headgate.Allow || a.Policy != "a" || a.Remaining != 2 || a.Limit != 3 || a.Quota.Per != 365*24*time.Hour || a.Local {
 		t.Errorf("an allowed request: %+v", a)
 	}
@@ -68,7 +68,7 @@ func TestDecide(t *testing.T) {
 // TestInvalidText: end users choose some texts. One that is no UTF-8 harms neither its own call nor others, which travel
 // in the same message.
 func TestInvalidText(t *testing.T) {
-	k := connect(t, client.Config{}, decisions.Start(t, guards.Of(t, rules), ""))
+	k := connect(t, client.Config{}, decisions.Start(t, guards.New(t, rules), ""))
 	var callers sync.WaitGroup
 	for n := range 8 {
 		callers.Go(func() {
@@ -92,7 +92,7 @@ func TestInvalidText(t *testing.T) {
 
 // TestWait: Decide returns when the request may go. A caller that leaves gives its departure back.
 func TestWait(t *testing.T) {
-	s := decisions.Start(t, guards.Of(t, rules), "")
+	s := decisions.Start(t, guards.New(t, rules), "")
 	k := connect(t, client.Config{}, s)
 	began := time.Now() // The second departure is 50 ms after the first one, whenever it is asked for.
 	decide(t, k, "/late")
@@ -121,7 +121,7 @@ func TestWait(t *testing.T) {
 // TestCallersShareMessages: calls that come together travel together, each is decided once, and in total the
 // limit holds.
 func TestCallersShareMessages(t *testing.T) {
-	s := decisions.Start(t, guards.Of(t, "rules: [{name: a, match: {path: /a}, key: [all], algorithm: fixed_window, limits: [10000/365d]}]"), "")
+	s := decisions.Start(t, guards.New(t, "rules: [{name: a, match: {path: /a}, key: [all], algorithm: fixed_window, limits: [10000/365d]}]"), "")
 	k := connect(t, client.Config{}, s)
 	var allowed atomic.Int64
 	var callers sync.WaitGroup
@@ -146,7 +146,7 @@ func TestCallersShareMessages(t *testing.T) {
 
 // TestLoneCaller: a lone call is a message.
 func TestLoneCaller(t *testing.T) {
-	k := connect(t, client.Config{}, decisions.Start(t, guards.Of(t, rules), ""))
+	k := connect(t, client.Config{}, decisions.Start(t, guards.New(t, rules), ""))
 	for range 100 {
 		decide(t, k, "/many")
 	}
@@ -157,7 +157,7 @@ func TestLoneCaller(t *testing.T) {
 
 // TestLeavers: what the answers to callers took that have left is given back.
 func TestLeavers(t *testing.T) {
-	g := guards.Of(t, "rules: [{name: a, match: {path: /a}, key: [all], algorithm: fixed_window, limits: [1000/365d]}]")
+	g := guards.New(t, "rules: [{name: a, match: {path: /a}, key: [all], algorithm: fixed_window, limits: [1000/365d]}]")
 	s := decisions.Start(t, g, "")
 	k := connect(t, client.Config{}, s)
 	var kept atomic.Int64
@@ -199,7 +199,7 @@ func TestLeavers(t *testing.T) {
 
 // TestDrain: a server that drains loses no call, and the client goes on with another one.
 func TestDrain(t *testing.T) {
-	g := guards.Of(t, rules)
+	g := guards.New(t, rules)
 	servers := []*decisions.Server{decisions.Start(t, g, ""), decisions.Start(t, g, ""), decisions.Start(t, g, "")}
 	k := connect(t, client.Config{}, servers...)
 	stop := make(chan struct{})

@@ -31,7 +31,7 @@ func unused(t *testing.T) string {
 
 // TestFallbacks: without a server, the fallback decides at once.
 func TestFallbacks(t *testing.T) {
-	local := guards.Of(t, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [2/1d]}]")
+	local := guards.New(t, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [2/1d]}]")
 	for _, row := range []struct {
 		fallback guard.Fallback
 		local    *guard.Guard
@@ -61,7 +61,7 @@ func TestFallbacks(t *testing.T) {
 // TestServerGoesAndComes: the fallback decides while the server is unreachable, and the log says so once.
 func TestServerGoesAndComes(t *testing.T) {
 	var log logs.Text
-	g := guards.Of(t, rules)
+	g := guards.New(t, rules)
 	s := decisions.Start(t, g, "127.0.0.2:0") // No connection takes the port meanwhile: they begin at 127.0.0.1.
 	k := connect(t, client.Config{Fallback: guard.FallbackAllow, Log: log.Logger()}, s)
 	if a := decide(t, k, "/many"); a.Local {
@@ -73,8 +73,8 @@ func TestServerGoesAndComes(t *testing.T) {
 	for range 100 {
 		decide(t, k, "/many")
 	}
-	if took := time.Since(began); took > patience/2 {
-		t.Errorf("100 fallbacks take %v", took)
+	if elapsed := time.Since(began); elapsed > patience/2 {
+		t.Errorf("100 fallbacks take %v", elapsed)
 	}
 	decisions.Start(t, g, s.At)
 	until(t, "the server", func() bool { return !decide(t, k, "/many").Local })
@@ -86,7 +86,7 @@ func TestServerGoesAndComes(t *testing.T) {
 // TestKilledServer: each caller gets exactly one answer. The store has counted at least what callers got, and
 // at most what was on its way more.
 func TestKilledServer(t *testing.T) {
-	g := guards.Of(t, rules)
+	g := guards.New(t, rules)
 	one, other := decisions.Start(t, g, ""), decisions.Start(t, g, "")
 	k := connect(t, client.Config{Fallback: guard.FallbackError, Timeout: 5 * time.Second}, one, other)
 	var allowed, failed atomic.Int64
@@ -136,14 +136,14 @@ func TestDeafServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
-	s := decisions.Start(t, guards.Of(t, rules), "")
+	s := decisions.Start(t, guards.New(t, rules), "")
 	for range 4 { // The client begins with either of them.
 		k := connect(t, client.Config{Servers: []string{deaf.Addr().String()}, Fallback: guard.FallbackError, Timeout: 20 * time.Millisecond}, s)
 		until(t, "an answer of the other server", func() bool {
 			began := time.Now()
 			a, err := k.Decide(t.Context(), &client.Request{Path: "/many"})
-			if took := time.Since(began); took > patience/2 {
-				t.Errorf("a call took %v", took)
+			if elapsed := time.Since(began); elapsed > patience/2 {
+				t.Errorf("a call took %v", elapsed)
 			}
 			return err == nil && !a.Local
 		})
@@ -192,7 +192,7 @@ func TestConfig(t *testing.T) {
 
 // TestClosed: a closed client gives the fallback.
 func TestClosed(t *testing.T) {
-	k := connect(t, client.Config{Fallback: guard.FallbackAllow}, decisions.Start(t, guards.Of(t, rules), ""))
+	k := connect(t, client.Config{Fallback: guard.FallbackAllow}, decisions.Start(t, guards.New(t, rules), ""))
 	decide(t, k, "/many")
 	if err := k.Close(); err != nil {
 		t.Fatal(err)

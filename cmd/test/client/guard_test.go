@@ -76,9 +76,9 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 // TestGuardIsTheTwinOfRules: a program whose rules decide on a server behaves as one with the rules.
 func TestGuardIsTheTwinOfRules(t *testing.T) {
-	k := connect(t, client.Config{}, decisions.Start(t, guards.Of(t, twinRules), ""))
+	k := connect(t, client.Config{}, decisions.Start(t, guards.New(t, twinRules), ""))
 	ours := httplimit.New(k.Guard(), httplimit.Options{})(http.HandlerFunc(echo))
-	twin := httplimit.New(guards.Of(t, twinRules), httplimit.Options{})(http.HandlerFunc(echo))
+	twin := httplimit.New(guards.New(t, twinRules), httplimit.Options{})(http.HandlerFunc(echo))
 	for _, row := range []struct {
 		path    string
 		headers map[string]string
@@ -132,7 +132,7 @@ func TestGuardIsTheTwinOfRules(t *testing.T) {
 // TestGuardFollowsReloads: what changed rules read is sent from the next requests on.
 func TestGuardFollowsReloads(t *testing.T) {
 	const by = "rules: [{name: a, match: {path: /a}, key: [\"header:%s\"], algorithm: fixed_window, limits: [1/365d]}]"
-	g := guards.Of(t, fmt.Sprintf(by, "X-Old"))
+	g := guards.New(t, fmt.Sprintf(by, "X-Old"))
 	k := connect(t, client.Config{}, decisions.Start(t, g, ""))
 	h := httplimit.New(k.Guard(), httplimit.Options{})(http.HandlerFunc(echo))
 	ask := func(name, value string) int {
@@ -157,7 +157,7 @@ func TestGuardFollowsReloads(t *testing.T) {
 
 // TestGuardFallbacks: without a server, the fallback decides, and refusals are those of an unreachable store.
 func TestGuardFallbacks(t *testing.T) {
-	local := guards.Of(t, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [1/1d]}]")
+	local := guards.New(t, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [1/1d]}]")
 	for _, row := range []struct {
 		fallback guard.Fallback
 		local    *guard.Guard
@@ -184,7 +184,7 @@ func TestGuardFallbacks(t *testing.T) {
 // TestGuardOfGRPC: the interceptors of grpclimit ask the server too.
 func TestGuardOfGRPC(t *testing.T) {
 	const text = "rules: [{name: a, match: {path: /shop.Orders/Get}, key: [\"header:X-Client-Id\"], algorithm: fixed_window, limits: [2/365d]}]"
-	k := connect(t, client.Config{}, decisions.Start(t, guards.Of(t, text), ""))
+	k := connect(t, client.Config{}, decisions.Start(t, guards.New(t, text), ""))
 	intercept := grpclimit.Unary(k.Guard(), grpclimit.Options{})
 	call := func(id string) codes.Code {
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("x-client-id", id))
@@ -205,7 +205,7 @@ func TestGuardOfGRPC(t *testing.T) {
 
 // TestGuardOfCaller: a caller that leaves gets its own error, and what the server says about a request is no refusal.
 func TestGuardOfCaller(t *testing.T) {
-	k := connect(t, client.Config{}, decisions.Start(t, guards.Of(t, rules), ""))
+	k := connect(t, client.Config{}, decisions.Start(t, guards.New(t, rules), ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var a guard.Answer

@@ -33,7 +33,7 @@ func TestGuardNamesPartsItLacks(t *testing.T) {
 		"- {name: query, match: {domain: d}, key: [\"descriptor:tenant\"], limits: [9/365d]}\n"
 	const tenants = plain + "- {name: tenants, match: {path: /tenants}, key: [\"descriptor:tenant\"], limits: [9/365d]}\n"
 	var log logs.Text
-	g := guards.Of(t, plain)
+	g := guards.New(t, plain)
 	k := connect(t, client.Config{Log: log.Logger()}, decisions.Start(t, g, ""))
 	h := httplimit.New(k.Guard(), httplimit.Options{})(http.HandlerFunc(echo))
 	ask := func() {
@@ -75,7 +75,7 @@ func TestGuardNamesPartsItLacks(t *testing.T) {
 func TestGuardLogsEachFrontOnce(t *testing.T) {
 	const tenants = "rules:\n- {name: tenants, match: {path: /tenants}, key: [\"descriptor:tenant\"], limits: [9/365d]}\n"
 	var log logs.Text
-	g := guards.Of(t, tenants)
+	g := guards.New(t, tenants)
 	k := connect(t, client.Config{Log: log.Logger()}, decisions.Start(t, g, ""))
 	h := httplimit.New(k.Guard(), httplimit.Options{})(http.HandlerFunc(echo))
 	grpclimit.Unary(k.Guard(), grpclimit.Options{})

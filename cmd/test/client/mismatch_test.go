@@ -26,7 +26,7 @@ func TestMismatch(t *testing.T) {
 		want string
 	}{
 		{secured.Listener.Addr().String(), nil, "does the server speak TLS? If it does, set Config.TLS"},
-		{decisions.Start(t, guards.Of(t, rules), "").At, &tls.Config{MinVersion: tls.VersionTLS12}, "speaks no TLS: remove Config.TLS"},
+		{decisions.Start(t, guards.New(t, rules), "").At, &tls.Config{MinVersion: tls.VersionTLS12}, "speaks no TLS: remove Config.TLS"},
 	} {
 		var logged logs.Text
 		k := connect(t, client.Config{Servers: []string{row.at}, TLS: row.tls, Log: logged.Logger()})

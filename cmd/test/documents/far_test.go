@@ -78,9 +78,9 @@ func TestFarStore(t *testing.T) {
 	}
 	g := far(t, "5s")
 	for range 5 {
-		reason, took := request(t, g, "/asked")
-		if reason != headgate.WithinLimit || took < 2*oneWay {
-			t.Errorf("asked: %v after %v, want it within the limit after %v", reason, took, 2*oneWay)
+		reason, elapsed := request(t, g, "/asked")
+		if reason != headgate.WithinLimit || elapsed < 2*oneWay {
+			t.Errorf("asked: %v after %v, want it within the limit after %v", reason, elapsed, 2*oneWay)
 		}
 	}
 	asked, waited := ahead(t, g)
@@ -101,11 +101,11 @@ func ahead(t *testing.T, g *guard.Guard) (asked, waited int64) {
 	for i := range 1500 {
 		<-tick.C
 		all.Go(func() {
-			reason, took := request(t, g, "/ahead")
+			reason, elapsed := request(t, g, "/ahead")
 			if reason != headgate.WithinLimit {
 				t.Errorf("ahead: %v", reason)
 			}
-			if i >= 500 && took > oneWay {
+			if i >= 500 && elapsed > oneWay {
 				waits.Add(1)
 			}
 		})

@@ -57,14 +57,14 @@ func (c lateCounts) passed(seed uint64) int64 {
 	}
 	var all []admission
 	own, heard := make([]int64, c.instances), make([]int64, c.instances)
-	told := 0 // The number of admissions that every instance knows.
+	known := 0 // The number of admissions that every instance knows.
 	for _, now := range arrivals {
-		for told < len(all) && all[told].at+c.late.Microseconds() <= now {
-			heard[all[told].by]++
-			told++
+		for known < len(all) && all[known].at+c.late.Microseconds() <= now {
+			heard[all[known].by]++
+			known++
 		}
 		i := r.IntN(c.instances)
-		if own[i]+int64(told)-heard[i] < c.limit {
+		if own[i]+int64(known)-heard[i] < c.limit {
 			own[i]++
 			all = append(all, admission{now, i})
 		}

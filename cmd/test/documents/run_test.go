@@ -91,8 +91,8 @@ func (l *line) make(t *testing.T, g *guard.Guard, files *identityFiles) {
 	w := httptest.NewRecorder()
 	began := time.Now()
 	httplimit.New(g, httplimit.Options{ResolvePath: true})(service).ServeHTTP(w, r)
-	if took := time.Since(began).Round(10 * time.Millisecond); took != l.waits {
-		t.Errorf("%s: the request waits %v, want %v", l.place, took, l.waits)
+	if elapsed := time.Since(began).Round(10 * time.Millisecond); elapsed != l.waits {
+		t.Errorf("%s: the request waits %v, want %v", l.place, elapsed, l.waits)
 	}
 	if w.Code != l.status {
 		t.Errorf("%s: status %d, want %d: %s %v", l.place, w.Code, l.status, w.Body, w.Header())

@@ -59,8 +59,8 @@ func TestSizes(t *testing.T) {
 			continue
 		}
 		row := cells(rows[i])
-		told, err := strconv.ParseInt(strings.ReplaceAll(row[1], ",", ""), 10, 64)
-		if err != nil || row[0] != s.what || bytes < told*9/10 || bytes > told*11/10 {
+		documented, err := strconv.ParseInt(strings.ReplaceAll(row[1], ",", ""), 10, 64)
+		if err != nil || row[0] != s.what || bytes < documented*9/10 || bytes > documented*11/10 {
 			t.Errorf("the page says %q (%v), the measured size is %s", rows[i], err, want)
 		}
 	}
@@ -116,9 +116,9 @@ func TestSizeWithTables(t *testing.T) {
 	}
 	each := (usedMemory(t, server) - before) / keys
 	row := cells(table(t, "size with tables")[0])
-	told, err := strconv.ParseInt(row[1], 10, 64)
+	documented, err := strconv.ParseInt(row[1], 10, 64)
 	t.Logf("%d bytes a key", each)
-	if err != nil || each < told*85/100 || each > told*115/100 {
+	if err != nil || each < documented*85/100 || each > documented*115/100 {
 		t.Errorf("the page says %q (%v), the measured size is %d bytes per key", row, err, each)
 	}
 }

@@ -24,10 +24,10 @@ func TestKilledProcess(t *testing.T) {
 	f.all[2].kill()
 	killed := now()
 	from := f.settled(1_000, 3)
-	if took := from - 1 - killed; took > int64((ttl+propagation)/time.Second)+1+late {
-		t.Errorf("the part of the killed process is used again after %d s, want at most %d", took, int64((ttl+propagation)/time.Second)+1+late)
+	if elapsed := from - 1 - killed; elapsed > int64((ttl+propagation)/time.Second)+1+late {
+		t.Errorf("the part of the killed process is used again after %d s, want at most %d", elapsed, int64((ttl+propagation)/time.Second)+1+late)
 	} else {
-		t.Logf("the part of the killed process is used again after %d s", took)
+		t.Logf("the part of the killed process is used again after %d s", elapsed)
 	}
 	f.never(1_000, f.settings.First, from)
 }

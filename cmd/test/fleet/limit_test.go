@@ -68,8 +68,8 @@ func TestTwoJoinAtOnce(t *testing.T) {
 	f.leave(f.all[1]) // The process revokes its lease, so the others get its part without waiting for the TTL.
 	left := now()
 	from = f.settled(2_000, 4)
-	if took := from - left; took > 4 {
-		t.Errorf("the part of the ended process is used again after %d s, want at most 4", took)
+	if elapsed := from - left; elapsed > 4 {
+		t.Errorf("the part of the ended process is used again after %d s, want at most 4", elapsed)
 	}
 	f.never(2_000, f.settings.First, from)
 }

@@ -33,10 +33,10 @@ func TestMemoryOfWaiters(t *testing.T) {
 	if err := p.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	told := make([]bool, waiters)
+	notified := make([]bool, waiters)
 	before := heap()
 	for i := range waiters {
-		p.AcquireFunc(1, day, func(headgate.Instant, error) { told[i] = true })
+		p.AcquireFunc(1, day, func(headgate.Instant, error) { notified[i] = true })
 	}
 	used := heap() - before
 	n := p.Stats().Waiters

@@ -48,13 +48,13 @@ func demandOf(t *testing.T, smoothing pace.Smoothing, seconds, moments, each int
 func (d *demand) once(in *instance) {
 	came := time.Now()
 	in.AcquireFunc(1, time.Second, func(at headgate.Instant, err error) {
-		took := time.Since(came)
+		elapsed := time.Since(came)
 		if errors.Is(err, pace.ErrTimeout) || !in.note(at, err) {
 			return
 		}
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		d.waits = append(d.waits, took)
+		d.waits = append(d.waits, elapsed)
 	})
 }
 

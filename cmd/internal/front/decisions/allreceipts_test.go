@@ -12,7 +12,7 @@ import (
 
 // messageOf is a message of n requests that take units.
 func messageOf(n int) *headgatev1.DecideRequest {
-	return &headgatev1.DecideRequest{Requests: of(strings.Fields(strings.Repeat("/a ", n))...)}
+	return &headgatev1.DecideRequest{Requests: requestsFor(strings.Fields(strings.Repeat("/a ", n))...)}
 }
 
 // TestReceiptsOfOneSecond: a receipt can be returned until one second has passed, also while older and newer receipts

@@ -40,7 +40,7 @@ func paths(prefix string, n int) []*headgatev1.Request {
 	for i := range all {
 		all[i] = fmt.Sprint("/", prefix, "/", i)
 	}
-	return of(all...)
+	return requestsFor(all...)
 }
 
 // TestMessageIsOneApply: with a shared store, a message is one query, whose Ops are in the order of the requests.

@@ -66,12 +66,12 @@ const (
 )
 
 // call begins a message of a client.
-func (s *Service) call(ctx context.Context, account *rpc.Account, of *access.Call) *call {
+func (s *Service) call(ctx context.Context, account *rpc.Account, allowed *access.Call) *call {
 	c, ok := s.calls.Get().(*call)
 	if !ok {
 		c = &call{service: s}
 	}
-	c.ctx, c.account, c.access = ctx, account, of
+	c.ctx, c.account, c.access = ctx, account, allowed
 	return c
 }
 
@@ -101,20 +101,20 @@ func (c *call) client() *access.Client {
 }
 
 // memoryOf is the memory of a message and its response.
-func memoryOf(length int, of size) int64 {
-	return int64(length)*2 + int64(of.requests)*requestBytes + int64(of.entries)*entryBytes
+func memoryOf(length int, measured size) int64 {
+	return int64(length)*2 + int64(measured.requests)*requestBytes + int64(measured.entries)*entryBytes
 }
 
 // Decode implements rpc.Request. Before it keeps a message, it counts its requests and their entries,
 // because a short message may have many, and waits for their memory.
 func (c *call) Decode(b []byte) error {
-	of, err := c.check(b)
-	c.n = of.requests
-	switch memory := memoryOf(len(b), of); {
+	measured, err := c.check(b)
+	c.n = measured.requests
+	switch memory := memoryOf(len(b), measured); {
 	case err != nil:
 		c.fault = status.Error(codes.InvalidArgument, err.Error())
-	case of.requests > maxRequests:
-		c.fault = status.Errorf(codes.InvalidArgument, "the message has %d requests: send at most %d", of.requests, maxRequests)
+	case measured.requests > maxRequests:
+		c.fault = status.Errorf(codes.InvalidArgument, "the message has %d requests: send at most %d", measured.requests, maxRequests)
 	case memory > free:
 		if c.acquired, err = c.account.Acquire(c.ctx, memory); err != nil {
 			c.fault = status.FromContextError(err).Err()

@@ -33,7 +33,7 @@ rules:
 // TestAttributes: each attribute of a request chooses what it counts under. Of two rows with one policy,
 // the second one is refused if it counts under the same key.
 func TestAttributes(t *testing.T) {
-	r := serve(t, guards.Of(t, everyField), Options{})
+	r := serve(t, guards.New(t, everyField), Options{})
 	header := func(path, name, value string) *headgatev1.Request {
 		return &headgatev1.Request{Path: path, Headers: map[string]string{name: value}}
 	}
@@ -80,7 +80,7 @@ func TestAttributes(t *testing.T) {
 
 // TestAnswerFields: an answer has the fields of the decision, of the rule and of the limit.
 func TestAnswerFields(t *testing.T) {
-	r := serve(t, guards.Of(t, `
+	r := serve(t, guards.New(t, `
 rules:
 - {name: plain, match: {path: /plain}, key: [all], algorithm: fixed_window, limits: [2/365d]}
 - {name: moved, match: {path: /moved/*}, key: [all], limits: [1/1d], on_exceed: {action: redirect, location: "https://b.example/{path}"}}
@@ -89,7 +89,7 @@ rules:
 - {name: late, match: {path: /late}, key: [all], algorithm: leaky_bucket, limits: [1/1h], burst: 5}
 `), Options{})
 	ask := func(path string) *headgatev1.Answer {
-		answers, err := r.decide(t, of(path)...)
+		answers, err := r.decide(t, requestsFor(path)...)
 		if err != nil || answers[0].GetError() != nil {
 			t.Fatal(answers, err)
 		}
@@ -128,13 +128,13 @@ rules:
 // TestBatch: requests of one message are decided in order. Those that are invalid get an error that names
 // the part and the fix, and the others are decided.
 func TestBatch(t *testing.T) {
-	r := serve(t, guards.Of(t, "rules: [{name: a, match: {path: /a}, key: [all], limits: [2/1d]}]"), Options{})
+	r := serve(t, guards.New(t, "rules: [{name: a, match: {path: /a}, key: [all], limits: [2/1d]}]"), Options{})
 	long := strings.Repeat("x", 5000)
 	many := map[string]string{}
 	for i := range 65 {
 		many[fmt.Sprint("h", i)] = "v"
 	}
-	requests := append(of("/a", `/a\b`, "a", "/a", "/a"),
+	requests := append(requestsFor("/a", `/a\b`, "a", "/a", "/a"),
 		&headgatev1.Request{Ip: "1.2.3.4:80"}, &headgatev1.Request{Cost: -1}, &headgatev1.Request{Domain: long},
 		&headgatev1.Request{Headers: many}, &headgatev1.Request{Descriptors: []*headgatev1.Descriptor{{Value: "a"}}})
 	answers, err := r.decide(t, requests...)
@@ -164,7 +164,7 @@ func TestBatch(t *testing.T) {
 
 // TestTwoValues: services read different ones of two values, so a rule reads neither.
 func TestTwoValues(t *testing.T) {
-	r := serve(t, guards.Of(t, everyField), Options{})
+	r := serve(t, guards.New(t, everyField), Options{})
 	for _, request := range []*headgatev1.Request{
 		{Headers: map[string]string{"X-Client-Id": "a", "x-client-id": "b"}},
 		{Cookies: map[string]string{"id": "a", "ID": "a"}},
@@ -182,10 +182,10 @@ func TestTwoValues(t *testing.T) {
 
 // TestUndecided: without an answer of the store, the fallback decides, or there is an error.
 func TestUndecided(t *testing.T) {
-	r := serve(t, guards.Of(t, "store: redis://127.0.0.1:1\nstore_timeout: 1ms\nrules:\n"+
+	r := serve(t, guards.New(t, "store: redis://127.0.0.1:1\nstore_timeout: 1ms\nrules:\n"+
 		"- {name: e, match: {path: /error}, key: [all], limits: [2/1d], fallback: error}\n"+
 		"- {name: a, match: {path: /allow}, key: [all], limits: [2/1d], fallback: allow}\n"), Options{Shared: true})
-	answers, err := r.decide(t, of("/error", "/allow", "/none")...)
+	answers, err := r.decide(t, requestsFor("/error", "/allow", "/none")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestUndecided(t *testing.T) {
 
 // TestMessages: a message that is invalid as a whole is refused, and says why.
 func TestMessages(t *testing.T) {
-	r := serve(t, guards.Of(t, "rules: []\ndomains: {tree: {descriptors: [{key: a, limits: 5/s}]}}"), Options{})
+	r := serve(t, guards.New(t, "rules: []\ndomains: {tree: {descriptors: [{key: a, limits: 5/s}]}}"), Options{})
 	if _, err := r.decide(t); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "no request: send 1 to 1000") {
 		t.Errorf("no request: %v", err)
 	}

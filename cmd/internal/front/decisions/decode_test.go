@@ -53,8 +53,8 @@ func repeats(b []byte, m *headgatev1.DecideRequest) bool {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})
 	for _, m := range []*headgatev1.DecideRequest{
-		{Requests: of("/a/b", "/header", "/a/../cost")},
-		{Requests: of(slices.Repeat([]string{"/a/b", "/header", "/a/../cost"}, maxPart)...)}, // It has several parts.
+		{Requests: requestsFor("/a/b", "/header", "/a/../cost")},
+		{Requests: requestsFor(slices.Repeat([]string{"/a/b", "/header", "/a/../cost"}, maxPart)...)}, // It has several parts.
 		{Requests: []*headgatev1.Request{{
 			Method: "PUT", Host: "api.example.com", Path: "/xff", Ip: "10.0.0.1", Subject: "CN=a", Domain: "shop", Cost: 3,
 			Headers: map[string]string{"X-Forwarded-For": "1.2.3.4", "x-client-id": "a"}, Cookies: map[string]string{"id": "b"},
@@ -68,9 +68,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(encoded)
 	}
-	f.Add([]byte{0x12, 0x04, 0x10, 0x01, 0x10, 0x02})                                  // returns that are not packed
-	f.Add([]byte{0x0a, 0x03, 0x0a, 0x01, 0xff})                                        // invalid UTF-8
-	ours, theirs := New(guards.Of(f, everyField), Options{}), guards.Of(f, everyField) // Both count the same.
+	f.Add([]byte{0x12, 0x04, 0x10, 0x01, 0x10, 0x02})                                    // returns that are not packed
+	f.Add([]byte{0x0a, 0x03, 0x0a, 0x01, 0xff})                                          // invalid UTF-8
+	ours, theirs := New(guards.New(f, everyField), Options{}), guards.New(f, everyField) // Both count the same.
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m := new(headgatev1.DecideRequest)
 		want := proto.Unmarshal(b, m)
@@ -123,7 +123,7 @@ func TestAllocations(t *testing.T) {
 	if race.On {
 		return // The race detector makes sync.Pool drop entries.
 	}
-	s := New(guards.Of(t, everyField), Options{})
+	s := New(guards.New(t, everyField), Options{})
 	m := new(headgatev1.DecideRequest)
 	for range 100 {
 		m.Requests = append(m.Requests, &headgatev1.Request{
@@ -150,7 +150,7 @@ func TestAllocations(t *testing.T) {
 func BenchmarkMessage(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(map[int]string{1: "1", 100: "100"}[n], func(b *testing.B) {
-			s := New(guards.Of(b, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [1000000/1s]}]"), Options{})
+			s := New(guards.New(b, "rules: [{name: a, match: {path: /a}, key: [\"header:X-Client-Id\"], limits: [1000000/1s]}]"), Options{})
 			m := new(headgatev1.DecideRequest)
 			for range n {
 				m.Requests = append(m.Requests, &headgatev1.Request{Method: "GET", Path: "/a", Headers: map[string]string{"x-client-id": "a"}})

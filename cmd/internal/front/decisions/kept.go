@@ -88,26 +88,26 @@ func (x *stream) memory(n int) guard.TakenAll {
 	return x.kept.memory(n)
 }
 
-// keep keeps the receipts of a decided message. took is the number of its requests that took anything.
-func (x *stream) keep(c *call, taken guard.TakenAll, took int) {
+// keep keeps the receipts of a decided message. n is the number of its requests that took anything.
+func (x *stream) keep(c *call, taken guard.TakenAll, n int) {
 	s := x.service
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
 		return
 	}
-	keeps := took
-	if !s.reserveReceipts(took) {
+	keeps := n
+	if !s.reserveReceipts(n) {
 		taken, keeps = guard.TakenAll{}, 0
 	} else if !x.reserve(taken.Size()) {
-		s.receipts.Add(-int64(took))
+		s.receipts.Add(-int64(n))
 		taken, keeps = guard.TakenAll{}, 0
 	}
 	kept := x.kept.fill(c.number, time.Now().Add(receiptTime), taken, keeps)
 	dropped := x.kept.trim(maxStreamReceipts)
 	x.count()
 	s.receipts.Add(int64(kept - keeps - dropped))
-	s.stats.dropped.Add(uint64(took - kept + dropped))
+	s.stats.dropped.Add(uint64(n - kept + dropped))
 	if x.expiry == nil {
 		x.expiry = time.AfterFunc(receiptTime, x.expire)
 	}

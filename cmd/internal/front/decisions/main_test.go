@@ -79,24 +79,24 @@ func (r *running) decide(tb testing.TB, requests ...*headgatev1.Request) ([]*hea
 func (r *running) open(tb testing.TB) *client {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
-	of, err := r.client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+Name+"/Stream")
+	stream, err := r.client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+Name+"/Stream")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(cancel)
-	return &client{tb, of, cancel}
+	return &client{tb, stream, cancel}
 }
 
 // client is the client's end of a stream.
 type client struct {
 	tb     testing.TB
-	of     grpc.ClientStream
+	stream grpc.ClientStream
 	cancel func()
 }
 
 func (c *client) send(m *headgatev1.DecideRequest) {
 	c.tb.Helper()
-	if err := c.of.SendMsg(m); err != nil {
+	if err := c.stream.SendMsg(m); err != nil {
 		c.tb.Fatal(err)
 	}
 }
@@ -104,14 +104,14 @@ func (c *client) send(m *headgatev1.DecideRequest) {
 func (c *client) receive() *headgatev1.DecideResponse {
 	c.tb.Helper()
 	out := new(headgatev1.DecideResponse)
-	if err := c.of.RecvMsg(out); err != nil {
+	if err := c.stream.RecvMsg(out); err != nil {
 		c.tb.Fatal(err)
 	}
 	return out
 }
 
-// of makes requests for paths.
-func of(paths ...string) []*headgatev1.Request {
+// requestsFor makes requests for paths.
+func requestsFor(paths ...string) []*headgatev1.Request {
 	var all []*headgatev1.Request
 	for _, path := range paths {
 		all = append(all, &headgatev1.Request{Method: "GET", Path: path})

@@ -43,7 +43,7 @@ func TestMemoryOfMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := New(guards.Of(t, everyField), Options{Shared: true}) // Then a message is one part.
+		s := New(guards.New(t, everyField), Options{Shared: true}) // Then a message is one part.
 		got := allocs.Bytes(func() {
 			c := s.call(context.WithoutCancel(t.Context()), nil, nil)
 			if err := c.Decode(encoded); err != nil || c.fault != nil {

@@ -18,29 +18,29 @@ var errWire = errors.New("the message is no DecideRequest: its wire form is brok
 type size struct{ requests, entries int } // headers, cookies and descriptors of all requests
 
 // check reads a message as far as it can be wrong as a whole, so that none of its requests is decided if it is.
-func (c *call) check(b []byte) (of size, err error) {
+func (c *call) check(b []byte) (measured size, err error) {
 	c.watch, c.returns = false, c.returns[:0]
 	for len(b) > 0 && err == nil {
 		f, n := wire.ReadField(b)
 		if n < 0 {
-			return of, errWire
+			return measured, errWire
 		}
 		b = b[n:]
 		switch f.ID {
 		case wire.Bytes(1):
-			of.requests++
-			err = of.checkRequest(f.Bytes)
+			measured.requests++
+			err = measured.checkRequest(f.Bytes)
 		case wire.Bytes(2):
 			err = c.decodeReturn(f.Bytes)
 		case wire.Varint(3):
 			c.watch = f.Number() != 0
 		}
 	}
-	return of, err
+	return measured, err
 }
 
 // checkRequest checks a request. Bytes of ASCII are valid texts, whatever their fields are.
-func (of *size) checkRequest(b []byte) (err error) {
+func (measured *size) checkRequest(b []byte) (err error) {
 	ascii := wire.IsASCII(b)
 	for len(b) > 0 && err == nil {
 		f, n := wire.ReadField(b)
@@ -54,7 +54,7 @@ func (of *size) checkRequest(b []byte) (err error) {
 				err = wire.Check(f.Bytes)
 			}
 		case wire.Bytes(5), wire.Bytes(6), wire.Bytes(9):
-			of.entries++
+			measured.entries++
 			if _, _, short := readEntry(f.Bytes); !short || !ascii {
 				err = checkEntry(f.Bytes)
 			}

@@ -71,20 +71,20 @@ func (r *receipts) memory(n int) (taken guard.TakenAll) {
 	return taken
 }
 
-// fill keeps what a message took, until a time. took is the number of its requests that took anything.
-func (r *receipts) fill(message uint64, until time.Time, taken guard.TakenAll, took int) (kept int) {
+// fill keeps what a message took, until a time. n is the number of its requests that took anything.
+func (r *receipts) fill(message uint64, until time.Time, taken guard.TakenAll, n int) (kept int) {
 	if message < r.first {
 		return 0 // Newer messages have displaced it.
 	}
-	of := r.at(message)
-	if of.until = until; took == 0 {
+	segment := r.at(message)
+	if segment.until = until; n == 0 {
 		r.reuse(taken)
 		return 0
 	}
-	of.taken, of.count, of.size = taken, took, taken.Size()
-	r.held += of.size
-	r.count += took
-	return took
+	segment.taken, segment.count, segment.size = taken, n, taken.Size()
+	r.held += segment.size
+	r.count += n
+	return n
 }
 
 // reuse keeps the memory of a segment for the next message, unless it is much.
@@ -97,13 +97,13 @@ func (r *receipts) reuse(taken guard.TakenAll) {
 
 // drop drops the oldest segment, and gives the number of its receipts.
 func (r *receipts) drop() (dropped int) {
-	of := r.at(r.first)
-	dropped = of.count
-	if of.taken.Len() > 0 {
-		r.reuse(of.taken)
+	s := r.at(r.first)
+	dropped = s.count
+	if s.taken.Len() > 0 {
+		r.reuse(s.taken)
 	}
-	r.held -= of.size
-	*of = segment{}
+	r.held -= s.size
+	*s = segment{}
 	r.first++
 	r.count -= dropped
 	return dropped
@@ -120,7 +120,7 @@ func (r *receipts) trim(most int) (dropped int) {
 // expire drops the segments whose time has passed, and memory that the others do not need.
 func (r *receipts) expire(now time.Time) (dropped int) {
 	for r.first < r.next {
-		if of := r.at(r.first); of.until.IsZero() || of.until.After(now) {
+		if segment := r.at(r.first); segment.until.IsZero() || segment.until.After(now) {
 			r.shrink()
 			return dropped
 		}
@@ -143,15 +143,15 @@ func (r *receipts) take(message uint64, index uint32, now time.Time) (guard.Take
 	if message < r.first || message >= r.next {
 		return guard.Taken{}, false
 	}
-	of := r.at(message)
-	if !of.until.After(now) {
+	segment := r.at(message)
+	if !segment.until.After(now) {
 		return guard.Taken{}, false
 	}
-	taken := of.taken.Take(int(index))
+	taken := segment.taken.Take(int(index))
 	if taken.Empty() {
 		return taken, false
 	}
-	of.count--
+	segment.count--
 	r.count--
 	return taken, true
 }

@@ -46,7 +46,7 @@ func limited(t *testing.T, limits int, delay bool) *Service {
 	if delay {
 		rules.WriteString("{name: slow, match: {path: /a}, key: [all], limits: [1000/1s], on_exceed: {action: delay, max_wait: 1m, max_waiters: 100000}},")
 	}
-	return New(guards.Of(t, "rules: ["+rules.String()+"]"), Options{})
+	return New(guards.New(t, "rules: ["+rules.String()+"]"), Options{})
 }
 
 // TestMemoryOfReceipts: receipts take at most the memory that is counted for them.
@@ -62,7 +62,7 @@ func TestMemoryOfReceipts(t *testing.T) {
 		delay            bool
 	}{{1, 1, false}, {1, 4, false}, {1, 32, false}, {16, 1, false}, {1000, 1, false}, {1000, 4, false}, {1, 1, true}, {50, 3, true}} {
 		s := limited(t, shape.limits, shape.delay)
-		message := &headgatev1.DecideRequest{Requests: of(strings.Fields(strings.Repeat("/a ", shape.requests))...)}
+		message := &headgatev1.DecideRequest{Requests: requestsFor(strings.Fields(strings.Repeat("/a ", shape.requests))...)}
 		first := &stream{service: s}
 		first.ask(t, message) // Fills the pools.
 		first.close()
@@ -98,8 +98,8 @@ func TestMemoryOfReceipts(t *testing.T) {
 func TestReceiptsAreBoundedByMemory(t *testing.T) {
 	s := limited(t, 1, false)
 	s.most = 64 << 10
-	one := &headgatev1.DecideRequest{Requests: of("/a")}
-	long := &headgatev1.DecideRequest{Requests: of(strings.Fields(strings.Repeat("/a ", 1000))...)}
+	one := &headgatev1.DecideRequest{Requests: requestsFor("/a")}
+	long := &headgatev1.DecideRequest{Requests: requestsFor(strings.Fields(strings.Repeat("/a ", 1000))...)}
 	first, second, third := &stream{service: s}, &stream{service: s}, &stream{service: s}
 	for range 600 {
 		first.ask(t, one)

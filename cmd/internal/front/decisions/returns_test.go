@@ -65,16 +65,16 @@ func TestReturnsComeFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := serve(t, g, Options{Shared: true}).open(t)
-	c.send(&headgatev1.DecideRequest{Requests: of("/")})
-	c.send(&headgatev1.DecideRequest{Requests: of("/")})
+	c.send(&headgatev1.DecideRequest{Requests: requestsFor("/")})
+	c.send(&headgatev1.DecideRequest{Requests: requestsFor("/")})
 	if got := verdicts(c.receive()) + verdicts(c.receive()); got != "aa" {
 		t.Fatalf("at the start: got %s", got)
 	}
 	for round := range uint64(5) {
 		c.send(&headgatev1.DecideRequest{Returns: returnOf(2 * round)})
 		c.send(&headgatev1.DecideRequest{Returns: returnOf(2*round + 1)})
-		c.send(&headgatev1.DecideRequest{Requests: of("/")})
-		c.send(&headgatev1.DecideRequest{Requests: of("/")})
+		c.send(&headgatev1.DecideRequest{Requests: requestsFor("/")})
+		c.send(&headgatev1.DecideRequest{Requests: requestsFor("/")})
 		if got := verdicts(c.receive()) + verdicts(c.receive()); got != "aa" {
 			t.Errorf("round %d: got %s, want both requests to pass: two units came back before", round, got)
 		}
@@ -93,11 +93,11 @@ func TestReturnsComeFirstOnRedis(t *testing.T) {
 		for _, refused := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				server := redis.Start(t)
-				g := guards.Of(t, "store: redis://"+server.Addr+"\nstore_timeout: 20s\n"+settings+
+				g := guards.New(t, "store: redis://"+server.Addr+"\nstore_timeout: 20s\n"+settings+
 					"rules: [{name: one, key: [all], algorithm: fixed_window, limits: [1/1d]}]")
 				c := serve(t, g, Options{Shared: true}).open(t)
 				ask := func() string {
-					c.send(&headgatev1.DecideRequest{Requests: of("/")})
+					c.send(&headgatev1.DecideRequest{Requests: requestsFor("/")})
 					return verdicts(c.receive())
 				}
 				if got := ask(); got != "a" {
@@ -116,7 +116,7 @@ func TestReturnsComeFirstOnRedis(t *testing.T) {
 					message++
 					if got := ask(); got != "a" {
 						failed++
-						c.send(&headgatev1.DecideRequest{Requests: of("/")}) // The unit is free by now.
+						c.send(&headgatev1.DecideRequest{Requests: requestsFor("/")}) // The unit is free by now.
 						message++
 						if got := verdicts(c.receive()); got != "a" {
 							t.Fatalf("much later: got %s", got)

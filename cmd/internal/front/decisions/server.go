@@ -116,7 +116,7 @@ func (s *Service) Register(to grpc.ServiceRegistrar) {
 		Methods: []grpc.MethodDesc{{MethodName: "Decide", Handler: s.decide}},
 		Streams: []grpc.StreamDesc{{
 			StreamName: "Stream", ServerStreams: true, ClientStreams: true,
-			Handler: func(_ any, of grpc.ServerStream) error { return s.serve(of) },
+			Handler: func(_ any, stream grpc.ServerStream) error { return s.serve(stream) },
 		}},
 	}, s)
 }
@@ -125,8 +125,8 @@ func (s *Service) Register(to grpc.ServiceRegistrar) {
 //
 //nolint:revive // grpc.MethodDesc orders the arguments.
 func (s *Service) decide(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-	of := access.CallOf(ctx)
-	c := s.call(ctx, rpc.AccountOf(ctx), of)
+	call := access.CallOf(ctx)
+	c := s.call(ctx, rpc.AccountOf(ctx), call)
 	defer s.release(c)
 	if err := decode(c); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (s *Service) decide(_ any, ctx context.Context, decode func(any) error, _ g
 		return nil, c.fault
 	}
 	if err := c.decide(nil); err != nil {
-		of.Refused(err)
+		call.Refused(err)
 		return nil, access.Status(err)
 	}
 	return rpc.NewResponse(c.account, c.encoded), nil

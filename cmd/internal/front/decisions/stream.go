@@ -23,15 +23,15 @@ import (
 // each message has a goroutine, and another one sends the responses in order.
 type stream struct {
 	service *Service
-	of      grpc.ServerStream
+	stream  grpc.ServerStream
 	account *rpc.Account
 	access  *access.Call
 	session *access.Session // nil without auth
 
-	asked   atomic.Bool // The client shall end the stream.
-	sending sync.Mutex  // Held during a send; guards told and backlog.
-	told    bool        // The client knows.
-	backlog *rpc.Backlog
+	asked    atomic.Bool // The client shall end the stream.
+	sending  sync.Mutex  // Held during a send; guards told and backlog.
+	notified bool        // The client knows.
+	backlog  *rpc.Backlog
 
 	// returning is closed when all returns of the messages so far have taken effect; nil before the first one. Only serveTogether uses it.
 	returning chan struct{}
@@ -51,9 +51,9 @@ type stream struct {
 const endGrace = time.Second
 
 // serve serves a stream until its client ends it, or its token has ended.
-func (s *Service) serve(of grpc.ServerStream) error {
-	account := rpc.AccountOf(of.Context())
-	x := &stream{service: s, of: of, account: account, access: access.CallOf(of.Context()), backlog: rpc.NewBacklog(account)}
+func (s *Service) serve(conn grpc.ServerStream) error {
+	account := rpc.AccountOf(conn.Context())
+	x := &stream{service: s, stream: conn, account: account, access: access.CallOf(conn.Context()), backlog: rpc.NewBacklog(account)}
 	ended := make(chan struct{})
 	var err error
 	if x.session, err = x.access.Open(func() {
@@ -63,7 +63,7 @@ func (s *Service) serve(of grpc.ServerStream) error {
 		return access.Status(err)
 	}
 	defer x.session.Close()
-	if err := of.SendHeader(nil); err != nil { // So that a client knows that the stream is accepted.
+	if err := conn.SendHeader(nil); err != nil { // So that a client knows that the stream is accepted.
 		return err
 	}
 	if x.session == nil {
@@ -185,9 +185,9 @@ func (x *stream) sendInOrder(queue <-chan *reply) {
 // receive reads the next message, and waits until it may be decided.
 func (x *stream) receive() (*call, error) {
 	s := x.service
-	c := s.call(x.of.Context(), x.account, x.access)
+	c := s.call(x.stream.Context(), x.account, x.access)
 	c.session = x.session
-	err := x.of.RecvMsg(c)
+	err := x.stream.RecvMsg(c)
 	if err == nil {
 		err = c.fault
 	}
@@ -226,9 +226,9 @@ func (x *stream) decide(c *call) *rpc.Response {
 		return nil
 	}
 	defer s.pending.Release(int64(c.n))
-	taken, took := x.memory(c.n), 0
-	_ = c.decide(func(b *remote.Batch) { took += b.Take(&taken) }) // Each answer has the error.
-	x.keep(c, taken, took)
+	taken, n := x.memory(c.n), 0
+	_ = c.decide(func(b *remote.Batch) { n += b.Take(&taken) }) // Each answer has the error.
+	x.keep(c, taken, n)
 	return rpc.NewResponse(c.account, c.encoded)
 }
 
@@ -264,17 +264,17 @@ func (x *stream) send(r *rpc.Response) error {
 
 // tell tells the client to end the stream, once, if it shall. The caller holds sending.
 func (x *stream) tell() error {
-	if !x.asked.Load() || x.told {
+	if !x.asked.Load() || x.notified {
 		return nil
 	}
-	x.told = true
+	x.notified = true
 	return x.write(rpc.NewResponse(x.account, draining()))
 }
 
 // write sends a response, which counts until the client has read it. The caller holds sending.
 func (x *stream) write(r *rpc.Response) error {
 	x.backlog.Add(r)
-	return x.of.SendMsg(r)
+	return x.stream.SendMsg(r)
 }
 
 // askToEnd asks the client to end the stream. It does not wait for a client that does not read.

@@ -23,10 +23,10 @@ const fivePerDay = "rules: [{name: five, match: {path: /five}, key: [all], limit
 // onStores runs a test with a store in memory, and with Redis, where messages are decided together.
 func onStores(t *testing.T, rules string, test func(*testing.T, *running)) {
 	t.Helper()
-	t.Run("memory", func(t *testing.T) { test(t, serve(t, guards.Of(t, rules), Options{})) })
+	t.Run("memory", func(t *testing.T) { test(t, serve(t, guards.New(t, rules), Options{})) })
 	t.Run("Redis", func(t *testing.T) {
 		server := redis.Start(t)
-		g := guards.Of(t, "store: redis://"+server.Addr+"\nstore_timeout: 20s\ndeny_cache: 0s\n"+rules)
+		g := guards.New(t, "store: redis://"+server.Addr+"\nstore_timeout: 20s\ndeny_cache: 0s\n"+rules)
 		test(t, serve(t, g, Options{Shared: true}))
 	})
 }
@@ -45,7 +45,7 @@ func TestStream(t *testing.T) {
 		t.Helper()
 		c := r.open(t)
 		ask := func(returns []*headgatev1.Return, paths ...string) string {
-			c.send(&headgatev1.DecideRequest{Requests: of(paths...), Returns: returns})
+			c.send(&headgatev1.DecideRequest{Requests: requestsFor(paths...), Returns: returns})
 			return verdicts(c.receive())
 		}
 		giveBack := func(message uint64, indexes ...uint32) []*headgatev1.Return {
@@ -82,10 +82,10 @@ func TestStream(t *testing.T) {
 		if s := r.Stats(); s.Streams != 1 || s.Returned != 5 || s.Unknown != 7 {
 			t.Errorf("got %+v", s)
 		}
-		if err := c.of.CloseSend(); err != nil {
+		if err := c.stream.CloseSend(); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.of.RecvMsg(new(headgatev1.DecideResponse)); !errors.Is(err, io.EOF) {
+		if err := c.stream.RecvMsg(new(headgatev1.DecideResponse)); !errors.Is(err, io.EOF) {
 			t.Errorf("the stream ends with %v", err)
 		}
 		if s := r.Stats(); s.Streams != 0 || s.Receipts != 0 {
@@ -99,11 +99,11 @@ func TestForeignReturns(t *testing.T) {
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
 		t.Helper()
 		one, other := r.open(t), r.open(t)
-		one.send(&headgatev1.DecideRequest{Requests: of("/five", "/five", "/five", "/five", "/five")})
+		one.send(&headgatev1.DecideRequest{Requests: requestsFor("/five", "/five", "/five", "/five", "/five")})
 		one.receive()
 		for message := range uint64(3) {
 			other.send(&headgatev1.DecideRequest{
-				Requests: of("/five"), Returns: []*headgatev1.Return{{Message: message, Indexes: []uint32{0, 1, 2, 3, 4}}},
+				Requests: requestsFor("/five"), Returns: []*headgatev1.Return{{Message: message, Indexes: []uint32{0, 1, 2, 3, 4}}},
 			})
 			if got := verdicts(other.receive()); got != "d" {
 				t.Fatalf("message %d: got %s", message, got)
@@ -123,7 +123,7 @@ func TestStreamFaults(t *testing.T) {
 		} {
 			c := r.open(t)
 			c.send(message)
-			if err := c.of.RecvMsg(new(headgatev1.DecideResponse)); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), want) {
+			if err := c.stream.RecvMsg(new(headgatev1.DecideResponse)); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
@@ -148,9 +148,9 @@ func TestPipeline(t *testing.T) {
 				}
 			})
 			for i := range 1000 {
-				requests := of(fmt.Sprint("/b/", i), "/a", "/a")
+				requests := requestsFor(fmt.Sprint("/b/", i), "/a", "/a")
 				for range i % 5 {
-					requests = append(requests, of("/a")...)
+					requests = append(requests, requestsFor("/a")...)
 				}
 				c.send(&headgatev1.DecideRequest{Requests: requests})
 			}
@@ -167,14 +167,14 @@ func TestDrain(t *testing.T) {
 		t.Helper()
 		idle, busy := r.open(t), r.open(t)
 		for _, c := range []*client{idle, busy} {
-			c.send(&headgatev1.DecideRequest{Requests: of("/many")})
+			c.send(&headgatev1.DecideRequest{Requests: requestsFor("/many")})
 			c.receive()
 		}
 		r.Drain()
 		if m := idle.receive(); !m.GetDraining() || len(m.GetAnswers()) != 0 {
 			t.Errorf("an idle stream gets %v", m)
 		}
-		busy.send(&headgatev1.DecideRequest{Requests: of("/many", "/many")})
+		busy.send(&headgatev1.DecideRequest{Requests: requestsFor("/many", "/many")})
 		answered, asked := 0, 0
 		for range 2 {
 			m := busy.receive()
@@ -196,7 +196,7 @@ func TestDrain(t *testing.T) {
 // TestMaxAge: an old stream is asked to end.
 func TestMaxAge(t *testing.T) {
 	t.Parallel()
-	r := serve(t, guards.Of(t, fivePerDay), Options{MaxAge: 10 * time.Millisecond})
+	r := serve(t, guards.New(t, fivePerDay), Options{MaxAge: 10 * time.Millisecond})
 	if m := r.open(t).receive(); !m.GetDraining() {
 		t.Errorf("got %v", m)
 	}
@@ -207,11 +207,11 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	onStores(t, fivePerDay, func(t *testing.T, r *running) {
 		t.Helper()
 		deaf := r.open(t)
-		full := &headgatev1.DecideRequest{Requests: of(make([]string, 1000)...)}
+		full := &headgatev1.DecideRequest{Requests: requestsFor(make([]string, 1000)...)}
 		sent := make(chan int, 1)
 		go func() {
 			n := 0
-			for deaf.of.SendMsg(full) == nil {
+			for deaf.stream.SendMsg(full) == nil {
 				n++
 			}
 			sent <- n
@@ -233,7 +233,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			t.Error("a message that waits for its client takes requests from all other streams")
 		}
 		other := r.open(t)
-		other.send(&headgatev1.DecideRequest{Requests: of("/five")})
+		other.send(&headgatev1.DecideRequest{Requests: requestsFor("/five")})
 		if got := verdicts(other.receive()); got != "a" {
 			t.Errorf("another stream gets %s", got)
 		}
@@ -255,7 +255,7 @@ func TestUnreadShortAnswersCount(t *testing.T) {
 			defer close(sent)
 			var err error
 			for err == nil {
-				err = deaf.of.SendMsg(&headgatev1.DecideRequest{Requests: of("/none")})
+				err = deaf.stream.SendMsg(&headgatev1.DecideRequest{Requests: requestsFor("/none")})
 			}
 		}()
 		until(t, "the answers to count", func() bool { return r.server.Stats().CallMemory > 1000*256 })

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { leak.Main(m) }
 // serviceOf makes a service with the rules of a configuration.
 func serviceOf(tb testing.TB, text string) *Service {
 	tb.Helper()
-	return New(guards.Of(tb, text), slog.New(slog.DiscardHandler))
+	return New(guards.New(tb, text), slog.New(slog.DiscardHandler))
 }
 
 // post sends a body, and gives the status and the answer.

@@ -14,7 +14,7 @@ import (
 
 // encode encodes the answers of a decided message, counts them, and gives the status: 503 when nothing
 // could be decided, and 400 or 403 for a lone request that is invalid or not permitted.
-func (m *message) encode(s *Service, of *access.Call) (status int) {
+func (m *message) encode(s *Service, call *access.Call) (status int) {
 	n, faults, unavailable, forbidden := m.batch.Len(), 0, 0, false
 	b := m.encoded[:0]
 	if !m.alone {
@@ -32,7 +32,7 @@ func (m *message) encode(s *Service, of *access.Call) (status int) {
 			if errors.Is(err, remote.ErrUnavailable) {
 				unavailable++
 			}
-			of.Refused(err)
+			call.Refused(err)
 			_, forbidden = access.ReasonOf(err)
 			b = appendError(b, err)
 		}

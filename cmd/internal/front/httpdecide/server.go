@@ -92,7 +92,7 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) {
 			"Sec-Fetch-Site")
 		return
 	}
-	of := access.CallOf(r.Context())
+	call := access.CallOf(r.Context())
 	m, ok := s.messages.Get().(*message)
 	if !ok {
 		m = new(message)
@@ -105,18 +105,18 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) {
 		return // The client has gone.
 	}
 	defer func() { s.bodies.Release(memory) }()
-	if fault := m.decode(s.guard, of.Client()); fault != nil {
+	if fault := m.decode(s.guard, call.Client()); fault != nil {
 		s.stats.faults.Add(1)
 		refuse(w, http.StatusBadRequest, fault.Error())
 		return
 	}
 	if err := m.batch.Decide(r.Context()); err != nil {
-		of.Refused(err)
+		call.Refused(err)
 		access.RefuseHTTP(w, err)
 		return
 	}
 	length := int64(len(m.body))
-	status, out := s.encode(m, of)
+	status, out := s.encode(m, call)
 	kept := min(memory, max(0, int64(cap(out.b))-length-freeAnswer))
 	s.bodies.Release(memory - kept) // A client that does not read its answer must not keep others waiting.
 	memory = kept
@@ -128,13 +128,13 @@ type encoded struct{ b []byte }
 
 // encode encodes the answers of a message, and ends the message. A client may leave its answer unread, so the
 // message keeps nothing for it.
-func (s *Service) encode(m *message, of *access.Call) (status int, out *encoded) {
+func (s *Service) encode(m *message, call *access.Call) (status int, out *encoded) {
 	out, ok := s.answers.Get().(*encoded)
 	if !ok {
 		out = new(encoded)
 	}
 	m.encoded = out.b
-	status = m.encode(s, of)
+	status = m.encode(s, call)
 	out.b, m.encoded = m.encoded, nil
 	if len(m.body) <= maxKeptBytes {
 		m.batch.Release()

@@ -106,10 +106,10 @@ func (s *Service) get(w http.ResponseWriter, r *http.Request) {
 // answer decides the request that peer describes, and answers. refused gets every refusal, and w the other answers.
 func (s *Service) answer(w, refused http.ResponseWriter, r *http.Request, x *exchange, peer netip.Addr) {
 	s.stats.requests.Add(1)
-	of := access.CallOf(r.Context())
-	err := s.decide(r, x, of.Client(), peer)
+	call := access.CallOf(r.Context())
+	err := s.decide(r, x, call.Client(), peer)
 	if _, denied := access.ReasonOf(err); denied {
-		of.Refused(err)
+		call.Refused(err)
 		refuseGateway(w, refused, err)
 		return
 	}

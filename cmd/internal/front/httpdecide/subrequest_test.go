@@ -210,7 +210,7 @@ func TestRefusedSubrequestsAreLogged(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var log logs.Text
-			s := New(guards.Of(t, c.rules), log.Logger())
+			s := New(guards.New(t, c.rules), log.Logger())
 			for _, want := range []string{c.first, "", c.third} {
 				s.subrequestOf(t, c.peer, c.query, described("Original", "GET", c.path)...)
 				got := log.Take()

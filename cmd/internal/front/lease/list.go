@@ -34,22 +34,22 @@ func (s *Service) Resources() []Resource {
 
 // Holders lists the claims of a resource, at most some of them: the largest ones first. found is false for a resource without
 // claims.
-func (s *Service) Holders(name string, most int) (of Resource, all []state.HolderUsage, found bool) {
+func (s *Service) Holders(name string, most int) (resource Resource, all []state.HolderUsage, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Now()
-	of.Name = name
+	resource.Name = name
 	if !s.leads(now) {
-		return of, nil, false
+		return resource, nil, false
 	}
-	if of.Usage, found = s.role.server.Usage(now, name); !found {
-		return of, nil, false
+	if resource.Usage, found = s.role.server.Usage(now, name); !found {
+		return resource, nil, false
 	}
 	all = s.role.server.Holders(now, name, nil)
 	slices.SortFunc(all, func(a, b state.HolderUsage) int {
 		return cmp.Or(cmp.Compare(b.Ledger, a.Ledger), cmp.Compare(b.Wants, a.Wants), cmp.Compare(a.Holder, b.Holder))
 	})
-	return of, all[:min(len(all), most)], true
+	return resource, all[:min(len(all), most)], true
 }
 
 // Servers lists the claims of servers below this one, the largest ones first, and counts those beyond most.

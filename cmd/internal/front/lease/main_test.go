@@ -109,23 +109,23 @@ func (r *running) report(tb testing.TB, m *leasev1.ReportRequest) (*leasev1.Repo
 func (r *running) open(tb testing.TB) *client {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), longest)
-	of, err := r.client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+Name+"/Stream")
+	stream, err := r.client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+Name+"/Stream")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(cancel)
-	return &client{tb, of}
+	return &client{tb, stream}
 }
 
 // client is the client's end of a stream.
 type client struct {
-	tb testing.TB
-	of grpc.ClientStream
+	tb     testing.TB
+	stream grpc.ClientStream
 }
 
 func (c *client) send(m *leasev1.ReportRequest) {
 	c.tb.Helper()
-	if err := c.of.SendMsg(m); err != nil {
+	if err := c.stream.SendMsg(m); err != nil {
 		c.tb.Fatal(err)
 	}
 }
@@ -133,7 +133,7 @@ func (c *client) send(m *leasev1.ReportRequest) {
 func (c *client) receive() *leasev1.ReportResponse {
 	c.tb.Helper()
 	out := new(leasev1.ReportResponse)
-	if err := c.of.RecvMsg(out); err != nil {
+	if err := c.stream.RecvMsg(out); err != nil {
 		c.tb.Fatal(err)
 	}
 	return out

@@ -25,40 +25,40 @@ var errWire = errors.New("the message is no ReportRequest: its wire form is brok
 type size struct{ claims, acks, buckets int }
 
 // memory is the memory of a decoded message and of the answers to it, in bytes.
-func (of *size) memory(length int) int64 {
+func (measured *size) memory(length int) int64 {
 	const claim, ack, bucket = 800, 64, 24
-	return int64(length) + int64(of.claims)*claim + int64(of.acks)*ack + int64(of.buckets)*bucket
+	return int64(length) + int64(measured.claims)*claim + int64(measured.acks)*ack + int64(measured.buckets)*bucket
 }
 
 // measure counts what a message has, and reports the first fault of its form.
-func measure(b []byte) (of size, err error) {
+func measure(b []byte) (measured size, err error) {
 	if len(b) > maxMessage {
-		return of, fmt.Errorf("the message has %d bytes: send at most %d", len(b), maxMessage)
+		return measured, fmt.Errorf("the message has %d bytes: send at most %d", len(b), maxMessage)
 	}
 	for len(b) > 0 && err == nil {
 		f, n := wire.ReadField(b)
 		if n < 0 {
-			return of, errWire
+			return measured, errWire
 		}
 		b = b[n:]
 		switch f.ID {
 		case wire.Bytes(1):
 			err = wire.Check(f.Bytes)
 		case wire.Bytes(3):
-			of.claims++
-			err = of.measureClaim(f.Bytes)
+			measured.claims++
+			err = measured.measureClaim(f.Bytes)
 		case wire.Bytes(4):
-			of.acks++
-			err = of.measureAck(f.Bytes)
+			measured.acks++
+			err = measured.measureAck(f.Bytes)
 		}
 	}
-	if err == nil && (of.claims > state.MaxClaims || of.acks > state.MaxClaims) {
-		err = fmt.Errorf("claims: %d claims and %d acks: send at most %d", of.claims, of.acks, state.MaxClaims)
+	if err == nil && (measured.claims > state.MaxClaims || measured.acks > state.MaxClaims) {
+		err = fmt.Errorf("claims: %d claims and %d acks: send at most %d", measured.claims, measured.acks, state.MaxClaims)
 	}
-	return of, err
+	return measured, err
 }
 
-func (of *size) measureClaim(b []byte) (err error) {
+func (measured *size) measureClaim(b []byte) (err error) {
 	buckets := 0
 	for len(b) > 0 && err == nil {
 		f, n := wire.ReadField(b)
@@ -77,13 +77,13 @@ func (of *size) measureClaim(b []byte) (err error) {
 		}
 	}
 	if err == nil && buckets > state.MaxBuckets {
-		return fmt.Errorf("claims[%d].curve: %d buckets: send at most %d", of.claims-1, buckets, state.MaxBuckets)
+		return fmt.Errorf("claims[%d].curve: %d buckets: send at most %d", measured.claims-1, buckets, state.MaxBuckets)
 	}
-	of.buckets += buckets
+	measured.buckets += buckets
 	return err
 }
 
-func (of *size) measureAck(b []byte) (err error) {
+func (measured *size) measureAck(b []byte) (err error) {
 	for len(b) > 0 && err == nil {
 		f, n := wire.ReadField(b)
 		if n < 0 {
@@ -113,9 +113,9 @@ func checkFields(b []byte) error {
 }
 
 // decodeReport reads a message that measure has accepted. All texts are parts of the message.
-func decodeReport(b []byte, of size) state.Report {
-	r := state.Report{Claims: make([]state.Claim, 0, of.claims), Acks: make([]state.Ack, 0, of.acks)}
-	buckets := make([]state.Bucket, 0, of.buckets)
+func decodeReport(b []byte, measured size) state.Report {
+	r := state.Report{Claims: make([]state.Claim, 0, measured.claims), Acks: make([]state.Ack, 0, measured.acks)}
+	buckets := make([]state.Bucket, 0, measured.buckets)
 	for len(b) > 0 {
 		f, n := wire.ReadField(b)
 		b = b[n:]
@@ -178,20 +178,20 @@ func decodeClaim(b []byte, c *state.Claim, buckets []state.Bucket) []state.Bucke
 	return buckets
 }
 
-func decodeBucket(b []byte) (of state.Bucket) {
+func decodeBucket(b []byte) (bucket state.Bucket) {
 	for len(b) > 0 {
 		f, n := wire.ReadField(b)
 		b = b[n:]
 		switch f.ID {
 		case wire.Varint(1):
-			of.Band = int(uint32(f.Number()))
+			bucket.Band = int(uint32(f.Number()))
 		case wire.Varint(2):
-			of.Weight = int64(f.Number())
+			bucket.Weight = int64(f.Number())
 		case wire.Varint(3):
-			of.Wants = int64(f.Number())
+			bucket.Wants = int64(f.Number())
 		}
 	}
-	return of
+	return bucket
 }
 
 func decodeVersion(b []byte, v *state.Version) {

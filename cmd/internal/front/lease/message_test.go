@@ -73,22 +73,22 @@ func FuzzReport(f *testing.F) {
 	f.Add([]byte{0x1a, 0x06, 0x3a, 0x01, 0x08, 0x0a, 0x01, 0xff})
 	s := serviceOf(f, Options{State: root()})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		of, err := measure(b)
+		measured, err := measure(b)
 		m := new(leasev1.ReportRequest)
 		if twin := proto.Unmarshal(b, m); err != nil {
-			if twin == nil && of.claims <= state.MaxClaims && of.acks <= state.MaxClaims && of.buckets <= state.MaxBuckets && len(b) <= maxMessage {
+			if twin == nil && measured.claims <= state.MaxClaims && measured.acks <= state.MaxClaims && measured.buckets <= state.MaxBuckets && len(b) <= maxMessage {
 				t.Fatalf("%x: %v, and the generated types read it", b, err)
 			}
 			return
 		} else if twin != nil {
 			t.Fatalf("%x is accepted, and the generated types say %v", b, twin)
 		}
-		got, want := decodeReport(b, of), slow(m)
+		got, want := decodeReport(b, measured), slow(m)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%x: got %+v, want %+v", b, got, want)
 		}
 		again := encodeReport(got.Holder, &got)
-		if of, err = measure(again); err != nil || !reflect.DeepEqual(decodeReport(again, of), got) {
+		if measured, err = measure(again); err != nil || !reflect.DeepEqual(decodeReport(again, measured), got) {
 			t.Fatalf("%x: written as %x: %v", b, again, err)
 		}
 		_, _ = s.receive("", &got, new(call))
@@ -168,8 +168,8 @@ func TestMemoryOfReports(t *testing.T) {
 				t.Fatal(err, r.fault)
 			}
 		})
-		of, err := measure(b)
-		if want := uint64(freeBytes + of.memory(len(b))); err != nil || got > want {
+		measured, err := measure(b)
+		if want := uint64(freeBytes + measured.memory(len(b))); err != nil || got > want {
 			t.Errorf("%d bytes, want at most %d, %v", got, want, err)
 		}
 	}

@@ -25,18 +25,18 @@ const freeBytes = 16 << 10
 
 // Decode implements rpc.Request. It waits for the memory of a large message before it keeps it.
 func (r *request) Decode(b []byte) error {
-	of, err := measure(b)
+	measured, err := measure(b)
 	if err != nil {
 		r.fault = status.Error(codes.InvalidArgument, err.Error())
 		return nil // An error from here would have the code INTERNAL.
 	}
-	if memory := of.memory(len(b)); memory > freeBytes {
+	if memory := measured.memory(len(b)); memory > freeBytes {
 		if r.acquired, err = r.account.Acquire(r.ctx, memory); err != nil {
 			r.fault = status.FromContextError(err).Err()
 			return nil
 		}
 	}
-	r.report = decodeReport(bytes.Clone(b), of)
+	r.report = decodeReport(bytes.Clone(b), measured)
 	return nil
 }
 

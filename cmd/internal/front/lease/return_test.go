@@ -39,9 +39,9 @@ func (p *reachable) start() (stop func()) {
 	socket := bufconn.Listen(1 << 16)
 	server := grpc.NewServer()
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: Name, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{{
-		StreamName: "Stream", ServerStreams: true, ClientStreams: true, Handler: func(_ any, of grpc.ServerStream) error {
-			err := of.SendMsg(new(leasev1.ReportResponse))
-			<-of.Context().Done()
+		StreamName: "Stream", ServerStreams: true, ClientStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
+			err := stream.SendMsg(new(leasev1.ReportResponse))
+			<-stream.Context().Done()
 			return err
 		},
 	}}}, p)

@@ -14,7 +14,7 @@ import (
 )
 
 // elected is a service of a group on a socket, with a clock that the test can move.
-func elected(tb testing.TB) (of *running, skip func(time.Duration)) {
+func elected(tb testing.TB) (server *running, skip func(time.Duration)) {
 	tb.Helper()
 	read, skip := movable()
 	return serve(tb, Options{State: root(), Elected: true, Now: read}), skip
@@ -100,7 +100,7 @@ func TestStreamsMove(t *testing.T) {
 		if m := c.receive(); m.GetMaster() != "other:1" || len(m.GetLeases()) != 0 {
 			t.Errorf("%s: got %v", what, m)
 		}
-		if err := c.of.RecvMsg(&leasev1.ReportResponse{}); status.Code(err) != codes.Unavailable {
+		if err := c.stream.RecvMsg(&leasev1.ReportResponse{}); status.Code(err) != codes.Unavailable {
 			t.Errorf("%s ends with %v", what, err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestStreamsMove(t *testing.T) {
 	stranded := s.open(t)
 	skip(electionGrace + time.Millisecond)
 	stranded.send(claims("h", 2, 1000, "db/a"))
-	if err := stranded.of.RecvMsg(&leasev1.ReportResponse{}); status.Code(err) != codes.Unavailable {
+	if err := stranded.stream.RecvMsg(&leasev1.ReportResponse{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("a stream without a master ends with %v", err)
 	}
 }

@@ -134,7 +134,7 @@ func (s *Service) Register(to grpc.ServiceRegistrar) {
 		Methods: []grpc.MethodDesc{{MethodName: "Report", Handler: s.unary}},
 		Streams: []grpc.StreamDesc{{
 			StreamName: "Stream", ServerStreams: true, ClientStreams: true,
-			Handler: func(_ any, of grpc.ServerStream) error { return s.serve(of) },
+			Handler: func(_ any, stream grpc.ServerStream) error { return s.serve(stream) },
 		}},
 	}, s)
 }

@@ -36,7 +36,7 @@ const endGrace = time.Second
 // sends pushes, and ends when nothing waits.
 type stream struct {
 	service *Service
-	of      grpc.ServerStream
+	stream  grpc.ServerStream
 	account *rpc.Account
 	access  *access.Call
 	session *access.Session     // nil without auth
@@ -58,10 +58,10 @@ type stream struct {
 }
 
 // serve serves a stream until its client or the service ends it.
-func (s *Service) serve(of grpc.ServerStream) error {
-	account := rpc.AccountOf(of.Context())
+func (s *Service) serve(conn grpc.ServerStream) error {
+	account := rpc.AccountOf(conn.Context())
 	x := &stream{
-		service: s, of: of, account: account, access: access.CallOf(of.Context()), holders: map[string]struct{}{},
+		service: s, stream: conn, account: account, access: access.CallOf(conn.Context()), holders: map[string]struct{}{},
 		backlog: rpc.NewBacklog(account), ending: make(chan struct{}),
 	}
 	var err error
@@ -72,7 +72,7 @@ func (s *Service) serve(of grpc.ServerStream) error {
 		return access.Status(err)
 	}
 	defer x.session.Close()
-	if err := of.SendHeader(nil); err != nil { // So that a client knows that the stream is accepted.
+	if err := conn.SendHeader(nil); err != nil { // So that a client knows that the stream is accepted.
 		return err
 	}
 	if s.add(x) {
@@ -110,8 +110,8 @@ func (x *stream) client() *access.Client {
 // receive takes reports until the client ends the stream.
 func (x *stream) receive() error {
 	for {
-		r := request{ctx: x.of.Context(), account: x.account}
-		err := x.of.RecvMsg(&r)
+		r := request{ctx: x.stream.Context(), account: x.account}
+		err := x.stream.RecvMsg(&r)
 		if err == nil {
 			err = r.fault
 		}
@@ -130,12 +130,12 @@ func (x *stream) receive() error {
 
 // take takes a report, and sends what is answered at once.
 func (x *stream) take(r *request) error {
-	of := x.client()
-	if err := of.Permit(config.ScopeLease); err != nil {
+	client := x.client()
+	if err := client.Permit(config.ScopeLease); err != nil {
 		x.access.Refused(err)
 		return access.Status(err)
 	}
-	if _, err := x.service.receive(of.Name(), &r.report, x); err != nil {
+	if _, err := x.service.receive(client.Name(), &r.report, x); err != nil {
 		holder := r.report.Holder
 		if len(holder) > state.MaxName {
 			holder = ""
@@ -262,7 +262,7 @@ func (x *stream) send() error {
 func (x *stream) write(encoded []byte) error {
 	r := rpc.NewResponse(x.account, encoded)
 	x.backlog.Add(r)
-	err := x.of.SendMsg(r)
+	err := x.stream.SendMsg(r)
 	if err != nil {
 		x.end(err)
 	}

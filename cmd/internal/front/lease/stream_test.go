@@ -115,7 +115,7 @@ func TestBrokenMessages(t *testing.T) {
 	} {
 		c := r.open(t)
 		c.send(m)
-		err := c.of.RecvMsg(new(leasev1.ReportResponse))
+		err := c.stream.RecvMsg(new(leasev1.ReportResponse))
 		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), what) {
 			t.Errorf("%v, want %s", err, what)
 		}
@@ -146,7 +146,7 @@ func (b *blocked) SendMsg(any) error {
 func unread(t *testing.T, s *Service) *stream {
 	t.Helper()
 	b := &blocked{released: make(chan struct{})}
-	x := &stream{service: s, of: b, holders: map[string]struct{}{}, backlog: rpc.NewBacklog(nil), ending: make(chan struct{})}
+	x := &stream{service: s, stream: b, holders: map[string]struct{}{}, backlog: rpc.NewBacklog(nil), ending: make(chan struct{})}
 	s.add(x)
 	ended := make(chan struct{})
 	x.lease("first", &state.Lease{})
@@ -268,7 +268,7 @@ func TestStreamEnds(t *testing.T) {
 	c := r.open(t)
 	c.send(claims("web", 1, 100_000, "db/orders"))
 	c.receive()
-	if err := c.of.CloseSend(); err != nil {
+	if err := c.stream.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the end of the stream", func() bool {

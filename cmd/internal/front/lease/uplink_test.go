@@ -78,15 +78,15 @@ func script(t *testing.T, m *leasev1.ReportResponse) *parents {
 	p := &parents{at: socket.Addr().String(), message: m, tokens: make(chan string, 100)}
 	server := grpc.NewServer()
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: Name, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{{
-		StreamName: "Stream", ServerStreams: true, ClientStreams: true, Handler: func(_ any, of grpc.ServerStream) error {
+		StreamName: "Stream", ServerStreams: true, ClientStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
 			select {
-			case p.tokens <- strings.Join(metadata.ValueFromIncomingContext(of.Context(), "authorization"), ","):
+			case p.tokens <- strings.Join(metadata.ValueFromIncomingContext(stream.Context(), "authorization"), ","):
 			default:
 			}
-			if err := of.SendMsg(p.message); err != nil {
+			if err := stream.SendMsg(p.message); err != nil {
 				return err
 			}
-			<-of.Context().Done()
+			<-stream.Context().Done()
 			return nil
 		},
 	}}}, p)
@@ -165,10 +165,10 @@ func TestHolderOf(t *testing.T) {
 		t.Errorf("the name %q changes", again)
 	}
 	names := map[string]bool{}
-	for _, of := range [][2]string{{"secret", "a"}, {"secret", "b"}, {"other", "a"}, {"", "a"}, {"", "a"}, {"secret", ""}, {"secret", ""}} {
-		name := HolderOf(of[0], of[1])
+	for _, pair := range [][2]string{{"secret", "a"}, {"secret", "b"}, {"other", "a"}, {"", "a"}, {"", "a"}, {"secret", ""}, {"secret", ""}} {
+		name := HolderOf(pair[0], pair[1])
 		if names[name] || len(name) < leastHolder {
-			t.Errorf("%v: the name %q is short, or there twice", of, name)
+			t.Errorf("%v: the name %q is short, or there twice", pair, name)
 		}
 		names[name] = true
 	}

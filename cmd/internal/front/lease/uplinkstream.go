@@ -65,7 +65,7 @@ func (u *Uplink) serve(at string) (opened bool, err error) {
 		return false, err
 	}
 	defer func() { _ = conn.Close() }()
-	of, err := u.open(ctx, cancel, conn)
+	stream, err := u.open(ctx, cancel, conn)
 	if err != nil {
 		return false, wire.Mismatch(err, u.options.Credentials.Info().SecurityProtocol == "tls", "lease.tls")
 	}
@@ -75,10 +75,10 @@ func (u *Uplink) serve(at string) (opened bool, err error) {
 	u.options.Log.Info("a stream to the parent is open", "parent", at)
 	received := make(chan error, 1)
 	go func() {
-		received <- u.receive(of)
+		received <- u.receive(stream)
 		cancel()
 	}()
-	u.send(ctx, of)
+	u.send(ctx, stream)
 	cancel()
 	return true, <-received
 }
@@ -111,12 +111,13 @@ func (u *Uplink) open(ctx context.Context, cancel func(), conn *grpc.ClientConn)
 	}
 	late := time.AfterFunc(openTime, cancel)
 	defer late.Stop()
-	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+Name+"/Stream", grpc.ForceCodecV2(raw{}))
+	desc := &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}
+	stream, err := conn.NewStream(ctx, desc, "/"+Name+"/Stream", grpc.ForceCodecV2(raw{}))
 	if err == nil {
-		if header, fault := of.Header(); fault == nil && header != nil {
-			return of, nil
+		if header, fault := stream.Header(); fault == nil && header != nil {
+			return stream, nil
 		}
-		err = of.RecvMsg(new([]byte)) // It has the reason.
+		err = stream.RecvMsg(new([]byte)) // It has the reason.
 	}
 	if !late.Stop() {
 		err = errSilent
@@ -125,10 +126,10 @@ func (u *Uplink) open(ctx context.Context, cancel func(), conn *grpc.ClientConn)
 }
 
 // send sends reports until ctx ends.
-func (u *Uplink) send(ctx context.Context, of grpc.ClientStream) {
+func (u *Uplink) send(ctx context.Context, stream grpc.ClientStream) {
 	for {
 		for _, b := range u.take() {
-			if of.SendMsg(mem.SliceBuffer(b)) != nil {
+			if stream.SendMsg(mem.SliceBuffer(b)) != nil {
 				return // The receiver gets the reason.
 			}
 			u.stats.sent.Add(1)
@@ -142,11 +143,11 @@ func (u *Uplink) send(ctx context.Context, of grpc.ClientStream) {
 }
 
 // receive takes the messages of the parent.
-func (u *Uplink) receive(of grpc.ClientStream) error {
+func (u *Uplink) receive(stream grpc.ClientStream) error {
 	parents := lengths{own: u.service.length()}
 	for {
 		var b []byte
-		if err := of.RecvMsg(&b); err != nil {
+		if err := stream.RecvMsg(&b); err != nil {
 			return err
 		}
 		r, err := decodeResponse(b)

@@ -291,8 +291,8 @@ func (l clients) Accept() (net.Conn, error) {
 }
 
 // clientConnOf returns the clientConn under a connection of net/http, or nil.
-func clientConnOf(of net.Conn) *clientConn {
-	served, ok := of.(*conn)
+func clientConnOf(raw net.Conn) *clientConn {
+	served, ok := raw.(*conn)
 	if !ok || served == nil {
 		return nil
 	}

@@ -56,8 +56,8 @@ func TestDrainTellsClientsToGo(t *testing.T) {
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("reading the silent connection: got error %v, want EOF", err)
 	}
-	if took := time.Since(began); took < 400*time.Millisecond || took > 3*time.Second {
-		t.Errorf("Drain took %v, want little more than the grace for the silent connection", took)
+	if elapsed := time.Since(began); elapsed < 400*time.Millisecond || elapsed > 3*time.Second {
+		t.Errorf("Drain took %v, want little more than the grace for the silent connection", elapsed)
 	}
 }
 

@@ -85,8 +85,8 @@ func (s *Server) serveFallbacks() {
 }
 
 // fallbackOf returns the connection that the fast path has given to net/http, or nil.
-func fallbackOf(of net.Conn) *server.FallbackConn {
-	if c, ok := of.(*conn); ok {
+func fallbackOf(raw net.Conn) *server.FallbackConn {
+	if c, ok := raw.(*conn); ok {
 		return c.fallback
 	}
 	return nil

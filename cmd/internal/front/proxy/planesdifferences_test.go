@@ -49,8 +49,8 @@ func isAttempt(before, m *wireMessage) bool {
 
 // before returns the facts about the first n answers, without those about the whole
 // connection.
-func (t *transcript) before(n int, of *transcript) *transcript {
-	upstream, verdicts := min(len(t.upstream), len(of.upstream)), min(len(t.verdicts), len(of.verdicts))
+func (t *transcript) before(n int, other *transcript) *transcript {
+	upstream, verdicts := min(len(t.upstream), len(other.upstream)), min(len(t.verdicts), len(other.verdicts))
 	return &transcript{answers: t.answers[:n], upstream: t.upstream[:upstream], verdicts: t.verdicts[:verdicts]}
 }
 

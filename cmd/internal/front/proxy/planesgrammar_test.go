@@ -9,8 +9,8 @@ import (
 // is the first, which is the plainest.
 type choices struct{ left []byte }
 
-// of returns a number below n.
-func (c *choices) of(n int) int {
+// choose returns a number below n.
+func (c *choices) choose(n int) int {
 	if len(c.left) == 0 {
 		return 0
 	}
@@ -25,11 +25,11 @@ func (c *choices) of(n int) int {
 }
 
 // oneIn reports true for one of n values of a byte.
-func (c *choices) oneIn(n int) bool { return c.of(n) == n-1 }
+func (c *choices) oneIn(n int) bool { return c.choose(n) == n-1 }
 
 // text returns up to n of the fuzzer's own bytes.
 func (c *choices) text(n int) string {
-	n = min(c.of(n+1), len(c.left))
+	n = min(c.choose(n+1), len(c.left))
 	text := string(c.left[:n])
 	c.left = c.left[n:]
 	return text
@@ -62,13 +62,13 @@ var (
 // of plain ones is returned.
 func (c *choices) generated(odd []*conversation) (conv *conversation, plain int) {
 	conv = &conversation{name: "generated"}
-	shape := c.of(256)
+	shape := c.choose(256)
 	conv.trusted = shape&1 != 0
 	if shape>>1&15 == 15 {
-		conv.ending = ending(c.of(int(endings)))
+		conv.ending = ending(c.choose(int(endings)))
 	}
 	var sent strings.Builder
-	plain = 1 + c.of(5)
+	plain = 1 + c.choose(5)
 	for range plain {
 		sent.WriteString(c.plain())
 	}
@@ -84,20 +84,20 @@ func (c *choices) generated(odd []*conversation) (conv *conversation, plain int)
 func (c *choices) plain() string {
 	var r strings.Builder
 	body := ""
-	method := plainMethods[c.of(256)*c.of(2)%len(plainMethods)]
-	fmt.Fprintf(&r, "%s %s HTTP/1.1\r\n", method, plainTargets[c.of(len(plainTargets))])
-	host := "Host: " + plainHosts[c.of(256)*c.of(2)%len(plainHosts)] + "\r\n"
-	at := c.of(4)
-	for i := range c.of(6) {
+	method := plainMethods[c.choose(256)*c.choose(2)%len(plainMethods)]
+	fmt.Fprintf(&r, "%s %s HTTP/1.1\r\n", method, plainTargets[c.choose(len(plainTargets))])
+	host := "Host: " + plainHosts[c.choose(256)*c.choose(2)%len(plainHosts)] + "\r\n"
+	at := c.choose(4)
+	for i := range c.choose(6) {
 		if i == at {
 			r.WriteString(host)
 			host = ""
 		}
-		r.WriteString(plainLines[c.of(len(plainLines))] + "\r\n")
+		r.WriteString(plainLines[c.choose(len(plainLines))] + "\r\n")
 	}
 	r.WriteString(host)
 	if method != "GET" && method != "HEAD" || c.oneIn(16) {
-		body = bodies[c.of(len(bodies))]
+		body = bodies[c.choose(len(bodies))]
 		fmt.Fprintf(&r, "Content-Length: %d\r\n", len(body))
 	}
 	return r.String() + "\r\n" + body
@@ -105,32 +105,32 @@ func (c *choices) plain() string {
 
 // odd makes a request outside the strict subset, or bytes that may be none.
 func (c *choices) odd(known []*conversation) string {
-	switch text := c.plain(); c.of(6) {
+	switch text := c.plain(); c.choose(6) {
 	case 0:
-		return strings.Join(known[c.of(len(known))].pieces, "")
+		return strings.Join(known[c.choose(len(known))].pieces, "")
 	case 1:
 		return c.text(64)
 	case 2: // Other bytes in a plain request.
-		at := c.of(len(text))
+		at := c.choose(len(text))
 		return text[:at] + c.text(8) + text[at:]
 	case 3: // A byte less.
-		at := c.of(len(text))
+		at := c.choose(len(text))
 		return text[:at] + text[at+1:]
 	case 4: // A byte replaced by one with a meaning.
 		const special = "\x00\t\n\r :;,/%?#\"@\x7f\xff0aA"
-		at := c.of(len(text))
-		return text[:at] + special[c.of(len(special)):][:1] + text[at+1:]
+		at := c.choose(len(text))
+		return text[:at] + special[c.choose(len(special)):][:1] + text[at+1:]
 	default: // A line more.
 		line, rest, _ := strings.Cut(text, "\r\n")
-		return line + "\r\n" + oddLines[c.of(len(oddLines))] + "\r\n" + rest
+		return line + "\r\n" + oddLines[c.choose(len(oddLines))] + "\r\n" + rest
 	}
 }
 
 // split cuts the bytes into pieces. Most conversations are one piece.
 func (c *choices) split(sent string) (pieces []string) {
 	if c.oneIn(4) {
-		for range 1 + c.of(3) {
-			at := c.of(len(sent) + 1)
+		for range 1 + c.choose(3) {
+			at := c.choose(len(sent) + 1)
 			pieces, sent = append(pieces, sent[:at]), sent[at:]
 		}
 	}

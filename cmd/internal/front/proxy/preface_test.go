@@ -49,18 +49,18 @@ func TestPreface(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, sent := &Server{mostHeads: 1 << 20}, 0
-			of := &clientConn{Conn: &pieces{left: slices.Clone(c.sent)}, server: s}
-			of.heading.Store(true)
+			conn := &clientConn{Conn: &pieces{left: slices.Clone(c.sent)}, server: s}
+			conn.heading.Store(true)
 			for _, piece := range c.sent {
-				if n, err := of.Read(make([]byte, 4096)); n != len(piece) || err != nil {
+				if n, err := conn.Read(make([]byte, 4096)); n != len(piece) || err != nil {
 					t.Fatalf("read %d bytes of %q: %v", n, piece, err)
 				}
 				sent += len(piece)
 			}
-			if got := of.multiplexed.Load(); got != c.multiplexed {
+			if got := conn.multiplexed.Load(); got != c.multiplexed {
 				t.Errorf("detected as HTTP/2: %v", got)
 			}
-			if got := of.head.Load(); !c.multiplexed && got != int64(sent) {
+			if got := conn.head.Load(); !c.multiplexed && got != int64(sent) {
 				t.Errorf("counted %d bytes of header, want %d", got, sent)
 			}
 		})

@@ -36,7 +36,7 @@ func (x *exchange) splice(a *client.Answer) (done bool, err error) {
 		BeforeWrite: func() { x.place.startWait(time.Now()) },
 		Wrote:       func(int) { x.place.endWait() },
 	})
-	a.Took(sent)
+	a.Consume(sent)
 	x.written += int(sent)
 	e.line.Bytes += sent
 	if _, client := errors.AsType[*http1.WriteError](err); client {

@@ -115,8 +115,8 @@ func TestUpstreamThatDoesNotTakeABody(t *testing.T) {
 				}
 				clients.Wait()
 				eventually(t, "every request to end", func() bool { return p.traffic.InFlight.Load() == 0 })
-				if took := time.Since(began); took < idle || took > idle+5*time.Second {
-					t.Errorf("the uploads ended after %v, want about %v", took, idle)
+				if elapsed := time.Since(began); elapsed < idle || elapsed > idle+5*time.Second {
+					t.Errorf("the uploads ended after %v, want about %v", elapsed, idle)
 				}
 			})
 		}

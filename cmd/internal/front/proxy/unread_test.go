@@ -165,8 +165,8 @@ func streamsWithoutWindow(t *testing.T, by transport, store *scripted) {
 	}
 	began := time.Now()
 	eventually(t, "all places to be released", func() bool { return p.traffic.InFlight.Load() == 0 })
-	if took := time.Since(began); took > idle+5*time.Second {
-		t.Errorf("releasing the places took %v", took)
+	if elapsed := time.Since(began); elapsed > idle+5*time.Second {
+		t.Errorf("releasing the places took %v", elapsed)
 	}
 	eventually(t, "the goroutines of the streams to end", func() bool { return streamGoroutines() == 0 })
 }

@@ -67,8 +67,8 @@ func TestBodiesThatAreNotSent(t *testing.T) {
 	}
 }
 
-func statusAt(of *http.Client, at string) int {
-	resp, err := of.Get("http://" + at + "/v1/product")
+func statusAt(client *http.Client, at string) int {
+	resp, err := client.Get("http://" + at + "/v1/product")
 	if err != nil {
 		return 0
 	}

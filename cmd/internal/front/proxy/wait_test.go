@@ -279,7 +279,7 @@ func TestDrainOpenConnections(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "requests aborted at shutdown: 1") {
 		t.Errorf("Drain returned %v, want an error about the aborted upgraded connection", err)
 	}
-	if took := time.Since(began); took > 2*time.Second || f.traffic.InFlight.Load() != 0 {
-		t.Errorf("Drain took %v and left %d requests in flight", took, f.traffic.InFlight.Load())
+	if elapsed := time.Since(began); elapsed > 2*time.Second || f.traffic.InFlight.Load() != 0 {
+		t.Errorf("Drain took %v and left %d requests in flight", elapsed, f.traffic.InFlight.Load())
 	}
 }

@@ -58,7 +58,7 @@ func TestPipelineIsOneApply(t *testing.T) {
 // TestNamesOfDecide: each name of HG.DECIDE chooses what a request counts under. A second request with the same value is
 // refused, and one with another value passes.
 func TestNamesOfDecide(t *testing.T) {
-	g := guards.Of(t, `
+	g := guards.New(t, `
 identity: {trusted_proxies: [10.0.0.0/8]}
 rules:
 - {name: method, match: {path: /method}, key: [method], limits: [1/1d]}

@@ -44,31 +44,31 @@ func (c *conn) identify() {
 }
 
 // refused sets the fault of a command that the caller may not send.
-func (w *work) refused(of *command) bool {
+func (w *work) refused(command *command) bool {
 	a, k := w.caller, kindUnknown
-	if of.of != nil {
-		k = of.of.kind
+	if command.description != nil {
+		k = command.description.kind
 	}
-	of.fault = a.gate.Arrive(a.from)
+	command.fault = a.gate.Arrive(a.from)
 	switch {
-	case of.fault != nil:
+	case command.fault != nil:
 	case a.locked():
 		if k != kindAuth && k != kindHello && k != kindQuit && k != kindReset {
-			of.fault = cmp.Or(a.fault, access.ErrNoCredentials)
+			command.fault = cmp.Or(a.fault, access.ErrNoCredentials)
 		}
 	case k == kindCell || k == kindCrab:
-		if of.fault = w.client.Permit(config.ScopeSendLimits); of.fault == nil {
-			of.fault = w.client.TakeAll(1)
+		if command.fault = w.client.Permit(config.ScopeSendLimits); command.fault == nil {
+			command.fault = w.client.TakeAll(1)
 		}
 	case k == kindDecide: // The batch takes the units.
-		of.fault = w.client.Permit(config.ScopeDecide)
+		command.fault = w.client.Permit(config.ScopeDecide)
 	}
-	return of.fault != nil
+	return command.fault != nil
 }
 
 // changesCaller reports whether the caller can be another one after the command.
 func (c *command) changesCaller() bool {
-	return c.of != nil && (c.of.kind == kindAuth || c.of.kind == kindHello || c.of.kind == kindReset)
+	return c.description != nil && (c.description.kind == kindAuth || c.description.kind == kindHello || c.description.kind == kindReset)
 }
 
 // refuse appends an error, and counts it if it is a refusal.

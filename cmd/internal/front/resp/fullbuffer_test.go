@@ -44,7 +44,7 @@ func (*piped) Addr() net.Addr { return &net.TCPAddr{} }
 // TestFullBuffers: while a client does not read, the server reads at most the 64 KiB of its buffer. It writes at most 64 KiB at
 // once. When the client reads, everything is answered in order.
 func TestFullBuffers(t *testing.T) {
-	g := guards.Of(t, "rules: []")
+	g := guards.New(t, "rules: []")
 	synctest.Test(t, func(t *testing.T) {
 		l := &piped{make(chan net.Conn, 1), make(chan struct{})}
 		s := New(Config{Guard: g, Version: "1.2.3", Log: slog.New(slog.DiscardHandler)})

@@ -12,24 +12,24 @@ import (
 )
 
 // reply appends the answer to a command. It reports whether the command succeeded.
-func (c *conn) reply(w *work, of *command) bool {
-	out, args := &w.out, w.args[of.from:of.to]
+func (c *conn) reply(w *work, command *command) bool {
+	out, args := &w.out, w.args[command.from:command.to]
 	switch {
-	case of.fault != nil:
-		c.access.refuse(out, of.fault)
+	case command.fault != nil:
+		c.access.refuse(out, command.fault)
 		return false
-	case of.of == nil:
+	case command.description == nil:
 		out.failure("ERR", unknownText(args[0]))
 		return false
 	}
-	switch k := of.of.kind; k {
+	switch k := command.description.kind; k {
 	case kindCell, kindCrab:
-		d, err := w.sent.Decision(of.place)
+		d, err := w.sent.Decision(command.place)
 		out.throttled(k, d, err)
 		return err == nil
 	case kindDecide:
 		var a remote.Answer
-		err := w.decide.Answer(of.place, &a)
+		err := w.decide.Answer(command.place, &a)
 		if _, refused := access.ReasonOf(err); refused {
 			c.access.refuse(out, err)
 			return false

@@ -66,10 +66,10 @@ func startOn(t *testing.T, store headgate.Store, c Config, unread time.Duration)
 // startWithin is startOn with a timeout of the store.
 func startWithin(t *testing.T, store headgate.Store, timeout time.Duration, c Config, unread time.Duration) (*Server, string) {
 	t.Helper()
-	of := ruleOf(t)
-	of.Fallback = guard.FallbackError
+	r := ruleOf(t)
+	r.Fallback = guard.FallbackError
 	var err error
-	c.Guard, err = guard.New(guard.Config{Store: store, StoreTimeout: timeout, MaxSentLimits: 100, Rules: []guard.Rule{of}})
+	c.Guard, err = guard.New(guard.Config{Store: store, StoreTimeout: timeout, MaxSentLimits: 100, Rules: []guard.Rule{r}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestWaitIsNoBooking(t *testing.T) {
 		"algorithm: leaky_bucket, limits: [1/1h], burst: 5",
 		"limits: [1/1h], on_exceed: {action: delay, max_wait: 10h, max_waiters: 5}",
 	} {
-		g := guards.Of(t, "rules: [{name: late, key: [all], "+rule+"}]")
+		g := guards.New(t, "rules: [{name: late, key: [all], "+rule+"}]")
 		_, at := startWith(t, Config{Guard: g}, WriteTimeout)
 		conn := dial(t, at)
 		exchange(t, conn, "HG.DECIDE path=/\r\n", "*30\r\n$7\r\nverdict\r\n$5\r\nallow\r\n")

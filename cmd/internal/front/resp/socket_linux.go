@@ -13,17 +13,17 @@ type received interface{ Received() }
 
 // open finds the descriptor of a connection without TLS.
 func (c *conn) open() {
-	of, ok := c.net.(syscall.Conn)
+	conn, ok := c.net.(syscall.Conn)
 	if !ok {
 		return
 	}
-	raw, err := of.SyscallConn()
+	raw, err := conn.SyscallConn()
 	if err != nil {
 		return
 	}
 	c.raw = rawSocket{conn: raw, try: c.tryRead, put: c.tryWrite}
-	if told, ok := c.net.(received); ok {
-		c.raw.received = told.Received
+	if counter, ok := c.net.(received); ok {
+		c.raw.received = counter.Received
 	}
 }
 

@@ -35,17 +35,17 @@ type work struct {
 
 // command is a parsed command.
 type command struct {
-	of       *description // nil for an unknown command
-	from, to int          // of its arguments
-	place    int          // in the batch that decides it
-	fault    error
+	description *description // nil for an unknown command
+	from, to    int          // of its arguments
+	place       int          // in the batch that decides it
+	fault       error
 }
 
 // begin begins commands of a caller.
-func (w *work) begin(of *caller) {
+func (w *work) begin(client *caller) {
 	w.reset()
 	w.commands = w.commands[:0]
-	w.caller, w.client = of, of.client()
+	w.caller, w.client = client, client.client()
 	w.sent.Begin(w.guard)
 	w.decide.Begin(w.guard, w.client, true)
 }
@@ -76,21 +76,21 @@ func (w *work) read(b []byte) (n int, last bool, err error) {
 // add adds the command whose arguments begin at from. It reports whether the connection ends with it.
 func (w *work) add(from int) (last bool) {
 	args := w.args[from:]
-	c := command{of: find(args[0]), from: from, to: len(w.args)}
+	c := command{description: find(args[0]), from: from, to: len(w.args)}
 	switch {
-	case c.of == nil && forbidden(args[0]):
+	case c.description == nil && forbidden(args[0]):
 		return true
-	case w.refused(&c), c.of == nil:
-	case len(args) < c.of.least || len(args) > c.of.most:
-		c.fault = fault("wrong number of arguments for '" + c.of.name + "' command")
-	case c.of.kind == kindCell || c.of.kind == kindCrab:
+	case w.refused(&c), c.description == nil:
+	case len(args) < c.description.least || len(args) > c.description.most:
+		c.fault = fault("wrong number of arguments for '" + c.description.name + "' command")
+	case c.description.kind == kindCell || c.description.kind == kindCrab:
 		var s sent
-		least, more := c.of.kind.parts()
+		least, more := c.description.kind.parts()
 		if s, c.fault = readSent(args, least, more); c.fault == nil {
 			c.place = w.sent.Len()
 			w.sent.Add(s.key, s.limit, s.quantity)
 		}
-	case c.of.kind == kindDecide:
+	case c.description.kind == kindDecide:
 		r, err := readRequest(args)
 		if c.fault = err; err == nil {
 			c.place = w.decide.Len()
@@ -98,7 +98,7 @@ func (w *work) add(from int) (last bool) {
 		}
 	}
 	w.commands = append(w.commands, c)
-	return c.of != nil && c.of.kind == kindQuit
+	return c.description != nil && c.description.kind == kindQuit
 }
 
 // decideAll decides all commands.

@@ -28,7 +28,7 @@ func TestStarsInsideValues(t *testing.T) {
 		node("path", "/users/*/photos", counted(5, time.Minute)), node("path", "*.png", counted(6, time.Minute)),
 		node("path", "/a*a", counted(7, time.Minute)), node("path", "", counted(8, time.Minute)),
 	))
-	path := func(value string) []*commonv3.RateLimitDescriptor { return of(asked("path", value)) }
+	path := func(value string) []*commonv3.RateLimitDescriptor { return descriptors(asked("path", value)) }
 	s.tell("d", []step{
 		{"an exact value comes first", path("/users/7/files/a"), "ok ok(8 of 9/MINUTE, 50s)"},
 		{"two stars", path("/users/7/files/b"), "ok ok(1 of 2/MINUTE, 50s)"},
@@ -125,9 +125,9 @@ func TestHeaders(t *testing.T) {
 		ask  []*commonv3.RateLimitDescriptor
 		want string
 	}{
-		{"one limit", of(asked("a", "v")), "L=5 R=4 S=50"},
-		{"the closest of two", of(asked("a", "v"), asked("b", "v")), "L=2 R=1 S=2810"},
-		{"without a limit", of(asked("c", "v")), ""},
+		{"one limit", descriptors(asked("a", "v")), "L=5 R=4 S=50"},
+		{"the closest of two", descriptors(asked("a", "v"), asked("b", "v")), "L=2 R=1 S=2810"},
+		{"without a limit", descriptors(asked("c", "v")), ""},
 	} {
 		if got := text(s.ask("d", c.ask...).GetResponseHeadersToAdd()); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.why, got, c.want)

@@ -97,7 +97,7 @@ func fuzzedRules(t *testing.T) []guard.Rule {
 
 // seeds are requests of all kinds.
 func seeds() []*ratelimitv3.RateLimitRequest {
-	of := func(hits uint64, pairs ...string) *commonv3.RateLimitDescriptor {
+	value := func(hits uint64, pairs ...string) *commonv3.RateLimitDescriptor {
 		d := &commonv3.RateLimitDescriptor{HitsAddend: wrapperspb.UInt64(hits)}
 		for i := 0; i < len(pairs); i += 2 {
 			d.Entries = append(d.Entries, &commonv3.RateLimitDescriptor_Entry{Key: pairs[i], Value: pairs[i+1]})
@@ -107,18 +107,18 @@ func seeds() []*ratelimitv3.RateLimitRequest {
 	request := func(domain string, all ...*commonv3.RateLimitDescriptor) *ratelimitv3.RateLimitRequest {
 		return &ratelimitv3.RateLimitRequest{Domain: domain, Descriptors: all}
 	}
-	sent, back := of(2, "k", "v"), of(3, "k", "v")
+	sent, back := value(2, "k", "v"), value(3, "k", "v")
 	sent.Limit = &commonv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 3, Unit: typev3.RateLimitUnit_HOUR}
 	back.IsNegativeHits = true
 	return []*ratelimitv3.RateLimitRequest{
-		request("d", of(0, "k", "v"), of(1, "k", "v"), of(9, "k", "v")),
-		request("d", sent, back, of(headgate.MaxUnits, "k", "v"), of(headgate.MaxUnits, "k", "v")),
-		request("d", of(1, "k", "v", "k", "xaxbx"), of(1, "k", "v", "k", "aaaa"), of(1, "k", "w", "k", "aaaab")),
-		request("d", of(9, "bucket", ""), of(1, "free", "v"), of(1, "wide", "v")),
-		request("d", of(math.MaxUint64, "k", "v")),
-		request("rules", of(2, "k", "v"), of(2, "k", "v"), of(1, "l", "v")),
-		request("unknown", of(1, "k", "v")), request("", of(1, "k", "v")), request("d"), request("d", of(1)), request("d", of(1, "", "v")),
-		request("d", slices.Repeat([]*commonv3.RateLimitDescriptor{of(1, "k", "v")}, 10)...),
+		request("d", value(0, "k", "v"), value(1, "k", "v"), value(9, "k", "v")),
+		request("d", sent, back, value(headgate.MaxUnits, "k", "v"), value(headgate.MaxUnits, "k", "v")),
+		request("d", value(1, "k", "v", "k", "xaxbx"), value(1, "k", "v", "k", "aaaa"), value(1, "k", "w", "k", "aaaab")),
+		request("d", value(9, "bucket", ""), value(1, "free", "v"), value(1, "wide", "v")),
+		request("d", value(math.MaxUint64, "k", "v")),
+		request("rules", value(2, "k", "v"), value(2, "k", "v"), value(1, "l", "v")),
+		request("unknown", value(1, "k", "v")), request("", value(1, "k", "v")), request("d"), request("d", value(1)), request("d", value(1, "", "v")),
+		request("d", slices.Repeat([]*commonv3.RateLimitDescriptor{value(1, "k", "v")}, 10)...),
 	}
 }
 
@@ -143,8 +143,8 @@ func FuzzRequest(f *testing.F) {
 		s := fuzzed(t, settings)
 		began := time.Now()
 		answer, err := s.handle(nil, t.Context(), func(m any) error { return m.(rpc.Request).Decode(text) }, nil)
-		if took := time.Since(began); took > maxAnswerTime {
-			t.Fatalf("the answer took %v, want at most %v", took, maxAnswerTime)
+		if elapsed := time.Since(began); elapsed > maxAnswerTime {
+			t.Fatalf("the answer took %v, want at most %v", elapsed, maxAnswerTime)
 		}
 		req := &ratelimitv3.RateLimitRequest{}
 		if failed := proto.Unmarshal(text, req); failed != nil {
@@ -245,8 +245,8 @@ func FuzzJSON(f *testing.F) {
 		w := httptest.NewRecorder()
 		began := time.Now()
 		s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/json", bytes.NewReader(body)))
-		if took := time.Since(began); took > maxAnswerTime {
-			t.Fatalf("the answer took %v, want at most %v", took, maxAnswerTime)
+		if elapsed := time.Since(began); elapsed > maxAnswerTime {
+			t.Fatalf("the answer took %v, want at most %v", elapsed, maxAnswerTime)
 		}
 		req, got := &ratelimitv3.RateLimitRequest{}, &ratelimitv3.RateLimitResponse{}
 		failed := protojson.Unmarshal(body, req)

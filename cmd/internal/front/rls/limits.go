@@ -68,8 +68,8 @@ func newLimits(most int) *Limits {
 // Forget lets go of the leaves of replaced configurations. The Hits stay.
 func (c *Limits) Forget() { c.fixed.Store(new(sync.Map)) }
 
-// of gives the Hits of the limit that decided a descriptor. name is memory for the name.
-func (c *Limits) of(a *guard.Answer, d headgate.Descriptors, name []byte) (*Hits, []byte) {
+// hits gives the Hits of the limit that decided a descriptor. name is memory for the name.
+func (c *Limits) hits(a *guard.Answer, d headgate.Descriptors, name []byte) (*Hits, []byte) {
 	if !a.FixedMetric() {
 		return c.byName(a, d, name)
 	}

@@ -14,15 +14,15 @@ func (c *call) permit() error {
 	if c.access == nil {
 		return nil
 	}
-	of := c.access.Client()
-	err := of.PermitDomain(c.wire.domain)
+	client := c.access.Client()
+	err := client.PermitDomain(c.wire.domain)
 	for i := range c.requests {
 		if err == nil && c.requests[i].Sent.Per > 0 {
-			err = of.Permit(config.ScopeSendLimits)
+			err = client.Permit(config.ScopeSendLimits)
 		}
 	}
 	if err == nil {
-		err = of.TakeAll(len(c.requests))
+		err = client.TakeAll(len(c.requests))
 	}
 	if err != nil {
 		return c.forbidden(err)

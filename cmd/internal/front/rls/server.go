@@ -178,7 +178,7 @@ func (s *Service) observe(c *call, o *Options) {
 		known = known || a.InTree() || len(a.Results) > 0
 		if a.InTree() && len(a.Results) > 0 {
 			var h *Hits
-			h, c.name = s.limits.of(a, c.requests[i].Descriptors, c.name)
+			h, c.name = s.limits.hits(a, c.requests[i].Descriptors, c.name)
 			h.observe(a, &c.requests[i], o.NearRatio)
 		}
 	}

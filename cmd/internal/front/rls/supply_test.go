@@ -35,7 +35,7 @@ func TestRulesOfOtherParts(t *testing.T) {
 			t.Errorf("the answer is %v", err)
 		}
 	}
-	s.tell("d", []step{{"the other rule has counted nothing", of(asked("k", "b")), "ok ok(0 of 1/HOUR, 1h0m0s)"}})
+	s.tell("d", []step{{"the other rule has counted nothing", descriptors(asked("k", "b")), "ok ok(0 of 1/HOUR, 1h0m0s)"}})
 }
 
 // TestRulesInShadowOfOtherParts checks that a rule in shadow refuses no query, whatever it counts by.

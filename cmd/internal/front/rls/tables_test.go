@@ -90,7 +90,7 @@ func (s *subject) tell(domain string, steps []step) {
 	}
 }
 
-func of(d ...*commonv3.RateLimitDescriptor) []*commonv3.RateLimitDescriptor { return d }
+func descriptors(d ...*commonv3.RateLimitDescriptor) []*commonv3.RateLimitDescriptor { return d }
 
 // TestCounting is the story of one limit of 5 a minute: Envoy's service counts first, and compares
 // then.
@@ -100,25 +100,25 @@ func TestCounting(t *testing.T) {
 		Name: "d", Descriptors: []guard.Descriptor{node("k", "", counted(5, time.Minute)), node("none", "", counted(0, time.Minute))},
 	}}})
 	s.tell("d", []step{
-		{"0 hits look and count nothing", of(hits(0, key())), "ok ok(5 of 5/MINUTE, 50s)"},
-		{"4 of 5", of(hits(4, key())), "ok ok(1 of 5/MINUTE, 50s)"},
-		{"2 hits with 1 left are over, and are counted", of(hits(2, key())), "over over(0 of 5/MINUTE, 50s)"},
-		{"so 0 hits are over", of(hits(0, key())), "over over(0 of 5/MINUTE, 50s)"},
-		{"one more", of(key()), "over over(0 of 5/MINUTE, 50s)"},
-		{"another value has its own count", of(asked("k", "w")), "ok ok(4 of 5/MINUTE, 50s)"},
-		{"more than the limit at once is over", of(hits(6, asked("k", "x"))), "over over(0 of 5/MINUTE, 50s)"},
-		{"and is counted", of(hits(0, asked("k", "x"))), "over over(0 of 5/MINUTE, 50s)"},
-		{"the most that can be counted", of(hits(headgate.MaxUnits, asked("k", "y"))), "over over(0 of 5/MINUTE, 50s)"},
-		{"stays counted", of(hits(headgate.MaxUnits, asked("k", "y"))), "over over(0 of 5/MINUTE, 50s)"},
-		{"a limit of 0 lets 0 hits pass", of(hits(0, asked("none", "v"))), "ok ok(0 of 0/MINUTE, 50s)"},
-		{"and refuses one", of(asked("none", "v")), "over over(0 of 0/MINUTE, 50s)"},
+		{"0 hits look and count nothing", descriptors(hits(0, key())), "ok ok(5 of 5/MINUTE, 50s)"},
+		{"4 of 5", descriptors(hits(4, key())), "ok ok(1 of 5/MINUTE, 50s)"},
+		{"2 hits with 1 left are over, and are counted", descriptors(hits(2, key())), "over over(0 of 5/MINUTE, 50s)"},
+		{"so 0 hits are over", descriptors(hits(0, key())), "over over(0 of 5/MINUTE, 50s)"},
+		{"one more", descriptors(key()), "over over(0 of 5/MINUTE, 50s)"},
+		{"another value has its own count", descriptors(asked("k", "w")), "ok ok(4 of 5/MINUTE, 50s)"},
+		{"more than the limit at once is over", descriptors(hits(6, asked("k", "x"))), "over over(0 of 5/MINUTE, 50s)"},
+		{"and is counted", descriptors(hits(0, asked("k", "x"))), "over over(0 of 5/MINUTE, 50s)"},
+		{"the most that can be counted", descriptors(hits(headgate.MaxUnits, asked("k", "y"))), "over over(0 of 5/MINUTE, 50s)"},
+		{"stays counted", descriptors(hits(headgate.MaxUnits, asked("k", "y"))), "over over(0 of 5/MINUTE, 50s)"},
+		{"a limit of 0 lets 0 hits pass", descriptors(hits(0, asked("none", "v"))), "ok ok(0 of 0/MINUTE, 50s)"},
+		{"and refuses one", descriptors(asked("none", "v")), "over over(0 of 0/MINUTE, 50s)"},
 		{
-			"the same descriptor twice counts twice, in order", of(hits(3, asked("k", "z")), hits(3, asked("k", "z"))),
+			"the same descriptor twice counts twice, in order", descriptors(hits(3, asked("k", "z")), hits(3, asked("k", "z"))),
 			"over ok(2 of 5/MINUTE, 50s) over(0 of 5/MINUTE, 50s)",
 		},
 	})
 	s.now = s.now.Add(50 * time.Second)
-	s.tell("d", []step{{"the next window", of(key()), "ok ok(4 of 5/MINUTE, 1m0s)"}})
+	s.tell("d", []step{{"the next window", descriptors(key()), "ok ok(4 of 5/MINUTE, 1m0s)"}})
 }
 
 // TestRefusals checks what can never be decided.
@@ -139,19 +139,19 @@ func TestRefusals(t *testing.T) {
 		req  *ratelimitv3.RateLimitRequest
 		want string
 	}{
-		{"no domain", &ratelimitv3.RateLimitRequest{Descriptors: of(asked("k", "v"))}, "rate limit domain must not be empty"},
+		{"no domain", &ratelimitv3.RateLimitRequest{Descriptors: descriptors(asked("k", "v"))}, "rate limit domain must not be empty"},
 		{"no descriptors", &ratelimitv3.RateLimitRequest{Domain: "basic"}, "rate limit descriptor list must not be empty"},
 		{"too many descriptors", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: many}, "there are 1001 descriptors: send at most 1000"},
-		{"no entries", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(asked("k", "v"), asked())}, "descriptor 1 has 0 entries: send 1 to 32"},
-		{"too many entries", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(asked(make([]string, 66)...))}, "descriptor 0 has 33 entries: send 1 to 32"},
-		{"an empty key", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(asked("k", "v", "", "v"))}, "descriptor 0, entry 1: the key is empty: send a key"},
-		{"a long value", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(asked("k", strings.Repeat("v", 4097)))}, "descriptor 0, entry 0: a key or value has 4097 bytes: send at most 4096"},
-		{"too many hits", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(hits(1<<53, asked("key1", "v")))}, "descriptor 0: 9007199254740992 hits cannot be counted: send at most 9007199254740991"},
-		{"the most hits of the protocol", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(hits(math.MaxUint64, asked("key1", "v")))}, "descriptor 0: 18446744073709551615 hits cannot be counted: send at most 9007199254740991"},
-		{"a limit without a unit", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(sent)}, "descriptor 0: the unit of its limit is UNKNOWN: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR"},
-		{"a limit with an unknown unit", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(week)}, "descriptor 0: the unit of its limit is 7: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR"},
-		{"a multiplier of 0", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(none)}, "descriptor 0: the unit_multiplier of its limit is 0: send 1 to 31708800 for SECOND"},
-		{"a multiplier beyond time", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: of(years)}, "descriptor 0: the unit_multiplier of its limit is 2147483648: send 1 to 1 for YEAR"},
+		{"no entries", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(asked("k", "v"), asked())}, "descriptor 1 has 0 entries: send 1 to 32"},
+		{"too many entries", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(asked(make([]string, 66)...))}, "descriptor 0 has 33 entries: send 1 to 32"},
+		{"an empty key", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(asked("k", "v", "", "v"))}, "descriptor 0, entry 1: the key is empty: send a key"},
+		{"a long value", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(asked("k", strings.Repeat("v", 4097)))}, "descriptor 0, entry 0: a key or value has 4097 bytes: send at most 4096"},
+		{"too many hits", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(hits(1<<53, asked("key1", "v")))}, "descriptor 0: 9007199254740992 hits cannot be counted: send at most 9007199254740991"},
+		{"the most hits of the protocol", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(hits(math.MaxUint64, asked("key1", "v")))}, "descriptor 0: 18446744073709551615 hits cannot be counted: send at most 9007199254740991"},
+		{"a limit without a unit", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(sent)}, "descriptor 0: the unit of its limit is UNKNOWN: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR"},
+		{"a limit with an unknown unit", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(week)}, "descriptor 0: the unit of its limit is 7: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR"},
+		{"a multiplier of 0", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(none)}, "descriptor 0: the unit_multiplier of its limit is 0: send 1 to 31708800 for SECOND"},
+		{"a multiplier beyond time", &ratelimitv3.RateLimitRequest{Domain: "basic", Descriptors: descriptors(years)}, "descriptor 0: the unit_multiplier of its limit is 2147483648: send 1 to 1 for YEAR"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			got, err := s.ShouldRateLimit(t.Context(), c.req)
@@ -184,15 +184,15 @@ func TestRulesDecide(t *testing.T) {
 		named("slow", rule.Match{Domain: "waits"}, minute(headgate.LeakyBucket, 3)),
 	}})
 	s.tell("d", []step{
-		{"both rules, the closer one is shown", of(asked("k", "a")), "ok ok(1 of 2/MINUTE, 30s)"},
-		{"one rule", of(asked("k", "b")), "ok ok(2 of 3/MINUTE, 20s)"},
-		{"each descriptor is a request", of(asked("k", "a"), asked("k", "a")), "over ok(0 of 2/MINUTE, 1m0s) over(0 of 2/MINUTE, 1m0s)"},
-		{"0 hits count nothing", of(hits(0, asked("k", "b"))), "ok ok(2 of 3/MINUTE, 20s)"},
+		{"both rules, the closer one is shown", descriptors(asked("k", "a")), "ok ok(1 of 2/MINUTE, 30s)"},
+		{"one rule", descriptors(asked("k", "b")), "ok ok(2 of 3/MINUTE, 20s)"},
+		{"each descriptor is a request", descriptors(asked("k", "a"), asked("k", "a")), "over ok(0 of 2/MINUTE, 1m0s) over(0 of 2/MINUTE, 1m0s)"},
+		{"0 hits count nothing", descriptors(hits(0, asked("k", "b"))), "ok ok(2 of 3/MINUTE, 20s)"},
 	})
-	s.tell("other", []step{{"no rule names the domain or the entry", of(asked("k", "b")), "ok ok(0)"}})
+	s.tell("other", []step{{"no rule names the domain or the entry", descriptors(asked("k", "b")), "ok ok(0)"}})
 	s.tell("waits", []step{
-		{"departs at once", of(asked("k", "b")), "ok ok(2 of 3/MINUTE, 20s)"},
-		{"would wait", of(asked("k", "b")), "over over(0 of 3/MINUTE, 20s)"},
-		{"and has not booked", of(asked("k", "b")), "over over(0 of 3/MINUTE, 20s)"},
+		{"departs at once", descriptors(asked("k", "b")), "ok ok(2 of 3/MINUTE, 20s)"},
+		{"would wait", descriptors(asked("k", "b")), "over over(0 of 3/MINUTE, 20s)"},
+		{"and has not booked", descriptors(asked("k", "b")), "over over(0 of 3/MINUTE, 20s)"},
 	})
 }

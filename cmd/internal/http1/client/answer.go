@@ -106,8 +106,8 @@ func (a *Answer) Source() (src net.Conn, left int64, ok bool) {
 	return a.conn.Conn, a.left, true
 }
 
-// Took notes that the caller read n bytes of the body from Source.
-func (a *Answer) Took(n int64) { a.left -= n }
+// Consume notes that the caller read n bytes of the body from Source.
+func (a *Answer) Consume(n int64) { a.left -= n }
 
 // Close ends the exchange. The connection is kept if it can be used again, else it is
 // closed. Close does not wait for a Read of the request's body.

@@ -59,7 +59,7 @@ func TestBodyIsMovedByTheKernel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.Took(moved)
+		a.Consume(moved)
 		if _, err := a.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // because io.Reader must return the bare io.EOF.
 			t.Errorf("error %v, want io.EOF", err)
 		}

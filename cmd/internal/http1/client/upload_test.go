@@ -192,8 +192,8 @@ func TestTimeoutStartsAtTheEndOfTheBody(t *testing.T) {
 		body = &gateBody{opened: make(chan struct{}), after: strings.NewReader("body")}
 		time.AfterFunc(5*timeout, func() { close(body.opened) })
 		err := c.Do(t.Context(), post(body, 4), new(client.Answer))
-		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != 6*timeout {
-			t.Errorf("error %v after %v", err, took)
+		if elapsed := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || elapsed != 6*timeout {
+			t.Errorf("error %v after %v", err, elapsed)
 		}
 	})
 }

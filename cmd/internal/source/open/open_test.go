@@ -24,9 +24,9 @@ func TestFiles(t *testing.T) {
 		return path
 	}
 	for _, row := range []struct {
-		name string
-		of   config.HTTPSource
-		want string
+		name   string
+		source config.HTTPSource
+		want   string
 	}{
 		{"headers", config.HTTPSource{HeadersFile: write("good", "Authorization: Bearer secret\n\nX-A: b\n")}, ""},
 		{"a line without a colon", config.HTTPSource{HeadersFile: write("bad", "X-A: b\nsecret\n")}, "source.http.headers_file: line 2"},
@@ -34,9 +34,9 @@ func TestFiles(t *testing.T) {
 		{"no certificate", config.HTTPSource{TLS: config.SourceTLS{CA: write("ca", "secret")}}, "source.http.tls.ca"},
 		{"no pair", config.HTTPSource{TLS: config.SourceTLS{Cert: write("c", "secret"), Key: write("k", "secret")}}, "source.http.tls.cert"},
 	} {
-		of := row.of
-		of.URL, of.Interval, of.Timeout = "https://localhost:1/", time.Second, time.Second
-		from, err := open.Source(&config.Source{HTTP: &of})
+		source := row.source
+		source.URL, source.Interval, source.Timeout = "https://localhost:1/", time.Second, time.Second
+		from, err := open.Source(&config.Source{HTTP: &source})
 		if row.want == "" {
 			if err != nil || from.Close() != nil {
 				t.Errorf("%s: got %v", row.name, err)

@@ -140,7 +140,7 @@ func (c *connection) close() {
 
 // settings gives the library's configuration. ParseConfig must make it, and reads the environment: every setting
 // that matters is set again.
-func (s *Source) settings(of *connection) (*pgx.ConnConfig, error) {
+func (s *Source) settings(conn *connection) (*pgx.ConnConfig, error) {
 	c, err := pgx.ParseConfig("host=localhost port=5432 user=x password=x dbname=x sslmode=disable target_session_attrs=any " +
 		"passfile=/nonexistent application_name=headgate connect_timeout=5 sslnegotiation=postgres channel_binding=prefer")
 	if err != nil {
@@ -163,12 +163,12 @@ func (s *Source) settings(of *connection) (*pgx.ConnConfig, error) {
 		c.Fallbacks = append(c.Fallbacks, &pgconn.FallbackConfig{Host: host, Port: port, TLSConfig: secure})
 	}
 	c.RuntimeParams = map[string]string{"application_name": "headgate", "client_encoding": "UTF8"}
-	c.ConnectTimeout, c.DialFunc = s.config.Timeout, of.sockets.dial
+	c.ConnectTimeout, c.DialFunc = s.config.Timeout, conn.sockets.dial
 	c.MaxProtocolMessageBodyLen = maxMessage
-	c.ValidateConnect = of.validate
+	c.ValidateConnect = conn.validate
 	c.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {}
 	// A notification may arrive within a read, which has not seen its change. Without a function, the library keeps them all.
-	c.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) { of.notified = true }
+	c.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) { conn.notified = true }
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec // Prepared statements do not work with all poolers.
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	return c, nil

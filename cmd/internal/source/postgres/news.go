@@ -110,11 +110,11 @@ func (n *news) changes(from, to position) []source.Change {
 	places := map[int]int{}
 	for i := range n.rows {
 		row := &n.rows[i]
-		of := n.change(row.transaction)
-		place, known := places[of]
+		index := n.change(row.transaction)
+		place, known := places[index]
 		if !known {
 			place = len(all)
-			places[of], all = place, append(all, source.Change{Revision: from.revision(), Position: from.rows})
+			places[index], all = place, append(all, source.Change{Revision: from.revision(), Position: from.rows})
 		}
 		if c := &all[place]; row.deleted {
 			c.Deleted = append(c.Deleted, row.object.Key)

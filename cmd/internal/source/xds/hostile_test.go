@@ -286,8 +286,8 @@ func TestFollowEnds(t *testing.T) {
 			<-time.After(after)
 			began := time.Now()
 			i.stop(t)
-			if took := time.Since(began); took > 0 {
-				t.Errorf("Follow returned %v after its context ended", took)
+			if elapsed := time.Since(began); elapsed > 0 {
+				t.Errorf("Follow returned %v after its context ended", elapsed)
 			}
 		})
 	}

@@ -170,8 +170,8 @@ func TestSilentServer(t *testing.T) {
 		c.publish(t, "v1", domain("first", "good"))
 		began := time.Now()
 		i.awaitValue(t, "good")
-		if took := time.Since(began); took > pingTimeout+2*time.Second {
-			t.Errorf("a new stream took %v, want at most the time of a ping", took)
+		if elapsed := time.Since(began); elapsed > pingTimeout+2*time.Second {
+			t.Errorf("a new stream took %v, want at most the time of a ping", elapsed)
 		}
 		i.stop(t)
 		c.stop()

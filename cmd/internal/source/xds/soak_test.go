@@ -31,7 +31,7 @@ func TestSoakRefusal(t *testing.T) {
 	began := time.Now()
 	c.publish(t, "v2", domain("first", "good"))
 	i.awaitValue(t, "good")
-	if took := time.Since(began); took > lastRefusal+time.Second {
-		t.Errorf("the corrected configuration took %v, want at most %v", took, lastRefusal+time.Second)
+	if elapsed := time.Since(began); elapsed > lastRefusal+time.Second {
+		t.Errorf("the corrected configuration took %v, want at most %v", elapsed, lastRefusal+time.Second)
 	}
 }

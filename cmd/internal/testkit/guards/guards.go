@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/internal/config"
 )
 
-// Of makes a guard with the rules and the store of a configuration without its version.
-func Of(tb testing.TB, text string) *guard.Guard {
+// New makes a guard with the rules and the store of a configuration without its version.
+func New(tb testing.TB, text string) *guard.Guard {
 	tb.Helper()
 	g, err := guard.New(Config(tb, text, nil))
 	if err != nil {

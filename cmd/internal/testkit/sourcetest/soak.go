@@ -82,11 +82,11 @@ func soakLoad(t *testing.T, p Place) {
 		began := time.Now()
 		m, stop := Follow(t, p.Open(t, Options{}), nil)
 		m.Until("all are there", func() bool { return len(m.Objects) == n })
-		took := time.Since(began)
+		elapsed := time.Since(began)
 		runtime.GC()
 		var memory runtime.MemStats
 		runtime.ReadMemStats(&memory)
-		t.Logf("%d objects in %v, with a heap of %d MB", n, took, memory.HeapAlloc>>20)
+		t.Logf("%d objects in %v, with a heap of %d MB", n, elapsed, memory.HeapAlloc>>20)
 		p.Commit(t, Edit{customer("more"), "x"})
 		m.Until("one more is refused", func() bool { return failure(m, "objects") && len(m.Objects) == n })
 		p.Commit(t, Edit{customer("more"), ""})

@@ -105,11 +105,11 @@ func viewRace(t *testing.T, p Place) {
 	const rounds = 20
 	for round := range rounds {
 		a, b := p.Open(t, Options{}), p.Open(t, Options{})
-		key, of := plan(fmt.Sprint("p", round)), customer(fmt.Sprint("c", round))
+		key, k := plan(fmt.Sprint("p", round)), customer(fmt.Sprint("c", round))
 		revision := write(t, a, key, "x", 0)
 		deleted := make(chan error, 1)
-		go func() { deleted <- deleteUnused(t.Context(), b, key, of, revision) }()
-		_, added := a.Write(t.Context(), source.Write{Key: of, Text: "x", Needs: []source.Key{key}})
+		go func() { deleted <- deleteUnused(t.Context(), b, key, k, revision) }()
+		_, added := a.Write(t.Context(), source.Write{Key: k, Text: "x", Needs: []source.Key{key}})
 		if err := <-deleted; err == nil && added == nil {
 			t.Fatalf("round %d: the customer and the deletion of its plan were both written", round)
 		}
@@ -151,12 +151,12 @@ func addWithout(ctx context.Context, s source.Writer, key, other source.Key) err
 var errUsed = errors.New("the plan is used")
 
 // deleteUnused deletes a plan that a customer does not have.
-func deleteUnused(ctx context.Context, s source.Writer, key, of source.Key, revision int64) error {
+func deleteUnused(ctx context.Context, s source.Writer, key, k source.Key, revision int64) error {
 	v, err := s.View(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := s.Get(ctx, of); !errors.Is(err, source.ErrNotFound) {
+	if _, err := s.Get(ctx, k); !errors.Is(err, source.ErrNotFound) {
 		return errUsed
 	}
 	_, err = s.Write(ctx, source.Write{Key: key, Delete: true, Revision: revision, View: &v})
