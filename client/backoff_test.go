@@ -22,7 +22,7 @@ func attempts(t *testing.T, servers, n, answered int) (at []time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		k := &Client{config: Config{Timeout: time.Hour}, told: make(chan struct{})}
+		k := &Client{config: Config{Timeout: time.Hour}, notified: make(chan struct{})}
 		k.config.Log = slog.New(slog.DiscardHandler)
 		k.life, k.end = context.WithCancel(t.Context())
 		refuse := func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, _ grpc.Streamer, _ ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -53,8 +53,8 @@ func attempts(t *testing.T, servers, n, answered int) (at []time.Duration) {
 type accepted struct {
 	grpc.ClientStream
 
-	ctx  context.Context
-	told bool
+	ctx      context.Context
+	notified bool
 }
 
 func (a *accepted) Context() context.Context   { return a.ctx }
@@ -64,10 +64,10 @@ func (*accepted) CloseSend() error             { return nil }
 
 // RecvMsg implements grpc.ClientStream.
 func (a *accepted) RecvMsg(m any) error {
-	if a.told {
+	if a.notified {
 		return io.EOF
 	}
-	a.told = true
+	a.notified = true
 	*m.(*[]byte) = []byte{2 << 3, 1} // The field draining.
 	return nil
 }

@@ -27,13 +27,13 @@ type Client struct {
 	ended  sync.WaitGroup
 	stats  struct{ decided, fallbacks, messages, returned, retried, switches atomic.Uint64 }
 
-	guard *guard.Guard // decides through this client
-	reads atomic.Pointer[reading]
-	lacks lacks
-	names names
-	calls sync.Pool     // of *call
-	told  chan struct{} // closed with the first reads
-	known sync.Once     // closes told
+	guard    *guard.Guard // decides through this client
+	reads    atomic.Pointer[reading]
+	lacks    lacks
+	names    names
+	calls    sync.Pool     // of *call
+	notified chan struct{} // closed with the first reads
+	known    sync.Once     // closes told
 
 	mu      sync.Mutex // Guards the fields below.
 	queue   []*call    // calls that wait to be sent
@@ -94,7 +94,7 @@ func New(c Config) (*Client, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	k := &Client{config: c, retries: leastRetries, told: make(chan struct{})}
+	k := &Client{config: c, retries: leastRetries, notified: make(chan struct{})}
 	var err error
 	if k.guard, err = guard.New(guard.Config{Decider: decider{k}}); err != nil {
 		return nil, err
@@ -253,10 +253,10 @@ func (k *Client) enqueue(c *call) bool {
 }
 
 // collect takes calls for one message. It drops those whose callers have left.
-func (k *Client) collect(of *stream) (calls []*call) {
+func (k *Client) collect(s *stream) (calls []*call) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.stream != of {
+	if k.stream != s {
 		return nil
 	}
 	n := 0

@@ -50,26 +50,26 @@ func (k *Client) decideLocally(ctx context.Context, r *Request) (Answer, error) 
 		Method: r.Method, Host: r.Host, Path: r.Path, IP: r.IP, Header: values(r.Headers), Cookie: values(r.Cookies),
 		Domain: r.Domain, Descriptors: r.Descriptors, Subject: r.Subject, Cost: r.Cost,
 	}
-	var of guard.Answer
-	if err := k.config.Local.Decide(ctx, &req, &of); err != nil {
+	var answer guard.Answer
+	if err := k.config.Local.Decide(ctx, &req, &answer); err != nil {
 		return denied(), err
 	}
-	if of.Verdict == headgate.Wait {
-		if err := k.config.Local.Wait(ctx, &of); err != nil {
+	if answer.Verdict == headgate.Wait {
+		if err := k.config.Local.Wait(ctx, &answer); err != nil {
 			return denied(), err
 		}
-		of.Verdict = headgate.Allow
+		answer.Verdict = headgate.Allow
 	}
-	a := Answer{Verdict: of.Verdict, Local: true, Reason: headgate.NoRule.String()}
-	closest := of.Closest()
+	a := Answer{Verdict: answer.Verdict, Local: true, Reason: headgate.NoRule.String()}
+	closest := answer.Closest()
 	if closest == nil {
 		return a, nil
 	}
 	d := &closest.Decision
 	a.Policy, a.Quota, a.Reason, a.Limit, a.Remaining = closest.Policy, closest.Quota(), d.Reason.String(), d.Limit, d.Remaining
 	a.ResetAfter = d.ResetAfter
-	if of.Verdict == headgate.Deny {
-		a.Status, a.Violated = fields.Status(&of), []string{closest.Policy}
+	if answer.Verdict == headgate.Deny {
+		a.Status, a.Violated = fields.Status(&answer), []string{closest.Policy}
 		if !closest.Final() {
 			a.RetryAfter = d.RetryAfter
 		}

@@ -79,7 +79,7 @@ func (k *Client) setReads(r *headgatev1.Reads) {
 	if err := k.guard.Reload(guard.Config{Decider: decider{k}}); err != nil {
 		k.config.Log.Error("what the rules of the server read has no effect", "error", err)
 	}
-	k.known.Do(func() { close(k.told) })
+	k.known.Do(func() { close(k.notified) })
 	k.lacks.check(k.config.Log, decider{k}.Reads())
 }
 
@@ -121,11 +121,11 @@ func (l *lacks) check(log *slog.Logger, r guard.Reading) {
 // Decide implements guard.Decider.
 func (d decider) Decide(ctx context.Context, req *headgate.Request, a *guard.Answer) error {
 	k := d.client
-	told := k.awaitReads(ctx)
+	notified := k.awaitReads(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !told {
+	if !notified {
 		return k.fallBackTo(ctx, req, a)
 	}
 	c := k.call()
@@ -159,14 +159,14 @@ func guardError(err error) error {
 // awaitReads waits for what the rules read. It reports false if no server has told it in time.
 func (k *Client) awaitReads(ctx context.Context) bool {
 	select {
-	case <-k.told:
+	case <-k.notified:
 		return true
 	default:
 	}
 	late := time.NewTimer(k.config.Timeout)
 	defer late.Stop()
 	select {
-	case <-k.told:
+	case <-k.notified:
 		return true
 	case <-late.C:
 	case <-ctx.Done():
@@ -181,9 +181,9 @@ func (a *Answer) fill(into *guard.Answer) {
 		return
 	}
 	reason := reasonOf(a.Reason)
-	of := a.rule()
+	r := a.rule()
 	into.Results = append(into.Results, guard.Result{
-		Rule: of, Policy: a.Policy, Limit: a.Quota, Fallback: a.Fallback || a.Local,
+		Rule: r, Policy: a.Policy, Limit: a.Quota, Fallback: a.Fallback || a.Local,
 		Decision: headgate.Decision{
 			Verdict: a.Verdict, Reason: reason, Limit: a.Limit, Remaining: a.Remaining, RetryAfter: a.RetryAfter, ResetAfter: a.ResetAfter,
 		},
@@ -206,20 +206,20 @@ func (a *Answer) fillMetered(into *guard.Answer, reason headgate.Reason) {
 	case reason == headgate.Metered:
 		into.Results[0].Beyond = a.Metered
 	default:
-		of := &guard.Rule{Rule: rule.Rule{Name: a.Policy}, Mode: guard.Enforce}
+		r := &guard.Rule{Rule: rule.Rule{Name: a.Policy}, Mode: guard.Enforce}
 		into.Results = append(into.Results, guard.Result{
-			Rule: of, Policy: a.Policy, Beyond: a.Metered, Decision: headgate.Decision{Verdict: headgate.Allow, Reason: headgate.Metered},
+			Rule: r, Policy: a.Policy, Beyond: a.Metered, Decision: headgate.Decision{Verdict: headgate.Allow, Reason: headgate.Metered},
 		})
 	}
 }
 
 // rule gives the rule of an answer, as far as the answer tells it.
 func (a *Answer) rule() *guard.Rule {
-	of := &guard.Rule{Rule: rule.Rule{Name: a.Policy}, Mode: guard.Enforce, Exceed: guard.Exceed{Action: guard.Reject, Status: a.Status}}
+	r := &guard.Rule{Rule: rule.Rule{Name: a.Policy}, Mode: guard.Enforce, Exceed: guard.Exceed{Action: guard.Reject, Status: a.Status}}
 	if a.Location != "" {
-		of.Exceed.Action, of.Exceed.Location = guard.Redirect, a.Location
+		r.Exceed.Action, r.Exceed.Location = guard.Redirect, a.Location
 	}
-	return of
+	return r
 }
 
 // fillMarks adds the headers for the service. The first result has one of them if it degrades, and gives the warning of
@@ -235,9 +235,9 @@ func (a *Answer) fillMarks(into *guard.Answer, reason headgate.Reason) {
 		case first:
 			into.Results[0].Rule.Exceed, first = degrades, false
 		default:
-			of := &guard.Rule{Rule: rule.Rule{Name: a.Policy}, Mode: guard.Enforce, Exceed: degrades}
+			r := &guard.Rule{Rule: rule.Rule{Name: a.Policy}, Mode: guard.Enforce, Exceed: degrades}
 			into.Results = append(into.Results, guard.Result{
-				Rule: of, Policy: a.Policy, Decision: headgate.Decision{Verdict: headgate.Allow, Reason: headgate.Degraded},
+				Rule: r, Policy: a.Policy, Decision: headgate.Decision{Verdict: headgate.Allow, Reason: headgate.Degraded},
 			})
 		}
 	}
@@ -270,23 +270,23 @@ func (k *Client) fallBackTo(ctx context.Context, req *headgate.Request, a *guard
 
 // askLocal decides by Config.Local, and waits there.
 func (k *Client) askLocal(ctx context.Context, req *headgate.Request, a *guard.Answer) error {
-	var of guard.Answer
-	if err := k.config.Local.Decide(ctx, req, &of); err != nil {
+	var answer guard.Answer
+	if err := k.config.Local.Decide(ctx, req, &answer); err != nil {
 		return err
 	}
-	if of.Verdict == headgate.Wait {
-		if err := k.config.Local.Wait(ctx, &of); err != nil {
+	if answer.Verdict == headgate.Wait {
+		if err := k.config.Local.Wait(ctx, &answer); err != nil {
 			return err
 		}
-		of.Verdict = headgate.Allow
+		answer.Verdict = headgate.Allow
 	}
-	a.Verdict = of.Verdict
-	closest := of.Closest()
+	a.Verdict = answer.Verdict
+	closest := answer.Closest()
 	if closest != nil {
 		a.Results = append(a.Results, *closest)
 	}
-	for i := range of.Results {
-		if r := &of.Results[i]; r != closest {
+	for i := range answer.Results {
+		if r := &answer.Results[i]; r != closest {
 			a.Results = append(a.Results, *r)
 		}
 	}

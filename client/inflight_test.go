@@ -23,7 +23,7 @@ func TestTwoMessagesInFlight(t *testing.T) {
 		k := &Client{config: Config{Timeout: time.Hour, MaxQueue: 100}, life: ctx}
 		s := &stream{client: k, alarm: make(chan struct{}, 1), cancel: cancel}
 		server := &patient{ctx: ctx, asked: s, answer: make(chan struct{})}
-		s.of = server
+		s.stream = server
 		var serving, callers sync.WaitGroup
 		serving.Go(func() { s.serve() })
 		synctest.Wait() // The stream takes calls.

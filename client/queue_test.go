@@ -79,7 +79,7 @@ func TestGarbage(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &call{answer: make(chan bool, 1)}
 		s := &stream{client: k, alarm: make(chan struct{}, 1), cancel: cancel, inFlight: []message{{calls: []*call{c}}}}
-		s.of = &scripted{ctx: ctx, answers: answers}
+		s.stream = &scripted{ctx: ctx, answers: answers}
 		s.receive()
 		if m := <-c.answer; m != (answers == 1) {
 			t.Errorf("%d answers to one call: the caller gets %v", answers, m)
@@ -115,7 +115,7 @@ func TestEagerServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	k := &Client{config: Config{Timeout: time.Minute, MaxQueue: 100}, life: ctx}
 	s := &stream{client: k, alarm: make(chan struct{}, 1), cancel: cancel}
-	s.of = &eager{ctx: ctx, asked: s}
+	s.stream = &eager{ctx: ctx, asked: s}
 	var serving, callers sync.WaitGroup
 	serving.Go(func() { s.serve() })
 	for range 8 {

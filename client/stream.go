@@ -44,7 +44,7 @@ const (
 // stream is one stream to a server. Its sender and its receiver are goroutines of their own.
 type stream struct {
 	client *Client
-	of     grpc.ClientStream
+	stream grpc.ClientStream
 	cancel context.CancelFunc
 	alarm  chan struct{} // wakes the sender; has room for one
 
@@ -99,20 +99,20 @@ func (k *Client) open(conn *grpc.ClientConn) (*stream, error) {
 	}
 	late := time.AfterFunc(max(k.config.Timeout, openPatience), cancel)
 	defer late.Stop()
-	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(codec{}))
+	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(codec{}))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	if err := of.SendMsg(mem.SliceBuffer(wire.AppendNumber(nil, 3, 1))); err != nil { // RecvMsg has the reason.
-		err = of.RecvMsg(new([]byte))
+	if err := s.SendMsg(mem.SliceBuffer(wire.AppendNumber(nil, 3, 1))); err != nil { // RecvMsg has the reason.
+		err = s.RecvMsg(new([]byte))
 		cancel()
 		return nil, err
 	}
-	if header, err := of.Header(); err == nil && header != nil {
-		return &stream{client: k, of: of, cancel: cancel, alarm: make(chan struct{}, 1)}, nil
+	if header, err := s.Header(); err == nil && header != nil {
+		return &stream{client: k, stream: s, cancel: cancel, alarm: make(chan struct{}, 1)}, nil
 	}
-	err = of.RecvMsg(new([]byte)) // It has the reason.
+	err = s.RecvMsg(new([]byte)) // It has the reason.
 	cancel()
 	return nil, err
 }
@@ -139,11 +139,11 @@ func (s *stream) serve() bool {
 	k.ended.Go(s.receive)
 	k.setStream(s)
 	defer s.startWatch().Stop()
-	for !s.ending.Load() && s.of.Context().Err() == nil {
+	for !s.ending.Load() && s.stream.Context().Err() == nil {
 		s.send()
 		select {
 		case <-s.alarm:
-		case <-s.of.Context().Done():
+		case <-s.stream.Context().Done():
 		}
 	}
 	k.dropStream(s)
@@ -214,7 +214,7 @@ func (s *stream) sendMessage(calls []*call) error {
 		s.client.stats.messages.Add(1)
 	}
 	s.mu.Unlock()
-	return s.of.SendMsg(mem.NewBuffer(encoded, mem.DefaultBufferPool()))
+	return s.stream.SendMsg(mem.NewBuffer(encoded, mem.DefaultBufferPool()))
 }
 
 // receive delivers answers until the stream ends.
@@ -222,7 +222,7 @@ func (s *stream) receive() {
 	defer s.fail()
 	var in []byte
 	for goes := true; goes; {
-		goes = s.of.RecvMsg(&in) == nil && s.read(in)
+		goes = s.stream.RecvMsg(&in) == nil && s.read(in)
 	}
 }
 
@@ -346,12 +346,12 @@ func (s *stream) finish() {
 			if returns {
 				_ = s.sendMessage(nil)
 			}
-			_ = s.of.CloseSend()
+			_ = s.stream.CloseSend()
 			return // The receiver ends with the stream.
 		}
 		select {
 		case <-s.alarm:
-		case <-s.of.Context().Done():
+		case <-s.stream.Context().Done():
 			return
 		}
 	}

@@ -116,8 +116,8 @@ func TestAnswers(t *testing.T) {
 		if (got.err() != nil) != (m.GetError() != nil) {
 			t.Fatalf("got the error %v of %s", got.err(), prototext.Format(m))
 		}
-		if took := m.GetVerdict() == headgatev1.Verdict_VERDICT_ALLOW || m.GetVerdict() == headgatev1.Verdict_VERDICT_WAIT; took != takes(encoded) {
-			t.Fatalf("got takes %v of %s", !took, prototext.Format(m))
+		if taken := m.GetVerdict() == headgatev1.Verdict_VERDICT_ALLOW || m.GetVerdict() == headgatev1.Verdict_VERDICT_WAIT; taken != takes(encoded) {
+			t.Fatalf("got takes %v of %s", !taken, prototext.Format(m))
 		}
 	}
 }

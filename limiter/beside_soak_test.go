@@ -81,10 +81,10 @@ func TestSoakBesideWork(t *testing.T) {
 	}
 }
 
-func median(all []work, of func(i int, w work) float64) float64 {
+func median(all []work, rate func(i int, w work) float64) float64 {
 	values := make([]float64, len(all))
 	for i, w := range all {
-		values[i] = of(i, w)
+		values[i] = rate(i, w)
 	}
 	slices.Sort(values)
 	return values[len(values)/2]

@@ -75,10 +75,10 @@ func TestTwins(t *testing.T) {
 				if a.Reason != want.Reason || a.Remaining != want.Remaining || a.Receipt != (headgate.Receipt{}) {
 					t.Fatalf("step %d, cost %d: single %+v, want %+v", step, cost, a, want)
 				}
-				took := b.Receipt
+				receipt := b.Receipt
 				b.Receipt = headgate.Receipt{}
-				if a != b || took.Empty() && took != (headgate.Receipt{}) || !took.Empty() && took.Cost != cost {
-					b.Receipt = took
+				if a != b || receipt.Empty() && receipt != (headgate.Receipt{}) || !receipt.Empty() && receipt.Cost != cost {
+					b.Receipt = receipt
 					t.Fatalf("step %d, cost %d: single %+v, keyed %+v", step, cost, a, b)
 				}
 			}

@@ -39,11 +39,11 @@ func TestManyLimiters(t *testing.T) {
 	for i := range all {
 		all[i] = counted(t, i, Config{})
 	}
-	took := heapOf() - before
-	if most := int64(n)*8<<10 + 1<<20; !race.On && took > most {
-		t.Errorf("%d limiters use %d bytes of the heap, want at most %d", n, took, most)
+	used := heapOf() - before
+	if most := int64(n)*8<<10 + 1<<20; !race.On && used > most {
+		t.Errorf("%d limiters use %d bytes of the heap, want at most %d", n, used, most)
 	}
-	t.Logf("%d limiters: %d bytes of the heap each", n, took/int64(n))
+	t.Logf("%d limiters: %d bytes of the heap each", n, used/int64(n))
 	runtime.KeepAlive(all)
 }
 
@@ -101,8 +101,8 @@ func TestSingleHasNoTable(t *testing.T) {
 			}
 			all[i] = s
 		}
-		if took := heapOf() - before; took > n*2048+1<<20 {
-			t.Errorf("%d limiters of %v use %d bytes", n, algorithm, took)
+		if used := heapOf() - before; used > n*2048+1<<20 {
+			t.Errorf("%d limiters of %v use %d bytes", n, algorithm, used)
 		}
 		runtime.KeepAlive(all)
 	}
@@ -125,8 +125,8 @@ func TestLimitersAndTheMemoryLimit(t *testing.T) {
 		all[i] = counted(t, i, Config{})
 	}
 	metrics.Read(total)
-	if took := int64(total[0].Value.Uint64() - before); !race.On && took > 4<<20 {
-		t.Errorf("four limiters use %d bytes that count towards GOMEMLIMIT", took)
+	if used := int64(total[0].Value.Uint64() - before); !race.On && used > 4<<20 {
+		t.Errorf("four limiters use %d bytes that count towards GOMEMLIMIT", used)
 	}
 	runtime.KeepAlive(all)
 }

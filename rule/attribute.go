@@ -29,8 +29,8 @@ func (a attribute) compare(b attribute) int {
 // attributeCounts has the number of entries with each attribute, and the number of
 // entries with each field, for any value.
 type attributeCounts struct {
-	of     map[attribute]int
-	fields map[field]int
+	indexes map[attribute]int
+	fields  map[field]int
 }
 
 func countAttributes(entries []entry) attributeCounts {
@@ -40,11 +40,11 @@ func countAttributes(entries []entry) attributeCounts {
 			continue
 		}
 		for i := range e.rest.hosts {
-			counts.of[e.rest.hosts[i].attribute()]++
+			counts.indexes[e.rest.hosts[i].attribute()]++
 		}
 		for i := range e.rest.fields {
 			p := &e.rest.fields[i]
-			counts.of[p.attribute()]++
+			counts.indexes[p.attribute()]++
 			counts.fields[p.field]++
 		}
 	}
@@ -80,11 +80,11 @@ func (c attributeCounts) group(e entry, groups map[attribute][]entry) bool {
 func (c attributeCounts) rarestField(rest *conditions) (best int, found bool) {
 	fewest, most := 0, 0
 	for i := range rest.hosts {
-		fewest = max(fewest, c.of[rest.hosts[i].attribute()], fewEntries)
+		fewest = max(fewest, c.indexes[rest.hosts[i].attribute()], fewEntries)
 	}
 	for i := range rest.fields {
 		p := &rest.fields[i]
-		n, users := max(c.of[p.attribute()], fewEntries), c.fields[p.field]
+		n, users := max(c.indexes[p.attribute()], fewEntries), c.fields[p.field]
 		if fewest == 0 || n < fewest || n == fewest && found && users > most {
 			best, fewest, most, found = i, n, users, true
 		}

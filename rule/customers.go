@@ -36,12 +36,12 @@ type Customers struct {
 }
 
 // By returns the customer with the name. By looks up once, and allocates nothing.
-func (c *Customers) By(name string) (of Customer, known bool) {
+func (c *Customers) By(name string) (customer Customer, known bool) {
 	if c == nil {
 		return Customer{}, false
 	}
-	of, known = c.shards[c.shard(name)][name]
-	return of, known
+	customer, known = c.shards[c.shard(name)][name]
+	return customer, known
 }
 
 // Len returns the number of customers.
@@ -53,13 +53,13 @@ func (c *Customers) Len() int {
 }
 
 // All calls yield with each customer, in no order, until yield returns false.
-func (c *Customers) All(yield func(name string, of Customer) bool) {
+func (c *Customers) All(yield func(name string, customer Customer) bool) {
 	if c == nil {
 		return
 	}
 	for i := range c.shards {
-		for name, of := range c.shards[i] {
-			if !yield(name, of) {
+		for name, customer := range c.shards[i] {
+			if !yield(name, customer) {
 				return
 			}
 		}
@@ -90,11 +90,11 @@ func (c *Customers) With(set map[string]Customer, deleted []string) *Customers {
 			next.n--
 		}
 	}
-	for name, of := range set {
+	for name, customer := range set {
 		if _, known := next.By(name); !known {
 			next.n++
 		}
-		shardOf(name)[name] = of
+		shardOf(name)[name] = customer
 	}
 	return next
 }

@@ -77,12 +77,12 @@ func calendarPeriod(number, unit string) string {
 		"day": headgate.Day, "week": headgate.Week, "wk": headgate.Week, "w": headgate.Week,
 		"month": headgate.Month, "mon": headgate.Month, "year": headgate.Year, "yr": headgate.Year, "y": headgate.Year,
 	}
-	switch of, known := words[unit]; {
+	switch calendar, known := words[unit]; {
 	case known && number == "":
-		return of.String()
-	case of == headgate.Day:
+		return calendar.String()
+	case calendar == headgate.Day:
 		return number + "d"
-	case of == headgate.Week && number == "1":
+	case calendar == headgate.Week && number == "1":
 		return "7d"
 	default:
 		return ""

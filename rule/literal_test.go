@@ -24,7 +24,7 @@ func TestLiterals(t *testing.T) {
 		Headers: map[string]string{"X-A": "=free*", "X-B": "=*", "X-C": "==a"}, Descriptors: map[string]string{"a": "=!b"},
 	}
 	x := newIndex(t, []Rule{{Name: "a", Match: m, Key: []Part{{kind: partIP}}}})
-	of := func(method, a, b, c string) *headgate.Request {
+	value := func(method, a, b, c string) *headgate.Request {
 		return &headgate.Request{
 			Method: method, Host: "api.example.com", Path: "/", Domain: "shop*",
 			Header: sent{"X-A": a, "X-B": b, "X-C": c}, Descriptors: sent{"a": "!b"}.entries(),
@@ -34,12 +34,12 @@ func TestLiterals(t *testing.T) {
 		req  *headgate.Request
 		want int
 	}{
-		{of("brew", "free*", "*", "=a"), 1},
-		{of("HEAD", "free*", "*", "=a"), 1},
-		{of("BREW", "free*", "*", "=a"), 0},
-		{of("GET", "freedom", "*", "=a"), 0},
-		{of("GET", "free*", "b", "=a"), 0},
-		{of("GET", "free*", "*", "a"), 0},
+		{value("brew", "free*", "*", "=a"), 1},
+		{value("HEAD", "free*", "*", "=a"), 1},
+		{value("BREW", "free*", "*", "=a"), 0},
+		{value("GET", "freedom", "*", "=a"), 0},
+		{value("GET", "free*", "b", "=a"), 0},
+		{value("GET", "free*", "*", "a"), 0},
 	} {
 		if got := x.Match(row.req, nil); len(got) != row.want {
 			t.Errorf("%+v matches %v, want %d", row.req, got, row.want)

@@ -15,11 +15,11 @@ type Reads struct {
 }
 
 // AddRule adds the headers and cookies that the key and the match of a rule read.
-func (r *Reads) AddRule(of *Rule) {
-	for _, p := range of.Key {
+func (r *Reads) AddRule(rule *Rule) {
+	for _, p := range rule.Key {
 		r.AddPart(p)
 	}
-	for name := range of.Match.Headers {
+	for name := range rule.Match.Headers {
 		r.Headers = withName(r.Headers, canonicalHeader(name))
 	}
 }

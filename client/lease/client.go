@@ -203,11 +203,11 @@ func (k *Client) fail(reason string) {
 // publish tells the users of leases what has changed. It returns the time after which it must be called for the log, or 0.
 // The caller holds mu.
 func (k *Client) publish(now headgate.Instant) (wait time.Duration) {
-	lost, of := 0, ""
+	lost, group := 0, ""
 	for resource, l := range k.leases {
 		s := k.holder.Status(now, resource)
 		if s.Lost {
-			lost, of = lost+1, resource
+			lost, group = lost+1, resource
 		}
 		state := l.stateOf(s, k.base.Add(now.Sub(0)))
 		if state.Fault != l.state.Fault && s.Refused != nil {
@@ -219,5 +219,5 @@ func (k *Client) publish(now headgate.Instant) (wait time.Duration) {
 			l.tell(state, s.Left)
 		}
 	}
-	return k.log.losses(lost, of, k.config.OnLoss)
+	return k.log.losses(lost, group, k.config.OnLoss)
 }

@@ -110,7 +110,7 @@ func (k *Client) rest(d time.Duration) bool {
 type stream struct {
 	client *Client
 	server string
-	of     grpc.ClientStream
+	stream grpc.ClientStream
 	master int // the index of the server to which this one sends us, or -1
 	leased bool
 	fault  error // why the stream ended, from receive
@@ -183,15 +183,15 @@ func (s *stream) open(ctx context.Context, cancel func(), conn *grpc.ClientConn)
 	}()
 	defer func() { close(stop); <-left; poke(k.work) }()
 	defer late.Stop()
-	of, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(codec{}))
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(codec{}))
 	if err != nil {
 		return silent(late, err)
 	}
-	s.of = of
-	if header, err := of.Header(); err == nil && header != nil {
+	s.stream = stream
+	if header, err := stream.Header(); err == nil && header != nil {
 		return nil
 	}
-	if err = of.RecvMsg(new([]byte)); err != nil && !errors.Is(err, io.EOF) { // It has the reason.
+	if err = stream.RecvMsg(new([]byte)); err != nil && !errors.Is(err, io.EOF) { // It has the reason.
 		return silent(late, err)
 	}
 	return errSilent
@@ -216,14 +216,14 @@ func (s *stream) send(ctx context.Context) {
 		closed := k.closed
 		k.mu.Unlock()
 		if due {
-			if s.of.SendMsg(mem.SliceBuffer(encode(&r))) != nil {
+			if s.stream.SendMsg(mem.SliceBuffer(encode(&r))) != nil {
 				return // receive has the reason.
 			}
 			poke(k.alarm)
 			continue
 		}
 		if closed {
-			_ = s.of.CloseSend()
+			_ = s.stream.CloseSend()
 			<-ctx.Done() // The server ends the stream when it has read the releases, or Close ends it.
 			return
 		}
@@ -241,7 +241,7 @@ func (s *stream) receive() {
 	var in []byte
 	var m message
 	for {
-		if s.fault = s.of.RecvMsg(&in); s.fault != nil {
+		if s.fault = s.stream.RecvMsg(&in); s.fault != nil {
 			return
 		}
 		if s.fault = m.decode(in); s.fault != nil {

@@ -60,7 +60,7 @@ func TestFollowFairShare(t *testing.T) {
 		return fmt.Sprintf("version: 1\nfair_share: {client: method, capacity: %d, cycle: 1h, mode: %s}\n", capacity, mode)
 	}
 	path := filepath.Join(folder(t, map[string]string{"headgate.yaml": text(0, "enforce")}), "headgate.yaml")
-	g, told := follow(t, path)
+	g, notified := follow(t, path)
 	var a guard.Answer
 	ask := func() headgate.Verdict {
 		if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, &a); err != nil {
@@ -77,7 +77,7 @@ func TestFollowFairShare(t *testing.T) {
 		want     headgate.Verdict
 	}{{0, "shadow", headgate.Allow}, {80, "enforce", headgate.Allow}, {0, "enforce", headgate.Deny}} {
 		replace(t, path, text(step.capacity, step.mode))
-		if one := next(t, told); one.err != nil {
+		if one := next(t, notified); one.err != nil {
 			t.Fatal(one.err)
 		}
 		if got := ask(); got != step.want {

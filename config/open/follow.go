@@ -23,9 +23,9 @@ import (
 // the first reload; a program with such an Observer calls config.Watch.
 //
 // The error says that the system cannot watch files. It is nil when ctx has ended.
-func Follow(ctx context.Context, path string, c *config.Config, g *guard.Guard, told func(*config.Config, error)) error {
-	if told == nil {
-		told = logReload
+func Follow(ctx context.Context, path string, c *config.Config, g *guard.Guard, notify func(*config.Config, error)) error {
+	if notify == nil {
+		notify = logReload
 	}
 	return config.Watch(ctx, path, c, func() []string {
 		next, err := config.Load(path)
@@ -34,11 +34,11 @@ func Follow(ctx context.Context, path string, c *config.Config, g *guard.Guard, 
 		}
 		countReload(report.Of(g), err)
 		if err != nil {
-			told(nil, err)
+			notify(nil, err)
 			return c.Files()
 		}
 		c = next
-		told(next, nil)
+		notify(next, nil)
 		return next.Files()
 	})
 }

@@ -39,10 +39,10 @@ func follow(t *testing.T, path string) (*guard.Guard, <-chan followed) {
 		t.Fatal(err)
 	}
 	t.Cleanup(leak.Watch(t))
-	told, ended := make(chan followed, 100), make(chan error, 1)
+	notified, ended := make(chan followed, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		ended <- Follow(ctx, path, c, g, func(c *config.Config, err error) { told <- followed{c, err} })
+		ended <- Follow(ctx, path, c, g, func(c *config.Config, err error) { notified <- followed{c, err} })
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -50,13 +50,13 @@ func follow(t *testing.T, path string) (*guard.Guard, <-chan followed) {
 			t.Error(err)
 		}
 	})
-	return g, told
+	return g, notified
 }
 
-func next(t *testing.T, told <-chan followed) followed {
+func next(t *testing.T, notified <-chan followed) followed {
 	t.Helper()
 	select {
-	case one := <-told:
+	case one := <-notified:
 		return one
 	case <-time.After(deadline):
 		t.Fatal("nothing is told")
@@ -99,12 +99,12 @@ func limited(limit string) string {
 // and its faults are reported.
 func TestFollow(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"headgate.yaml": limited("5/365d")}), "headgate.yaml")
-	g, told := follow(t, path)
+	g, notified := follow(t, path)
 	if n := passing(t, g, "192.0.2.1"); n != 5 {
 		t.Fatalf("%d pass at first", n)
 	}
 	replace(t, path, limited("8/365d"))
-	if one := next(t, told); one.err != nil || one.config.Rules[0].Policies[0].Limit.Count != 8 {
+	if one := next(t, notified); one.err != nil || one.config.Rules[0].Policies[0].Limit.Count != 8 {
 		t.Fatalf("told %+v", one)
 	}
 	if n := passing(t, g, "192.0.2.1"); n != 3 {
@@ -112,14 +112,14 @@ func TestFollow(t *testing.T) {
 	}
 	replace(t, path, limited("9/365x"))
 	var faults config.Faults
-	if one := next(t, told); one.config != nil || !errors.As(one.err, &faults) || faults[0].Line != 2 {
+	if one := next(t, notified); one.config != nil || !errors.As(one.err, &faults) || faults[0].Line != 2 {
 		t.Errorf("told %+v", one)
 	}
 	if n := passing(t, g, "192.0.2.2"); n != 8 {
 		t.Errorf("after a file at fault %d pass", n)
 	}
 	replace(t, path, limited("9/365d"))
-	if one := next(t, told); one.err != nil {
+	if one := next(t, notified); one.err != nil {
 		t.Errorf("told %v", one.err)
 	}
 	if n := passing(t, g, "192.0.2.3"); n != 9 {
@@ -157,9 +157,9 @@ func TestFollowSinceLoad(t *testing.T) {
 func TestFollowFiles(t *testing.T) {
 	dir := folder(t, map[string]string{"headgate.yaml": limited("5/365d")})
 	path := filepath.Join(dir, "headgate.yaml")
-	g, told := follow(t, path)
+	g, notified := follow(t, path)
 	replace(t, path, "identity: {jwt: {keys: keys/jwks.pem}}\n"+strings.Replace(limited("5/365d"), "[ip]", "['jwt:sub']", 1))
-	if one := next(t, told); one.err == nil || !strings.Contains(one.err.Error(), "jwks.pem") {
+	if one := next(t, notified); one.err == nil || !strings.Contains(one.err.Error(), "jwks.pem") {
 		t.Fatalf("a file that is not there: told %+v", one)
 	}
 	if g.Needs()&rule.NeedClaims != 0 {
@@ -169,7 +169,7 @@ func TestFollowFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace(t, filepath.Join(dir, "keys", "jwks.pem"), keyFile(t))
-	one := next(t, told)
+	one := next(t, notified)
 	if want := []string{filepath.Join(dir, "keys", "jwks.pem")}; one.err != nil || !slices.Equal(one.config.Files(), want) {
 		t.Fatalf("a file that has come: told %+v", one)
 	}
@@ -178,11 +178,11 @@ func TestFollowFiles(t *testing.T) {
 	}
 	before := g.Identity().Tokens
 	replace(t, filepath.Join(dir, "keys", "jwks.pem"), keyFile(t))
-	if one := next(t, told); one.err != nil || g.Identity().Tokens == before {
+	if one := next(t, notified); one.err != nil || g.Identity().Tokens == before {
 		t.Errorf("other keys: told %+v", one)
 	}
 	replace(t, path, limited("5/365d"))
-	if one := next(t, told); one.err != nil || len(one.config.Files()) != 0 {
+	if one := next(t, notified); one.err != nil || len(one.config.Files()) != 0 {
 		t.Errorf("without keys: told %+v", one)
 	}
 }

@@ -198,18 +198,18 @@ func quotaPairs() []versionPair {
 // prefetchPairs change what instances take ahead from a shared store. Units that an instance has taken and that expire are lost, so the least
 // is low.
 func prefetchPairs() []versionPair {
-	of := func(algorithm, more string) string {
+	value := func(algorithm, more string) string {
 		return one("algorithm: " + algorithm + ", limits: [40/300d]" + more)
 	}
 	const small, large, longer = ", prefetch: {batch: 2, hold: 10s}", ", prefetch: {batch: 4, hold: 10s}", ", prefetch: {batch: 4, hold: 20s}"
 	return []versionPair{
-		{what: "prefetch of a log", old: of("sliding_log", ", prefetch: off"), new: of("sliding_log", large), most: 80, least: 20, why: twoHolds, without: "memory memcached"},
-		{what: "hold of a log", old: of("sliding_log", large), new: of("sliding_log", longer), most: 80, least: 20, why: twoHolds, without: "memory memcached"},
-		{what: "batch of a log", old: of("sliding_log", small), new: of("sliding_log", large), most: 40, least: 20, why: sameHold, without: "memory memcached"},
-		{what: "prefetch of a bucket", old: of("token_bucket", ", prefetch: off"), new: of("token_bucket", large), most: 40, least: 20, why: sameHold, without: "memory"},
-		{what: "prefetch of a window", old: of("fixed_window", ", prefetch: off"), new: of("fixed_window", large), most: 40, least: 20, why: sameHold, without: "memory"},
+		{what: "prefetch of a log", old: value("sliding_log", ", prefetch: off"), new: value("sliding_log", large), most: 80, least: 20, why: twoHolds, without: "memory memcached"},
+		{what: "hold of a log", old: value("sliding_log", large), new: value("sliding_log", longer), most: 80, least: 20, why: twoHolds, without: "memory memcached"},
+		{what: "batch of a log", old: value("sliding_log", small), new: value("sliding_log", large), most: 40, least: 20, why: sameHold, without: "memory memcached"},
+		{what: "prefetch of a bucket", old: value("token_bucket", ", prefetch: off"), new: value("token_bucket", large), most: 40, least: 20, why: sameHold, without: "memory"},
+		{what: "prefetch of a window", old: value("fixed_window", ", prefetch: off"), new: value("fixed_window", large), most: 40, least: 20, why: sameHold, without: "memory"},
 		{
-			what: "prefetch of a sliding window", old: of("sliding_window", ", prefetch: off"), new: of("sliding_window", large), most: 40, least: 20,
+			what: "prefetch of a sliding window", old: value("sliding_window", ", prefetch: off"), new: value("sliding_window", large), most: 40, least: 20,
 			why: sameHold, without: "memory",
 		},
 	}

@@ -102,10 +102,10 @@ func TestTimeDateMisses(t *testing.T) {
 		twin := startsOf(in)
 		for day := range number(2100, time.January, 1) {
 			date := time.Unix(day*daySeconds, 0).UTC()
-			if dayStart(in, day) != twin.of(day) {
+			if dayStart(in, day) != twin.start(day) {
 				t.Fatalf("%s: the start of %s differs from the twin", row.zone, date.Format(time.DateOnly))
 			}
-			if time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, in).Unix() == twin.of(day) {
+			if time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, in).Unix() == twin.start(day) {
 				continue
 			}
 			if days++; date.Day() == 1 {

@@ -68,7 +68,7 @@ func startsOf(in *time.Location) starts {
 	return all
 }
 
-func (s starts) of(day int64) int64 { return s[day-firstDay] }
+func (s starts) start(day int64) int64 { return s[day-firstDay] }
 
 // number gives the number of a date, without a calendar of its own zone.
 func number(year int, month time.Month, day int) int64 {
@@ -88,7 +88,7 @@ func monthDay(year int, month time.Month, first int) int64 {
 func (s starts) windowsFrom1970(unit Unit, settings Settings) []int64 {
 	var all []int64
 	add := func(day int64) {
-		at := s.of(day)
+		at := s.start(day)
 		if n := len(all); n > 0 && all[n-1] == at {
 			return
 		}

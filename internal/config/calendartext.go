@@ -76,15 +76,15 @@ func (l *calendarLines) customers(c *Config) {
 	lines := map[group]*line{}
 	var order []*line
 	for i := range c.Customers {
-		of := &c.Customers[i]
-		s, policies := l.beyondPlan(c, of)
+		customer := &c.Customers[i]
+		s, policies := l.beyondPlan(c, customer)
 		units := unitsOf(policies)
 		if len(units) == 0 {
 			continue
 		}
-		g := group{fmt.Sprint(s.Zone, s.WeekStarts, s.MonthStarts), of.Plan, fmt.Sprint(units)}
+		g := group{fmt.Sprint(s.Zone, s.WeekStarts, s.MonthStarts), customer.Plan, fmt.Sprint(units)}
 		if lines[g] == nil {
-			lines[g] = &line{of.Name, s, policies, 0}
+			lines[g] = &line{customer.Name, s, policies, 0}
 			order = append(order, lines[g])
 		}
 		lines[g].uses++
@@ -102,15 +102,15 @@ func (l *calendarLines) customers(c *Config) {
 }
 
 // beyondPlan gives the limits of a customer whose windows the line of its plan does not show, and where they begin.
-func (l *calendarLines) beyondPlan(c *Config, of *guard.Customer) (calendar.Settings, []headgate.Policy) {
-	plan := c.planOf(of)
-	own := policiesOf(of.Quotas)
-	if of.Raise != nil && !raiseEnded(of, l.now) {
-		own = append(own, policiesOf(of.Raise.Quotas)...)
+func (l *calendarLines) beyondPlan(c *Config, customer *guard.Customer) (calendar.Settings, []headgate.Policy) {
+	plan := c.planOf(customer)
+	own := policiesOf(customer.Quotas)
+	if customer.Raise != nil && !raiseEnded(customer, l.now) {
+		own = append(own, policiesOf(customer.Raise.Quotas)...)
 	}
 	switch {
-	case of.Calendar != nil:
-		return *of.Calendar, append(own, policiesOf(plan.Quotas)...)
+	case customer.Calendar != nil:
+		return *customer.Calendar, append(own, policiesOf(plan.Quotas)...)
 	case plan.Calendar.Zone == nil:
 		return calendar.Settings{}, nil // The plan is in a source.
 	}
@@ -131,8 +131,8 @@ func unitsOf(all []headgate.Policy) []headgate.CalendarUnit {
 }
 
 // planOf gives the plan of a customer, which is empty if the configuration does not have it.
-func (c *Config) planOf(of *guard.Customer) guard.Plan {
-	name := of.Plan
+func (c *Config) planOf(customer *guard.Customer) guard.Plan {
+	name := customer.Plan
 	if name == "" {
 		name = c.DefaultPlan
 	}

@@ -64,13 +64,13 @@ func (q *quotaReading) customers(c *Config) {
 
 // customer reads one entry.
 func (q *quotaReading) customer(s *section, name string, c *Config) guard.Customer {
-	of := guard.Customer{Name: name}
-	v, given := s.text(s.declare("plan", field.Taken, "Plan of the customer. Default: default_plan."), &of.Plan)
+	customer := guard.Customer{Name: name}
+	v, given := s.text(s.declare("plan", field.Taken, "Plan of the customer. Default: default_plan."), &customer.Plan)
 	plan := &guard.Plan{After: guard.AfterMeter}
 	switch {
 	case s.outline != nil:
 	case given:
-		plan = q.checkPlan(s, v, of.Plan, c)
+		plan = q.checkPlan(s, v, customer.Plan, c)
 	case c.DefaultPlan != "" && !s.blamed(defaultPlanName):
 		plan = q.checkPlan(s, v, c.DefaultPlan, c)
 	}
@@ -79,19 +79,19 @@ func (q *quotaReading) customer(s *section, name string, c *Config) guard.Custom
 		after = plan.After
 	}
 	s.declare("limits", field.Taken, "Limits of quotas, in place of those of the plan.")
-	of.Quotas = q.interned.quotas(q.limitsOf(s, "limits", after))
-	q.spending(s, &of, plan)
-	q.customerCalendar(s, &of, plan)
-	q.note(s, &of)
-	q.raise(s, &of, after)
+	customer.Quotas = q.interned.quotas(q.limitsOf(s, "limits", after))
+	q.spending(s, &customer, plan)
+	q.customerCalendar(s, &customer, plan)
+	q.note(s, &customer)
+	q.raise(s, &customer, after)
 	s.end()
-	return of
+	return customer
 }
 
 func hasHard(l guard.QuotaLimit) bool { return l.Hard > 0 }
 
 // spending reads the customer's own hard limits.
-func (q *quotaReading) spending(s *section, of *guard.Customer, plan *guard.Plan) {
+func (q *quotaReading) spending(s *section, customer *guard.Customer, plan *guard.Plan) {
 	hard := s.sub(s.declare("hard", field.Taken, "The customer's own spending limit: a lower hard for quotas of its plan or its limits."),
 		"{api_calls: 300}")
 	hard.outline.each(maxQuotas).number(0, 0, headgate.MaxUnits)
@@ -101,7 +101,7 @@ func (q *quotaReading) spending(s *section, of *guard.Customer, plan *guard.Plan
 		if !ok || !hard.wholeNumber(v, &n, 0, headgate.MaxUnits) || plan == nil {
 			continue
 		}
-		own := quotaOf(of.Quotas, name)
+		own := quotaOf(customer.Quotas, name)
 		if own == nil {
 			own = quotaOf(plan.Quotas, name)
 		}
@@ -120,7 +120,7 @@ func (q *quotaReading) spending(s *section, of *guard.Customer, plan *guard.Plan
 			s.fault(v, fmt.Sprintf("%d is more than the hard limit of %d", n, own[i].Hard),
 				fmt.Sprintf("use at most %d, or write limits with a higher hard", own[i].Hard))
 		default:
-			of.Spending = append(of.Spending, guard.Spending{Quota: name, Hard: n})
+			customer.Spending = append(customer.Spending, guard.Spending{Quota: name, Hard: n})
 		}
 	}
 }
@@ -135,7 +135,7 @@ func quotaOf(all []guard.QuotaLimits, name string) []guard.QuotaLimit {
 }
 
 // customerCalendar reads where the calendar windows of a customer begin, if not as those of its plan.
-func (*quotaReading) customerCalendar(s *section, of *guard.Customer, plan *guard.Plan) {
+func (*quotaReading) customerCalendar(s *section, customer *guard.Customer, plan *guard.Plan) {
 	base := calendar.Default()
 	if plan != nil && plan.Calendar.Zone != nil {
 		base = plan.Calendar
@@ -143,25 +143,25 @@ func (*quotaReading) customerCalendar(s *section, of *guard.Customer, plan *guar
 	own := base
 	s.calendarFields(&own)
 	if own.Zone.String() != base.Zone.String() || own.WeekStarts != base.WeekStarts || own.MonthStarts != base.MonthStarts {
-		of.Calendar = &own
+		customer.Calendar = &own
 	}
 }
 
 // note reads the note, which people see.
-func (*quotaReading) note(s *section, of *guard.Customer) {
+func (*quotaReading) note(s *section, customer *guard.Customer) {
 	s.outline.field(s.declare("note", field.Taken, "A text for people; check --explain shows it.")).text("", "", 0, maxNote)
-	v, ok := s.textOf("note", &of.Note)
+	v, ok := s.textOf("note", &customer.Note)
 	switch {
 	case !ok:
-	case len(of.Note) > maxNote:
-		s.fault(v, fmt.Sprintf("is %d bytes long", len(of.Note)), fmt.Sprintf("use at most %d", maxNote))
-	case !utf8.ValidString(of.Note) || strings.ContainsFunc(of.Note, func(c rune) bool { return !unicode.IsPrint(c) }):
+	case len(customer.Note) > maxNote:
+		s.fault(v, fmt.Sprintf("is %d bytes long", len(customer.Note)), fmt.Sprintf("use at most %d", maxNote))
+	case !utf8.ValidString(customer.Note) || strings.ContainsFunc(customer.Note, func(c rune) bool { return !unicode.IsPrint(c) }):
 		s.fault(v, "has characters that cannot be printed", "write one line of text")
 	}
 }
 
 // raise reads quotas that replace others for a time.
-func (q *quotaReading) raise(s *section, of *guard.Customer, after guard.After) {
+func (q *quotaReading) raise(s *section, customer *guard.Customer, after guard.After) {
 	raise := s.sub(s.declare("raise", field.Taken, "Limits of quotas until a time, in place of all others."),
 		"{limits: "+quotasExample+", until: 2030-01-31}")
 	if raise.self.node == nil && s.outline == nil {
@@ -189,7 +189,7 @@ func (q *quotaReading) raise(s *section, of *guard.Customer, after guard.After) 
 	}
 	raise.end()
 	if r.Until > 0 {
-		of.Raise = r
+		customer.Raise = r
 	}
 }
 
@@ -219,11 +219,11 @@ func (q *quotaReading) nameCustomers(all *section, c *Config) {
 		return
 	}
 	for i := range c.Customers {
-		of := &c.Customers[i]
-		of.Name, _ = rule.CustomerName(q.parts[0], values[i])
+		customer := &c.Customers[i]
+		customer.Name, _ = rule.CustomerName(q.parts[0], values[i])
 		for _, part := range q.parts[1:] {
-			if other, _ := rule.CustomerName(part, values[i]); other != of.Name {
-				all.fault(all.nameOf(values[i]), fmt.Sprintf("is %s by key %s, and %s by key %s", of.Name, q.parts[0], other, part),
+			if other, _ := rule.CustomerName(part, values[i]); other != customer.Name {
+				all.fault(all.nameOf(values[i]), fmt.Sprintf("is %s by key %s, and %s by key %s", customer.Name, q.parts[0], other, part),
 					"let the rules of quotas find customers by parts of one form")
 			}
 		}

@@ -68,8 +68,8 @@ func TestOneDeclaration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	properties := func(of map[string]any, name string) map[string]any {
-		fields, _ := of["properties"].(map[string]any)
+	properties := func(form map[string]any, name string) map[string]any {
+		fields, _ := form["properties"].(map[string]any)
 		field, _ := fields[name].(map[string]any)
 		return field
 	}

@@ -52,8 +52,8 @@ func TestAliasesRepeatABoundedAmount(t *testing.T) {
 			if !strings.HasPrefix(fmt.Sprint(err), row.want) {
 				t.Errorf("got\n%.300s\nwant\n%s", fmt.Sprint(err), row.want)
 			}
-			if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
-				t.Errorf("reading %d bytes of text allocates %d bytes, want less than 256 MiB", len(row.text), took)
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 256<<20 {
+				t.Errorf("reading %d bytes of text allocates %d bytes, want less than 256 MiB", len(row.text), allocated)
 			}
 		})
 	}
@@ -77,8 +77,8 @@ func TestManyFaultsAreFewErrors(t *testing.T) {
 	started := cpuTime(t)
 	_, err := Parse("headgate.yaml", []byte(b.String()))
 	checkFaults(t, []byte(b.String()), err)
-	if took := cpuTime(t) - started; took > patience {
-		t.Errorf("reading takes %s of processor time, which is too long", took)
+	if elapsed := cpuTime(t) - started; elapsed > patience {
+		t.Errorf("reading takes %s of processor time, which is too long", elapsed)
 	}
 }
 

@@ -112,9 +112,9 @@ func TestMemoryOfFairShare(t *testing.T) {
 		}
 	}
 	f.Weights = nil
-	took := heap() - before
-	if said := shareMemory(f); took > said || took < said/4 {
-		t.Errorf("fair share takes %d bytes, but the summary says at most %d", took, said)
+	used := heap() - before
+	if said := shareMemory(f); used > said || used < said/4 {
+		t.Errorf("fair share takes %d bytes, but the summary says at most %d", used, said)
 	}
 	runtime.KeepAlive(l)
 }

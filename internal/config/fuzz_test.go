@@ -35,8 +35,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		started := cpuTime(t)
 		c, err := Parse("headgate.yaml", text)
-		if took := cpuTime(t) - started; took > patience {
-			t.Fatalf("reading %d bytes takes %s of processor time, which is too long", len(text), took)
+		if elapsed := cpuTime(t) - started; elapsed > patience {
+			t.Fatalf("reading %d bytes takes %s of processor time, which is too long", len(text), elapsed)
 		}
 		if err != nil {
 			checkFaults(t, text, err)

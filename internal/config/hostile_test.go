@@ -85,8 +85,8 @@ func TestHostileTexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			started := cpuTime(t)
 			c, err := Parse("headgate.yaml", []byte(text))
-			if took := cpuTime(t) - started; took > patience {
-				t.Errorf("reading takes %s of processor time, which is too long", took)
+			if elapsed := cpuTime(t) - started; elapsed > patience {
+				t.Errorf("reading takes %s of processor time, which is too long", elapsed)
 			}
 			if err == nil {
 				t.Fatalf("the text is accepted with %d rules, want faults", len(c.Rules))
@@ -183,8 +183,8 @@ func TestManyOverrides(t *testing.T) {
 	counts := []int{maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxAllOverrides - 6*maxOverrides}
 	started := cpuTime(t)
 	c := parsed(t, overridesOf(counts...))
-	if took := cpuTime(t) - started; took > patience {
-		t.Errorf("reading takes %s of processor time, which is too long", took)
+	if elapsed := cpuTime(t) - started; elapsed > patience {
+		t.Errorf("reading takes %s of processor time, which is too long", elapsed)
 	}
 	if o := c.Rules[len(counts)-2].Overrides; len(o) != maxOverrides || o[77].Value != "/77" || o[77].Policies[0].Limit.Count != 2 {
 		t.Errorf("got %d overrides", len(o))

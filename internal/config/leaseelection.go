@@ -42,35 +42,35 @@ const (
 // leaseElection reads the settings of a group. Without the section, l.Election stays nil.
 func (s *section) leaseElection(l *Lease) {
 	e := &LeaseElection{TTL: defaultElectionTTL}
-	of := s.sub(s.declare(electionName, field.Restart, "A group of servers, of which etcd elects the master. Default: this server is "+
+	p := s.sub(s.declare(electionName, field.Restart, "A group of servers, of which etcd elects the master. Default: this server is "+
 		"alone."), electionExample)
-	of.declare(etcdName, field.Restart, "host:port of the members of etcd.")
-	e.Etcd = of.hostPorts(etcdName, "[etcd-1.example.com:2379, etcd-2.example.com:2379]", "etcd-1.example.com:2379")
-	if len(e.Etcd) == 0 && of.begun() && !of.blamedAny(etcdName) && !of.blamedAt(of.self.path) {
-		of.missing(etcdName, "write the members of etcd, like etcd: [127.0.0.1:2379]")
+	p.declare(etcdName, field.Restart, "host:port of the members of etcd.")
+	e.Etcd = p.hostPorts(etcdName, "[etcd-1.example.com:2379, etcd-2.example.com:2379]", "etcd-1.example.com:2379")
+	if len(e.Etcd) == 0 && p.begun() && !p.blamedAny(etcdName) && !p.blamedAt(p.self.path) {
+		p.missing(etcdName, "write the members of etcd, like etcd: [127.0.0.1:2379]")
 	}
-	of.electionGroup(e)
-	of.declare("address", field.Restart, "host:port of this server, as clients have it in their lists. Default: the host of server.grpc, "+
+	p.electionGroup(e)
+	p.declare("address", field.Restart, "host:port of this server, as clients have it in their lists. Default: the host of server.grpc, "+
 		"or else the name of the machine, and the port of server.grpc.")
-	of.outline.field("address").text("", "", 1, maxCredential)
-	if v, ok := of.textOf("address", &e.Address); ok {
-		of.hostPort(v, e.Address, "eu-1.example.com:8081")
+	p.outline.field("address").text("", "", 1, maxCredential)
+	if v, ok := p.textOf("address", &e.Address); ok {
+		p.hostPort(v, e.Address, "eu-1.example.com:8081")
 	}
-	of.keep("address", e.Address)
-	of.declare("servers", field.Restart, "host:port of all servers of the group, for rules with a lease: their leases come from the "+
+	p.keep("address", e.Address)
+	p.declare("servers", field.Restart, "host:port of all servers of the group, for rules with a lease: their leases come from the "+
 		"master.")
-	e.Servers = of.hostPorts("servers", "[eu-1.example.com:8081, eu-2.example.com:8081]", "eu-1.example.com:8081")
-	of.duration(of.declare("ttl", field.Restart, "Time after which another server takes over from a master that failed, in whole seconds."),
+	e.Servers = p.hostPorts("servers", "[eu-1.example.com:8081, eu-2.example.com:8081]", "eu-1.example.com:8081")
+	p.duration(p.declare("ttl", field.Restart, "Time after which another server takes over from a master that failed, in whole seconds."),
 		&e.TTL, minElectionTTL, maxElectionTTL)
-	of.etcdUser(&e.User, &e.PasswordFile)
-	e.UseTLS = of.sourceTLS(&e.TLS).begun()
-	of.end()
-	if e.TTL%time.Second != 0 && !of.blamedAny("ttl") {
-		if v, ok := of.given("ttl"); ok {
-			of.fault(v, field.FormatDuration(e.TTL)+" is no whole number of seconds", "write it like 5s")
+	p.etcdUser(&e.User, &e.PasswordFile)
+	e.UseTLS = p.sourceTLS(&e.TLS).begun()
+	p.end()
+	if e.TTL%time.Second != 0 && !p.blamedAny("ttl") {
+		if v, ok := p.given("ttl"); ok {
+			p.fault(v, field.FormatDuration(e.TTL)+" is no whole number of seconds", "write it like 5s")
 		}
 	}
-	if of.begun() {
+	if p.begun() {
 		l.Election = e
 	}
 }

@@ -30,25 +30,25 @@ const (
 // leaseLimits reads where the limits of headgate ctl limit are. Without the section, l.Limits stays nil.
 func (s *section) leaseLimits(l *Lease) {
 	e := &LeaseLimits{Prefix: "/headgate/pace/"}
-	of := s.sub(s.declare(leaseLimitsName, field.Restart, "etcd with the limits that headgate ctl limit sets. A limit of the provider "+
+	parent := s.sub(s.declare(leaseLimitsName, field.Restart, "etcd with the limits that headgate ctl limit sets. A limit of the provider "+
 		"mail is the capacity of the resource mail, and wins over the file. Default: only the file."), leaseLimitsExample)
-	of.declare("etcd", field.Restart, "host:port of the members of etcd. Default: those of election, with its user and tls.")
-	e.Etcd = of.hostPorts("etcd", "[etcd-1.example.com:2379, etcd-2.example.com:2379]", "etcd-1.example.com:2379")
-	of.declare("prefix", field.Restart, "Prefix of the keys, as in headgate ctl limit --prefix, with a / at its end.")
-	of.outline.field("prefix").text(e.Prefix, "/$", 1, maxLimitsPrefix)
-	if v, ok := of.textOf("prefix", &e.Prefix); ok && (!strings.HasSuffix(e.Prefix, "/") || len(e.Prefix) > maxLimitsPrefix) {
-		of.fault(v, quote(e.Prefix)+" is not valid",
+	parent.declare("etcd", field.Restart, "host:port of the members of etcd. Default: those of election, with its user and tls.")
+	e.Etcd = parent.hostPorts("etcd", "[etcd-1.example.com:2379, etcd-2.example.com:2379]", "etcd-1.example.com:2379")
+	parent.declare("prefix", field.Restart, "Prefix of the keys, as in headgate ctl limit --prefix, with a / at its end.")
+	parent.outline.field("prefix").text(e.Prefix, "/$", 1, maxLimitsPrefix)
+	if v, ok := parent.textOf("prefix", &e.Prefix); ok && (!strings.HasSuffix(e.Prefix, "/") || len(e.Prefix) > maxLimitsPrefix) {
+		parent.fault(v, quote(e.Prefix)+" is not valid",
 			fmt.Sprintf("write at most %d bytes with a / at the end, like /headgate/pace/", maxLimitsPrefix))
 	}
-	of.keep("prefix", e.Prefix)
-	of.etcdUser(&e.User, &e.PasswordFile)
-	tls := of.sourceTLS(&e.TLS)
+	parent.keep("prefix", e.Prefix)
+	parent.etcdUser(&e.User, &e.PasswordFile)
+	tls := parent.sourceTLS(&e.TLS)
 	e.UseTLS = tls.begun()
-	of.end()
-	if !of.begun() {
+	parent.end()
+	if !parent.begun() {
 		return
 	}
-	of.limitsOfElection(e, l, tls)
+	parent.limitsOfElection(e, l, tls)
 	l.Limits = e
 }
 
@@ -68,6 +68,6 @@ func (s *section) limitsOfElection(e *LeaseLimits, l *Lease, tls *section) {
 	if tls.begun() {
 		s.unused(tls, without, "remove it to use the files of lease.election.tls, or write etcd")
 	}
-	of := l.Election
-	e.Etcd, e.User, e.PasswordFile, e.UseTLS, e.TLS = of.Etcd, of.User, of.PasswordFile, of.UseTLS, of.TLS
+	election := l.Election
+	e.Etcd, e.User, e.PasswordFile, e.UseTLS, e.TLS = election.Etcd, election.User, election.PasswordFile, election.UseTLS, election.TLS
 }

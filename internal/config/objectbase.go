@@ -29,7 +29,7 @@ type objectBase struct {
 
 // readBase reads the file again with the rules and plans of the source, so that the checker of the file checks both.
 func (o *Objects) readBase(complete bool) (*objectBase, ObjectFaults) {
-	in := &objectTree{of: o, documents: map[source.Key]*document{}}
+	in := &objectTree{objects: o, documents: map[source.Key]*document{}}
 	root, faults := in.tree()
 	if len(faults) > 0 {
 		return nil, faults
@@ -90,7 +90,7 @@ func (b *objectBase) changedPlans(former *objectBase) map[string]bool {
 
 // objectTree is the tree of the file with the rules and plans of the source.
 type objectTree struct {
-	of        *Objects
+	objects   *Objects
 	rules     []source.Key // in the order of the tree
 	fileRules int
 	documents map[source.Key]*document
@@ -102,7 +102,7 @@ func sortedNames(all map[string]source.Object) []string {
 
 // tree adds the rules and plans of the source to the tree of the file.
 func (t *objectTree) tree() (*yaml.Node, ObjectFaults) {
-	root, bad := t.of.file.written.source.tree()
+	root, bad := t.objects.file.written.source.tree()
 	if bad != nil {
 		return nil, ObjectFaults{{Fault: *bad}}
 	}
@@ -113,8 +113,8 @@ func (t *objectTree) tree() (*yaml.Node, ObjectFaults) {
 	}
 	rules.Content = slices.Clone(rules.Content)
 	t.fileRules = len(rules.Content)
-	for _, name := range sortedNames(t.of.rules) {
-		node, bad := t.node(t.of.rules[name])
+	for _, name := range sortedNames(t.objects.rules) {
+		node, bad := t.node(t.objects.rules[name])
 		if bad == nil {
 			bad = nameRule(t.documents[source.Key{Kind: source.Rule, Name: name}], node, name)
 		}
@@ -130,8 +130,8 @@ func (t *objectTree) tree() (*yaml.Node, ObjectFaults) {
 		*plans = *known
 	}
 	plans.Content = slices.Clone(plans.Content)
-	for _, name := range sortedNames(t.of.plans) {
-		node, bad := t.node(t.of.plans[name])
+	for _, name := range sortedNames(t.objects.plans) {
+		node, bad := t.node(t.objects.plans[name])
 		if bad != nil {
 			faults = append(faults, ObjectFault{Key: source.Key{Kind: source.Plan, Name: name}, Fault: *bad})
 			continue
@@ -139,10 +139,10 @@ func (t *objectTree) tree() (*yaml.Node, ObjectFaults) {
 		key := &yaml.Node{Kind: yaml.ScalarNode, Value: name, Style: yaml.DoubleQuotedStyle, Line: node.Line, Column: node.Column}
 		plans.Content = append(plans.Content, key, node)
 	}
-	if len(t.of.rules) > 0 {
+	if len(t.objects.rules) > 0 {
 		root = withField(root, source.Rule.Section(), rules)
 	}
-	if len(t.of.plans) > 0 {
+	if len(t.objects.plans) > 0 {
 		root = withField(root, source.Plan.Section(), plans)
 	}
 	return root, faults
@@ -248,7 +248,7 @@ func (t *objectTree) objectAt(path string) (key source.Key, rest string, found b
 		}
 	}
 	longest := -1
-	for name := range t.of.plans {
+	for name := range t.objects.plans {
 		if at := plansName + "." + name; check.Within(path, at) && len(name) > longest {
 			longest, key = len(name), source.Key{Kind: source.Plan, Name: name}
 			rest, found = strings.TrimPrefix(path, at), true

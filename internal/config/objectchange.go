@@ -147,14 +147,14 @@ func (w *objectChange) bound(most int) {
 func (w *objectChange) replaceRulesAndPlans() {
 	n := &w.next
 	n.rules, n.plans = maps.Clone(n.rules), maps.Clone(n.plans)
-	of := map[source.Kind]map[string]source.Object{source.Rule: n.rules, source.Plan: n.plans}
+	named := map[source.Kind]map[string]source.Object{source.Rule: n.rules, source.Plan: n.plans}
 	for _, key := range w.deleted {
-		delete(of[key.Kind], key.Name)
+		delete(named[key.Kind], key.Name)
 	}
 	for _, all := range [...][]source.Object{w.set, w.touched} {
 		for _, object := range all {
 			if object.Kind != source.Customer {
-				of[object.Kind][object.Name] = object
+				named[object.Kind][object.Name] = object
 			}
 		}
 	}
@@ -246,18 +246,18 @@ func (w *objectChange) fileOf(key source.Key) string {
 // changedKey gives the key if the change has it, else the first rule or plan of the change.
 func (w *objectChange) changedKey(key source.Key) source.Key {
 	var first source.Key
-	of := func(k source.Key) bool {
+	value := func(k source.Key) bool {
 		if first == (source.Key{}) && k.Kind != source.Customer {
 			first = k
 		}
 		return k == key
 	}
 	for i := range w.set {
-		if of(w.set[i].Key) {
+		if value(w.set[i].Key) {
 			return key
 		}
 	}
-	if slices.ContainsFunc(w.deleted, of) {
+	if slices.ContainsFunc(w.deleted, value) {
 		return key
 	}
 	return first
@@ -417,9 +417,9 @@ func (w *objectChange) addQuotas() {
 	}
 	change := guard.QuotaChange{Customers: make([]guard.Customer, 0, len(w.again))}
 	for _, entry := range w.again {
-		of := w.read.values[entry.form]
-		of.Name = entry.found()
-		change.Customers = append(change.Customers, of)
+		customer := w.read.values[entry.form]
+		customer.Name = entry.found()
+		change.Customers = append(change.Customers, customer)
 	}
 	from := w.from.quotas
 	if w.all || from == nil {

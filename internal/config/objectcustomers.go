@@ -108,14 +108,14 @@ func (r *customerReading) read(object source.Object) (*customerEntry, Faults) {
 		return nil, Faults{*parsed.fault}
 	}
 	node := parsed.node
-	of, used, faults := r.parse(parsed.document, node, object.Name)
+	customer, used, faults := r.parse(parsed.document, node, object.Name)
 	r.vote(used)
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	form := &customerForm{plan: of.Plan, own: ownFields(node), used: slices.Clip(used)}
-	of.Name = ""
-	r.forms[object.Text], r.values[form] = form, of
+	form := &customerForm{plan: customer.Plan, own: ownFields(node), used: slices.Clip(used)}
+	customer.Name = ""
+	r.forms[object.Text], r.values[form] = form, customer
 	return newCustomerEntry(object, form, name), nil
 }
 
@@ -131,15 +131,15 @@ func (r *customerReading) parse(src *document, node *yaml.Node, name string) (gu
 	one := r.facts
 	one.root, one.used, one.added = &section{reader: reading}, nil, nil
 	s := reading.section(value{path: customersName + "." + name, node: node}, "write it like "+customerExample)
-	of := one.customer(s, name, r.base.config)
+	customer := one.customer(s, name, r.base.config)
 	if err := reading.result(); err != nil {
 		one.forget(one.added) // Otherwise a faulty customer would decide what the others may have.
-		return of, one.used, reading.faults
+		return customer, one.used, reading.faults
 	}
 	for _, use := range one.added {
 		r.added[use.at] = use
 	}
-	return of, one.used, nil
+	return customer, one.used, nil
 }
 
 func (r *customerReading) vote(used []limitUse) {

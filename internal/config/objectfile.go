@@ -19,9 +19,9 @@ type written struct {
 // fileTexts has the texts of the objects of a file. It parses the file when they are first used. It is safe for
 // concurrent use.
 type fileTexts struct {
-	of    *written
-	once  sync.Once
-	nodes map[source.Key]*yaml.Node
+	written *written
+	once    sync.Once
+	nodes   map[source.Key]*yaml.Node
 }
 
 // get returns the text of an object.
@@ -56,7 +56,7 @@ func (c *Config) ObjectTexts() map[source.Key]string {
 	if c.written == nil {
 		return nil
 	}
-	t := fileTexts{of: c.written}
+	t := fileTexts{written: c.written}
 	t.once.Do(t.read)
 	all := make(map[source.Key]string, len(t.nodes))
 	for key := range t.nodes {
@@ -76,7 +76,7 @@ func (c *Config) FileName() string {
 
 func (t *fileTexts) read() {
 	t.nodes = map[source.Key]*yaml.Node{}
-	root, bad := t.of.source.tree()
+	root, bad := t.written.source.tree()
 	if bad != nil {
 		return // The file was read before, so there is no fault.
 	}

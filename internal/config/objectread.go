@@ -69,8 +69,8 @@ func (w *objectChange) periodsOfOthers(again []source.Object) map[quotaPeriod]pe
 }
 
 // endUses removes the limits of a customer.
-func endUses(periods map[quotaPeriod]periodUse, of *customerForm) {
-	for _, use := range of.used {
+func endUses(periods map[quotaPeriod]periodUse, form *customerForm) {
+	for _, use := range form.used {
 		known := periods[use.at]
 		if known.n--; known.n > 0 {
 			periods[use.at] = known

@@ -84,7 +84,7 @@ func (all ObjectFaults) Error() string {
 func NewObjects(file *Config) (*Objects, error) {
 	o := &Objects{
 		file: file, rules: map[string]source.Object{}, plans: map[string]source.Object{}, periods: map[quotaPeriod]periodUse{},
-		texts: &fileTexts{of: file.written},
+		texts: &fileTexts{written: file.written},
 	}
 	base, faults := o.readBase(file.Source == nil)
 	if len(faults) > 0 {

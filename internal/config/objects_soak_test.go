@@ -22,10 +22,10 @@ func TestSoakManyCustomers(t *testing.T) {
 	if faults != nil {
 		t.Fatal(faults[:1])
 	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("100,000 customers took %v, want at most 5s", took)
+	if elapsed := time.Since(began); elapsed > 5*time.Second {
+		t.Errorf("100,000 customers took %v, want at most 5s", elapsed)
 	} else {
-		t.Logf("100,000 customers took %v", took)
+		t.Logf("100,000 customers took %v", elapsed)
 	}
 	store, err := memory.New(o.Config().StoreConfig())
 	if err != nil {

@@ -94,10 +94,10 @@ func (*quotaReading) planCalendar(s *section, p *guard.Plan) {
 
 // checkPlanCalendar rejects settings that no limit of the plan uses.
 func (*quotaReading) checkPlanCalendar(s *section, p *guard.Plan) {
-	of := guard.Rule{Calendar: p.Calendar}
+	r := guard.Rule{Calendar: p.Calendar}
 	all := limits{policies: policiesOf(p.Quotas)}
-	of.Policies = all.policies
-	s.checkCalendar(&of, []limits{all})
+	r.Policies = all.policies
+	s.checkCalendar(&r, []limits{all})
 }
 
 // checkWord checks the name of a plan or a quota.

@@ -265,11 +265,11 @@ func (c *Config) quotaPolicies(quota string) []headgate.Policy {
 		add(c.Plans[i].Quotas, c.Plans[i].After)
 	}
 	for i := range c.Customers {
-		of := &c.Customers[i]
-		after := plans[cmp.Or(of.Plan, c.DefaultPlan)]
-		add(of.Quotas, after)
-		if of.Raise != nil {
-			add(of.Raise.Quotas, after)
+		customer := &c.Customers[i]
+		after := plans[cmp.Or(customer.Plan, c.DefaultPlan)]
+		add(customer.Quotas, after)
+		if customer.Raise != nil {
+			add(customer.Raise.Quotas, after)
 		}
 	}
 	return all
@@ -293,8 +293,8 @@ func (c *Config) quotasUseBlocks() bool {
 		}
 	}
 	for i := range c.Customers {
-		of := &c.Customers[i]
-		if use(of.Quotas) || of.Raise != nil && use(of.Raise.Quotas) {
+		customer := &c.Customers[i]
+		if use(customer.Quotas) || customer.Raise != nil && use(customer.Raise.Quotas) {
 			return true
 		}
 	}

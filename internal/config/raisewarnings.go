@@ -15,9 +15,9 @@ func (c *Config) RaiseWarnings(now time.Time) []string {
 	var ended []string
 	n := 0
 	for i := range c.Customers {
-		if of := &c.Customers[i]; of.Raise != nil && raiseEnded(of, now) {
+		if customer := &c.Customers[i]; customer.Raise != nil && raiseEnded(customer, now) {
 			if n++; n <= mostNames {
-				ended = append(ended, quote(of.Name))
+				ended = append(ended, quote(customer.Name))
 			}
 		}
 	}
@@ -32,6 +32,6 @@ func (c *Config) RaiseWarnings(now time.Time) []string {
 }
 
 // raiseEnded reports whether the raise of a customer has ended.
-func raiseEnded(of *guard.Customer, now time.Time) bool {
-	return of.Raise.Until <= headgate.Instant(now.UnixNano())
+func raiseEnded(customer *guard.Customer, now time.Time) bool {
+	return customer.Raise.Until <= headgate.Instant(now.UnixNano())
 }

@@ -143,8 +143,8 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			base += "metering: {journal: j, lines: {folder: l}"
 			base, set = base+"}\n", base+", "+line+"}\n"
 		case within == "metering.events" || within == "metering.lines":
-			of := map[string]string{"events": "url: 'http://a'", "lines": "folder: l"}[strings.TrimPrefix(within, "metering.")]
-			base += "metering: {journal: j, " + strings.TrimPrefix(within, "metering.") + ": {" + of
+			needed := map[string]string{"events": "url: 'http://a'", "lines": "folder: l"}[strings.TrimPrefix(within, "metering.")]
+			base += "metering: {journal: j, " + strings.TrimPrefix(within, "metering.") + ": {" + needed
 			base, set = base+"}}\n", base+", "+line+"}}\n"
 		case within == "throttle":
 			base += "throttle: {concurrency: 5"

@@ -40,16 +40,16 @@ func docsRow(row string, fields ...*outline) string {
 			variables = append(variables, "`"+o.variable+"`")
 		}
 	}
-	of := fields[0]
+	outline := fields[0]
 	if len(cells) < 3 {
-		cells = []string{strings.Join(names, ", "), of.declared.Text, ""}
+		cells = []string{strings.Join(names, ", "), outline.declared.Text, ""}
 	}
 	name, meaning, preset := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])
-	if of.preset != nil && fmt.Sprint(of.preset) != plainDefault(preset) {
-		preset = fmt.Sprintf("`%v`", of.preset)
+	if outline.preset != nil && fmt.Sprint(outline.preset) != plainDefault(preset) {
+		preset = fmt.Sprintf("`%v`", outline.preset)
 	}
-	reload := of.declared.Reload.String()
-	if of.mapping {
+	reload := outline.declared.Reload.String()
+	if outline.mapping {
 		reload = "" // The fields of a section have reload classes of their own.
 	}
 	cells = []string{name, meaning, preset, strings.Join(variables, ", "), reload}
@@ -87,11 +87,11 @@ func TestTablesOfTheDocumentation(t *testing.T) {
 		case inTables && wide && strings.Trim(line, "|-") == "" && strings.Count(line, "|") == 5:
 			line += "---|"
 		case inTables && strings.HasPrefix(line, "| `"):
-			of := rowFields(t, line, within, fields, listed)
+			outlines := rowFields(t, line, within, fields, listed)
 			if wide {
-				line = docsRow(line, of...)
+				line = docsRow(line, outlines...)
 			} else {
-				checkNarrow(t, line, of)
+				checkNarrow(t, line, outlines)
 			}
 		}
 		lines = append(lines, line)
@@ -119,7 +119,7 @@ func TestTablesOfTheDocumentation(t *testing.T) {
 // rowFields returns the fields that a row names, and adds them to listed.
 func rowFields(t *testing.T, line, within string, fields map[string]*outline, listed map[string]bool) []*outline {
 	t.Helper()
-	var of []*outline
+	var outlines []*outline
 	for _, name := range regexp.MustCompile("`([a-z_.]+)`").FindAllStringSubmatch(strings.Split(line, "|")[1], -1) {
 		path := join(within, name[1])
 		listed[path] = true
@@ -128,19 +128,19 @@ func rowFields(t *testing.T, line, within string, fields map[string]*outline, li
 			t.Errorf("docs/configuration.md has a row for %s, which is not a field", path)
 			continue
 		}
-		of = append(of, o)
-		if o.declared.Reload != of[0].declared.Reload {
+		outlines = append(outlines, o)
+		if o.declared.Reload != outlines[0].declared.Reload {
 			t.Errorf("%s shares a row with a field of another reload class: write two rows", path)
 		}
 	}
-	return of
+	return outlines
 }
 
 // checkNarrow checks rows of tables without variables. A reload must take their fields.
-func checkNarrow(t *testing.T, line string, of []*outline) {
+func checkNarrow(t *testing.T, line string, outlines []*outline) {
 	t.Helper()
 	cells := strings.Split(strings.Trim(line, "|"), "|")
-	for _, o := range of {
+	for _, o := range outlines {
 		if o.variable != "" || o.declared.Reload != field.Taken {
 			t.Errorf("%s: the table needs columns for a variable and for a reload", o.declared.Name)
 		}

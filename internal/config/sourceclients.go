@@ -56,32 +56,32 @@ const (
 // etcdSource reads the settings of a prefix of etcd.
 func (s *section) etcdSource() (*section, *EtcdSource) {
 	e := &EtcdSource{Prefix: "/headgate/config"}
-	of := s.sub(s.declare(etcdName, field.Restart, "A prefix of keys in etcd: PREFIX/rules/NAME, PREFIX/plans/NAME and "+
+	own := s.sub(s.declare(etcdName, field.Restart, "A prefix of keys in etcd: PREFIX/rules/NAME, PREFIX/plans/NAME and "+
 		"PREFIX/customers/NAME."), "{endpoints: [http://127.0.0.1:2379]}")
-	of.endpoints(e)
-	of.declare("prefix", field.Restart, "Prefix of the keys, beginning with /.")
-	of.outline.field("prefix").text(e.Prefix, "^/([^/]+/)*[^/]+$", 2, maxPrefix)
-	if v, ok := of.textOf("prefix", &e.Prefix); ok && (len(e.Prefix) < 2 || len(e.Prefix) > maxPrefix || e.Prefix[0] != '/' ||
+	own.endpoints(e)
+	own.declare("prefix", field.Restart, "Prefix of the keys, beginning with /.")
+	own.outline.field("prefix").text(e.Prefix, "^/([^/]+/)*[^/]+$", 2, maxPrefix)
+	if v, ok := own.textOf("prefix", &e.Prefix); ok && (len(e.Prefix) < 2 || len(e.Prefix) > maxPrefix || e.Prefix[0] != '/' ||
 		strings.HasSuffix(e.Prefix, "/") || strings.Contains(e.Prefix, "//")) {
-		of.fault(v, quote(e.Prefix)+" is not valid", "write it like /headgate/config, without / at its end")
+		own.fault(v, quote(e.Prefix)+" is not valid", "write it like /headgate/config, without / at its end")
 	}
-	of.keep("prefix", e.Prefix)
-	of.declare("user", field.Restart, "User for etcd's authentication.")
-	of.outline.field("user").text("", "", 1, maxCredential)
-	v, ok := of.textOf("user", &e.User)
-	of.credential(v, ok, e.User)
-	of.keep("user", e.User)
-	of.file(of.declare("password_file", field.Restart, "File with the password of user."), &e.PasswordFile)
-	tls := of.sourceTLS(&e.TLS)
-	of.end()
-	if (e.User == "") != (e.PasswordFile == "") && !of.blamedAny("user", "password_file") {
+	own.keep("prefix", e.Prefix)
+	own.declare("user", field.Restart, "User for etcd's authentication.")
+	own.outline.field("user").text("", "", 1, maxCredential)
+	v, ok := own.textOf("user", &e.User)
+	own.credential(v, ok, e.User)
+	own.keep("user", e.User)
+	own.file(own.declare("password_file", field.Restart, "File with the password of user."), &e.PasswordFile)
+	tls := own.sourceTLS(&e.TLS)
+	own.end()
+	if (e.User == "") != (e.PasswordFile == "") && !own.blamedAny("user", "password_file") {
 		name := map[bool]string{true: "user", false: "password_file"}[e.User == ""]
-		of.missing(name, "write user and password_file, or none of them")
+		own.missing(name, "write user and password_file, or none of them")
 	}
 	if len(e.Endpoints) > 0 && tls.begun() && strings.HasPrefix(e.Endpoints[0], "http:") {
 		s.unused(tls, "has no effect with endpoints of http", "remove it, or use endpoints of https")
 	}
-	return of, e
+	return own, e
 }
 
 // endpoints reads the servers of etcd.
@@ -115,33 +115,33 @@ func (s *section) endpoints(e *EtcdSource) {
 func (s *section) postgresSource() (*section, *PostgresSource) {
 	const example = "{hosts: [db.example.com:5432], database: headgate, user: headgate, password_file: db.password}"
 	p := &PostgresSource{Schema: "headgate"}
-	of := s.sub(s.declare(postgresName, field.Restart, "A schema of PostgreSQL, whose tables headgate ctl source init makes."), example)
-	of.declare("hosts", field.Restart, "HOST:PORT of the server and its replicas, or FOLDER:PORT for a socket. The first one that can be "+
+	own := s.sub(s.declare(postgresName, field.Restart, "A schema of PostgreSQL, whose tables headgate ctl source init makes."), example)
+	own.declare("hosts", field.Restart, "HOST:PORT of the server and its replicas, or FOLDER:PORT for a socket. The first one that can be "+
 		"written is used.")
-	p.Hosts = of.texts("hosts", "[db.example.com:5432]", maxEndpoints)
-	of.keep("hosts", p.Hosts)
-	if len(p.Hosts) == 0 && of.begun() && !of.blamedAny("hosts") && !of.blamedAt(of.self.path) {
-		of.missing("hosts", "write the server, like hosts: [db.example.com:5432]")
+	p.Hosts = own.texts("hosts", "[db.example.com:5432]", maxEndpoints)
+	own.keep("hosts", p.Hosts)
+	if len(p.Hosts) == 0 && own.begun() && !own.blamedAny("hosts") && !own.blamedAt(own.self.path) {
+		own.missing("hosts", "write the server, like hosts: [db.example.com:5432]")
 	}
 	for i, host := range p.Hosts {
 		if port := host[strings.LastIndexByte(host, ':')+1:]; port == host || !isPort(port) {
-			v := of.find(fmt.Sprintf("%s[%d]", of.pathOf("hosts"), i))
-			of.fault(v, quote(host)+" is not HOST:PORT", "write it like db.example.com:5432")
+			v := own.find(fmt.Sprintf("%s[%d]", own.pathOf("hosts"), i))
+			own.fault(v, quote(host)+" is not HOST:PORT", "write it like db.example.com:5432")
 		}
 	}
-	of.identifier(of.declare("database", field.Restart, "Name of the database."), &p.Database)
-	of.identifier(of.declare("user", field.Restart, "User of the database."), &p.User)
-	of.file(of.declare("password_file", field.Restart, "File with the password of the user."), &p.PasswordFile)
-	of.declare("schema", field.Restart, "Schema that has the tables.")
-	of.outline.field("schema").text(p.Schema, "^[a-z_][a-z0-9_]*$", 1, maxSchema)
-	if v, ok := of.textOf("schema", &p.Schema); ok && (p.Schema == "" || len(p.Schema) > maxSchema ||
+	own.identifier(own.declare("database", field.Restart, "Name of the database."), &p.Database)
+	own.identifier(own.declare("user", field.Restart, "User of the database."), &p.User)
+	own.file(own.declare("password_file", field.Restart, "File with the password of the user."), &p.PasswordFile)
+	own.declare("schema", field.Restart, "Schema that has the tables.")
+	own.outline.field("schema").text(p.Schema, "^[a-z_][a-z0-9_]*$", 1, maxSchema)
+	if v, ok := own.textOf("schema", &p.Schema); ok && (p.Schema == "" || len(p.Schema) > maxSchema ||
 		strings.Trim(p.Schema, schemaLetters) != "" || p.Schema[0] >= '0' && p.Schema[0] <= '9' || strings.HasPrefix(p.Schema, "pg_")) {
-		of.fault(v, quote(p.Schema)+" is not valid", "use 1 to 48 small letters, digits and _, which begin with neither a digit nor pg_")
+		own.fault(v, quote(p.Schema)+" is not valid", "use 1 to 48 small letters, digits and _, which begin with neither a digit nor pg_")
 	}
-	of.keep("schema", p.Schema)
-	p.UseTLS = of.sourceTLS(&p.TLS).begun()
-	of.end()
-	return of, p
+	own.keep("schema", p.Schema)
+	p.UseTLS = own.sourceTLS(&p.TLS).begun()
+	own.end()
+	return own, p
 }
 
 // identifier reads a required name of a database.

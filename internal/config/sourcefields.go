@@ -160,21 +160,21 @@ func (s *section) sourceOfObjects(c *Config) {
 // httpSource reads the settings of a document.
 func (s *section) httpSource() (*section, *HTTPSource) {
 	h := &HTTPSource{Interval: normalInterval, Timeout: normalReadTime}
-	of := s.sub(s.declare(httpName, field.Restart, "One document at a URL, with rules, plans and customers."),
+	parent := s.sub(s.declare(httpName, field.Restart, "One document at a URL, with rules, plans and customers."),
 		"{url: https://config.example.com/headgate.yaml}")
-	of.declare("url", field.Restart, "URL of the document, http or https. Redirects stay on its host.")
-	of.sourceURL("url", &h.URL)
-	of.duration(of.declare("interval", field.Restart, "Time from one read to the next, a tenth more or less."), &h.Interval,
+	parent.declare("url", field.Restart, "URL of the document, http or https. Redirects stay on its host.")
+	parent.sourceURL("url", &h.URL)
+	parent.duration(parent.declare("interval", field.Restart, "Time from one read to the next, a tenth more or less."), &h.Interval,
 		leastInterval, mostInterval)
-	of.duration(of.declare("timeout", field.Restart, "Time limit of one read."), &h.Timeout, leastReadTime, mostReadTime)
-	of.file(of.declare("headers_file", field.Restart, "File with headers of the requests, one on each line, like Authorization: "+
+	parent.duration(parent.declare("timeout", field.Restart, "Time limit of one read."), &h.Timeout, leastReadTime, mostReadTime)
+	parent.file(parent.declare("headers_file", field.Restart, "File with headers of the requests, one on each line, like Authorization: "+
 		"Bearer TOKEN. Each read reads the file again."), &h.HeadersFile)
-	tls := of.sourceTLS(&h.TLS)
-	of.end()
-	if tls.begun() && !of.blamedAny("url") && h.URL != "" && h.URL[:len("http:")] == "http:" {
+	tls := parent.sourceTLS(&h.TLS)
+	parent.end()
+	if tls.begun() && !parent.blamedAny("url") && h.URL != "" && h.URL[:len("http:")] == "http:" {
 		s.unused(tls, "has no effect with a URL of http", "remove it, or use a URL of https")
 	}
-	return of, h
+	return parent, h
 }
 
 // sourceURL reads the URL of a document.

@@ -7,12 +7,12 @@ import (
 
 // TestPlace: the address of a source has no secret and does not depend on the order of servers, and tells sources apart.
 func TestPlace(t *testing.T) {
-	of := func(url string) string { return (&Source{HTTP: &HTTPSource{URL: url}}).Place() }
-	first, second := of("https://a/x?token=secret"), of("https://a/x?token=other")
+	value := func(url string) string { return (&Source{HTTP: &HTTPSource{URL: url}}).Place() }
+	first, second := value("https://a/x?token=secret"), value("https://a/x?token=other")
 	if !strings.HasPrefix(first, "https://a/x?") || strings.Contains(first, "secret") || strings.Contains(first, "token") || first == second {
 		t.Errorf("got %q and %q", first, second)
 	}
-	if got := of("https://a/x"); got != "https://a/x" {
+	if got := value("https://a/x"); got != "https://a/x" {
 		t.Errorf("got %q", got)
 	}
 	for _, order := range [][]string{{"b:1", "a:1"}, {"a:1", "b:1"}} {

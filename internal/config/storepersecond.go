@@ -60,11 +60,11 @@ func (s *section) perSecond(into, second *SharedStore) {
 
 // credentials finds credentials that conflict. name is the field of the address, and file that of the
 // password file.
-func (s *section) credentials(name, file string, of *SharedStore) {
-	if v, ok := s.given(file); ok && of.Password != "" {
+func (s *section) credentials(name, file string, store *SharedStore) {
+	if v, ok := s.given(file); ok && store.Password != "" {
 		s.fault(v, "has no effect with a password in the address of "+name, "remove one of them")
 	}
-	if v, ok := s.written(name); ok && of.User != "" && of.Password == "" && of.PasswordFile == "" {
+	if v, ok := s.written(name); ok && store.User != "" && store.Password == "" && store.PasswordFile == "" {
 		s.hide(v)
 		s.fault(v, "has a user without a password", "write user:password@, or :password@ for the default user, or set "+file+
 			"; for a user with nopass, write any password, like user:none@")

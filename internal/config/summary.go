@@ -207,10 +207,10 @@ func limitsText(r *guard.Rule) string {
 	if r.Quota != "" {
 		text = "quota " + r.Quota
 	}
-	if of := &r.Lease; of.Resource != "" {
-		text = "lease " + of.Resource
-		if of.Burst > 1 {
-			text += fmt.Sprintf(" burst %d", of.Burst)
+	if lease := &r.Lease; lease.Resource != "" {
+		text = "lease " + lease.Resource
+		if lease.Burst > 1 {
+			text += fmt.Sprintf(" burst %d", lease.Burst)
 		}
 		text += ", else " + r.Fallback.String()
 	}

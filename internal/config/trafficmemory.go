@@ -62,15 +62,15 @@ func (s *section) checkServerTraffic(server *Server, calls, leases bool) {
 // MemoryWarnings returns notes on bounds that are above the memory of this machine, in bytes. 0 means that it is not known.
 func (c *Config) MemoryWarnings(machine int64) (notes []string) {
 	for _, b := range []struct {
-		bound      int64
-		of, advice string
+		bound         int64
+		field, advice string
 	}{
 		{c.MemoryBound(), "", "proxy.max_traffic_memory"},
 		{c.ServerMemoryBound(), " of the server", "server.max_traffic_memory"},
 	} {
-		if unserved := c.Proxy.Upstream == nil && b.of == ""; machine > 0 && b.bound > machine && !unserved {
+		if unserved := c.Proxy.Upstream == nil && b.field == ""; machine > 0 && b.bound > machine && !unserved {
 			notes = append(notes, fmt.Sprintf("memory%s of at most %s is more than the %s of this machine: on such a machine, "+
-				"connections are closed near its memory; set %s", b.of, formatRounded(b.bound), formatRounded(machine), b.advice))
+				"connections are closed near its memory; set %s", b.field, formatRounded(b.bound), formatRounded(machine), b.advice))
 		}
 	}
 	return notes

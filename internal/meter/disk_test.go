@@ -198,13 +198,13 @@ func (f *full) OpenFile(name string, flags int, mode fileMode) (journal.File, er
 type fullFile struct {
 	journal.File
 
-	of *full
+	disk *full
 }
 
 func (f fullFile) WriteAt(text []byte, at int64) (int, error) {
-	f.of.mu.Lock()
-	defer f.of.mu.Unlock()
-	if f.of.now {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if f.disk.now {
 		return 0, errFull
 	}
 	return f.File.WriteAt(text, at)
@@ -220,8 +220,8 @@ func TestCloseWithinItsTime(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		_ = m.Close(ctx)
-		if took := time.Since(begun); took != 5*time.Second {
-			t.Errorf("Close took %v, want 5s", took)
+		if elapsed := time.Since(begun); elapsed != 5*time.Second {
+			t.Errorf("Close took %v, want 5s", elapsed)
 		}
 		if out.calls < 3 {
 			t.Errorf("%d attempts in five seconds", out.calls)
@@ -301,18 +301,18 @@ func (h *hungFiles) OpenFile(name string, flags int, mode fileMode) (journal.Fil
 type hungFile struct {
 	journal.File
 
-	of *hungFiles
+	files *hungFiles
 }
 
 func (h hungFile) WriteAt(text []byte, at int64) (int, error) {
-	if until := h.of.write.Load(); until != nil {
+	if until := h.files.write.Load(); until != nil {
 		<-*until
 	}
 	return h.File.WriteAt(text, at)
 }
 
 func (h hungFile) Sync() error {
-	if until := h.of.sync.Load(); until != nil {
+	if until := h.files.sync.Load(); until != nil {
 		<-*until
 	}
 	return h.File.Sync()

@@ -217,8 +217,8 @@ func (c *CloudEvents) post(ctx context.Context, records []journal.Record) (n int
 
 // hideQuery gives an error of the client without the query of the address, which may have a secret.
 func (c *CloudEvents) hideQuery(err error) error {
-	if of, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("%s: %w%s", publicURL(c.config.URL), of.Err, adviseRequest(of.Err))
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("%s: %w%s", publicURL(c.config.URL), failed.Err, adviseRequest(failed.Err))
 	}
 	return err
 }

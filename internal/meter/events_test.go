@@ -414,8 +414,8 @@ func TestHangingEndpoint(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		_ = m.Close(ctx)
-		if took := time.Since(begun); took > time.Second {
-			t.Errorf("Close took %v", took)
+		if elapsed := time.Since(begun); elapsed > time.Second {
+			t.Errorf("Close took %v", elapsed)
 		}
 	})
 }

@@ -214,8 +214,8 @@ func (d *delivery) logRefused(now time.Time) {
 // errShort says that an Output has delivered nothing and gave no error.
 var errShort = errors.New("meter: an output has delivered nothing and gave no error")
 
-func shortOf(n, of int) error {
-	if n <= 0 && of > 0 {
+func shortOf(n, total int) error {
+	if n <= 0 && total > 0 {
 		return errShort
 	}
 	return nil

@@ -284,24 +284,24 @@ type minuteBudget struct {
 func (b *budget) take(minute int64, most int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	of, known := b.minutes[minute]
-	if of.customers >= most {
+	budget, known := b.minutes[minute]
+	if budget.customers >= most {
 		return false
 	}
 	if !known && len(b.minutes) >= keptMinutes {
 		b.forget()
 	}
 	b.takes++
-	b.minutes[minute] = minuteBudget{of.customers + 1, b.takes}
+	b.minutes[minute] = minuteBudget{budget.customers + 1, b.takes}
 	return true
 }
 
 // forget forgets the minute that was used least recently.
 func (b *budget) forget() {
 	unused, last := int64(0), b.takes+1
-	for minute, of := range b.minutes {
-		if of.last < last {
-			unused, last = minute, of.last
+	for minute, budget := range b.minutes {
+		if budget.last < last {
+			unused, last = minute, budget.last
 		}
 	}
 	delete(b.minutes, unused)

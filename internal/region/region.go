@@ -63,8 +63,8 @@ func (db *DB) country(offset uint) (code string, ok bool) {
 
 // member returns the value of a name in a map. member reports false for a value that is not a
 // map or cannot be decoded.
-func member(of mmdbdata.Cursor, name string) (value mmdbdata.Cursor, found bool) {
-	members, err := of.Map()
+func member(record mmdbdata.Cursor, name string) (value mmdbdata.Cursor, found bool) {
+	members, err := record.Map()
 	if err != nil {
 		return mmdbdata.Cursor{}, false
 	}

@@ -58,9 +58,9 @@ func basisOf(t Terms, clients []Client) basis {
 	return basis{scale: 100 * totalWeight(clients), fair: 100 * capacity, reserved: uint64(t.Reservation) * capacity}
 }
 
-// of returns a client's default share and its claim, in parts. The claim is the demand, or
+// shareAndClaim returns a client's default share and its claim, in parts. The claim is the demand, or
 // the reservation if that is larger.
-func (b basis) of(c *Client) (fair, claim double) {
+func (b basis) shareAndClaim(c *Client) (fair, claim double) {
 	claim = product(b.scale, c.demand())
 	if reserved := product(b.reserved, c.weight()); claim.less(reserved) {
 		claim = reserved
@@ -72,7 +72,7 @@ func (b basis) of(c *Client) (fair, claim double) {
 // borrowers' claims beyond their default shares, in parts.
 func (b basis) gaps(clients []Client) (surplus, deficit double) {
 	for i := range clients {
-		if fair, claim := b.of(&clients[i]); claim.less(fair) {
+		if fair, claim := b.shareAndClaim(&clients[i]); claim.less(fair) {
 			surplus = surplus.plus(fair.minus(claim))
 		} else {
 			deficit = deficit.plus(claim.minus(fair))
@@ -90,7 +90,7 @@ func (s *Scratch) enough(t Terms, b basis, surplus, deficit double, clients []Cl
 	}
 	s.begin(t.Capacity, surplus.times(double{lo: b.scale}))
 	for i := range clients {
-		fair, claim := b.of(&clients[i])
+		fair, claim := b.shareAndClaim(&clients[i])
 		size := claim.times(surplus)
 		if claim.less(fair) {
 			size = size.plus(fair.minus(claim).times(left))
@@ -105,7 +105,7 @@ func (s *Scratch) enough(t Terms, b basis, surplus, deficit double, clients []Cl
 func (s *Scratch) loan(t Terms, b basis, surplus, deficit double, clients []Client) {
 	s.begin(t.Capacity, deficit.times(double{lo: b.scale}))
 	for i := range clients {
-		fair, claim := b.of(&clients[i])
+		fair, claim := b.shareAndClaim(&clients[i])
 		if claim.less(fair) {
 			s.give(i, claim.times(deficit))
 		} else {
@@ -120,7 +120,7 @@ func (s *Scratch) maxMin(t Terms, b basis, clients []Client) {
 	all := product(uint64(t.Capacity), b.scale)
 	s.claims = slices.Grow(s.claims[:0], len(clients))
 	for i := range clients {
-		_, claim := b.of(&clients[i])
+		_, claim := b.shareAndClaim(&clients[i])
 		s.claim(i, clients[i].weight(), claim, all)
 	}
 	s.fill(t.Capacity, b.scale, clients)

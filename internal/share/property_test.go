@@ -23,7 +23,7 @@ var names = func() (list []string) {
 }()
 
 // oneOf returns one of the given numbers at random.
-func oneOf(r script, of ...int64) int64 { return of[r.Int64N(int64(len(of)))] }
+func oneOf(r script, choices ...int64) int64 { return choices[r.Int64N(int64(len(choices)))] }
 
 // draw returns random terms and 1 to most clients. It prefers values with ties and exact
 // fits, large values and extremes. Some clients have equal names.

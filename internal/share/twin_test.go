@@ -24,9 +24,9 @@ func pick(first bool, a, b *big.Rat) *big.Rat {
 	return b
 }
 
-func sum(of []*big.Rat) *big.Rat {
+func sum(numbers []*big.Rat) *big.Rat {
 	s := new(big.Rat)
-	for _, x := range of {
+	for _, x := range numbers {
 		s.Add(s, x)
 	}
 	return s

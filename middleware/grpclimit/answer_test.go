@@ -139,8 +139,8 @@ func TestRetryPolicies(t *testing.T) {
 		expect(t, err, codes.ResourceExhausted)
 		// With the policy's own backoff three tries take about 20 ms. The client must wait for the
 		// pushback instead.
-		if took := time.Since(began); took < 2*while || len(watch.requests) != 4 {
-			t.Errorf("three tries took %v with %d decisions, want %v and 4", took, len(watch.requests), 2*while)
+		if elapsed := time.Since(began); elapsed < 2*while || len(watch.requests) != 4 {
+			t.Errorf("three tries took %v with %d decisions, want %v and 4", elapsed, len(watch.requests), 2*while)
 		}
 	})
 	t.Run("the guard always refuses", func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // order is a stage that notes what it is told of one request.
-type order struct{ told chan string }
+type order struct{ notified chan string }
 
 func (order) Rule() guard.Rule { return guard.Rule{Rule: rule.Rule{Name: "order"}} }
 
@@ -20,16 +20,16 @@ func (order) Facts() guard.Facts { return guard.Facts{} }
 
 func (order) Enter(*guard.Pass) headgate.Decision { return headgate.Decision{} }
 
-func (o order) Stream(*guard.Pass) { o.told <- "stream" }
+func (o order) Stream(*guard.Pass) { o.notified <- "stream" }
 
 func (o order) Answers(_ *guard.Pass, status int) {
 	if status != 0 {
-		o.told <- "a status"
+		o.notified <- "a status"
 	}
-	o.told <- "answers"
+	o.notified <- "answers"
 }
 
-func (o order) Leave(*guard.Pass, *guard.Outcome) { o.told <- "leave" }
+func (o order) Leave(*guard.Pass, *guard.Outcome) { o.notified <- "leave" }
 
 // TestStreamAnswers: the answer of a stream begins with its header or its first message. A call answers at its end.
 func TestStreamAnswers(t *testing.T) {
@@ -51,14 +51,14 @@ func TestStreamAnswers(t *testing.T) {
 			_, err = stream.Recv()
 		}
 		for _, want := range c.want {
-			if got := <-o.told; got != want {
+			if got := <-o.notified; got != want {
 				t.Errorf("%s: the stage is told %q, want %q", name, got, want)
 			}
 		}
 		if _, err := client.EmptyCall(t.Context(), &testgrpc.Empty{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := <-o.told; got != "leave" {
+		if got := <-o.notified; got != "leave" {
 			t.Errorf("%s: the stage is told %q of a call", name, got)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // reader is a stage that reads two metadata of answers; one of them is for it alone.
-type reader struct{ told chan string }
+type reader struct{ notified chan string }
 
 func (reader) Rule() guard.Rule { return guard.Rule{Rule: rule.Rule{Name: "reader"}} }
 
@@ -30,7 +30,7 @@ func (reader) Enter(*guard.Pass) headgate.Decision { return headgate.Decision{} 
 func (r reader) Leave(_ *guard.Pass, o *guard.Outcome) {
 	own, _ := o.Header("X-Own")
 	work, _ := o.Header("X-Work")
-	r.told <- own + " " + work
+	r.notified <- own + " " + work
 }
 
 // TestPrivateMetadata: metadata for a stage alone reach the stage and not the client, however the
@@ -50,7 +50,7 @@ func TestPrivateMetadata(t *testing.T) {
 		if _, err := client.EmptyCall(t.Context(), &testgrpc.Empty{}, grpc.Header(&header), grpc.Trailer(&trailer)); err != nil {
 			t.Fatal(err)
 		}
-		checkPrivate(t, name+" of a call", <-r.told, header, trailer)
+		checkPrivate(t, name+" of a call", <-r.notified, header, trailer)
 		stream, err := client.StreamingOutputCall(t.Context(), &testgrpc.StreamingOutputCallRequest{})
 		if err != nil {
 			t.Fatal(err)
@@ -62,17 +62,17 @@ func TestPrivateMetadata(t *testing.T) {
 		if !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
-		checkPrivate(t, name+" of a stream", <-r.told, header, stream.Trailer())
+		checkPrivate(t, name+" of a stream", <-r.notified, header, stream.Trailer())
 		if len(md.Get("x-work")) != 1 {
 			t.Errorf("%s: the metadata of the handler have changed: %v", name, md)
 		}
 	}
 }
 
-func checkPrivate(t *testing.T, says, told string, header, trailer metadata.MD) {
+func checkPrivate(t *testing.T, says, detail string, header, trailer metadata.MD) {
 	t.Helper()
 	all := metadata.Join(header, trailer)
-	if told != "1 2" || len(all.Get("x-own")) != 1 || len(all.Get("x-work")) != 0 {
-		t.Errorf("%s: the stage reads %q, and the client gets %v", says, told, all)
+	if detail != "1 2" || len(all.Get("x-own")) != 1 || len(all.Get("x-work")) != 0 {
+		t.Errorf("%s: the stage reads %q, and the client gets %v", says, detail, all)
 	}
 }

@@ -42,8 +42,8 @@ func TestWait(t *testing.T) {
 		}
 		chat(t, client, 1)
 	}
-	if took := time.Since(began); took < 3*interval {
-		t.Errorf("four calls took %v, want at least %v", took, 3*interval)
+	if elapsed := time.Since(began); elapsed < 3*interval {
+		t.Errorf("four calls took %v, want at least %v", elapsed, 3*interval)
 	}
 }
 

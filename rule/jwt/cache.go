@@ -40,7 +40,7 @@ type shard struct {
 	mu     sync.RWMutex
 	room   int
 	places []place
-	of     map[digest]int
+	index  map[digest]int
 	hand   int
 }
 
@@ -59,7 +59,7 @@ func newCache(room int) *cache {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.room = (room + i) / cacheShards // the sum over all shards is room
-		s.of = make(map[digest]int)
+		s.index = make(map[digest]int)
 	}
 	return c
 }
@@ -71,7 +71,7 @@ func (c *cache) get(token digest, now time.Time) (claims headgate.Values, ok boo
 	s := c.shard(token)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	i, found := s.of[token]
+	i, found := s.index[token]
 	if !found {
 		return nil, false
 	}
@@ -91,7 +91,7 @@ func (c *cache) put(token digest, claims headgate.Values, expires, now time.Time
 	s := c.shard(token)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, found := s.of[token]
+	i, found := s.index[token]
 	switch {
 	case s.room == 0 || found && now.Before(s.places[i].expires):
 		return
@@ -101,12 +101,12 @@ func (c *cache) put(token digest, claims headgate.Values, expires, now time.Time
 		s.places = append(s.places, place{})
 	default:
 		i = s.free(now)
-		delete(s.of, s.places[i].token)
+		delete(s.index, s.places[i].token)
 	}
 	p := &s.places[i]
 	p.token, p.claims, p.expires = token, claims, expires
 	p.asked.Store(false)
-	s.of[token] = i
+	s.index[token] = i
 }
 
 // free returns the place to evict when all places are taken. Each place that the hand

@@ -15,11 +15,11 @@ func (c *cache) fill(t *testing.T) int {
 	n := 0
 	for i := range c.shards {
 		s := &c.shards[i]
-		if len(s.places) != len(s.of) || len(s.places) > s.room {
-			t.Fatalf("shard %d: %d places and %d tokens, capacity %d", i, len(s.places), len(s.of), s.room)
+		if len(s.places) != len(s.index) || len(s.places) > s.room {
+			t.Fatalf("shard %d: %d places and %d tokens, capacity %d", i, len(s.places), len(s.index), s.room)
 		}
 		for at := range s.places {
-			if s.of[s.places[at].token] != at {
+			if s.index[s.places[at].token] != at {
 				t.Fatalf("shard %d: the token of place %d is not found there", i, at)
 			}
 		}

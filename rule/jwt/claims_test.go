@@ -61,7 +61,7 @@ func TestTimes(t *testing.T) {
 
 func TestIssuerAndAudience(t *testing.T) {
 	a := algorithms()[9]
-	of := func(more string) string { return issue(t, a, `{"exp":1800003600`+more+`}`) }
+	value := func(more string) string { return issue(t, a, `{"exp":1800003600`+more+`}`) }
 	anyone, both := jwt.Config{}, jwt.Config{Issuer: "https://id.example", Audience: "api"}
 	for _, c := range []struct {
 		config jwt.Config
@@ -91,7 +91,7 @@ func TestIssuerAndAudience(t *testing.T) {
 		{jwt.Config{Issuer: "https://id.example"}, `,"iss":"https://id.example","aud":["x"]`, true},
 		{jwt.Config{Audience: "api"}, `,"iss":"https://evil.example","aud":"api"`, true},
 	} {
-		if got := accepted(t, verifier(t, pemOf(a.key.Public()), c.config), of(c.more)); got != c.want {
+		if got := accepted(t, verifier(t, pemOf(a.key.Public()), c.config), value(c.more)); got != c.want {
 			t.Errorf("%+v with %s: accepted = %v, want %v", c.config, c.more, got, c.want)
 		}
 	}

@@ -30,8 +30,8 @@ func block(kind string, der []byte, err error) []byte {
 // certificate returns a self-signed certificate that has expired.
 func certificate(t *testing.T, key crypto.Signer) []byte {
 	t.Helper()
-	of := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "issuer"}, NotBefore: time.Unix(1, 0), NotAfter: time.Unix(2, 0)}
-	der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	certificate := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "issuer"}, NotBefore: time.Unix(1, 0), NotAfter: time.Unix(2, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, certificate, certificate, key.Public(), key)
 	return block("CERTIFICATE", der, err)
 }
 

@@ -181,7 +181,7 @@ var errNoKey = errors.New("jwt: no key matches the token")
 // keysFor returns the keys that may have signed a token. The library then tries them. The
 // header of the token is not verified at this point.
 func (v *Verifier) keysFor(token *gojwt.Token) (any, error) {
-	if _, asks := token.Header["crit"]; asks {
+	if _, critical := token.Header["crit"]; critical {
 		return nil, errNoKey
 	}
 	id := ""

@@ -196,9 +196,9 @@ func (m Memory) fit(r *guard.Rule, path string, blamed Blamed) []Finding {
 	if n.Keys >= LeastKeys || blamed(path) {
 		return nil
 	}
-	of, room := "", enough(n)
+	when, room := "", enough(n)
 	if m.Shared {
-		of, room = " while the store is unreachable", enoughBeside(room)
+		when, room = " while the store is unreachable", enoughBeside(room)
 	}
 	if which > 0 {
 		path += ".overrides." + r.Overrides[which-1].Value
@@ -206,7 +206,7 @@ func (m Memory) fit(r *guard.Rule, path string, blamed Blamed) []Finding {
 	return []Finding{{
 		Path: path + ".limits",
 		Problem: fmt.Sprintf("one key takes up to %d bytes%s, and only %d fit in max_memory of %s",
-			n.Bytes(), of, n.Keys, field.FormatSize(m.Max)),
+			n.Bytes(), when, n.Keys, field.FormatSize(m.Max)),
 		Fix: fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", field.FormatSize(room)),
 	}}
 }

@@ -22,20 +22,20 @@ type entry struct {
 	resource string
 	group    string
 
-	mu      sync.Mutex // Guards the fields below.
-	lease   Lease
-	bucket  Bucket
-	rate    Rate
-	leased  bool          // There is or was a lease, or on_loss gives something.
-	ended   bool          // The entry has left the table.
-	shared  bool          // A request of another group has come.
-	ready   chan struct{} // closed at the next Rate; nil without waiting requests
-	waiting int64         // units of the requests that wait for a lease
-	refused [2]int64      // units that were refused in this turn, and in the one before
-	told    int64         // the waiting units that were reported last
-	quarter int64         // demand that was not reported, in quarters of a unit
-	empty   headgate.Instant
-	used    headgate.Instant
+	mu       sync.Mutex // Guards the fields below.
+	lease    Lease
+	bucket   Bucket
+	rate     Rate
+	leased   bool          // There is or was a lease, or on_loss gives something.
+	ended    bool          // The entry has left the table.
+	shared   bool          // A request of another group has come.
+	ready    chan struct{} // closed at the next Rate; nil without waiting requests
+	waiting  int64         // units of the requests that wait for a lease
+	refused  [2]int64      // units that were refused in this turn, and in the one before
+	reported int64         // the waiting units that were reported last
+	quarter  int64         // demand that was not reported, in quarters of a unit
+	empty    headgate.Instant
+	used     headgate.Instant
 }
 
 // changed takes a Rate.
@@ -197,8 +197,8 @@ func (e *entry) demand(now headgate.Instant, units int64) {
 // tell reports the waiting units.
 func (e *entry) tell() {
 	sum := most53(e.waiting + most53(e.refused[0]+e.refused[1]))
-	if !e.ended && sum != e.told {
-		e.told = sum
+	if !e.ended && sum != e.reported {
+		e.reported = sum
 		e.lease.Waiting(sum)
 	}
 }

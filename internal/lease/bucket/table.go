@@ -53,15 +53,15 @@ type Outcome struct {
 
 // Taken are units that were taken. The zero Taken has none.
 type Taken struct {
-	of      *entry
+	entry   *entry
 	receipt receipt
 }
 
 // Return gives units back, once, because their request is not made. Units that have refilled meanwhile do not come back. It does not
 // block.
 func (t *Taken) Return() {
-	if t.of != nil {
-		t.of.giveBack(t.receipt)
+	if t.entry != nil {
+		t.entry.giveBack(t.receipt)
 		*t = Taken{}
 	}
 }
@@ -129,7 +129,7 @@ func (t *Table) claim(resource string, ask *Ask) (*entry, error) {
 		return nil, err
 	}
 	e.mu.Lock()
-	e.lease, e.told = lease, waiting
+	e.lease, e.reported = lease, waiting
 	e.mu.Unlock()
 	t.entries[resource] = e
 	if !t.started {

@@ -62,9 +62,9 @@ func ask(t *testing.T, table *bucket.Table, resource string) (headgate.Decision,
 }
 
 // load asks for a rate of units a second, and gives the rate that passes.
-func load(t *testing.T, table *bucket.Table, resource string, rate int, of time.Duration) float64 {
+func load(t *testing.T, table *bucket.Table, resource string, rate int, span time.Duration) float64 {
 	t.Helper()
-	n := int(of.Seconds() * float64(rate))
+	n := int(span.Seconds() * float64(rate))
 	passed := 0
 	for range n {
 		d, err := ask(t, table, resource)
@@ -73,7 +73,7 @@ func load(t *testing.T, table *bucket.Table, resource string, rate int, of time.
 		}
 		time.Sleep(time.Second / time.Duration(rate)) //nolint:forbidigo // In a bubble of synctest.
 	}
-	return float64(passed) / of.Seconds()
+	return float64(passed) / span.Seconds()
 }
 
 // TestTable is the story of a resource that two processes share.

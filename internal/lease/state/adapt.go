@@ -40,20 +40,20 @@ func (s *Server) use(c *claim, m *Claim, now headgate.Instant) {
 		return
 	}
 	u.spent, u.refused = min(u.spent+min(m.Spent, MaxAmount), MaxAmount), min(u.refused+min(m.Refused, MaxAmount), MaxAmount)
-	took := now.Sub(u.since)
-	if took < leastUse {
+	elapsed := now.Sub(u.since)
+	if elapsed < leastUse {
 		return
 	}
 	u.rate, u.lost = 0, 0
 	if u.spent > 0 {
-		u.rate = int64(min(float64(u.spent)/took.Seconds(), float64(c.ledger.count())))
+		u.rate = int64(min(float64(u.spent)/elapsed.Seconds(), float64(c.ledger.count())))
 		if r.terms.Slots {
 			u.rate = c.ledger.count() // Calls and slots have no common unit.
 		}
 		u.lost = int64(float64(u.rate) * float64(u.refused) / float64(u.spent))
 	}
-	u.until = now.Add(max(min(took, s.config.Lease), adaptEvery))
-	r.report(u, took)
+	u.until = now.Add(max(min(elapsed, s.config.Lease), adaptEvery))
+	r.report(u, elapsed)
 	u.since, u.spent, u.refused = now, 0, 0
 	if r.adapts() && u.lost > 0 {
 		s.queue.schedule(r, max(r.adapted.Add(adaptEvery), now))
@@ -61,12 +61,12 @@ func (s *Server) use(c *claim, m *Claim, now headgate.Instant) {
 }
 
 // report adds what a holder has spent to the next report to the parent.
-func (r *resource) report(u *use, took time.Duration) {
+func (r *resource) report(u *use, elapsed time.Duration) {
 	if r.up == nil {
 		return
 	}
-	r.spent = min(r.spent+over(u.rate, took), MaxAmount)
-	r.refused = min(r.refused+over(u.lost, took), r.spent)
+	r.spent = min(r.spent+over(u.rate, elapsed), MaxAmount)
+	r.refused = min(r.refused+over(u.lost, elapsed), r.spent)
 }
 
 // over returns the units of a rate in a time, at most MaxAmount.
@@ -76,11 +76,11 @@ func over(rate int64, d time.Duration) int64 {
 
 // reported fills the fields of a claim to the parent, since the last one. Holders that do not report calls count with
 // their leases, if others report.
-func (r *resource) reported(m *Claim, took time.Duration) {
+func (r *resource) reported(m *Claim, elapsed time.Duration) {
 	if r.spent > 0 {
 		for _, c := range r.claims {
 			if c.use == nil {
-				r.spent = min(r.spent+over(c.ledger.count(), took), MaxAmount)
+				r.spent = min(r.spent+over(c.ledger.count(), elapsed), MaxAmount)
 			}
 		}
 	}

@@ -211,13 +211,13 @@ func slowPart(now headgate.Instant, holders map[string][]reported, has map[strin
 				continue
 			}
 			spent, refused = spent+r.spent, refused+r.refused
-			if took := r.at.Sub(since); took >= time.Second {
+			if elapsed := r.at.Sub(since); elapsed >= time.Second {
 				rate, failed = 0, 0
 				if spent > 0 {
-					rate = int64(min(float64(spent)/took.Seconds(), float64(r.most)))
+					rate = int64(min(float64(spent)/elapsed.Seconds(), float64(r.most)))
 					failed = int64(float64(rate) * float64(refused) / float64(spent))
 				}
-				until = r.at.Add(max(took, 2*time.Second))
+				until = r.at.Add(max(elapsed, 2*time.Second))
 				since, spent, refused = r.at, 0, 0
 			}
 		}

@@ -82,12 +82,12 @@ func TestBoundsOfACaller(t *testing.T) {
 			t.Fatalf("%q: %d claims are refused", caller, got)
 		}
 		by := s.callers[caller]
-		for what, of := range map[string]struct {
+		for what, bound := range map[string]struct {
 			used *int
 			most int
 		}{"holders": {&by.holders, MaxHolders}, "claims": {&by.claims, MaxTotalClaims}, "resources": {&by.resources, MaxResources}} {
-			used := *of.used
-			*of.used = of.most/2 - 1
+			used := *bound.used
+			*bound.used = bound.most/2 - 1
 			first, second := refused(caller, what, 1), refused(caller, what+"more", 1)
 			if want := map[string]int{"w2": 1}[caller]; first != 0 || second != want {
 				t.Errorf("%q: at half of the %s, %d and %d claims are refused, want 0 and %d", caller, what, first, second, want)
@@ -95,7 +95,7 @@ func TestBoundsOfACaller(t *testing.T) {
 			if got := refused("w3", what, 1); got != 0 {
 				t.Errorf("%d claims of another caller are refused", got)
 			}
-			*of.used += used - (of.most/2 - 1)
+			*bound.used += used - (bound.most/2 - 1)
 		}
 	}
 	s.Advance(20*ms, &out)

@@ -21,7 +21,7 @@ func TestSmallChangesWait(t *testing.T) {
 	const level = 98 * unit / 19
 	for _, c := range []struct {
 		what    string
-		of      *client
+		client  *client
 		wants   int64
 		answer  int64            // after a round trip: at least this amount
 		free    int64            // and at most so much more
@@ -36,10 +36,10 @@ func TestSmallChangesWait(t *testing.T) {
 		w.run(w.now + sec)
 		r := root.server.resources["db"]
 		r.divided = w.now // As if a division had just been.
-		c.of.want(c.wants)
+		c.client.want(c.wants)
 		asked := w.now + ms
 		w.run(w.now + 3*ms)
-		if has := c.of.held.Amount(w.now); has < c.answer || has > c.answer+c.free {
+		if has := c.client.held.Amount(w.now); has < c.answer || has > c.answer+c.free {
 			t.Errorf("%s: the first answer is %d, want %d to %d", c.what, has, c.answer, c.answer+c.free)
 		}
 		w.run(asked + c.divided - 2*ms)
@@ -51,7 +51,7 @@ func TestSmallChangesWait(t *testing.T) {
 			t.Errorf("%s: not divided after %v", c.what, c.divided.Sub(0))
 		}
 		w.run(w.now + 200*ms)
-		if has := c.of.held.Amount(w.now); has < c.amount || has > c.amount+50 {
+		if has := c.client.held.Amount(w.now); has < c.amount || has > c.amount+50 {
 			t.Errorf("%s: the holder has %d, want %d", c.what, has, c.amount)
 		}
 		w.consistent()

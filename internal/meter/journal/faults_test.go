@@ -24,8 +24,8 @@ type faultyFiles struct {
 type faultyFile struct {
 	File
 
-	of   *faultyFiles
-	name string
+	files *faultyFiles
+	name  string
 }
 
 var errDisk = errors.New("the disk fails")
@@ -42,25 +42,25 @@ func (f *faultyFiles) OpenFile(name string, flags int, mode fs.FileMode) (File, 
 }
 
 func (f *faultyFile) WriteAt(text []byte, at int64) (int, error) {
-	if int64(len(text)) > f.of.room {
-		n, _ := f.File.WriteAt(text[:f.of.room], at)
-		f.of.room = 0
+	if int64(len(text)) > f.files.room {
+		n, _ := f.File.WriteAt(text[:f.files.room], at)
+		f.files.room = 0
 		return n, syscall.ENOSPC
 	}
-	f.of.room -= int64(len(text))
+	f.files.room -= int64(len(text))
 	return f.File.WriteAt(text, at)
 }
 
 func (f *faultyFile) Sync() error {
-	if f.of.failSync {
+	if f.files.failSync {
 		return errDisk
 	}
-	f.of.synced = append(f.of.synced, f.name)
+	f.files.synced = append(f.files.synced, f.name)
 	return f.File.Sync()
 }
 
 func (f *faultyFile) Truncate(size int64) error {
-	if f.of.failCut {
+	if f.files.failCut {
 		return errDisk
 	}
 	return f.File.Truncate(size)

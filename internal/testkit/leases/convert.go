@@ -37,17 +37,17 @@ func (s *Server) service() *grpc.ServiceDesc {
 		ServiceName: "headgate.lease.v1.Leases", HandlerType: (*any)(nil),
 		Streams: []grpc.StreamDesc{{
 			StreamName: "Stream", ServerStreams: true, ClientStreams: true,
-			Handler: func(_ any, of grpc.ServerStream) error { return s.stream(of) },
+			Handler: func(_ any, stream grpc.ServerStream) error { return s.stream(stream) },
 		}},
 	}
 }
 
-func (s *Server) stream(of grpc.ServerStream) error {
-	if err := of.SendHeader(metadata.MD{}); err != nil {
+func (s *Server) stream(stream grpc.ServerStream) error {
+	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
 	o := &streamOf{holders: make(map[string]bool), out: make(chan *Message, 10_000)}
-	given, _ := metadata.FromIncomingContext(of.Context())
+	given, _ := metadata.FromIncomingContext(stream.Context())
 	s.mu.Lock()
 	s.tokens = append(s.tokens, given.Get("authorization")...)
 	s.streams[o] = true
@@ -59,7 +59,7 @@ func (s *Server) stream(of grpc.ServerStream) error {
 		for {
 			select {
 			case m := <-o.out:
-				if of.SendMsg(m) != nil {
+				if stream.SendMsg(m) != nil {
 					return
 				}
 			case <-ended:
@@ -76,7 +76,7 @@ func (s *Server) stream(of grpc.ServerStream) error {
 	}()
 	for {
 		m := new(leasev1.ReportRequest)
-		if err := of.RecvMsg(m); err != nil {
+		if err := stream.RecvMsg(m); err != nil {
 			return nil // The program has left.
 		}
 		s.receive(o, reportOf(m))

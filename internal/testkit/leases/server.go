@@ -140,8 +140,8 @@ func (s *Server) Answer(change func(*Message)) {
 func (s *Server) Drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for of := range s.streams {
-		of.queue(draining())
+	for stream := range s.streams {
+		stream.queue(draining())
 	}
 }
 
@@ -221,9 +221,9 @@ func (s *Server) send(holder string, m *Message) {
 	if s.answer != nil {
 		s.answer(m)
 	}
-	for of := range s.streams {
-		if of.holders[holder] {
-			of.queue(m)
+	for stream := range s.streams {
+		if stream.holders[holder] {
+			stream.queue(m)
 		}
 	}
 }

@@ -101,10 +101,10 @@ func exchange(conn net.Conn, words string, within time.Duration) (string, error)
 	if _, err := io.WriteString(conn, words); err != nil {
 		return "", err
 	}
-	return hear(conn, len(words), within)
+	return read(conn, len(words), within)
 }
 
-func hear(conn net.Conn, n int, within time.Duration) (string, error) {
+func read(conn net.Conn, n int, within time.Duration) (string, error) {
 	conn.SetReadDeadline(time.Now().Add(within))
 	b := make([]byte, n)
 	n, err := io.ReadFull(conn, b)
@@ -125,7 +125,7 @@ func TestWellLink(t *testing.T) {
 	l, conn := link(t)
 	words := strings.Repeat("0123456789", 100_000)
 	go io.WriteString(conn, words)
-	if got, err := hear(conn, len(words), long); got != words {
+	if got, err := read(conn, len(words), long); got != words {
 		t.Errorf("%d bytes come back, different from those sent: %v", len(got), err)
 	}
 	conn.CloseWrite()
@@ -141,7 +141,7 @@ func TestWellLink(t *testing.T) {
 func TestCutAndHeal(t *testing.T) {
 	l, conn := link(t)
 	l.Cut()
-	if _, err := hear(conn, 1, long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := read(conn, 1, long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("an open connection through a cut link returns %v: want a close", err)
 	}
 	if _, err := net.DialTimeout("tcp", l.Addr, long); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -157,7 +157,7 @@ func TestCutAndHeal(t *testing.T) {
 func TestReset(t *testing.T) {
 	l, conn := link(t)
 	l.Reset()
-	if _, err := hear(conn, 1, long); !errors.Is(err, syscall.ECONNRESET) {
+	if _, err := read(conn, 1, long); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("an idle connection returns %v: want reset by peer", err)
 	}
 	if got, err := exchange(dial(t, l), "b", long); got != "b" {
@@ -179,7 +179,7 @@ func TestResetPasses(t *testing.T) {
 	}
 	far.(*net.TCPConn).SetLinger(0)
 	far.Close()
-	if _, err := hear(conn, 1, long); !errors.Is(err, syscall.ECONNRESET) {
+	if _, err := read(conn, 1, long); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the error of the client is %v: want reset by peer", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestServerAway(t *testing.T) {
 	conn, err := net.DialTimeout("tcp", network.New(t, server.Addr().String()).Addr, long)
 	if err == nil { // The reset may come during the dial.
 		defer conn.Close()
-		_, err = hear(conn, 1, long)
+		_, err = read(conn, 1, long)
 	}
 	if !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the error of the client is %v: want reset by peer", err)
@@ -219,7 +219,7 @@ func TestHalfOpen(t *testing.T) {
 	}
 	l.Heal()
 	for name, conn := range map[string]net.Conn{"old": old, "young": young} {
-		if got, err := hear(conn, len(name), long); got != name {
+		if got, err := read(conn, len(name), long); got != name {
 			t.Errorf("after Heal %s returns %q, %v", name, got, err)
 		}
 	}
@@ -230,11 +230,11 @@ func TestHalfOpenEnds(t *testing.T) {
 	l, conn := link(t)
 	l.HalfOpen()
 	conn.CloseWrite() // The echo server would then close its side.
-	if _, err := hear(conn, 1, short); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := read(conn, 1, short); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the silent link returns %v: want silence", err)
 	}
 	l.Cut()
-	if _, err := hear(conn, 1, long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := read(conn, 1, long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the cut link returns %v: want a close", err)
 	}
 	until(t, "the link no longer counts the connection", func() bool { return l.Live() == 0 })
@@ -252,7 +252,7 @@ func TestNoAnswers(t *testing.T) {
 	until(t, "the server hears", func() bool { return heard() == "take" })
 	until(t, "the link keeps the answer", func() bool { return l.Keeping() == 1 })
 	l.Heal()
-	if got, err := hear(conn, 4, long); got != "take" || l.Keeping() != 0 {
+	if got, err := read(conn, 4, long); got != "take" || l.Keeping() != 0 {
 		t.Errorf("after Heal: %q, %v, %d answers are kept", got, err, l.Keeping())
 	}
 }
@@ -264,12 +264,12 @@ func TestLatency(t *testing.T) {
 	start := time.Now()
 	words := strings.Repeat("x", 800_000)
 	go io.WriteString(conn, words)
-	if got, err := hear(conn, len(words), long); got != words {
+	if got, err := read(conn, len(words), long); got != words {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
 	// There are about 50 chunks. Delayed one after another, they would take 50 times as long.
-	if took := time.Since(start); took < 100*time.Millisecond || took > 3*time.Second {
-		t.Errorf("it took %v: want 100 to 120 ms, or more on a busy machine", took)
+	if elapsed := time.Since(start); elapsed < 100*time.Millisecond || elapsed > 3*time.Second {
+		t.Errorf("it took %v: want 100 to 120 ms, or more on a busy machine", elapsed)
 	}
 	l.Latency(-1, 0, -1)
 	best := long
@@ -317,8 +317,8 @@ func TestBandwidth(t *testing.T) {
 		})
 	}
 	both.Wait()
-	if took := time.Since(start); took < 195*time.Millisecond || took > 2*time.Second {
-		t.Errorf("40,000 bytes at 200 kB/s took %v: want 0.2 s, or more on a busy machine", took)
+	if elapsed := time.Since(start); elapsed < 195*time.Millisecond || elapsed > 2*time.Second {
+		t.Errorf("40,000 bytes at 200 kB/s took %v: want 0.2 s, or more on a busy machine", elapsed)
 	}
 }
 

@@ -97,17 +97,17 @@ func (c *Cluster) Unhealthy() error {
 	first, epoch := views[0].owners(), ""
 	for i, v := range views {
 		if err := c.wrongIn(v, first); err != nil {
-			return fmt.Errorf("%s: %w", v.of.Addr, err)
+			return fmt.Errorf("%s: %w", v.server.Addr, err)
 		}
-		switch known, err := c.epoch(v.of); {
+		switch known, err := c.epoch(v.server); {
 		case err != nil:
-			return fmt.Errorf("%s: %w", v.of.Addr, err)
+			return fmt.Errorf("%s: %w", v.server.Addr, err)
 		case i == 0:
 			epoch = known
 		case known != epoch:
-			return fmt.Errorf("%s: the current epoch is %s, and %s at the first node", v.of.Addr, known, epoch)
+			return fmt.Errorf("%s: the current epoch is %s, and %s at the first node", v.server.Addr, known, epoch)
 		}
-		if err := c.behind(v.of); err != nil {
+		if err := c.behind(v.server); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ type member struct {
 
 // view is one node's information about all nodes.
 type view struct {
-	of      *Server
+	server  *Server
 	members []member
 }
 
@@ -39,7 +39,7 @@ func (c *Cluster) views() ([]view, error) {
 		if err != nil {
 			return nil, err
 		}
-		v := view{of: node}
+		v := view{server: node}
 		for line := range strings.Lines(text) {
 			m, err := parseMember(line)
 			if err != nil {
