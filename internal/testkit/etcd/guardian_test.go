@@ -1,0 +1,13 @@
+package etcd_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/etcd"
+	"github.com/headgate/headgate/internal/testkit/process"
+)
+
+// TestNothingOutlivesTheTest checks that servers end with a test that is killed.
+func TestNothingOutlivesTheTest(t *testing.T) {
+	process.CheckEnds(t, func() *process.Server { return &etcd.Start(t).Server })
+}

@@ -1,0 +1,60 @@
+package process
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// CheckEnds kills a process of the calling test with SIGKILL. It checks that a running server and a paused
+// server end with that process.
+func CheckEnds(t *testing.T, start func() *Server) {
+	t.Helper()
+	if os.Getenv("TESTKIT_VICTIM") != "" {
+		running, paused := start(), start()
+		paused.Pause()
+		fmt.Println("servers", running.Addr, paused.Addr)
+		select {}
+	}
+	victim := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$") //nolint:gosec,noctx // it is this program
+	victim.Env = append(os.Environ(), "TESTKIT_VICTIM=yes")
+	out, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = victim.Process.Kill() })
+	var addrs []string
+	for lines := bufio.NewScanner(out); addrs == nil && lines.Scan(); {
+		if words := strings.Fields(lines.Text()); len(words) == 3 && words[0] == "servers" {
+			addrs = words[1:]
+		}
+	}
+	if len(addrs) != 2 || !answers(addrs[0]) || !answers(addrs[1]) {
+		t.Fatalf("the servers %v do not run", addrs)
+	}
+	_ = victim.Process.Kill()
+	_ = victim.Wait() // Wait fails for a process that was killed.
+	for _, addr := range addrs {
+		for deadline := time.Now().Add(Timeout); answers(addr); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // sleep: it polls, and there is a deadline
+			if time.Now().After(deadline) {
+				t.Fatalf("%s still answers", addr)
+			}
+		}
+	}
+}
+
+func answers(addr string) bool {
+	conn, err := net.DialTimeout("tcp", addr, time.Second) //nolint:noctx // the time is bounded
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
+}
