@@ -82,11 +82,17 @@ func namedPairs() []pair {
 		{"leaky_bucket 100/s and 120/s", leaky(100, 10), leaky(120, 20), quick},
 		{"sliding_window 100/s and 120/s", sliding, policy(headgate.SlidingWindow, 120, second, 10), slow},
 		{"sliding_window, N 10 and 5", sliding, policy(headgate.SlidingWindow, 100, second, 5), slow},
-		{"sliding_window, N 1 and 256", policy(headgate.SlidingWindow, 100, second, 1), policy(headgate.SlidingWindow, 100, second, 256), slow},
+		{
+			"sliding_window, N 1 and 256",
+			policy(headgate.SlidingWindow, 100, second, 1), policy(headgate.SlidingWindow, 100, second, 256), slow,
+		},
 		{"sliding_window 100/s and 200/2s", sliding, policy(headgate.SlidingWindow, 200, 2*second, 10), slow},
 		{"token_bucket and sliding_window", token(100, 0), sliding, quick},
 		{"token_bucket and fixed_window", token(100, 0), policy(headgate.FixedWindow, 100, second, 0), quick},
-		{"fixed_window 100/s and 6000/m", policy(headgate.FixedWindow, 100, second, 0), policy(headgate.FixedWindow, 6000, 60*second, 0), slow},
+		{
+			"fixed_window 100/s and 6000/m",
+			policy(headgate.FixedWindow, 100, second, 0), policy(headgate.FixedWindow, 6000, 60*second, 0), slow,
+		},
 		{"sliding_log 100/s and 120/s", policy(headgate.SlidingLog, 100, second, 0), policy(headgate.SlidingLog, 120, second, 0), quick},
 		{"fixed_window 100/s and 120/s", policy(headgate.FixedWindow, 100, second, 0), policy(headgate.FixedWindow, 120, second, 0), quick},
 	}

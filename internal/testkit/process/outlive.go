@@ -18,7 +18,7 @@ func CheckEnds(t *testing.T, start func() *Server) {
 	if os.Getenv("TESTKIT_VICTIM") != "" {
 		running, paused := start(), start()
 		paused.Pause()
-		fmt.Println("servers", running.Addr, paused.Addr)
+		fmt.Println("servers", running.Addr, paused.Addr) //nolint:forbidigo // output: the test that has started this process reads it
 		select {}
 	}
 	victim := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$") //nolint:gosec,noctx // it is this program
@@ -43,7 +43,8 @@ func CheckEnds(t *testing.T, start func() *Server) {
 	_ = victim.Process.Kill()
 	_ = victim.Wait() // Wait fails for a process that was killed.
 	for _, addr := range addrs {
-		for deadline := time.Now().Add(Timeout); answers(addr); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // sleep: it polls, and there is a deadline
+		//nolint:forbidigo // sleep: it polls, and there is a deadline
+		for deadline := time.Now().Add(Timeout); answers(addr); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s still answers", addr)
 			}
