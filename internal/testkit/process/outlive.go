@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,14 @@ func CheckEnds(t *testing.T, start func() *Server) {
 		select {}
 	}
 	victim := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$") //nolint:gosec,noctx // it is this program
-	victim.Env = append(os.Environ(), "TESTKIT_VICTIM=yes")
+	// A killed test removes no folder, so its folders are within one of this test. PostgreSQL has another user.
+	folder := t.TempDir()
+	for _, name := range []string{folder, filepath.Dir(folder)} {
+		if err := os.Chmod(name, 0o755); err != nil { //nolint:gosec // others may enter
+			t.Fatal(err)
+		}
+	}
+	victim.Env = append(os.Environ(), "TESTKIT_VICTIM=yes", "TMPDIR="+folder)
 	out, err := victim.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

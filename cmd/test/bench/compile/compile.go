@@ -13,7 +13,7 @@ import (
 // Program is a main package. In is the folder of its module, and Path is the package's path in that module.
 type Program struct{ In, Path string }
 
-// Modules returns the folders of Headgate's module and of the module of the benchmarks. The working folder must be in one of the latter's
+// Modules returns the root folder and the folder of the module of the benchmarks. The working folder must be in one of the latter's
 // packages.
 func Modules(ctx context.Context) (headgate, bench string, err error) {
 	text, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
@@ -21,7 +21,7 @@ func Modules(ctx context.Context) (headgate, bench string, err error) {
 		return "", "", fmt.Errorf("compile: go list: %w", err)
 	}
 	bench = strings.TrimSpace(string(text))
-	return filepath.Join(bench, "..", ".."), bench, nil
+	return filepath.Join(bench, "..", "..", ".."), bench, nil
 }
 
 // Into builds programs without cgo into a folder, as in the container image. The packages are those that lint and the tests without the
