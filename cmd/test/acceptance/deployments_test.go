@@ -67,6 +67,7 @@ func (p *deployed) environment(t *testing.T, lines []string) (all []string, secu
 		is[name] = "0"
 	}
 	is["RUNTIME_ROOT"] = p.root
+	is["HEADGATE_STORE_TIMEOUT"] = "10s" // A busy machine is slower than the default.
 	is["REDIS_URL"] = p.single.Addr
 	files := p.certificates
 	switch {

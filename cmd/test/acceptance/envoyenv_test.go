@@ -70,7 +70,7 @@ func TestRatelimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	command := exec.Command(name)
-	command.Env = append(os.Environ(), "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=127.0.0.1:"+strconv.Itoa(server.Port()), "RUNTIME_ROOT="+root, "RUNTIME_WATCH_ROOT=false",
+	command.Env = append(os.Environ(), "HEADGATE_STORE_TIMEOUT=10s", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=127.0.0.1:"+strconv.Itoa(server.Port()), "RUNTIME_ROOT="+root, "RUNTIME_WATCH_ROOT=false",
 		"HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "USE_STATSD=false",
 		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "LOG_LEVEL=INFO", "LOG_FORMAT=json", "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED=true",
 		"REDIS_POOL_SIZE=10", "HEADGATE_ADMIN_LISTEN=127.0.0.1:0", "HEADGATE_ADMIN_HEALTH=127.0.0.1:0")
@@ -123,7 +123,7 @@ func TestRedisPerSecond(t *testing.T) {
 	root, _ := envoyFolder(t, "domain: shop\ndescriptors:\n  - {key: client, value: often, rate_limit: {unit: second, requests_per_unit: 1000000}}\n"+
 		"  - {key: client, rate_limit: {unit: year, requests_per_unit: 2}}\n")
 	command := exec.Command(binary, "server", "--envoy-env")
-	command.Env = append(os.Environ(), "REDIS_URL="+socket, "REDIS_PERSECOND=true", "REDIS_PERSECOND_SOCKET_TYPE=tcp",
+	command.Env = append(os.Environ(), "HEADGATE_STORE_TIMEOUT=10s", "REDIS_URL="+socket, "REDIS_PERSECOND=true", "REDIS_PERSECOND_SOCKET_TYPE=tcp",
 		"REDIS_PERSECOND_URL="+second.Addr, "RUNTIME_ROOT="+root, "RUNTIME_WATCH_ROOT=false", "HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1",
 		"GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "USE_STATSD=false", "LOG_LEVEL=INFO", "LOG_FORMAT=json",
 		"HEADGATE_ADMIN_LISTEN=127.0.0.1:0", "HEADGATE_ADMIN_HEALTH=127.0.0.1:0")

@@ -18,7 +18,7 @@ func TestLocalCache(t *testing.T) {
 	server := redis.Start(t)
 	root, _ := envoyFolder(t, shopTwice)
 	command := exec.Command(binary, "server", "--envoy-env")
-	command.Env = append(os.Environ(), "REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+server.Addr, "LOCAL_CACHE_SIZE_IN_BYTES=1048576",
+	command.Env = append(os.Environ(), "HEADGATE_STORE_TIMEOUT=10s", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+server.Addr, "LOCAL_CACHE_SIZE_IN_BYTES=1048576",
 		"RUNTIME_ROOT="+root, "RUNTIME_WATCH_ROOT=false", "HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0",
 		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "USE_STATSD=false", "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0",
 		"LOG_LEVEL=INFO", "LOG_FORMAT=json", "HEADGATE_ADMIN_LISTEN=127.0.0.1:0", "HEADGATE_ADMIN_HEALTH=127.0.0.1:0")

@@ -194,7 +194,7 @@ func mergeFiles(t *testing.T, files int, most time.Duration) {
 func launchRatelimit(t *testing.T, redis *testserver.Server, variables ...string) *instance {
 	t.Helper()
 	command := exec.Command(binary, "server", "--envoy-env")
-	command.Env = append(append(os.Environ(), "REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+redis.Addr, "HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0",
+	command.Env = append(append(os.Environ(), "HEADGATE_STORE_TIMEOUT=10s", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+redis.Addr, "HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0",
 		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "USE_STATSD=false", "LOG_LEVEL=INFO", "LOG_FORMAT=json", "HEADGATE_ADMIN_LISTEN=127.0.0.1:0",
 		"HEADGATE_ADMIN_HEALTH=127.0.0.1:0", "HEADGATE_STORE_TIMEOUT=10s"), variables...)
 	return serve(t, "", command)
