@@ -79,13 +79,23 @@ func (x *cell) lower(keep int64) int64 {
 }
 
 // close closes the cell, and returns the units used in the cycle. A concurrent draw counts
-// as used, and is reversed when its caller finds the cell closed. The client's total
-// includes that correction when its next cell is closed. The caller holds mu.
+// as used, and is reversed when its caller finds the cell closed. The caller holds mu.
 func (x *cell) close() (used int64) {
-	left, who := x.left.Swap(closed), x.client
-	if who.last != nil {
-		who.admitted += who.last.drawn.Load() - who.lastDrawn
+	left := x.left.Swap(closed)
+	used = x.before + x.given.Load() - left + x.drawn.Swap(0)
+	x.settled.Store(true)
+	x.settle() // a draw that was reversed before settled was set
+	return used
+}
+
+// settle moves what draws have counted since the cell was closed to the client's total, after any number
+// of further cells. A draw that is reversed meanwhile calls it again, so at rest nothing is left in the cell.
+func (x *cell) settle() { x.client.late.Add(x.drawn.Swap(0)) }
+
+// reverse takes back a draw of n units. It may come after the cell was closed.
+func (x *cell) reverse(n int64) {
+	x.drawn.Add(-n)
+	if x.settled.Load() {
+		x.settle()
 	}
-	who.last, who.lastDrawn = x, x.drawn.Load()
-	return x.before + x.given.Load() - left + who.lastDrawn
 }

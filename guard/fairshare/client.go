@@ -18,14 +18,13 @@ type client struct {
 	repeated atomic.Int64
 	// largest is the largest cost of the cycle, if above 1.
 	largest atomic.Int64
+	// late corrects admitted for draws that were reversed after their cell was closed.
+	late atomic.Int64
 	// stay is set when a newcomer first finds no units, until it is no newcomer.
 	stay atomic.Pointer[stay]
 
 	// Limiter.mu guards the fields below.
 
-	// last is the most recently closed cell. lastDrawn is its drawn count when it was closed.
-	last      *cell
-	lastDrawn int64
 	// wanted is the value of refused at the last release of loans, or when the cell was made.
 	wanted uint64
 	// demand is the demand of the last full cycle.

@@ -112,7 +112,7 @@ type cell struct {
 	given  atomic.Int64
 	client *client
 	// before is the client's usage in the cycle when the cell was made. drawn is the number
-	// of units taken from pools since.
+	// of units taken from pools since. After settled, settle moves it to the client.
 	before int64
 	drawn  atomic.Int64
 	// isOthers reports that this is the cell of the names without a share of their own.
@@ -122,6 +122,8 @@ type cell struct {
 	known bool
 	// newcomer reports that the client can use the credit for newcomers.
 	newcomer bool
+	// settled reports that the cell is closed and its drawn units were read.
+	settled atomic.Bool
 }
 
 // closed is the value of left in a cell that was replaced.
@@ -166,7 +168,7 @@ func (c *cycle) draw(x *cell, now headgate.Instant, left, cost int64) (int64, ou
 	// early, but never too late.
 	x.drawn.Add(cost - left)
 	if !x.left.CompareAndSwap(left, 0) {
-		x.drawn.Add(left - cost)
+		x.reverse(cost - left)
 		c.pools.putBack(&from)
 		return 0, over
 	}

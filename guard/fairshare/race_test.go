@@ -226,7 +226,7 @@ func (c *crowdTest) check(t *testing.T, exact bool) {
 		}
 	}
 	if c.l.current.Load().others == nil { // Others has no cell now, but its counters continue.
-		known[0], known[1] = known[0]+c.l.others.admitted, known[1]+int64(c.l.others.refused.Load())
+		known[0], known[1] = known[0]+c.l.others.total(0), known[1]+int64(c.l.others.refused.Load())
 	}
 	if exact && known != all || known[0] > all[0] || known[1] > all[1] {
 		t.Errorf("the limiter has admitted and refused %d in Others, but the callers count %d", known, all)
@@ -235,6 +235,35 @@ func (c *crowdTest) check(t *testing.T, exact bool) {
 		t.Errorf("only %d cycles and %d units: too few for this test", len(cycles), all)
 	}
 	t.Logf("%d decisions in %d cycles: admitted and refused are %d", decided, len(cycles), all)
+}
+
+// TestReversedAfterReloads: a draw that is reversed after several reloads leaves nothing in the totals, wherever the reloads
+// meet it.
+func TestReversedAfterReloads(t *testing.T) {
+	for before := range 3 {
+		for after := range 3 {
+			config := Config{Capacity: 100, Cycle: time.Second, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 3}
+			l, err := New(0, config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reload := func(times int) {
+				for range times {
+					if err := l.Reload(0, config); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			x := l.current.Load().cells["A"]
+			reload(before)
+			x.drawn.Add(3)
+			reload(after)
+			x.reverse(3)
+			if shares := l.Shares(0).Clients; shares[0].Client != "A" || shares[0].AdmittedTotal != 0 {
+				t.Errorf("%d reloads before a draw and %d after it: A has %d units in total", before, after, shares[0].AdmittedTotal)
+			}
+		}
+	}
 }
 
 // TestJoinBesideTakes checks that newcomers get exactly the units that known clients give up,

@@ -93,9 +93,4 @@ func (x *cell) share() Share {
 
 // total returns the units admitted since the client became known, given the units used in
 // the running cycle. The caller holds mu.
-func (c *client) total(used int64) int64 {
-	if c.last != nil {
-		used += c.last.drawn.Load() - c.lastDrawn
-	}
-	return c.admitted + used
-}
+func (c *client) total(used int64) int64 { return c.admitted + used + c.late.Load() }
