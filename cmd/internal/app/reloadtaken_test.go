@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/logs"
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // changeable is an instance whose next configuration a test chooses. The section admin of its first one is on free ports.
@@ -206,8 +207,13 @@ func TestReloadOfTheAdminListeners(t *testing.T) {
 		}
 		return err == nil
 	}
+	// The wildcard address cannot have the port of an outgoing connection of another program.
+	free, err := process.FreePort(0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	// The reload comes over the listener that moves.
-	c.change(t, `admin: {listen: "127.0.0.2:0", health: "127.0.0.1:0"}`)
+	c.change(t, fmt.Sprintf(`admin: {listen: "127.0.0.2:%d", health: "127.0.0.1:0"}`, free))
 	if code, s := reloadOver(t, c.Instance); code != http.StatusOK || len(s.Waiting) > 0 {
 		t.Errorf("status %d, %q wait", code, s.Waiting)
 	}
