@@ -245,7 +245,7 @@ func TestWholePartSpread(t *testing.T) {
 		sleep(2500 * time.Millisecond)
 		synctest.Wait()
 		if !whole.notified || !behind.notified {
-			t.Errorf("after two and a half windows the whole part was given: %v; who is behind it served: %v", whole.notified, behind.notified)
+			t.Errorf("after two and a half windows, the waiter of the whole part is served: %v; the next one is served: %v", whole.notified, behind.notified)
 		}
 	})
 }
@@ -262,7 +262,7 @@ func TestCallbackEndsItsGoroutine(t *testing.T) {
 		sleep(5 * time.Second)
 		synctest.Wait()
 		if !after.notified || after.err != nil {
-			t.Errorf("who is behind it: %v, %v", after.notified, after.err)
+			t.Errorf("the next waiter: served %v, %v", after.notified, after.err)
 		}
 	})
 }
