@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/client/internal/leases"
 	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/lease/state"
-	"github.com/headgate/headgate/internal/testkit/leases"
 )
 
 func pass(d time.Duration) {

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/client/internal/leases"
 	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/lease/state"
-	"github.com/headgate/headgate/internal/testkit/leases"
 	"github.com/headgate/headgate/pace"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/client/internal/leases"
 	"github.com/headgate/headgate/internal/lease/state"
-	"github.com/headgate/headgate/internal/testkit/leases"
 )
 
 // regions has three regions with three processes each, which share 1,000/s. A message needs 100 ms from a region to the servers, but for

@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/fields"
@@ -115,35 +113,6 @@ func TestFairShare(t *testing.T) {
 		}
 	}
 	admitted(t, g, map[string]int64{"a": 2, "b": 1})
-}
-
-// TestFairShareOfCalls checks that a gRPC call gets the same status as from grpclimit.
-func TestFairShareOfCalls(t *testing.T) {
-	for reason, header := range map[string]http.Header{"OVER_SHARE": client("a"), "ANONYMOUS_CLIENT": {}} {
-		closed := share(t, func(f *guard.FairShare) { f.Weights = map[string]int64{"a": 1, "b": 1_000_000} })
-		s, g := fair(t, guard.Config{FairShare: closed})
-		header.Set("Content-Type", "application/grpc")
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/product", strings.NewReader("message"))
-		r.Header = header
-		w := s.serve(r)
-		got := statusOf(t, w.Header())
-		if s.request != nil || w.Code != http.StatusOK || got.GetCode() != 8 || !strings.Contains(prototext(got), reason) {
-			t.Errorf("%s: got HTTP status %d, gRPC status %v", reason, w.Code, got)
-		}
-		if hasRetry := strings.Contains(prototext(got), "RetryInfo"); hasRetry != (reason == "OVER_SHARE") || hasRetry != (w.Header().Get("Retry-After") != "") {
-			t.Errorf("%s: got status %v, header %v", reason, got, w.Header())
-		}
-		if reason == "ANONYMOUS_CLIENT" { // The other reason has jitter.
-			if want := refusedBy(t, g); !proto.Equal(got, want) {
-				t.Errorf("got status\n%v\nwant the status of grpclimit\n%v", got, want)
-			}
-		}
-	}
-}
-
-func prototext(m proto.Message) string {
-	b, _ := proto.Marshal(m)
-	return string(b)
 }
 
 // TestFairShareAndRules checks fair share together with rules. A request that a rule

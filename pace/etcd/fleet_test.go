@@ -75,7 +75,7 @@ func wall() headgate.Instant { return headgate.Instant(time.Now().UnixNano()) }
 func startFleet(t *testing.T) *fleet {
 	t.Helper()
 	server := etcd.Start(t)
-	f := &fleet{t: t, server: server, limits: Limits{Client: server.Client()}}
+	f := &fleet{t: t, server: server, limits: Limits{Client: newClient(t, server.Addr)}}
 	f.config = Config{
 		Provider: provider, TTL: time.Minute, Propagation: 300 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -107,7 +107,7 @@ func (f *fleet) put(key, value string) {
 func (f *fleet) join(id string, change ...func(*Config)) *instance {
 	f.t.Helper()
 	link := network.New(f.t, f.server.Addr)
-	i := &instance{fleet: f, id: id, link: link, client: f.server.ClientThrough(link), taken: map[headgate.Instant]int64{}, idle: map[headgate.Instant]string{}}
+	i := &instance{fleet: f, id: id, link: link, client: newClient(f.t, link.Addr), taken: map[headgate.Instant]int64{}, idle: map[headgate.Instant]string{}}
 	c := f.config
 	c.Client, c.ID = i.client, id
 	for _, set := range change {

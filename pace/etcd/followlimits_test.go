@@ -25,7 +25,7 @@ func TestFollowLimits(t *testing.T) {
 	link := network.New(t, server.Addr)
 	ctx, cancel := context.WithCancel(t.Context())
 	seen, ended := make(chan seenLimits, 100), make(chan error, 1)
-	followed := Limits{Client: server.ClientThrough(link)}
+	followed := Limits{Client: newClient(t, link.Addr)}
 	go func() { ended <- followed.Follow(ctx, func(a AllLimits, err error) { seen <- seenLimits{a, err} }) }()
 	next := func(story string, ok func(seenLimits) bool) {
 		t.Helper()
@@ -40,7 +40,7 @@ func TestFollowLimits(t *testing.T) {
 			}
 		}
 	}
-	l := Limits{Client: server.Client()}
+	l := Limits{Client: newClient(t, server.Addr)}
 	set := func(provider string, count int64) {
 		t.Helper()
 		if _, err := l.Set(t.Context(), provider, Limit{Count: count, Per: time.Minute}, AnyRevision); err != nil {

@@ -17,7 +17,7 @@ import (
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
-	l := Limits{Client: server.Client(), Prefix: "/test/"}
+	l := Limits{Client: newClient(t, server.Addr), Prefix: "/test/"}
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
 	limit := Limit{Count: 50_000, Per: time.Second}
@@ -68,7 +68,7 @@ func TestLimits(t *testing.T) {
 // TestLimitsRefuse: invalid limits are not written, and invalid names reach no key.
 func TestLimitsRefuse(t *testing.T) {
 	t.Parallel()
-	l := Limits{Client: etcd.Start(t).Client()}
+	l := Limits{Client: newClient(t, etcd.Start(t).Addr)}
 	for _, limit := range []Limit{{}, {-1, time.Second, Even}, {1, time.Nanosecond, Even}, {1, time.Second, "most"}, {1 << 50, time.Second, ""}} {
 		if _, err := l.Set(t.Context(), "mail", limit, 0); !errors.Is(err, errRecord) {
 			t.Errorf("%+v: %v", limit, err)
@@ -104,7 +104,7 @@ func TestLimitsRefuse(t *testing.T) {
 func TestList(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
-	l := Limits{Client: server.Client()}
+	l := Limits{Client: newClient(t, server.Addr)}
 	if all, err := l.List(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("%v, %v: want none", all, err)
 	}

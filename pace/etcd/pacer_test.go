@@ -22,7 +22,7 @@ func TestPacers(t *testing.T) {
 	by := map[string]int{}
 	begin := func(id string) *pace.Pacer {
 		c := f.config
-		c.Client, c.ID = f.server.Client(), id
+		c.Client, c.ID = newClient(t, f.server.Addr), id
 		source, err := New(c)
 		if err != nil {
 			t.Fatal(err)

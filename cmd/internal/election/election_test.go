@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
+
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -159,7 +161,7 @@ func TestTermsGrowWithTime(t *testing.T) {
 	server := etcd.Start(t)
 	a := join(t, server.Addr, "a:1", quick)
 	a.wins()
-	client := server.Client()
+	client := etcdclient.New(t, server.Addr)
 	for end := time.Now().Add(longest); ; {
 		got, err := client.Get(t.Context(), election.DefaultPrefix+"eu/master")
 		if err != nil {
@@ -183,7 +185,7 @@ func TestFullEtcd(t *testing.T) {
 	server := etcd.Start(t, "--quota-backend-bytes=4000000")
 	a := join(t, server.Addr, "a:1", calm)
 	before := a.wins()
-	client := server.Client()
+	client := etcdclient.New(t, server.Addr)
 	var err error
 	for i := 0; err == nil; i++ {
 		_, err = client.Put(t.Context(), fmt.Sprint("filler", i), strings.Repeat("x", 200_000))

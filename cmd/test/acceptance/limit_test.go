@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"io"
 	"log/slog"
 	"net"
@@ -39,7 +40,7 @@ func sharers(t *testing.T, server *etcd.Server, provider string, instances int) 
 	var all []*pace.Pacer
 	for i := range instances {
 		source, err := paceetcd.New(paceetcd.Config{
-			Client: server.Client(), Provider: provider, ID: fmt.Sprintf("host-%d", i), Propagation: 500 * time.Millisecond, Logger: quiet,
+			Client: etcdclient.New(t, server.Addr), Provider: provider, ID: fmt.Sprintf("host-%d", i), Propagation: 500 * time.Millisecond, Logger: quiet,
 		})
 		if err != nil {
 			t.Fatal(err)

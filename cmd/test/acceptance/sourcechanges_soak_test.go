@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"fmt"
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,7 @@ server: {grpc: "127.0.0.1:0", http: "off"}
 func TestSoakSourceChanges(t *testing.T) {
 	const customers, limits, rounds, round = 100_000, 10_000, 10, 6 * time.Second
 	server := etcd.Start(t)
-	client := server.Client()
+	client := etcdclient.New(t, server.Addr)
 	entry := func(prefix string, n, more int) clientv3.Op {
 		return clientv3.OpPut(fmt.Sprintf("%s/customers/customer-%06d", prefix, n),
 			fmt.Sprintf(`{"limits": {"api_calls": [{"limit": "%d/30d"}]}}`, 1_000_000+n%limits+more))

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"os"
 	"path/filepath"
 	"testing"
@@ -51,7 +52,7 @@ const freeCalls = `{quotas: {api_calls: [{limit: 3/365d}]}}`
 func inEtcd(t *testing.T) watchedSource {
 	t.Helper()
 	server := etcd.Start(t)
-	client := server.Client()
+	client := etcdclient.New(t, server.Addr)
 	put := func(key, text string) {
 		if _, err := client.Do(t.Context(), clientv3.OpPut("/objects/"+key, text)); err != nil {
 			t.Error(err)

@@ -5,6 +5,7 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,7 +49,7 @@ const (
 func newFleet(t *testing.T, limit int64, o settings) *fleet {
 	t.Helper()
 	server := testserver.Start(t)
-	f := &fleet{t: t, server: server, limits: etcd.Limits{Client: server.Client()}, dir: t.TempDir()}
+	f := &fleet{t: t, server: server, limits: etcd.Limits{Client: etcdclient.New(t, server.Addr)}, dir: t.TempDir()}
 	if o.Endpoint == "" {
 		o.Endpoint = server.Addr
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
 )
 
 // An http.Handler serves the metrics of a report.
@@ -38,13 +38,24 @@ func Example() {
 	// Output: headgate_proxy_requests_total{code="2xx"} 1
 }
 
-// A program with its own rules exports the metrics of the guard from open.Guard.
+// A program with its own rules exports the metrics of its guard.
 func ExampleGuard() {
-	c, err := config.Parse("headgate.yaml", []byte("version: 1\nlog: {decisions: none}\nrules: [{name: a, key: [all], limits: [1/1h]}]\n"))
+	all, err := rule.ParsePart("all")
 	if err != nil {
 		panic(err)
 	}
-	g, err := open.Guard(c)
+	store, err := memory.New(memory.Config{})
+	if err != nil {
+		panic(err)
+	}
+	counted := report.New(report.Config{})
+	defer counted.Close()
+	c := guard.Config{Store: store, Rules: []guard.Rule{{
+		Rule:     rule.Rule{Name: "a", Key: []rule.Part{all}},
+		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: 1, Per: time.Hour}}},
+	}}}
+	c.Observer = counted.FollowConfig(&c)
+	g, err := guard.New(c)
 	if err != nil {
 		panic(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/prefetch"
+	"github.com/headgate/headgate/internal/testkit/versions"
 )
 
 // TestHeldWindowsBesideABucket: the store's clock has stepped back. A fixed window is held at
@@ -21,7 +22,7 @@ func TestHeldWindowsBesideABucket(t *testing.T) {
 	windowed.Hold, windowed.Batch = 400*time.Millisecond, 12
 	bucket := headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: time.Second}, Hold: 400 * time.Millisecond, Batch: 12}
 	a, b := prepare(t, d, bucket), prepare(t, d, windowed)
-	w := &world{t: t, spends: map[string][]spend{}}
+	w := &world{t: t, spends: map[string][]versions.Spend{}}
 	note := func(ops []headgate.Op) bool {
 		decisions, _ := d.ask(ops...)
 		for i, one := range decisions {
@@ -29,7 +30,7 @@ func TestHeldWindowsBesideABucket(t *testing.T) {
 				return false
 			}
 			if ops[i].Policy == b {
-				w.spends["k"] = append(w.spends["k"], spend{at: one.At, cost: ops[i].Cost})
+				w.spends["k"] = append(w.spends["k"], versions.Spend{At: one.At, Cost: ops[i].Cost})
 			}
 		}
 		return true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/prefetch"
+	"github.com/headgate/headgate/internal/testkit/versions"
 )
 
 // TestLateSpender: one instance takes a batch and spends it as late as possible. Another
@@ -47,7 +48,7 @@ func lateSpender(t *testing.T, p headgate.Policy, way [2]time.Duration, late, ph
 		back = true
 		return nil
 	}
-	w := &world{t: t, spends: map[string][]spend{}}
+	w := &world{t: t, spends: map[string][]versions.Spend{}}
 	held, greedy := behind(t, shared, quiet(clock)), behind(t, shared, quiet(clock))
 	id := prepare(t, held, p)
 	plain := p
@@ -66,7 +67,7 @@ func lateSpender(t *testing.T, p headgate.Policy, way [2]time.Duration, late, ph
 		if local {
 			truly = clock.theirs()
 		}
-		w.spends["k"] = append(w.spends["k"], spend{d[0].At, truly, op.Cost})
+		w.spends["k"] = append(w.spends["k"], versions.Spend{At: d[0].At, Truly: truly, Cost: op.Cost})
 		return true
 	}
 	mine, theirs := headgate.Op{Key: "k", Policy: id, Cost: 1}, headgate.Op{Key: "k", Policy: other, Cost: 9}

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/limit/twin"
 	"github.com/headgate/headgate/internal/store/prefetch"
+	"github.com/headgate/headgate/internal/testkit/versions"
 )
 
 // world is a shared store and several instances in front of it, in virtual time.
@@ -24,22 +25,15 @@ type world struct {
 	start  time.Time
 	source *source
 	stores []*prefetch.Store
-	spends map[string][]spend
+	spends map[string][]versions.Spend
 	asked  int
-}
-
-// spend is one request that passed under one policy: its time by the decision, and the time by
-// the source's clock at which the request really went on.
-type spend struct {
-	at, truly headgate.Instant
-	cost      int64
 }
 
 // newWorld makes instances with clocks of random offsets. The clocks run at rates within drift
 // of the source's clock. Each way over the network takes up to delay.
 func newWorld(t *testing.T, seed uint64, instances int, drift float64, delay time.Duration) *world {
 	t.Helper()
-	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 4)), start: time.Now(), spends: map[string][]spend{}}
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 4)), start: time.Now(), spends: map[string][]versions.Spend{}}
 	w.source = newSource(t, w.clock)
 	w.source.way = func(ctx context.Context) error {
 		// Not time.After: with the race detector, Go 1.26.8 has crashed in a select on the channel of a timer of a bubble.
@@ -103,7 +97,7 @@ func (w *world) ask(s *prefetch.Store, names []string, ops []headgate.Op) []head
 		if time.Since(began) > 0 {
 			truly = d.At // The request is late because of the network, not because of a stash.
 		}
-		w.spends[names[i]] = append(w.spends[names[i]], spend{d.At, truly, ops[i].Cost})
+		w.spends[names[i]] = append(w.spends[names[i]], versions.Spend{At: d.At, Truly: truly, Cost: ops[i].Cost})
 	}
 	return decisions
 }
@@ -113,18 +107,18 @@ func (w *world) judge(name string, p headgate.Policy, truly bool) {
 	w.t.Helper()
 	p.Hold, p.Batch = 0, 0
 	all := slices.Clone(w.spends[name])
-	when := func(s spend) headgate.Instant {
+	when := func(s versions.Spend) headgate.Instant {
 		if truly {
-			return s.truly
+			return s.Truly
 		}
-		return s.at
+		return s.At
 	}
-	slices.SortStableFunc(all, func(a, b spend) int { return cmp.Compare(when(a), when(b)) })
+	slices.SortStableFunc(all, func(a, b versions.Spend) int { return cmp.Compare(when(a), when(b)) })
 	key := twin.New(p)
 	for i, s := range all {
-		if a := key.Do(when(s), s.cost, headgate.Take); a.Verdict != headgate.Allow {
+		if a := key.Do(when(s), s.Cost, headgate.Take); a.Verdict != headgate.Allow {
 			w.t.Errorf("%s under %s %s, truly %v: spend %d of %d, %d at %v, is above the limit: %v",
-				name, p.Algorithm, p.Limit, truly, i, len(all), s.cost, when(s).Time(), a.Reason)
+				name, p.Algorithm, p.Limit, truly, i, len(all), s.Cost, when(s).Time(), a.Reason)
 			return
 		}
 	}
@@ -301,7 +295,7 @@ func (w *world) hoard(id headgate.PolicyID, have *int64) {
 	if *have > 0 {
 		*have--
 		w.mu.Lock()
-		w.spends["k"] = append(w.spends["k"], spend{at: w.clock(), cost: 1})
+		w.spends["k"] = append(w.spends["k"], versions.Spend{At: w.clock(), Cost: 1})
 		w.mu.Unlock()
 	}
 }
@@ -327,13 +321,13 @@ func (w *world) onOff(seed uint64, ask func(i int)) {
 }
 
 // mostInASecond gives the largest sum over (t-1s, t].
-func mostInASecond(spends []spend) int {
-	slices.SortFunc(spends, func(a, b spend) int { return cmp.Compare(a.at, b.at) })
+func mostInASecond(spends []versions.Spend) int {
+	slices.SortFunc(spends, func(a, b versions.Spend) int { return cmp.Compare(a.At, b.At) })
 	most, from, sum := 0, 0, 0
 	for _, s := range spends {
-		sum += int(s.cost)
-		for spends[from].at <= s.at.Add(-time.Second) {
-			sum -= int(spends[from].cost)
+		sum += int(s.Cost)
+		for spends[from].At <= s.At.Add(-time.Second) {
+			sum -= int(spends[from].Cost)
 			from++
 		}
 		most = max(most, sum)

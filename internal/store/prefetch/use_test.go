@@ -74,11 +74,11 @@ func used(t *testing.T, p headgate.Policy, demand float64, busy int) (part float
 		passed := 0
 		first := headgate.Instant(1 << 62)
 		for _, sp := range w.spends["k"] {
-			first = min(first, sp.at)
+			first = min(first, sp.At)
 		}
 		for _, sp := range w.spends["k"] {
 			// The first second is left out: it has the burst of a bucket.
-			if at := sp.at.Sub(first); at >= time.Second && at < time.Duration(seconds+1)*time.Second {
+			if at := sp.At.Sub(first); at >= time.Second && at < time.Duration(seconds+1)*time.Second {
 				passed++
 			}
 		}

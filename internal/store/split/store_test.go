@@ -2,18 +2,13 @@ package split_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/store/prefetch"
 	"github.com/headgate/headgate/internal/store/split"
 	"github.com/headgate/headgate/internal/testkit/race"
-	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/store/memory"
-	"github.com/headgate/headgate/store/redis"
 	"github.com/headgate/headgate/store/storetest"
-
-	"github.com/redis/rueidis"
 )
 
 // inMemory makes a store in memory as one of the two stores.
@@ -41,29 +36,6 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {
 		t.Helper()
 		return newSplit(t, inMemory(t, clock.Now), inMemory(t, clock.Now), clock.Now)
-	}, storetest.Apart())
-}
-
-// TestStoreOnRedis runs the contract on two Redis servers.
-func TestStoreOnRedis(t *testing.T) {
-	servers := [2]*testserver.Server{testserver.Start(t), testserver.Start(t)}
-	storetest.Run(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {
-		t.Helper()
-		var stores [2]prefetch.Source
-		for i, server := range servers {
-			if _, err := server.Do("FLUSHALL"); err != nil {
-				t.Fatal(err)
-			}
-			own, err := redis.Open(redis.Config{
-				Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}, Clock: clock.Now, Timeout: 10 * time.Second,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(own.Close)
-			stores[i] = own
-		}
-		return newSplit(t, stores[0], stores[1], clock.Now)
 	}, storetest.Apart())
 }
 

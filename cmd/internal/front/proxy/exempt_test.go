@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/internal/testkit/rawhttp2"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/testkit/rawhttp2"
 	"github.com/headgate/headgate/rule"

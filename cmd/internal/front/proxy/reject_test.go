@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/testkit/rawhttp2"
+	"github.com/headgate/headgate/cmd/internal/testkit/rawhttp2"
 )
 
 // TestMalformedCalls checks that a malformed gRPC or Connect call gets an error in its own

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/headgate/headgate/cmd/internal/source/etcd"
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"github.com/headgate/headgate/cmd/internal/testkit/sourcetest"
 	"github.com/headgate/headgate/internal/config/source"
 	server "github.com/headgate/headgate/internal/testkit/etcd"
@@ -54,7 +55,7 @@ func putAt(t *testing.T, c *clientv3.Client, name, text string) {
 func TestLeavesMemberWithoutLeader(t *testing.T) {
 	t.Parallel()
 	members, other := server.StartCluster(t, 3), server.Start(t)
-	putAt(t, members[0].Client(), "a", "old")
+	putAt(t, etcdclient.New(t, members[0].Addr), "a", "old")
 	link := network.New(t, members[0].Addr)
 	m, _ := sourcetest.Follow(t, behind(t, link), nil)
 	m.Has(map[source.Key]string{customer("a"): "old"})
@@ -69,7 +70,7 @@ func TestLeavesMemberWithoutLeader(t *testing.T) {
 			return len(m.Failures) >= failures+5
 		})
 		text := fmt.Sprint("new", n)
-		putAt(t, other.Client(), "a", text)
+		putAt(t, etcdclient.New(t, other.Addr), "a", text)
 		if link.Redirect(other.Addr); link.Live() == 0 && n == 0 {
 			t.Log("the source has no connection to the old member at this moment")
 		}
@@ -88,7 +89,7 @@ func TestLeavesMemberWithoutLeader(t *testing.T) {
 func TestLeavesRemovedMember(t *testing.T) {
 	t.Parallel()
 	members := server.StartCluster(t, 3)
-	client := members[1].Client()
+	client := etcdclient.New(t, members[1].Addr)
 	putAt(t, client, "a", "x")
 	link := network.New(t, members[0].Addr)
 	m, _ := sourcetest.Follow(t, behind(t, link), nil)
@@ -115,7 +116,7 @@ func TestLeavesRemovedMember(t *testing.T) {
 func TestCompactedWhileCutOff(t *testing.T) {
 	t.Parallel()
 	s := server.Start(t)
-	client := s.Client()
+	client := etcdclient.New(t, s.Addr)
 	link := network.New(t, s.Addr)
 	m, _ := sourcetest.Follow(t, behind(t, link), nil)
 	m.UntilNow()

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/headgate/headgate/cmd/internal/source/etcd"
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"github.com/headgate/headgate/cmd/internal/testkit/sourcetest"
 	"github.com/headgate/headgate/internal/config/source"
 	server "github.com/headgate/headgate/internal/testkit/etcd"
@@ -29,7 +30,7 @@ type realServer struct {
 func start(t *testing.T) *realServer {
 	t.Helper()
 	s := server.Start(t)
-	return &realServer{Server: s, client: s.Client()}
+	return &realServer{Server: s, client: etcdclient.New(t, s.Addr)}
 }
 
 // place is a prefix.

@@ -35,7 +35,7 @@ func TestClusterBehindLinks(t *testing.T) {
 		return client.Do(ctx, client.B().Set().Key(key).Value("x").Build()).Error()
 	}
 	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		if err := set(key, long); err != nil {
+		if err := set(key, 10*time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,14 +45,14 @@ func TestClusterBehindLinks(t *testing.T) {
 		}
 	}
 	links[c.MasterOf(c.SlotOf("a")).Addr].HalfOpen()
-	if err := set("a", short); err == nil {
+	if err := set("a", 100*time.Millisecond); err == nil {
 		t.Error("a silent link forwards an answer")
 	}
 	other := "b"
 	for c.MasterOf(c.SlotOf(other)) == c.MasterOf(c.SlotOf("a")) {
 		other += "b"
 	}
-	if err := set(other, long); err != nil {
+	if err := set(other, 10*time.Second); err != nil {
 		t.Errorf("the other links have no fault, and return %v", err)
 	}
 }

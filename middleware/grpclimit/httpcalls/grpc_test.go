@@ -1,4 +1,4 @@
-package httplimit_test
+package httpcalls_test
 
 import (
 	"context"
@@ -176,7 +176,9 @@ func TestRefuseCallEscapesItsMessage(t *testing.T) {
 // with status 200 as the page.
 func TestCallsArePosted(t *testing.T) {
 	s := newStage(t, denied(headgate.OverLimit, time.Second), product(t))
-	if w := s.get(t, "/v1/product", http.Header{"Content-Type": {"application/grpc"}}); w.Code != http.StatusTooManyRequests {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/product", http.NoBody)
+	r.Header.Set("Content-Type", "application/grpc")
+	if w := s.serve(r); w.Code != http.StatusTooManyRequests {
 		t.Errorf("GET got response %d %v, want 429", w.Code, w.Header())
 	}
 }

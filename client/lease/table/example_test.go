@@ -1,4 +1,4 @@
-package bucket_test
+package table_test
 
 import (
 	"context"

@@ -1,10 +1,12 @@
-package etcd_test
+package etcdclient_test
 
 import (
 	"context"
 	"net"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -37,7 +39,7 @@ func TestStartAndStop(t *testing.T) {
 	if one.Addr == other.Addr {
 		t.Errorf("two servers on %s", one.Addr)
 	}
-	if err := put(t, one.Client(), "river", "wide", long); err != nil {
+	if err := put(t, etcdclient.New(t, one.Addr), "river", "wide", long); err != nil {
 		t.Fatal(err)
 	}
 	if got := one.CTL("get", "river", "--print-value-only"); got != "wide" {
@@ -60,7 +62,7 @@ func TestStartAndStop(t *testing.T) {
 // that wait.
 func TestPause(t *testing.T) {
 	s := etcd.Start(t)
-	c := s.Client()
+	c := etcdclient.New(t, s.Addr)
 	if err := put(t, c, "river", "wide", long); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,7 @@ func TestPause(t *testing.T) {
 // that clients reconnect.
 func TestRestart(t *testing.T) {
 	s := etcd.Start(t)
-	c := s.Client()
+	c := etcdclient.New(t, s.Addr)
 	if err := put(t, c, "river", "wide", long); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,7 @@ func TestRestart(t *testing.T) {
 func TestClientThrough(t *testing.T) {
 	s := etcd.Start(t)
 	link := network.New(t, s.Addr)
-	near, far := s.Client(), s.ClientThrough(link)
+	near, far := etcdclient.New(t, s.Addr), etcdclient.New(t, link.Addr)
 	if err := put(t, far, "river", "wide", long); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +134,7 @@ func TestClientThrough(t *testing.T) {
 
 // TestShortLeases checks that the server grants leases of 1 s.
 func TestShortLeases(t *testing.T) {
-	lease, err := etcd.Start(t).Client().Grant(t.Context(), 1)
+	lease, err := etcdclient.New(t, etcd.Start(t).Addr).Grant(t.Context(), 1)
 	if err != nil || lease.TTL != 1 {
 		t.Errorf("%+v, %v: want 1 s", lease, err)
 	}

@@ -1,4 +1,4 @@
-package httplimit_test
+package httpcalls_test
 
 import (
 	"context"

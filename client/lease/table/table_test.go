@@ -1,4 +1,4 @@
-package bucket_test
+package table_test
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/client/internal/leases"
 	client "github.com/headgate/headgate/client/lease"
 	"github.com/headgate/headgate/internal/lease/bucket"
 	"github.com/headgate/headgate/internal/lease/state"
-	"github.com/headgate/headgate/internal/testkit/leases"
 )
 
 func pass(d time.Duration) {

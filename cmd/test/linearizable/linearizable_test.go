@@ -1,4 +1,5 @@
-package redis_test
+// Package linearizable_test checks histories of concurrent calls to Redis.
+package linearizable_test
 
 import (
 	"fmt"
@@ -7,9 +8,11 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/redis"
 )
 
 // counted is a call to the store in a history, with its answer.
@@ -67,8 +70,15 @@ func TestLinearizable(t *testing.T) {
 			h := &history{began: time.Now()}
 			var all sync.WaitGroup
 			for c := range clients {
-				store := newStore(t, server.Addr, nil)
-				id := prepare(t, store, policy)
+				store, err := redis.Open(redis.Config{Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(store.Close)
+				id, err := store.Prepare(policy)
+				if err != nil {
+					t.Fatal(err)
+				}
 				all.Go(func() { h.play(t, store, id, c, steps, fmt.Sprint(a, round)) })
 			}
 			all.Wait()
