@@ -12,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 	"github.com/headgate/headgate/rule"
 )
@@ -145,7 +146,7 @@ func (d decider) Decide(ctx context.Context, req *headgate.Request, a *guard.Ans
 
 // guardError converts the error of a server for a guard.
 func guardError(err error) error {
-	fault, found := errors.AsType[*RequestError](err)
+	fault, found := errortype.As[*RequestError](err)
 	switch {
 	case !found || fault.Forbidden:
 		return err

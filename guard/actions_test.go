@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
 )
@@ -319,7 +320,7 @@ func TestCostFromHeader(t *testing.T) {
 		req.Header = headers{"X-Client-Id": "x", "X-Cost": c.text}
 		var a guard.Answer
 		err := g.Decide(t.Context(), req, &a)
-		bad, found := errors.AsType[*guard.CostError](err)
+		bad, found := errortype.As[*guard.CostError](err)
 		if (c.cost == 0) != (found && errors.Is(err, headgate.ErrBadCost) && bad.Header == "X-Cost") {
 			t.Errorf("%q gives %v", c.text, err)
 		}

@@ -2,7 +2,6 @@ package guard_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/testkit/race"
@@ -122,7 +122,7 @@ func TestWrongClock(t *testing.T) {
 	clock := storetest.NewClock()
 	g := calendarGuard(t, 60*time.Hour, memoryAt(t, clock), clock, monthly(t, calendarLimit(5, headgate.Day)))
 	a := decide(t, g, request("/a", "x"))
-	edge, found := errors.AsType[*headgate.EdgeError](a.StoreError)
+	edge, found := errortype.As[*headgate.EdgeError](a.StoreError)
 	if a.Closest().Decision.Reason != headgate.StoreUnavailable || !found || !strings.Contains(edge.Error(), "27h0m0s before the window") {
 		t.Errorf("a wrong clock: %s, %v", a.Closest().Decision.Reason, a.StoreError)
 	}

@@ -1,12 +1,12 @@
 package guard
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/domain"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 func TestDomainIndex(t *testing.T) {
@@ -47,7 +47,7 @@ func TestDomainIndexRefuses(t *testing.T) {
 	endless := []Descriptor{{Key: "a"}}
 	endless[0].Descriptors = endless
 	_, _, err := (&Domain{Descriptors: endless}).Index()
-	if bad, found := errors.AsType[*domain.NodeError](err); !found || bad.Field != "descriptors" {
+	if bad, found := errortype.As[*domain.NodeError](err); !found || bad.Field != "descriptors" {
 		t.Errorf("got the error %v, want one of the depth", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/fairshare"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
@@ -211,7 +212,7 @@ func TestRulesRefuse(t *testing.T) {
 				counts(t, g, "a", 0, 0)
 				bad := request("/costly", "a")
 				bad.Header = headers{"X-Client-Id": "a", "X-Cost": "many"}
-				if _, found := errors.AsType[*guard.CostError](g.Decide(t.Context(), bad, &a)); !found || len(a.Results) != 0 {
+				if _, found := errortype.As[*guard.CostError](g.Decide(t.Context(), bad, &a)); !found || len(a.Results) != 0 {
 					t.Errorf("%v: a cost that a rule cannot read: %v", mode, a.Results)
 				}
 				counts(t, g, "a", 0, 0)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -60,7 +61,7 @@ func TestAttach(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = g.Attach(web)
-		_, unsupplied := errors.AsType[*guard.UnsuppliedError](err)
+		_, unsupplied := errortype.As[*guard.UnsuppliedError](err)
 		if unsupplied != (row.want != "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: the error is %v, want %q", story, err, row.want)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit"
 )
 
@@ -62,7 +63,7 @@ func TestLessThanOneRequest(t *testing.T) {
 	} {
 		policy := headgate.Policy{Algorithm: c.algorithm, Limit: c.limit}
 		_, err := guard.LocalPolicy(policy, c.share)
-		found, is := errors.AsType[*guard.ShareError](err)
+		found, is := errortype.As[*guard.ShareError](err)
 		if !is || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 			continue
@@ -112,7 +113,7 @@ func checkPart(t *testing.T, policy headgate.Policy, share int) {
 	t.Helper()
 	part, err := guard.LocalPolicy(policy, share)
 	if err != nil {
-		if _, is := errors.AsType[*guard.ShareError](err); !is {
+		if _, is := errortype.As[*guard.ShareError](err); !is {
 			t.Errorf("%+v x %d%%: %v", policy, share, err)
 		}
 		return

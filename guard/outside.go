@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // opOutside is the value of Result.op of a limit with a calendar period while the store's clock is outside of the
@@ -17,7 +18,7 @@ const opOutside = -6
 func (g *Guard) decided(ctx context.Context, q *question, one *Answer, all []Answer) error {
 	err := q.put(ctx, g.store)
 	for _, every := range [...]bool{false, true} {
-		edge, outside := errors.AsType[*headgate.EdgeError](err)
+		edge, outside := errortype.As[*headgate.EdgeError](err)
 		if !outside {
 			return err
 		}

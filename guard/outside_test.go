@@ -2,13 +2,13 @@ package guard_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
 )
@@ -47,7 +47,7 @@ func newSkewed(t *testing.T, fallback guard.Fallback) *skewed {
 func (s *skewed) expect(t *testing.T, what string, a *guard.Answer, verdict headgate.Verdict, remaining int64, outside bool) {
 	t.Helper()
 	plain, month := &a.Results[0], &a.Results[1]
-	_, edge := errors.AsType[*headgate.EdgeError](a.StoreError)
+	_, edge := errortype.As[*headgate.EdgeError](a.StoreError)
 	if a.Verdict != verdict || plain.Decision.Remaining != remaining || plain.Fallback || month.Fallback != outside || edge != outside {
 		t.Errorf("%s: %s, plain %+v, month %+v, error %v; want %s, and %d of the plain limit", what, a.Verdict, plain.Decision, month.Decision,
 			a.StoreError, verdict, remaining)

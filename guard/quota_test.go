@@ -1,7 +1,6 @@
 package guard_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,6 +12,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
@@ -443,7 +443,7 @@ func TestFaultyQuotas(t *testing.T) {
 	}
 	q := quotas(t, ok)
 	_, err := q.With(guard.QuotaChange{Plans: []guard.Plan{{Name: "other", Quotas: calls(upTo(1, 2))}}})
-	if bad, found := errors.AsType[*guard.PlansInUseError](err); !found || !slices.Equal(bad.Plans, []string{"paid"}) {
+	if bad, found := errortype.As[*guard.PlansInUseError](err); !found || !slices.Equal(bad.Plans, []string{"paid"}) {
 		t.Errorf("without the default plan: got %v, want a PlansInUseError", err)
 	}
 }
@@ -457,7 +457,7 @@ func TestTooManyLimits(t *testing.T) {
 		customers[i] = guard.Customer{Name: fmt.Sprint(i), Quotas: calls(included(int64(10+i), day))}
 	}
 	_, err := guard.NewQuotas([]guard.Plan{metering(1, 2)}, "paid", customers)
-	if bad, found := errors.AsType[*guard.TooManyLimitsError](err); !found || bad.Limits != guard.MaxQuotaPolicies+1 {
+	if bad, found := errortype.As[*guard.TooManyLimitsError](err); !found || bad.Limits != guard.MaxQuotaPolicies+1 {
 		t.Errorf("got %v, want a TooManyLimitsError with %d limits", err, guard.MaxQuotaPolicies+1)
 	}
 	if _, err := guard.NewQuotas([]guard.Plan{metering(1, 2)}, "paid", customers[1:]); err != nil {

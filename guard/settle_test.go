@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -127,7 +128,7 @@ func TestTwoCosts(t *testing.T) {
 	req := request("/p", "x")
 	req.Header = lines{"X-Client-Id": {"x"}, "X-Cost": {"1", "9"}}
 	var a guard.Answer
-	if _, found := errors.AsType[*guard.CostError](g.Decide(t.Context(), req, &a)); !found {
+	if _, found := errortype.As[*guard.CostError](g.Decide(t.Context(), req, &a)); !found {
 		t.Errorf("two costs count as %d", 10-a.Closest().Decision.Remaining)
 	}
 }

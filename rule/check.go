@@ -3,6 +3,8 @@ package rule
 import (
 	"errors"
 	"fmt"
+
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 const (
@@ -56,7 +58,7 @@ func (c *checker) note(field string, f fault) {
 
 func (c *checker) check(r *Rule) {
 	c.note("name", c.checkName(r.Name))
-	if bad, found := errors.AsType[*KeyError](CheckKey(r.Key)); found {
+	if bad, found := errortype.As[*KeyError](CheckKey(r.Key)); found {
 		field := "key"
 		if bad.Part < min(len(r.Key), MaxParts) {
 			field = fmt.Sprintf("key[%d]", bad.Part)

@@ -1,13 +1,13 @@
 package rule
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // Each case is a request to one set of rules.
@@ -298,7 +298,7 @@ func TestNewIndexTeaches(t *testing.T) {
 		{entry(strings.Repeat("a", 129), "a"), "match.descriptors." + strings.Repeat("a", 129) + ` has a name of 129 bytes: write 1 to 128 printable characters without spaces, like tenant`},
 	} {
 		_, err := NewIndex(named([]Rule{{}, {Match: c.match}}))
-		bad, ok := errors.AsType[*RuleError](err)
+		bad, ok := errortype.As[*RuleError](err)
 		if want := "rule: rules[1]." + c.want; !ok || bad.Rule != 1 || bad.Error() != want {
 			t.Errorf("%+v:\n got %v\nwant %s", c.match, err, want)
 		}
@@ -366,7 +366,7 @@ func TestNewIndexFindsAllFaults(t *testing.T) {
 	}
 	var got []string
 	for _, one := range all.Unwrap() {
-		bad, _ := errors.AsType[*RuleError](one)
+		bad, _ := errortype.As[*RuleError](one)
 		got = append(got, fmt.Sprintf("%d %s", bad.Rule, bad.Field))
 	}
 	want := []string{"0 key", "1 name", "1 key[1]", "1 match.path", "1 match.methods[1]", "2 key"}

@@ -1,13 +1,13 @@
 package rule
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // The shortest and the longest period of a limit. Package limit has the same bounds.
@@ -38,7 +38,7 @@ func ParseLimit(text string) (headgate.Limit, error) {
 		return headgate.Limit{Count: units, Calendar: unit}, nil
 	}
 	per, err := parsePeriod(period, len(count)+1)
-	if bad, found := errors.AsType[*ParseError](err); found {
+	if bad, found := errortype.As[*ParseError](err); found {
 		if short := shortPeriod(period); short != "" {
 			bad.Fix = "write " + count + "/" + short
 		}

@@ -1,13 +1,13 @@
 package rule
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit"
 )
 
@@ -68,7 +68,7 @@ func TestParseLimitTeaches(t *testing.T) {
 		{"1/\x00" + string(make([]byte, 100)), 2, `rule: period "` + strings.Repeat(`\x00`, 48) + `"... has no number before "` + strings.Repeat(`\x00`, 48) + `"...: period must be like 2s, 10m, 1h or 1d`},
 	} {
 		_, err := ParseLimit(c.text)
-		bad, ok := errors.AsType[*ParseError](err)
+		bad, ok := errortype.As[*ParseError](err)
 		if !ok || bad.Offset != c.offset || bad.Error() != c.want {
 			t.Errorf("ParseLimit(%q):\n got %v\nwant %s, at %d", c.text, err, c.want, c.offset)
 		}
@@ -131,7 +131,7 @@ func TestParseDurationTeaches(t *testing.T) {
 		{"99999999999999999999999d", 0, `rule: duration "99999999999999999999999d" is too long: use at most 106751d`},
 	} {
 		_, err := ParseDuration(c.text)
-		bad, ok := errors.AsType[*ParseError](err)
+		bad, ok := errortype.As[*ParseError](err)
 		if !ok || bad.Offset != c.offset || bad.Error() != c.want {
 			t.Errorf("ParseDuration(%q):\n got %v\nwant %s, at %d", c.text, err, c.want, c.offset)
 		}
@@ -198,7 +198,7 @@ func FuzzParseDurationAsGo(f *testing.F) {
 // checkOffset checks that the offset of the error lies within the text.
 func checkOffset(t *testing.T, text string, err error) {
 	t.Helper()
-	bad, ok := errors.AsType[*ParseError](err)
+	bad, ok := errortype.As[*ParseError](err)
 	if !ok || bad.Offset < 0 || bad.Offset > len(text) || bad.Problem == "" || bad.Fix == "" {
 		t.Errorf("parsing %q: got error %#v with a wrong offset", text, err)
 	}

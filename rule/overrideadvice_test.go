@@ -1,12 +1,12 @@
 package rule_test
 
 import (
-	"errors"
 	"regexp"
 	"strconv"
 	"testing"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -19,7 +19,7 @@ func TestOverrideAdviceMeansTheText(t *testing.T) {
 	exact := regexp.MustCompile(`or ("(?:[^"\\]|\\.)*") for exactly`)
 	for _, text := range []string{"/a/*", "/a*", "/users/{id}", "/api/:id", "/api/[0-9]+", "/api/(a|b)", "/v.+", "/~^/api", "/!/healthz"} {
 		_, err := rule.NewOverrides(part, []string{text})
-		bad, found := errors.AsType[*rule.OverrideError](err)
+		bad, found := errortype.As[*rule.OverrideError](err)
 		if !found {
 			t.Errorf("%s: got %v, want a fault", text, err)
 			continue

@@ -1,12 +1,12 @@
 package rule
 
 import (
-	"errors"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // Each case is a key part, the values with their own limits, and requests. Each request
@@ -163,7 +163,7 @@ func TestNewOverridesTeaches(t *testing.T) {
 		{"region", []string{"nl"}, 0, `"nl" is never found: region codes are in upper case: write "NL"`},
 	} {
 		_, err := NewOverrides(parts(t, c.part)[0], c.values)
-		bad, ok := errors.AsType[*OverrideError](err)
+		bad, ok := errortype.As[*OverrideError](err)
 		if want := "rule: overrides[" + string(rune('0'+c.index)) + "] " + c.want; !ok || bad.Index != c.index || err.Error() != want {
 			t.Errorf("%s %q:\n got %v\nwant %s", c.part, c.values, err, want)
 		}
@@ -181,7 +181,7 @@ func TestNewOverridesFindsAllFaults(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for i, want := range []int{0, 2, 3} {
-		if bad, _ := errors.AsType[*OverrideError](all.Unwrap()[i]); bad.Index != want {
+		if bad, _ := errortype.As[*OverrideError](all.Unwrap()[i]); bad.Index != want {
 			t.Errorf("fault %d: got value %d, want %d", i, bad.Index, want)
 		}
 	}
@@ -230,7 +230,7 @@ func FuzzOverrides(f *testing.F) {
 		values := []string{first, second}
 		for i, value := range values {
 			if _, err := NewOverrides(p, values[i:i+1]); err != nil {
-				bad, ok := errors.AsType[*OverrideError](err)
+				bad, ok := errortype.As[*OverrideError](err)
 				if !ok || bad.Index != 0 || bad.Problem == "" || bad.Fix == "" || value == "a" && !p.isAddress() && p.kind != partPath && p.kind != partMethod {
 					t.Errorf("%v %q gives %v", p, value, err)
 				}

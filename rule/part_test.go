@@ -1,10 +1,11 @@
 package rule
 
 import (
-	"errors"
 	"net/textproto"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 func TestParsePart(t *testing.T) {
@@ -86,7 +87,7 @@ func TestParsePartTeaches(t *testing.T) {
 		{"jwt:" + strings.Repeat("a", 129), 132, `rule: jwt name is 129 bytes long: use at most 128`},
 	} {
 		_, err := ParsePart(c.text)
-		bad, ok := errors.AsType[*ParseError](err)
+		bad, ok := errortype.As[*ParseError](err)
 		if !ok || bad.Offset != c.offset || bad.Error() != c.want {
 			t.Errorf("ParsePart(%q):\n got %v\nwant %s, at %d", c.text, err, c.want, c.offset)
 		}
@@ -140,7 +141,7 @@ func TestCheckKey(t *testing.T) {
 			}
 			continue
 		}
-		bad, ok := errors.AsType[*KeyError](err)
+		bad, ok := errortype.As[*KeyError](err)
 		if !ok || bad.Part != c.part || bad.Error() != c.want {
 			t.Errorf("key %q:\n got %v\nwant %s, part %d", c.key, err, c.want, c.part)
 		}

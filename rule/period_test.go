@@ -1,10 +1,10 @@
 package rule
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // TestCalendarPeriods parses the periods of the calendar. Limit.String is the inverse.
@@ -27,7 +27,7 @@ func TestPeriodsWrittenOut(t *testing.T) {
 		"9/1week": "write 9/7d", "9/Weeks": "write 9/week", "9/months": "write 9/month", "9/y": "write 9/year", "9/10msec": "write 9/10ms", "9/fortnight": "period must be like 2s, 10m, 1h or 1d", "9/2weeks": "period must be like 2s, 10m, 1h or 1d",
 	} {
 		_, err := ParseLimit(text)
-		if bad, found := errors.AsType[*ParseError](err); !found || bad.Fix != want {
+		if bad, found := errortype.As[*ParseError](err); !found || bad.Fix != want {
 			t.Errorf("%s gives %v, want %q", text, err, want)
 		}
 	}

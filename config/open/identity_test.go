@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -145,7 +145,7 @@ func checkLocated(t *testing.T, file string, want []string) string {
 		t.Fatal(err)
 	}
 	_, err = Guard(c)
-	faults, ok := errors.AsType[config.Faults](err)
+	faults, ok := errortype.As[config.Faults](err)
 	if !ok || len(faults) != len(want) {
 		t.Fatalf("got %v", err)
 	}
@@ -173,7 +173,7 @@ func TestRegionsOfTheCaller(t *testing.T) {
 		t.Errorf("got %+v, %v", g.Identity, err)
 	}
 	_, err = c.GuardConfig(store, nil)
-	if bad, found := errors.AsType[*config.FileError](err); !found || bad.Path != "identity.region_db" || !strings.Contains(err.Error(), "config/open") {
+	if bad, found := errortype.As[*config.FileError](err); !found || bad.Path != "identity.region_db" || !strings.Contains(err.Error(), "config/open") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/testkit/logs"
 	testmemcached "github.com/headgate/headgate/internal/testkit/memcached"
 )
@@ -207,7 +208,7 @@ func TestSecretFiles(t *testing.T) {
 		}
 	}
 	_, err := readPassword("store_password_file", filepath.Join(t.TempDir(), "none"))
-	if bad, found := errors.AsType[*config.FileError](err); !found || bad.Path != "store_password_file" || !errors.Is(err, os.ErrNotExist) {
+	if bad, found := errortype.As[*config.FileError](err); !found || bad.Path != "store_password_file" || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,11 +1,11 @@
 package report
 
 import (
-	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // clockLogEvery is the least time between two lines about the clock of the store.
@@ -21,7 +21,7 @@ type storeClock struct {
 
 // observe counts and logs an error of the store if it is about the store's clock.
 func (c *storeClock) observe(err error, l logging) {
-	edge, ok := errors.AsType[*headgate.EdgeError](err)
+	edge, ok := errortype.As[*headgate.EdgeError](err)
 	if !ok {
 		return
 	}

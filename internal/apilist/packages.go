@@ -3,7 +3,6 @@ package apilist
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"go/importer"
 	"go/token"
@@ -13,6 +12,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 const module = "github.com/headgate/headgate"
@@ -76,7 +77,7 @@ func goList(ctx context.Context, root string, args ...string) ([]string, error) 
 	list.Args = append(list.Args, args...)
 	list.Dir = root
 	out, err := list.Output()
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+	if failed, ok := errortype.As[*exec.ExitError](err); ok {
 		return nil, fmt.Errorf("apilist: go list: %w: %s", err, bytes.TrimSpace(failed.Stderr))
 	}
 	if err != nil {

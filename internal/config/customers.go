@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/calendar"
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -210,7 +210,7 @@ func (q *quotaReading) nameCustomers(all *section, c *Config) {
 	for _, part := range q.parts {
 		_, err := rule.NewOverrides(part, values)
 		for _, err := range check.Unjoin(err) {
-			if bad, found := errors.AsType[*rule.OverrideError](err); found {
+			if bad, found := errortype.As[*rule.OverrideError](err); found {
 				all.fault(all.nameOf(values[bad.Index]), "for key "+part.String()+": "+bad.Problem, bad.Fix)
 			}
 		}

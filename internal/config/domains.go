@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/domain"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 const (
@@ -126,7 +126,7 @@ func (s *section) descriptors(form treeForm, f guard.Fallback, depth int) []guar
 func (s *section) checkTree(d *guard.Domain) {
 	_, _, err := d.Index()
 	for _, err := range check.Unjoin(err) {
-		bad, found := errors.AsType[*domain.NodeError](err)
+		bad, found := errortype.As[*domain.NodeError](err)
 		if !found || s.full {
 			return
 		}

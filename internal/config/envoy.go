@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v4"
@@ -9,6 +8,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/domain"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // EnvoyFile is the text of a file in the format of envoyproxy/ratelimit.
@@ -149,7 +149,7 @@ func (set *envoySet) read(r *reader) {
 func (d *envoyDomain) check() {
 	_, _, err := d.Index()
 	for _, err := range check.Unjoin(err) {
-		bad, found := errors.AsType[*domain.NodeError](err)
+		bad, found := errortype.As[*domain.NodeError](err)
 		if !found {
 			return
 		}
@@ -171,7 +171,7 @@ func (set *envoySet) faults() Faults {
 			all = append(all, *f.fault)
 			continue
 		}
-		if faults, found := errors.AsType[Faults](f.reader.result()); found {
+		if faults, found := errortype.As[Faults](f.reader.result()); found {
 			all = append(all, faults...)
 		}
 	}

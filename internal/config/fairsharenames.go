@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -69,7 +69,7 @@ func (s *section) checkClientNames(part rule.Part) map[string]string {
 		return plain
 	}
 	for _, err := range check.Unjoin(err) {
-		if bad, found := errors.AsType[*rule.OverrideError](err); found {
+		if bad, found := errortype.As[*rule.OverrideError](err); found {
 			s.fault(s.nameOf(names[bad.Index]), bad.Problem, bad.Fix)
 		}
 	}

@@ -1,13 +1,14 @@
 package config
 
 import (
-	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 func TestIdentity(t *testing.T) {
@@ -49,7 +50,7 @@ func folder(t *testing.T, files map[string]string) string {
 // checkHeadlines compares the beginnings of all faults.
 func checkHeadlines(t *testing.T, err error, want []string) {
 	t.Helper()
-	faults, ok := errors.AsType[Faults](err)
+	faults, ok := errortype.As[Faults](err)
 	if !ok || len(faults) != len(want) {
 		t.Fatalf("got %v", err)
 	}

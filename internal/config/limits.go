@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/rule"
 )
@@ -177,7 +177,7 @@ func (s *section) compile(l limits) {
 
 // policyFault notes the fault of a policy at the field that err names, or at v.
 func (s *section) policyFault(v value, err error) {
-	bad, found := errors.AsType[*limit.PolicyError](err)
+	bad, found := errortype.As[*limit.PolicyError](err)
 	switch {
 	case !found:
 		s.fault(v, err.Error(), "use another limit")

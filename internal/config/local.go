@@ -1,13 +1,13 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit"
 )
 
@@ -32,7 +32,7 @@ func (s *section) checkFits(r *guard.Rule, all []limits) {
 	for l := range check.EachLimit(r, s.self.path, located(all), s.blamed) {
 		err := s.counting.fit(l.Policy)
 		// Other errors say that there are too many policies, which check.Policies reports.
-		if _, found := errors.AsType[*limit.PolicyError](err); found {
+		if _, found := errortype.As[*limit.PolicyError](err); found {
 			s.policyFault(s.limitAt(l.Path, all), err)
 		}
 		if s.full {

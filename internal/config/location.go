@@ -1,12 +1,12 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 const (
@@ -99,7 +99,7 @@ func (s *section) locationURL(v value) {
 
 // parseProblem returns the problem that net/url found, without the text of the URL.
 func parseProblem(err error) string {
-	if bad, found := errors.AsType[*url.Error](err); found {
+	if bad, found := errortype.As[*url.Error](err); found {
 		return bad.Err.Error()
 	}
 	return err.Error()

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/source"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -182,7 +182,7 @@ func (r *customerReading) name(object source.Object) (string, *Fault) {
 	name := ""
 	for i, part := range parts {
 		one, err := rule.CustomerName(part, object.Name)
-		if bad, found := errors.AsType[*rule.OverrideError](err); found {
+		if bad, found := errortype.As[*rule.OverrideError](err); found {
 			return "", nameFault(object.Key, "for key "+part.String()+": "+bad.Problem, bad.Fix)
 		}
 		if i == 0 {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/config/source"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 
@@ -98,7 +98,7 @@ func TestSourceEqualsFile(t *testing.T) {
 
 // hasUncounted reports whether a plan of the file has a quota that no rule counts.
 func hasUncounted(err error) bool {
-	faults, _ := errors.AsType[Faults](err)
+	faults, _ := errortype.As[Faults](err)
 	return slices.ContainsFunc(faults, func(f Fault) bool {
 		return strings.HasPrefix(f.Path, "plans.") && strings.HasPrefix(f.Problem, "no rule counts the quota")
 	})

@@ -1,12 +1,12 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -103,7 +103,7 @@ func (s *section) checkValues(r *guard.Rule, names, values []string) {
 	}
 	_, err := rule.NewOverrides(r.Key[0], values)
 	for _, err := range check.Unjoin(err) {
-		if bad, found := errors.AsType[*rule.OverrideError](err); found {
+		if bad, found := errortype.As[*rule.OverrideError](err); found {
 			name := names[bad.Index]
 			v := value{path: s.pathOf(name), node: s.fields[name].key}
 			if problem := bad.Problem; name != "" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate/internal/config/check"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // SettingError says which setting of a configuration an error is about. Its text is that of Err.
@@ -57,14 +58,14 @@ func leaves(err error) []error {
 
 // faultOf returns the fault of one error, and reports false if the error names no setting.
 func (c *Config) faultOf(err error) (Faults, bool) {
-	if faults, found := errors.AsType[Faults](err); found {
+	if faults, found := errortype.As[Faults](err); found {
 		return faults, true
 	}
 	var f Fault
-	if bad, found := errors.AsType[*FileError](err); found {
+	if bad, found := errortype.As[*FileError](err); found {
 		f = c.placeOf(bad.Path)
 		f.Problem = visible([]rune(bad.Err.Error()))
-	} else if bad, found := errors.AsType[*SettingError](err); found {
+	} else if bad, found := errortype.As[*SettingError](err); found {
 		f = c.placeOf(bad.Path)
 		f.Problem = visible([]rune(bad.Error()))
 	} else {

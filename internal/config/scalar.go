@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -130,7 +131,7 @@ func (s *section) duration(name string, into *time.Duration, least, most time.Du
 
 // parseFault notes the error of a parser of package rule, at the offset that the error names.
 func (r *reader) parseFault(v value, err error) {
-	bad, found := errors.AsType[*rule.ParseError](err)
+	bad, found := errortype.As[*rule.ParseError](err)
 	if !found {
 		r.fault(v, err.Error(), "compare it with docs/configuration.md")
 		return

@@ -1,18 +1,19 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // syntaxFault rewords an error of the parser. It points at the mistake, which may come before the
 // position where the parser stopped.
 func (s *document) syntaxFault(err error) Fault {
-	bad, found := errors.AsType[*yaml.LoadError](err)
+	bad, found := errortype.As[*yaml.LoadError](err)
 	switch {
 	case !found || bad == nil:
 		return Fault{File: s.name, Problem: fmt.Sprintf("the file is not YAML (%v)", err), Fix: "compare it with docs/configuration.md"}

@@ -1,13 +1,13 @@
 package domain
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/testkit/property"
 )
 
@@ -146,7 +146,7 @@ func TestBuildRefuses(t *testing.T) {
 // TestBuildFindsAllFaults checks that one call reports all faults, up to a bound.
 func TestBuildFindsAllFaults(t *testing.T) {
 	_, err := Build([]Node{{}, {Key: "a", Nodes: []Node{{Key: "b", ShareThreshold: true}, {}}}})
-	bad, found := errors.AsType[*NodeError](err)
+	bad, found := errortype.As[*NodeError](err)
 	if n := strings.Count(err.Error(), "domain: "); n != 3 || !found || fmt.Sprint(bad.At, bad.Field) != "[0]key" {
 		t.Errorf("got %d faults, the first at %v, want 3: %v", n, bad, err)
 	}

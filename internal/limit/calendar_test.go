@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit/twin"
 	"github.com/headgate/headgate/internal/testkit/race"
 )
@@ -290,7 +291,7 @@ func TestCheckEdges(t *testing.T) {
 		}
 	}
 	for _, at := range []headgate.Instant{e[0] - 1, e[3]} {
-		if _, ok := errors.AsType[*headgate.EdgeError](plan.CheckEdges(&e, at)); !ok {
+		if _, ok := errortype.As[*headgate.EdgeError](plan.CheckEdges(&e, at)); !ok {
 			t.Errorf("at %s: no EdgeError", at.Time())
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/meter/journal"
 	"github.com/headgate/headgate/internal/readfile"
 )
@@ -217,7 +218,7 @@ func (c *CloudEvents) post(ctx context.Context, records []journal.Record) (n int
 
 // hideQuery gives an error of the client without the query of the address, which may have a secret.
 func (c *CloudEvents) hideQuery(err error) error {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
+	if failed, ok := errortype.As[*url.Error](err); ok {
 		return fmt.Errorf("%s: %w%s", publicURL(c.config.URL), failed.Err, adviseRequest(failed.Err))
 	}
 	return err
@@ -225,8 +226,8 @@ func (c *CloudEvents) hideQuery(err error) error {
 
 // adviseRequest says what to do after an error of a request, if the cause is known.
 func adviseRequest(err error) string {
-	unknown, isDNS := errors.AsType[*net.DNSError](err)
-	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	unknown, isDNS := errortype.As[*net.DNSError](err)
+	_, isCertificate := errortype.As[*tls.CertificateVerificationError](err)
 	switch {
 	case isDNS && unknown.IsNotFound:
 		return ": correct the host in the address (metering.events.url)"

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
+
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // Folders of a meter, with the fields of Headgate's configuration that name them.
@@ -15,7 +17,7 @@ const (
 
 // adviseFolder names the folder in an error of the file system, and what to do about its cause. Other errors stay as they are.
 func adviseFolder(what, folder string, err error) error {
-	if _, found := errors.AsType[*fs.PathError](err); !found {
+	if _, found := errortype.As[*fs.PathError](err); !found {
 		return err
 	}
 	advice := ""

@@ -13,6 +13,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // Timeout limits one read, because a network file system may never answer. The largest
@@ -60,7 +62,7 @@ func HeadNow(path string, n int64) ([]byte, error) {
 func Open(path string) (*os.File, error) {
 	// Opening a device may have effects, so check the type first.
 	info, err := os.Stat(path)
-	if bad, found := errors.AsType[*fs.PathError](err); found {
+	if bad, found := errortype.As[*fs.PathError](err); found {
 		bad.Op = "open" // the caller called Open, not Stat
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/testkit/fifo"
 )
 
@@ -55,7 +56,7 @@ func TestHead(t *testing.T) {
 		if string(got) != row.want || !errors.Is(err, row.err) || err != nil && !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %q and %v, want %q and %q", row.path, got, err, row.want, row.says)
 		}
-		if _, isPath := errors.AsType[*fs.PathError](err); err != nil && !isPath {
+		if _, isPath := errortype.As[*fs.PathError](err); err != nil && !isPath {
 			t.Errorf("got error %v of type %T", err, err)
 		}
 	}

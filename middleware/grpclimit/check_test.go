@@ -1,11 +1,11 @@
 package grpclimit_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/middleware/grpclimit"
 )
 
@@ -14,7 +14,7 @@ func TestCheck(t *testing.T) {
 	users := limited(t, "users", "", one(), "ip", "cookie:a")
 	g := newGuard(t, guard.Config{Rules: []guard.Rule{users}})
 	err := grpclimit.Check(g)
-	if _, found := errors.AsType[*guard.UnsuppliedError](err); !found || !strings.Contains(err.Error(), `rule "users" counts by cookie:a, which package grpclimit cannot give`) {
+	if _, found := errortype.As[*guard.UnsuppliedError](err); !found || !strings.Contains(err.Error(), `rule "users" counts by cookie:a, which package grpclimit cannot give`) {
 		t.Errorf("Check gives %v", err)
 	}
 	func() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -178,10 +179,10 @@ func (l *limit) canceled(ctx context.Context, err error) error {
 
 // undecided returns the status of a call after an error of Admit.
 func (l *limit) undecided(err error) error {
-	if cost, ok := errors.AsType[*guard.CostError](err); ok {
+	if cost, ok := errortype.As[*guard.CostError](err); ok {
 		return badCost(cost)
 	}
-	if invalid, ok := errors.AsType[*guard.RequestError](err); ok {
+	if invalid, ok := errortype.As[*guard.RequestError](err); ok {
 		return status.Error(codes.InvalidArgument, "The call cannot be checked against its limits: "+invalid.Problem+".")
 	}
 	l.options.Log.Error("could not decide a call", "error", err)

@@ -1,11 +1,11 @@
 package httplimit_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 	users := keyed(t, "users", "", "descriptor:user")
 	g := newGuard(t, store, users)
 	err = httplimit.Check(g)
-	if _, found := errors.AsType[*guard.UnsuppliedError](err); !found || !strings.Contains(err.Error(), `rule "users" counts by descriptor:user, which package httplimit cannot give`) {
+	if _, found := errortype.As[*guard.UnsuppliedError](err); !found || !strings.Contains(err.Error(), `rule "users" counts by descriptor:user, which package httplimit cannot give`) {
 		t.Errorf("Check gives %v", err)
 	}
 	func() {

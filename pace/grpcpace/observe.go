@@ -1,7 +1,6 @@
 package grpcpace
 
 import (
-	"errors"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -9,13 +8,14 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/internal/pace/feedback"
 )
 
 // observe reports the end of a call to a listener. A local refusal says nothing about the server.
 func observe(l *backoff.Listener, err error, sent time.Time, mds ...metadata.MD) {
-	if _, ours := errors.AsType[*refusal](err); !ours {
+	if _, ours := errortype.As[*refusal](err); !ours {
 		l.Observe(advice(err, time.Now(), mds...), sent)
 	}
 }

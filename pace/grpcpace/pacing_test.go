@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/pace/backoff"
 	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/internal/testkit/leak"
@@ -133,7 +134,7 @@ func TestWaitsWithinDeadline(t *testing.T) {
 			if c.served {
 				continue
 			}
-			late, ok := errors.AsType[*pace.TimeoutError](err)
+			late, ok := errortype.As[*pace.TimeoutError](err)
 			if !ok || !late.Opens.Equal(start.Add(2*time.Minute)) || !errors.Is(err, pace.ErrTimeout) {
 				t.Errorf("deadline %v: %v, %+v", c.deadline, err, late)
 			}

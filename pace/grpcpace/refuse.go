@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/pace"
 )
@@ -35,7 +36,7 @@ func refuse(err error, now time.Time) error {
 		return &refusal{status.FromContextError(err), err}
 	}
 	s := status.New(codeOf(err), err.Error())
-	if late, ok := errors.AsType[*pace.TimeoutError](err); ok && !late.Opens.IsZero() {
+	if late, ok := errortype.As[*pace.TimeoutError](err); ok && !late.Opens.IsZero() {
 		delay := durationpb.New(max(late.Opens.Sub(now), 0))
 		if detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: delay}); err == nil {
 			s = detailed
@@ -45,7 +46,7 @@ func refuse(err error, now time.Time) error {
 }
 
 func codeOf(err error) codes.Code {
-	_, dropped := errors.AsType[*adaptive.DropError](err)
+	_, dropped := errortype.As[*adaptive.DropError](err)
 	switch {
 	case dropped:
 		return codes.Unavailable

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/internal/throttle"
 )
@@ -93,7 +94,7 @@ func (c *call) ended(ctx context.Context, err error) {
 		return
 	}
 	c.once.Do(func() {
-		_, ours := errors.AsType[*refusal](err)
+		_, ours := errortype.As[*refusal](err)
 		switch {
 		case ours, errors.Is(ctx.Err(), context.Canceled):
 			c.service.Canceled(c.pacing.now(), c.class)

@@ -2,7 +2,6 @@ package grpcpace_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/pace/grpcpace"
@@ -116,7 +116,7 @@ func TestServiceStreams(t *testing.T) {
 		if err == nil {
 			_, err = stream.Recv()
 		}
-		if drop, ok := errors.AsType[*adaptive.DropError](err); ok {
+		if drop, ok := errortype.As[*adaptive.DropError](err); ok {
 			if drop.Class != throttle.SheddablePlus || status.Code(err) != codes.Unavailable {
 				t.Errorf("the drop is %v", err)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/pace/adaptive"
 	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/pace/httppace"
@@ -109,7 +110,7 @@ func TestDrops(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := get(sheddable, t, tr, "http://search.internal/a")
-		if _, ok := errors.AsType[*adaptive.DropError](err); ok {
+		if _, ok := errortype.As[*adaptive.DropError](err); ok {
 			dropped++
 		} else if err != nil {
 			t.Fatal(err)

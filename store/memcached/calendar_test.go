@@ -1,7 +1,6 @@
 package memcached_test
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/testkit/instances"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
@@ -35,7 +35,7 @@ func TestMonthOnARealServer(t *testing.T) {
 		}
 		wrong := []headgate.Op{{Key: "customer", Policy: id, Cost: 1, Edges: around(time.Now().AddDate(0, 4, 0))}}
 		err := store.Apply(t.Context(), wrong, make([]headgate.Decision, 1))
-		if _, found := errors.AsType[*headgate.EdgeError](err); !found {
+		if _, found := errortype.As[*headgate.EdgeError](err); !found {
 			t.Errorf("a clock that is 4 months ahead: %v", err)
 		}
 	}

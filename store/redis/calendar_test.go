@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/testkit/instances"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/rule"
@@ -66,7 +66,7 @@ func TestMonthByTheServersClock(t *testing.T) {
 	})
 	late := monthEnding(time.Now().AddDate(0, 3, 0))
 	err := store.Apply(t.Context(), []headgate.Op{{Key: key, Policy: id, Cost: 1, Edges: late}}, make([]headgate.Decision, 1))
-	if _, found := errors.AsType[*headgate.EdgeError](err); !found {
+	if _, found := errortype.As[*headgate.EdgeError](err); !found {
 		t.Errorf("a caller whose clock is 3 months ahead: %v", err)
 	}
 	if d := takeMonth(t, store, id, key, 1, e); d.Remaining != 3 {

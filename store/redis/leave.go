@@ -1,13 +1,13 @@
 package redis
 
 import (
-	"errors"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/store/resp"
 )
 
@@ -107,10 +107,10 @@ func isOfProxy(text string) bool {
 
 // ruleFor gives the rule for an error of a call, or nil if the server can decide.
 func ruleFor(kind Kind, err error) *rule {
-	if left, ok := errors.AsType[*resp.LeftError](err); ok {
+	if left, ok := errortype.As[*resp.LeftError](err); ok {
 		return ruleOf(kind, left.Reply)
 	}
-	fault, ok := errors.AsType[*rueidis.RedisError](err)
+	fault, ok := errortype.As[*rueidis.RedisError](err)
 	if !ok {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/store/redis"
 )
@@ -42,7 +42,7 @@ func TestOutsideDecidesOtherGroups(t *testing.T) {
 				}
 				decisions := make([]headgate.Decision, len(ops))
 				err := store.Apply(t.Context(), ops, decisions)
-				if _, found := errors.AsType[*headgate.EdgeError](err); !found {
+				if _, found := errortype.As[*headgate.EdgeError](err); !found {
 					t.Fatalf("got %v, want an EdgeError", err)
 				}
 				if d := decisions[0]; d.Verdict != headgate.Allow || d.Remaining != 3 || d.Receipt.Empty() {

@@ -1,12 +1,12 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -88,7 +88,7 @@ func (f *findings) shareScope(share *guard.FairShare) (found bool) {
 	}
 	_, err := rule.NewIndex(all)
 	for _, err := range Unjoin(err) {
-		bad, ok := errors.AsType[*rule.RuleError](err)
+		bad, ok := errortype.As[*rule.RuleError](err)
 		if !ok {
 			continue
 		}

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit"
 )
 
@@ -86,7 +86,7 @@ func LocalInFlight(r *guard.Rule, path string, share int) []Finding {
 	_, err := guard.LocalPolicy(headgate.Policy{
 		Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: r.InFlight, Per: time.Second},
 	}, share)
-	little, found := errors.AsType[*guard.ShareError](err)
+	little, found := errortype.As[*guard.ShareError](err)
 	if !found {
 		return nil
 	}
@@ -100,11 +100,11 @@ func LocalInFlight(r *guard.Rule, path string, share int) []Finding {
 
 func localFinding(l Limit, share int, err error) Finding {
 	f := Finding{l.Path, err.Error(), "raise local_share, or use fallback: deny"}
-	if little, found := errors.AsType[*guard.ShareError](err); found {
+	if little, found := errortype.As[*guard.ShareError](err); found {
 		f.Problem = fmt.Sprintf("%d%% of %s, which this instance counts by itself with fallback local, is less than one request",
 			share, field.FormatLimit(headgate.Policy{Limit: little.Limit}))
 		f.Fix = fmt.Sprintf("raise local_share to %d%%, or use fallback: deny", little.Least)
-	} else if bad, found := errors.AsType[*limit.PolicyError](err); found {
+	} else if bad, found := errortype.As[*limit.PolicyError](err); found {
 		f.Problem = fmt.Sprintf("%d%% of %s, which this instance counts by itself with fallback local: %s %s",
 			share, field.FormatLimit(l.Policy), bad.Field, bad.Problem)
 	}

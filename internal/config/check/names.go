@@ -1,11 +1,11 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -19,7 +19,7 @@ func Matching(rules []guard.Rule, read []bool, blamed Blamed) []Finding {
 	found := &findings{known: blamed}
 	_, err := rule.NewIndex(matching)
 	for _, err := range Unjoin(err) {
-		bad, ok := errors.AsType[*rule.RuleError](err)
+		bad, ok := errortype.As[*rule.RuleError](err)
 		if !ok {
 			found.add("rules", err.Error(), "")
 			continue

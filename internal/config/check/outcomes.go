@@ -1,11 +1,11 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit"
 )
 
@@ -79,7 +79,7 @@ func (f *findings) charges(path string, lists [][]headgate.Policy, fit Fit) {
 			if fit == nil || fit(p) != nil {
 				continue
 			}
-			if bad, unfit := errors.AsType[*limit.PolicyError](fit(guard.SettlePolicy(p))); unfit {
+			if bad, unfit := errortype.As[*limit.PolicyError](fit(guard.SettlePolicy(p))); unfit {
 				f.add(path, fmt.Sprintf("charges up to twice %s, and that %s %s", p.Limit, bad.Field, bad.Problem),
 					"use half the limit that the store can count")
 				return

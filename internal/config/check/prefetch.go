@@ -1,7 +1,6 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit"
 )
 
@@ -78,7 +78,7 @@ func Hold(policies []headgate.Policy, hold time.Duration, batch int64, fit Fit) 
 
 // unfitHold says why the store cannot count a held policy that it could count without the hold.
 func unfitHold(p, held headgate.Policy, fit Fit) (problem, fix string) {
-	bad, found := errors.AsType[*limit.PolicyError](fit(held))
+	bad, found := errortype.As[*limit.PolicyError](fit(held))
 	if !found || fit(p) != nil {
 		return "", ""
 	}

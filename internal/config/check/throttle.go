@@ -1,11 +1,11 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -36,7 +36,7 @@ func Throttle(t *throttler.Config, rules []guard.Rule, id Identity, blamed Blame
 // classes finds matches that no request can have.
 func (f *findings) classes(t *throttler.Config) {
 	for _, err := range Unjoin(throttler.CheckClasses(t.Classes, rule.Folds{})) {
-		bad, ok := errors.AsType[*rule.RuleError](err)
+		bad, ok := errortype.As[*rule.RuleError](err)
 		if !ok {
 			continue
 		}

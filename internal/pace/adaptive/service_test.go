@@ -1,12 +1,12 @@
 package adaptive
 
 import (
-	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/throttle"
 )
 
@@ -34,7 +34,7 @@ func TestRule(t *testing.T) {
 		_ = s.Begin(now, throttle.Sheddable, 1, false)
 	}
 	err := s.Begin(now, throttle.Sheddable, 0.49, false) // (400 - 200) / 401
-	drop, ok := errors.AsType[*DropError](err)
+	drop, ok := errortype.As[*DropError](err)
 	if !ok || drop.Service != "search" || drop.Class != throttle.Sheddable {
 		t.Errorf("the error is %v", err)
 	}

@@ -1,15 +1,14 @@
 package compensate
 
 import (
-	"errors"
-
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // IsOutside reports whether an error is an EdgeError: the clock of a store is outside of the edges of some groups, which have counted
 // nothing. The other groups are decided.
 func IsOutside(err error) bool {
-	_, is := errors.AsType[*headgate.EdgeError](err)
+	_, is := errortype.As[*headgate.EdgeError](err)
 	return is
 }
 

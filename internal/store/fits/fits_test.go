@@ -1,11 +1,11 @@
 package fits_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/errortype"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/fits"
 )
@@ -33,7 +33,7 @@ func TestFits(t *testing.T) {
 // check compares the invalid field of an error; an empty field means no error.
 func check(t *testing.T, name string, got error, field string) {
 	t.Helper()
-	bad, found := errors.AsType[*limit.PolicyError](got)
+	bad, found := errortype.As[*limit.PolicyError](got)
 	if found != (field != "") || found && bad.Field != field || (got == nil) != (field == "") {
 		t.Errorf("%s: got %v, want a fault of %q", name, got, field)
 	}

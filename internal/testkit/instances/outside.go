@@ -1,13 +1,13 @@
 package instances
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/errortype"
 )
 
 // Outside has instances whose clocks are wrong by five months. Their months do not contain the time of the server's clock,
@@ -25,7 +25,7 @@ func Outside(t *testing.T, store headgate.Store) {
 			wrong := newInstance(t, store, months, skew)
 			earliest := time.Now()
 			_, err := take(t, wrong, customer)
-			edge, found := errors.AsType[*headgate.EdgeError](err)
+			edge, found := errortype.As[*headgate.EdgeError](err)
 			if !found {
 				t.Fatalf("a clock wrong by %s: %v, want an EdgeError", skew, err)
 			}
