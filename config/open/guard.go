@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
-	"github.com/headgate/headgate/internal/region"
+	"github.com/headgate/headgate/config/internal/region"
 	"github.com/headgate/headgate/rule"
 )
 

@@ -1,6 +1,6 @@
 package open
 
-import "github.com/headgate/headgate/internal/region"
+import "github.com/headgate/headgate/config/internal/region"
 
 // RegionDB finds the region of an address, for config.Config.GuardConfig.
 type RegionDB = region.DB

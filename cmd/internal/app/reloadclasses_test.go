@@ -31,7 +31,7 @@ import (
 func changesElsewhere() map[string]string {
 	return map[string]string{
 		"version":                   "there is one version",
-		"identity.region_db":        "databases are made by the tests of internal/region",
+		"identity.region_db":        "databases are made by the tests of config/internal/region",
 		"rules[].overrides.":        "read as the limits of the rule",
 		"throttle.classes[].match.": "read as the match of a rule",
 		"customers.*.limits.":       "read as the quotas of a plan",

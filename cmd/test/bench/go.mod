@@ -11,7 +11,12 @@ require (
 	github.com/failsafe-go/failsafe-go v0.9.8
 	github.com/go-chi/httprate v0.16.1
 	github.com/go-redis/redis_rate/v10 v10.0.1
-	github.com/headgate/headgate v0.0.0
+	github.com/headgate/headgate v0.1.0
+	github.com/headgate/headgate/client v0.1.0
+	github.com/headgate/headgate/config v0.1.0
+	github.com/headgate/headgate/internal/config v0.1.0
+	github.com/headgate/headgate/internal/proto v0.1.0
+	github.com/headgate/headgate/store/redis v0.1.0
 	github.com/juju/ratelimit v1.0.2
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
@@ -36,6 +41,7 @@ require (
 	github.com/go-pkgz/expirable-cache/v3 v3.0.0 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/hashicorp/golang-lru v0.5.4 // indirect
+	github.com/headgate/headgate/rule/jwt v0.1.0 // indirect
 	github.com/influxdata/tdigest v0.0.1 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/kr/text v0.2.0 // indirect
@@ -50,4 +56,12 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 )
 
-replace github.com/headgate/headgate => ../../..
+replace (
+	github.com/headgate/headgate => ../../..
+	github.com/headgate/headgate/client => ../../../client
+	github.com/headgate/headgate/config => ../../../config
+	github.com/headgate/headgate/internal/config => ../../../internal/config
+	github.com/headgate/headgate/internal/proto => ../../../internal/proto
+	github.com/headgate/headgate/rule/jwt => ../../../rule/jwt
+	github.com/headgate/headgate/store/redis => ../../../store/redis
+)

@@ -5,7 +5,7 @@ module github.com/headgate/headgate/cmd/test/plots
 go 1.26.0
 
 require (
-	github.com/headgate/headgate v0.0.0
+	github.com/headgate/headgate v0.1.0
 	gonum.org/v1/plot v0.17.0
 )
 

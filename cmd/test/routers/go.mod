@@ -8,7 +8,7 @@ require (
 	github.com/gin-gonic/gin v1.10.1
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/gorilla/mux v1.8.1
-	github.com/headgate/headgate v0.0.0
+	github.com/headgate/headgate v0.1.0
 	github.com/labstack/echo/v4 v4.16.0
 )
 

@@ -75,6 +75,9 @@ func buildTraefik(folder string) error {
 func command(folder string, words ...string) ([]byte, error) {
 	c := exec.Command("go", words...)
 	c.Dir, c.Env = folder, append(os.Environ(), "CGO_ENABLED=0")
+	if filepath.Base(folder) == "program" { // a module of its own, with -modfile, which a workspace refuses
+		c.Env = append(c.Env, "GOWORK=off")
+	}
 	text, err := c.Output()
 	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // Output does not wrap its errors.
 		return nil, fmt.Errorf("go %v: %w\n%s", words, err, exit.Stderr)

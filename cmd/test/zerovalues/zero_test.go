@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/open"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/pace/backoff"
-	"github.com/headgate/headgate/internal/region"
 	"github.com/headgate/headgate/internal/store/breaker"
 	"github.com/headgate/headgate/internal/store/meta"
 	"github.com/headgate/headgate/internal/store/prefetch"
@@ -65,7 +65,7 @@ var zeros = []struct {
 	{new(rule.Identity), true},
 	{new(rule.Overrides), false},
 	{new(jwt.Verifier), false},
-	{new(region.DB), false},
+	{new(open.RegionDB), false},
 	{new(breaker.Breaker), false},
 	{new(meta.Client), false},
 	{new(httplimit.Exchange), false},

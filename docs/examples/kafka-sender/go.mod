@@ -1,14 +1,16 @@
 // A module of its own, so that the Kafka client never reaches the users of Headgate.
-module github.com/headgate/headgate/examples/kafka-sender
+module github.com/headgate/headgate/docs/examples/kafka-sender
 
 go 1.26.0
 
 require (
-	github.com/headgate/headgate v0.0.0
+	github.com/headgate/headgate v0.1.0
+	github.com/headgate/headgate/pace/etcd v0.1.0
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0
 	go.etcd.io/etcd/client/v3 v3.7.3
+	go.uber.org/zap v1.27.1
 	google.golang.org/grpc v1.85.0
 )
 
@@ -22,7 +24,6 @@ require (
 	go.etcd.io/etcd/api/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.uber.org/zap v1.27.1 // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
@@ -31,4 +32,7 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace github.com/headgate/headgate => ../../..
+replace (
+	github.com/headgate/headgate => ../../..
+	github.com/headgate/headgate/pace/etcd => ../../../pace/etcd
+)

@@ -14,7 +14,7 @@ func TestInstancesShareByEtcd(t *testing.T) {
 	const events, limit = 2500, 1000
 	b := newBed(t, 4, events)
 	server := etcdserver.Start(t)
-	limits := etcd.Limits{Client: server.Client()}
+	limits := etcd.Limits{Client: etcdClient(t, server.Addr)}
 	if _, err := limits.Set(t.Context(), "onedari", etcd.Limit{Count: limit, Per: time.Second}, 0); err != nil {
 		t.Fatal(err)
 	}

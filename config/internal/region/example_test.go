@@ -10,7 +10,7 @@ import (
 	"github.com/maxmind/mmdbwriter"
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 
-	"github.com/headgate/headgate/internal/region"
+	"github.com/headgate/headgate/config/internal/region"
 	"github.com/headgate/headgate/rule"
 )
 

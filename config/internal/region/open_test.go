@@ -11,7 +11,7 @@ import (
 
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 
-	"github.com/headgate/headgate/internal/region"
+	"github.com/headgate/headgate/config/internal/region"
 )
 
 func TestOpenJudgesTheFile(t *testing.T) {
