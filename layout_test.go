@@ -20,7 +20,9 @@ import (
 )
 
 // This file checks that the tree matches docs/architecture.md: the three import
-// rules, clear folder names, readable sizes of files and functions, and correct maps.
+// rules, clear folder names, readable sizes of files and functions, and correct maps. The
+// modules keep the other rules: the root module requires nothing, so the library cannot import
+// another module, a leaf or generated types.
 // Each rule is a pure function over one parsed file. TestLayoutRulesCatch shows that
 // each rule can fail.
 
@@ -28,17 +30,8 @@ const modulePath = "github.com/headgate/headgate"
 
 // The folders, functions and names that the rules use. Paths start at the root.
 var (
-	// leaves are the packages that may import other modules. No other package of the
-	// library imports a leaf, so a program links only the modules that it uses.
-	leaves = []string{
-		"client", "config", "guard/report/prom", "internal/config", "internal/proto", "middleware/grpclimit", "pace/etcd", "pace/grpcpace",
-		"rule/jwt", "internal/region", "store/redis",
-	}
 	// pure packages do no I/O, start no goroutine and read no clock.
 	pure = []string{"internal/limit", "internal/calendar", "internal/domain", "internal/share", "guard/fairshare", "internal/throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}
-	// notLibrary are the folders outside the library: daemon, commands, generated types, tests and tools. Examples
-	// follow the rules of the library, because users copy them.
-	notLibrary = []string{"cmd", "docs/deploy", "internal/apilist", "internal/dev", "internal/proto", "internal/prose", "internal/testkit"}
 	// forTests are the packages that only tests import.
 	forTests = []string{"internal/apilist", "internal/dev", "internal/prose", "internal/testkit"}
 	// generatedTypes are the modules and folders of types that a protocol generates.
@@ -106,34 +99,6 @@ func importRules() []rule {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
 					return ours && !f.test && !underAny(f.dir, forTests...) && !underAny(f.dir, "cmd/internal/testkit", "cmd/test") && underAny(dir, forTests...)
-				})
-			},
-		},
-		{
-			"import rule 1/the library never imports generated types",
-			"keep generated types in client/",
-			func(f *sourceFile) []string {
-				return f.importsWhere(func(to string) bool {
-					return f.library() && !f.test && !under(f.dir, "client") && isGenerated(to)
-				})
-			},
-		},
-		{
-			"import rule 1/outside modules are imported in leaves only",
-			"move the code into a leaf (" + strings.Join(leaves, ", ") + ") and use it through an interface of this module",
-			func(f *sourceFile) []string {
-				return f.importsWhere(func(to string) bool {
-					return f.library() && !f.test && !f.leaf() && !under(f.dir, "docs/examples") && isOutside(to)
-				})
-			},
-		},
-		{
-			"import rule 1/no package of the library imports a leaf",
-			"let the caller pass the value that the leaf makes: an import would link the leaf's modules into every program",
-			func(f *sourceFile) []string {
-				return f.importsWhere(func(to string) bool {
-					dir, ours := folderOf(to)
-					return f.library() && !f.test && !f.leaf() && !under(f.dir, "docs/examples") && ours && underAny(dir, leaves...)
 				})
 			},
 		},
@@ -241,7 +206,7 @@ func sizeRules() []rule {
 	}
 }
 
-// TestLayoutImports checks the three import rules for every package of the module.
+// TestLayoutImports checks the three import rules for every package of the workspace.
 func TestLayoutImports(t *testing.T) {
 	files := parseAll(t, packageFiles(t))
 	for _, r := range importRules() {
@@ -304,11 +269,7 @@ func holds(t *testing.T, r rule, files []*sourceFile) {
 
 func (f *sourceFile) path() string { return path.Join(f.dir, f.name) }
 
-func (f *sourceFile) library() bool { return !underAny(f.dir, notLibrary...) }
-func (f *sourceFile) pure() bool    { return !f.test && underAny(f.dir, pure...) }
-
-// leaf reports whether the file belongs to a package that may import other modules.
-func (f *sourceFile) leaf() bool { return underAny(f.dir, leaves...) }
+func (f *sourceFile) pure() bool { return !f.test && underAny(f.dir, pure...) }
 
 // frontServer reports whether the file implements a generated service. The methods of
 // the service have generated types, so server.go must name them.
@@ -344,7 +305,7 @@ func underAny(p string, folders ...string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return under(p, folder) })
 }
 
-// folderOf returns the folder of a package of this module.
+// folderOf returns the folder of a package of this repository.
 func folderOf(importPath string) (dir string, ours bool) {
 	if importPath == modulePath {
 		return "", true
@@ -417,11 +378,11 @@ type listedPackage struct {
 	XTestGoFiles   []string `json:"XTestGoFiles"`
 }
 
-// packageFiles lists the Go files of every package of the module, including files with
+// packageFiles lists the Go files of every package of the workspace, including files with
 // build tags. Paths start at the root.
 func packageFiles(t *testing.T) []string {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
+	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "work")
 	list.Stderr = os.Stderr
 	output, err := list.Output()
 	if err != nil {
@@ -584,28 +545,6 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"what is for tests", "guard/guard_test.go", ours + "internal/testkit/clock", ""},
 		{"what is for tests", "cmd/internal/testkit/guards/guards.go", ours + "internal/testkit/redis", ""},
 		{"what is for tests", "guard/guard.go", ours + "internal/testkits", ""},
-
-		{"never imports generated types", "rule/rule.go", ours + "internal/proto/headgate/quota/v1", "imports"},
-		{"never imports generated types", "rule/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
-		{"never imports generated types", "client/client.go", ours + "internal/proto/headgate/quota/v1", ""},
-		{"never imports generated types", "client/lease.go", ours + "internal/proto/headgate/lease/v1", ""},
-		{"never imports generated types", "internal/lease/state/state.go", ours + "internal/proto/headgate/lease/v1", "imports"},
-
-		{"imported in leaves only", "headgate.go", "golang.org/x/sync/errgroup", "headgate.go imports golang.org/x/sync/errgroup"},
-		{"imported in leaves only", "internal/sim/sim.go", "gonum.org/v1/plot", "imports"},
-		{"imported in leaves only", "internal/limit/limit.go", "C", "imports C"},
-		{"imported in leaves only", "store/redis/store.go", "github.com/redis/rueidis", ""},
-		{"imported in leaves only", "store/redisearch/store.go", "github.com/redis/rueidis", "imports"},
-		{"imported in leaves only", "guard/guard_test.go", "golang.org/x/net/http2", ""},
-		{"imported in leaves only", "cmd/internal/app/app.go", "google.golang.org/grpc", ""},
-		{"imported in leaves only", "internal/store/script/plan.go", "github.com/redis/rueidis", "imports"},
-		{"imported in leaves only", "guard/guard.go", "net/http", ""},
-
-		{"imports a leaf", "rule/rule.go", ours + "rule/jwt", "imports"},
-		{"imports a leaf", "rule/rule_test.go", ours + "rule/jwt", ""},
-		{"imports a leaf", "internal/sim/sim.go", ours + "internal/lease/state", ""},
-		{"imports a leaf", "config/build.go", ours + "store/redis", ""},
-		{"imports a leaf", "cmd/internal/app/app.go", ours + "config", ""},
 
 		{"do no I/O", "internal/limit/step.go", "os", "imports os"},
 		{"do no I/O", "internal/lease/state/state.go", "net/http", "imports net/http"},

@@ -55,9 +55,9 @@ func All(ctx context.Context, root string) (lists map[string]string, inside []st
 	return lists, inside, nil
 }
 
-// publicPackages returns the import paths of the packages for users.
+// publicPackages returns the import paths of the packages for users, of all modules of the workspace.
 func publicPackages(ctx context.Context, root string) ([]string, error) {
-	lines, err := goList(ctx, root, "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", "./...")
+	lines, err := goList(ctx, root, "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", "work")
 	return slices.DeleteFunc(lines, func(path string) bool { return notPublic(strings.TrimPrefix(path, module+"/")) }), err
 }
 

@@ -64,10 +64,10 @@ func run(to io.Writer, complete []string) error {
 	return err
 }
 
-// testFolders lists the folders of the module that have tests, in the form ./guard.
+// testFolders lists the folders of the workspace that have tests, in the form ./guard.
 func testFolders() ([]string, error) {
 	const withTests = "{{if or .TestGoFiles .XTestGoFiles .IgnoredGoFiles}}{{.ImportPath}}{{end}}"
-	out, err := exec.CommandContext(context.Background(), "go", "list", "-f", withTests, "./...").Output()
+	out, err := exec.CommandContext(context.Background(), "go", "list", "-f", withTests, "work").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
