@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	_ "time/tzdata" // Containers often have no tables of time zones.
@@ -20,7 +21,7 @@ import (
 	"github.com/headgate/headgate/internal/config"
 )
 
-// The linker sets these variables: see the Makefile.
+// The linker sets these variables: see the Makefile. For other builds, built completes them.
 var (
 	version = "dev"
 	commit  = "unknown"
@@ -49,6 +50,9 @@ const (
 const envoyName = "ratelimit"
 
 func main() {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version, commit = built(version, commit, info)
+	}
 	args := os.Args[1:]
 	if len(args) == 0 && filepath.Base(os.Args[0]) == envoyName {
 		args = []string{"server", "--envoy-env"}
