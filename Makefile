@@ -27,14 +27,13 @@ STATIC := CGO_ENABLED=0
 TOOLS_BIN := $(CURDIR)/.tools/bin
 export TOOLS_BIN
 
-# Separate modules (benchmarks, tests of the chart, some examples) are vetted, linted and
-# tested with the main module.
-ALL_MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path './internal/dev/tools/*' -not -path '*/.*/*' -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
+# The modules of go.work are built, vetted and tested together: the go command has the pattern `work` for their packages. The others
+# (benchmarks, tests of the chart, some examples) would raise the versions of the workspace, so each has a go.work file of its own.
+OUTSIDE_MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -mindepth 2 -name go.work -not -path './internal/dev/tools/*' -not -path '*/.*/*' -not -path '*/node_modules/*'))))
 # The first build of libopenapi takes three minutes, and that of Traefik even longer, so their
 # tests are a part of make soak.
 SOAK_MODULES := ./cmd/test/openapi ./cmd/test/traefik
-MODULES := $(filter-out $(SOAK_MODULES),$(ALL_MODULES))
-TESTED_MODULES := $(filter-out .,$(MODULES))
+MODULES := $(filter-out $(SOAK_MODULES),$(OUTSIDE_MODULES))
 # The tests of the chart and of the routers use one goroutine. Without the race detector they
 # reuse the packages that vet and lint have built. Helm, Kubernetes and gin take minutes to build
 # again.
@@ -68,11 +67,11 @@ test: deps ## run everything that CI runs: deps, lint, short fuzzing, all tests,
 
 .PHONY: short
 short: ## run the quick tests only, with the race detector
-	go test -short -race ./...
+	go test -short -race work
 
 GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
 # These packages start first: go test starts packages in the order of its arguments.
-LONGEST := ./cmd/internal/front/proxy ./store/redis ./cmd/test/fleet ./cmd/internal/app ./internal/store/script ./guard/fairshare ./guard ./config/open ./store/memcached ./internal/store/split
+LONGEST := ./cmd/internal/front/proxy ./store/redis ./cmd/test/fleet ./cmd/internal/app ./store/redis/scripttest ./guard/fairshare ./guard ./config/open ./store/memcached ./internal/store/split
 
 .PHONY: unit
 unit: ## run all tests, the acceptance tests of the built binary included
@@ -94,7 +93,7 @@ modules: tool-gotestsum
 		(cd "$$1" && env $$cgo $(GOTESTSUM) -vet=off $$race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
 	}; \
 	set -m; try $(BESIDE_MODULE) >"$$out" 2>&1 & beside=$$!; set +m; failed=0; \
-	for module in $(filter-out $(BESIDE_MODULE),$(TESTED_MODULES)); do try "$$module" || failed=1; done; \
+	for module in $(filter-out $(BESIDE_MODULE),$(MODULES)); do try "$$module" || failed=1; done; \
 	wait "$$beside" || failed=1; beside=; cat "$$out"; exit "$$failed"
 	@cd docs/examples/kafka-sender && $(STATIC) $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
 
@@ -112,7 +111,7 @@ RACED_PACKAGES ?= $(shell echo $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 
 
 .PHONY: raced
 raced: tool-gotestsum
-	@$(GOTESTSUM) -p $(RACED_PACKAGES) -vet=off -race -shuffle on -timeout 10m $(TESTFLAGS) $(LONGEST) $$(go list ./... | grep -v -E '/test/(acceptance|documents)$$')
+	@$(GOTESTSUM) -p $(RACED_PACKAGES) -vet=off -race -shuffle on -timeout 10m $(TESTFLAGS) $(LONGEST) $$(go list work | grep -v -E '/test/(acceptance|documents|importers)$$')
 
 # Tests that measure times and shares of real processes need the machine alone. The detector
 # would see only the load generator, and would slow it down.
@@ -125,8 +124,19 @@ acceptance: tool-gotestsum
 	@$(STATIC) $(GOTESTSUM) -vet=off -shuffle on -timeout 20m $(TESTFLAGS) ./cmd/test/acceptance
 	@$(STATIC) HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -vet=off -shuffle on -timeout 20m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./cmd/test/acceptance
 
+# Each module is vetted with the versions that its own go.mod requires. The workspace hides them.
+.PHONY: importers
+importers: tool-gotestsum ## publish the modules to a folder, and check what programs that import them get
+	@$(STATIC) $(GOTESTSUM) -vet=off -timeout 20m $(TESTFLAGS) ./cmd/test/importers
+
+.PHONY: tidy
+tidy: ## tidy the modules of go.work, which require each other in versions that no server has yet
+	@proxy=$$(mktemp -d); trap 'rm -rf "$$proxy"' EXIT; \
+	go run ./cmd/test/fileproxy -forget "$$(sed -nE 's/^\tgithub.com\/headgate\/headgate (v[^ ]+) => .*/\1/p' go.work)" "$$proxy"
+
 .PHONY: vet
-vet: ## run go vet in every module
+vet: ## run go vet in the workspace and in the modules outside
+	go vet -tags soak work
 	@for module in $(MODULES); do (cd "$$module" && go vet -tags soak ./...); done
 
 .PHONY: ports
@@ -137,11 +147,12 @@ ports: ## vet cmd/headgate for Windows and the pure packages for 32 bits: minute
 .PHONY: lint
 lint: tool-golangci-lint ## run golangci-lint in every module, and find phrases that the texts must not have
 	@$(STATIC) go run ./internal/prose/lint
+	@$(STATIC) $(TOOLS_BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml $$(go list -m -f '{{.Dir}}/...')
 	@for module in $(MODULES); do (cd "$$module" && $(STATIC) $(TOOLS_BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: fmt
 fmt: tool-golangci-lint ## format the Go files as .golangci.yml requires
-	@for module in $(MODULES); do (cd "$$module" && $(TOOLS_BIN)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...); done
+	@for module in $$(go list -m -f '{{.Dir}}') $(MODULES); do (cd "$$module" && $(TOOLS_BIN)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: generate
 generate: ## update the generated files; commit them
@@ -161,7 +172,7 @@ bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=reg
 
 .PHONY: soak
 soak: ## run the long and the statistical tests, up to three hours; plots are kept in _artifacts
-	go test -tags soak -timeout 120m -v -run Soak -artifacts $(TESTFLAGS) ./...
+	go test -tags soak -timeout 120m -v -run Soak -artifacts $(TESTFLAGS) work
 	cd cmd/test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload ./reference
 	@for module in $(SOAK_MODULES); do (cd "$$module" && go vet ./... && go test -timeout 60m -v $(TESTFLAGS) ./...); done
 
