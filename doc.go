@@ -23,12 +23,13 @@
 //
 // layout_test.go checks three rules:
 //
-//  1. Other modules are imported only in client/, config/, guard/report/prom/, internal/config/, internal/proto/,
-//     middleware/grpclimit/, pace/etcd/, pace/grpcpace/, rule/jwt/, internal/region/ and store/redis/, which the rest of the
-//     library never imports. Generated types stay in client/. The pure packages, such as internal/limit/, do no
-//     I/O, start no goroutine and read no clock: time is an argument.
+//  1. The pure packages, such as internal/limit/, do no I/O, start no goroutine and read no clock: time is an
+//     argument. Only tests import internal/testkit/.
 //  2. Only files named convert.go convert generated types.
 //  3. Only cmd/headgate/ and tests import cmd/internal/app/.
+//
+// The module of this package is the library, and requires no other module. An adapter that needs one is a module of its
+// own, such as store/redis/. docs/architecture.md lists the modules.
 //
 // # Glossary
 //

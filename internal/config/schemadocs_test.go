@@ -108,7 +108,7 @@ func TestTablesOfTheDocumentation(t *testing.T) {
 	}
 	if written := strings.Join(lines, "\n") + "\n"; written != page {
 		if !*rewrite {
-			t.Fatalf("tables of %s differ from the declarations: go test ./config -run %s -rewrite", docs, t.Name())
+			t.Fatalf("tables of %s differ from the declarations: go test ./internal/config -run %s -rewrite", docs, t.Name())
 		}
 		if err := os.WriteFile(docs, []byte(written), 0o600); err != nil {
 			t.Fatal(err)

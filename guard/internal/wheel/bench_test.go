@@ -16,7 +16,7 @@ import (
 // timer of the runtime for each entry. They report processor time, because other processes on
 // the machine disturb it less than elapsed time.
 //
-//	go test -run '^$' -bench . -benchtime 100ms -count 5 ./guard/wheel
+//	go test -run '^$' -bench . -benchtime 100ms -count 5 ./guard/internal/wheel
 
 // queue is a kind of queue with a number of waiting entries.
 type queue interface {

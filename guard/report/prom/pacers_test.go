@@ -251,6 +251,6 @@ func TestPacersText(t *testing.T) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || text != string(want) {
-		t.Errorf("the metrics of pacers differ from %s (%v): run go test ./report/prom -run TestPacersText -rewrite\n%s", path, err, text)
+		t.Errorf("the metrics of pacers differ from %s (%v): run go test ./guard/report/prom -run TestPacersText -rewrite\n%s", path, err, text)
 	}
 }
