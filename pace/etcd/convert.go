@@ -31,11 +31,21 @@ func (m mark) follows(before mark) bool {
 	return m.create == before.create && m.version == before.version+1
 }
 
+// convert reads fields, because the keys and events of etcd's client have no getters before version 3.7.
 func convert(kv *mvccpb.KeyValue) *keyValue {
-	return &keyValue{
-		key: string(kv.GetKey()), value: kv.GetValue(), lease: kv.GetLease(),
-		mark: mark{kv.GetCreateRevision(), kv.GetVersion(), kv.GetModRevision()},
+	if kv == nil {
+		return new(keyValue)
 	}
+	//nolint:protogetter // see above
+	return &keyValue{
+		key: string(kv.Key), value: kv.Value, lease: kv.Lease,
+		mark: mark{kv.CreateRevision, kv.Version, kv.ModRevision},
+	}
+}
+
+// convertEvent returns the key of an event, and reports whether it was deleted.
+func convertEvent(e *clientv3.Event) (kv *keyValue, deleted bool) {
+	return convert(e.Kv), e.Type == clientv3.EventTypeDelete //nolint:protogetter // see convert
 }
 
 func convertAll(kvs []*mvccpb.KeyValue) []*keyValue {

@@ -77,9 +77,9 @@ func (f *follower) handle(h heard) {
 
 // change applies an event of one key.
 func (f *follower) change(e *clientv3.Event) {
-	kv := convert(e.GetKv())
+	kv, deleted := convertEvent(e)
 	there, revision := kv, kv.mod
-	if e.GetType() == clientv3.EventTypeDelete {
+	if deleted {
 		there = nil
 	}
 	switch kv.key {

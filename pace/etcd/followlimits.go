@@ -173,7 +173,7 @@ func (k *knownLimits) keep(found AllLimits, all bool) {
 func (k *knownLimits) change(events []*clientv3.Event) bool {
 	next, changed := k.all, false
 	for _, e := range events {
-		kv := convert(e.GetKv())
+		kv, deleted := convertEvent(e)
 		provider, ok := k.provider(kv.key)
 		if !ok {
 			continue
@@ -181,7 +181,7 @@ func (k *knownLimits) change(events []*clientv3.Event) bool {
 		if !changed {
 			next, changed = AllLimits{maps.Clone(k.all.Limits), maps.Clone(k.all.Faults)}, true
 		}
-		if e.GetType() == clientv3.EventTypeDelete {
+		if deleted {
 			delete(next.Limits, provider)
 			delete(next.Faults, provider)
 			continue

@@ -30,7 +30,12 @@ func run(ctx context.Context, forget bool, args []string) error {
 	if len(args) != 2 {
 		return errors.New("name a version and a folder, as in: fileproxy v0.2.0 /tmp/proxy")
 	}
-	if err := fileproxy.Publish(ctx, ".", args[0], args[1]); err != nil {
+	env, remove, err := fileproxy.Environment(ctx, args[1])
+	if err != nil {
+		return err
+	}
+	defer remove()
+	if err := fileproxy.Publish(ctx, ".", args[0], args[1], env); err != nil {
 		return err
 	}
 	modules, err := fileproxy.Modules(".")

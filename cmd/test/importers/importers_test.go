@@ -47,18 +47,18 @@ func publish(t *testing.T) *release {
 	if err := fileproxy.Copy(t.Context(), "../../..", r.root); err != nil {
 		t.Fatal(err)
 	}
-	if err := fileproxy.Publish(t.Context(), r.root, version, proxy); err != nil {
+	env, remove, err := fileproxy.Environment(t.Context(), proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remove)
+	if err := fileproxy.Publish(t.Context(), r.root, version, proxy, env); err != nil {
 		t.Fatal(err)
 	}
 	modules, err := fileproxy.Modules(r.root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, remove, err := fileproxy.Environment(t.Context(), proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(remove)
 	r.modules, r.env = modules, append(env, "CGO_ENABLED=0")
 	return r
 }

@@ -98,17 +98,12 @@ func isOurs(path string) bool { return path == Root || strings.HasPrefix(path, R
 
 // Publish requires the siblings of each module at one version, tidies the modules of the workspace in root, and writes the
 // published ones to the folder proxy. The zip of a module has no nested module, so its checksum is final before the modules that
-// require it are tidied. Publish changes the go.mod and go.sum files below root.
-func Publish(ctx context.Context, root, version, proxy string) error {
+// require it are tidied. Publish changes the go.mod and go.sum files below root. env is the Environment of the proxy.
+func Publish(ctx context.Context, root, version, proxy string, env []string) error {
 	modules, err := Modules(root)
 	if err != nil {
 		return err
 	}
-	env, remove, err := Environment(ctx, proxy)
-	if err != nil {
-		return err
-	}
-	defer remove()
 	for _, m := range modules {
 		folder := filepath.Join(root, m.Folder)
 		if err := pin(folder, version); err != nil {
