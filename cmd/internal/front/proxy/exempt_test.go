@@ -13,7 +13,6 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/testkit/rawhttp2"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/testkit/rawhttp2"
 	"github.com/headgate/headgate/rule"
 )
 
