@@ -44,7 +44,9 @@ func run(ctx context.Context, forget bool, args []string) error {
 	}
 	for _, m := range modules {
 		if m.Published {
-			fmt.Fprintln(os.Stdout, m.Path(), args[0])
+			if _, err := fmt.Fprintln(os.Stdout, m.Path(), args[0]); err != nil {
+				return err
+			}
 		}
 		if forget {
 			if err := fileproxy.ForgetSums(m.Folder); err != nil {

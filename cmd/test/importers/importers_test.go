@@ -59,7 +59,8 @@ func publish(t *testing.T) *release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.modules, r.env = modules, append(env, "CGO_ENABLED=0")
+	env = append(env, "CGO_ENABLED=0")
+	r.modules, r.env = modules, env
 	return r
 }
 
@@ -71,7 +72,7 @@ func (r *release) command(t *testing.T, folder string, words ...string) string {
 // run returns the standard output of a command.
 func run(t *testing.T, env []string, folder string, words ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), words[0], words[1:]...) //nolint:gosec // the words are constants of this file
+	c := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	c.Dir, c.Env = folder, env
 	var failed strings.Builder
 	c.Stderr = &failed

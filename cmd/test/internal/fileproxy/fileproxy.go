@@ -180,7 +180,7 @@ func write(ctx context.Context, root string, m Module, version, proxy string) (e
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(base+".mod", gomod, 0o600); err != nil {
+	if err := os.WriteFile(base+".mod", gomod, 0o600); err != nil { //nolint:gosec // the caller names the folder
 		return err
 	}
 	if err := list(filepath.Join(filepath.Dir(base), "list"), version); err != nil {
@@ -211,5 +211,5 @@ func list(file, version string) error {
 	if slices.Contains(strings.Fields(string(text)), version) {
 		return nil
 	}
-	return os.WriteFile(file, append(text, version+"\n"...), 0o600)
+	return os.WriteFile(file, append(text, version+"\n"...), 0o600) //nolint:gosec // as in write
 }

@@ -78,11 +78,11 @@ func Copy(ctx context.Context, root, to string) error {
 		if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
 			return err
 		}
-		if err := os.WriteFile(target, data, 0o600); err != nil {
+		if err := os.WriteFile(target, data, 0o600); err != nil { //nolint:gosec // the caller names the folder
 			return err
 		}
 	}
-	start := exec.CommandContext(ctx, "git", "init", "--quiet", to)
+	start := exec.CommandContext(ctx, "git", "init", "--quiet", to) //nolint:gosec // as above
 	if out, err := start.CombinedOutput(); err != nil {
 		return fmt.Errorf("git init %s: %w: %s", to, err, out)
 	}
