@@ -8,9 +8,9 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/config/internal/region"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
-	"github.com/headgate/headgate/config/internal/region"
 	"github.com/headgate/headgate/rule"
 )
 

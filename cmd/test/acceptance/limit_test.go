@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 
 	"github.com/headgate/headgate/internal/testkit/etcd"
 	"github.com/headgate/headgate/pace"

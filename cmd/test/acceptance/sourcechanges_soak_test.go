@@ -4,12 +4,13 @@ package acceptance
 
 import (
 	"fmt"
-	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"

@@ -2,11 +2,12 @@ package acceptance
 
 import (
 	"fmt"
-	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 

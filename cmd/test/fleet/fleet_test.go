@@ -5,7 +5,6 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/cmd/internal/testkit/etcdclient"
 
 	testserver "github.com/headgate/headgate/internal/testkit/etcd"
 	"github.com/headgate/headgate/pace/etcd"

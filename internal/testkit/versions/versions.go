@@ -53,13 +53,14 @@ func Deploys() map[string]Deploy {
 			Algorithm: a, Limit: headgate.Limit{Count: count, Per: time.Second, Burst: burst}, SubWindows: n, Hold: hold, Batch: count / 8,
 		}
 	}
+	unnamed := headgate.Policy{Limit: headgate.Limit{Count: 120, Per: time.Second, Burst: 60}}
 	return map[string]Deploy{
 		"log":             {policy(headgate.SlidingLog, 80, 0, 0, hold), policy(headgate.SlidingLog, 120, 0, 0, hold)},
 		"bucket":          {policy(headgate.TokenBucket, 100, 40, 0, hold), policy(headgate.TokenBucket, 160, 80, 0, hold)},
 		"bucket, burst":   {policy(headgate.TokenBucket, 100, 20, 0, hold), policy(headgate.TokenBucket, 100, 100, 0, hold)},
 		"bucket, rate":    {policy(headgate.TokenBucket, 60, 60, 0, hold), policy(headgate.TokenBucket, 400, 60, 0, hold)},
 		"bucket, holds":   {policy(headgate.TokenBucket, 100, 60, 0, hold), policy(headgate.TokenBucket, 120, 60, 0, 4*hold)},
-		"bucket, one":     {policy(headgate.TokenBucket, 100, 60, 0, hold), headgate.Policy{Limit: headgate.Limit{Count: 120, Per: time.Second, Burst: 60}}},
+		"bucket, one":     {policy(headgate.TokenBucket, 100, 60, 0, hold), unnamed},
 		"fixed":           {policy(headgate.FixedWindow, 80, 0, 0, hold), policy(headgate.FixedWindow, 120, 0, 0, hold)},
 		"sliding":         {policy(headgate.SlidingWindow, 80, 0, 10, hold), policy(headgate.SlidingWindow, 120, 0, 10, hold)},
 		"sliding, others": {policy(headgate.SlidingWindow, 80, 0, 4, 2*hold), policy(headgate.SlidingWindow, 120, 0, 10, 2*hold)},
