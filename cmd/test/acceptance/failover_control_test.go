@@ -37,11 +37,22 @@ func (l *ledger) slow(bound time.Duration, multiple int) (n int) {
 	return n
 }
 
+// strays counts the decisions of fallbacks for paths whose node is healthy, unless the machine was as late there as to use up the timeout:
+// by a multiple of what control requests took.
+func (l *ledger) strays(healthy func(path string) bool, timeout time.Duration, multiple int) (n int) {
+	for _, d := range l.fell {
+		if healthy(d.path) && time.Duration(multiple)*l.control.near(d) < timeout {
+			n++
+		}
+	}
+	return n
+}
+
 // TestSlowDecisions: a decision above its bound is slow, unless requests without a store were as late beside it.
 func TestSlowDecisions(t *testing.T) {
 	began := time.Unix(1000, 0)
 	at := func(seconds int, elapsed time.Duration) fall {
-		return fall{began.Add(time.Duration(seconds) * time.Second), elapsed}
+		return fall{at: began.Add(time.Duration(seconds) * time.Second), elapsed: elapsed}
 	}
 	l := &ledger{control: lateness{}, all: []fall{
 		at(0, 500*time.Millisecond),  // within the bound
@@ -58,5 +69,20 @@ func TestSlowDecisions(t *testing.T) {
 	}
 	if n := l.slow(500*time.Millisecond, 0); n != 4 {
 		t.Errorf("without regard to the machine, %d decisions are slow, want 4", n)
+	}
+}
+
+// TestStrays: a fallback for a healthy node counts, unless requests without a store were late beside it.
+func TestStrays(t *testing.T) {
+	at := func(second int64, path string) fall { return fall{time.Unix(second, 0), 400 * time.Millisecond, path} }
+	l := &ledger{control: lateness{}, fell: []fall{at(1000, "/healthy"), at(1000, "/killed"), at(1010, "/healthy"), at(1020, "/healthy")}}
+	l.control.note(time.Unix(1010, 0), 79*time.Millisecond)
+	l.control.note(time.Unix(1020, 0), 80*time.Millisecond)
+	healthy := func(path string) bool { return path == "/healthy" }
+	if n := l.strays(healthy, 400*time.Millisecond, 5); n != 2 {
+		t.Errorf("%d strays, want those at 1000 and 1010", n)
+	}
+	if n := l.strays(healthy, 400*time.Millisecond, 0); n != 3 {
+		t.Errorf("without regard to the machine, %d strays, want 3", n)
 	}
 }

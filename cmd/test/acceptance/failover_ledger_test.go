@@ -35,6 +35,7 @@ type ledger struct {
 type fall struct {
 	at      time.Time
 	elapsed time.Duration
+	path    string
 }
 
 // account has the decisions of one key.
@@ -85,7 +86,7 @@ func (l *ledger) note(text []byte) {
 		l.keys[line.URI] = a
 	}
 	a.asked++
-	l.durations, l.all = append(l.durations, elapsed), append(l.all, fall{line.Time, elapsed})
+	l.durations, l.all = append(l.durations, elapsed), append(l.all, fall{line.Time, elapsed, line.URI})
 	fell, passed := line.Reason == "store_unavailable", line.Verdict == "allow"
 	second := int64(0)
 	if line.DecidedAt != "" {
@@ -93,7 +94,7 @@ func (l *ledger) note(text []byte) {
 	}
 	switch {
 	case fell:
-		l.fell = append(l.fell, fall{line.Time, elapsed})
+		l.fell = append(l.fell, fall{line.Time, elapsed, line.URI})
 		a.fell++
 		if line.Time.After(l.lastFall) {
 			l.lastFall = line.Time
