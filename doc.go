@@ -19,13 +19,54 @@
 //
 // The proxy and the middleware use the same guard, so a test of either covers both.
 //
+// # Packages
+//
+// These packages are public. A module has requirements of its own, so that a program gets only those that it uses.
+//
+//	limiter/               one limit, for one thing or for many keys
+//	rule/                  matches, keys and identity
+//	rule/jwt/              keys by the claims of tokens; a module
+//	guard/                 all rules of a request
+//	guard/fairshare/       settings and state of fair share
+//	guard/throttler/       settings of the queue by importance
+//	guard/report/          counters and log lines
+//	guard/report/prom/     the counters for Prometheus; a module
+//	store/memory/          counters in this process
+//	store/memcached/       counters in Memcached
+//	store/redis/           counters in Redis; a module
+//	store/storetest/       the tests of a store
+//	middleware/httplimit/  HTTP servers
+//	middleware/grpclimit/  gRPC servers; a module
+//	pace/                  calls within a provider's limit
+//	pace/httppace/         HTTP clients
+//	pace/grpcpace/         gRPC clients; a module
+//	pace/dogma/            limits of a document on Central Dogma
+//	pace/etcd/             limits that a fleet agrees on by etcd; a module
+//	client/                decisions of headgate server; a module
+//	client/lease/          capacity leases of headgate server
+//	config/                the configuration file; a module
+//	config/open/           opens what the file names
+//
+// The others are not public:
+//
+//	internal/        shared by the library, the daemon and the tests
+//	internal/config/ reads the configuration file; a module
+//	internal/proto/  messages of the protocols; a module
+//	cmd/             the daemon; a module
+//	cmd/headgate/    its command
+//	cmd/internal/    its parts
+//	cmd/test/        tests of several parts, benchmarks; a module
+//	docs/examples/   programs to copy; a module
+//
+// docs/architecture.md names each folder, where a behavior is made, and where an addition goes.
+//
 // # Import rules
 //
 // layout_test.go checks three rules:
 //
 //  1. The pure packages, such as internal/limit/, do no I/O, start no goroutine and read no clock: time is an
 //     argument. Only tests import internal/testkit/.
-//  2. Only files named convert.go convert generated types.
+//  2. Generated types stop in clients and in files named convert.go. The server.go of a front may name them too.
 //  3. Only cmd/headgate/ and tests import cmd/internal/app/.
 //
 // The module of this package is the library, and requires no other module. An adapter that needs one is a module of its
