@@ -162,6 +162,10 @@ fmt: tool-golangci-lint ## format the Go files as .golangci.yml requires
 generate: ## update the generated files; commit them
 	go generate ./...
 
+.PHONY: docs
+docs: ## write the tables of docs/configuration.md and docs/reference/ from the declared fields; commit them
+	$(STATIC) go test ./internal/config -run '^TestTablesOfTheDocumentation$$' -count 1 -rewrite
+
 .PHONY: proto
 proto: ## write the Go and Python code of internal/proto/ again; commit it. Needs protoc and its Python plugin for gRPC
 	internal/dev/scripts/generate-proto

@@ -93,7 +93,7 @@ func TestSchemaTakesWhatIsRight(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("found no documents (error %v)", err)
 	}
-	for _, page := range append(pages, "../../README.md") {
+	for _, page := range append(append(pages, docsPages(t)[1:]...), "../../README.md") {
 		for i, example := range examplesOf(t, page) {
 			texts[fmt.Sprintf("%s, example %d", page, i+1)] = []byte(example)
 		}

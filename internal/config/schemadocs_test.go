@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/internal/config/field"
 )
 
-// docsSectionNames maps a heading of the page to the section of the fields in its table.
+// docsSectionNames maps a heading of a page to the section of the fields in its table.
 var docsSectionNames = map[string]string{
 	"Top level": "", "`identity`": "identity", "Rules": "rules[]", "`match`": "rules[].match", "`on_exceed`": "rules[].on_exceed",
 	"`ban`": "rules[].ban", "`proxy`": "proxy", "`proxy.tls`": "proxy.tls", "`proxy.upstream_tls`": "proxy.upstream_tls", "`admin`": "admin",
@@ -62,18 +63,75 @@ func docsRow(row string, fields ...*outline) string {
 }
 
 // TestTablesOfTheDocumentation compares the tables with the declarations: the fields, their
-// defaults, variables and reload classes. With -rewrite, it writes the tables.
+// defaults, variables and reload classes. With -rewrite, as `make docs` runs it, it writes the tables: a new field gets a row with
+// the text of its declaration, below the rows of its section.
 func TestTablesOfTheDocumentation(t *testing.T) {
 	all, err := readOutline()
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := map[string]*outline{}
-	eachOutline(all, "", func(path string, o *outline) { fields[path] = o })
-	listed := map[string]bool{}
-	page, wide, within, inTables := string(read(t, docs)), false, "", false
+	tables := docsTables{fields: map[string]*outline{}, listed: map[string]bool{}, last: map[string]docsPlace{}}
+	eachOutline(all, "", func(path string, o *outline) { tables.fields[path] = o })
+	pages, written := docsPages(t), map[string][]string{}
+	for _, page := range pages {
+		written[page] = tables.page(t, page)
+	}
+	missing := tables.missing()
+	for _, path := range missing {
+		place, known := tables.last[docsSectionOf(path)]
+		if !*rewrite || !known {
+			t.Errorf("the pages of the configuration have no row for %s", path)
+			continue
+		}
+		written[place.page] = slices.Insert(written[place.page], place.line+1, place.row(tables.fields[path]))
+		tables.moved(place)
+	}
+	if len(tables.listed) < 60 {
+		t.Errorf("the pages of the configuration have only %d rows, want more", len(tables.listed))
+	}
+	for _, page := range pages {
+		text := strings.Join(written[page], "\n") + "\n"
+		switch {
+		case text == string(read(t, page)):
+		case !*rewrite:
+			t.Errorf("tables of %s differ from the declarations: run make docs", page)
+		default:
+			if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// docsTables has the declared fields by their paths, which of them the pages list, and the last row of each section.
+type docsTables struct {
+	fields map[string]*outline
+	listed map[string]bool
+	last   map[string]docsPlace
+}
+
+// docsPlace is a line of a page, counted from 0. It is in a table without variables if narrow is set.
+type docsPlace struct {
+	page   string
+	line   int
+	narrow bool
+}
+
+// row returns the row of a new field.
+func (p docsPlace) row(o *outline) string {
+	row := docsRow("", o)
+	if p.narrow {
+		row = strings.Join(strings.Split(row, "|")[:4], "|") + "|"
+	}
+	return row
+}
+
+// page returns the lines that a page should have.
+func (d *docsTables) page(t *testing.T, page string) []string {
+	t.Helper()
+	wide, within, inTables := false, "", false
 	var lines []string
-	for line := range strings.Lines(page) {
+	for line := range strings.Lines(string(read(t, page))) {
 		line = strings.TrimSuffix(line, "\n")
 		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
 			within, inTables = docsSectionNames[heading], heading == "Top level" || docsSectionNames[heading] != ""
@@ -87,7 +145,8 @@ func TestTablesOfTheDocumentation(t *testing.T) {
 		case inTables && wide && strings.Trim(line, "|-") == "" && strings.Count(line, "|") == 5:
 			line += "---|"
 		case inTables && strings.HasPrefix(line, "| `"):
-			outlines := rowFields(t, line, within, fields, listed)
+			outlines := rowFields(t, line, within, d.fields, d.listed)
+			d.last[within] = docsPlace{page: page, line: len(lines), narrow: !wide}
 			if wide {
 				line = docsRow(line, outlines...)
 			} else {
@@ -96,23 +155,56 @@ func TestTablesOfTheDocumentation(t *testing.T) {
 		}
 		lines = append(lines, line)
 	}
-	for path, o := range fields {
-		if !listed[path] && !o.refused && !o.mapping && !strings.Contains(path, "overrides.") && !strings.Contains(path, "[].prefetch.") &&
+	return lines
+}
+
+// missing returns the paths of the fields that have no row, sorted.
+func (d *docsTables) missing() []string {
+	var paths []string
+	for path, o := range d.fields {
+		if !d.listed[path] && !o.refused && !o.mapping && !strings.Contains(path, "overrides.") && !strings.Contains(path, "[].prefetch.") &&
 			!strings.HasPrefix(path, "customers.*.limits.") && !strings.HasPrefix(path, "customers.*.raise.limits.") &&
 			!strings.HasPrefix(path, "throttle.classes[].match.") {
-			t.Errorf("docs/configuration.md has no row for %s", path)
+			paths = append(paths, path)
 		}
 	}
-	if len(listed) < 60 {
-		t.Errorf("docs/configuration.md has only %d rows, want more", len(listed))
+	slices.Sort(paths)
+	return paths
+}
+
+// moved notes that a line was inserted below a place.
+func (d *docsTables) moved(inserted docsPlace) {
+	for section, place := range d.last {
+		if place.page == inserted.page && place.line >= inserted.line {
+			place.line++
+			d.last[section] = place
+		}
 	}
-	if written := strings.Join(lines, "\n") + "\n"; written != page {
-		if !*rewrite {
-			t.Fatalf("tables of %s differ from the declarations: go test ./internal/config -run %s -rewrite", docs, t.Name())
-		}
-		if err := os.WriteFile(docs, []byte(written), 0o600); err != nil {
-			t.Fatal(err)
-		}
+}
+
+// docsSectionOf returns the section of a field.
+func docsSectionOf(path string) string {
+	return path[:max(0, strings.LastIndexByte(path, '.'))]
+}
+
+// TestNewFieldsGetRows: a field that no page has is missing, and its row has the text of its declaration.
+func TestNewFieldsGetRows(t *testing.T) {
+	added := &outline{declared: field.Field{Name: "wanted", Reload: field.Restart, Text: "What is wanted."}, preset: "10s", variable: "HEADGATE_PROXY_WANTED"}
+	tables := docsTables{fields: map[string]*outline{"proxy.wanted": added}, listed: map[string]bool{}, last: map[string]docsPlace{}}
+	if missing := tables.missing(); !slices.Equal(missing, []string{"proxy.wanted"}) || docsSectionOf(missing[0]) != "proxy" {
+		t.Errorf("missing are %q", missing)
+	}
+	const want = "| `wanted` | What is wanted. | `10s` | `HEADGATE_PROXY_WANTED` | restart |"
+	if row := (docsPlace{}).row(added); row != want {
+		t.Errorf("the row is %q, want %q", row, want)
+	}
+	if row := (docsPlace{narrow: true}).row(added); row != "| `wanted` | What is wanted. | `10s` |" {
+		t.Errorf("the row of a narrow table is %q", row)
+	}
+	tables.last = map[string]docsPlace{"a": {page: "x.md", line: 3}, "b": {page: "x.md", line: 9}, "c": {page: "y.md", line: 9}}
+	tables.moved(docsPlace{page: "x.md", line: 5})
+	if tables.last["a"].line != 3 || tables.last["b"].line != 10 || tables.last["c"].line != 9 {
+		t.Errorf("the places are %v", tables.last)
 	}
 }
 
@@ -125,7 +217,7 @@ func rowFields(t *testing.T, line, within string, fields map[string]*outline, li
 		listed[path] = true
 		o := fields[path]
 		if o == nil {
-			t.Errorf("docs/configuration.md has a row for %s, which is not a field", path)
+			t.Errorf("the pages of the configuration have a row for %s, which is not a field", path)
 			continue
 		}
 		outlines = append(outlines, o)
@@ -145,7 +237,7 @@ func checkNarrow(t *testing.T, line string, outlines []*outline) {
 			t.Errorf("%s: the table needs columns for a variable and for a reload", o.declared.Name)
 		}
 		if len(cells) > 2 && o.preset != nil && fmt.Sprint(o.preset) != plainDefault(cells[2]) {
-			t.Errorf("%s: docs/configuration.md has the default %s, want %v", o.declared.Name, cells[2], o.preset)
+			t.Errorf("%s: the page has the default %s, want %v", o.declared.Name, cells[2], o.preset)
 		}
 	}
 }

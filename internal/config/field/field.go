@@ -2,7 +2,7 @@
 // means, and how a reload takes a new value. The package knows no section and no file format.
 //
 // The readers of package config declare each field where they read it. Schema, environment
-// variables, the tables of docs/configuration.md and the check of a reload use the declaration.
+// variables, the tables of docs/configuration.md and docs/reference/, and the check of a reload use the declaration.
 //
 // The Format functions write sizes, durations and limits as a configuration writes them.
 package field
