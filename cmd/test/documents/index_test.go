@@ -15,7 +15,7 @@ var docsFolder = filepath.Join("..", "..", "..", "docs")
 func pages(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, folder := range []string{"", "reference", "evidence"} {
+	for _, folder := range []string{"", "reference", "evidence", filepath.Join("examples", "*")} {
 		some, err := filepath.Glob(filepath.Join(docsFolder, folder, "*.md"))
 		if err != nil || len(some) < 5 {
 			t.Fatalf("docs/%s has %d pages, %v", folder, len(some), err)
@@ -26,7 +26,7 @@ func pages(t *testing.T) []string {
 }
 
 // nextStep matches line 3 of a page: the links to the index and to the next page.
-var nextStep = regexp.MustCompile(`^\[All pages\]\(((?:\.\./)?README\.md)\) · next: \[[^\]]+\]\(([^)#]+)(?:#[^)]*)?\)( · \[[^\]]+\]\([^)]+\))*$`)
+var nextStep = regexp.MustCompile(`^\[All pages\]\(((?:\.\./)*README\.md)\) · next: \[[^\]]+\]\(([^)#]+)(?:#[^)]*)?\)( · \[[^\]]+\]\([^)]+\))*$`)
 
 // TestIndex: docs/README.md or the page of the configuration lists every page, and every page leads back to the index and
 // to a next page.
@@ -42,11 +42,7 @@ func TestIndex(t *testing.T) {
 			continue
 		}
 		lines := linesOf(t, page)
-		switch folder := filepath.Dir(name); folder {
-		case ".":
-			if !strings.Contains(index, "]("+name+")") {
-				t.Errorf("docs/README.md does not list %s", name)
-			}
+		switch filepath.Dir(name) {
 		case "reference":
 			if !strings.Contains(sections, "]("+name+")") {
 				t.Errorf("docs/configuration.md does not list %s", name)
@@ -54,6 +50,10 @@ func TestIndex(t *testing.T) {
 		case "evidence":
 			if claims := filepath.Join(docsFolder, filepath.Base(name)); !strings.Contains(linesOf(t, claims)[2], "]("+name+")") {
 				t.Errorf("line 3 of docs/%s does not lead to %s", filepath.Base(name), name)
+			}
+		default:
+			if !strings.Contains(index, "]("+name+")") {
+				t.Errorf("docs/README.md does not list %s", name)
 			}
 		}
 		found := nextStep.FindStringSubmatch(lines[2])
@@ -90,6 +90,29 @@ func TestFirstScreen(t *testing.T) {
 		}
 		if words > mostWordsBeforeTask {
 			t.Errorf("%s has %d words before its first table, example or section: begin with the task", page, words)
+		}
+	}
+}
+
+// TestFirstScreenOfTheReadme: the README begins with a picture that a command makes, and with the two commands that do all the set-up.
+func TestFirstScreenOfTheReadme(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	lines := linesOf(t, filepath.Join(root, "README.md"))
+	picture := regexp.MustCompile(`^!\[.+\]\((.+\.svg)\)$`).FindStringSubmatch(lines[2])
+	if picture == nil {
+		t.Fatalf("line 3 of README.md is no picture: %q", lines[2])
+	}
+	first := strings.Join(lines[:20], "\n")
+	if !strings.Contains(first, "`./bin/headgate demo ") || !strings.Contains(first, "--svg "+picture[1]+"`") {
+		t.Errorf("the first 20 lines of README.md do not have the command that draws %s", picture[1])
+	}
+	makefile := strings.Join(linesOf(t, filepath.Join(root, "Makefile")), "\n")
+	for target, needs := range map[string]string{"run": "build", "test": "deps"} {
+		if !strings.Contains(first, "\n    make "+target+" ") {
+			t.Errorf("the first 20 lines of README.md do not have the command make %s", target)
+		}
+		if !strings.Contains(makefile, "\n"+target+": "+needs+" ##") {
+			t.Errorf("make %s does not begin with %s, so it does not set up a fresh machine", target, needs)
 		}
 	}
 }
