@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/internal/domain"
 	"github.com/headgate/headgate/rule"
 )
@@ -100,7 +99,7 @@ func (r *Result) AppendKey(dst []byte, names *rule.KeyNames) []byte {
 	switch {
 	case r.from == nil:
 		return dst
-	case r.Stage == FairShareName:
+	case r.Stage == FairShareName || r.Stage == SentName:
 		return names.AppendClient(dst, r.Rule.Key[0], r.key)
 	case r.InTree():
 		return domain.AppendKeyName(dst, names, r.ownKey())
@@ -144,62 +143,37 @@ type Answer struct {
 	// when the caller cancelled the decision; that does not count as a fault of the store. A
 	// passed deadline of the caller does, like StoreTimeout.
 	StoreError error
-	// Error is, after DecideAll, the error that Decide would have given; nil after Decide.
+	// Error says why the request cannot be decided: it is the error of Decide.
 	Error error
 
-	closest  int
-	group    uint8
-	begun    *set // of Begin, until the next Decide
-	from     *set // the set that filled the Answer; its limits stay in use until the next Decide
-	resolved rule.Needs
-	soft     bool // one of the rules has a soft limit
-	usual    bool // every decision is WithinLimit
-	held     bool // one of the rules has InFlight
-	// out: limits with a calendar period are left to their fallbacks, because the store's clock is outside of their edges.
-	out bool
-	// shadowPlan: the plan of an enforced rule's customer is in shadow.
-	shadowPlan bool
-	leases     bool             // a rule has a lease
-	leased     []leaseTaken     // what the request has taken of leases
-	waited     time.Duration    // for leases
-	ends       *prepared        // the first rule that needs the end of the request
-	denied     bool             // one of the results is a refusal
-	countedAt  headgate.Instant // the time of what Config.Meter has counted
-	matched    []int
-	scoped     []int // the matches of fair share's scope
-	keys       []byte
-	own        question
-	request    *question // own, or that of a DecideAll
-	receipts   []headgate.Receipt
-	share      fairshare.Receipt
-	sharer     *fairshare.Limiter // the limiter of share; nil when there is nothing to return
-	deadline   time.Time          // of the store's budget; zero without one
-	local      headgate.Store     // the store of the receipts after a local fallback; nil means the guard's store
-	waiter     *waiter
-	shadows    []*waiter     // of shadow rules
-	batch      *batch        // the DecideAll in progress; nil outside of one
-	match      *domain.Match // of a tree; nil until a call has needed it
-	tree       *tree         // the domain's tree; nil when rules decided
-	node       *treeLeaf     // the node of a tree that decided
-	sent       *sentLimit    // the limit that was sent with the descriptor
+	closest int
+	denied  bool // one of the results is a refusal
+	begun   *set // of Begin, until the next Decide
+	from    *set // the set that filled the Answer; its limits stay in use until the next Decide
+
+	storeFacts
+	ruleFacts
+	shareFacts
+	leaseFacts
+	waitFacts
+	treeFacts
 }
 
 func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError, a.Error = headgate.Allow, a.Results[:0], nil, nil
-	a.closest, a.group, a.soft, a.usual, a.denied = -1, 0, false, true, false
-	a.held, a.ends, a.shadowPlan = false, nil, false
-	a.out = false
-	a.leases, a.leased, a.waited = false, a.leased[:0], 0
-	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
-	a.resolved, a.share, a.sharer = 0, fairshare.Receipt{}, nil
+	a.closest, a.denied, a.begun = -1, false, nil
+	a.storeFacts.reset()
+	a.ruleFacts.reset()
+	a.shareFacts = shareFacts{scoped: a.scoped}
+	a.leases, a.leased = false, a.leased[:0]
+	a.waitFacts.reset()
 	a.tree, a.node, a.sent = nil, nil, nil
-	clear(a.shadows)
-	a.keys, a.shadows = a.keys[:0], a.shadows[:0]
-	if a.request = &a.own; a.batch != nil {
-		a.request = &a.batch.question
-	} else {
-		a.own.ops = a.own.ops[:0]
-	}
+}
+
+// fail drops all results, because the request cannot be decided.
+func (a *Answer) fail(err error) {
+	a.reset()
+	a.Verdict, a.Error = headgate.Deny, err
 }
 
 // Closest gives the enforced result that determines the verdict: the refusal with the longest

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/rule"
@@ -67,21 +68,31 @@ func (s *set) decider(c *Config) error {
 	return nil
 }
 
-// decideElsewhere asks the Decider.
-func (s *set) decideElsewhere(ctx context.Context, req *headgate.Request, a *Answer) error {
+// deciderSource asks the Decider, which decides one request after the other.
+type deciderSource struct{ *set }
+
+func (s deciderSource) ask(ctx context.Context, _ *question, requests []headgate.Request, answers []Answer) (waited time.Duration) {
+	for i := range requests {
+		if err := s.askOne(ctx, &requests[i], &answers[i]); err != nil {
+			answers[i].fail(err)
+		}
+	}
+	return 0
+}
+
+func (deciderSource) settle(context.Context, int, *headgate.Request, *Answer, error) {} // The Decider has decided.
+
+func (s deciderSource) askOne(ctx context.Context, req *headgate.Request, a *Answer) error {
 	a.reset()
-	a.from = s
-	err := headgate.ErrBadCost
-	if req.Cost >= 0 && req.Cost <= headgate.MaxUnits {
-		err = s.config.Decider.Decide(ctx, req, a)
+	a.from = s.set
+	if req.Cost < 0 || req.Cost > headgate.MaxUnits {
+		return headgate.ErrBadCost
 	}
-	if err == nil && a.Verdict == headgate.Wait {
-		err = fmt.Errorf("guard: the Decider gave the verdict %v: it must wait itself", a.Verdict)
-	}
-	if err != nil {
-		a.reset()
-		a.Verdict = headgate.Deny
+	if err := s.config.Decider.Decide(ctx, req, a); err != nil {
 		return err
+	}
+	if a.Verdict == headgate.Wait {
+		return fmt.Errorf("guard: the Decider gave the verdict %v: it must wait itself", a.Verdict)
 	}
 	for i := range a.Results {
 		a.Results[i].op = opDecided
@@ -90,16 +101,4 @@ func (s *set) decideElsewhere(ctx context.Context, req *headgate.Request, a *Ans
 		a.closest = 0
 	}
 	return nil
-}
-
-// decideAllElsewhere is DecideAll with a Decider, which decides one request after the other.
-func (g *Guard) decideAllElsewhere(ctx context.Context, s *set, requests []headgate.Request, answers []Answer) {
-	for i := range requests {
-		a := &answers[i]
-		if err := s.decideElsewhere(ctx, &requests[i], a); err != nil {
-			a.Error = err
-			continue
-		}
-		s.observe(&requests[i], a)
-	}
 }

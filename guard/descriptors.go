@@ -39,8 +39,7 @@ func (g *Guard) DecideDescriptors(ctx context.Context, requests []headgate.Reque
 		if s != nil {
 			if err := s.unsupplied(requests); err != nil {
 				for i := range requests {
-					answers[i].reset()
-					answers[i].Error, answers[i].Verdict = err, headgate.Deny
+					answers[i].fail(err)
 				}
 				return
 			}
@@ -48,8 +47,13 @@ func (g *Guard) DecideDescriptors(ctx context.Context, requests []headgate.Reque
 		g.DecideAll(ctx, requests, answers)
 		return
 	}
-	d := treeCall{guard: g, set: s, tree: s.trees[requests[0].Domain], requests: requests, answers: answers[:len(requests)]}
-	d.decide(ctx, together)
+	b := g.state.batch()
+	defer g.state.batches.Put(b)
+	answers = answers[:len(requests)]
+	b.tree = treeCall{batch: b, set: s, tree: s.trees[requests[0].Domain], requests: requests, answers: answers, together: together}
+	_ = g.put(ctx, s, &b.tree, &b.question, requests, answers)
+	b.tree = treeCall{}
+	clear(b.ops)
 }
 
 // HasDomain reports whether a tree decides the domain.
@@ -58,44 +62,74 @@ func (g *Guard) HasDomain(name string) bool {
 	return s != nil && s.trees[name] != nil
 }
 
-// treeCall is one DecideDescriptors of a domain with a tree.
+// treeFacts are what the tree of a domain notes in an Answer.
+type treeFacts struct {
+	match *domain.Match // nil until a call has needed it
+	tree  *tree         // the domain's tree; nil when rules decided
+	node  *treeLeaf     // the node that decided
+	sent  *sentLimit    // the limit that was sent with the descriptor
+}
+
+// treeCall is one DecideDescriptors of a domain with a tree, and the source of its decisions.
 type treeCall struct {
-	guard    *Guard
+	batch    *batch
 	set      *set
 	tree     *tree
 	requests []headgate.Request
 	answers  []Answer
+	together bool
 	replaces bool     // a node of the call replaces others
 	recalled []recall // by descriptor; empty without a memory of refusals
 	began    time.Duration
 }
 
-func (c *treeCall) decide(ctx context.Context, together bool) {
-	s, b := c.set, c.guard.state.batch()
-	defer c.guard.state.batches.Put(b)
+// ask adds the Ops of all descriptors. With together they are one group, and what cannot be in it
+// follows in groups of its own.
+func (c *treeCall) ask(context.Context, *question, []headgate.Request, []Answer) (waited time.Duration) {
 	for i := range c.answers {
-		c.find(i, b)
+		c.find(i)
 	}
 	if c.replaces {
 		c.replace()
 	}
-	c.addOps(b, together)
-	bounded, deadline, end := s.bound(ctx)
-	defer end()
-	var err error
-	if len(b.ops) > 0 {
-		err = c.guard.decided(bounded, &b.question, nil, c.answers)
+	for i := range c.answers {
+		c.addResults(i)
+	}
+	c.recallAll()
+	merged := c.batch.merges(c.together)
+	for i := range c.answers {
+		if !c.refused(i) {
+			c.addOps(i, merged)
+		}
+	}
+	if !c.together {
+		return 0
 	}
 	for i := range c.answers {
-		c.conclude(ctx, i, deadline, err)
+		a := &c.answers[i]
+		for j := range a.Results {
+			if r := &a.Results[j]; r.op == opLater {
+				a.nextGroup()
+				a.addOp(r, r.window.id)
+			}
+		}
 	}
-	clear(b.ops)
+	clear(merged)
+	return 0
+}
+
+func (c *treeCall) settle(ctx context.Context, i int, req *headgate.Request, a *Answer, err error) {
+	a.read(ctx, c.set, err)
+	c.learn(i)
+	c.set.guard.conclude(ctx, c.set, req, a)
+	if a.sent != nil {
+		c.tree.sent.table.release(a.sent)
+	}
 }
 
 // find finds the node of a descriptor, or the limit that was sent with it.
-func (c *treeCall) find(i int, b *batch) {
+func (c *treeCall) find(i int) {
 	req, a := &c.requests[i], &c.answers[i]
-	a.batch = b
 	a.reset()
 	a.from, a.tree = c.set, c.tree
 	if req.Cost < 0 || req.Cost > headgate.MaxUnits {
@@ -138,34 +172,6 @@ func (c *treeCall) replace() {
 	}
 }
 
-// addOps adds the Ops of all descriptors. With together they are one group, and what cannot be in it
-// follows in groups of its own.
-func (c *treeCall) addOps(b *batch, together bool) {
-	for i := range c.answers {
-		c.addResults(i)
-	}
-	c.recallAll(b, together)
-	merged := b.merges(together)
-	for i := range c.answers {
-		if !c.refused(i) {
-			c.ask(i, merged)
-		}
-	}
-	if !together {
-		return
-	}
-	for i := range c.answers {
-		a := &c.answers[i]
-		for j := range a.Results {
-			if r := &a.Results[j]; r.op == opLater {
-				a.nextGroup()
-				a.addOp(r, r.window.id)
-			}
-		}
-	}
-	clear(merged)
-}
-
 // addResults adds the Results of one descriptor.
 func (c *treeCall) addResults(i int) {
 	req, a := &c.requests[i], &c.answers[i]
@@ -186,8 +192,8 @@ func (c *treeCall) addResults(i int) {
 	}
 }
 
-// ask adds the Ops of one descriptor. With merged, they are a part of the group of all descriptors.
-func (c *treeCall) ask(i int, merged merges) {
+// addOps adds the Ops of one descriptor. With merged, they are a part of the group of all descriptors.
+func (c *treeCall) addOps(i int, merged merges) {
 	a := &c.answers[i]
 	if merged == nil {
 		a.nextGroup()
@@ -206,15 +212,6 @@ func (c *treeCall) ask(i int, merged merges) {
 		}
 		if r.mode == headgate.Refund || !merged.add(a, r) {
 			r.op = opLater
-		}
-	}
-}
-
-// divide gives each result its part of an Op that several results share.
-func (a *Answer) divide() {
-	for i := range a.Results {
-		if r := &a.Results[i]; r.mode == headgate.TakeIfAll && r.op >= 0 {
-			r.divide(a.request.ops[r.op].Cost)
 		}
 	}
 }
@@ -246,27 +243,6 @@ func (a *Answer) describe(r *Result, p *prepared, w *window, key string, req *he
 	r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = p.Rule, w.index, w.policy, w.limit, "", p.number
 	r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = false, false, w, p, key, req.Cost
 	r.mode, r.full, r.member, r.before, r.Recalled = req.Kind, false, nil, 0, false
-}
-
-// conclude sets the answer of one descriptor. err is the store's error.
-func (c *treeCall) conclude(ctx context.Context, i int, deadline time.Time, err error) {
-	a := &c.answers[i]
-	if a.Error == nil {
-		a.deadline = deadline
-		if err != nil && a.asked() {
-			a.fallBack(ctx, c.set, err)
-		} else {
-			a.observe()
-			a.divide()
-			a.decideOutside(ctx, c.set)
-		}
-		c.learn(i)
-		c.guard.conclude(ctx, c.set, &c.requests[i], a)
-	}
-	a.batch, a.request = nil, &a.own
-	if a.sent != nil {
-		c.tree.sent.table.release(a.sent)
-	}
 }
 
 // Leaf gives the limit of the tree that decided a descriptor, after DecideDescriptors. It is nil when

@@ -149,8 +149,7 @@ func (g *Guard) DecideFrom(ctx context.Context, f *Front, req *headgate.Request,
 	}
 	if s := a.begun; s != nil && s.keyed&^f.Supplies != 0 {
 		if err := s.lacking(f, req, a); err != nil {
-			a.reset()
-			a.Verdict = headgate.Deny
+			a.fail(err)
 			return err
 		}
 	}

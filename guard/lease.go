@@ -27,6 +27,12 @@ type leaseRule struct {
 	window   window
 }
 
+// leaseFacts are what an Answer has of leases.
+type leaseFacts struct {
+	leases bool         // a rule has a lease
+	leased []leaseTaken // what the request has taken
+}
+
 // leaseTaken are units of a lease that a request has taken.
 type leaseTaken struct {
 	bucket.Taken

@@ -15,7 +15,7 @@ const opOutside = -6
 // decided has the store decide a question. If the store's clock is outside of the edges of calendar windows, a second call
 // has what the store has not decided, without the Ops of these edges: other nodes, and longer windows, are not affected. If
 // another clock is outside too, a third call is without all Ops with edges.
-func (g *Guard) decided(ctx context.Context, q *question, one *Answer, all []Answer) error {
+func (g *Guard) decided(ctx context.Context, q *question, answers []Answer) error {
 	err := q.put(ctx, g.store)
 	for _, every := range [...]bool{false, true} {
 		edge, outside := errortype.As[*headgate.EdgeError](err)
@@ -23,11 +23,8 @@ func (g *Guard) decided(ctx context.Context, q *question, one *Answer, all []Ans
 			return err
 		}
 		rest, places := q.rest(edge.At, every)
-		if one != nil {
-			one.leaveOut(places, edge)
-		}
-		for i := range all {
-			all[i].leaveOut(places, edge)
+		for i := range answers {
+			answers[i].leaveOut(places, edge)
 		}
 		err = nil
 		if len(rest.ops) > 0 {

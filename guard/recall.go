@@ -15,13 +15,13 @@ type recall struct {
 // recallAll looks for the counters of all descriptors. The memory refuses nothing in a call that gives
 // units back, because these may be for another of its descriptors. With together, the descriptors are one group: the memory
 // decides all of them or none, because a refusal changes what the store counts for the others.
-func (c *treeCall) recallAll(b *batch, together bool) {
+func (c *treeCall) recallAll() {
 	memory := c.set.refusals
 	if memory == nil {
 		return
 	}
-	c.began = c.guard.state.queues.now()
-	c.recalled = b.recalls(len(c.answers))
+	c.began = c.set.guard.state.queues.now()
+	c.recalled = c.batch.recalls(len(c.answers))
 	found, asked, refunds := 0, 0, false
 	for i := range c.answers {
 		if len(c.answers[i].Results) > 0 {
@@ -32,7 +32,7 @@ func (c *treeCall) recallAll(b *batch, together bool) {
 			found++
 		}
 	}
-	if refunds || together && found < asked {
+	if refunds || c.together && found < asked {
 		for i := range c.recalled {
 			c.recalled[i].refuses = false
 		}

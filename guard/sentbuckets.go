@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/rule"
 )
 
 // SentBatch decides requests to token buckets that clients describe, with one Apply of the store.
@@ -16,6 +17,8 @@ import (
 //
 // The calls are Begin, Add for each request, Decide, and Decision for each request. Its memory can be
 // used for many batches. A SentBatch is not safe for concurrent use. The zero SentBatch is ready.
+//
+// The Config's Observer gets each decision as one of the rule of SentRule, of a request that has only its cost.
 type SentBatch struct {
 	question
 
@@ -26,12 +29,27 @@ type SentBatch struct {
 	used  []*sentLimit // acquired, the last one for last
 	last  headgate.Limit
 	err   error
+
+	request headgate.Request // that the Observer gets
+	answer  Answer           // that the Observer gets: one for all, because Answers are large
 }
 
 // sentRequest is a request of a SentBatch: an Op, or why there is none.
 type sentRequest struct {
 	op    int
+	limit int // in used
+	key   string
 	fault error
+}
+
+// SentName is the name of SentRule in Result.Stage, logs and metrics. Its brackets keep it apart from the names of rules.
+const SentName = "(sent)"
+
+// SentRule returns the rule that describes the buckets that clients send in logs and metrics. Their keys are shown like
+// those of a descriptor.
+func SentRule() Rule {
+	key, _ := rule.ParsePart("descriptor:key") // It is valid.
+	return Rule{Rule: rule.Rule{Name: SentName, Key: []rule.Part{key}}, Exceed: Exceed{Action: Reject}, Fallback: FallbackError}
 }
 
 // Begin begins a batch that g decides.
@@ -47,14 +65,15 @@ func (b *SentBatch) Add(key []byte, l headgate.Limit, cost int64) {
 	if fault == nil && (cost < 0 || cost > headgate.MaxUnits) {
 		fault = headgate.ErrBadCost
 	}
-	b.sent = append(b.sent, sentRequest{len(b.ops), fault})
 	if fault != nil {
+		b.sent = append(b.sent, sentRequest{fault: fault})
 		return
 	}
 	from := len(b.keys)
 	b.keys = append(append(append(b.keys, b.set.sent.rule.space...), sentKeys...), key...)
 	// The store reads the key only during Apply, and nothing writes to it until then.
 	text := unsafe.String(unsafe.SliceData(b.keys[from:]), len(b.keys)-from) //nolint:gosec // A copy would be an allocation.
+	b.sent = append(b.sent, sentRequest{op: len(b.ops), limit: len(b.used) - 1, key: text[len(text)-len(key):]})
 	w := &b.used[len(b.used)-1].windows[0]
 	op := headgate.Op{Key: text, Policy: w.id, Window: w.number, Group: uint8(len(b.ops) & 1), Cost: cost}
 	if cost == 0 {
@@ -91,15 +110,47 @@ func (b *SentBatch) Len() int { return len(b.sent) }
 // Decide decides all requests, within Config.StoreTimeout.
 func (b *SentBatch) Decide(ctx context.Context) {
 	if len(b.ops) > 0 {
-		bounded, _, end := b.set.bound(ctx)
-		b.err = b.put(bounded, b.guard.store)
-		end()
+		b.err = b.guard.put(ctx, b.set, b, &b.question, nil, nil)
+	}
+	if b.set != nil && b.set.config.Observer != nil {
+		b.observe()
 	}
 	for _, kept := range b.used {
 		b.set.sent.table.release(kept)
 	}
 	clear(b.used)
 	b.set = nil // A replaced set must not stay in use.
+}
+
+// ask has nothing to do: Add has added the Ops.
+func (*SentBatch) ask(context.Context, *question, []headgate.Request, []Answer) (waited time.Duration) {
+	return 0
+}
+
+// settle is not called, because there are no Answers: Decision reads the decisions.
+func (*SentBatch) settle(context.Context, int, *headgate.Request, *Answer, error) {}
+
+// observe reports the decisions.
+func (b *SentBatch) observe() {
+	a, shown := &b.answer, &b.set.sent.shown
+	for i := range b.sent {
+		sent := &b.sent[i]
+		if sent.fault != nil {
+			continue
+		}
+		a.reset()
+		op, r, used := &b.ops[sent.op], a.nextResult(), b.used[sent.limit]
+		b.request.Kind, b.request.Cost = op.Kind, op.Cost
+		a.describe(r, shown, &used.windows[0], sent.key, &b.request)
+		r.Policy, r.Limit, r.Stage = SentName, used.limit, SentName
+		if b.err == nil {
+			r.Decision = b.decisions[sent.op]
+		} else {
+			r.Decision, r.Fallback, a.StoreError = unavailable(r), true, b.err
+		}
+		a.judge()
+		b.set.observe(&b.request, a)
+	}
 }
 
 // Decision gives the decision on request i, valid until the next Begin. The error is that of the store,

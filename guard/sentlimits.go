@@ -26,6 +26,7 @@ type sentLimits struct {
 	guard  *Guard
 	config *Config
 	rule   prepared // the rule that all sent limits belong to
+	shown  prepared // the rule of buckets for observers, whose keys are without namespace
 	policy func(headgate.Limit) (headgate.Policy, error)
 	most   int
 	table  *sentTable
@@ -64,7 +65,10 @@ func (g *Guard) newSentBuckets(c *Config) *sentLimits {
 	if g.store == nil {
 		return nil
 	}
-	return g.sentLimitsOf(c, &Rule{}, bucketPolicy)
+	s := g.sentLimitsOf(c, &Rule{}, bucketPolicy)
+	shown := SentRule()
+	s.shown = prepared{Rule: &shown, state: g.state}
+	return s
 }
 
 func (g *Guard) sentLimitsOf(c *Config, r *Rule, policy func(headgate.Limit) (headgate.Policy, error)) *sentLimits {

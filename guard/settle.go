@@ -64,13 +64,14 @@ func (r *Result) degrades() bool {
 }
 
 // returnRefused returns units of a refused request that its refused group did not include: those of
-// rules that degrade, and bookings without a free place to wait. Counted refused attempts stay
+// rules that degrade, and bookings without a free place to wait. The receipts of the guard's store are left to put. Counted refused attempts stay
 // counted.
 func (g *Guard) returnRefused(ctx context.Context, s *set, a *Answer) {
 	if !a.denied {
 		return
 	}
-	a.receipts = a.receipts[:0]
+	q := a.request
+	from := len(q.receipts)
 	var booked []*Result
 	for i := range a.Results {
 		r := &a.Results[i]
@@ -86,13 +87,21 @@ func (g *Guard) returnRefused(ctx context.Context, s *set, a *Answer) {
 		case r.Decision.RetryAfter > 0:
 			booked = append(booked, r)
 		default:
-			a.receipts = append(a.receipts, r.Decision.Receipt)
+			q.receipts = append(q.receipts, r.Decision.Receipt)
 			r.Decision.Receipt = headgate.Receipt{}
 		}
 	}
-	if len(a.receipts) == 0 && len(booked) == 0 {
-		return
+	if len(booked) > 0 {
+		g.offerAll(ctx, a, booked)
 	}
+	if a.local != nil && len(q.receipts) > from {
+		a.StoreError = errors.Join(a.StoreError, notGivenBack(a.local.Return(ctx, q.receipts[from:])))
+		q.receipts = q.receipts[:from]
+	}
+}
+
+// offerAll returns bookings to their store, or leaves them to other requests.
+func (g *Guard) offerAll(ctx context.Context, a *Answer, booked []*Result) {
 	if a.local == nil && !a.deadline.IsZero() {
 		// The deadline bounds the store's time. The client's context may have ended already.
 		bounded, cancel := context.WithDeadline(context.WithoutCancel(ctx), a.deadline)
@@ -101,9 +110,6 @@ func (g *Guard) returnRefused(ctx context.Context, s *set, a *Answer) {
 	}
 	for _, r := range booked {
 		a.StoreError = errors.Join(a.StoreError, g.offer(ctx, a, r))
-	}
-	if len(a.receipts) > 0 {
-		a.StoreError = errors.Join(a.StoreError, g.giveBack(ctx, a))
 	}
 }
 

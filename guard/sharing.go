@@ -20,6 +20,13 @@ type sharing struct {
 	from    prepared
 }
 
+// shareFacts are what an Answer has of fair share.
+type shareFacts struct {
+	scoped []int // the matches of fair share's scope
+	share  fairshare.Receipt
+	sharer *fairshare.Limiter // the limiter of share; nil when there is nothing to return
+}
+
 // prepareShare makes a sharing from a FairShare, with the State's limiter or a new one. The
 // State does not change yet.
 func (g *Guard) prepareShare(f FairShare, folds rule.Folds) (*sharing, error) {

@@ -219,7 +219,7 @@ func (s *set) prepareStages() error {
 
 // checkStage refuses a name that another stage or rule has.
 func (s *set) checkStage(r *Rule) error {
-	taken := r.Name == "" || r.Name == FairShareName || r.Name == SourceName
+	taken := r.Name == "" || r.Name == FairShareName || r.Name == SourceName || r.Name == SentName
 	for i := range s.config.Rules {
 		taken = taken || s.config.Rules[i].Name == r.Name
 	}

@@ -45,8 +45,8 @@ func (a *Answer) Taken() Taken {
 	t.usage = a.corrections()
 	if a.waiter != nil || len(a.shadows) > 0 || a.sharer != nil {
 		t.rest = &Answer{
-			Results: slices.Clone(a.Results), from: a.from, local: a.local,
-			waiter: a.waiter, shadows: slices.Clone(a.shadows), share: a.share, sharer: a.sharer,
+			Results: slices.Clone(a.Results), from: a.from, storeFacts: storeFacts{local: a.local},
+			waitFacts: waitFacts{a.waiter, slices.Clone(a.shadows)}, shareFacts: shareFacts{share: a.share, sharer: a.sharer},
 		}
 		for i := range t.rest.Results {
 			t.rest.Results[i].key = "" // It would keep the memory of all keys of the Answer.

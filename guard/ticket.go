@@ -83,10 +83,10 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 		t.state, t.set = ticketEnded, nil
 		return errNoAnswer
 	}
-	s, err := g.decide(ctx, req, a, true)
-	if err != nil {
+	s := g.decide(ctx, req, a, true)
+	if a.Error != nil {
 		t.state, t.set = ticketEnded, nil
-		return err
+		return a.Error
 	}
 	t.guard, t.set = g, s
 	if a.Verdict == headgate.Wait {

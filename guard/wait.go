@@ -8,6 +8,17 @@ import (
 	"github.com/headgate/headgate/guard/internal/queue"
 )
 
+// waitFacts are the waits of an Answer.
+type waitFacts struct {
+	waiter  *waiter
+	shadows []*waiter // of shadow rules
+}
+
+func (f *waitFacts) reset() {
+	clear(f.shadows)
+	f.waiter, f.shadows = nil, f.shadows[:0]
+}
+
 // waiter is a request that waits for its departure. From the decision to the departure, it
 // counts for each rule that makes it wait, whether or not a front waits. So a front that
 // forgets a request loses no place.
@@ -250,11 +261,16 @@ func (s *waitQueues) leave(w *waiter) bool {
 // giveUp returns the units of an answer.
 func (g *Guard) giveUp(ctx context.Context, a *Answer) error {
 	var first error
-	a.receipts, first = a.release(ctx, a.receipts[:0])
-	if len(a.receipts) > 0 {
-		if err := g.giveBack(ctx, a); err != nil {
-			return err
-		}
+	a.own.receipts, first = a.release(ctx, a.own.receipts[:0])
+	if len(a.own.receipts) == 0 {
+		return first
+	}
+	store := g.store
+	if a.local != nil { // The guard's store has then taken no known units.
+		store = a.local
+	}
+	if err := notGivenBack(store.Return(ctx, a.own.receipts)); err != nil {
+		return err
 	}
 	return first
 }
@@ -330,20 +346,6 @@ func (g *Guard) handOn(a *Answer, r *Result) {
 	slot := &queue.Slot{At: now + r.Decision.RetryAfter, Units: r.cost, Receipt: r.Decision.Receipt}
 	r.Decision.Receipt = headgate.Receipt{}
 	g.state.queues.keep(id, pace, r.from.places, slot, r.Decision.At-headgate.Instant(now), r.Rule.maxWaiters())
-}
-
-// giveBack returns receipts to the store that issued them. After a local fallback that is
-// Local: the guard's store has then taken no known units.
-func (g *Guard) giveBack(ctx context.Context, a *Answer) error {
-	store := g.store
-	switch {
-	case a.local != nil:
-		store = a.local
-	case a.batch != nil:
-		a.batch.receipts = append(a.batch.receipts, a.receipts...)
-		return nil
-	}
-	return notGivenBack(store.Return(ctx, a.receipts))
 }
 
 func notGivenBack(err error) error {

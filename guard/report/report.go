@@ -198,6 +198,7 @@ func (r *Report) PrepareConfig(c *guard.Config) (observer guard.Observer, show f
 	if c.WithoutState || old.stage(guard.SourceName) != nil { // Its counts stay when the rules are known.
 		next.addStage(guard.SourceRule(), old)
 	}
+	next.addStage(guard.SentRule(), old)
 	for i := range c.Rules {
 		b, found := known[c.Rules[i].Name]
 		if !found {
@@ -379,10 +380,14 @@ func (r *Report) Stage(name string) (RuleCounts, bool) {
 	return RuleCounts{Rule: &s.rule, Counts: s.counts.list(usualRefusalsTable[name]...)}, true
 }
 
-// Stages returns the counts of all stages without rules, in the order of admission.
+// Stages returns the counts of all stages without rules, in the order of admission. Buckets that clients send are there after
+// their first decision.
 func (r *Report) Stages() []RuleCounts {
 	var all []RuleCounts
 	for _, s := range r.view().stages {
+		if s.rule.Name == guard.SentName && s.counts.unused() {
+			continue
+		}
 		if counted, on := r.Stage(s.rule.Name); on {
 			all = append(all, counted)
 		}
@@ -404,6 +409,15 @@ func (b *block) list(refusals ...headgate.Reason) []Count {
 		}
 	}
 	return all
+}
+
+func (b *block) unused() bool {
+	for i := range b.counts {
+		if b.counts[i].Load() > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (b *block) listFallbacks(own guard.Fallback) []FallbackCount {

@@ -131,7 +131,7 @@ func (c *topCounts) add(hash uint64, r *guard.Result) {
 	c.hashes[least] = hash
 	c.counts[least]++
 	p.rule, p.key = r.Rule.Name, r.AppendRawKeyStart(p.key[:0], topKeyBytes)
-	p.fair, p.tree = r.Stage == guard.FairShareName, r.InTree()
+	p.fair, p.tree = r.Stage == guard.FairShareName || r.Stage == guard.SentName, r.InTree()
 	if p.fair {
 		p.part = r.Rule.Key[0]
 	}
