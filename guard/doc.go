@@ -83,6 +83,7 @@
 // counted under its period. So every rule that keeps its name and its key keeps its counters, bans and
 // departures.
 //
-// Start reading with guard.go. sharing.go asks fair share, ops.go forms the groups of Ops, and
+// Start reading with guard.go and call.go. Each decision is a call of Guard.put: a source adds Ops, the store decides them, and the source
+// reads the decisions. sharing.go asks fair share, ops.go forms the groups of Ops, and
 // fallback.go decides without the store.
 package guard

@@ -3,14 +3,17 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/testkit/race"
+	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -175,13 +178,75 @@ func TestSharedBucketKeepsTheRate(t *testing.T) {
 	}
 }
 
-// TestSentBatchAllocations: a batch allocates nothing.
+// observed is an Observer that keeps what it gets, as text.
+type observed struct{ lines []string }
+
+func (o *observed) Observe(req *headgate.Request, a *Answer) {
+	r := a.Closest()
+	o.lines = append(o.lines, fmt.Sprintf("%s %s %d of %d, %s: %v %v, fallback %v",
+		r.Rule.Name, r.AppendKey(nil, rule.PlainKeyNames()), req.Cost, r.Limit.Count, r.Limit.Per, a.Verdict, r.Decision.Reason, r.Fallback))
+}
+
+// silenced is a store that fails while err is set.
+type silenced struct {
+	headgate.Store
+
+	err error
+}
+
+func (s *silenced) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	if s.err != nil {
+		return s.err
+	}
+	return s.Store.Apply(ctx, ops, decisions)
+}
+
+// TestSentBucketsAreObserved: an observer gets each decision, also without the store, under the client's own limit and key.
+func TestSentBucketsAreObserved(t *testing.T) {
+	now := headgate.Instant(1_700_000_000_000_000_000)
+	var seen observed
+	failing := &silenced{}
+	store, err := memory.New(memory.Config{MaxMemory: 4 << 20, Clock: func() headgate.Instant { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing.Store = store
+	g, err := New(Config{Store: failing, Namespace: "shop", Observer: &seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() {
+		var b SentBatch
+		b.Begin(g)
+		b.Add([]byte("a"), sentBucketOf(2, 1, time.Second), 2)
+		b.Add([]byte("b\n"), sentBucketOf(5, 3, time.Minute), 0)
+		b.Add([]byte("c"), sentBucketOf(1, 0, time.Second), -1) // It is invalid, so nothing is decided.
+		b.Add([]byte("a"), sentBucketOf(2, 1, time.Second), 1)
+		b.Decide(t.Context())
+	}
+	ask()
+	failing.err = errors.New("down")
+	ask()
+	want := []string{
+		`(sent) descriptor:key="a" 2 of 1, 1s: allow within_limit, fallback false`,
+		`(sent) descriptor:key="b\n" 0 of 3, 1m0s: allow within_limit, fallback false`,
+		`(sent) descriptor:key="a" 1 of 1, 1s: deny over_limit, fallback false`,
+		`(sent) descriptor:key="a" 2 of 1, 1s: deny store_unavailable, fallback true`,
+		`(sent) descriptor:key="b\n" 0 of 3, 1m0s: deny store_unavailable, fallback true`,
+		`(sent) descriptor:key="a" 1 of 1, 1s: deny store_unavailable, fallback true`,
+	}
+	if !slices.Equal(seen.lines, want) {
+		t.Errorf("observed:\n%s\nwant:\n%s", strings.Join(seen.lines, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestSentBatchAllocations: a batch allocates nothing, also with an observer.
 func TestSentBatchAllocations(t *testing.T) {
 	if race.On {
 		return // The race detector makes sync.Pool drop entries.
 	}
 	now := headgate.Instant(1_700_000_000_000_000_000)
-	g := bucketsAt(t, Config{}, &now)
+	g := bucketsAt(t, Config{Observer: ignoring{}}, &now)
 	var b SentBatch
 	keys := [][]byte{[]byte("a"), []byte("b"), []byte("c")}
 	ctx := context.WithoutCancel(t.Context())
@@ -195,3 +260,8 @@ func TestSentBatchAllocations(t *testing.T) {
 		t.Errorf("a batch takes %v allocations", got)
 	}
 }
+
+// ignoring is an Observer that does nothing.
+type ignoring struct{}
+
+func (ignoring) Observe(*headgate.Request, *Answer) {}
