@@ -151,6 +151,7 @@ func (b *SentBatch) observe() {
 		a.judge()
 		b.set.observe(&b.request, a)
 	}
+	clear(a.Results) // They would keep a replaced set in use.
 }
 
 // Decision gives the decision on request i, valid until the next Begin. The error is that of the store,
