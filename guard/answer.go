@@ -130,6 +130,13 @@ func (r *Result) Enforced() bool { return r.Rule.Mode == Enforce }
 // Answer is a guard's decision on a request. Guard.Decide fills it, and the caller may reuse it.
 // Its contents are valid until the next Decide. The zero Answer is ready.
 type Answer struct {
+	storeFacts
+	ruleFacts
+	shareFacts
+	leaseFacts
+	waitFacts
+	treeFacts
+
 	// Verdict is the strictest of the enforced results, and Allow without one. After an error of
 	// Decide it is Deny.
 	Verdict headgate.Verdict
@@ -150,13 +157,6 @@ type Answer struct {
 	denied  bool // one of the results is a refusal
 	begun   *set // of Begin, until the next Decide
 	from    *set // the set that filled the Answer; its limits stay in use until the next Decide
-
-	storeFacts
-	ruleFacts
-	shareFacts
-	leaseFacts
-	waitFacts
-	treeFacts
 }
 
 func (a *Answer) reset() {

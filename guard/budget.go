@@ -22,13 +22,13 @@ type budget struct {
 	ended    bool
 }
 
-// bound gives the context of the store's budget, its deadline, and a function that ends it.
-func (s *set) bound(ctx context.Context) (context.Context, time.Time, func()) {
+// bound gives the context of the store's budget, and a function that ends it.
+func (s *set) bound(ctx context.Context) (context.Context, func()) {
 	if s.config.StoreTimeout <= 0 {
-		return ctx, time.Time{}, func() {}
+		return ctx, func() {}
 	}
 	bounded := newBudget(ctx, s.config.StoreTimeout)
-	return bounded, bounded.deadline, bounded.end
+	return bounded, bounded.end
 }
 
 func newBudget(ctx context.Context, d time.Duration) *budget {

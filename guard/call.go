@@ -75,7 +75,7 @@ func (g *Guard) put(ctx context.Context, s *set, from source, q *question, reque
 	if len(q.ops) > 0 {
 		deadline, err = g.apply(ctx, s, q, answers, waited)
 	}
-	for i := range requests {
+	for i := range answers {
 		a := &answers[i]
 		if a.Error == nil {
 			a.deadline = deadline

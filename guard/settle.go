@@ -64,8 +64,8 @@ func (r *Result) degrades() bool {
 }
 
 // returnRefused returns units of a refused request that its refused group did not include: those of
-// rules that degrade, and bookings without a free place to wait. The receipts of the guard's store are left to put. Counted refused attempts stay
-// counted.
+// rules that degrade, and bookings without a free place to wait. The receipts of the guard's store are left to put. Counted
+// refused attempts stay counted.
 func (g *Guard) returnRefused(ctx context.Context, s *set, a *Answer) {
 	if !a.denied {
 		return

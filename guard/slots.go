@@ -89,7 +89,7 @@ func (t *Ticket) takeSlot(ctx context.Context, r *Result) {
 	if asked.TTL == 0 {
 		asked.TTL = DefaultInFlightTTL
 	}
-	bounded, _, end := t.set.bound(ctx)
+	bounded, end := t.set.bound(ctx)
 	d, err := p.slotStores[0].TakeSlot(bounded, asked)
 	end()
 	store := p.slotStores[0]

@@ -86,7 +86,7 @@ func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
 	}
 	b := g.state.batch()
 	defer g.state.batches.Put(b)
-	bounded, _, end := s.bound(ctx)
+	bounded, end := s.bound(ctx)
 	defer end()
 	var first error
 	note := func(err error) {
@@ -116,7 +116,7 @@ func (g *Guard) GiveBack(ctx context.Context, all []Taken) error {
 	}
 	if len(b.receipts) > 0 {
 		// The departures went first: a bucket gives nothing back while later bookings follow.
-		last, _, end := s.bound(ctx)
+		last, end := s.bound(ctx)
 		defer end()
 		note(g.store.Return(last, b.receipts))
 	}
