@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard/fairshare"
 	"github.com/headgate/headgate/internal/domain"
 	"github.com/headgate/headgate/rule"
 )
@@ -164,7 +165,7 @@ func (a *Answer) reset() {
 	a.closest, a.denied, a.begun = -1, false, nil
 	a.storeFacts.reset()
 	a.ruleFacts.reset()
-	a.shareFacts = shareFacts{scoped: a.scoped}
+	a.share, a.sharer = fairshare.Receipt{}, nil
 	a.leases, a.leased = false, a.leased[:0]
 	a.waitFacts.reset()
 	a.tree, a.node, a.sent = nil, nil, nil

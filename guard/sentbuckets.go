@@ -36,9 +36,8 @@ type SentBatch struct {
 
 // sentRequest is a request of a SentBatch: an Op, or why there is none.
 type sentRequest struct {
-	op    int
-	limit int // in used
-	key   string
+	op    int32
+	limit int32 // in used
 	fault error
 }
 
@@ -70,16 +69,21 @@ func (b *SentBatch) Add(key []byte, l headgate.Limit, cost int64) {
 		return
 	}
 	from := len(b.keys)
-	b.keys = append(append(append(b.keys, b.set.sent.rule.space...), sentKeys...), key...)
+	b.keys = append(append(b.keys, b.set.sent.prefix...), key...)
 	// The store reads the key only during Apply, and nothing writes to it until then.
 	text := unsafe.String(unsafe.SliceData(b.keys[from:]), len(b.keys)-from) //nolint:gosec // A copy would be an allocation.
-	b.sent = append(b.sent, sentRequest{op: len(b.ops), limit: len(b.used) - 1, key: text[len(text)-len(key):]})
-	w := &b.used[len(b.used)-1].windows[0]
-	op := headgate.Op{Key: text, Policy: w.id, Window: w.number, Group: uint8(len(b.ops) & 1), Cost: cost}
+	n := len(b.ops)
+	b.sent = append(b.sent, sentRequest{op: int32(n), limit: int32(len(b.used) - 1)}) //nolint:gosec // A front bounds a batch.
+	if n < cap(b.ops) {
+		b.ops = b.ops[:n+1]
+	} else {
+		b.ops = append(b.ops, headgate.Op{})
+	}
+	op, w := &b.ops[n], &b.used[len(b.used)-1].windows[0]
+	op.Key, op.Policy, op.Window, op.Group, op.Kind, op.Cost, op.Edges = text, w.id, w.number, uint8(n&1), headgate.Take, cost, nil
 	if cost == 0 {
 		op.Kind = headgate.Peek
 	}
-	b.ops = append(b.ops, op)
 }
 
 // sentKeys begins the keys of sent buckets. The keys of rules and domains begin with the length of a
@@ -112,7 +116,7 @@ func (b *SentBatch) Decide(ctx context.Context) {
 	if len(b.ops) > 0 {
 		b.err = b.guard.put(ctx, b.set, b, &b.question, nil, nil)
 	}
-	if b.set != nil && b.set.config.Observer != nil {
+	if len(b.ops) > 0 && b.set.config.Observer != nil {
 		b.observe()
 	}
 	for _, kept := range b.used {
@@ -132,23 +136,26 @@ func (*SentBatch) settle(context.Context, int, *headgate.Request, *Answer, error
 
 // observe reports the decisions.
 func (b *SentBatch) observe() {
-	a, shown := &b.answer, &b.set.sent.shown
+	a, shown, prefix := &b.answer, &b.set.sent.shown, len(b.set.sent.prefix)
+	a.reset()
+	r := a.nextResult()
+	a.describe(r, shown, &b.used[0].windows[0], "", &b.request)
+	r.Policy, r.Stage, r.Fallback = SentName, SentName, b.err != nil
+	a.StoreError, a.closest = b.err, 0
 	for i := range b.sent {
 		sent := &b.sent[i]
 		if sent.fault != nil {
 			continue
 		}
-		a.reset()
-		op, r, used := &b.ops[sent.op], a.nextResult(), b.used[sent.limit]
+		op, used := &b.ops[sent.op], b.used[sent.limit]
 		b.request.Kind, b.request.Cost = op.Kind, op.Cost
-		a.describe(r, shown, &used.windows[0], sent.key, &b.request)
-		r.Policy, r.Limit, r.Stage = SentName, used.limit, SentName
+		r.window, r.Limit, r.key, r.cost, r.mode = &used.windows[0], used.limit, op.Key[prefix:], op.Cost, op.Kind
 		if b.err == nil {
 			r.Decision = b.decisions[sent.op]
 		} else {
-			r.Decision, r.Fallback, a.StoreError = unavailable(r), true, b.err
+			r.Decision = unavailable(r)
 		}
-		a.judge()
+		a.Verdict = r.Decision.Verdict
 		b.set.observe(&b.request, a)
 	}
 	clear(a.Results) // They would keep a replaced set in use.

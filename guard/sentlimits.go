@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +27,8 @@ type sentLimits struct {
 	guard  *Guard
 	config *Config
 	rule   prepared // the rule that all sent limits belong to
-	shown  prepared // the rule of buckets for observers, whose keys are without namespace
+	shown  prepared // the rule of buckets for observers, whose keys are without prefix
+	prefix []byte   // what keys of buckets begin with
 	policy func(headgate.Limit) (headgate.Policy, error)
 	most   int
 	table  *sentTable
@@ -68,6 +70,7 @@ func (g *Guard) newSentBuckets(c *Config) *sentLimits {
 	s := g.sentLimitsOf(c, &Rule{}, bucketPolicy)
 	shown := SentRule()
 	s.shown = prepared{Rule: &shown, state: g.state}
+	s.prefix = append(slices.Clone(s.rule.space), sentKeys...)
 	return s
 }
 

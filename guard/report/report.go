@@ -249,7 +249,9 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 		all := results
 		last, results = strictest(results)
 		v.count(last)
-		v.countQuota(a, all[:len(all)-len(results)])
+		if last.Rule.Quota != "" {
+			v.countQuota(a, all[:len(all)-len(results)])
+		}
 		verdict := last.Decision.Verdict
 		// A decision server answers at once: it refuses a request that would have to wait.
 		refused := verdict == headgate.Deny || verdict == headgate.Wait && about.req != nil
