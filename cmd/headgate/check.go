@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/app"
 	"github.com/headgate/headgate/cmd/internal/explain"
+	"github.com/headgate/headgate/cmd/internal/heap/bounds"
 	"github.com/headgate/headgate/internal/config"
 )
 
@@ -145,7 +146,7 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 // warn prints what is probably not meant about callers, raises, keys and memory. --offline leaves out the file of callers.
 func (c checkCommand) warn(stderr errorWriter, loaded *config.Config) error {
 	notes := append(loaded.RaiseWarnings(time.Now()), loaded.QueryWarnings()...)
-	for _, text := range append(notes, loaded.MemoryWarnings(app.MachineMemory())...) {
+	for _, text := range append(notes, loaded.MemoryWarnings(bounds.MachineMemory())...) {
 		_, _ = fmt.Fprintf(stderr, "headgate: note: %s\n", text)
 	}
 	if c.Offline && loaded.Server != nil && loaded.Server.CallersFile != "" {

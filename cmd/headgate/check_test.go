@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/heap/bounds"
 	"github.com/headgate/headgate/internal/config"
 )
 
@@ -147,7 +147,7 @@ func TestCheckNotesKeysBeyondQueries(t *testing.T) {
 
 // TestCheckNotesMachineMemory: a bound above the memory of this machine is valid, and not what is enforced here.
 func TestCheckNotesMachineMemory(t *testing.T) {
-	machine := app.MachineMemory()
+	machine := bounds.MachineMemory()
 	if runtime.GOOS == "linux" && machine == 0 {
 		t.Fatal("the memory of the machine is not known")
 	}

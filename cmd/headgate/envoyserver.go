@@ -8,7 +8,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/envoyenv"
 	"github.com/headgate/headgate/cmd/internal/source/folder"
 	"github.com/headgate/headgate/cmd/internal/source/xds"
@@ -47,7 +47,7 @@ func envoyServing() (serving, error) {
 }
 
 // envoySource makes the source of the limits. Only files can have months of the calendar.
-func envoySource(l *envoyenv.Limits, calendarMonths bool) (app.DomainSource, error) {
+func envoySource(l *envoyenv.Limits, calendarMonths bool) (envoy.DomainSource, error) {
 	if !l.UseXDS {
 		return envoyFiles(l, calendarMonths)
 	}
@@ -81,7 +81,7 @@ type managed struct {
 	merge  bool
 }
 
-// Follow implements app.DomainSource.
+// Follow implements envoy.DomainSource.
 func (m managed) Follow(ctx context.Context, apply func([]guard.Domain) error, fault func(error)) error {
 	return m.source.Follow(ctx, func(all []xds.Resource) error {
 		domains, err := xds.Domains(all, m.merge)
@@ -96,8 +96,8 @@ func (m managed) Follow(ctx context.Context, apply func([]guard.Domain) error, f
 const maxMapper = 1 << 20
 
 // envoyOutlets makes the places that show counters and limits.
-func envoyOutlets(s *envoyenv.Settings) (*app.Outlets, error) {
-	o := &app.Outlets{Debug: s.Debug.String()}
+func envoyOutlets(s *envoyenv.Settings) (*envoy.Outlets, error) {
+	o := &envoy.Outlets{Debug: s.Debug.String()}
 	if s.Stats.Disabled {
 		return o, nil
 	}
@@ -130,7 +130,7 @@ func envoyOutlets(s *envoyenv.Settings) (*app.Outlets, error) {
 // mapperOf reads the file of PROMETHEUS_MAPPER_YAML. No file is the default mapping.
 func mapperOf(path string) (*statsd.Mapping, error) {
 	if path == "" {
-		return nil, nil //nolint:nilnil // app.Outlets names the default so.
+		return nil, nil //nolint:nilnil // envoy.Outlets names the default so.
 	}
 	text, err := readfile.Head(path, maxMapper)
 	if err != nil {

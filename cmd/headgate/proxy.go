@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/envoyenv"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -35,8 +36,8 @@ type serving struct {
 	server bool                           // The command is server.
 
 	// The rest is of headgate server.
-	domains                                 app.DomainSource
-	outlets                                 *app.Outlets
+	domains                                 envoy.DomainSource
+	outlets                                 *envoy.Outlets
 	healthyWithDomains, healthyAfterDomains bool
 	notes                                   []envoyenv.Note
 }

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate/cmd/internal/access"
+	"github.com/headgate/headgate/cmd/internal/server"
 	"github.com/headgate/headgate/internal/config"
 	leasev1 "github.com/headgate/headgate/internal/proto/headgate/lease/v1"
 	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
@@ -375,32 +376,30 @@ func TestEveryMethodHasARow(t *testing.T) {
 func methodsOf(t *testing.T, a *asker) (all []string) {
 	t.Helper()
 	for _, c := range a.instance.components {
-		switch c := c.(type) {
-		case *decisionServer:
-			server := grpc.NewServer()
-			for _, register := range c.grpcServices() {
-				register(server)
+		if c, serves := c.(*server.Server); serves {
+			registered := grpc.NewServer()
+			for _, register := range c.GRPCServices() {
+				register(registered)
 			}
-			healthpb.RegisterHealthServer(server, healthpb.UnimplementedHealthServer{})
-			for service, info := range server.GetServiceInfo() {
+			healthpb.RegisterHealthServer(registered, healthpb.UnimplementedHealthServer{})
+			for service, info := range registered.GetServiceInfo() {
 				for _, m := range info.Methods {
 					all = append(all, "server.grpc /"+service+"/"+m.Name)
 				}
 			}
 			verbs := map[string][]string{"/json": {"POST "}, "/v1/decide": {"GET ", "POST "}}
-			for _, s := range c.httpServices() {
-				for _, verb := range append(verbs[s.pattern], "")[:max(1, len(verbs[s.pattern]))] {
-					all = append(all, "server.http "+verb+s.pattern)
+			for _, s := range c.HTTPServices() {
+				for _, verb := range append(verbs[s.Pattern], "")[:max(1, len(verbs[s.Pattern]))] {
+					all = append(all, "server.http "+verb+s.Pattern)
 				}
 			}
-		case *adminServers:
-			for _, r := range c.routes() {
-				pattern := strings.TrimSuffix(r.pattern, "{$}") // The row is of the path.
-				if !strings.Contains(pattern, " ") {
-					pattern = "GET " + pattern
-				}
-				all = append(all, "admin.listen "+pattern)
+		}
+		for _, r := range c.Calls() {
+			pattern := strings.TrimSuffix(r.Pattern, "{$}") // The row is of the path.
+			if !strings.Contains(pattern, " ") {
+				pattern = "GET " + pattern
 			}
+			all = append(all, "admin.listen "+pattern)
 		}
 	}
 	return append(all, commandsOf(t, a.instance.Addresses().RESP)...)

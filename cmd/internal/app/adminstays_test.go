@@ -6,15 +6,17 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/cmd/internal/admin/listener"
 )
 
 // ofTokens is a section server with a caller, for admin.auth.
 var ofTokens = "server: {callers: [{name: a, tokens: ['sha256:" + strings.Repeat("0", 64) + "'], scopes: [read]}]}"
 
-func (c *changeable) admin(t *testing.T) *adminServers {
+func (c *changeable) admin(t *testing.T) *listener.Component {
 	t.Helper()
 	for _, p := range c.components {
-		if a, ok := p.(*adminServers); ok {
+		if a, ok := p.(*listener.Component); ok {
 			return a
 		}
 	}
@@ -54,11 +56,11 @@ func TestListenerThatStaysKeepsItsAuth(t *testing.T) {
 	if text := c.log.String(); !strings.Contains(text, "with its former auth") {
 		t.Errorf("the log does not say what the listener asks for: %s", text)
 	}
-	stayed := c.admin(t).current()[0]
+	stayed := c.admin(t).Servers()[0]
 	c.reloading.Lock()
 	err := c.apply(c.components, c.next) // as for a change of objects
 	c.reloading.Unlock()
-	if err != nil || c.admin(t).current()[0] != stayed {
+	if err != nil || c.admin(t).Servers()[0] != stayed {
 		t.Errorf("a change of other settings closes the listener again: %v", err)
 	}
 	holds("after a change of other settings")
@@ -76,12 +78,12 @@ func TestListenerThatStaysKeepsItsAuth(t *testing.T) {
 // port is the same. The listener is not closed.
 func TestAddressOfAnotherProgram(t *testing.T) {
 	c, port := besideAnother(t)
-	before := c.admin(t).current()[0]
+	before := c.admin(t).Servers()[0]
 	c.change(t, `admin: {listen: "127.0.0.2:`+port+`", health: "127.0.0.1:0"}`)
 	if err := c.Reload(); err == nil || !strings.Contains(err.Error(), "admin.listen") {
 		t.Errorf("the reload answers %v", err)
 	}
-	if c.admin(t).current()[0] != before {
+	if c.admin(t).Servers()[0] != before {
 		t.Error("the listener was closed")
 	}
 	if code, _ := get(t, "127.0.0.1:"+port+"/api/v1/status"); code != http.StatusUnauthorized {
@@ -103,40 +105,16 @@ func TestFormerAddressKeepsItsTerms(t *testing.T) {
 		{`{listen: "127.0.0.2:0"}`, `{listen: "127.0.0.1:0", auth: token}`, "GET /api/v1/status", http.StatusUnauthorized},
 	} {
 		c.reload(t, "admin: "+row.former, ofTokens)
-		former := c.admin(t).current()[0]
+		former := c.admin(t).Servers()[0]
 		c.reload(t, "admin: "+row.next, ofTokens)
-		if now := c.admin(t).current()[0]; now == former {
+		if now := c.admin(t).Servers()[0]; now == former {
 			t.Fatalf("%s: the listener has not moved", row.next)
 		}
 		verb, path, _ := strings.Cut(row.page, " ")
 		w := httptest.NewRecorder()
-		former.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), verb, "http://127.0.0.1:9902"+path, http.NoBody))
+		former.Handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), verb, "http://127.0.0.1:9902"+path, http.NoBody))
 		if w.Code != row.want {
 			t.Errorf("from %s to %s: at the former address, %s answers %d, want %d", row.former, row.next, row.page, w.Code, row.want)
-		}
-	}
-}
-
-// TestOverlap lists addresses that keep a listener from another.
-func TestOverlap(t *testing.T) {
-	for _, row := range []struct {
-		one, other string
-		want       bool
-	}{
-		{"127.0.0.1:9", "127.0.0.1:9", true},
-		{"127.0.0.1:9", "[::ffff:127.0.0.1]:9", true},
-		{"127.0.0.1:9", "0.0.0.0:9", true},
-		{"[::]:9", "10.0.0.5:9", true},
-		{"127.0.0.1:9", ":9", true},
-		{"127.0.0.1:9", "localhost:9", true},
-		{"127.0.0.1:9", "10.0.0.5:9", false},
-		{"127.0.0.1:9", "127.0.0.1:8", false},
-		{"127.0.0.1:9", "0.0.0.0:8", false},
-		{"", "127.0.0.1:9", false},
-		{"", "", false},
-	} {
-		if got := overlap(row.one, row.other); got != row.want || overlap(row.other, row.one) != got {
-			t.Errorf("%q and %q: %v, want %v", row.one, row.other, got, row.want)
 		}
 	}
 }

@@ -3,14 +3,22 @@ package app
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/cmd/internal/listen"
-	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/envoy"
+	"github.com/headgate/headgate/cmd/internal/heap/bounds"
+	"github.com/headgate/headgate/cmd/internal/lease"
+	"github.com/headgate/headgate/cmd/internal/objects"
+	"github.com/headgate/headgate/cmd/internal/proxy"
+	"github.com/headgate/headgate/cmd/internal/rules"
+	"github.com/headgate/headgate/cmd/internal/source"
 	"github.com/headgate/headgate/internal/config"
 )
 
@@ -29,32 +37,25 @@ type Instance struct {
 	config    atomic.Pointer[config.Config]
 	reloading sync.Mutex
 	asked     bool // Reload reads the file, for an operator or a changed file. Guarded by reloading.
-	// base is the configuration without the domains of the source, and sourced has these. Guarded by
-	// reloading.
-	base    *config.Config
-	sourced []guard.Domain
-	loaded  atomic.Bool // The source has given domains.
-	heard   atomic.Bool // The source has given domains, good or refused.
+	// base is the configuration without the domains of the source. Guarded by reloading.
+	base *config.Config
 
-	source *sourceFollower // nil without a source
+	host       *component.Host
+	memory     *bounds.Process
+	components []component.Component // The order is the order of the start.
 
-	components []Component // The order is the order of the start.
-	rules      *rules      // rules is also one of the components.
-	access     *accessControl
-	leases     *leases     // nil without the section lease
-	held       *ruleLeases // nil without leases for rules
-	// followed is source, as the calls for objects see it; nil without one.
-	followed    objectFollower
-	fileObjects fileObjects
-	// inherited are the sockets that the process got from its parent.
-	inherited listen.Inherited
+	// These are also components.
+	rules     *rules.Rules
+	leases    *lease.Component
+	accessLog *proxy.AccessLog // nil for headgate server, because only the proxy writes an access log
+	access    *access.Component
+	objects   *objects.Component
+	domains   *envoy.Domains   // nil without a source of domains
+	source    *source.Follower // nil without a source
 
-	reloads  reloadState
+	reloads  component.Failures
 	reloaded chan struct{} // The admin listener sends after it reloaded; follow receives.
 
-	ending   []ending // of components that have been drained
-	serving  sync.WaitGroup
-	failed   chan error // Has the error of the first server that ended by itself.
 	stopping sync.Once
 	stopped  error
 }
@@ -62,11 +63,8 @@ type Instance struct {
 // Run starts an instance and stops it when ctx ends or a server fails. It reloads the
 // instance when a file of the configuration changes or o.Hangup receives a signal.
 func Run(ctx context.Context, o Options) error {
-	bound := o.Config.MemoryBound()
-	if o.Server {
-		bound = o.Config.ServerMemoryBound()
-	}
-	boundProcess(o.Config, bound)
+	memory := bounds.Process{First: o.Config, Server: o.Server}
+	memory.Set()
 	o.bounded = true
 	i, err := Start(ctx, o)
 	if err != nil {
@@ -77,10 +75,10 @@ func Run(ctx context.Context, o Options) error {
 	ended := i.follow(following)
 	select {
 	case <-ctx.Done():
-	case err = <-i.failed:
+	case err = <-i.host.Failed():
 	}
 	stop()
-	i.endsLater("the reload of the configuration", func() { <-ended })
+	i.host.EndsLater("the reload of the configuration", func() { <-ended })
 	return errors.Join(err, i.Stop())
 }
 
@@ -128,7 +126,7 @@ func (i *Instance) logServing() {
 		terms = []any{"grpc", i.addresses.GRPC, "http", i.addresses.HTTP, "resp", i.addresses.RESP}
 	} else {
 		terms = []any{"proxy", i.addresses.Proxy, "tls", o.Config.Proxy.TLS.Cert != "", "upstream", i.Status().Upstream}
-		terms = append(terms, dataPlaneTerms(&o.Config.Proxy, fastAvailable())...)
+		terms = append(terms, proxy.DataPlaneTerms(&o.Config.Proxy)...)
 	}
 	terms = append(terms, "admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
 	o.Log.Info("serving", terms...)
@@ -136,10 +134,13 @@ func (i *Instance) logServing() {
 }
 
 func newInstance(o Options) *Instance {
-	i := &Instance{options: o, started: time.Now(), failed: make(chan error, 1), reloaded: make(chan struct{}, 1)}
+	i := &Instance{options: o, started: time.Now(), reloaded: make(chan struct{}, 1)}
 	if o.Domains != nil {
 		i.options.Config = o.Config.FollowsSource()
 	}
+	i.host = component.NewHost(o.Log, o.probe, i.reloadEnded)
+	i.memory = &bounds.Process{First: i.options.Config, Server: o.Server, Followed: o.bounded}
+	i.domains = envoy.NewDomains(i.host, configuration{i}, o.Domains)
 	i.base = i.options.Config
 	i.config.Store(i.base)
 	return i
@@ -156,11 +157,13 @@ func (i *Instance) startComponents(ctx context.Context) error {
 		begins = append(begins, begin)
 	}
 	i.addresses = i.Status().Listen
-	i.rules.report.Reloads.Started(i.started)
+	i.rules.Report().Reloads.Started(i.started)
 	i.reloading.Lock() // A client of the first server may request a reload already.
 	defer i.reloading.Unlock()
 	for _, begin := range begins {
-		call(begin)
+		if begin != nil {
+			begin()
+		}
 	}
 	return nil
 }
@@ -171,23 +174,8 @@ func (i *Instance) drainComponents(ctx context.Context) error {
 	for _, p := range slices.Backward(i.components) {
 		failed = errors.Join(failed, p.Drain(ctx))
 	}
-	i.serving.Wait()
-	i.awaitEndings(ctx)
+	i.host.Wait(ctx)
 	return failed
-}
-
-// serve runs a server in its own goroutine. The first server that fails ends the instance.
-func (i *Instance) serve(server func() error) {
-	i.serving.Go(func() {
-		err := server()
-		if err == nil {
-			return
-		}
-		select {
-		case i.failed <- err:
-		default:
-		}
-	})
 }
 
 // ready returns the reason why the instance does not serve, or nil when it is ready.
@@ -203,11 +191,14 @@ func (i *Instance) ready() error {
 	return nil
 }
 
+// trusts reports whether identity.trusted_proxies contains the address.
+func (i *Instance) trusts(peer netip.Addr) bool { return i.rules.Trusts(peer) }
+
 // Addresses returns the addresses that the instance listens on, with the actual ports.
 func (i *Instance) Addresses() admin.Addresses { return i.Status().Listen }
 
 // Failed receives the error of the first server that ends by itself.
-func (i *Instance) Failed() <-chan error { return i.failed }
+func (i *Instance) Failed() <-chan error { return i.host.Failed() }
 
 // Stop drains and ends the components within the configuration's ShutdownTimeout. Later
 // calls wait for the first call and return the same error.
@@ -218,7 +209,7 @@ func (i *Instance) Stop() error {
 
 func (i *Instance) stop() error {
 	if i.source != nil {
-		i.source.interrupt() // A check of many changes ends.
+		i.source.Interrupt() // A check of many changes ends.
 	}
 	return i.stopBy(i.config.Load().ShutdownTimeout)
 }
@@ -228,9 +219,9 @@ func (i *Instance) stopBy(patience time.Duration) error {
 	i.applying.Lock()
 	i.draining.Store(true) // No component takes a configuration from here on.
 	i.applying.Unlock()
-	i.options.Log.Info("draining", "in_flight", i.rules.report.Traffic.InFlight.Load(), "shutdown_timeout", patience.String())
+	i.options.Log.Info("draining", "in_flight", i.rules.Report().Traffic.InFlight.Load(), "shutdown_timeout", patience.String())
 	until := time.Now().Add(patience)
-	ctx, cancel := context.WithDeadline(withLast(context.Background(), until.Add(lastDrain)), until)
+	ctx, cancel := context.WithDeadline(component.WithLast(context.Background(), until.Add(component.LastDrain)), until)
 	defer cancel()
 	err := i.drainComponents(ctx)
 	i.options.Log.Info("stopped")
@@ -238,11 +229,11 @@ func (i *Instance) stopBy(patience time.Duration) error {
 }
 
 // apply has components take a configuration or, after an error, none of them.
-func (i *Instance) apply(components []Component, next *config.Config) error {
+func (i *Instance) apply(components []component.Component, next *config.Config) error {
 	i.applying.Lock()
 	defer i.applying.Unlock()
 	if i.draining.Load() {
-		return errStopping
+		return component.ErrStopping
 	}
-	return reloadComponents(components, next)
+	return component.Reload(components, next)
 }

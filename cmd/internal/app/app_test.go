@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -127,20 +125,5 @@ func TestStartFails(t *testing.T) {
 		if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Start returns %v, want an error that names %s", err, want)
 		}
-	}
-}
-
-func TestContainerMemory(t *testing.T) {
-	for text, want := range map[string]int64{"1073741824\n": 1 << 30, "max\n": 0, "": 0, "-1": 0} {
-		file := filepath.Join(t.TempDir(), "memory.max")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, ok := containerMemory(file); ok != (want > 0) || ok && got != want {
-			t.Errorf("containerMemory of %q = %d, %v", text, got, ok)
-		}
-	}
-	if _, ok := containerMemory(filepath.Join(t.TempDir(), "none")); ok {
-		t.Error("containerMemory reads a limit from a missing file")
 	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/httpserver"
 	"github.com/headgate/headgate/internal/config"
 )
 
@@ -66,24 +68,26 @@ func TestSideConnectionsAreBounded(t *testing.T) {
 // serveBeside serves h with the settings of the admin listener.
 func serveBeside(t *testing.T, h http.Handler) string {
 	t.Helper()
-	s := &side{
-		setting: "admin.listen", at: "127.0.0.1:0", handler: h,
-		connections: config.AdminConnections, body: adminBody, idle: adminIdle,
+	s := &httpserver.Server{
+		Setting: "admin.listen", Address: "127.0.0.1:0", Handler: h,
+		Connections: config.AdminConnections, Body: httpserver.OperatorBody, Idle: httpserver.OperatorIdle,
 	}
-	if err := s.open(t.Context(), nil, slog.New(slog.DiscardHandler)); err != nil {
+	if err := s.Open(t.Context(), nil, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.serve() }()
+	go func() { ended <- s.Serve() }()
 	t.Cleanup(func() {
 		// net/http delays the close of a connection with an unread body. Close does not wait for it.
-		eventually(t, "the end of the connections", func() bool { return s.socket.Stats().Open == 0 })
-		s.server.Close()
+		eventually(t, "the end of the connections", func() bool { return s.Stats().Open == 0 })
+		now, end := context.WithCancel(context.Background())
+		end()
+		_ = s.Close(now)
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	return s.address()
+	return s.At()
 }
 
 // TestUnreadAnswersOfTheAdminListener checks that clients that send requests and read no
@@ -129,7 +133,7 @@ func TestLateBodiesGiveWay(t *testing.T) {
 			if status, _ := get(t, at+"/short"); status != http.StatusOK {
 				t.Errorf("%s: answered %d", path, status)
 			}
-			gaveWay = time.Since(began) < adminReadBody
+			gaveWay = time.Since(began) < httpserver.ReadBody
 			eventually(t, "the end of a connection", func() bool { return closed(late) > 0 })
 		}
 		if !gaveWay {
@@ -154,10 +158,10 @@ func TestBodiesForTheAdminListener(t *testing.T) {
 	}))
 	for name, sent := range map[string]string{
 		"a missing body": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n",
-		"a long body":    fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", 2*adminBody, strings.Repeat("x", 2*adminBody)),
+		"a long body":    fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", 2*httpserver.OperatorBody, strings.Repeat("x", 2*httpserver.OperatorBody)),
 	} {
 		conn := connect(t, at, 1, sent)[0]
-		_ = conn.SetReadDeadline(time.Now().Add(adminReadBody + 20*time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(httpserver.ReadBody + 20*time.Second))
 		if _, err := io.Copy(io.Discard, bufio.NewReader(conn)); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the connection stays open after %s", name)
 		}

@@ -21,13 +21,14 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/component"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )
 
 // recorded is a component that records its calls and fails on request.
 type recorded struct {
-	defaults
+	component.Defaults
 
 	name                       string
 	did                        *[]string
@@ -41,9 +42,9 @@ func (r *recorded) Start(context.Context) (func(), error) {
 	return func() { r.note("begin") }, r.startFault
 }
 
-func (r *recorded) Reload(*config.Config) (Change, error) {
+func (r *recorded) Reload(*config.Config) (component.Change, error) {
 	r.note("prepare")
-	return Change{Commit: func() { r.note("commit") }, Discard: func() { r.note("discard") }}, r.fault
+	return component.Change{Commit: func() { r.note("commit") }, Discard: func() { r.note("discard") }}, r.fault
 }
 
 func (r *recorded) Drain(context.Context) error {
@@ -84,14 +85,14 @@ func TestComponents(t *testing.T) {
 	if status, text := get(t, i.Addresses().Health+"/readyz"); status != http.StatusServiceUnavailable || text != "b is loading\n" {
 		t.Errorf("readyz answers %d %q", status, text)
 	}
-	if err := reloadComponents(i.components, o.Config); err != nil {
+	if err := component.Reload(i.components, o.Config); err != nil {
 		t.Error(err)
 	}
 	if got, want := taken(&did), "prepare a, prepare b, commit a, commit b"; got != want {
 		t.Errorf("the calls of the reload are %q, want %q", got, want)
 	}
 	b.fault = errors.New("no")
-	if err := reloadComponents(i.components, o.Config); !errors.Is(err, b.fault) {
+	if err := component.Reload(i.components, o.Config); !errors.Is(err, b.fault) {
 		t.Errorf("the refused reload ends with %v", err)
 	}
 	if got, want := taken(&did), "prepare a, prepare b, discard a"; got != want {

@@ -6,6 +6,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/cmd/internal/admin/listener"
+	"github.com/headgate/headgate/internal/config"
 )
 
 // TestOtherSites: no page of another site, another port or an unknown origin reaches a call of the admin listener, as browsers mark its
@@ -16,13 +19,14 @@ func TestOtherSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop()
-	servers := newAdmin(i)
-	handler := servers.adminHandler(servers.gate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	handler, _ := adminOf(i, &i.options.Config.Admin).Handlers(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	const mozilla = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
 	plain := map[string]bool{"/api/v1/status": true, "/api/v1/shares": true, "/api/v1/leases": true, "/api/v1/top": true, "/api/v1/bans": true, "/debug/pprof/": true}
 	pages := []string{"GET /metrics", "GET /debug/pprof/heap?gc=1", "GET /debug/pprof/goroutine"}
-	for _, r := range servers.routes() {
-		pages = append(pages, strings.NewReplacer("{id}", "a", "{$}", "").Replace(r.pattern))
+	for _, c := range i.components {
+		for _, r := range c.Calls() {
+			pages = append(pages, strings.NewReplacer("{id}", "a", "{$}", "").Replace(r.Pattern))
+		}
 	}
 	for _, page := range pages {
 		verb, path, found := strings.Cut(page, " ")
@@ -65,4 +69,11 @@ func TestOtherSites(t *testing.T) {
 			}
 		}
 	}
+}
+
+// adminOf makes other admin listeners of an instance.
+func adminOf(i *Instance, c *config.Admin) *listener.Component {
+	settings := *i.options.Config
+	settings.Admin = *c
+	return listener.New(listener.Options{Host: i.host, Config: &settings, Instance: admitted{i}, Access: i.access})
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/statsd"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -73,13 +74,13 @@ func TestDashboardOfEnvoyGateway(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			showDashboard(t, &Outlets{Prometheus: "127.0.0.1:0", Path: "/metrics", Mapping: m})
+			showDashboard(t, &envoy.Outlets{Prometheus: "127.0.0.1:0", Path: "/metrics", Mapping: m})
 		})
 	}
 }
 
 // showDashboard checks both pages with metrics.
-func showDashboard(t *testing.T, o *Outlets) {
+func showDashboard(t *testing.T, o *envoy.Outlets) {
 	t.Helper()
 	all := selectors(t)
 	entries := entriesOf(t, all[0])
@@ -121,8 +122,8 @@ domains:
 func prometheusOf(t *testing.T, i *Instance) string {
 	t.Helper()
 	for _, c := range i.components {
-		if o, found := c.(*outlets); found {
-			return o.sides[0].address()
+		if o, found := c.(*envoy.OutletsComponent); found {
+			return o.Addresses()[0]
 		}
 	}
 	t.Fatal("the instance has no outlets")

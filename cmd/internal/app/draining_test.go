@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/envoy"
+	follower "github.com/headgate/headgate/cmd/internal/source"
 	"github.com/headgate/headgate/cmd/internal/source/etcd"
 	"github.com/headgate/headgate/cmd/internal/source/folder"
 	sourcehttp "github.com/headgate/headgate/cmd/internal/source/http"
@@ -73,7 +76,7 @@ metering: {journal: %[3]q, instance: a, lines: {folder: %[4]q}, events: {url: "h
 	text += fmt.Sprintf("server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', resp: '127.0.0.1:0'}\n"+
 		"lease: {resources: [{match: held, capacity: 5/s}], limits: {etcd: [%[1]q]}, election: {etcd: [%[1]q], group: g}}\n", silent)
 	o := serverOptions(t, text)
-	o.Outlets = &Outlets{Prometheus: "127.0.0.1:0", Path: "/metrics", Debug: "127.0.0.1:0", Receivers: []statsd.Config{
+	o.Outlets = &envoy.Outlets{Prometheus: "127.0.0.1:0", Path: "/metrics", Debug: "127.0.0.1:0", Receivers: []statsd.Config{
 		{Network: "tcp", Address: silent, Interval: time.Second},
 	}}
 	o.Domains = endlessDomains{}
@@ -89,7 +92,7 @@ func (endlessDomains) Follow(ctx context.Context, _ func([]guard.Domain) error, 
 }
 
 // TestDrainAfterTheEnd: no component waits, if the context of its Drain has ended, although nothing that it is connected to answers. All of
-// them together take at most lastDrain.
+// them together take at most component.LastDrain.
 func TestDrainAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]bool{"proxy": false, "server": true} {
@@ -108,8 +111,8 @@ func TestDrainAfterTheEnd(t *testing.T) {
 			if err := i.stopBy(0); err != nil {
 				t.Logf("the drain says: %v", err)
 			}
-			if d := time.Since(began); d > lastDrain+busyMachine {
-				t.Errorf("the instance takes %v, want at most %v", d, lastDrain)
+			if d := time.Since(began); d > component.LastDrain+busyMachine {
+				t.Errorf("the instance takes %v, want at most %v", d, component.LastDrain)
 			}
 		})
 	}
@@ -131,11 +134,11 @@ func TestEachDrainAfterTheEnd(t *testing.T) {
 			for _, p := range slices.Backward(i.components) {
 				began := time.Now()
 				_ = p.Drain(ended)
-				if d := time.Since(began); d > lastOfOne+busyMachine {
-					t.Errorf("%T takes %v, want at most %v", p, d, lastOfOne)
+				if d := time.Since(began); d > component.LastOfOne+busyMachine {
+					t.Errorf("%T takes %v, want at most %v", p, d, component.LastOfOne)
 				}
 			}
-			i.serving.Wait()
+			i.host.Wait(t.Context())
 		})
 	}
 }
@@ -157,7 +160,12 @@ func TestStopWhileTheSourceReads(t *testing.T) {
 	}
 	deaf := deafSource{make(chan struct{})}
 	t.Cleanup(func() { close(deaf.reads) })
-	i.source.source = deaf
+	former := i.source
+	var err error
+	if i.source, err = follower.From(deaf, i.host, configuration{i}, o.Config, i.rules.QuotasOnly()); err != nil {
+		t.Fatal(err)
+	}
+	i.components[slices.Index(i.components, component.Component(former))] = i.source
 	if err := i.startComponents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +173,7 @@ func TestStopWhileTheSourceReads(t *testing.T) {
 	if err := i.Stop(); err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(began); d > time.Second+lastDrain+busyMachine {
+	if d := time.Since(began); d > time.Second+component.LastDrain+busyMachine {
 		t.Errorf("with a shutdown_timeout of 1s, the stop takes %v", d)
 	}
 }
@@ -189,11 +197,11 @@ func TestStopWhileTheFileIsRead(t *testing.T) {
 	if err := i.Stop(); err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(began); d > time.Second+lastDrain+busyMachine {
+	if d := time.Since(began); d > time.Second+component.LastDrain+busyMachine {
 		t.Errorf("with a shutdown_timeout of 1s, the stop takes %v", d)
 	}
 	close(goOn)
-	if err := <-reloaded; !errors.Is(err, errStopping) {
+	if err := <-reloaded; !errors.Is(err, component.ErrStopping) {
 		t.Errorf("the reload says %v", err)
 	}
 	if name := i.config.Load().Rules[0].Name; name != "client" {
@@ -226,7 +234,7 @@ func TestRunEndsWhileTheFileIsRead(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(began); d > time.Second+lastDrain+busyMachine {
+	if d := time.Since(began); d > time.Second+component.LastDrain+busyMachine {
 		t.Errorf("with a shutdown_timeout of 1s, the end takes %v", d)
 	}
 }
@@ -298,7 +306,7 @@ func TestSourcesEndWithTheirContext(t *testing.T) {
 				defer cancel()
 				began := time.Now()
 				follow(ctx)
-				if d := time.Since(began) - after; d > lastOfOne+busyMachine {
+				if d := time.Since(began) - after; d > component.LastOfOne+busyMachine {
 					t.Errorf("takes %v after the end of its context", d)
 				}
 			})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headgate/headgate/cmd/internal/lease"
 	"github.com/headgate/headgate/internal/config"
 )
 
@@ -71,7 +72,7 @@ func TestReloadChecksTheServersOfTheGroup(t *testing.T) {
 		}
 	}
 	// The name of the machine may change after the start: settings that stay are not checked again.
-	if err := checkElection(serverConfig(t, unnamed), serverConfig(t, unnamed)); err != nil {
+	if err := lease.CheckElection(serverConfig(t, unnamed), serverConfig(t, unnamed)); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/objects"
 	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )
@@ -82,32 +82,14 @@ func TestPlainCustomers(t *testing.T) {
 // TestWritesOfOthers: some other writes delay a change, and many refuse it.
 func TestWritesOfOthers(t *testing.T) {
 	a := startAdministered(t)
-	a.source.stale = maxWrites - 1
+	a.source.stale = objects.MaxWrites - 1
 	if status, text := a.call(t, "PUT", "/api/v1/customers?name=acme&revision=0", "{}"); status != 200 {
 		t.Errorf("after some: %d %s", status, text)
 	}
-	a.source.stale = maxWrites
+	a.source.stale = objects.MaxWrites
 	status, text := a.call(t, "PUT", "/api/v1/customers?name=other&revision=0", "{}")
 	if status != 409 || !strings.Contains(text, "were written meanwhile") || strings.Contains(text, "may have been made") {
 		t.Errorf("after many: %d %s", status, text)
-	}
-}
-
-// TestInstanceBehind: an instance that has not followed the last write checks nothing, and writes nothing.
-func TestInstanceBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &mapSource{view: source.View{Position: 7}, behind: 1}
-		i := &Instance{followed: m}
-		if i.awaitPosition(t.Context(), 7) {
-			t.Error("the instance has position 6, and waits for 7: got true")
-		}
-		m.behind = 0
-		if !i.awaitPosition(t.Context(), 7) {
-			t.Error("the instance has position 7: got false")
-		}
-	})
-	if failed := unavailable(errBehind); failed.status != 503 || !strings.Contains(failed.Error, "nothing was changed") {
-		t.Errorf("got %+v", failed)
 	}
 }
 
@@ -177,8 +159,8 @@ func TestAuditAtEveryLevel(t *testing.T) {
 	a := startAdministered(t)
 	out := new(logs.Text)
 	a.instance.options.Log = slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelError + 1}))
-	a.instance.audit(&source.Record{Action: "set", Object: "customers/acme"}, nil)
-	a.instance.audit(&source.Record{Action: "set", Object: "customers/acme"}, errors.New("broke"))
+	objects.Audit(a.instance.options.Log, &source.Record{Action: "set", Object: "customers/acme"}, nil)
+	objects.Audit(a.instance.options.Log, &source.Record{Action: "set", Object: "customers/acme"}, errors.New("broke"))
 	if text := out.String(); strings.Count(text, `"msg":"audit"`) != 2 || !strings.Contains(text, `"level":"ERROR"`) {
 		t.Errorf("got %s", text)
 	}

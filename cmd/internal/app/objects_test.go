@@ -53,18 +53,18 @@ func newMapSource(t *testing.T, c *config.Config) *mapSource {
 
 func (*mapSource) Follow(context.Context, source.Receiver) {}
 func (*mapSource) Close() error                            { return nil }
-func (*mapSource) place() string                           { return "map" }
+func (*mapSource) Place() string                           { return "map" }
 
-func (m *mapSource) lacks() string {
-	if m.objects().Known() {
+func (m *mapSource) Lacks() string {
+	if m.Objects().Known() {
 		return ""
 	}
 	return "the file needs a plan"
 }
 
-func (m *mapSource) position() int64 { return m.view.Position - m.behind }
+func (m *mapSource) Position() int64 { return m.view.Position - m.behind }
 
-func (m *mapSource) held(key source.Key) (object *source.Object, why string, found bool) {
+func (m *mapSource) Held(key source.Key) (object *source.Object, why string, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, found := m.all[key]
@@ -96,13 +96,13 @@ func (m *mapSource) refused(w *source.Write) error {
 	return nil
 }
 
-func (m *mapSource) objects() *config.Objects {
+func (m *mapSource) Objects() *config.Objects {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.inForce
 }
 
-func (m *mapSource) writer() source.Writer {
+func (m *mapSource) Writer() source.Writer {
 	if m.readOnly {
 		return nil
 	}
@@ -204,7 +204,7 @@ func startAdministered(t *testing.T) *administered {
 	a := &administered{log: new(logs.Text), source: newMapSource(t, o.Config)}
 	o.Log = slog.New(slog.NewJSONHandler(a.log, nil))
 	a.instance = startServer(t, o)
-	a.instance.followed = a.source
+	a.instance.objects.Followed = a.source
 	return a
 }
 
@@ -350,7 +350,7 @@ func TestReadOnly(t *testing.T) {
 		want string
 	}{
 		{"a source", func() { a.source.readOnly = true }, "the source map can only be read"},
-		{"a file", func() { a.instance.followed = nil }, "configuration file, which headgate only reads"},
+		{"a file", func() { a.instance.objects.Followed = nil }, "configuration file, which headgate only reads"},
 	} {
 		c.with()
 		for _, verb := range []string{"PUT", "PATCH", "DELETE"} {
@@ -401,8 +401,8 @@ func TestUnknownResult(t *testing.T) {
 // TestOtherOrigin: a web page in the browser of an operator changes nothing, and makes the instance read nothing.
 func TestOtherOrigin(t *testing.T) {
 	a := startAdministered(t)
-	for _, route := range (&adminServers{instance: a.instance}).objectRoutes() {
-		verb, page, _ := strings.Cut(route.pattern, " ")
+	for _, route := range a.instance.objects.Calls() {
+		verb, page, _ := strings.Cut(route.Pattern, " ")
 		req, err := http.NewRequestWithContext(t.Context(), verb, "http://"+a.instance.Addresses().Admin+page, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
@@ -415,37 +415,7 @@ func TestOtherOrigin(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: got %s", route.pattern, resp.Status)
-		}
-	}
-}
-
-func TestMergeText(t *testing.T) {
-	for _, c := range []struct{ before, patch, want string }{
-		{"", "{plan: paid}", "plan: paid\n"},
-		{"", `{"hard": {"a": 1, "b": null}}`, "\"hard\": {\"a\": 1}\n"},
-		{"plan: free\nnote: n\n", "{plan: paid, note: null}", "plan: paid\n"},
-		{"note: plan\n", "plan: paid", "note: plan\nplan: paid\n"},
-		{"hard: {a: 1, b: 2}\n", "hard: {a: 3, b: null, c: 4}", "hard: {a: 3, c: 4}\n"},
-		{"raise: {until: 2030-01-31}\n", "note: x", "raise: {until: 2030-01-31}\nnote: x\n"},
-		{"note: n\n", "note: null", "{}\n"},
-		{"limits: {a: [{limit: 1/s}]}\n", "limits: {a: [{limit: 2/s}, {limit: 3/m}]}", "limits: {a: [{limit: 2/s}, {limit: 3/m}]}\n"},
-		{"a: &x {b: 1}\nc: *x\n", "a: null", "c: {b: 1}\n"},
-		{"a: &x {b: 1}\nc: *x\n", "a: {b: 2}", "a: {b: 2}\nc: {b: 1}\n"},
-		{"a: &x {b: 1}\nc: *x\n", "c: {d: 2}", "a: {b: 1}\nc: {b: 1, d: 2}\n"},
-		{"", "a: &x {b: 1}\nc: *x\n", "a: {b: 1}\nc: {b: 1}\n"},
-		{"a: &a " + strings.Repeat("x", 1000) + "\nb: &b [" + strings.Repeat("*a, ", 20) + "]\nc: [" + strings.Repeat("*b, ", 20) + "]\n", "note: x", "too much text"},
-		{"", "", "the body is empty"},
-		{"", "[a]", "it has no fields"},
-		{"", "{", "neither YAML nor JSON"},
-		{"", strings.Repeat("{a: ", 40) + strings.Repeat("}", 40), "neither YAML nor JSON"},
-	} {
-		got, _, err := mergeText(c.before, c.patch)
-		if err != nil {
-			got = err.Error()
-		}
-		if got != c.want && (err == nil || !strings.Contains(got, c.want)) {
-			t.Errorf("%.200q with %.200q: got %.200q, want %q", c.before, c.patch, got, c.want)
+			t.Errorf("%s: got %s", route.Pattern, resp.Status)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/front/openapi"
+	"github.com/headgate/headgate/cmd/internal/server"
 )
 
 // TestRoutesAreDescribed: the OpenAPI document has each route of the HTTP listener, and no other one.
@@ -19,17 +20,17 @@ func TestRoutesAreDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := decisionServerOf(t, startServer(t, serverOptions(t, "")))
-	for _, s := range server.httpServices() {
-		method, path, named := strings.Cut(s.pattern, " ")
+	for _, s := range server.HTTPServices() {
+		method, path, named := strings.Cut(s.Pattern, " ")
 		if !named {
-			method, path = "", s.pattern
+			method, path = "", s.Pattern
 		}
 		operations := described.Paths[path]
 		if _, found := operations[strings.ToLower(method)]; len(operations) == 0 || named && !found {
-			t.Errorf("the document lacks the route %q: describe it in cmd/internal/front/openapi/openapi.json", s.pattern)
+			t.Errorf("the document lacks the route %q: describe it in cmd/internal/front/openapi/openapi.json", s.Pattern)
 		}
 	}
-	mux := server.routes()
+	mux := server.Routes()
 	for path, operations := range described.Paths {
 		for method := range operations {
 			r := httptest.NewRequestWithContext(t.Context(), strings.ToUpper(method), path, http.NoBody)
@@ -41,10 +42,10 @@ func TestRoutesAreDescribed(t *testing.T) {
 }
 
 // decisionServerOf gives the component that serves the decisions of an instance.
-func decisionServerOf(t *testing.T, i *Instance) *decisionServer {
+func decisionServerOf(t *testing.T, i *Instance) *server.Server {
 	t.Helper()
 	for _, c := range i.components {
-		if d, ok := c.(*decisionServer); ok {
+		if d, ok := c.(*server.Server); ok {
 			return d
 		}
 	}

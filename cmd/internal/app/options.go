@@ -4,8 +4,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"time"
 
+	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/internal/config"
 )
 
@@ -16,12 +16,12 @@ type Options struct {
 	// Server serves the section server of Config, which must not be nil, and no proxy.
 	Server bool
 	// Domains is a source of domains for Server, beside those of Config; it may be nil.
-	Domains DomainSource
+	Domains envoy.DomainSource
 	// HealthyWithDomains makes Server unhealthy until Domains has given some. HealthyAfterDomains
 	// makes it unhealthy until Domains has given some or they were refused.
 	HealthyWithDomains, HealthyAfterDomains bool
 	// Outlets are further places that show counters and limits, for Server; nil opens none.
-	Outlets *Outlets
+	Outlets *envoy.Outlets
 	// Load reads the configuration again for Reload. With nil, every reload fails.
 	Load func() (*config.Config, error)
 	// Path is the file that Run watches. "" watches no file.
@@ -40,20 +40,3 @@ type Options struct {
 	// Version and Commit identify the build.
 	Version, Commit string
 }
-
-// Bounds of the admin servers and of their clients.
-const (
-	adminReadHeader = 5 * time.Second
-	adminIdle       = time.Minute
-	adminHeader     = 16 << 10
-	// adminBody bounds the body of a request. Only pprof's symbol handler reads a body.
-	// adminReadBody bounds the time to read the body.
-	adminBody     = 64 << 10
-	adminReadBody = 5 * time.Second
-	// adminWrite bounds how long a client may leave 64 KiB of an answer unread.
-	adminWrite = 10 * time.Second
-	// adminLongest bounds the duration of a request, profiles and traces included.
-	adminLongest = 5 * time.Minute
-	// adminDrain is long enough for a scrape in flight. A long profile is cut off.
-	adminDrain = time.Second
-)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/envoy"
+	"github.com/headgate/headgate/cmd/internal/server"
 	"github.com/headgate/headgate/cmd/internal/statsd"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -19,15 +21,15 @@ import (
 func TestTimesInMilliseconds(t *testing.T) {
 	for milliseconds, want := range map[bool]string{false: "1", true: "1000"} {
 		o := serverOptions(t, "")
-		o.Outlets = &Outlets{Prometheus: "127.0.0.1:0", Path: "/metrics", Milliseconds: milliseconds}
+		o.Outlets = &envoy.Outlets{Prometheus: "127.0.0.1:0", Path: "/metrics", Milliseconds: milliseconds}
 		i := startServer(t, o)
 		var address string
 		for _, p := range i.components {
 			switch p := p.(type) {
-			case *decisionServer:
-				p.times.Observe(time.Second)
-			case *outlets:
-				address = p.sides[0].address()
+			case *server.Server:
+				p.Limits().Observe(time.Second)
+			case *envoy.OutletsComponent:
+				address = p.Addresses()[0]
 			}
 		}
 		_, text := get(t, address+"/metrics")
@@ -53,7 +55,7 @@ domains: {d: {descriptors: [{key: k, limits: 3/1h}]}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := Start(t.Context(), Options{Config: c, Server: true, Log: slog.New(slog.DiscardHandler), Outlets: &Outlets{
+	i, err := Start(t.Context(), Options{Config: c, Server: true, Log: slog.New(slog.DiscardHandler), Outlets: &envoy.Outlets{
 		Prometheus: "127.0.0.1:0", Path: "/stats/all", Debug: "127.0.0.1:0",
 		Receivers: []statsd.Config{{Network: "tcp", Address: receiver.Addr().String(), Interval: time.Hour}},
 	}})
@@ -63,15 +65,15 @@ domains: {d: {descriptors: [{key: k, limits: 3/1h}]}}
 	if got := askOf(t, i.addresses.GRPC)("d"); got != "3" {
 		t.Errorf("the limit is %s, want 3", got)
 	}
-	var shown *outlets
+	var shown *envoy.OutletsComponent
 	for _, p := range i.components {
-		if o, found := p.(*outlets); found {
+		if o, found := p.(*envoy.OutletsComponent); found {
 			shown = o
 		}
 	}
-	get := func(s *side, path string) string {
+	get := func(address, path string) string {
 		t.Helper()
-		answer, err := http.Get("http://" + s.address() + path)
+		answer, err := http.Get("http://" + address + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,16 +85,16 @@ domains: {d: {descriptors: [{key: k, limits: 3/1h}]}}
 		return answer.Status + "\n" + string(text)
 	}
 	for _, row := range []struct {
-		side *side
+		side string
 		path string
 		want string
 	}{
-		{shown.sides[0], "/stats/all", "\nratelimit_service_rate_limit_total_hits{domain=\"d\",key1=\"k\"} 1\n"},
-		{shown.sides[0], "/metrics", "404 Not Found\n"},
-		{shown.sides[1], "/rlconfig", "200 OK\nd.k: unit=HOUR requests_per_unit=3, shadow_mode: false, quota_mode: false\n"},
-		{shown.sides[1], "/stats", "\nratelimit.service.rate_limit.d.k.total_hits: 1\n"},
-		{shown.sides[1], "/", "/rlconfig: the limits in force\n"},
-		{shown.sides[1], "/debug/pprof/cmdline", "200 OK\n"},
+		{shown.Addresses()[0], "/stats/all", "\nratelimit_service_rate_limit_total_hits{domain=\"d\",key1=\"k\"} 1\n"},
+		{shown.Addresses()[0], "/metrics", "404 Not Found\n"},
+		{shown.Addresses()[1], "/rlconfig", "200 OK\nd.k: unit=HOUR requests_per_unit=3, shadow_mode: false, quota_mode: false\n"},
+		{shown.Addresses()[1], "/stats", "\nratelimit.service.rate_limit.d.k.total_hits: 1\n"},
+		{shown.Addresses()[1], "/", "/rlconfig: the limits in force\n"},
+		{shown.Addresses()[1], "/debug/pprof/cmdline", "200 OK\n"},
 	} {
 		if got := get(row.side, row.path); !strings.Contains(got, row.want) {
 			t.Errorf("%s lacks %q:\n%.2000s", row.path, row.want, got)

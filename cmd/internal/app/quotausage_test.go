@@ -24,7 +24,7 @@ func (a *administered) use(t *testing.T, customer string, n int) {
 	for range n {
 		var answer guard.Answer
 		req := &headgate.Request{Method: http.MethodGet, Path: "/", Header: customerHeader(customer)}
-		if err := a.instance.rules.guard.Decide(t.Context(), req, &answer); err != nil {
+		if err := a.instance.rules.Guard().Decide(t.Context(), req, &answer); err != nil {
 			t.Fatal(err)
 		}
 	}

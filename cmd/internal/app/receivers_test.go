@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/statsd"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )
@@ -16,7 +17,7 @@ func TestDroppedLinesAreShown(t *testing.T) {
 	var log logs.Text
 	o := serverOptions(t, "domains: {d: {descriptors: [{key: k, limits: 3/1h}]}}\n")
 	o.Log = log.Logger()
-	o.Outlets = &Outlets{Receivers: []statsd.Config{{Network: "tcp", Address: gone, Interval: 10 * time.Millisecond}}}
+	o.Outlets = &envoy.Outlets{Receivers: []statsd.Config{{Network: "tcp", Address: gone, Interval: 10 * time.Millisecond}}}
 	i := startServer(t, o)
 	if got := askOf(t, i.addresses.GRPC)("d"); got != "3" {
 		t.Fatalf("the limit is %s, want 3", got)

@@ -2,14 +2,12 @@ package app
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/source"
 	"github.com/headgate/headgate/internal/config"
 )
-
-// errStopping is the error of Reload after Stop.
-var errStopping = errors.New("app: the instance is stopping: start a new instance with the new configuration")
 
 // Reload reads the configuration again. Rules, fair share, identity, upstream, header style
 // and timeouts of bodies change at once. Counters, shares, bans and waiters stay. A changed
@@ -22,23 +20,23 @@ func (i *Instance) Reload() error {
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
 	if i.draining.Load() {
-		return errStopping
+		return component.ErrStopping
 	}
 	began := time.Now()
 	former := i.base
 	i.asked = true
 	defer func() { i.asked = false }()
 	next, err := i.reload()
-	if errors.Is(err, errStopping) {
+	if errors.Is(err, component.ErrStopping) {
 		return err
 	}
 	i.reloadEnded(partConfiguration, err)
 	i.reopen() // Logs and certificates are rotated even when the configuration is faulty.
 	if err != nil {
-		i.logFaults(err)
+		i.host.LogFaults(err)
 		return err
 	}
-	i.auditFile(former, i.base)
+	source.AuditFile(i.options.Log, former, i.base)
 	i.options.Log.Info("the configuration was reloaded", "rules", len(next.Rules), "took", time.Since(began).String())
 	return nil
 }
@@ -52,11 +50,13 @@ func (i *Instance) reload() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, base, err := i.withObjects(base)
-	if err != nil {
-		return nil, err
+	var in *config.Objects
+	if i.source != nil {
+		if in, base, err = i.source.WithObjects(base); err != nil {
+			return nil, err
+		}
 	}
-	next, err := base.WithDomains(i.sourced)
+	next, err := i.domains.With(base)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,9 @@ func (i *Instance) reload() (*config.Config, error) {
 	for _, setting := range i.waiting() {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
-	i.objectsReloaded(in)
+	if i.source != nil {
+		i.source.Reloaded(in)
+	}
 	return next, nil
 }
 
@@ -76,30 +78,16 @@ func (i *Instance) reload() (*config.Config, error) {
 // use, and the other files are still opened.
 func (i *Instance) reopen() {
 	for _, p := range i.components {
-		with, ok := p.(reopener)
+		with, ok := p.(component.Reopener)
 		if !ok {
 			continue
 		}
-		for _, f := range with.files() {
-			err := f.reopen()
-			i.reloadEnded(f.name, err)
+		for _, f := range with.Files() {
+			err := f.Reopen()
+			i.reloadEnded(f.Name, err)
 			if err != nil {
-				f.kept(err)
+				f.Kept(err)
 			}
 		}
-	}
-}
-
-// logFaults logs why a configuration did not take effect, with one line for each fault.
-func (i *Instance) logFaults(err error) {
-	const message = "the configuration was not reloaded: the previous configuration stays in effect"
-	faults, found := errors.AsType[config.Faults](err)
-	if !found {
-		i.options.Log.Error(message, "error", err)
-		return
-	}
-	for _, f := range faults {
-		i.options.Log.Error(message, "at", fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column),
-			"field", f.Path, "problem", f.Problem, "fix", f.Fix)
 	}
 }

@@ -54,7 +54,7 @@ func TestRefusedReloadCountsOn(t *testing.T) {
 	if len(s.Rules) != 1 || s.Rules[0].Name != "client" || s.Rules[0].Allowed != 2 {
 		t.Errorf("the rules are %+v, want client with 2 allowed", s.Rules)
 	}
-	if loaded, failed := i.rules.report.Reloads.Counts(); loaded != 0 || failed != 1 {
+	if loaded, failed := i.rules.Report().Reloads.Counts(); loaded != 0 || failed != 1 {
 		t.Errorf("%d reloads succeeded and %d failed, want 0 and 1: the start does not count", loaded, failed)
 	}
 }
@@ -98,9 +98,9 @@ func TestAdminByAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop()
-	servers := newAdmin(i)
-	servers.hosts.Store(&[]string{"metrics.example.com"})
-	admin, health := servers.adminHandler(servers.gate, http.NotFoundHandler()), servers.healthHandler(http.NotFoundHandler())
+	settings := i.options.Config.Admin
+	settings.Hosts = []string{"metrics.example.com"}
+	admin, health := adminOf(i, &settings).Handlers(http.NotFoundHandler())
 	for page, want := range map[string]int{
 		"/api/v1/status": 403, "/api/v1/bans": 403, "/api/v1/shares": 403, "/api/v1/none": 403, "/debug/pprof/cmdline": 403, "/metrics": 403, "/healthz": 200, "/readyz": 200,
 	} {

@@ -98,14 +98,14 @@ func TestReloadByOrder(t *testing.T) {
 		s.Failures[0].Faults[0].Line != 3 || !strings.Contains(s.Failures[0].Faults[0].Fix, "level") {
 		t.Fatalf("a reload of a faulty file is answered with %d %+v", code, s)
 	}
-	if kept := i.Status().Reload; kept.Failed != 1 || len(kept.Failures) != 1 || kept.Failures[0].At.IsZero() || i.rules.report.Reloads.Good() {
+	if kept := i.Status().Reload; kept.Failed != 1 || len(kept.Failures) != 1 || kept.Failures[0].At.IsZero() || i.rules.Report().Reloads.Good() {
 		t.Errorf("the reload status is %+v", kept)
 	}
 	write("second", "log: {level: debug}")
 	if code, s = reloadOver(t, i); code != http.StatusOK || len(s.Failures) != 0 || s.Succeeded != 1 {
 		t.Errorf("a reload of a valid file is answered with %d %+v", code, s)
 	}
-	if rules := i.Status().Rules; rules[0].Name != "second" || o.Level.Level() != slog.LevelDebug || !i.rules.report.Reloads.Good() {
+	if rules := i.Status().Rules; rules[0].Name != "second" || o.Level.Level() != slog.LevelDebug || !i.rules.Report().Reloads.Good() {
 		t.Errorf("the rules are %+v, the level is %v", rules, o.Level)
 	}
 }

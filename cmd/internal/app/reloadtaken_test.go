@@ -146,7 +146,7 @@ func TestReloadOfKeys(t *testing.T) {
 		if secret := strings.Contains(line, client); secret != strings.Contains(row.more, "plain") {
 			t.Errorf("%s: the access log has %s", row.more, line)
 		}
-		keys, on := c.rules.report.TopKeys("", 10)
+		keys, on := c.rules.Report().TopKeys("", 10)
 		if on != (row.top != "") || on && !slices.ContainsFunc(keys.Keys, func(k report.TopKey) bool {
 			return strings.Contains(k.Key, strings.ReplaceAll(row.top, "client=", "header:X-Client-Id="))
 		}) {

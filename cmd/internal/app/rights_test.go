@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/cmd/internal/server"
+	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/config"
 	headgatev1 "github.com/headgate/headgate/internal/proto/headgate/v1"
 )
@@ -149,7 +151,7 @@ func TestSessionsOfStreams(t *testing.T) {
 		_, _ = r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/headgate.v1.Decisions/Stream")
 		cancel()
 	}
-	eventually(t, "the end of the sessions", func() bool { return r.instance.access.control.Sessions() == 0 })
+	eventually(t, "the end of the sessions", func() bool { return r.instance.access.Sessions() == 0 })
 }
 
 // TestRemovedTokenOfStreamThatDoesNotRead: such a stream ends too.
@@ -172,13 +174,15 @@ func TestRemovedTokenOfStreamThatDoesNotRead(t *testing.T) {
 		}
 	}
 	r.reload(t, "two", "scopes: [decide]")
-	var front *decisionServer
+	var front *server.Server
 	for _, c := range r.instance.components {
-		if d, ok := c.(*decisionServer); ok {
+		if d, ok := c.(*server.Server); ok {
 			front = d
 		}
 	}
+	var described prom.Config
+	front.Metrics(&described)
 	eventually(t, "the end of the streams", func() bool {
-		return front.decisions.Stats().Streams == 0 && r.instance.access.control.Sessions() == 0
+		return described.Server().Decisions.Streams == 0 && r.instance.access.Sessions() == 0
 	})
 }

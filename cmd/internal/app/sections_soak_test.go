@@ -2,7 +2,9 @@
 
 package app
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestSoakSectionsStart crosses each two sections.
 func TestSoakSectionsStart(t *testing.T) { crossSections(t, 1) }

@@ -20,6 +20,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/server"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/logs"
 	"github.com/headgate/headgate/internal/testkit/redis"
@@ -282,7 +283,7 @@ func TestServerCertificates(t *testing.T) {
 	for _, f := range i.Status().Reload.Failures {
 		parts[f.Part] = true
 	}
-	if !parts[partGRPCCerts] || !parts[partHTTPCerts] {
+	if !parts["gRPC certificates"] || !parts["HTTP certificates"] {
 		t.Errorf("the failures of the reload are of %v", parts)
 	}
 	check(fresh)
@@ -325,11 +326,11 @@ func TestDrainSaysWhatItCut(t *testing.T) {
 	for name, row := range map[string]struct {
 		settings, want string
 		address        func(admin.Addresses) string
-		sends          func(*testing.T, net.Conn, *decisionServer)
+		sends          func(*testing.T, net.Conn, *server.Server)
 	}{
 		"a half body":    {"", "cut off 1 request: ", func(a admin.Addresses) string { return a.HTTP }, sendHalf},
 		"unread answers": {", resp: '127.0.0.1:0'", "closed 1 connection before", func(a admin.Addresses) string { return a.RESP }, sendUnread},
-		"nothing sent":   {"", "", func(a admin.Addresses) string { return a.HTTP }, func(*testing.T, net.Conn, *decisionServer) {}},
+		"nothing sent":   {"", "", func(a admin.Addresses) string { return a.HTTP }, func(*testing.T, net.Conn, *server.Server) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -350,21 +351,31 @@ func TestDrainSaysWhatItCut(t *testing.T) {
 }
 
 // sendHalf sends a part of a body.
-func sendHalf(t *testing.T, conn net.Conn, server *decisionServer) {
+func sendHalf(t *testing.T, conn net.Conn, front *server.Server) {
 	t.Helper()
 	_, _ = io.WriteString(conn, "POST /v1/decide HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
-	eventually(t, "the request", func() bool { return server.http.inFlight.Load() > 0 })
+	eventually(t, "the request", func() bool { return inFlight(front) > 0 })
+}
+
+func inFlight(front *server.Server) int64 {
+	n, _ := front.Busy()
+	return n
+}
+
+func commandsOfRESP(front *server.Server) uint64 {
+	_, n := front.Busy()
+	return n
 }
 
 // sendUnread sends until the server reads no more, because its answers are not read.
-func sendUnread(t *testing.T, conn net.Conn, server *decisionServer) {
+func sendUnread(t *testing.T, conn net.Conn, front *server.Server) {
 	t.Helper()
 	commands := strings.Repeat("CL.THROTTLE k 1 1 60\r\n", 1000)
 	for {
-		before := server.resp.server.Stats().Commands
+		before := commandsOfRESP(front)
 		_ = conn.SetWriteDeadline(time.Now().Add(2 * time.Second)) // The server closes the connection after 10 s.
 		n, err := io.WriteString(conn, commands)
-		if err != nil && n == 0 && server.resp.server.Stats().Commands == before {
+		if err != nil && n == 0 && commandsOfRESP(front) == before {
 			return
 		}
 		commands = commands[n:] + commands[:n]
@@ -380,7 +391,7 @@ func TestHealthOfBothStores(t *testing.T) {
 	i := startServer(t, serverOptions(t, fmt.Sprintf("server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', unhealthy_without_store: true}\n"+
 		"store: redis://%s\nstore_per_second: redis://%s", main.Addr, second.Addr)))
 	at := i.Addresses()
-	eventually(t, "the main store", func() bool { return i.rules.store.Redis().Stats().Connected })
+	eventually(t, "the main store", func() bool { return i.rules.Store().Redis().Stats().Connected })
 	if serving(t, at.GRPC, "ratelimit") {
 		t.Error("the server is healthy before store_per_second was reached")
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/fairshare"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )
@@ -115,7 +116,12 @@ func TestNamesStay(t *testing.T) {
 	for _, name := range names {
 		as(t, i.Addresses().Proxy, name)
 	}
-	s, _ := i.rules.shareList()
+	var s admin.Shares
+	for _, c := range i.components {
+		if shares, found := c.(*fairshare.Component); found {
+			s, _ = shares.List()
+		}
+	}
 	var got []string
 	for _, c := range s.Clients {
 		got = append(got, c.Client)

@@ -43,9 +43,7 @@ default_plan: free
 
 // textOf gives the text in force of a plan or customer.
 func textOf(i *Instance, kind source.Kind, name string) string {
-	i.reloading.Lock()
-	defer i.reloading.Unlock()
-	entry, _ := i.source.table.Objects().Get(source.Key{Kind: kind, Name: name})
+	entry, _ := i.source.Objects().Get(source.Key{Kind: kind, Name: name})
 	return entry.Text
 }
 

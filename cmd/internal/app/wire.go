@@ -2,12 +2,18 @@ package app
 
 import (
 	"errors"
-	"net/http"
 
-	"google.golang.org/grpc"
-
-	"github.com/headgate/headgate/cmd/internal/front/httpdecide"
-	"github.com/headgate/headgate/cmd/internal/front/openapi"
+	"github.com/headgate/headgate/cmd/internal/access"
+	"github.com/headgate/headgate/cmd/internal/admin/listener"
+	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/envoy"
+	"github.com/headgate/headgate/cmd/internal/lease"
+	"github.com/headgate/headgate/cmd/internal/objects"
+	"github.com/headgate/headgate/cmd/internal/proxy"
+	"github.com/headgate/headgate/cmd/internal/quota"
+	"github.com/headgate/headgate/cmd/internal/rules"
+	"github.com/headgate/headgate/cmd/internal/server"
+	"github.com/headgate/headgate/cmd/internal/source"
 	"github.com/headgate/headgate/internal/config"
 )
 
@@ -16,122 +22,161 @@ import (
 // service is last, so that it is drained first, and the admin listener answers meanwhile.
 func (i *Instance) makeComponents() error {
 	o := &i.options
-	used := newMetering(o)
+	used := quota.NewMetering(o.Log, o.Config)
 	var meteringFault error
-	if used != nil && o.probe {
-		meteringFault = used.probe()
-	}
 	if used != nil {
-		i.components = append(i.components, used)
+		if o.probe {
+			meteringFault = used.Probe()
+		}
+		i.add(used)
 	}
-	held, err := newRuleLeases(o)
+	leases, err := lease.New(o.Log, o.Config, o.Server || o.probe)
 	if err != nil {
-		return errors.Join(meteringFault, i.options.Config.Located(err))
+		return errors.Join(meteringFault, o.Config.Located(err))
 	}
-	i.held = held
-	deciding, err := newRules(o, used.guardMeter(), held)
+	i.leases = leases
+	i.add(leases)
+	deciding, err := rules.New(i.host, o.Config, used.Meter(), leases.Buckets())
 	if err == nil {
-		i.rules, i.components = deciding, append(i.components, deciding)
+		i.rules = deciding
+		i.add(deciding.Components()...)
 	}
 	err = errors.Join(meteringFault, err)
 	if o.Level != nil {
-		i.components = append(i.components, &logLevel{level: o.Level})
+		i.add(&logLevel{level: o.Level})
 	}
-	access, accessFault := newAccessLog(o)
-	if access != nil {
-		i.components = append(i.components, access)
+	var accessFault error
+	if !o.Server {
+		if i.accessLog, accessFault = proxy.NewAccessLog(i.host, &o.Config.Log, o.AccessOutput); i.accessLog != nil {
+			i.add(i.accessLog)
+		}
 	}
-	callers, callersFault := newAccessControl(i)
+	callers, callersFault := access.NewComponent(i.host, o.Config, i.trusts)
 	if callersFault != nil {
-		return errors.Join(err, accessFault, i.options.Config.Located(callersFault), i.makeProxy(access))
+		return errors.Join(err, accessFault, o.Config.Located(callersFault), i.makeProxy())
 	}
 	i.access = callers
-	i.components = append(i.components, callers, newAdmin(i))
-	return errors.Join(err, accessFault, i.makeProxy(access), i.makeServer(), i.makeSource())
+	i.add(callers, listener.New(listener.Options{
+		Host: i.host, Config: o.Config, Instance: admitted{i}, Access: callers, Version: o.Version, Commit: o.Commit,
+	}))
+	if i.rules != nil {
+		i.objects = objects.New(o.Log, i.config.Load)
+		i.add(i.objects, quota.NewUsage(o.Log, i.rules.Guard(), i.objects))
+	}
+	return errors.Join(err, accessFault, i.makeProxy(), i.makeServer(), i.makeSource())
 }
+
+func (i *Instance) add(more ...component.Component) { i.components = append(i.components, more...) }
 
 // makeSource creates the follower of the source, if there is one. It stands behind all components that it reloads.
 func (i *Instance) makeSource() error {
 	if i.options.Config.Source == nil || i.rules == nil {
 		return nil
 	}
-	f, err := newSourceFollower(i)
+	f, err := source.New(i.host, configuration{i}, i.options.Config, i.rules.QuotasOnly())
 	if err == nil {
-		i.source, i.followed = f, f
-		i.components = append(i.components, f)
+		i.source = f
+		i.objects.Followed = f
+		i.add(f)
 	}
 	return err
 }
 
 // makeProxy creates the proxy, unless the instance serves the section server. Without rules it
 // only reports faults of the proxy's files.
-func (i *Instance) makeProxy(access *accessLog) error {
-	c := i.options.Config
+func (i *Instance) makeProxy() error {
 	if i.options.Server {
 		return nil
 	}
-	certificates, err := i.openCertificates(c)
-	if c.Proxy.Upstream == nil || i.rules == nil {
-		return err
+	o := proxy.Options{Host: i.host, Config: i.options.Config, Access: i.accessLog, Memory: i.memory}
+	if i.rules != nil {
+		o.Guard, o.Report = i.rules.Guard(), i.rules.Report()
 	}
-	front, fault := newProxyServer(i, access, certificates)
-	if fault == nil {
-		i.components = append(i.components, front)
+	front, err := proxy.New(o)
+	if front != nil {
+		i.add(front)
 	}
-	return errors.Join(fault, err)
+	return err
 }
 
 // makeServer creates the decision service, if the instance serves it or checks its section.
 func (i *Instance) makeServer() error {
-	if i.options.Config.Server == nil || !i.options.Server && !i.options.probe {
+	o := &i.options
+	if o.Config.Server == nil || !o.Server && !o.probe {
 		return nil
 	}
-	if i.options.Outlets == nil {
-		outlets, err := configured(i.options.Config)
+	if o.Outlets == nil {
+		outlets, err := envoy.Configured(o.Config)
 		if err != nil {
 			return err
 		}
-		i.options.Outlets = outlets
+		o.Outlets = outlets
 	}
-	front, err := newDecisionServer(i)
-	err = errors.Join(err, undecidable(i.options.Config))
-	if err == nil && i.rules != nil {
-		i.components = append(i.components, front)
-		if i.options.Outlets != nil {
-			i.components = append(i.components, newOutlets(front))
+	made := server.Options{
+		Host: i.host, Config: o.Config, InEffect: i.config.Load, Healthy: i.healthy, Rules: i.rules, Access: i.access, Leases: i.leases,
+		Memory: i.memory, Version: o.Version,
+	}
+	if i.rules != nil {
+		limits, err := envoy.NewService(i.rules.Guard(), i.rules.Report(), i.domains, o.Outlets, o.Config)
+		if err != nil {
+			return err
 		}
-		if i.options.Domains != nil {
-			i.components = append(i.components, newDomainFollower(i))
+		made.Limits = limits
+	}
+	front, err := server.New(made)
+	err = errors.Join(err, server.Undecidable(o.Config))
+	if err == nil && front != nil {
+		i.add(front)
+		if o.Outlets != nil {
+			i.add(envoy.NewOutlets(i.host, made.Limits, o.Outlets, i.config.Load))
+		}
+		if i.domains != nil {
+			i.add(i.domains)
 		}
 	}
 	return err
 }
 
-// grpcService registers a service on the gRPC listener of headgate server.
-type grpcService func(grpc.ServiceRegistrar)
-
-// grpcServices lists the services of the gRPC listener, beside the health service.
-func (d *decisionServer) grpcServices() []grpcService {
-	all := []grpcService{d.limits.Register, d.decisions.Register}
-	if d.leases != nil {
-		all = append(all, d.leases.service.Register)
-	}
-	return all
+// healthy reports whether objects and limits are loaded as far as they must be, and no drain has begun.
+func (i *Instance) healthy() bool {
+	o := &i.options
+	return !i.draining.Load() && (i.source == nil || i.source.Known()) &&
+		(!o.HealthyWithDomains || i.domains.Has(i.config.Load())) && (!o.HealthyAfterDomains || i.domains.Heard())
 }
 
-// httpService handles the requests of one pattern of http.ServeMux on the HTTP listener of
-// headgate server.
-type httpService struct {
-	pattern string
-	handler http.Handler // with its gate
+// configuration is the configuration of an instance, for the components that change it.
+type configuration struct{ *Instance }
+
+// Lock implements component.Configuration.
+func (c configuration) Lock() { c.reloading.Lock() }
+
+// Unlock implements component.Configuration.
+func (c configuration) Unlock() { c.reloading.Unlock() }
+
+// Stopping implements component.Configuration.
+func (c configuration) Stopping() bool { return c.draining.Load() }
+
+// Base implements component.Configuration.
+func (c configuration) Base() *config.Config { return c.base }
+
+// WithDomains implements component.Configuration.
+func (c configuration) WithDomains(base *config.Config) (*config.Config, error) {
+	return c.domains.With(base)
 }
 
-// httpServices lists all that the HTTP listener serves. The document of package openapi describes it.
-func (d *decisionServer) httpServices() []httpService {
-	return []httpService{
-		{"GET /healthcheck", http.HandlerFunc(d.healthcheck)},
-		{openapi.Pattern, openapi.Handler()},
-		{"/json", d.gates.http.Handler(config.ScopeDecide, d.limits)},
-		{httpdecide.Pattern, guardedDecide(d.gates.http, d.decide)},
+// Put implements component.Configuration.
+func (c configuration) Put(part string, base, next *config.Config, only ...component.Component) error {
+	if len(only) == 0 {
+		only = c.components
 	}
+	err := c.apply(only, next)
+	if errors.Is(err, component.ErrStopping) {
+		return err
+	}
+	if c.reloadEnded(part, err); err != nil {
+		return err
+	}
+	c.base = base
+	c.config.Store(next)
+	return nil
 }

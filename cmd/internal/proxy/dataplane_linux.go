@@ -1,0 +1,4 @@
+package proxy
+
+// fastAvailable reports whether this system has data_plane fast.
+func fastAvailable() bool { return true }

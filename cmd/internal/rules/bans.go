@@ -1,0 +1,39 @@
+package rules
+
+import (
+	"net/http"
+
+	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/admin/calls"
+	"github.com/headgate/headgate/guard"
+)
+
+func (r *Rules) listBans(w http.ResponseWriter, _ *http.Request) {
+	now := r.storeNow()
+	entries, more := r.guard.Bans(now)
+	calls.WriteJSON(r.log, w, admin.Bans{Now: now, Bans: entries, More: more})
+}
+
+// liftBan ends one ban.
+func (r *Rules) liftBan(w http.ResponseWriter, req *http.Request) {
+	lifted, err := r.guard.Lift(req.Context(), req.PathValue("id"))
+	switch {
+	case err != nil:
+		r.log.Error("ban not lifted", "error", err)
+		calls.WriteText(w, http.StatusServiceUnavailable, "the store is unreachable: try again")
+	case !lifted:
+		calls.WriteText(w, http.StatusNotFound, "no such ban: the ban may have expired")
+	default:
+		r.log.Info("ban lifted", "key", r.banned(req.PathValue("id")))
+		calls.WriteText(w, http.StatusOK, "lifted")
+	}
+}
+
+// banned names the key of a ban for the log, as log.keys says.
+func (r *Rules) banned(id string) string {
+	key, _ := guard.KeyOfBan(id)
+	if names := r.report.KeyNames(); names != nil {
+		return string(names.AppendKey(nil, key))
+	}
+	return ""
+}

@@ -1,0 +1,68 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/guard/report"
+)
+
+func (r *Rules) requestStatus() admin.RequestStatus {
+	t := &r.report.Traffic
+	s := admin.RequestStatus{
+		InFlight: t.InFlight.Load(), Waiting: t.Waiting.Load(), NoRule: r.report.Unmatched(),
+		ByCode: map[string]uint64{}, UpstreamErrors: map[string]uint64{}, ByPath: map[string]uint64{},
+	}
+	for _, class := range report.CodeClasses() {
+		s.ByCode[class.String()] = t.Answers(class)
+	}
+	for _, kind := range report.UpstreamErrors() {
+		s.UpstreamErrors[kind.String()] = t.UpstreamFailures(kind)
+	}
+	for _, path := range report.Paths() {
+		if n := t.ServedBy(path); n > 0 {
+			s.ByPath[path.String()] = n
+		}
+	}
+	return s
+}
+
+func (r *Rules) ruleStatus() []admin.RuleStatus {
+	all := []admin.RuleStatus{}
+	for _, counted := range r.report.Rules() {
+		rule := counted.Rule
+		s := admin.RuleStatus{
+			Name: rule.Name, Mode: rule.Mode.String(), Algorithm: report.AlgorithmOf(rule), Reasons: map[string]uint64{},
+		}
+		for _, policy := range rule.Policies {
+			s.Limits = append(s.Limits, policy.Limit.String())
+		}
+		if rule.Quota != "" {
+			s.Limits = append(s.Limits, "quota "+rule.Quota)
+		}
+		if rule.Lease.Resource != "" {
+			s.Limits = append(s.Limits, "lease "+rule.Lease.Resource)
+		}
+		if rule.InFlight > 0 {
+			s.Limits = append(s.Limits, fmt.Sprintf("%d/%d in flight", r.guard.InFlight(rule.Name), rule.InFlight))
+		}
+		for _, n := range counted.Counts {
+			component.AddCount(&s, n)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (r *Rules) storeStatus() admin.StoreStatus {
+	stats := r.memoryStats()
+	s := admin.StoreStatus{
+		Kind: r.config.Load().Store, Places: stats.Places, PlacesUsed: stats.Used,
+		BlockBytes: stats.BlockBytes, BlockUsedBytes: stats.BlockBytesLent,
+		Evicted: stats.Evicted, Refused: stats.Refused,
+	}
+	addShared(&s, r.store.State())
+	s.ClockErrors = r.report.ClockErrors()
+	return s
+}
