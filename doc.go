@@ -19,6 +19,8 @@
 //
 // The proxy and the middleware use the same guard, so a test of either covers both.
 //
+// In the daemon, each feature has one folder below cmd/internal/: docs/architecture.md lists these rooms.
+//
 // # Packages
 //
 // These packages are public. A module has requirements of its own, so that a program gets only those that it uses.

@@ -49,6 +49,8 @@ var (
 		"time":    {"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "NewTimer", "NewTicker", "Tick"},
 		"context": {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause"},
 	}
+	// roomFronts are the fronts of features that have a room of their own. The others are below cmd/internal/front.
+	roomFronts = []string{"cmd/internal/envoy/rls", "cmd/internal/lease/front"}
 	// vagueNames are folder and file names that do not say what is inside.
 	vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "manager", "impl"}
 )
@@ -56,6 +58,8 @@ var (
 const (
 	maxFileLines     = 500
 	maxFunctionLines = 70
+	// maxWired bounds the packages of this repository that cmd/internal/app imports: the rooms of features, and what all of them use.
+	maxWired = 14
 )
 
 // sourceFile has the facts about one Go file that the rules check.
@@ -214,6 +218,32 @@ func TestLayoutImports(t *testing.T) {
 	}
 }
 
+// TestLayoutWiring checks that cmd/internal/app only joins the rooms of features: a package that one feature needs is imported by its
+// room.
+func TestLayoutWiring(t *testing.T) {
+	wired := wiredBy("cmd/internal/app", parseAll(t, packageFiles(t)))
+	if len(wired) > maxWired {
+		t.Errorf("cmd/internal/app imports %d packages of this repository, and may import %d: move the code of a feature into its room: %q",
+			len(wired), maxWired, wired)
+	}
+	if len(wired) < maxWired {
+		t.Errorf("cmd/internal/app imports %d packages of this repository: lower maxWired, so that it stays so", len(wired))
+	}
+}
+
+// wiredBy lists the packages of this repository that the files of a folder import, without its tests.
+func wiredBy(dir string, files []*sourceFile) []string {
+	var all []string
+	for _, f := range files {
+		for _, to := range f.imports {
+			if _, ours := folderOf(to); ours && f.dir == dir && !f.test && !slices.Contains(all, to) {
+				all = append(all, to)
+			}
+		}
+	}
+	return all
+}
+
 // TestLayoutSizes checks the rules of size and name for every Go file of the
 // repository, including nested modules.
 func TestLayoutSizes(t *testing.T) {
@@ -322,8 +352,11 @@ func isOutside(importPath string) bool {
 
 func isGenerated(importPath string) bool { return underAny(importPath, generatedTypes...) }
 
-// frontOf returns the front that a folder belongs to: rls for cmd/internal/front/rls.
+// frontOf returns the front that a folder belongs to: resp for cmd/internal/front/resp.
 func frontOf(dir string) string {
+	if at := slices.IndexFunc(roomFronts, func(front string) bool { return under(dir, front) }); at >= 0 {
+		return roomFronts[at]
+	}
 	rest, below := strings.CutPrefix(dir, "cmd/internal/front/")
 	if !below {
 		return ""
@@ -572,29 +605,29 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"start no goroutine", "internal/throttle/queue.go", "func f() { go f() }", "internal/throttle/queue.go:2: starts a goroutine"},
 		{"start no goroutine", "pace/pace.go", "func f() { go f() }", ""},
 
-		{"stop in convert.go and in clients", "cmd/internal/front/rls/match.go", ours + "internal/proto/headgate/quota/v1", "imports"},
+		{"stop in convert.go and in clients", "cmd/internal/envoy/rls/match.go", ours + "internal/proto/headgate/quota/v1", "imports"},
 		{"stop in convert.go and in clients", "cmd/internal/front/server.go", ours + "internal/proto/headgate/quota/v1", "imports"},
 		{"stop in convert.go and in clients", "cmd/headgate/ctl.go", ours + "internal/proto/headgate/quota/v1", "imports"},
-		{"stop in convert.go and in clients", "cmd/internal/front/rls/convert.go", "github.com/cncf/xds/go/xds/type/v3", ""},
-		{"stop in convert.go and in clients", "cmd/internal/front/rls/server.go", ours + "internal/proto/headgate/quota/v1", ""},
-		{"stop in convert.go and in clients", "cmd/internal/front/rls/server_test.go", ours + "internal/proto/headgate/quota/v1", ""},
+		{"stop in convert.go and in clients", "cmd/internal/envoy/rls/convert.go", "github.com/cncf/xds/go/xds/type/v3", ""},
+		{"stop in convert.go and in clients", "cmd/internal/envoy/rls/server.go", ours + "internal/proto/headgate/quota/v1", ""},
+		{"stop in convert.go and in clients", "cmd/internal/envoy/rls/server_test.go", ours + "internal/proto/headgate/quota/v1", ""},
 		{"stop in convert.go and in clients", "cmd/test/bench/load.go", ours + "internal/proto/headgate/quota/v1", ""},
 		{"stop in convert.go and in clients", "internal/proto/headgate/v1/quota.pb.go", ours + "internal/proto/headgate/type", ""},
 
 		{
-			"server.go builds no generated types", "cmd/internal/front/rls/server.go",
-			"import quota \"" + ours + "internal/proto/headgate/quota/v1\"\nvar _ = &quota.Answer{}", "cmd/internal/front/rls/server.go:3: builds a Answer",
+			"server.go builds no generated types", "cmd/internal/envoy/rls/server.go",
+			"import quota \"" + ours + "internal/proto/headgate/quota/v1\"\nvar _ = &quota.Answer{}", "cmd/internal/envoy/rls/server.go:3: builds a Answer",
 		},
 		{
-			"server.go builds no generated types", "cmd/internal/front/rls/server.go",
+			"server.go builds no generated types", "cmd/internal/envoy/rls/server.go",
 			"import \"" + ours + "internal/proto/headgate/quota/v1\"\nvar _ = quotav1.Answer{}", "builds a Answer",
 		},
 		{
-			"server.go builds no generated types", "cmd/internal/front/rls/server.go",
+			"server.go builds no generated types", "cmd/internal/envoy/rls/server.go",
 			"import quota \"" + ours + "internal/proto/headgate/quota/v1\"\ntype server struct { quota.UnimplementedServer }\nfunc (server) Ask(*quota.Question) *quota.Answer { return nil }", "",
 		},
 		{
-			"server.go builds no generated types", "cmd/internal/front/rls/convert.go",
+			"server.go builds no generated types", "cmd/internal/envoy/rls/convert.go",
 			"import quota \"" + ours + "internal/proto/headgate/quota/v1\"\nvar _ = &quota.Answer{}", "",
 		},
 
@@ -604,11 +637,13 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"cmd/headgate and tests import cmd/internal/app", "cmd/test/acceptance/proxy_test.go", ours + "cmd/internal/app", ""},
 		{"cmd/headgate and tests import cmd/internal/app", "cmd/internal/app/app_test.go", ours + "cmd/internal/app", ""},
 
-		{"fronts never import each other", "cmd/internal/front/rls/server.go", ours + "cmd/internal/front/quota", "imports"},
-		{"fronts never import each other", "cmd/internal/front/rls/server_test.go", ours + "cmd/internal/front/quota/deep", "imports"},
-		{"fronts never import each other", "cmd/internal/front/rls/server.go", ours + "cmd/internal/front/rls/descriptor", ""},
-		{"fronts never import each other", "cmd/internal/front/rls/server.go", ours + "cmd/internal/front", ""},
-		{"fronts never import each other", "cmd/internal/app/app.go", ours + "cmd/internal/front/rls", ""},
+		{"fronts never import each other", "cmd/internal/envoy/rls/server.go", ours + "cmd/internal/front/quota", "imports"},
+		{"fronts never import each other", "cmd/internal/front/resp/conn.go", ours + "cmd/internal/lease/front", "imports"},
+		{"fronts never import each other", "cmd/internal/lease/rules.go", ours + "cmd/internal/lease/front", ""},
+		{"fronts never import each other", "cmd/internal/envoy/rls/server_test.go", ours + "cmd/internal/front/quota/deep", "imports"},
+		{"fronts never import each other", "cmd/internal/envoy/rls/server.go", ours + "cmd/internal/envoy/rls/descriptor", ""},
+		{"fronts never import each other", "cmd/internal/envoy/rls/server.go", ours + "cmd/internal/front", ""},
+		{"fronts never import each other", "cmd/internal/app/app.go", ours + "cmd/internal/envoy/rls", ""},
 
 		{"no file is over 500 lines", "guard/guard.go", long, "guard/guard.go: 501 lines"},
 		{"no file is over 500 lines", "guard/guard.go", long[1:], ""},
@@ -665,6 +700,24 @@ func TestLayoutGeneratedFiles(t *testing.T) {
 		if found := r.check(f); len(found) > 0 {
 			t.Errorf("%s: got %q, want none", r.name, found)
 		}
+	}
+}
+
+// TestLayoutCountsWired checks that a package counts once, and that tests and packages of others do not count.
+func TestLayoutCountsWired(t *testing.T) {
+	var files []*sourceFile
+	for name, imports := range map[string]string{
+		"cmd/internal/app/a.go": `"` + modulePath + `/rule"; "os"`, "cmd/internal/app/b.go": `"` + modulePath + `/rule"; "` + modulePath + `"`,
+		"cmd/internal/app/b_test.go": `"` + modulePath + `/guard"`, "cmd/internal/ctl/c.go": `"` + modulePath + `/guard"`,
+	} {
+		f, err := parseSource(name, []byte("package p\nimport ("+imports+")\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	if wired := wiredBy("cmd/internal/app", files); len(wired) != 2 {
+		t.Errorf("got %q, want the root and rule", wired)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/cmd/internal/envoyenv"
+	"github.com/headgate/headgate/cmd/internal/envoy/envoyenv"
 	"github.com/headgate/headgate/cmd/internal/explain"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"

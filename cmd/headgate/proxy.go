@@ -14,7 +14,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/app"
 	"github.com/headgate/headgate/cmd/internal/envoy"
-	"github.com/headgate/headgate/cmd/internal/envoyenv"
+	"github.com/headgate/headgate/cmd/internal/envoy/envoyenv"
 	"github.com/headgate/headgate/internal/config"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/headgate/headgate/cmd/internal/source/folder"
+	"github.com/headgate/headgate/cmd/internal/envoy/folder"
 	"github.com/headgate/headgate/internal/config"
 )
 

@@ -27,7 +27,7 @@ const jsonBytes = 64 << 20
 const ReceiptBytes = 320 << 20
 
 // metricBytes is the memory of the names that clients give to metrics: their counters, what they map to, and the responses of
-// several scrapes at the same time. cmd/internal/front/rls bounds the names. It is measured, and rounded up.
+// several scrapes at the same time. cmd/internal/envoy/rls bounds the names. It is measured, and rounded up.
 const metricBytes = 256 << 20
 
 // ServerMemoryBound returns the most memory, in bytes, that headgate server takes with this

@@ -1,4 +1,4 @@
 // Package admin has the JSON documents that the admin listener of an instance serves.
-// cmd/internal/app writes them, and cmd/internal/ctl and other programs read them. Fields may be
+// The rooms of the features write them, and cmd/internal/ctl and other programs read them. Fields may be
 // added, but never renamed or moved.
 package admin

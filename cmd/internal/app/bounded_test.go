@@ -80,7 +80,7 @@ func serveBeside(t *testing.T, h http.Handler) string {
 	t.Cleanup(func() {
 		// net/http delays the close of a connection with an unread body. Close does not wait for it.
 		eventually(t, "the end of the connections", func() bool { return s.Stats().Open == 0 })
-		now, end := context.WithCancel(context.Background())
+		now, end := context.WithCancel(context.WithoutCancel(t.Context()))
 		end()
 		_ = s.Close(now)
 		if err := <-ended; err != nil {

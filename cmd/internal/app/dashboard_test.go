@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/headgate/headgate/cmd/internal/envoy"
-	"github.com/headgate/headgate/cmd/internal/statsd"
+	"github.com/headgate/headgate/cmd/internal/envoy/statsd"
 	"github.com/headgate/headgate/internal/config"
 )
 

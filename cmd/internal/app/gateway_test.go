@@ -29,7 +29,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/headgate/headgate/cmd/internal/source/xds"
+	"github.com/headgate/headgate/cmd/internal/envoy/xds"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/envoy"
+	"github.com/headgate/headgate/cmd/internal/envoy/statsd"
 	"github.com/headgate/headgate/cmd/internal/server"
-	"github.com/headgate/headgate/cmd/internal/statsd"
 	"github.com/headgate/headgate/internal/config"
 )
 

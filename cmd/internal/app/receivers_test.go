@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/envoy"
-	"github.com/headgate/headgate/cmd/internal/statsd"
+	"github.com/headgate/headgate/cmd/internal/envoy/statsd"
 	"github.com/headgate/headgate/internal/testkit/logs"
 )
 

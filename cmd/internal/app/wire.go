@@ -176,7 +176,8 @@ func (c configuration) Put(part string, base, next *config.Config, only ...compo
 	if c.reloadEnded(part, err); err != nil {
 		return err
 	}
-	c.base = base
-	c.config.Store(next)
+	i := c.Instance
+	i.base = base
+	i.config.Store(next)
 	return nil
 }

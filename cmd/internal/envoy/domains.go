@@ -1,5 +1,5 @@
 // Package envoy is the room of Envoy's rate limit service in the daemon: the domains of a source outside the file, the counters under the
-// names of envoyproxy/ratelimit, and the places that show them. Package cmd/internal/front/rls serves the protocol.
+// names of envoyproxy/ratelimit, and the places that show them. Package cmd/internal/envoy/rls serves the protocol.
 package envoy
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/component"
-	"github.com/headgate/headgate/cmd/internal/source/xds"
+	"github.com/headgate/headgate/cmd/internal/envoy/xds"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
 )

@@ -17,9 +17,9 @@ import (
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
 	"github.com/headgate/headgate/cmd/internal/component"
-	"github.com/headgate/headgate/cmd/internal/front/rls"
+	"github.com/headgate/headgate/cmd/internal/envoy/rls"
+	"github.com/headgate/headgate/cmd/internal/envoy/statsd"
 	"github.com/headgate/headgate/cmd/internal/httpserver"
-	"github.com/headgate/headgate/cmd/internal/statsd"
 	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -83,7 +83,8 @@ func (o *OutletsComponent) Start(ctx context.Context) (func(), error) {
 		{Setting: "prometheus", Address: settings.Prometheus, Handler: metrics},
 		{Setting: "debug", Address: settings.Debug, Handler: o.debug()},
 	} {
-		s.Connections, s.Body, s.Idle, s.Longest = outletConnections, httpserver.OperatorBody, httpserver.OperatorIdle, httpserver.OperatorLongest
+		s.Connections, s.Body = outletConnections, httpserver.OperatorBody
+		s.Idle, s.Longest = httpserver.OperatorIdle, httpserver.OperatorLongest
 		if err := s.Open(ctx, nil, o.host.Log); err != nil {
 			return nil, err
 		}
@@ -119,7 +120,7 @@ func (o *OutletsComponent) fault(address string, dropped func() uint64) func(err
 	}
 }
 
-// Metrics implements Component.
+// Metrics implements component.Component.
 func (o *OutletsComponent) Metrics(c *prom.Config) {
 	c.Collectors = append(c.Collectors, prom.Receivers(func() (all []prom.Receiver) {
 		o.eachReceiver(func(r statsd.Config, s *statsd.Sender) {
@@ -129,7 +130,7 @@ func (o *OutletsComponent) Metrics(c *prom.Config) {
 	}))
 }
 
-// Status implements Component.
+// Status implements component.Component.
 func (o *OutletsComponent) Status(s *admin.Status) {
 	o.eachReceiver(func(r statsd.Config, sender *statsd.Sender) {
 		s.Receivers = append(s.Receivers, admin.ReceiverStatus{

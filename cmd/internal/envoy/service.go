@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
-	"github.com/headgate/headgate/cmd/internal/front/rls"
-	"github.com/headgate/headgate/cmd/internal/statsd"
+	"github.com/headgate/headgate/cmd/internal/envoy/rls"
+	"github.com/headgate/headgate/cmd/internal/envoy/statsd"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/config"

@@ -3,7 +3,7 @@ package envoy
 import (
 	"fmt"
 
-	"github.com/headgate/headgate/cmd/internal/statsd"
+	"github.com/headgate/headgate/cmd/internal/envoy/statsd"
 	"github.com/headgate/headgate/internal/config"
 )
 

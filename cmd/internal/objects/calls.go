@@ -50,6 +50,7 @@ func (c *Component) Calls() []calls.Call {
 // objectCalls serves /api/v1/rules, /api/v1/plans and /api/v1/customers.
 type objectCalls struct {
 	*Component
+
 	kind source.Kind
 }
 
@@ -134,8 +135,8 @@ func notFound(key source.Key) *calls.Failure {
 func (c *objectCalls) key(r *http.Request) (source.Key, *calls.Failure) {
 	name := r.URL.Query().Get("name")
 	if source.CheckName(name) != nil {
-		return source.Key{}, calls.BadRequest("name is missing or is not valid: write ?name=NAME with 1 to " + strconv.Itoa(source.MaxName) +
-			" bytes of printable UTF-8, percent-encoded")
+		return source.Key{}, calls.BadRequest("name is missing or is not valid: write ?name=NAME with 1 to " +
+			strconv.Itoa(source.MaxName) + " bytes of printable UTF-8, percent-encoded")
 	}
 	return source.Key{Kind: c.kind, Name: name}, nil
 }

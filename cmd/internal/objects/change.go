@@ -136,8 +136,8 @@ func edited(write *source.Write, present *admin.Object, body string, by edit) *c
 		return calls.BadRequest(err.Error())
 	}
 	if write.Text == "" || len(write.Text) > source.MaxText {
-		return calls.BadRequest("the new object is empty, or longer than " + strconv.Itoa(source.MaxText) + " bytes: write its fields in the " +
-			"body, in YAML or JSON")
+		return calls.BadRequest("the new object is empty, or longer than " + strconv.Itoa(source.MaxText) + " bytes: write its fields in " +
+			"the body, in YAML or JSON")
 	}
 	write.Record.After = write.Text
 	return nil

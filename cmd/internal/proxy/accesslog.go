@@ -150,7 +150,7 @@ func (o *openedLog) close() error {
 	return o.Close()
 }
 
-// files implements reopener.
+// Files implements component.Reopener.
 func (a *AccessLog) Files() []component.File {
 	now := a.opened.Load()
 	if now == nil {

@@ -164,7 +164,7 @@ func (p *Component) Reload(next *config.Config) (component.Change, error) {
 	}, nil
 }
 
-// files implements reopener.
+// Files implements component.Reopener.
 func (p *Component) Files() []component.File {
 	c := certificates{p.clients, p.upstream.Load().certificates}
 	return c.files(p.o.Host.Log)
@@ -182,7 +182,7 @@ func (p *Component) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Ready implements Component.
+// Ready implements component.Component.
 func (p *Component) Ready() error {
 	if !p.serves.Load() {
 		return errors.New("the proxy is starting")
@@ -190,7 +190,7 @@ func (p *Component) Ready() error {
 	return nil
 }
 
-// Metrics implements Component.
+// Metrics implements component.Component.
 func (p *Component) Metrics(c *prom.Config) { c.Front = p.frontState }
 
 func (p *Component) frontState() prom.Front {
@@ -203,7 +203,7 @@ func (p *Component) frontState() prom.Front {
 	return f
 }
 
-// Status implements Component.
+// Status implements component.Component.
 func (p *Component) Status(s *admin.Status) {
 	s.Upstream = p.upstream.Load().URL.Redacted()
 	if p.socket != nil {

@@ -176,10 +176,10 @@ func (m *Metering) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Metrics implements Component.
+// Metrics implements component.Component.
 func (m *Metering) Metrics(c *prom.Config) { c.Metering = m.meter.Stats }
 
-// Status implements Component.
+// Status implements component.Component.
 func (m *Metering) Status(s *admin.Status) {
 	if m.meter == nil {
 		return

@@ -94,8 +94,8 @@ func (r *Rules) Trusts(peer netip.Addr) bool { return r.guard.Identity().Trusts(
 // Reload prepares the rules, identity and fair share. Counters, shares, bans and waiters stay.
 func (r *Rules) Reload(next *config.Config) (component.Change, error) {
 	if r.started.StoreConfig().BlockShare < 0 && next.StoreConfig().BlockShare >= 0 {
-		return component.Change{}, errors.New("app: the first rule of sliding_log or sliding_window needs memory that is allocated at the start: " +
-			"restart headgate, or use another algorithm")
+		return component.Change{}, errors.New("app: the first rule of sliding_log or sliding_window needs memory that is allocated at " +
+			"the start: restart headgate, or use another algorithm")
 	}
 	logged, err := next.ReportConfig(r.log)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *Rules) close() {
 	r.report.Close()
 }
 
-// Metrics implements Component.
+// Metrics implements component.Component.
 func (r *Rules) Metrics(c *prom.Config) {
 	c.Report, c.Guard, c.Store = r.report, r.guard, r.memoryStats
 	if r.store.Shared() {
@@ -155,7 +155,7 @@ func (r *Rules) Metrics(c *prom.Config) {
 	}
 }
 
-// Status implements Component.
+// Status implements component.Component.
 func (r *Rules) Status(s *admin.Status) {
 	s.Requests, s.Rules, s.Store = r.requestStatus(), r.ruleStatus(), r.storeStatus()
 }

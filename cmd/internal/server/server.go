@@ -278,7 +278,7 @@ func (d *Server) Reload(next *config.Config) (component.Change, error) {
 	}}, nil
 }
 
-// files implements reopener.
+// Files implements component.Reopener.
 func (d *Server) Files() []component.File {
 	var all []component.File
 	for part, files := range map[string]*certs.Server{partGRPCCerts: d.secured, partHTTPCerts: d.http.Files, partRESPCerts: d.resp.files} {
@@ -317,7 +317,7 @@ func (d *Server) Drain(ctx context.Context) error {
 	return errors.Join(err, ofHTTP, ofRESP)
 }
 
-// Ready implements Component.
+// Ready implements component.Component.
 func (d *Server) Ready() error {
 	if !d.serves.Load() {
 		return errors.New("the server is starting")
@@ -328,7 +328,7 @@ func (d *Server) Ready() error {
 	return nil
 }
 
-// Metrics implements Component.
+// Metrics implements component.Component.
 func (d *Server) Metrics(c *prom.Config) {
 	c.Server = d.state
 	c.Collectors = append(c.Collectors, d.limits.Collectors()...)
@@ -336,14 +336,17 @@ func (d *Server) Metrics(c *prom.Config) {
 
 func (d *Server) state() prom.Server {
 	called := d.grpc.Stats()
-	s := prom.Server{CallMemory: called.CallMemory, Evicted: called.Evicted, ClosedForMemory: d.closedForMemory.Load(), Decisions: d.asked()}
+	s := prom.Server{
+		CallMemory: called.CallMemory, Evicted: called.Evicted, ClosedForMemory: d.closedForMemory.Load(), Decisions: d.asked(),
+	}
 	for _, l := range [...]struct {
 		name  string
 		open  bool
 		stats func() listen.Stats
 		files *certs.Server
 	}{
-		{"grpc", d.socket != nil, d.socket.Stats, d.secured}, {"http", d.http.Opened(), d.http.Stats, d.http.Files},
+		{"grpc", d.socket != nil, d.socket.Stats, d.secured},
+		{"http", d.http.Opened(), d.http.Stats, d.http.Files},
 		{"resp", d.resp.socket != nil, d.resp.socket.Stats, d.resp.files},
 	} {
 		if l.open {
@@ -373,7 +376,7 @@ func listenerState(name string, s listen.Stats, files *certs.Server) prom.Listen
 	return l
 }
 
-// Status implements Component.
+// Status implements component.Component.
 func (d *Server) Status(s *admin.Status) {
 	if d.socket != nil {
 		s.Listen.GRPC = d.socket.Addr().String()

@@ -294,7 +294,7 @@ func (f *Follower) Drain(context.Context) error {
 	return nil
 }
 
-// Ready implements Component.
+// Ready implements component.Component.
 func (f *Follower) Ready() error {
 	if s := f.state.Get(); !s.Known {
 		if s.Failure != "" {

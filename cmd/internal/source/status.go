@@ -14,7 +14,7 @@ import (
 // maxShownHeld bounds the changes that the status lists.
 const maxShownHeld = 100
 
-// Status implements Component.
+// Status implements component.Component.
 func (f *Follower) Status(s *admin.Status) {
 	n := f.state.Get()
 	status := &admin.SourceStatus{
@@ -89,7 +89,7 @@ func shownKeys(keys []source.Key) []string {
 	return shown
 }
 
-// Metrics implements Component.
+// Metrics implements component.Component.
 func (f *Follower) Metrics(c *prom.Config) {
 	c.Source = func() prom.Source {
 		n := f.state.Get()

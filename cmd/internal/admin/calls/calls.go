@@ -26,6 +26,7 @@ type Call struct {
 // Failure is an answer with its status.
 type Failure struct {
 	admin.Failure
+
 	Status int
 }
 
@@ -71,7 +72,7 @@ func WriteText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") //nolint:gosec // because browsers show text/plain as text
+	_, _ = io.WriteString(w, text+"\n")
 }
 
 // DefaultPage is the number of entries of a page, unless the call names one.

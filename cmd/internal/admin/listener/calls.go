@@ -67,8 +67,8 @@ func byAddress(next http.Handler) http.Handler {
 func byName(next http.Handler, names func() []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocalName(r.Host) && !named(r.Host, names()) {
-			calls.WriteText(w, http.StatusForbidden, "use an IP address or localhost, as in 127.0.0.1:9902: other host names are refused to "+
-				"prevent DNS rebinding; list the host names that may read /metrics in admin.hosts")
+			calls.WriteText(w, http.StatusForbidden, "use an IP address or localhost, as in 127.0.0.1:9902: other host names are "+
+				"refused to prevent DNS rebinding; list the host names that may read /metrics in admin.hosts")
 			return
 		}
 		next.ServeHTTP(w, r)

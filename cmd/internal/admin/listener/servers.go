@@ -84,6 +84,7 @@ func New(o Options) *Component {
 	return a
 }
 
+// Start opens the listeners, with the metrics and the calls of all components.
 func (a *Component) Start(ctx context.Context) (func(), error) {
 	described := prom.Config{Version: a.o.Version, Commit: a.o.Commit, Go: runtime.Version()}
 	for _, p := range a.o.Instance.Components() {
@@ -108,7 +109,8 @@ func (a *Component) Start(ctx context.Context) (func(), error) {
 func (a *Component) open(ctx context.Context, n int, l adminListener, auth config.Auth) (*httpserver.Server, error) {
 	s := &httpserver.Server{
 		Setting: l.setting, Address: l.at,
-		Connections: config.AdminConnections, Body: httpserver.OperatorBody, Idle: httpserver.OperatorIdle, Longest: httpserver.OperatorLongest,
+		Connections: config.AdminConnections,
+		Body:        httpserver.OperatorBody, Idle: httpserver.OperatorIdle, Longest: httpserver.OperatorLongest,
 	}
 	if n == 0 {
 		s.Gate = a.gate.Beside(auth, config.OnlyLocal(l.at))
@@ -163,7 +165,8 @@ func (a *Component) Reload(next *config.Config) (component.Change, error) {
 		}
 		s, err := a.open(a.ended, n, l, next.Admin.Auth)
 		if errors.Is(err, syscall.EADDRINUSE) && a.inTheWay(l.at) {
-			s, err = &httpserver.Server{Setting: l.setting, Address: l.at}, nil // Commit opens the address after its former side has left the port.
+			// Commit opens the address after its former side has left the port.
+			s, err = &httpserver.Server{Setting: l.setting, Address: l.at}, nil
 		}
 		if err != nil {
 			discard()
@@ -220,7 +223,7 @@ func (a *Component) keep(n int, was *config.Admin) {
 	}
 }
 
-// leave ends listening on an address. Its requests in flight are finished within httpserver.OperatorLongest, or until Drain. Its connections
+// leave ends listening on an address. Its requests in flight are finished within OperatorLongest, or until Drain. Its connections
 // that are still open get no rights of the new address, and have to meet an auth of it.
 func (a *Component) leave(n int, next config.Auth) {
 	s := a.Servers()[n]
@@ -282,7 +285,7 @@ func (a *Component) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Status implements Component.
+// Status implements component.Component.
 func (a *Component) Status(s *admin.Status) {
 	all := adminListenersOf(a.Servers())
 	s.Listen.Admin, s.Listen.Health = all[0], all[1]

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/cmd/internal/front/rls"
+	"github.com/headgate/headgate/cmd/internal/envoy/rls"
 )
 
 // TestWebPagesAreRefused: a page in a browser cannot use up a limit, whatever its origin. Programs

@@ -12,7 +12,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 
-	"github.com/headgate/headgate/cmd/internal/front/rls"
+	"github.com/headgate/headgate/cmd/internal/envoy/rls"
 	"github.com/headgate/headgate/guard"
 )
 

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/cmd/internal/front/rls"
+	"github.com/headgate/headgate/cmd/internal/envoy/rls"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
 )

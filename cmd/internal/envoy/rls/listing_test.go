@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/cmd/internal/front/rls"
+	"github.com/headgate/headgate/cmd/internal/envoy/rls"
 	"github.com/headgate/headgate/guard"
 )
 

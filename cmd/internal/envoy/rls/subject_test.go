@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/cmd/internal/front/rls"
+	"github.com/headgate/headgate/cmd/internal/envoy/rls"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/store/memory"
 )

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/headgate/headgate/cmd/internal/source/folder"
+	"github.com/headgate/headgate/cmd/internal/envoy/folder"
 	"github.com/headgate/headgate/guard"
 )
 

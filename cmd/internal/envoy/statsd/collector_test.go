@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/headgate/headgate/cmd/internal/statsd"
+	"github.com/headgate/headgate/cmd/internal/envoy/statsd"
 )
 
 // fixed is a source with fixed counters.

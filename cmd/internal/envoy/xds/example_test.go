@@ -13,7 +13,7 @@ import (
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 	"google.golang.org/grpc"
 
-	"github.com/headgate/headgate/cmd/internal/source/xds"
+	"github.com/headgate/headgate/cmd/internal/envoy/xds"
 )
 
 // A management server has a limit of 5 requests a minute. This program prints the configuration
