@@ -35,7 +35,7 @@ import (
 )
 
 // gatewayData has the configurations of Envoy Gateway's tests, and the routes that belong to them.
-var gatewayData = filepath.Join("..", "source", "xds", "testdata")
+var gatewayData = filepath.Join("..", "envoy", "xds", "testdata")
 
 // writtenLimit is a limit of a configuration, with the descriptors that lead to it.
 type writtenLimit struct {

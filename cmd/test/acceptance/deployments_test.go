@@ -106,7 +106,7 @@ func TestDeployments(t *testing.T) {
 	if err := os.Symlink(binary, name); err != nil {
 		t.Fatal(err)
 	}
-	data := filepath.Join("..", "..", "..", "cmd", "internal", "envoyenv", "testdata")
+	data := filepath.Join("..", "..", "..", "cmd", "internal", "envoy", "envoyenv", "testdata")
 	paths, err := filepath.Glob(filepath.Join(data, "*", "*.env"))
 	others, otherErr := filepath.Glob(filepath.Join(data, "*.env"))
 	if err != nil || otherErr != nil || len(paths) != 19 || len(others) != 2 {
