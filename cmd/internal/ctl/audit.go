@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/internal/config/source"
 )
 
@@ -66,7 +67,7 @@ func (c *Instance) checkObject(ctx context.Context, object string) error {
 	}
 	if failed := new(FailedError); errors.As(err, &failed) && failed.Code == admin.CodeNotFound {
 		return fmt.Errorf("ctl: %s: there is no %s, and no record of it: list the %s to see their names",
-			c.Admin, printable(object), key.Kind.Section())
+			c.Admin, terminal.Printable(object), key.Kind.Section())
 	}
 	return err
 }
@@ -87,11 +88,11 @@ func writeRecords(out io.Writer, all []source.Record) error {
 		if r.Reason != "" {
 			line += ": " + r.Reason
 		}
-		if _, err := fmt.Fprintf(out, "%s\n", printable(line)); err != nil {
+		if _, err := fmt.Fprintf(out, "%s\n", terminal.Printable(line)); err != nil {
 			return err
 		}
 		for _, side := range [...]struct{ name, text string }{{"before", r.Before}, {"after", r.After}} {
-			if _, err := fmt.Fprintf(out, "  %s: %s\n", side.name, printable(orNone(flat(side.text)))); err != nil {
+			if _, err := fmt.Fprintf(out, "  %s: %s\n", side.name, terminal.Printable(orNone(flat(side.text)))); err != nil {
 				return err
 			}
 		}

@@ -7,35 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"text/tabwriter"
-	"time"
 
-	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/rules"
 )
 
 // Bans prints the bans, as a table or as JSON.
 func (c *Instance) Bans(ctx context.Context, stdout io.Writer) error {
-	return show(ctx, c, "/api/v1/bans", stdout, writeBans)
-}
-
-func writeBans(out io.Writer, b *admin.Bans) error {
-	if len(b.Bans) == 0 {
-		_, err := fmt.Fprintln(out, "no bans")
-		return err
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	rowf(w, "ID\tENDS IN\tRULE\tKEY\n")
-	for _, entry := range b.Bans {
-		name := entry.Rule
-		if entry.Shadow {
-			name += " (shadow)"
-		}
-		rowf(w, "%s\t%s\t%s\t%s\n", entry.ID, max(0, entry.Until.Sub(b.Now)).Round(time.Second), name, entry.Key)
-	}
-	if b.More {
-		rowf(w, "\nThe list is incomplete: the instance has more bans.\n")
-	}
-	return w.Flush()
+	return show(ctx, c, "/api/v1/bans", stdout, rules.WriteBans)
 }
 
 // Lift ends the bans one after another. The error lists every ban that could not be lifted.

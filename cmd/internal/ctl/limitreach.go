@@ -14,6 +14,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 )
 
 // reach dials all addresses at once and returns after the first success. With TLS, success
@@ -82,7 +84,7 @@ func shortly(err error) string {
 		return "connection closed: the server may not use TLS: " +
 			"write http:// in place of https://, and leave --etcd-ca and --etcd-cert out"
 	default:
-		return printable(err.Error())
+		return terminal.Printable(err.Error())
 	}
 }
 
@@ -97,15 +99,16 @@ func (f *EtcdFlags) explain(to *etcdTarget, err error) error {
 		return fmt.Errorf("ctl: etcd at %s accepts connections but does not answer within %s: "+
 			"check for a leader (etcdctl endpoint status), for the client port (2379, not 2380) "+
 			"and for TLS (https://, --etcd-ca); etcd's error: %s",
-			strings.Join(to.addresses, ", "), f.Timeout, printable(err.Error()))
+			strings.Join(to.addresses, ", "), f.Timeout, terminal.Printable(err.Error()))
 	case codes.Unauthenticated, codes.PermissionDenied:
 		who := "requests without a user: name a user with --etcd-user and --etcd-password-file"
 		if f.EtcdUser != "" {
-			who = fmt.Sprintf("%s: check the password, and the permissions for keys below %s", printable(f.EtcdUser), printable(f.Prefix))
+			who = fmt.Sprintf("%s: check the password, and the permissions for keys below %s",
+				terminal.Printable(f.EtcdUser), terminal.Printable(f.Prefix))
 		}
-		return fmt.Errorf("ctl: etcd refuses %s; etcd's error: %s", who, printable(err.Error()))
+		return fmt.Errorf("ctl: etcd refuses %s; etcd's error: %s", who, terminal.Printable(err.Error()))
 	default:
-		return fmt.Errorf("ctl: %s", printable(strings.TrimPrefix(err.Error(), "pace/etcd: ")))
+		return fmt.Errorf("ctl: %s", terminal.Printable(strings.TrimPrefix(err.Error(), "pace/etcd: ")))
 	}
 }
 

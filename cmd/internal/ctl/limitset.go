@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace/etcd"
 	"github.com/headgate/headgate/rule"
@@ -170,7 +171,7 @@ func conflict(now *etcd.Entry, known int64) error {
 		was = "no limit"
 	}
 	return fmt.Errorf("ctl: nothing was done: %s has %s now, and not %s: another operator changed it. To overwrite that change, "+
-		"repeat the command with --if-revision %d", printable(now.Provider), entryLimit(now), was, now.Revision)
+		"repeat the command with --if-revision %d", terminal.Printable(now.Provider), entryLimit(now), was, now.Revision)
 }
 
 // tell prints the change.
@@ -182,6 +183,6 @@ func (s *limitSession) tell(before, after *etcd.Entry, changed bool) error {
 	if !changed {
 		text = entryLimit(after) + " already"
 	}
-	_, err := fmt.Fprintf(s.out, "%s: %s\n", printable(after.Provider), text)
+	_, err := fmt.Fprintf(s.out, "%s: %s\n", terminal.Printable(after.Provider), text)
 	return err
 }

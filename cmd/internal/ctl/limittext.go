@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/internal/pace/schedule"
 	"github.com/headgate/headgate/pace/etcd"
 )
 
 // limitText formats a limit with its balance.
 func limitText(l etcd.Limit) string {
-	return fmt.Sprintf("%s (%s)", headgate.Limit{Count: l.Count, Per: l.Per}, printable(string(balanceOf(l))))
+	return fmt.Sprintf("%s (%s)", headgate.Limit{Count: l.Count, Per: l.Per}, terminal.Printable(string(balanceOf(l))))
 }
 
 // balanceOf returns the balance of a limit. The default is even.
@@ -96,10 +97,10 @@ func brakeText(b *etcd.BrakeInfo, now time.Time) string {
 	}
 	text := fmt.Sprintf("to %d%% until %s", b.Percent, clock(b.Until, now))
 	if b.Reason != "" {
-		text += ": " + printable(b.Reason)
+		text += ": " + terminal.Printable(b.Reason)
 	}
 	if b.By != "" {
-		text += " (by " + printable(b.By) + ")"
+		text += " (by " + terminal.Printable(b.By) + ")"
 	}
 	return text
 }
@@ -116,16 +117,16 @@ func writeLimits(out io.Writer, all []etcd.Entry, now time.Time) error {
 		limit, balance := "-", "-"
 		switch {
 		case valid(e):
-			limit, balance = headgate.Limit{Count: e.Limit.Count, Per: e.Limit.Per}.String(), printable(string(balanceOf(e.Limit)))
+			limit, balance = headgate.Limit{Count: e.Limit.Count, Per: e.Limit.Per}.String(), terminal.Printable(string(balanceOf(e.Limit)))
 		case e.Revision != 0:
 			limit = "not valid"
 		}
 		rows = append(rows, []string{
-			printable(e.Provider), limit, balance, strconv.FormatInt(e.Revision, 10), forceCell(e, now),
+			terminal.Printable(e.Provider), limit, balance, strconv.FormatInt(e.Revision, 10), forceCell(e, now),
 			instances(e), brakeText(e.Brake, now),
 		})
 	}
-	_, err := fmt.Fprintln(out, strings.Join(aligned(rows, 0), "\n"))
+	_, err := fmt.Fprintln(out, strings.Join(terminal.Aligned(rows, 0), "\n"))
 	return err
 }
 
@@ -151,20 +152,21 @@ func since(t, now time.Time) string {
 // writeProvider prints a provider with the instances that share its limit.
 func writeProvider(out io.Writer, e *etcd.Entry, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	rowf(w, "%s: %s\n%s; instances: %s\n", printable(e.Provider), entryLimit(e), inForce(e, now), instances(e))
+	terminal.Rowf(w, "%s: %s\n%s; instances: %s\n", terminal.Printable(e.Provider), entryLimit(e), inForce(e, now), instances(e))
 	if active(e.Brake, now) {
-		rowf(w, "braked %s\n", brakeText(e.Brake, now))
+		terminal.Rowf(w, "braked %s\n", brakeText(e.Brake, now))
 	}
 	for _, fault := range e.Faults {
-		rowf(w, "not valid: %s\n", faultText(fault))
+		terminal.Rowf(w, "not valid: %s\n", faultText(fault))
 	}
 	if len(e.Members) == 0 {
-		rowf(w, "no instance is running: the limit takes effect when an instance starts\n")
+		terminal.Rowf(w, "no instance is running: the limit takes effect when an instance starts\n")
 		return w.Flush()
 	}
-	rowf(w, "\nINDEX\tPART\tDEMAND\tSEEN\tID\n")
+	terminal.Rowf(w, "\nINDEX\tPART\tDEMAND\tSEEN\tID\n")
 	for _, m := range byIndex(e.Members) {
-		rowf(w, "%s\t%s\t%d\t%s\t%s\n", indexText(m.Index), partText(e, m.Index), m.Demand, seenText(m.Seen, now), printable(m.ID))
+		terminal.Rowf(w, "%s\t%s\t%d\t%s\t%s\n", indexText(m.Index), partText(e, m.Index), m.Demand,
+			seenText(m.Seen, now), terminal.Printable(m.ID))
 	}
 	return w.Flush()
 }
@@ -174,7 +176,7 @@ const maxFault = 300
 
 // faultText formats a fault. The fault may quote an invalid value, which is escaped here.
 func faultText(fault string) string {
-	return cut(printable(strings.TrimPrefix(fault, "pace/etcd: ")), maxFault)
+	return terminal.Cut(terminal.Printable(strings.TrimPrefix(fault, "pace/etcd: ")), maxFault)
 }
 
 // byIndex sorts members by their index in the plan. Members without an index are last.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/pace/etcd"
 )
 
@@ -187,7 +188,7 @@ func TestLimitsOfWideNames(t *testing.T) {
 	}
 	for line := range strings.Lines(out.String()) {
 		before, _, _ := strings.Cut(line, "7/1s")
-		if n := width().StringWidth(before); before != line && n != 18 {
+		if n := terminal.Width().StringWidth(before); before != line && n != 18 {
 			t.Errorf("the limit of %q starts in column %d, want 18", line, n)
 		}
 	}

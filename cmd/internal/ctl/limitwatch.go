@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/pace/etcd"
 )
 
@@ -94,7 +95,8 @@ func (s *limitSession) change(e *etcd.Entry) error {
 		return writeDocument(s.out, documentOf(e))
 	}
 	now := s.now()
-	parts := []string{fmt.Sprintf("%s  %s: %s; %s; instances: %s", now.UTC().Format("15:04:05.000Z"), printable(e.Provider), entryLimit(e),
+	parts := []string{fmt.Sprintf("%s  %s: %s; %s; instances: %s", now.UTC().Format("15:04:05.000Z"),
+		terminal.Printable(e.Provider), entryLimit(e),
 		inForce(e, now), instances(e))}
 	if active(e.Brake, now) {
 		parts = append(parts, "braked "+brakeText(e.Brake, now))

@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/internal/config/source"
 )
 
@@ -40,7 +41,7 @@ const listPage = "1000"
 func (c *Instance) ListObjects(ctx context.Context, out io.Writer, kind source.Kind) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !c.JSON {
-		rowf(w, "NAME\tREVISION\tIN\tTEXT\n")
+		terminal.Rowf(w, "NAME\tREVISION\tIN\tTEXT\n")
 	}
 	query := url.Values{"limit": {listPage}}
 	for {
@@ -73,8 +74,8 @@ func writeObjects(w *tabwriter.Writer, all []admin.Object) error {
 		if o.Revision > 0 {
 			revision = strconv.FormatInt(o.Revision, 10)
 		}
-		line := printable(flat(o.Text))
-		rowf(w, "%s\t%s\t%s\t%s\n", printable(o.Name), revision, o.Origin, shorten(line, maxTextColumns))
+		line := terminal.Printable(flat(o.Text))
+		terminal.Rowf(w, "%s\t%s\t%s\t%s\n", terminal.Printable(o.Name), revision, o.Origin, terminal.Shorten(line, maxTextColumns))
 	}
 	return w.Flush()
 }
@@ -122,13 +123,13 @@ func (c *Instance) GetObject(ctx context.Context, out io.Writer, key source.Key)
 
 // headOf is the line above the text of an object. CutHead removes it.
 func headOf(key source.Key, about string) string {
-	return "# " + printable(key.String()) + ", " + about + "\n"
+	return "# " + terminal.Printable(key.String()) + ", " + about + "\n"
 }
 
 // CutHead removes the line that GetObject prints above the text of an object.
 func CutHead(key source.Key, text string) string {
 	first, rest, found := strings.Cut(text, "\n")
-	about, isHead := strings.CutPrefix(first, "# "+printable(key.String())+", ")
+	about, isHead := strings.CutPrefix(first, "# "+terminal.Printable(key.String())+", ")
 	digits, isRevision := strings.CutPrefix(about, "revision ")
 	_, err := strconv.ParseUint(digits, 10, 63)
 	if !found || !isHead || about != aboutFile && (!isRevision || err != nil) {
@@ -141,7 +142,7 @@ func CutHead(key source.Key, text string) string {
 func printableTabs(line string) string {
 	parts := strings.Split(line, "\t")
 	for i := range parts {
-		parts[i] = printable(parts[i])
+		parts[i] = terminal.Printable(parts[i])
 	}
 	return strings.Join(parts, "\t")
 }
@@ -189,10 +190,10 @@ func (c *Instance) change(ctx context.Context, out io.Writer, method string, key
 
 // notInForce is the error of a change that was made and that the instance does not decide by.
 func (c *Instance) notInForce(key source.Key, w *admin.Written) error {
-	name := printable(key.String())
+	name := terminal.Printable(key.String())
 	if w.Held != "" {
 		return fmt.Errorf("ctl: %s: the change of %s was written, but is held back, and the former version stays in force: %s",
-			c.Admin, name, printable(w.Held))
+			c.Admin, name, terminal.Printable(w.Held))
 	}
 	return fmt.Errorf("ctl: %s: the change of %s was written, and is not in force yet: headgate ctl status says why; "+
 		"--no-wait does not wait for it", c.Admin, name)
@@ -230,7 +231,7 @@ func (c *Instance) revisionOf(ctx context.Context, key source.Key, how *Change) 
 }
 
 func writeWritten(out io.Writer, key source.Key, w *admin.Written) (err error) {
-	name := printable(key.String())
+	name := terminal.Printable(key.String())
 	switch {
 	case w.DryRun && w.After == "":
 		_, err = fmt.Fprintf(out, "dry run: %s can be deleted\n", name)

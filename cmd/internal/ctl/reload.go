@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/internal/config/field"
 )
 
@@ -74,12 +75,13 @@ func reloadError(failures []admin.ReloadFailure) error {
 
 // writeReload prints when the configuration was loaded, the parts that failed since, and what waits for a restart.
 func writeReload(w io.Writer, s *admin.ReloadStatus) {
-	rowf(w, "configuration of %s; %s, %d failed\n", s.Loaded.Local().Format(time.DateTime), field.Counted(s.Succeeded, "reload"), s.Failed)
+	terminal.Rowf(w, "configuration of %s; %s, %d failed\n", s.Loaded.Local().Format(time.DateTime),
+		field.Counted(s.Succeeded, "reload"), s.Failed)
 	for i := range s.Failures {
 		f := &s.Failures[i]
-		rowf(w, "%s NOT RELOADED at %s: %s\n", f.Part, f.At.Local().Format(time.DateTime), f.Error)
+		terminal.Rowf(w, "%s NOT RELOADED at %s: %s\n", f.Part, f.At.Local().Format(time.DateTime), f.Error)
 	}
 	for _, setting := range s.Waiting {
-		rowf(w, "%s NOT IN FORCE: restart the instance\n", setting)
+		terminal.Rowf(w, "%s NOT IN FORCE: restart the instance\n", setting)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/fairshare"
 )
 
 const sharesPage = "/api/v1/shares"
@@ -26,7 +27,7 @@ type Shares struct {
 
 // Shares prints the shares, as a table or as JSON.
 func (c *Instance) Shares(ctx context.Context, s *Shares) error {
-	shape := tableShape{order: s.Sort, top: s.Top}
+	shape := fairshare.Shape{Order: s.Sort, Top: s.Top}
 	if s.Every > 0 {
 		w := &watch{ctl: c, out: s.Out, errors: s.Errors, every: s.Every, shape: shape}
 		if !c.JSON {
@@ -36,8 +37,8 @@ func (c *Instance) Shares(ctx context.Context, s *Shares) error {
 	}
 	return show(ctx, c, sharesPage, s.Out, func(out io.Writer, now *admin.Shares) error {
 		if s.Window != nil {
-			_, shape.columns = s.Window()
+			_, shape.Columns = s.Window()
 		}
-		return writeShares(out, now, shape)
+		return fairshare.Write(out, now, shape)
 	})
 }

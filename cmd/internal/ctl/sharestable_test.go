@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
+	"github.com/headgate/headgate/cmd/internal/fairshare"
 )
 
 // article returns the shares of the second cycle of the example in the docs.
@@ -35,11 +37,11 @@ TOTAL of 4  37      40    5         5     20    18        2        1
 
 func TestWriteShares(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeShares(&out, article(), tableShape{}); err != nil || out.String() != articleTable {
+	if err := fairshare.Write(&out, article(), fairshare.Shape{}); err != nil || out.String() != articleTable {
 		t.Errorf("the table is\n%s\nwant\n%s%v", out.String(), articleTable, err)
 	}
 	out.Reset()
-	if err := writeShares(&out, &admin.Shares{Cycle: 1, Mode: "shadow", CycleSeconds: 0.25}, tableShape{}); err != nil {
+	if err := fairshare.Write(&out, &admin.Shares{Cycle: 1, Mode: "shadow", CycleSeconds: 0.25}, fairshare.Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"capacity 0 per 250ms", "shadow (nothing is refused)", "no previous cycle", "TOTAL of 0"} {
@@ -58,7 +60,7 @@ func TestSharesOfTheManual(t *testing.T) {
 	s := article()
 	s.Clients[3].Client = "D"
 	var out bytes.Buffer
-	if err := writeShares(&out, s, tableShape{}); err != nil {
+	if err := fairshare.Write(&out, s, fairshare.Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "```\n"+out.String()+"```\n") {
@@ -107,7 +109,7 @@ func TestTableFits(t *testing.T) {
 		{6, 2, "cycle,CLIENT,a,b,(3 more; --json has all),TOTAL"},
 		{5, 2, "cycle,CLIENT,a,(4 more; --json has all),TOTAL"},
 	} {
-		if got := firsts(sharesLines(clients(t, "a,b,c,d,e"), tableShape{rows: c.rows, top: c.top})); got != c.want {
+		if got := firsts(fairshare.Lines(clients(t, "a,b,c,d,e"), fairshare.Shape{Rows: c.rows, Top: c.top})); got != c.want {
 			t.Errorf("in %d lines, the first %d: %s\nwant %s", c.rows, c.top, got, c.want)
 		}
 	}
@@ -135,7 +137,7 @@ func TestTableOrder(t *testing.T) {
 	for order, want := range map[string]string{
 		"": "a,b", "name": "a,b", "demand": "b,c", "size": "b,a", "borrowed": "c,b", "refused": "c,a",
 	} {
-		lines := sharesLines(s, tableShape{order: order, top: 2})
+		lines := fairshare.Lines(s, fairshare.Shape{Order: order, Top: 2})
 		got := firsts(lines[2:])
 		total := strings.Fields(lines[len(lines)-1])
 		if got != want+",(1 more; --json has all),TOTAL" || fmt.Sprint(total) != "[TOTAL of 3 7 10 11 0 0 0 15 0]" {
@@ -161,13 +163,13 @@ func TestTableNames(t *testing.T) {
 		40:             "paymen…-blue",
 		1:              "paymen…-blue",
 	} {
-		row := sharesLines(s, tableShape{columns: columns})[3]
+		row := fairshare.Lines(s, fairshare.Shape{Columns: columns})[3]
 		if name := strings.Fields(row)[0]; name != want || !strings.HasSuffix(row, "  2        no") {
 			t.Errorf("in %d columns the row is %q, want the name %s", columns, row, want)
 		}
 	}
 	many := clients(t, strings.Repeat("x,", 99_999)+"x")
-	if lines := sharesLines(many, tableShape{top: 1, columns: 1}); !strings.HasPrefix(lines[len(lines)-1], "TOTAL of 100000 ") {
+	if lines := fairshare.Lines(many, fairshare.Shape{Top: 1, Columns: 1}); !strings.HasPrefix(lines[len(lines)-1], "TOTAL of 100000 ") {
 		t.Errorf("the total is %q", lines[len(lines)-1])
 	}
 }
@@ -177,10 +179,10 @@ func TestTableOfWideNames(t *testing.T) {
 	s := article()
 	s.Clients[0].Client, s.Clients[1].Client, s.Clients[2].Client = "漢字漢字漢字", "e\u0301te\u0301", "größer"
 	at := -1
-	for _, line := range sharesLines(s, tableShape{})[2:6] {
+	for _, line := range fairshare.Lines(s, fairshare.Shape{})[2:6] {
 		before, _, _ := strings.Cut(line, "  ")
 		rest := strings.TrimLeft(line[len(before):], " ")
-		n := width().StringWidth(line[:len(line)-len(rest)])
+		n := terminal.Width().StringWidth(line[:len(line)-len(rest)])
 		if at >= 0 && n != at {
 			t.Errorf("the numbers of %q start in column %d, want %d as in the row above", line, n, at)
 		}
@@ -199,7 +201,7 @@ func TestSharesHead(t *testing.T) {
 		{admin.Shares{Cycle: 7, LastCapacity: 3}, "the previous cycle used 0 of 3 (0%)"},
 		{admin.Shares{Cycle: 1, LastCapacity: 3, LastAdmitted: 2}, "the previous cycle used 2 of 3 (67%)"},
 	} {
-		if head := sharesHead(&c.s); !strings.Contains(head, "; "+c.want+"; ") {
+		if head := fairshare.Head(&c.s); !strings.Contains(head, "; "+c.want+"; ") {
 			t.Errorf("%+v: %s, want %q", c.s, head, c.want)
 		}
 	}

@@ -2,16 +2,13 @@ package ctl
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
-	"text/tabwriter"
-	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/quota"
 	"github.com/headgate/headgate/internal/config/field"
 )
 
@@ -36,7 +33,7 @@ func (c *Instance) Usage(ctx context.Context, out io.Writer, u *Usage) error {
 			query.Set(name, value)
 		}
 	}
-	write, end := c.usageWriter(out, u.CSV)
+	write, end := quota.Table(out, u.CSV)
 	for {
 		text, err := c.call(ctx, http.MethodGet, "/api/v1/usage?"+query.Encode(), "")
 		if err != nil {
@@ -55,86 +52,13 @@ func (c *Instance) Usage(ctx context.Context, out io.Writer, u *Usage) error {
 			return err
 		}
 		if page.Next == "" {
+			if c.JSON && !u.CSV {
+				return nil
+			}
 			return end()
 		}
 		query.Set("after", page.Next)
 	}
-}
-
-// usageWriter gives the function that writes a page, and the one that writes the end.
-func (c *Instance) usageWriter(out io.Writer, asCSV bool) (write func(*admin.Usage) error, end func() error) {
-	if c.JSON && !asCSV {
-		return nil, func() error { return nil }
-	}
-	if asCSV {
-		w := csv.NewWriter(out)
-		_ = w.Write([]string{
-			"customer", "plan", "quota", "limit", "period", "algorithm", "used", "included", "soft", "hard", "after", "start", "end",
-			"carried",
-		}) // Flush returns the error.
-		return func(u *admin.Usage) error { return writeUsageCSV(w, u) }, func() error {
-			w.Flush()
-			return w.Error()
-		}
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	rowf(w, "CUSTOMER\tPLAN\tQUOTA\tLIMIT\tUSED\tINCLUDED\tHARD\tWINDOW\n")
-	return func(u *admin.Usage) error { return writeUsage(w, u) }, w.Flush
-}
-
-func writeUsage(w *tabwriter.Writer, u *admin.Usage) error {
-	for i := range u.Customers {
-		customer := &u.Customers[i]
-		plan := customer.Plan
-		if customer.Raised {
-			plan += " (raised)"
-		}
-		if len(customer.Limits) == 0 {
-			rowf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\n", printable(customer.Customer), plan)
-		}
-		for j := range customer.Limits {
-			l := &customer.Limits[j]
-			rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", printable(customer.Customer), plan, l.Quota, l.Limit, l.Used, l.Included, l.Hard,
-				window(l))
-		}
-	}
-	return w.Flush()
-}
-
-// window tells the present window of a limit, and whether its count began before.
-func window(l *admin.LimitUsage) string {
-	if l.Start == nil || l.End == nil {
-		return "-"
-	}
-	text := l.Start.UTC().Format(time.RFC3339) + " to " + l.End.UTC().Format(time.RFC3339)
-	if l.Carried {
-		text += " (may have units from before: the calendar has changed)"
-	}
-	return text
-}
-
-func writeUsageCSV(w *csv.Writer, u *admin.Usage) error {
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	for i := range u.Customers {
-		customer := &u.Customers[i]
-		for j := range customer.Limits {
-			l := &customer.Limits[j]
-			start, end := "", ""
-			if l.Start != nil && l.End != nil {
-				start, end = l.Start.UTC().Format(time.RFC3339), l.End.UTC().Format(time.RFC3339)
-			}
-			err := w.Write([]string{
-				customer.Customer, customer.Plan, l.Quota, l.Limit, l.Period, l.Algorithm, number(l.Used), number(l.Included),
-				number(l.Soft),
-				number(l.Hard), l.After, start, end, strconv.FormatBool(l.Carried),
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	w.Flush()
-	return w.Error()
 }
 
 // Reset gives back the used units of a customer, and prints what was used. quota and period select limits; "" means

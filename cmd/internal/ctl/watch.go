@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
+	"github.com/headgate/headgate/cmd/internal/fairshare"
 )
 
 // watch prints the shares of an instance repeatedly.
@@ -20,7 +22,7 @@ type watch struct {
 	errors io.Writer
 	every  time.Duration
 	// shape selects and orders the clients.
-	shape tableShape
+	shape fairshare.Shape
 	// window returns the size of the terminal. It is nil when out is not a terminal.
 	window func() (rows, columns int)
 
@@ -100,7 +102,7 @@ func (w *watch) show(text []byte, note string) error {
 	if w.ctl.JSON {
 		return writeLine(w.out, text)
 	}
-	if err := writeShares(w.out, w.last, w.shape); err != nil {
+	if err := fairshare.Write(w.out, w.last, w.shape); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w.out)
@@ -132,19 +134,19 @@ func writeLine(out io.Writer, document []byte) error {
 func (w *watch) draw(note string) error {
 	rows, columns := w.window()
 	shape := w.shape
-	shape.columns = columns
+	shape.Columns = columns
 	room := max(0, rows-2) // One row is for the note and one for the cursor.
 	if rows > 0 {
-		shape.rows = max(1, room)
+		shape.Rows = max(1, room)
 	}
-	lines := sharesLines(w.last, shape)
+	lines := fairshare.Lines(w.last, shape)
 	if rows > 0 {
 		lines = lines[:min(len(lines), room)]
 	}
 	var screen strings.Builder
 	screen.WriteString("\x1b[H")
 	for _, line := range append(lines, note) {
-		screen.WriteString(cut(line, columns) + "\x1b[K\n")
+		screen.WriteString(terminal.Cut(line, columns) + "\x1b[K\n")
 	}
 	screen.WriteString("\x1b[J")
 	_, err := io.WriteString(w.out, screen.String())

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
+	"github.com/headgate/headgate/cmd/internal/fairshare"
 )
 
 // flaky serves an admin listener that gives the answers one after another, and then ends the watch.
@@ -157,7 +159,7 @@ func TestWatchInvented(t *testing.T) {
 			if n := utf8.RuneCountInString(line) + wide - marks; n > 80 {
 				t.Errorf("a line takes %d columns of 80: %q", n, line)
 			}
-			if strings.HasPrefix(line, "B ") && strings.HasSuffix(line, " 2        no") || strings.Contains(line, ellipsis) && strings.HasSuffix(line, " 0        no") {
+			if strings.HasPrefix(line, "B ") && strings.HasSuffix(line, " 2        no") || strings.Contains(line, terminal.Ellipsis) && strings.HasSuffix(line, " 0        no") {
 				refused++
 			}
 		}
@@ -171,7 +173,7 @@ func TestWatchInvented(t *testing.T) {
 func TestWatchTop(t *testing.T) {
 	for rows, want := range map[int]string{24: "(2 more; --json has all)", 8: "(2 more; --json has all)", 7: "(3 more; --json has all)"} {
 		out, _, _ := watched(t, func(w *watch) {
-			w.shape = tableShape{order: "demand", top: 2}
+			w.shape = fairshare.Shape{Order: "demand", Top: 2}
 			w.window = func() (int, int) { return rows, 80 }
 		}, tells(2))
 		lines := strings.Split(out, "\n")

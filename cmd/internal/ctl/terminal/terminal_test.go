@@ -1,4 +1,4 @@
-package ctl
+package terminal
 
 import "testing"
 
@@ -8,7 +8,7 @@ func TestPrintable(t *testing.T) {
 		"\x1b[2J": `\x1b[2J`, "\x00": `\x00`, "\xff\xfe": `\xff\xfe`, "\ufffd": "\ufffd", "\u202egnp": `\u202egnp`, "\u00a0": `\u00a0`,
 		"a\ufe0f": `a\ufe0f`, "\u3164": `\u3164`, "e\u0301": "e\u0301", "漢字": "漢字",
 	} {
-		if got := printable(name); got != want {
+		if got := Printable(name); got != want {
 			t.Errorf("%q is printed as %q, want %q", name, got, want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestCut(t *testing.T) {
 		{"🇩🇪🇫🇷", 3, "🇩🇪"},
 		{"각x", 2, "각"},
 	} {
-		if got := cut(c.line, c.columns); got != c.want {
+		if got := Cut(c.line, c.columns); got != c.want {
 			t.Errorf("%q in %d columns is %q, want %q", c.line, c.columns, got, c.want)
 		}
 	}
@@ -59,8 +59,8 @@ func TestShorten(t *testing.T) {
 		{"abc", 2, "a…"},
 		{"abc", 1, "…"},
 	} {
-		got := shorten(c.name, c.columns)
-		if got != c.want || width().StringWidth(got) > c.columns {
+		got := Shorten(c.name, c.columns)
+		if got != c.want || Width().StringWidth(got) > c.columns {
 			t.Errorf("%q in %d columns is %q, want %q", c.name, c.columns, got, c.want)
 		}
 	}

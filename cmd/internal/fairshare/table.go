@@ -1,4 +1,4 @@
-package ctl
+package fairshare
 
 import (
 	"cmp"
@@ -10,27 +10,24 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 )
 
-// tableShape selects and orders the clients of a table, and bounds its size.
-type tableShape struct {
-	// order is a value of Shares.Sort. "" sorts by name.
-	order string
-	// top is the number of clients in the table. 0 means all.
-	top int
-	// rows and columns bound the table. 0 means no bound. A table always has at least
+// Shape selects and orders the clients of a table, and bounds its size.
+type Shape struct {
+	// Order is name, demand, size, borrowed or refused. "" sorts by name.
+	Order string
+	// Top is the number of clients in the table. 0 means all.
+	Top int
+	// Rows and Columns bound the table. 0 means no bound. A table always has at least
 	// aroundClients rows and enough columns for its numbers.
-	rows, columns int
+	Rows, Columns int
 }
 
 const (
 	// aroundClients is the number of lines beside the clients: two lines of the head, the
 	// line for omitted clients, and the total.
 	aroundClients = 4
-	// minName is the minimum width of the name column.
-	minName = 12
-	// gap is the number of spaces between two columns.
-	gap = 2
 )
 
 // numberOf returns the function for the number to sort by. It returns nil for the name.
@@ -50,8 +47,8 @@ func numberOf(order string) func(*admin.ClientShare) int64 {
 }
 
 // ordered returns the clients in the order of the table. The input is sorted by name.
-func (t *tableShape) ordered(clients []admin.ClientShare) []admin.ClientShare {
-	number := numberOf(t.order)
+func (t *Shape) ordered(clients []admin.ClientShare) []admin.ClientShare {
+	number := numberOf(t.Order)
 	if number == nil {
 		return clients
 	}
@@ -61,38 +58,38 @@ func (t *tableShape) ordered(clients []admin.ClientShare) []admin.ClientShare {
 }
 
 // shown returns how many of the clients fit into the table.
-func (t *tableShape) shown(clients int) int {
+func (t *Shape) shown(clients int) int {
 	n := clients
-	if t.top > 0 {
-		n = min(n, t.top)
+	if t.Top > 0 {
+		n = min(n, t.Top)
 	}
 	around := aroundClients
 	if n == clients {
 		around-- // No client is omitted, so that the table needs no line for omitted clients.
 	}
-	if t.rows >= aroundClients && n+around > t.rows {
-		n = t.rows - aroundClients
+	if t.Rows >= aroundClients && n+around > t.Rows {
+		n = t.Rows - aroundClients
 	}
 	return n
 }
 
-// writeShares prints shares as a table.
-func writeShares(out io.Writer, s *admin.Shares, shape tableShape) error {
-	_, err := fmt.Fprintln(out, strings.Join(sharesLines(s, shape), "\n"))
+// Write prints shares as a table.
+func Write(out io.Writer, s *admin.Shares, shape Shape) error {
+	_, err := fmt.Fprintln(out, strings.Join(Lines(s, shape), "\n"))
 	return err
 }
 
-// sharesLines returns the lines of the table. The total includes the omitted clients.
-func sharesLines(s *admin.Shares, shape tableShape) []string {
+// Lines returns the lines of the table. The total includes the omitted clients.
+func Lines(s *admin.Shares, shape Shape) []string {
 	clients := shape.ordered(s.Clients)
 	shown := shape.shown(len(clients))
 	rows := make([][]string, 0, shown+2)
 	rows = append(rows, []string{"CLIENT", "DEMAND", "SIZE", "BORROWED", "LENT", "SEEN", "ADMITTED", "REFUSED", "LASTING"})
 	for i := range clients[:shown] {
-		rows = append(rows, shareRow(printable(clients[i].Client), &clients[i], lasting(&clients[i])))
+		rows = append(rows, shareRow(terminal.Printable(clients[i].Client), &clients[i], lasting(&clients[i])))
 	}
 	rows = append(rows, shareRow(fmt.Sprintf("TOTAL of %d", len(clients)), totalOf(clients), strconv.Itoa(lastingOf(clients))))
-	lines := append([]string{sharesHead(s)}, aligned(rows, shape.columns)...)
+	lines := append([]string{Head(s)}, terminal.Aligned(rows, shape.Columns)...)
 	if left := len(clients) - shown; left > 0 {
 		lines = slices.Insert(lines, len(lines)-1, fmt.Sprintf("(%d more; --json has all)", left))
 	}
@@ -135,39 +132,8 @@ func totalOf(clients []admin.ClientShare) *admin.ClientShare {
 	return &total
 }
 
-// aligned formats rows with each column as wide as its widest cell. It shortens the names in
-// the first column so that the rows fit. 0 columns means no bound. The name in the last
-// row, the total, is not shortened.
-func aligned(rows [][]string, columns int) []string {
-	widths := make([]int, len(rows[0]))
-	numbers := 0
-	for column := 1; column < len(widths); column++ {
-		for _, row := range rows {
-			widths[column] = max(widths[column], width().StringWidth(row[column]))
-		}
-		numbers += gap + widths[column]
-	}
-	total := len(rows) - 1
-	room := max(columns-numbers, minName, width().StringWidth(rows[total][0]))
-	for i, row := range rows {
-		if columns > 0 && i < total {
-			row[0] = shorten(row[0], room)
-		}
-		widths[0] = max(widths[0], width().StringWidth(row[0]))
-	}
-	lines := make([]string, len(rows))
-	for i, row := range rows {
-		var line strings.Builder
-		for column, cell := range row[:len(row)-1] {
-			line.WriteString(width().FillRight(cell, gap+widths[column]))
-		}
-		lines[i] = line.String() + row[len(row)-1]
-	}
-	return lines
-}
-
-// sharesHead describes the cycle, the settings, and the use of the previous cycle.
-func sharesHead(s *admin.Shares) string {
+// Head describes the cycle, the settings, and the use of the previous cycle.
+func Head(s *admin.Shares) string {
 	used := "no previous cycle"
 	switch {
 	case s.LastCapacity > 0:
@@ -181,10 +147,10 @@ func sharesHead(s *admin.Shares) string {
 		mode = "shadow (nothing is refused)"
 	}
 	return fmt.Sprintf("cycle %d, capacity %d per %s, %s; %s; %s, %s",
-		s.Cycle, s.Capacity, cycleOf(s.CycleSeconds), mode, used, s.Division, s.Reclaim)
+		s.Cycle, s.Capacity, CycleOf(s.CycleSeconds), mode, used, s.Division, s.Reclaim)
 }
 
-// cycleOf returns a cycle's length as a duration.
-func cycleOf(seconds float64) time.Duration {
+// CycleOf returns a cycle's length as a duration.
+func CycleOf(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }

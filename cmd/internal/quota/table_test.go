@@ -1,4 +1,4 @@
-package ctl
+package quota
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func TestWindowOfACarriedCount(t *testing.T) {
 func TestCSVOfACarriedCount(t *testing.T) {
 	var out bytes.Buffer
 	page := &admin.Usage{Customers: []admin.CustomerUsage{{Customer: "acme", Limits: []admin.LimitUsage{{Quota: "api", Carried: true}, {Quota: "sms"}}}}}
-	write, end := (&Instance{}).usageWriter(&out, true)
+	write, end := Table(&out, true)
 	if err := write(page); err != nil {
 		t.Fatal(err)
 	}
