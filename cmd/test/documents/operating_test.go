@@ -67,7 +67,7 @@ func TestLogLinesAreThere(t *testing.T) {
 	}
 	_, lines, _ := strings.Cut(string(text), "### The lines of stores\n")
 	lines, _, _ = strings.Cut(lines, "The values of `error`")
-	all := sources(t, "config", "internal/config", "internal/store", "store", "guard/report", "cmd/internal/app")
+	all := sources(t, "config", "internal/config", "internal/store", "store", "guard/report", "cmd/internal/app", "cmd/internal/rules", "cmd/internal/server")
 	explained := 0
 	for row := range strings.Lines(lines) {
 		for _, found := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(strings.Split(row+"||", "|")[1], -1) {
