@@ -69,10 +69,7 @@ func (k *Client) decideLocally(ctx context.Context, r *Request) (Answer, error) 
 	a.Policy, a.Quota, a.Reason, a.Limit, a.Remaining = closest.Policy, closest.Quota(), d.Reason.String(), d.Limit, d.Remaining
 	a.ResetAfter = d.ResetAfter
 	if answer.Verdict == headgate.Deny {
-		a.Status, a.Violated = fields.Status(&answer), []string{closest.Policy}
-		if !closest.Final() {
-			a.RetryAfter = d.RetryAfter
-		}
+		a.Status, a.RetryAfter, a.Violated = fields.Status(&answer), answer.RetryAfter(), []string{closest.Policy}
 	}
 	return a, nil
 }

@@ -199,7 +199,7 @@ func (a *Answer) Shadowed() *Result {
 // RetryAfter gives the time until the request may go: its wait, or the time until a refused
 // request can pass. It is 0 for Allow, and for a refusal that is final.
 func (a *Answer) RetryAfter() time.Duration {
-	if r := a.Closest(); r != nil {
+	if r := a.Closest(); r != nil && !r.Final() {
 		return r.Decision.RetryAfter
 	}
 	return 0

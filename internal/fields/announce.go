@@ -171,7 +171,7 @@ func join(h http.Header, name string, values []string) {
 func AppendPolicy(b []byte, r *guard.Result) []byte {
 	b = append(appendString(b, r.Policy), ";q="...)
 	b = append(appendInteger(b, r.Limit.Count), ";w="...)
-	return strconv.AppendInt(b, max(1, seconds(r.Period())), 10)
+	return strconv.AppendInt(b, max(1, Seconds(r.Period())), 10)
 }
 
 // AppendRateLimit appends the item of RateLimit for r: `"name";r=50;t=30`. t is left out

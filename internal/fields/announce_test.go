@@ -123,8 +123,8 @@ func TestSeconds(t *testing.T) {
 	for d, want := range map[time.Duration]int64{
 		-time.Second: 0, 0: 0, 1: 1, time.Second: 1, time.Second + 1: 2, math.MaxInt64: 9223372037,
 	} {
-		if got := seconds(d); got != want {
-			t.Errorf("seconds(%d) = %d, want %d", d, got, want)
+		if got := Seconds(d); got != want {
+			t.Errorf("Seconds(%d) = %d, want %d", d, got, want)
 		}
 	}
 	if got := RetryAfter(&headgate.Decision{}); got != 1 {

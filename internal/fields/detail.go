@@ -2,58 +2,10 @@ package fields
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 )
-
-// RetryAfter returns the seconds of Retry-After for a refusal, rounded up. The result is at
-// least 1, because 0 would cause an immediate retry. A refusal that is
-// guard.Result.Final must not have the field.
-func RetryAfter(d *headgate.Decision) int64 { return max(1, seconds(d.RetryAfter)) }
-
-// FieldPushback is the trailer with which a gRPC server tells clients that have a retry
-// policy when to retry.
-const FieldPushback = "Grpc-Retry-Pushback-Ms"
-
-// longestPushback bounds the wait that a gRPC client accepts automatically. A call without
-// a deadline would block for that time.
-const longestPushback = time.Minute
-
-// Pushback returns the value of FieldPushback for a refusal: the milliseconds until the
-// call can pass, rounded up. The value is "-1" (do not retry) for a refusal that is
-// guard.Result.Final, and for one that lasts more than a minute.
-func Pushback(r *guard.Result) string {
-	wait := r.Decision.RetryAfter
-	if wait <= 0 {
-		wait = time.Duration(RetryAfter(&r.Decision)) * time.Second
-	}
-	if r.Final() || wait > longestPushback {
-		return "-1"
-	}
-	return strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10)
-}
-
-// reset returns the seconds until units are available. For a refusal it agrees with
-// Retry-After. Otherwise it is the time until
-// no units count against the limit.
-func reset(r *guard.Result) int64 {
-	d := &r.Decision
-	if d.Verdict == headgate.Deny && !r.Final() {
-		return RetryAfter(d)
-	}
-	return seconds(d.ResetAfter)
-}
-
-// seconds rounds up, so that clients do not return too early. seconds does not overflow.
-func seconds(d time.Duration) int64 {
-	count := int64(d / time.Second)
-	if d%time.Second > 0 {
-		count++
-	}
-	return max(0, count)
-}
 
 // Detail returns a sentence about the result of a request under r, with advice. It names
 // the policy and contains nothing that the client sent.

@@ -4,7 +4,9 @@
 //	Style.Announce   RateLimit-Policy and RateLimit, or an older form, into a header
 //	AppendPolicy     one item of RateLimit-Policy, for other protocols' metadata
 //	AppendRateLimit  one item of RateLimit
+//	Delay            how long the client of a refused request should wait
 //	RetryAfter       the whole seconds of Retry-After
+//	Seconds          the rounding of every time in whole seconds
 //	Warning          the value of Headgate-Warning
 //	Pushback         the milliseconds of grpc-retry-pushback-ms
 //	Detail           what happened and what to do, in a sentence

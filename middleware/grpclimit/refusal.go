@@ -33,21 +33,13 @@ func refusal(a *guard.Answer, method string) error {
 		info.Metadata = map[string]string{"location": fields.Location(closest.Rule.Exceed.Location, method)}
 	}
 	details := []protoadapt.MessageV1{info}
-	if !closest.Final() {
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(retryDelay(d))})
+	if delay := fields.Delay(closest); delay > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
 	}
 	if failure := violations(a); len(failure.GetViolations()) > 0 {
 		details = append(details, failure)
 	}
 	return detailed(status.New(code, fields.Detail(closest)), details...)
-}
-
-// retryDelay returns the exact delay if it is known, and otherwise the delay in the fields.
-func retryDelay(d *headgate.Decision) time.Duration {
-	if d.RetryAfter > 0 {
-		return d.RetryAfter
-	}
-	return time.Duration(fields.RetryAfter(d)) * time.Second
 }
 
 // violations returns the policies that refuse.

@@ -29,8 +29,7 @@ func (x *Exchange) details(p *problem, location string) []detail {
 		info = appendBytes(info, 3, appendText(appendText(nil, 1, "location"), 2, location))
 	}
 	all := []detail{{"google.rpc.ErrorInfo", info}}
-	if p.retryAfter > 0 {
-		delay := retryDelay(d, p.retryAfter)
+	if delay := fields.Delay(p.refused); delay > 0 {
 		duration := appendNumber(appendNumber(nil, 1, uint64(delay/time.Second)), 2, uint64(delay%time.Second))
 		all = append(all, detail{"google.rpc.RetryInfo", appendBytes(nil, 1, duration)})
 	}
@@ -38,14 +37,6 @@ func (x *Exchange) details(p *problem, location string) []detail {
 		all = append(all, detail{"google.rpc.QuotaFailure", failure})
 	}
 	return all
-}
-
-// retryDelay returns the exact delay if it is known, and otherwise the Retry-After value.
-func retryDelay(d *headgate.Decision, seconds int64) time.Duration {
-	if d.RetryAfter > 0 {
-		return d.RetryAfter
-	}
-	return time.Duration(seconds) * time.Second
 }
 
 // appendViolations appends the refusing policies to a google.rpc.QuotaFailure.

@@ -36,9 +36,7 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	case reason == headgate.Banned:
 		p.kind, p.title = typeAbnormalUsage, "Abnormal Usage Detected"
 	}
-	if !closest.Final() {
-		p.retryAfter = fields.RetryAfter(&closest.Decision)
-	}
+	p.retryAfter = fields.Seconds(fields.Delay(closest))
 	var elsewhere string
 	if redirects {
 		elsewhere = fields.Location(closest.Rule.Exceed.Location, x.Request.Path)

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // TokenField has the token of a gateway that asks about a request of its client: Authorization there belongs to
@@ -87,7 +87,7 @@ func refuseHTTP(w http.ResponseWriter, err error, busy int) {
 	default:
 		status = busy
 		if above, found := errors.AsType[*BusyError](err); found {
-			w.Header().Set("Retry-After", strconv.FormatInt(max(1, int64((above.RetryAfter+time.Second-1)/time.Second)), 10))
+			w.Header().Set("Retry-After", strconv.FormatInt(fields.RetrySeconds(above.RetryAfter), 10))
 		}
 	}
 	http.Error(w, err.Error(), status)

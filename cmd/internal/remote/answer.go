@@ -56,12 +56,9 @@ func Read(a *guard.Answer, path string, out *Answer) {
 	}
 	switch {
 	case a.Verdict == headgate.Wait:
-		out.Delay = d.RetryAfter
+		out.Delay = a.RetryAfter()
 	case a.Verdict == headgate.Deny:
-		out.Status = fields.Status(a)
-		if !closest.Final() {
-			out.RetryAfter = d.RetryAfter
-		}
+		out.Status, out.RetryAfter = fields.Status(a), a.RetryAfter()
 		if closest.Rule.Exceed.Action == guard.Redirect && !d.Reason.Overloaded() {
 			out.Location = fields.Location(closest.Rule.Exceed.Location, path)
 		}

@@ -1,10 +1,12 @@
 package rls
 
 import (
+	"math"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // descriptorStatus is the status of one descriptor, before its conversion.
@@ -83,7 +85,7 @@ func resetOf(r *guard.Result) time.Duration {
 	if r.Algorithm() == headgate.FixedWindow && r.Limit.Calendar == headgate.NoCalendar {
 		left = r.Limit.Per - time.Duration(int64(r.Decision.At)%int64(r.Limit.Per))
 	}
-	return max(time.Second, (left + time.Second - 1).Truncate(time.Second))
+	return time.Duration(min(fields.RetrySeconds(left), int64(math.MaxInt64/time.Second))) * time.Second
 }
 
 // overall decides the whole request, and clears over where quota_mode lets a descriptor pass. A

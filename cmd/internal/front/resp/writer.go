@@ -1,10 +1,11 @@
 package resp
 
 import (
-	"math"
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // writer appends answers. three selects RESP3.
@@ -110,11 +111,7 @@ func (w *writer) failure(code, text string) {
 }
 
 // wholeUp gives the seconds of a time, rounded up from whole milliseconds, as redis-cell documents it.
-func wholeUp(d time.Duration) int64 {
-	const second = int64(time.Second / time.Millisecond)
-	ms := min(d.Milliseconds(), math.MaxInt64-second)
-	return (ms + second - 1) / second
-}
+func wholeUp(d time.Duration) int64 { return fields.Seconds(d.Truncate(time.Millisecond)) }
 
 // wholeDown gives the seconds of a time, rounded down, as throttlecrab documents it.
 func wholeDown(d time.Duration) int64 { return int64(d / time.Second) }

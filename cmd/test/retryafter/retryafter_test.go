@@ -1,0 +1,129 @@
+package retryafter
+
+import (
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/client"
+	"github.com/headgate/headgate/cmd/internal/access"
+	"github.com/headgate/headgate/cmd/internal/testkit/decisions"
+	"github.com/headgate/headgate/internal/testkit/leak"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+const day = 24 * time.Hour
+
+// row is one refusal, and what the fronts must say.
+type row struct {
+	name   string
+	reason headgate.Reason
+	wait   time.Duration
+	// field is Retry-After, and "" without one. It is rounded up and at least 1.
+	field string
+	// delay is the exact time for programs, or 1 s if no time is known. It is 0 for a refusal that waiting does not help.
+	delay time.Duration
+	// pushback is in milliseconds, and -1 above one minute.
+	pushback string
+	// cell has the two times of CL.THROTTLE, until a retry and until the reset. As redis-cell documents, they are rounded up from
+	// whole milliseconds. throttle has those of THROTTLE, rounded down, as throttlecrab documents.
+	cell, throttle string
+	// reset is that of Envoy's service: whole seconds, at least 1. A Duration has no whole second above its maximum.
+	reset time.Duration
+}
+
+// TestFronts compares all fronts on one list of times. Only the Redis protocol and the exact forms differ from Retry-After.
+func TestFronts(t *testing.T) {
+	t.Parallel()
+	const over, most = headgate.OverLimit, math.MaxInt64
+	for _, r := range []row{
+		{"0", over, 0, "1", time.Second, "1000", "0 0", "0 0", time.Second},
+		{"1 ns", over, 1, "1", 1, "1", "0 0", "0 0", time.Second},
+		{"999 ms", over, 999 * time.Millisecond, "1", 999 * time.Millisecond, "999", "1 1", "0 0", time.Second},
+		{"1 s", over, time.Second, "1", time.Second, "1000", "1 1", "1 1", time.Second},
+		{"1.0001 s", over, time.Second + 100*time.Microsecond, "2", time.Second + 100*time.Microsecond, "1001", "1 1", "1 1", 2 * time.Second},
+		{"a ban", headgate.Banned, 90500 * time.Millisecond, "91", 90500 * time.Millisecond, "-1", "91 91", "90 90", 91 * time.Second},
+		{"never", headgate.Never, 0, "", 0, "-1", "-1 0", "-1 0", time.Second},
+		{"30 days", over, 30 * day, "2592000", 30 * day, "-1", "2592000 2592000", "2592000 2592000", 30 * day},
+		{"the longest", over, most, "9223372037", most, "-1", "9223372037 9223372037", "9223372036 9223372036", time.Duration(most).Truncate(time.Second)},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			r.checkHTTP(t)
+			r.checkCalls(t)
+			r.checkServer(t)
+		})
+	}
+}
+
+// expect compares one value of a front.
+func expect[T comparable](t *testing.T, front string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s says %v, want %v", front, got, want)
+	}
+}
+
+// checkHTTP compares what answers over HTTP say, and the daemon's limits of callers.
+func (r *row) checkHTTP(t *testing.T) {
+	t.Helper()
+	h := middleware(guardOn(t, &refusing{r.reason, r.wait}))
+	w := request(h, http.MethodGet, "/", "")
+	expect(t, "httplimit", w.Header().Get("Retry-After"), r.field)
+	if r.field != "" {
+		expect(t, "the problem document", strings.Contains(w.Body.String(), ": retry in "+r.field+" s."), true)
+		expect(t, "RateLimit", w.Header().Get("RateLimit"), `"requests";r=0;t=`+r.field)
+		busy := httptest.NewRecorder()
+		access.RefuseHTTP(busy, &access.BusyError{RetryAfter: r.wait})
+		expect(t, "access", busy.Header().Get("Retry-After"), r.field)
+	}
+	w = request(h, http.MethodPost, "/s/m", "{}", "Content-Type", "application/json", "Connect-Protocol-Version", "1")
+	expect(t, "Connect", w.Header().Get("Retry-After"), r.field)
+	exact, whole := decided(t, guardOn(t, &refusing{r.reason, r.wait}))
+	expect(t, "GET /v1/decide", whole, r.field)
+	want := ""
+	if r.wait > 0 {
+		want = strconv.FormatFloat(r.wait.Seconds(), 'f', -1, 64)
+	}
+	expect(t, "POST /v1/decide", exact, want)
+}
+
+// checkCalls compares what calls of gRPC get.
+func (r *row) checkCalls(t *testing.T) {
+	t.Helper()
+	g := guardOn(t, &refusing{r.reason, r.wait})
+	w := request(middleware(g), http.MethodPost, "/s/m", "", "Content-Type", "application/grpc")
+	expect(t, "gRPC over net/http", w.Header().Get("Retry-After"), r.field)
+	expect(t, "gRPC over net/http, pushback", w.Header().Get("Grpc-Retry-Pushback-Ms"), r.pushback)
+	expect(t, "gRPC over net/http, RetryInfo", retryInfo(t, statusIn(t, w.Header())), r.delay)
+	delay, pushback := intercepted(t, g)
+	expect(t, "grpclimit, pushback", pushback, r.pushback)
+	expect(t, "grpclimit, RetryInfo", delay, r.delay)
+}
+
+// checkServer compares the protocols of headgate server.
+func (r *row) checkServer(t *testing.T) {
+	t.Helper()
+	g := guardOn(t, &refusing{r.reason, r.wait})
+	expect(t, "Envoy's service", until(t, g), r.reset)
+	cell, throttle, exact := overRedis(t, g)
+	expect(t, "CL.THROTTLE", cell, r.cell)
+	expect(t, "THROTTLE", throttle, r.throttle)
+	expect(t, "HG.DECIDE", exact, strconv.FormatFloat(r.wait.Seconds(), 'f', -1, 64))
+	k, err := client.New(client.Config{Servers: []string{decisions.Start(t, g, "").At}, Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	a, err := k.Decide(t.Context(), &client.Request{Path: "/"})
+	if err != nil || a.Local {
+		t.Fatal(a, err)
+	}
+	expect(t, "headgate.v1", a.RetryAfter, r.wait)
+}
