@@ -20,13 +20,13 @@ const (
 	// may have taken them. A Refund must be a group of its own.
 	//
 	// A fixed window gives back at most its count, and a token bucket at most what it needs to
-	// be full. A sliding window and a sliding log give back their newest units first. Without a
+	// be full. The other windows give back their newest units first. Without a
 	// state, and for units that have refilled or expired, a Refund does nothing. If units come
 	// back, all earlier receipts of the state return nothing from then on, so that no unit
 	// comes back twice.
 	//
 	// A Refund also does nothing where a Return could not be exact: to a token bucket with
-	// MaxWait while departures are booked ahead, to a sliding log while it has dropped refused
+	// MaxWait while departures are booked ahead, to a log while it has dropped refused
 	// attempts of its window, and under a bucket with a limit of 0.
 	//
 	// The Decision is Allow for WithinLimit, with the Remaining and the ResetAfter after the

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -25,15 +26,14 @@ type Config struct {
 	//
 	// Size it for the keys that are in use within the time in which the limit refills: a period,
 	// or Burst intervals. Multiply their number by 100 bytes if all of them can be limited at once, and by 54
-	// if few are. For SlidingLog and SlidingWindow, one quarter of MaxMemory is for that, and three
-	// quarters are for one block for each key. A block of SlidingLog has 56 bytes, and 16 for each
-	// unit of the key. A block of SlidingWindow has 32 bytes, and 8 for each of SubWindows. Its size
-	// is rounded up to 64, 128, 256 bytes and so on.
+	// if few are. Two algorithms need more state than that. For them, one quarter of MaxMemory is
+	// for the keys, and three quarters are for one block for each key. docs/algorithms.md has the size of a
+	// block: a power of two of at least 64 bytes.
 	//
-	// 0 means 96 MiB: a million keys, all of them limited. For SlidingLog and SlidingWindow it means
+	// 0 means 96 MiB: a million keys, all of them limited. With blocks it means
 	// 960 MiB, with nine tenths for blocks: a million keys with blocks of 512 bytes, that is, 28
 	// units or 59 sub-windows. On systems without mmap it means 96 MiB for these too, and on 32-bit
-	// systems 4 MiB. A Single uses MaxMemory only as a bound for a SlidingLog (0: 64 MiB).
+	// systems 4 MiB. A Single uses MaxMemory only as a bound for a log (0: 64 MiB).
 	MaxMemory int64
 	// AllowOnFull admits a new key without counting it when every slot for the key holds a
 	// limited key. By default such a key is refused with the Reason StoreFull, and RetryAfter is
@@ -73,7 +73,7 @@ const (
 // memoryFor gives the size of the memory, and the part of it for blocks in percent.
 func (c Config) memoryFor() (bytes int64, blocks int) {
 	switch {
-	case c.Algorithm != headgate.SlidingLog && c.Algorithm != headgate.SlidingWindow:
+	case !limit.TraitsOf(c.Algorithm).Blocks():
 		bytes, blocks = forMillion, -1
 	case memory.OutsideHeap && c.MaxMemory == 0 && strconv.IntSize > 32:
 		return blocksForMillion, 90

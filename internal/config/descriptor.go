@@ -2,12 +2,14 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -167,14 +169,10 @@ func (s *section) checkedLeaf(l limits, f guard.Fallback) []headgate.Policy {
 
 func leafAlgorithms() []choice[headgate.Algorithm] {
 	const why = "leaky_bucket makes requests wait, but a decision server answers at once"
-	var choices []choice[headgate.Algorithm]
-	for _, a := range []headgate.Algorithm{headgate.FixedWindow, headgate.SlidingWindow, headgate.SlidingLog, headgate.TokenBucket} {
-		choices = append(choices, choice[headgate.Algorithm]{word: a.String(), value: a})
-	}
-	for word, known := range algorithmSynonymsTable {
-		choices = append(choices, choice[headgate.Algorithm]{word: word, known: known.String()})
-	}
-	return append(choices, choice[headgate.Algorithm]{
+	place := func(a headgate.Algorithm) int { return limit.TraitsOf(a).DescriptorPlace }
+	algorithms := slices.DeleteFunc(headgate.Algorithms(), func(a headgate.Algorithm) bool { return place(a) == 0 })
+	slices.SortFunc(algorithms, func(a, b headgate.Algorithm) int { return place(a) - place(b) })
+	return append(algorithmChoices(algorithms), choice[headgate.Algorithm]{
 		word: headgate.LeakyBucket.String(), why: why, instead: "use token_bucket with burst: 1",
 	})
 }

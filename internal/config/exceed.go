@@ -118,7 +118,7 @@ func (s *section) delay(x *guard.Exceed, sh *shape) {
 	s.required("max_wait", "write how long a request may wait, like max_wait: 2s")
 	s.duration(s.declare("max_wait", field.Taken, "Longest wait of a request, 1ms to 1d. A request that would wait longer is refused."),
 		&x.MaxWait, leastTimeout, mostWait)
-	a, by := sh.policy.Algorithm, usedByTable["burst"]
+	a, by := sh.policy.Algorithm, limit.UsedBy(limit.FieldBurst)
 	switch {
 	case !sh.known:
 	case slices.Contains(by, a):

@@ -57,23 +57,22 @@ func (s *section) shape() shape {
 	return sh
 }
 
-// algorithmSynonymsTable has common names of the algorithms.
-var algorithmSynonymsTable = map[string]headgate.Algorithm{
-	"gcra":                   headgate.TokenBucket,
-	"sliding_window_log":     headgate.SlidingLog,
-	"sliding_window_counter": headgate.SlidingWindow,
+// algorithmChoices are the words of algorithms, and what other programs call them.
+func algorithmChoices(algorithms []headgate.Algorithm) (choices []choice[headgate.Algorithm]) {
+	for _, a := range algorithms {
+		choices = append(choices, choice[headgate.Algorithm]{word: a.String(), value: a})
+	}
+	for _, a := range headgate.Algorithms() {
+		if word := limit.TraitsOf(a).Synonym; word != "" {
+			choices = append(choices, choice[headgate.Algorithm]{word: word, known: a.String()})
+		}
+	}
+	return choices
 }
 
 // algorithm reads the algorithm. It reports false if the field is at fault.
 func (s *section) algorithm(into *headgate.Algorithm) bool {
-	var choices []choice[headgate.Algorithm]
-	for _, a := range headgate.Algorithms() {
-		choices = append(choices, choice[headgate.Algorithm]{word: a.String(), value: a})
-	}
-	for word, known := range algorithmSynonymsTable {
-		choices = append(choices, choice[headgate.Algorithm]{word: word, known: known.String()})
-	}
-	oneOf(s, s.declare("algorithm", field.Taken, "Algorithm that counts the units."), into, choices)
+	oneOf(s, s.declare("algorithm", field.Taken, "Algorithm that counts the units."), into, algorithmChoices(headgate.Algorithms()))
 	return !s.blamed(s.pathOf("algorithm"))
 }
 
@@ -81,17 +80,10 @@ func (s *section) blamedAny(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s.blamed(s.pathOf(name)) })
 }
 
-// usedByTable says which algorithms use a field. A field is a fault if the rule's algorithm
-// does not use it.
-var usedByTable = map[string][]headgate.Algorithm{
-	"burst":          {headgate.TokenBucket, headgate.LeakyBucket},
-	"sub_windows":    {headgate.SlidingWindow},
-	"count_rejected": {headgate.FixedWindow, headgate.SlidingLog, headgate.SlidingWindow},
-}
-
+// checkUsed finds fields that the rule's algorithm does not use.
 func (s *section) checkUsed(a headgate.Algorithm, fields ...string) {
 	for _, name := range fields {
-		by := usedByTable[name]
+		by := limit.UsedBy(name)
 		if s.outline != nil {
 			s.outline.restrict(name, "algorithm", wordsOf(by)...)
 		}

@@ -208,16 +208,11 @@ func (q *quotaReading) limit(s *section, quota string, after guard.After) (l gua
 
 // algorithm reads the algorithm of a limit of a quota.
 func (*quotaReading) algorithm(s *section, into *headgate.Algorithm) bool {
-	var choices []choice[headgate.Algorithm]
-	for _, a := range headgate.Algorithms() {
-		one := choice[headgate.Algorithm]{word: a.String(), value: a}
-		if a == headgate.LeakyBucket {
+	choices := algorithmChoices(headgate.Algorithms())
+	for i := range choices {
+		if one := &choices[i]; one.word == headgate.LeakyBucket.String() {
 			one.why, one.instead = "leaky_bucket lets requests wait, and a quota does not", "use token_bucket"
 		}
-		choices = append(choices, one)
-	}
-	for word, known := range algorithmSynonymsTable {
-		choices = append(choices, choice[headgate.Algorithm]{word: word, known: known.String()})
 	}
 	oneOf(s, s.declare("algorithm", field.Taken, "Algorithm that counts the units."), into, choices)
 	return !s.blamedAny("algorithm")

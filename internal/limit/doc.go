@@ -9,7 +9,7 @@
 // Judging and taking are separate because several limits of a request are taken together or
 // not at all. A store judges all of them, and then takes all or none. Explain needs no
 // state, so a store calls it after it releases its lock. A token bucket, a leaky bucket,
-// a fixed window and a ban use a Cell. A sliding log uses a Log, and a sliding window uses
+// a fixed window and a ban use a Cell. The other two use a Log and
 // Windows. The entries of a Log and the counters of Windows are in memory that the store
 // owns. Every algorithm except the ban can return taken units. RefundCell, RefundLog and
 // RefundWindows give units back without a receipt.

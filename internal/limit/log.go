@@ -1,6 +1,10 @@
 package limit
 
-import "github.com/headgate/headgate"
+import (
+	"fmt"
+
+	"github.com/headgate/headgate"
+)
 
 // EntryWords is the number of words of a log entry: its time and its units.
 const EntryWords = 2
@@ -215,3 +219,56 @@ func (p *Plan) LogFreeAt(l *Log) headgate.Instant {
 
 // LogBound returns the largest number of entries in a log that only this plan uses.
 func (p *Plan) LogBound() int { return int(max(p.count, 1)) }
+
+// LogPassesAt is CellPassesAt for a log.
+func (p *Plan) LogPassesAt(l *Log, now headgate.Instant) headgate.Instant {
+	switch {
+	case p.count == 0:
+		return never
+	case l.Units < p.count:
+		return now
+	case l.Units > p.count:
+		return max(now, p.leavesAt(l, l.Units+1-p.count))
+	default:
+		return max(now, headgate.Instant(l.Ring[l.slot(0)])+headgate.Instant(p.per))
+	}
+}
+
+// RefundLog removes the newest cost units from the log, and reports whether any units were
+// removed. The store then changes the epoch of the state. As ReturnLog, it removes nothing while
+// trimmed units would still count.
+func (p *Plan) RefundLog(l *Log, now headgate.Instant, cost int64) bool {
+	at := p.expire(l, now)
+	before := l.Units
+	if l.Trimmed == 0 || l.Trimmed <= at-headgate.Instant(p.per) {
+		l.dropNewest(cost)
+	}
+	return l.Units < before
+}
+
+// dropNewest removes up to n units, newest first.
+func (l *Log) dropNewest(n int64) {
+	for n > 0 && l.Len > 0 {
+		newest := l.slot(l.Len - 1)
+		units := min(l.Ring[newest+1], n)
+		l.Ring[newest+1] -= units
+		l.Units -= units
+		n -= units
+		if l.Ring[newest+1] == 0 {
+			l.Len--
+		}
+	}
+}
+
+func validateLog(p headgate.Policy) error {
+	if err := validateWindow(p); err != nil {
+		return err
+	}
+	if p.Limit.Count > MaxLogCount {
+		return &PolicyError{
+			"count", fmt.Sprintf("%d is too long a log", p.Limit.Count),
+			fmt.Sprintf("use at most %d, or sliding_window", MaxLogCount),
+		}
+	}
+	return nil
+}

@@ -27,30 +27,6 @@ func (p *Plan) CellPassesAt(c *Cell, now headgate.Instant) headgate.Instant {
 	return passesAt(draw.Verdict, draw.Reason, now, draw.retry)
 }
 
-// LogPassesAt is CellPassesAt for a log.
-func (p *Plan) LogPassesAt(l *Log, now headgate.Instant) headgate.Instant {
-	switch {
-	case p.count == 0:
-		return never
-	case l.Units < p.count:
-		return now
-	case l.Units > p.count:
-		return max(now, p.leavesAt(l, l.Units+1-p.count))
-	default:
-		return max(now, headgate.Instant(l.Ring[l.slot(0)])+headgate.Instant(p.per))
-	}
-}
-
-// WindowsPassAt is CellPassesAt for a sliding window. It may move the counters to now.
-func (p *Plan) WindowsPassAt(w *Windows, now headgate.Instant) headgate.Instant {
-	if w.Total < p.count {
-		return now
-	}
-	var d headgate.Decision
-	p.JudgeWindows(w, now, 1, &d)
-	return passesAt(d.Verdict, d.Reason, now, d.RetryAfter)
-}
-
 func passesAt(v headgate.Verdict, why headgate.Reason, now headgate.Instant, retry time.Duration) headgate.Instant {
 	switch {
 	case v != headgate.Deny:

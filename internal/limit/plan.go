@@ -33,6 +33,7 @@ type Plan struct {
 	per       int64 // nanoseconds
 	leaky     bool
 	wholeStep bool
+	inCell    bool
 
 	// The emission interval is num/den nanoseconds: Per/Count, not in lowest terms. So two
 	// policies with one period convert their counts without rounding.
@@ -52,7 +53,7 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Policy: policy, count: policy.Limit.Count, burst: Room(policy), per: int64(policy.Limit.Per)}
-	p.leaky = policy.Algorithm == headgate.LeakyBucket
+	p.leaky, p.inCell = policy.Algorithm == headgate.LeakyBucket, !TraitsOf(policy.Algorithm).Blocks()
 	if p.count == 0 {
 		p.num, p.den, p.step, p.inverse = 1, 1, 1, ^uint64(0)
 		return p, nil
@@ -117,14 +118,7 @@ func validate(p headgate.Policy) error {
 	case p.Hold != 0 || p.Batch != 0:
 		return &PolicyError{"prefetch", "is not done by this store itself", "prefetch before a shared store, or leave it out"}
 	}
-	switch {
-	case isBucket(p.Algorithm):
-		return validateBucket(p)
-	case p.Algorithm == headgate.Ban:
-		return validateBan(p)
-	default:
-		return validateWindow(p)
-	}
+	return TraitsOf(p.Algorithm).validate(p)
 }
 
 func validateBucket(p headgate.Policy) error {
@@ -165,22 +159,24 @@ func greatestBurst(l headgate.Limit, d time.Duration) int64 {
 	return int64(min(q, headgate.MaxUnits))
 }
 
+// validateWindow checks a window without sub-windows.
 func validateWindow(p headgate.Policy) error {
-	l := p.Limit
+	if err := validateUnits(p); err != nil {
+		return err
+	}
+	if p.SubWindows != 0 {
+		return &PolicyError{"sub_windows", "is not used by " + p.Algorithm.String(), "leave it out, or use sliding_window"}
+	}
+	return nil
+}
+
+// validateUnits refuses the fields of buckets.
+func validateUnits(p headgate.Policy) error {
 	switch {
-	case l.Burst != 0:
+	case p.Limit.Burst != 0:
 		return &PolicyError{"burst", "is not used by " + p.Algorithm.String(), "leave it out, or use token_bucket"}
 	case p.MaxWait != 0:
 		return &PolicyError{"max_wait", "is not used by " + p.Algorithm.String(), "use token_bucket or leaky_bucket to delay requests"}
-	case p.Algorithm != headgate.SlidingWindow && p.SubWindows != 0:
-		return &PolicyError{"sub_windows", "is not used by " + p.Algorithm.String(), "leave it out, or use sliding_window"}
-	case p.Algorithm == headgate.SlidingWindow && (p.SubWindows < 1 || p.SubWindows > MaxSubWindows):
-		return &PolicyError{"sub_windows", fmt.Sprintf("%d is out of range", p.SubWindows), fmt.Sprintf("use 1 to %d", MaxSubWindows)}
-	case p.Algorithm == headgate.SlidingLog && l.Count > MaxLogCount:
-		return &PolicyError{
-			"count", fmt.Sprintf("%d is too long a log", l.Count),
-			fmt.Sprintf("use at most %d, or sliding_window", MaxLogCount),
-		}
 	}
 	return nil
 }
@@ -228,11 +224,8 @@ func (p *Plan) Family() Family { return FamilyOf(p.Policy) }
 // requests, and keeps the count of other limits unchanged.
 func (p *Plan) Blocks() bool { return p.count == 0 && isBucket(p.Policy.Algorithm) }
 
-// InCell reports whether a Cell holds the plan's whole state. A sliding log or window needs
-// more.
-func (p *Plan) InCell() bool {
-	return p.Policy.Algorithm < headgate.SlidingLog || p.Policy.Algorithm == headgate.Ban
-}
+// InCell reports whether a Cell holds the plan's whole state. Other plans need a block.
+func (p *Plan) InCell() bool { return p.inCell }
 
 // CountsRefused reports whether a refused attempt is counted, also when another plan of the
 // request refused it. possible is false if any plan of the request refused with Never. A

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/headgate/headgate"
@@ -260,4 +261,39 @@ func (p *Plan) WindowsFreeAt(w *Windows) headgate.Instant {
 		return 0
 	}
 	return p.gridOf(w).startOf(w.newestUsed() + int64(len(w.Counters)))
+}
+
+// WindowsPassAt is CellPassesAt for a sliding window. It may move the counters to now.
+func (p *Plan) WindowsPassAt(w *Windows, now headgate.Instant) headgate.Instant {
+	if w.Total < p.count {
+		return now
+	}
+	var d headgate.Decision
+	p.JudgeWindows(w, now, 1, &d)
+	return passesAt(d.Verdict, d.Reason, now, d.RetryAfter)
+}
+
+// RefundWindows removes up to cost units from a ring with any N, from the newest sub-window on.
+// It reports whether any units were removed. The store then changes the epoch of the state.
+func (p *Plan) RefundWindows(w *Windows, now headgate.Instant, cost int64) bool {
+	p.gridOf(w).advance(w, now)
+	n := int64(len(w.Counters))
+	left := cost
+	for k := w.Newest + n; k > w.Newest && left > 0; k-- {
+		units := min(*w.at(k), left)
+		*w.at(k) -= units
+		w.Total -= units
+		left -= units
+	}
+	return left < cost
+}
+
+func validateSubWindows(p headgate.Policy) error {
+	if err := validateUnits(p); err != nil {
+		return err
+	}
+	if p.SubWindows < 1 || p.SubWindows > MaxSubWindows {
+		return &PolicyError{"sub_windows", fmt.Sprintf("%d is out of range", p.SubWindows), fmt.Sprintf("use 1 to %d", MaxSubWindows)}
+	}
+	return nil
 }

@@ -22,8 +22,8 @@
 // after the last of its windows. A server cannot keep an expiry of more than 30 days: items that
 // are needed longer stay until they are evicted. codec.go has the form of items.
 //
-// The package supports token_bucket, leaky_bucket, fixed_window, sliding_window and ban. It does not
-// support sliding_log: each decision would write the whole log.
+// The package supports ban and all algorithms whose state has a fixed size. It does not support a log, because
+// each decision would write the whole log.
 //
 // # Several keys in one group
 //

@@ -31,18 +31,6 @@ const (
 // firstLog is the size of a new log's block: one entry in one cache line.
 const firstLog = 8
 
-// blockBound gives the size, in words, of the largest block that one key of the plan needs.
-func blockBound(plan *limit.Plan) int {
-	switch plan.Policy.Algorithm {
-	case headgate.SlidingLog:
-		return minBlock << orderOf(logWords(plan.LogBound()+1))
-	case headgate.SlidingWindow:
-		return minBlock << orderOf(winRings+ringWords(plan.Policy.SubWindows))
-	default:
-		return 0
-	}
-}
-
 // ringWords gives the number of words of a ring with N sub-windows.
 func ringWords(n int) int { return ringHead + n + 1 }
 
@@ -79,24 +67,6 @@ func (s *Store) numberOf(t *turn) uint64 {
 // lentWords gives the number of words that the block of p was requested with.
 func (s *Store) lentWords(p *place) int {
 	return int(s.blocks.block(p.cell.Units, 1)[blockWords] & (1<<wordsBits - 1))
-}
-
-// blockFreeAt gives the instant at which the last counted unit in the block of p expires.
-func (s *Store) blockFreeAt(plan *limit.Plan, p *place) headgate.Instant {
-	switch {
-	case p.cell.Units == 0:
-		return 0
-	case plan.Policy.Algorithm == headgate.SlidingLog:
-		log := s.openLog(p)
-		return plan.LogFreeAt(&log)
-	default:
-		free := headgate.Instant(0)
-		for at, n := s.nextRing(p, 0); n > 0; at, n = s.nextRing(p, at) {
-			w := s.openRing(p, at, n)
-			free = max(free, plan.WindowsFreeAt(&w))
-		}
-		return free
-	}
 }
 
 // openLog reads the log of p. A place without a block has an empty log.

@@ -69,32 +69,3 @@ func (s *Store) refund(t *turn, d *headgate.Decision) {
 	}
 	limit.SettleRefund(d, units)
 }
-
-// giveUnits gives the cost of the turn back. It reports whether any units came back, and for a fixed
-// window their number.
-func (s *Store) giveUnits(t *turn) (units int64, given bool) {
-	p := t.place
-	switch t.plan.Policy.Algorithm {
-	case headgate.SlidingLog:
-		log := s.openLog(p)
-		given := t.plan.RefundLog(&log, t.now, t.cost)
-		s.closeLog(p, &log)
-		return 0, given
-	case headgate.SlidingWindow:
-		for at, n := s.nextRing(p, 0); n > 0; at, n = s.nextRing(p, at) {
-			w := s.openRing(p, at, n)
-			given = t.plan.RefundWindows(&w, t.now, t.cost) || given
-			s.closeRing(p, at, &w)
-		}
-		return 0, given
-	default:
-		if t.plan.Calendar() {
-			s.loadEnded(t)
-		}
-		units, given = t.plan.RefundCell(&p.cell, s.planOf(p), t.now, t.cost, &t.draw)
-		if t.draw.EndedChanged() {
-			s.keepEnded(t, nil)
-		}
-		return units, given
-	}
-}

@@ -111,6 +111,35 @@ func (s *Store) restore(at spot, p *place, r *headgate.Receipt) {
 	}
 }
 
+// giveUnits gives the cost of the turn back. It reports whether any units came back, and for a fixed
+// window their number.
+func (s *Store) giveUnits(t *turn) (units int64, given bool) {
+	p := t.place
+	switch t.plan.Policy.Algorithm {
+	case headgate.SlidingLog:
+		log := s.openLog(p)
+		given := t.plan.RefundLog(&log, t.now, t.cost)
+		s.closeLog(p, &log)
+		return 0, given
+	case headgate.SlidingWindow:
+		for at, n := s.nextRing(p, 0); n > 0; at, n = s.nextRing(p, at) {
+			w := s.openRing(p, at, n)
+			given = t.plan.RefundWindows(&w, t.now, t.cost) || given
+			s.closeRing(p, at, &w)
+		}
+		return 0, given
+	default:
+		if t.plan.Calendar() {
+			s.loadEnded(t)
+		}
+		units, given = t.plan.RefundCell(&p.cell, s.planOf(p), t.now, t.cost, &t.draw)
+		if t.draw.EndedChanged() {
+			s.keepEnded(t, nil)
+		}
+		return units, given
+	}
+}
+
 // freeAt gives the instant at which the last counted unit in p expires.
 func (s *Store) freeAt(p *place) headgate.Instant {
 	if plan := s.planOf(p); plan.InCell() {
@@ -141,6 +170,36 @@ func (s *Store) limitedUntil(p *place, now headgate.Instant) headgate.Instant {
 	w := s.openRing(p, at, plan.Policy.SubWindows)
 	defer s.closeRing(p, at, &w)
 	return plan.WindowsPassAt(&w, now)
+}
+
+// blockFreeAt gives the instant at which the last counted unit in the block of p expires.
+func (s *Store) blockFreeAt(plan *limit.Plan, p *place) headgate.Instant {
+	switch {
+	case p.cell.Units == 0:
+		return 0
+	case plan.Policy.Algorithm == headgate.SlidingLog:
+		log := s.openLog(p)
+		return plan.LogFreeAt(&log)
+	default:
+		free := headgate.Instant(0)
+		for at, n := s.nextRing(p, 0); n > 0; at, n = s.nextRing(p, at) {
+			w := s.openRing(p, at, n)
+			free = max(free, plan.WindowsFreeAt(&w))
+		}
+		return free
+	}
+}
+
+// blockBound gives the size, in words, of the largest block that one key of the plan needs.
+func blockBound(plan *limit.Plan) int {
+	switch plan.Policy.Algorithm {
+	case headgate.SlidingLog:
+		return minBlock << orderOf(logWords(plan.LogBound()+1))
+	case headgate.SlidingWindow:
+		return minBlock << orderOf(winRings+ringWords(plan.Policy.SubWindows))
+	default:
+		return 0
+	}
 }
 
 // release makes p void and frees its block.

@@ -29,8 +29,8 @@ type Config struct {
 	// MaxMemory bounds the table and the blocks together, in bytes; 0 is 64 MiB. The system
 	// commits pages at the first use. The list of blocks takes 8 % of the blocks' memory on top.
 	MaxMemory int64
-	// BlockShare is the part of MaxMemory, in percent, for the states of sliding_log and
-	// sliding_window. 0 means 50 %. A negative value reserves no blocks.
+	// BlockShare is the part of MaxMemory, in percent, for the states that need a block besides their
+	// place in the table. 0 means 50 %. A negative value reserves no blocks.
 	BlockShare int
 	// SmallPages uses pages of 4 KiB for memory of any size, so that few keys use little of it. By
 	// default, the system may use huge pages for more than 96 MiB, which are faster for many keys.

@@ -77,21 +77,8 @@ func (a *query) add(op *headgate.Op, p *script.Plan, place script.Place) error {
 	a.ops[len(a.ops)-1].Key = ""
 	a.plans = append(a.plans, p)
 	a.places = append(a.places, place)
-	a.weight += weigh(p.Policy())
+	a.weight += p.Weight()
 	return nil
-}
-
-// weigh gives the cost of an Op for the server, in units of a token bucket's Op. A sliding log is
-// read in part, and a sliding window completely.
-func weigh(p headgate.Policy) int {
-	switch p.Algorithm {
-	case headgate.SlidingLog:
-		return 1 + int(p.Limit.Count>>7)
-	case headgate.SlidingWindow:
-		return 1 + p.SubWindows>>4
-	default:
-		return 1
-	}
 }
 
 // room sets the length of decisions to the number of Ops.

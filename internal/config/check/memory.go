@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -28,9 +29,7 @@ const (
 )
 
 // UsesBlocks reports whether an algorithm keeps its state in blocks.
-func UsesBlocks(a headgate.Algorithm) bool {
-	return a == headgate.SlidingLog || a == headgate.SlidingWindow
-}
+func UsesBlocks(a headgate.Algorithm) bool { return limit.TraitsOf(a).Blocks() }
 
 // Need is the memory that the keys of one rule take at most. With a shared store, it is the
 // memory for fallback local, and zero for rules without that fallback.
@@ -127,17 +126,10 @@ func Counted(r *guard.Rule, limits []headgate.Policy) []headgate.Policy {
 	return all
 }
 
-// BlockBytes returns the size of the largest block for one key of the policy. A block has a
-// header, and 16 bytes for each unit of a log or 8 bytes for each counter of a sliding window.
-// The size is rounded up to a power of two.
+// BlockBytes returns the size of the largest block for one key of the policy: limit.BlockWords, rounded up to a power of two.
 func BlockBytes(p headgate.Policy) int64 {
-	var words int64
-	switch p.Algorithm {
-	case headgate.SlidingLog:
-		words = 4 + 2*(max(p.Limit.Count, 1)+1)
-	case headgate.SlidingWindow:
-		words = 3 + int64(p.SubWindows) + 1
-	default:
+	words := limit.BlockWords(p)
+	if words == 0 {
 		return 0
 	}
 	return max(leastBlock, int64(1)<<bits.Len64(uint64(words*8-1)))

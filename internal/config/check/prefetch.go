@@ -93,12 +93,12 @@ func holdOf(p headgate.Policy, wanted time.Duration) (held time.Duration, proble
 	if wanted == 0 {
 		held = min(per/holdPart, MostHold).Truncate(time.Microsecond)
 	}
-	text := field.FormatLimit(p)
+	text, ahead := field.FormatLimit(p), limit.TraitsOf(p.Algorithm).Ahead
 	switch {
 	case p.Limit.Calendar != headgate.NoCalendar:
 		return 0, fmt.Sprintf("no units of %s can be taken ahead, because the store picks the %s of each request", text, p.Limit.Period()),
 			"write prefetch: off, or use a period with a length"
-	case most < LeastHold && p.Algorithm == headgate.TokenBucket:
+	case most < LeastHold && ahead == limit.AheadByBurst:
 		return 0, fmt.Sprintf("%s refills its whole burst within the shortest hold of %s",
 				text, field.FormatDuration(LeastHold)),
 			"write prefetch: off, or raise the burst"
@@ -111,7 +111,7 @@ func holdOf(p headgate.Policy, wanted time.Duration) (held time.Duration, proble
 	case held < LeastHold:
 		return 0, fmt.Sprintf("units of %s would be held for %s, less than one round trip to the store", text, held),
 			fmt.Sprintf("write prefetch: off, or {batch: auto, hold: %s}", field.FormatDuration(min(5*LeastHold, most)))
-	case held > most && p.Algorithm == headgate.TokenBucket:
+	case held > most && ahead == limit.AheadByBurst:
 		return 0, fmt.Sprintf("%s refills its whole burst in a hold of %s", text, field.FormatDuration(held)),
 			fmt.Sprintf("use a hold of at most %s, raise the burst, or write prefetch: off", field.FormatDuration(most))
 	case held > most:
@@ -122,15 +122,15 @@ func holdOf(p headgate.Policy, wanted time.Duration) (held time.Duration, proble
 }
 
 // GreatestHold returns the longest hold of a policy, in whole microseconds, at most half of its
-// period. For a sliding log, the period and the hold together must not exceed limit.MaxPer. For
-// a token bucket, burst - ceil(count x hold / period) must be 1 or more.
+// period. With limit.AheadByPeriod, the period and the hold together must not exceed limit.MaxPer. With
+// limit.AheadByBurst, burst - ceil(count x hold / period) must be 1 or more.
 func GreatestHold(p headgate.Policy) time.Duration {
 	per := p.Limit.Per
 	most := min(per/2, MostHold)
-	switch p.Algorithm {
-	case headgate.SlidingLog:
+	switch limit.TraitsOf(p.Algorithm).Ahead {
+	case limit.AheadByPeriod:
 		most = min(most, limit.MaxPer-per)
-	case headgate.TokenBucket:
+	case limit.AheadByBurst:
 		hi, lo := bits.Mul64(uint64(limit.Room(p)-1), uint64(per))
 		if hi < uint64(p.Limit.Count) {
 			refill, _ := bits.Div64(hi, lo, uint64(p.Limit.Count))

@@ -51,19 +51,6 @@ func (w *window) refund(now headgate.Instant, cost int64) Answer {
 	return Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit, Remaining: w.policy.Limit.Count - used}
 }
 
-// counts reports whether an entry counts at now, in full or in part.
-func (w *window) counts(e *entry, now headgate.Instant) bool {
-	per := headgate.Instant(w.policy.Limit.Per)
-	switch w.policy.Algorithm {
-	case headgate.FixedWindow:
-		return e.at/per == now/per
-	case headgate.SlidingLog:
-		return now-e.at < per
-	default:
-		return w.subWindow(now)-e.spot <= int64(w.policy.SubWindows)
-	}
-}
-
 // drop finds the newest unit that a log drops: the newest Count units stay.
 func (w *window) drop(now headgate.Instant) {
 	kept := int64(0)

@@ -234,6 +234,19 @@ func (w *window) used(now headgate.Instant) *big.Rat {
 	return sum
 }
 
+// counts reports whether an entry counts at now, in full or in part.
+func (w *window) counts(e *entry, now headgate.Instant) bool {
+	per := headgate.Instant(w.policy.Limit.Per)
+	switch w.policy.Algorithm {
+	case headgate.FixedWindow:
+		return e.at/per == now/per
+	case headgate.SlidingLog:
+		return now-e.at < per
+	default:
+		return w.subWindow(now)-e.spot <= int64(w.policy.SubWindows)
+	}
+}
+
 func (e entry) unitsIf(yes bool) int64 {
 	if yes {
 		return e.units

@@ -18,10 +18,11 @@ func Redis(policy headgate.Policy) error {
 // Memcached reports whether Memcached can count a policy. The error is a *limit.PolicyError
 // with an alternative.
 func Memcached(policy headgate.Policy) error {
-	if policy.Algorithm == headgate.SlidingLog {
+	if limit.TraitsOf(policy.Algorithm).Grows {
 		return &limit.PolicyError{
-			Field: "algorithm", Problem: "sliding_log is not kept on Memcached, because its items are read and written whole",
-			Fix: "use sliding_window (its error is at most one sub-window), or Redis",
+			Field:   "algorithm",
+			Problem: policy.Algorithm.String() + " is not kept on Memcached, because its items are read and written whole",
+			Fix:     "use sliding_window (its error is at most one sub-window), or Redis",
 		}
 	}
 	_, err := limit.Compile(policy)

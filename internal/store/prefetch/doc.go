@@ -18,21 +18,21 @@
 //	tau <= s < tau + h                                                     (1)
 //
 // if this clock runs no slower than the store's clock. A thousandth of h is reserved for
-// that. (1) means for each algorithm:
+// that. limit.TraitsOf says which of four ways an algorithm uses. (1) means for them:
 //
-//   - sliding_log: the source counts with the period W + h. Units that are spent in (t-W, t]
+//   - limit.AheadByPeriod: the source counts with the period W + h. Units that are spent in (t-W, t]
 //     were granted in (t-W-h, t]. The source grants at most Count units there.
-//   - token_bucket: the source's burst is B - ceil(rate x h). Units that are spent in an
+//   - limit.AheadByBurst: the source's burst is B - ceil(rate x h). Units that are spent in an
 //     interval of length T were granted in an interval of length T + h. The source grants
 //     at most B - ceil(rate x h) + rate x (T + h) <= B + rate x T units there.
-//   - fixed_window and sliding_window: the source counts by the given period. A stash also
+//   - limit.AheadByWindow: the source counts by the given period. A stash also
 //     expires with the window, or sub-window, of its grant, at the latest time that the
 //     store's clock can show: tau + (now - m0), and a microsecond more for a store that
 //     counts in microseconds. So units are spent in the sub-window of their grant, and every
 //     estimate is the same as without stashes. A period of W + h would not work: its
 //     sub-windows have other borders.
-//   - leaky_bucket books departures, a ban counts attempts, and count_rejected counts refused
-//     attempts: Prepare refuses a Hold for these three.
+//   - limit.AheadNever, because leaky_bucket books departures and a ban counts attempts: Prepare
+//     refuses a Hold. It also refuses a Hold with count_rejected, which counts refused attempts.
 //
 // A Decision's At is the earliest time that the store's clock can show: tau + (now - m1),
 // where m1 is the arrival of the grant. At is always within [tau, tau + h) and within the

@@ -73,10 +73,8 @@ func describe(given, at headgate.Policy) *policy {
 	p.batch = min(p.batch, p.most)
 	switch {
 	case given.Limit.Calendar != headgate.NoCalendar: // Nothing is taken ahead, so no border matters.
-	case given.Algorithm == headgate.FixedWindow:
-		p.grid = grid{uint64(given.Limit.Per), 1}
-	case given.Algorithm == headgate.SlidingWindow:
-		p.grid = grid{uint64(given.Limit.Per), uint64(given.SubWindows)}
+	case limit.TraitsOf(given.Algorithm).Ahead == limit.AheadByWindow:
+		p.grid = grid{uint64(given.Limit.Per), uint64(max(given.SubWindows, 1))}
 	default: // The other algorithms have no borders.
 	}
 	return p
@@ -93,7 +91,7 @@ func rewrite(p headgate.Policy) (headgate.Policy, error) {
 		return p, fault("has a batch and no hold", "add a hold, or leave the batch out")
 	case hold == 0:
 		return p, nil
-	case p.Algorithm == headgate.LeakyBucket || p.Algorithm >= headgate.Ban:
+	case limit.TraitsOf(p.Algorithm).Ahead == limit.AheadNever:
 		return p, fault("is not supported for "+p.Algorithm.String(), "leave it out, or use another algorithm")
 	case p.Limit.Calendar != headgate.NoCalendar:
 		return p, fault("takes no units ahead of a "+p.Limit.Period()+" of the calendar", "leave it out, or use a period like 30d")
@@ -104,10 +102,10 @@ func rewrite(p headgate.Policy) (headgate.Policy, error) {
 	case p.Limit.Count <= 0: // The policy admits nothing, or the source refuses it.
 		return p, nil
 	}
-	switch p.Algorithm {
-	case headgate.SlidingLog:
+	switch limit.TraitsOf(p.Algorithm).Ahead {
+	case limit.AheadByPeriod:
 		p.Limit.Per += wholeMicroseconds(hold)
-	case headgate.TokenBucket:
+	case limit.AheadByBurst:
 		return lowerBurst(p, hold)
 	default: // A stash of a window expires with the window.
 	}

@@ -148,9 +148,7 @@ func checkOp(op *headgate.Op, p *Plan) error {
 }
 
 func grantable(op *headgate.Op, p *Plan, cost, least int64) bool {
-	a := p.policy.Algorithm
-	return least > 0 && op.Cost == cost && least <= cost && op.Kind == headgate.Take &&
-		a != headgate.LeakyBucket && a != headgate.Ban
+	return least > 0 && op.Cost == cost && least <= cost && op.Kind == headgate.Take && p.grants()
 }
 
 // addToRun adds a group of one Take of a short plan to the current run, or to a new one. It reports

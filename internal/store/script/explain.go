@@ -100,24 +100,6 @@ func wrong(format string, args ...any) error {
 	return fmt.Errorf("script: the reply of decide.lua has "+format+": "+report, args...)
 }
 
-// explain fills d as if the Op were the only Op of its group.
-func (a *answer) explain(d *headgate.Decision) error {
-	*d = headgate.Decision{Reason: headgate.WithinLimit, Limit: a.plan.room}
-	switch a.plan.policy.Algorithm {
-	case headgate.TokenBucket, headgate.LeakyBucket:
-		return a.explainBucket(d)
-	case headgate.FixedWindow:
-		if a.plan.calendar() {
-			return a.explainCalendar(d)
-		}
-		return a.explainFixed(d)
-	case headgate.SlidingLog, headgate.SlidingWindow:
-		return a.explainSliding(d)
-	default:
-		return a.explainBan(d)
-	}
-}
-
 // settle sets the receipt of d. For an Op that passes in a refused group, it sets Remaining and
 // ResetAfter instead.
 func (a *answer) settle(d *headgate.Decision, place Place) {

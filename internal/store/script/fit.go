@@ -25,39 +25,6 @@ const (
 	inlineUnits = 128
 )
 
-// fit derives the constants of the plan, and gives an error if the scripts cannot count its limit
-// exactly.
-func (p *Plan) fit() error {
-	l := p.policy.Limit
-	switch p.policy.Algorithm {
-	case headgate.TokenBucket, headgate.LeakyBucket:
-		if !p.derive() {
-			return doesNotFit(p.policy)
-		}
-	case headgate.SlidingLog:
-		if p.room > MaxLogCount {
-			return &limit.PolicyError{
-				Field: "count", Problem: fmt.Sprintf("%d is too long a log for Redis", p.room),
-				Fix: fmt.Sprintf("use at most %d, or sliding_window, or token_bucket", MaxLogCount),
-			}
-		}
-		return nil // Decisions are at whole microseconds, so a fraction of a microsecond in the period has no effect.
-	case headgate.SlidingWindow:
-		if err := p.fitWindow(); err != nil {
-			return err
-		}
-		fallthrough
-	default:
-		if l.Per%time.Microsecond != 0 {
-			return notWhole("period", l.Per)
-		}
-		if p.policy.BanFor%time.Microsecond != 0 {
-			return notWhole("ban_for", p.policy.BanFor)
-		}
-	}
-	return nil
-}
-
 func notWhole(field string, d time.Duration) error {
 	return &limit.PolicyError{
 		Field: field, Problem: fmt.Sprintf("%s is not a whole number of microseconds, in which Redis decides", d),

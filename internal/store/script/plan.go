@@ -67,63 +67,12 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	return p, nil
 }
 
-// Codes of the scripts beside those of the algorithms.
-const (
-	kindZeroLimit = 6 // a bucket with a limit of 0
-	kindCalendar  = 7 // a fixed window of the calendar
-)
-
-// render sets width and packed. The policy functions of the scripts decode packed.
-func (p *Plan) render() {
-	kind := byte(p.policy.Algorithm)
-	switch p.policy.Algorithm {
-	case headgate.TokenBucket, headgate.LeakyBucket:
-		p.width = 3
-		if p.interval.part == 0 {
-			p.width = 2
-		}
-		if p.room == 0 {
-			kind, p.blocks, p.width = kindZeroLimit, true, 0
-		}
-		p.packed = pack(kind, p.interval.us, p.interval.part, p.den, p.refill.us, p.refill.part,
-			p.horizon.us, p.horizon.part, p.maxWait, p.room, p.most)
-	case headgate.FixedWindow:
-		p.width = 3
-		if p.calendar() {
-			p.width, p.packed = 6, pack(kindCalendar, p.room, microsUp(limit.LongestWindow(p.policy.Limit.Calendar)))
-		} else {
-			p.packed = pack(kind, p.room, p.per)
-		}
-		if p.policy.CountAll {
-			p.packed += "\x02"
-		} else {
-			p.packed += flag(p.counts)
-		}
-	case headgate.SlidingLog:
-		p.width = 5
-		p.packed = pack(kind, p.room, p.per) + flag(p.counts)
-	case headgate.SlidingWindow:
-		p.width = 5
-		p.packed = pack(kind, p.room, p.per, int64(p.policy.SubWindows), p.ceiling) + flag(p.counts)
-	default:
-		p.width = 3
-		p.packed = pack(kind, p.room, p.per, p.banFor)
-	}
-}
-
 // short reports whether groups of one Take of the policy can be runs. Runs need a bucket with an
 // interval of whole microseconds.
 func (p *Plan) short() bool { return p.isBucket() && p.interval.part == 0 && !p.blocks }
 
 // calendar reports whether Ops of the plan have edges.
 func (p *Plan) calendar() bool { return p.policy.Limit.Calendar != headgate.NoCalendar }
-
-func (p *Plan) isBucket() bool { return p.policy.Algorithm <= headgate.LeakyBucket }
-
-// needsList reports whether a log of the plan can become too long for its state.
-func (p *Plan) needsList() bool {
-	return p.policy.Algorithm == headgate.SlidingLog && p.room > inlineUnits
-}
 
 // microsUp rounds d up to whole microseconds.
 func microsUp(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }

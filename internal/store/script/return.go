@@ -16,7 +16,7 @@ func ReturnCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant
 	}
 	at := state{PlaceIn(r.Place), p.family}
 	keys = []string{string(names.appendState(nil, at)), names.noteOf(at, r.Nonce)}
-	if p.policy.Algorithm == headgate.SlidingLog {
+	if hasList(p.family) {
 		keys = append(keys, string(names.appendList(nil, at)))
 	}
 	from := span{int64(r.From) / int64(time.Microsecond), partIn(r)}
@@ -39,7 +39,7 @@ func UndoCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant, 
 // ReturnLastCall is like ReturnCall, but returns only the last booking of a bucket. The script gives 1
 // if it has returned the booking.
 func ReturnLastCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant, slack time.Duration) (keys, args []string) {
-	if p.policy.Algorithm > headgate.LeakyBucket {
+	if !p.isBucket() {
 		return nil, nil
 	}
 	keys, args = ReturnCall(names, p, r, now, slack)
@@ -56,7 +56,7 @@ func ForgetCall(names *Names, at Place, families []limit.Family) (keys, args []s
 	for _, f := range families {
 		s := state{at, f}
 		keys = append(keys, string(names.appendState(nil, s)))
-		if f.Algorithm == headgate.SlidingLog {
+		if hasList(f) {
 			lists = append(lists, string(names.appendList(nil, s)))
 		}
 	}

@@ -135,10 +135,8 @@ func (a *answer) explainSliding(d *headgate.Decision) error {
 	switch {
 	case d.Reason == headgate.OverLimit:
 		d.RetryAfter = micros(retry)
-	case d.Verdict == headgate.Allow && a.cost > 0 && p.policy.Algorithm == headgate.SlidingLog:
-		d.ResetAfter = micros(at + p.per - a.now)
 	case d.Verdict == headgate.Allow && a.cost > 0:
-		d.ResetAfter = micros(p.freeOf(at) - a.now)
+		d.ResetAfter = micros(p.leavesAt(at) - a.now)
 	}
 	d.At, d.Receipt.From = instant(at), instant(at)
 	return nil
