@@ -45,7 +45,7 @@ func (r *Rule) AppendKey(dst []byte, req *headgate.Request) (key []byte, shared 
 	dst = appendName(dst, r.Name)
 	for _, p := range r.Key {
 		dst = append(dst, byte(p.kind))
-		if p.kind.named() {
+		if p.name != "" { // ParsePart refuses an empty name.
 			dst = appendName(dst, p.name)
 		}
 		present := true

@@ -44,7 +44,7 @@ func (*KeyNames) AppendEntryName(dst []byte, name string) []byte {
 
 // appendEntryName quotes a name that could be read as several parts.
 func appendEntryName(dst []byte, name string) []byte {
-	dst = append(append(dst, partWords[partDescriptor]...), ':')
+	dst = append(append(dst, partTable[partDescriptor].word...), ':')
 	if !isPlainName(name) {
 		return strconv.AppendQuote(dst, name)
 	}

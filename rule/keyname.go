@@ -162,7 +162,7 @@ func cutName(key string) (name, rest string, ok bool) {
 // cutPart removes a part, without its value, from the start of a key.
 func cutPart(key string) (part Part, rest string, ok bool) {
 	part.kind, rest = partKind(key[0]), key[1:]
-	if int(part.kind) >= len(partWords) {
+	if int(part.kind) >= len(partTable) {
 		return Part{}, "", false
 	}
 	if !part.kind.named() {
@@ -194,10 +194,10 @@ func cutValue(key string) (value, rest string, missing, digested, ok bool) {
 
 // appendTo appends the part in the form of the configuration.
 func (p Part) appendTo(dst []byte) []byte {
-	if p.kind == partNone || int(p.kind) >= len(partWords) {
+	if p.kind == partNone || int(p.kind) >= len(partTable) {
 		return append(dst, "none"...)
 	}
-	dst = append(dst, partWords[p.kind]...)
+	dst = append(dst, partTable[p.kind].word...)
 	if p.name != "" {
 		dst = append(append(dst, ':'), p.name...)
 	}

@@ -42,25 +42,3 @@ func (r *Rule) Needs() Needs {
 	}
 	return needs
 }
-
-// Needs returns the values that the part reads.
-func (p Part) Needs() Needs {
-	switch p.kind {
-	case partIP:
-		return NeedIP
-	case partHost:
-		return NeedHost
-	case partXFFIP:
-		return NeedXFFIP | NeedIP
-	case partUserIP:
-		return NeedUserIP | NeedIP
-	case partRegion:
-		return NeedRegion | NeedIP
-	case partSubject:
-		return NeedSubject
-	case partClaim:
-		return NeedClaims
-	default:
-		return 0
-	}
-}

@@ -40,13 +40,58 @@ const (
 	partCustomer
 )
 
-// partWords are the words of the kinds. partNone has no word.
-var partWords = [...]string{
-	partAll: "all", partIP: "ip", partPath: "path", partMethod: "method", partHost: "host",
-	partHeader: "header", partCookie: "cookie",
-	partXFFIP: "xff_ip", partUserIP: "user_ip", partRegion: "region", partSubject: "mtls_subject",
-	partClaim: "jwt", partDescriptor: "descriptor",
-	partCustomer: "customer",
+// partForm describes a kind of part. partTable has all of them: words, patterns of the schema, faults and documents come from
+// the table. Only Part.lookup and Part.address have another case for each kind, because they decide each request.
+type partForm struct {
+	word string
+	// name stands for the name in documents, and example is one; both are "" for a part without a name.
+	name, example string
+	// printable allows each printable character in a name. Otherwise a name is a token.
+	printable bool
+	// needs is what a front or an Identity must find, and supply is what not every front can give.
+	needs  Needs
+	supply Supply
+	// meaning is the text of documents.
+	meaning string
+}
+
+// partTable has the forms. partNone has none.
+var partTable = [...]partForm{
+	partAll:    {word: "all", meaning: "one key for all requests; must be the only part"},
+	partIP:     {word: "ip", needs: NeedIP, meaning: "the address of the connection's peer; an IPv6 address counts by its /64"},
+	partPath:   {word: "path", meaning: "path of the request"},
+	partMethod: {word: "method", meaning: "method of the request"},
+	partHost:   {word: "host", needs: NeedHost, meaning: "host of the request"},
+	partHeader: {word: "header", name: "NAME", example: "X-Client-Id", supply: SupplyHeaders, meaning: "value of a header"},
+	partCookie: {word: "cookie", name: "NAME", example: "session", supply: SupplyCookies, meaning: "value of a cookie"},
+	partXFFIP: {
+		word: "xff_ip", needs: NeedXFFIP | NeedIP,
+		meaning: "the last address in X-Forwarded-For that is not in `identity.trusted_proxies`",
+	},
+	partUserIP: {
+		word: "user_ip", needs: NeedUserIP | NeedIP,
+		meaning: "the address in one of `identity.user_ip_headers`, from a trusted proxy",
+	},
+	partRegion: {
+		word: "region", needs: NeedRegion | NeedIP,
+		meaning: "the country of the address, by `identity.region_db`: `NL`",
+	},
+	partSubject: {word: "mtls_subject", needs: NeedSubject, supply: SupplySubjects, meaning: "subject of the client's certificate"},
+	partClaim: {
+		word: "jwt", name: "CLAIM", example: "sub", printable: true, needs: NeedClaims,
+		meaning: "claim of the bearer token, verified by `identity.jwt`",
+	},
+	partDescriptor: {
+		word: "descriptor", name: "NAME", example: "tenant", printable: true, supply: SupplyDescriptors,
+		meaning: "value of a descriptor in a query to a decision server",
+	},
+	partCustomer: {word: "customer"},
+}
+
+// partOrderTable is the order of documents. The numbers of the kinds have another one.
+var partOrderTable = [...]partKind{
+	partAll, partIP, partXFFIP, partUserIP, partRegion, partPath, partMethod, partHost,
+	partHeader, partCookie, partSubject, partClaim, partDescriptor,
 }
 
 // partSynonymsTable has the names of the parts in other products.
@@ -55,12 +100,37 @@ var partSynonymsTable = map[string]partKind{
 	"x_forwarded_for": partXFFIP, "forwarded_for": partXFFIP,
 }
 
-const knownParts = "all, ip, xff_ip, user_ip, region, path, method, host, " +
-	"header:NAME, cookie:NAME, mtls_subject, jwt:CLAIM, descriptor:NAME"
+// PartForm is one form of a key part in a configuration.
+type PartForm struct {
+	// Text is the form, such as ip or header:NAME. Word is the word before the colon.
+	Text, Word string
+	// Meaning says in Markdown which value of a request the part is.
+	Meaning string
+}
 
-// ParsePart parses a key part of the configuration: all, ip, xff_ip, user_ip, region,
-// path, method, host, header:NAME, cookie:NAME, mtls_subject, jwt:CLAIM or
-// descriptor:NAME. The name starts after the first colon, so a claim may be a URL. The
+// PartForms lists the forms of key parts in the order of the documents.
+func PartForms() []PartForm {
+	forms := make([]PartForm, len(partOrderTable))
+	for i, kind := range partOrderTable {
+		f := &partTable[kind]
+		forms[i] = PartForm{Text: f.word, Word: f.word, Meaning: f.meaning}
+		if f.name != "" {
+			forms[i].Text += ":" + f.name
+		}
+	}
+	return forms
+}
+
+// knownParts lists the forms for a fault.
+func knownParts() string {
+	var texts []string
+	for _, f := range PartForms() {
+		texts = append(texts, f.Text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// ParsePart parses a key part of the configuration: one of PartForms. The name starts after the first colon, so a claim may be a URL. The
 // error is a *ParseError.
 func ParsePart(text string) (Part, error) {
 	word, name, colon := strings.Cut(text, ":")
@@ -81,7 +151,7 @@ func ParsePart(text string) (Part, error) {
 
 func partKindOf(word string) partKind {
 	for kind := partAll; kind < partCustomer; kind++ {
-		if partWords[kind] == word {
+		if partTable[kind].word == word {
 			return kind
 		}
 	}
@@ -89,30 +159,34 @@ func partKindOf(word string) partKind {
 }
 
 func unknownPart(text, word string) error {
-	fix := "use one of " + knownParts
+	fix := "use one of " + knownParts()
 	if kind, known := partSynonymsTable[word]; known {
-		return &ParseError{Problem: "key part " + quote(text) + " is called " + partWords[kind] + " here", Fix: "write " + partWords[kind]}
+		usual := partTable[kind].word
+		return &ParseError{Problem: "key part " + quote(text) + " is called " + usual + " here", Fix: "write " + usual}
 	}
-	if near := Nearest(word, partWords[partAll:partCustomer]); near != "" {
+	var words []string
+	for i := partAll; i < partCustomer; i++ {
+		words = append(words, partTable[i].word)
+	}
+	if near := Nearest(word, words); near != "" {
 		fix = "did you mean " + near + "? " + fix
 	}
 	return &ParseError{Problem: "key part " + quote(text) + " is not known", Fix: fix}
 }
 
 // named reports whether parts of the kind have a name, which is then part of the key.
-func (k partKind) named() bool {
-	switch k {
-	case partHeader, partCookie, partClaim, partDescriptor:
-		return true
-	default:
-		return false
-	}
-}
+func (k partKind) named() bool { return int(k) < len(partTable) && partTable[k].name != "" }
+
+// Needs returns the values that the part reads.
+func (p Part) Needs() Needs { return partTable[p.kind].needs }
+
+// Supply returns what the part needs from a front. 0 means that every front gives it.
+func (p Part) Supply() Supply { return partTable[p.kind].supply }
 
 // String returns the part in the form of the configuration.
 func (p Part) String() string {
-	if p.name == "" && p.kind != partNone && int(p.kind) < len(partWords) {
-		return partWords[p.kind] // This return allocates nothing.
+	if p.name == "" && p.kind != partNone && int(p.kind) < len(partTable) {
+		return partTable[p.kind].word // This return allocates nothing.
 	}
 	return string(p.appendTo(nil))
 }

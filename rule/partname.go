@@ -9,13 +9,10 @@ import (
 // maxNameLength limits the names in keys and the names of descriptor entries.
 const maxNameLength = 128
 
-// partNames are example names for messages.
-var partNames = [...]string{partHeader: "X-Client-Id", partCookie: "session", partClaim: "sub", partDescriptor: "tenant"}
-
 // parseNamed parses the name of a part.
 func parseNamed(kind partKind, name string) (Part, error) {
-	word := partWords[kind]
-	example := "like " + word + ":" + partNames[kind]
+	word := partTable[kind].word
+	example := "like " + word + ":" + partTable[kind].example
 	at := len(word) + 1
 	bad, size, allowed := faultyName(kind, name)
 	switch {
@@ -50,7 +47,7 @@ func parseNamed(kind partKind, name string) (Part, error) {
 // faultyName returns the position and size of an invalid character in a name of the
 // kind, and the allowed characters. size is 0 for a valid name.
 func faultyName(kind partKind, name string) (at, size int, allowed string) {
-	if kind == partClaim || kind == partDescriptor {
+	if partTable[kind].printable {
 		at, size = faultyPrintable(name)
 		return at, size, "printable characters without spaces"
 	}

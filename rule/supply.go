@@ -17,19 +17,3 @@ const (
 
 // BeyondQueries reports whether the part is never in a query that has descriptors alone.
 func (p Part) BeyondQueries() bool { return p.kind != partAll && p.kind != partDescriptor }
-
-// Supply returns what the part needs from a front. 0 means that every front gives it.
-func (p Part) Supply() Supply {
-	switch p.kind {
-	case partHeader:
-		return SupplyHeaders
-	case partCookie:
-		return SupplyCookies
-	case partSubject:
-		return SupplySubjects
-	case partDescriptor:
-		return SupplyDescriptors
-	default:
-		return 0
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/rule"
 )
 
 // The following methods describe how a value is written, in JSON Schema. The schema may accept
@@ -122,31 +123,50 @@ func (o *outline) list(least, most int) {
 // Patterns of the texts that parsers of package rule and of this package read. A test compares
 // them with the parsers.
 const (
-	elementPattern   = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
-	durationPattern  = `^(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+$`
-	zeroPattern      = `^(0|(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+)$`
-	periodPattern    = `(us|µs|μs|ms|s|m|h|d)`
-	limitPattern     = `^[0-9]+/(day|week|month|year|` + periodPattern + `|(` + elementPattern + periodPattern + `)+)$`
-	percentPattern   = `^[0-9]+%$`
-	keyPattern       = `^(all|ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`
-	clientPattern    = `^(ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`
-	networkPattern   = `^[0-9A-Fa-f:.]+(/[0-9]+)?$`
-	peerPattern      = `^(unix|[0-9A-Fa-f:.]+(/[0-9]+)?)$`
-	adminPattern     = `^(off|.*:[0-9]+)$`
-	listenerPattern  = `^(off|.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
-	frontPattern     = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
-	storePattern     = `^(memory|rediss?(\+(cluster|sentinel))?://.+|redis\+unix:///.+|redis\+unix://.+@/.+|memcacheds?(\+srv)?://.+)$`
-	perSecondPattern = `^(rediss?(\+(cluster|sentinel))?://.+|redis\+unix:///.+|redis\+unix://.+@/.+)$`
-	upstreamPattern  = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
-	callerPattern    = `^[A-Za-z0-9._-]{1,64}$`
-	digestPattern    = `^sha256:[0-9A-Fa-f]{64}$`
-	untilPattern     = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`
-	namePattern      = `^[A-Za-z0-9._:-]+$`
-	pathPattern      = `^(=?/|$)`
-	locationPattern  = `^(/|https?://)`
-	markPattern      = `^[!-~]([ -~]*[!-~])?$`
-	headerPattern    = "^" + letterPattern
-	costPattern      = "^" + costHeaderPrefix + letterPattern
-	settlePattern    = "^(" + costHeaderPrefix + "|" + trailerPrefix + ")" + letterPattern
-	letterPattern    = "[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+	elementPattern  = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
+	durationPattern = `^(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+$`
+	zeroPattern     = `^(0|(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+)$`
+	periodPattern   = `(us|µs|μs|ms|s|m|h|d)`
+	limitPattern    = `^[0-9]+/(day|week|month|year|` + periodPattern + `|(` + elementPattern + periodPattern + `)+)$`
+	percentPattern  = `^[0-9]+%$`
+	networkPattern  = `^[0-9A-Fa-f:.]+(/[0-9]+)?$`
+	peerPattern     = `^(unix|[0-9A-Fa-f:.]+(/[0-9]+)?)$`
+	adminPattern    = `^(off|.*:[0-9]+)$`
+	listenerPattern = `^(off|.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
+	frontPattern    = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
+	upstreamPattern = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
+	callerPattern   = `^[A-Za-z0-9._-]{1,64}$`
+	digestPattern   = `^sha256:[0-9A-Fa-f]{64}$`
+	untilPattern    = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`
+	namePattern     = `^[A-Za-z0-9._:-]+$`
+	pathPattern     = `^(=?/|$)`
+	locationPattern = `^(/|https?://)`
+	markPattern     = `^[!-~]([ -~]*[!-~])?$`
+	headerPattern   = "^" + letterPattern
+	costPattern     = "^" + costHeaderPrefix + letterPattern
+	settlePattern   = "^(" + costHeaderPrefix + "|" + trailerPrefix + ")" + letterPattern
+	letterPattern   = "[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 )
+
+// The patterns of key parts, with the part all and without it.
+var (
+	keyPattern    = partPattern(true)  //nolint:gochecknoglobals // because it is a constant from a table
+	clientPattern = partPattern(false) //nolint:gochecknoglobals // because it is a constant from a table
+)
+
+// partPattern makes the pattern of the forms of package rule.
+func partPattern(all bool) string {
+	var words, named []string
+	for _, f := range rule.PartForms() {
+		switch {
+		case f.Text != f.Word:
+			named = append(named, f.Word)
+		case all || f.Word != allPart:
+			words = append(words, f.Word)
+		}
+	}
+	return "^(" + strings.Join(words, "|") + "|(" + strings.Join(named, "|") + "):.+)$"
+}
+
+// allPart is the part that names no client.
+const allPart = "all"

@@ -127,23 +127,14 @@ func (s *SharedStore) String() string {
 
 // scheme returns the scheme of the address, such as rediss+cluster for a cluster with TLS.
 func (s *SharedStore) scheme() string {
-	if s.SRV() != "" {
-		if s.TLS {
-			return "memcacheds+srv"
+	socket, srv := s.Socket() != "", s.SRV() != ""
+	for i := range storeFormTable {
+		f := &storeFormTable[i]
+		if f.kind == s.Kind && f.tls == s.TLS && (f.names == socketPath) == socket && (f.names == srvRecords) == srv {
+			return f.scheme
 		}
-		return "memcached+srv"
 	}
-	if s.Socket() != "" {
-		return "redis+unix"
-	}
-	if !s.TLS {
-		return string(s.Kind)
-	}
-	first, rest, further := strings.Cut(string(s.Kind), "+")
-	if further {
-		return first + "s+" + rest
-	}
-	return first + "s"
+	return string(s.Kind) // A program made the value: no address has these fields.
 }
 
 // SamePlace reports whether both stores keep their counters in the same place. Credentials, TLS

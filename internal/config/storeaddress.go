@@ -29,6 +29,8 @@ type storeForm struct {
 	port    uint16 // The default port.
 	names   addressNames
 	example string
+	// pattern is that of the schema. A form without one is in the pattern of a form above it.
+	pattern string
 }
 
 // addressNames is what an address names.
@@ -41,19 +43,35 @@ const (
 	srvRecords // the name of SRV records
 )
 
-// storeFormTable lists every scheme.
+// storeFormTable lists every scheme. The patterns of the schema and the words of faults come from it.
 var storeFormTable = [...]storeForm{
-	{"redis", KindRedis, false, 6379, oneServer, "redis://127.0.0.1:6379/0"},
-	{"rediss", KindRedis, true, 6379, oneServer, "rediss://redis.example.com:6379/0"},
-	{"redis+cluster", KindRedisCluster, false, 6379, severalServers, "redis+cluster://h1:6379,h2:6379,h3:6379"},
-	{"rediss+cluster", KindRedisCluster, true, 6379, severalServers, "rediss+cluster://h1:6379,h2:6379,h3:6379"},
-	{"redis+sentinel", KindRedisSentinel, false, 26379, severalServers, "redis+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
-	{"rediss+sentinel", KindRedisSentinel, true, 26379, severalServers, "rediss+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
-	{"memcached", KindMemcached, false, 11211, severalServers, "memcached://h1:11211,h2:11211"},
-	{"memcacheds", KindMemcached, true, 11211, severalServers, "memcacheds://h1:11211,h2:11211"},
-	{"redis+unix", KindRedis, false, 0, socketPath, "redis+unix:///run/redis/redis.sock"},
-	{"memcached+srv", KindMemcached, false, 0, srvRecords, "memcached+srv://_memcached._tcp.example.com"},
-	{"memcacheds+srv", KindMemcached, true, 0, srvRecords, "memcacheds+srv://_memcached._tcp.example.com"},
+	{"redis", KindRedis, false, 6379, oneServer, "redis://127.0.0.1:6379/0", `rediss?(\+(cluster|sentinel))?://.+`},
+	{"rediss", KindRedis, true, 6379, oneServer, "rediss://redis.example.com:6379/0", ""},
+	{"redis+cluster", KindRedisCluster, false, 6379, severalServers, "redis+cluster://h1:6379,h2:6379,h3:6379", ""},
+	{"rediss+cluster", KindRedisCluster, true, 6379, severalServers, "rediss+cluster://h1:6379,h2:6379,h3:6379", ""},
+	{"redis+sentinel", KindRedisSentinel, false, 26379, severalServers, "redis+sentinel://h1:26379,h2:26379,h3:26379/mymaster", ""},
+	{"rediss+sentinel", KindRedisSentinel, true, 26379, severalServers, "rediss+sentinel://h1:26379,h2:26379,h3:26379/mymaster", ""},
+	{"redis+unix", KindRedis, false, 0, socketPath, "redis+unix:///run/redis/redis.sock", `redis\+unix:///.+|redis\+unix://.+@/.+`},
+	{"memcached", KindMemcached, false, 11211, severalServers, "memcached://h1:11211,h2:11211", `memcacheds?(\+srv)?://.+`},
+	{"memcacheds", KindMemcached, true, 11211, severalServers, "memcacheds://h1:11211,h2:11211", ""},
+	{"memcached+srv", KindMemcached, false, 0, srvRecords, "memcached+srv://_memcached._tcp.example.com", ""},
+	{"memcacheds+srv", KindMemcached, true, 0, srvRecords, "memcacheds+srv://_memcached._tcp.example.com", ""},
+}
+
+// The patterns of the addresses of store and of store_per_second.
+var (
+	storePattern     = addressPattern("", memoryWord) //nolint:gochecknoglobals // because it is a constant from a table
+	perSecondPattern = addressPattern(KindMemcached)  //nolint:gochecknoglobals // because it is a constant from a table
+)
+
+// addressPattern joins the patterns of all kinds but one, after other patterns.
+func addressPattern(without StoreKind, patterns ...string) string {
+	for i := range storeFormTable {
+		if f := &storeFormTable[i]; f.pattern != "" && f.kind != without {
+			patterns = append(patterns, f.pattern)
+		}
+	}
+	return "^(" + strings.Join(patterns, "|") + ")$"
 }
 
 const addressAdvice = "use memory, or an address of redis, rediss, redis+cluster, redis+sentinel, redis+unix or memcached, " +
