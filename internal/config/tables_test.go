@@ -100,6 +100,7 @@ func TestTraitsOfAlgorithms(t *testing.T) {
 			limit.FieldBurst:         func(p *headgate.Policy) { p.Limit.Burst = 3 },
 			limit.FieldSubWindows:    func(p *headgate.Policy) { p.SubWindows = 3 },
 			limit.FieldCountRejected: func(p *headgate.Policy) { p.CountRejected = true },
+			limit.FieldCountAll:      func(p *headgate.Policy) { p.CountRejected, p.CountAll = true, true },
 		} {
 			with := least
 			set(&with)

@@ -11,8 +11,8 @@
 // state, so a store calls it after it releases its lock. A token bucket, a leaky bucket,
 // a fixed window and a ban use a Cell. The other two use a Log and
 // Windows. The entries of a Log and the counters of Windows are in memory that the store
-// owns. Every algorithm except the ban can return taken units. RefundCell, RefundLog and
-// RefundWindows give units back without a receipt.
+// owns. Every algorithm except the ban can return taken units. The functions whose names begin
+// with Refund give units back without a receipt.
 //
 // Policies of one Family (algorithm and period) count in one state, in any order. JudgeOf
 // judges a Cell whose policy of record is another policy. TakeOf makes the policy that takes

@@ -63,7 +63,7 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	if p.interval.part == 0 && p.interval.ns > 0 {
 		p.step, p.inverse = p.interval.ns, ^uint64(0)/uint64(p.interval.ns)
 	}
-	p.wholeStep = p.step > 0 && policy.Algorithm == headgate.TokenBucket
+	p.wholeStep = p.step > 0 && !p.leaky && isBucket(policy.Algorithm)
 	p.refill = p.spanOf(p.burst)
 	p.horizon = p.refill
 	if !p.leaky {
@@ -79,10 +79,6 @@ func Room(policy headgate.Policy) int64 {
 		return policy.Limit.Burst
 	}
 	return policy.Limit.Count
-}
-
-func isBucket(a headgate.Algorithm) bool {
-	return a == headgate.TokenBucket || a == headgate.LeakyBucket
 }
 
 // PolicyError describes an invalid field of a policy: the problem and the fix.
@@ -109,7 +105,7 @@ func validate(p headgate.Policy) error {
 		return calendarError(p)
 	case l.Calendar == headgate.NoCalendar && (l.Per < MinPer || l.Per > MaxPer):
 		return &PolicyError{"period", fmt.Sprintf("%s is out of range", l.Per), fmt.Sprintf("use %s to %dd", MinPer, MaxPer/(24*time.Hour))}
-	case p.CountAll && p.Algorithm != headgate.FixedWindow:
+	case p.CountAll && !TraitsOf(p.Algorithm).Uses(FieldCountAll):
 		return &PolicyError{"count_all", "is not used by " + p.Algorithm.String(), "leave it out, or use fixed_window"}
 	case p.CountAll && !p.CountRejected:
 		return &PolicyError{"count_all", "counts refused attempts, and count_rejected is false", "set count_rejected too, or leave it out"}

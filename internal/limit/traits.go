@@ -10,7 +10,7 @@ import (
 // traitsTable, its steps in a file of this package, and a case where states are kept: store/memory/state.go,
 // limiter/state.go and internal/store/script/algorithm.go.
 type Traits struct {
-	// Fields are the fields of a configuration that not every algorithm uses: burst, sub_windows and count_rejected.
+	// Fields are the fields of a limit that not every algorithm uses.
 	Fields []string
 	// Synonym is the name of the algorithm in other programs; "" if there is none.
 	Synonym string
@@ -42,11 +42,12 @@ const (
 	AheadByWindow
 )
 
-// The fields of a configuration that not every algorithm uses.
+// The fields of a limit that not every algorithm uses. The configuration has all of them but count_all.
 const (
 	FieldBurst         = "burst"
 	FieldSubWindows    = "sub_windows"
 	FieldCountRejected = "count_rejected"
+	FieldCountAll      = "count_all"
 )
 
 // traitsTable has one row for each algorithm.
@@ -57,7 +58,7 @@ var traitsTable = [...]Traits{
 	},
 	headgate.LeakyBucket: {Fields: []string{FieldBurst}, validate: validateBucket, covers: coversBucket},
 	headgate.FixedWindow: {
-		Fields: []string{FieldCountRejected}, DescriptorPlace: 1, Ahead: AheadByWindow,
+		Fields: []string{FieldCountRejected, FieldCountAll}, DescriptorPlace: 1, Ahead: AheadByWindow,
 		validate: validateWindow, covers: coversFixed,
 	},
 	headgate.SlidingLog: {
@@ -79,13 +80,17 @@ func TraitsOf(a headgate.Algorithm) *Traits {
 	return &Traits{}
 }
 
+func isBucket(a headgate.Algorithm) bool {
+	return a == headgate.TokenBucket || a == headgate.LeakyBucket
+}
+
 // Blocks reports whether the state needs a block of memory besides a Cell.
 func (t *Traits) Blocks() bool { return t.blockWords != nil }
 
-// Uses reports whether the algorithm uses a field of a configuration.
+// Uses reports whether the algorithm uses a field.
 func (t *Traits) Uses(name string) bool { return slices.Contains(t.Fields, name) }
 
-// UsedBy lists the algorithms that use a field of a configuration.
+// UsedBy lists the algorithms that use a field.
 func UsedBy(name string) (algorithms []headgate.Algorithm) {
 	for _, a := range headgate.Algorithms() {
 		if TraitsOf(a).Uses(name) {

@@ -1,12 +1,37 @@
 package script
 
 import (
+	_ "embed"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/limit"
 )
+
+// The source files of the algorithms, in the order of a script.
+var (
+	//go:embed lua/bucket.lua
+	luaBucket string
+	//go:embed lua/fixed.lua
+	luaFixed string
+	//go:embed lua/calendar.lua
+	luaCalendar string
+	//go:embed lua/long.lua
+	luaLong string
+	//go:embed lua/log.lua
+	luaLog string
+	//go:embed lua/window.lua
+	luaWindow string
+	//go:embed lua/ban.lua
+	luaBan string
+)
+
+// luaAlgorithms gives the source of all algorithms.
+func luaAlgorithms() string {
+	return strings.Join([]string{luaEnv, luaNumber, luaState, luaBucket, luaFixed, luaCalendar, luaLong, luaLog, luaWindow, luaBan}, "\n")
+}
 
 // Codes of the scripts beside those of the algorithms.
 const (

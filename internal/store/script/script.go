@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The source files of the scripts. In a script, each file comes before the files that use it.
+// The source files of the scripts, besides those of algorithms. In a script, each file comes before the files that use it.
 var (
 	//go:embed lua/begin.lua
 	luaBegin string
@@ -19,20 +19,6 @@ var (
 	luaNumber string
 	//go:embed lua/state.lua
 	luaState string
-	//go:embed lua/bucket.lua
-	luaBucket string
-	//go:embed lua/fixed.lua
-	luaFixed string
-	//go:embed lua/calendar.lua
-	luaCalendar string
-	//go:embed lua/long.lua
-	luaLong string
-	//go:embed lua/log.lua
-	luaLog string
-	//go:embed lua/window.lua
-	luaWindow string
-	//go:embed lua/ban.lua
-	luaBan string
 	//go:embed lua/group.lua
 	luaGroup string
 	//go:embed lua/decide.lua
@@ -62,11 +48,6 @@ func decide(begin, read string) Script {
 	return assemble(begin, read,
 		"local function library(...)", luaAlgorithms(), "local env = surroundings(...)", luaGroup,
 		"return env, decide_one, decide_group\nend", luaDecide)
-}
-
-// luaAlgorithms gives the source of all algorithms.
-func luaAlgorithms() string {
-	return strings.Join([]string{luaEnv, luaNumber, luaState, luaBucket, luaFixed, luaCalendar, luaLong, luaLog, luaWindow, luaBan}, "\n")
 }
 
 // GiveBack gives the script for ReturnCall and ReturnLastCall. Call GiveBack once and keep the result.
