@@ -40,7 +40,7 @@ func tasks() []task {
 			place:  regexp.MustCompile(`\b[sS]liding_?[lL]og\b|\bsliding log\b|\bluaLog\b|\b([jJ]udge|[tT]ake|[rR]eturn|[rR]efund)Log\b`),
 			others: []string{"README.md", "limiter/doc.go"},
 			files: []string{
-				"cmd/internal/app/rules.go", "doc.go", "guard/quotausage.go", "guard/report/prom/collector.go",
+				"cmd/internal/rules/rules.go", "doc.go", "guard/quotausage.go", "guard/report/prom/collector.go",
 				"internal/limit/log.go", "internal/limit/traits.go", "internal/limit/twin/twin.go",
 				"internal/store/script/algorithm.go", "internal/store/script/lua/log.lua", "limit.go", "limiter/state.go",
 				"store/memory/blockstate.go", "store/memory/state.go",
@@ -56,7 +56,7 @@ func tasks() []task {
 			place: regexp.MustCompile(`\bKindMemcached\b|\bfits\.Memcached\b|store/memcached"|\.Memcached\(\)|\bfunc Memcached\b|memcacheds?://`),
 			room:  []string{"store/memcached", "internal/store/meta", "internal/store/offset"},
 			files: []string{
-				"cmd/internal/app/shared.go", "config/open/opened.go", "internal/config/check/fits.go",
+				"cmd/internal/rules/store.go", "config/open/opened.go", "internal/config/check/fits.go",
 				"internal/config/outcome.go", "internal/config/server.go", "internal/config/shared.go",
 				"internal/config/store.go", "internal/config/storeaddress.go", "internal/config/storefields.go",
 				"internal/config/storepersecond.go", "internal/config/storeservers.go", "internal/config/storesrv.go",
@@ -73,7 +73,7 @@ func tasks() []task {
 			others: []string{"cmd/internal/access/control.go"},
 			files: []string{
 				"client/encode.go", "client/fallback.go", "client/guard.go", "cmd/headgate/check.go",
-				"cmd/headgate/envoy.go", "cmd/internal/app/rules.go", "cmd/internal/explain/request.go",
+				"cmd/headgate/envoy.go", "cmd/internal/rules/rules.go", "cmd/internal/explain/request.go",
 				"cmd/internal/explain/text.go", "cmd/internal/front/decisions/message.go",
 				"cmd/internal/front/decisions/response.go", "cmd/internal/front/httpdecide/message.go",
 				"cmd/internal/front/proxy/proxy.go", "cmd/internal/front/resp/decide.go", "cmd/internal/remote/reads.go",
@@ -85,13 +85,13 @@ func tasks() []task {
 			pages: []string{"docs/configuration.md", "docs/reference/fair-share.md", "docs/rules.md"},
 		},
 		{
-			// The front has its own folder. cmd/internal/app serves it.
+			// The front has its own folder. cmd/internal/server serves it.
 			name:  "a protocol of headgate server, such as that of Redis",
 			place: regexp.MustCompile(`front/resp"|\bserver\.resp\b|\b[dils]\.(resp|RESP)\b|\bServerRESP\b|\bnewRESP`),
 			room:  []string{"cmd/internal/front/resp"},
 			files: []string{
-				"cmd/internal/app/app.go", "cmd/internal/app/pressure.go", "cmd/internal/app/probe.go",
-				"cmd/internal/app/resp.go", "cmd/internal/app/server.go", "internal/config/server.go",
+				"cmd/internal/app/app.go", "cmd/internal/app/probe.go", "cmd/internal/server/pressure.go",
+				"cmd/internal/server/resp.go", "cmd/internal/server/server.go", "internal/config/server.go",
 				"internal/config/serverbound.go",
 			},
 			pages: []string{"docs/security.md", "docs/server.md"},
@@ -101,7 +101,7 @@ func tasks() []task {
 			name:  "the time of Retry-After",
 			place: regexp.MustCompile(`\bfields\.(Seconds|RetrySeconds|RetryAfter|Delay|Pushback)\(|^func (\(a \*Answer\) RetryAfter|Seconds|RetrySeconds|RetryAfter|Delay|Pushback)\(`),
 			files: []string{
-				"cmd/internal/access/http.go", "cmd/internal/front/resp/writer.go", "cmd/internal/front/rls/status.go",
+				"cmd/internal/access/http.go", "cmd/internal/front/resp/writer.go", "cmd/internal/envoy/rls/status.go",
 				"guard/answer.go", "internal/fields/retry.go", "middleware/grpclimit/answer.go",
 				"middleware/grpclimit/refusal.go", "middleware/httplimit/grpc.go", "middleware/httplimit/grpcstatus.go",
 				"middleware/httplimit/refuse.go",

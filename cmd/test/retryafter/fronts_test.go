@@ -26,7 +26,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/front/httpdecide"
 	"github.com/headgate/headgate/cmd/internal/front/resp"
-	"github.com/headgate/headgate/cmd/internal/front/rls"
+	"github.com/headgate/headgate/cmd/internal/envoy/rls"
 	"github.com/headgate/headgate/cmd/internal/testkit/guards"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/grpclimit"
