@@ -31,7 +31,7 @@ func TestAwayServerSpendsNothingElsewhere(t *testing.T) {
 	until(t, "the breaker opens", func() bool {
 		return errors.Is(ask(headgate.Op{Key: keys[0], Policy: id, Cost: 1}), headgate.ErrUnavailable)
 	})
-	const cost = 1 << 10 // The limits refill more slowly.
+	const cost = 1 << 10 // The limit refills more slowly: 12 units a second.
 	before := remaining(t, store, keys[1], id)
 	for _, groups := range [][2]uint8{{0, 0}, {0, 1}} {
 		for range 20 {
@@ -43,7 +43,8 @@ func TestAwayServerSpendsNothingElsewhere(t *testing.T) {
 				t.Fatalf("groups %v: %v, want ErrUnavailable", groups, err)
 			}
 		}
-		if left := remaining(t, store, keys[1], id); left < before {
+		// The estimated clock may have refilled some units before, and go back.
+		if left := remaining(t, store, keys[1], id); before-left >= cost {
 			t.Errorf("groups %v: %d units were spent by calls that failed", groups, before-left)
 		}
 	}
