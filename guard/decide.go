@@ -98,7 +98,9 @@ type ruleFacts struct {
 	shadowPlan bool       // the plan of an enforced rule's customer is in shadow
 }
 
-func (f *ruleFacts) reset() { f.resolved, f.ends, f.soft, f.held, f.shadowPlan = 0, nil, false, false, false }
+func (f *ruleFacts) reset() {
+	f.resolved, f.ends, f.soft, f.held, f.shadowPlan = 0, nil, false, false, false
+}
 
 // ruleSource decides by fair share, rules and quotas.
 type ruleSource struct{ *set }

@@ -73,7 +73,7 @@ func (b *SentBatch) Add(key []byte, l headgate.Limit, cost int64) {
 	// The store reads the key only during Apply, and nothing writes to it until then.
 	text := unsafe.String(unsafe.SliceData(b.keys[from:]), len(b.keys)-from) //nolint:gosec // A copy would be an allocation.
 	n := len(b.ops)
-	b.sent = append(b.sent, sentRequest{op: int32(n), limit: int32(len(b.used) - 1)}) //nolint:gosec // A front bounds a batch.
+	b.sent = append(b.sent, sentRequest{op: int32(n), limit: int32(len(b.used) - 1)})
 	if n < cap(b.ops) {
 		b.ops = b.ops[:n+1]
 	} else {

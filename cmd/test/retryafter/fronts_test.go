@@ -24,9 +24,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/internal/envoy/rls"
 	"github.com/headgate/headgate/cmd/internal/front/httpdecide"
 	"github.com/headgate/headgate/cmd/internal/front/resp"
-	"github.com/headgate/headgate/cmd/internal/envoy/rls"
 	"github.com/headgate/headgate/cmd/internal/testkit/guards"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/grpclimit"
