@@ -11,8 +11,7 @@ MAKEFLAGS += --no-print-directory
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo dev)
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
-FUZZTIME ?= 10s#      duration of each Fuzz function in `make fuzz`
-TEST_FUZZTIME ?= 10000x# the same in `make test`: a number of inputs, because a deadline may count as a failure
+FUZZTIME ?= 10s#      duration of each Fuzz function in `make fuzz`, or a number of inputs
 ROUNDS ?= 20#         interleaved rounds of `make bench`
 TESTFLAGS ?=#         further flags of go test, as in: make unit TESTFLAGS='-run Guard'
 
@@ -56,29 +55,55 @@ build: ## build bin/headgate
 		go build ./...; \
 	fi
 
-# The steps run one after another, even with -j. Their output stays readable, timing tests
-# have the machine alone, and the test counts come last. Lint includes all analyzers of
-# go vet, so that no step runs go vet.
-.PHONY: test
-test: deps ## run everything that CI runs: deps, lint, short fuzzing, all tests, with the race detector where tests run at once
-	+@$(MAKE) lint
-	+@$(MAKE) fuzz FUZZTIME=$(TEST_FUZZTIME)
-	+@$(MAKE) unit
-
-.PHONY: short
-short: ## run the quick tests only, with the race detector
-	go test -short -race $$(go list work | grep -v '/test/importers$$')
-
 GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
+# Lint has all analyzers of go vet, so tests run without vet. In the steps of `make check` and `make test`, no flag defeats the
+# cache of test results, as -shuffle does: make soak has it.
+TEST := -vet=off -timeout 10m $(TESTFLAGS)
+
+# Half of the packages wait for servers, processes and deadlines most of the time, so three packages
+# for each two cores run at once.
+PACKAGES ?= $(shell echo $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 )))
 # These packages start first: go test starts packages in the order of its arguments.
-LONGEST := ./cmd/internal/front/proxy ./store/redis ./cmd/test/fleet ./cmd/internal/app ./store/redis/scripttest ./guard/fairshare ./guard ./config/open ./store/memcached ./internal/store/split
+LONGEST := ./store/redis ./cmd/internal/app ./cmd/internal/front/proxy ./cmd/test/fleet ./store/redis/scripttest ./guard/fairshare ./guard ./config/open ./store/memcached ./internal/store/split
+# These packages build programs or read the whole tree, which the cache of test results does not see.
+UNCACHED := /test/(acceptance|documents|importers)$$
+
+.PHONY: check
+check: tool-gotestsum ## run lint and quick tests in the workspace: what an author runs before each commit
+	+@$(MAKE) lint-workspace
+	@$(STATIC) $(GOTESTSUM) -p $(PACKAGES) -short $(TEST) $$(go list work | grep -v -E '$(UNCACHED)')
+
+# The steps run one after another, even with -j. Their output stays readable, and tests that measure
+# times and shares of processes have the machine alone.
+.PHONY: test
+test: deps ## run all tests of the workspace once, the acceptance tests of the built binary included
+	+@$(MAKE) unit
+	+@$(MAKE) acceptance
 
 .PHONY: unit
-unit: ## run all tests, the acceptance tests of the built binary included
-	+@$(MAKE) modules
-	+@$(MAKE) twice
-	+@$(MAKE) raced
-	+@$(MAKE) acceptance
+unit: tool-gotestsum
+	@$(STATIC) $(GOTESTSUM) -p $(PACKAGES) $(TEST) $(LONGEST) $$(go list work | grep -v -E '$(UNCACHED)')
+	@$(STATIC) $(GOTESTSUM) -count 1 $(TEST) ./cmd/test/documents
+
+# The proxy serves with data_plane: standard unless it is told otherwise.
+.PHONY: acceptance
+acceptance: tool-gotestsum
+	@$(STATIC) $(GOTESTSUM) -count 1 $(TEST) -timeout 20m ./cmd/test/acceptance
+
+# The race detector sees nothing in packages of one goroutine. It makes arithmetic ten times slower, so that such tests
+# try fewer inputs under it (internal/testkit/race): `make unit` runs them at full size. The tests of the proxy use the fast
+# data plane here, and the standard one in `make unit`. A random order costs nothing here, because CI reuses no results.
+PLANE ?= fast
+.PHONY: raced
+raced: tool-gotestsum ## run the tests of the workspace with the race detector
+	@HEADGATE_TEST_DATA_PLANE=$(PLANE) $(GOTESTSUM) -p $(PACKAGES) -race -shuffle on $(TEST) $(LONGEST) $$(go list work | grep -v -E '$(UNCACHED)')
+
+# The tests of connections, faults and shutdown, with the data plane that `make acceptance` does not use.
+PLANE_TESTS := ^Test(AccessLog.*|Connection.*|DelayedClientLeaves|Drain.*|GRPC.*|HandOver|Header.*|IdleConnections.*|OtherUpgrade|ProxyProtocol.*|Resets.*|Slow.*|Smuggling|Streaming|Streams.*|TLS|UnixSockets|Unread.*|Upstream.*|WebSocket.*)$$
+
+.PHONY: plane
+plane: tool-gotestsum
+	@$(STATIC) HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -count 1 $(TEST) -timeout 20m -run '$(PLANE_TESTS)' ./cmd/test/acceptance
 
 # The short benchmarks judge no time and use one core of two on average, so they run beside the other
 # modules. Their output comes last.
@@ -90,39 +115,12 @@ modules: tool-gotestsum
 	trap 'kill -- "-$$beside" 2>/dev/null || true; rm -f "$$out"' EXIT; trap 'exit 130' INT TERM; \
 	try() { \
 		race=-race; cgo=; case " $(UNRACED_MODULES) " in *" $$1 "*) race=; cgo=$(STATIC);; esac; \
-		(cd "$$1" && env $$cgo $(GOTESTSUM) -vet=off $$race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
+		(cd "$$1" && env $$cgo $(GOTESTSUM) $$race -count 1 $(TEST) ./...); \
 	}; \
 	set -m; try $(BESIDE_MODULE) >"$$out" 2>&1 & beside=$$!; set +m; failed=0; \
 	for module in $(filter-out $(BESIDE_MODULE),$(MODULES)); do try "$$module" || failed=1; done; \
 	wait "$$beside" || failed=1; beside=; cat "$$out"; exit "$$failed"
-	@cd docs/examples/kafka-sender && $(STATIC) $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
-
-# The race detector makes tests of arithmetic ten times slower and finds nothing in them, so
-# that they try fewer inputs under the detector. This step runs these tests at full size.
-# The programs that cmd/test/documents starts are never built with the detector.
-.PHONY: twice
-twice: tool-gotestsum
-	@chosen=$$($(STATIC) go run ./internal/testkit/race/twice ./cmd/test/documents); \
-	$(STATIC) $(GOTESTSUM) -vet=off -timeout 10m $$chosen $(TESTFLAGS)
-
-# Half of the packages wait for servers, processes and deadlines most of the time, so three packages
-# for each two cores run at once.
-RACED_PACKAGES ?= $(shell echo $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 )))
-
-.PHONY: raced
-raced: tool-gotestsum
-	@$(GOTESTSUM) -p $(RACED_PACKAGES) -vet=off -race -shuffle on -timeout 10m $(TESTFLAGS) $(LONGEST) $$(go list work | grep -v -E '/test/(acceptance|documents|importers)$$')
-
-# Tests that measure times and shares of real processes need the machine alone. The detector
-# would see only the load generator, and would slow it down.
-# The proxy serves with data_plane: standard unless it is told otherwise. The tests of
-# connections, faults and shutdown also run with the other data plane.
-BOTH_PLANES := ^Test(AccessLog.*|Connection.*|DelayedClientLeaves|Drain.*|GRPC.*|HandOver|Header.*|IdleConnections.*|OtherUpgrade|ProxyProtocol.*|Resets.*|Slow.*|Smuggling|Streaming|Streams.*|TLS|UnixSockets|Unread.*|Upstream.*|WebSocket.*)$$
-
-.PHONY: acceptance
-acceptance: tool-gotestsum
-	@$(STATIC) $(GOTESTSUM) -vet=off -shuffle on -timeout 20m $(TESTFLAGS) ./cmd/test/acceptance
-	@$(STATIC) HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -vet=off -shuffle on -timeout 20m -run '$(BOTH_PLANES)' $(TESTFLAGS) ./cmd/test/acceptance
+	@cd docs/examples/kafka-sender && $(STATIC) $(GOTESTSUM) -count 1 $(TEST) -run 'TheLimit$$' ./...
 
 # The oldest Go that the library supports. The go command fetches it once, like a module.
 OLDEST_GO := go1.25.9
@@ -131,7 +129,7 @@ OLDEST_GO := go1.25.9
 .PHONY: importers
 importers: tool-gotestsum ## publish the modules to a folder, and check what programs that import them get
 	GOTOOLCHAIN=$(OLDEST_GO) GOWORK=off $(STATIC) go build ./...
-	@$(STATIC) $(GOTESTSUM) -vet=off -timeout 20m $(TESTFLAGS) ./cmd/test/importers
+	@$(STATIC) $(GOTESTSUM) -count 1 $(TEST) -timeout 20m ./cmd/test/importers
 
 .PHONY: tidy
 tidy: ## tidy the modules of go.work, which require each other in versions that no server has yet
@@ -148,11 +146,16 @@ ports: ## vet cmd/headgate for Windows and the pure packages for 32 bits: minute
 	GOOS=windows go vet ./cmd/headgate
 	GOOS=linux GOARCH=386 go vet ./internal/limit/... ./limiter ./guard/... ./store/memory ./pace/...
 
-.PHONY: lint
-lint: tool-golangci-lint ## run golangci-lint in every module, and find phrases that the texts must not have
+.PHONY: lint lint-workspace
+lint: lint-workspace ## run golangci-lint in every module, and find phrases that the texts must not have
+	@for module in $(MODULES); do (cd "$$module" && $(GOLANGCI) ./...); done
+
+# The time limit of a run is above that of .golangci.yml: .ci/run gives lint only the processor time that its tests leave.
+GOLANGCI := $(STATIC) $(TOOLS_BIN)/golangci-lint run --timeout 30m --config $(CURDIR)/.golangci.yml
+
+lint-workspace: tool-golangci-lint
 	@$(STATIC) go run ./internal/prose/lint
-	@$(STATIC) $(TOOLS_BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml $$(go list -m -f '{{.Dir}}/...')
-	@for module in $(MODULES); do (cd "$$module" && $(STATIC) $(TOOLS_BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	@$(GOLANGCI) $$(go list -m -f '{{.Dir}}/...')
 
 .PHONY: fmt
 fmt: tool-golangci-lint ## format the Go files as .golangci.yml requires
@@ -172,17 +175,24 @@ proto: ## write the Go and Python code of internal/proto/ again; commit it. Need
 
 .PHONY: fuzz
 fuzz: ## run every Fuzz function for FUZZTIME (10s, or a number of inputs: 20000x)
-	@internal/dev/scripts/fuzz $(FUZZTIME)
+	@$(STATIC) internal/dev/scripts/fuzz $(FUZZTIME)
 
 .PHONY: bench
 bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=regexp selects
 	@internal/dev/scripts/bench $(ROUNDS)
 
 .PHONY: soak
-soak: ## run the long and the statistical tests, up to three hours; plots are kept in _artifacts
+soak: nightly ## run the long and the statistical tests, up to four hours; plots are kept in _artifacts
 	go test -tags soak -timeout 120m -v -run Soak -artifacts $(TESTFLAGS) work
 	cd cmd/test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload ./reference
 	@for module in $(SOAK_MODULES); do (cd "$$module" && go vet ./... && go test -timeout 60m -v $(TESTFLAGS) ./...); done
+
+# The whole suite in random orders, with the data plane that .ci/run does not use in the same step.
+.PHONY: nightly
+nightly: deps
+	+@HEADGATE_TEST_DATA_PLANE=fast $(MAKE) unit TESTFLAGS='-shuffle on'
+	+@$(MAKE) raced PLANE=standard
+	+@HEADGATE_PROXY_DATA_PLANE=fast $(MAKE) acceptance TESTFLAGS='-shuffle on'
 
 .PHONY: stress
 stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp selects

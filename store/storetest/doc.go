@@ -11,8 +11,8 @@
 // waiting, and every store gets identical traces. A store declares missing features with
 // Without and Lacks. The output names every declared gap.
 //
-// With the race detector, an eighth of the sequential random requests runs. Run the suite
-// without the detector too.
+// With the race detector or -short, an eighth of the sequential random requests runs. Run the suite
+// without both too.
 //
 // Package internal/limit/twin, a slow and simple model, judges the traces.
 package storetest

@@ -2,5 +2,5 @@
 
 package storetest
 
-// rounds is the number of requests for each named pair of versions; see Rounds.
-const rounds = 1600
+// raced reports whether the race detector is on.
+const raced = false

@@ -80,7 +80,7 @@ type suite struct {
 // Run tests the store against the whole contract.
 func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Helper()
-	s := &suite{newStore: newStore, without: map[headgate.Algorithm]bool{}, lacks: map[lack]bool{}, rounds: rounds}
+	s := &suite{newStore: newStore, without: map[headgate.Algorithm]bool{}, lacks: map[lack]bool{}, rounds: defaultRounds()}
 	for _, o := range options {
 		o(s)
 	}

@@ -99,9 +99,17 @@ func namedPairs() []pair {
 }
 
 // Rounds sets the number of requests for each named pair of versions. The versions take
-// turns. The default is 1,600, and 200 with the race detector. Each kind of random trace
+// turns. The default is 1,600, and 200 with the race detector or -short. Each kind of random trace
 // runs once for 200 rounds, but at most eight times.
 func Rounds(n int) Option { return func(s *suite) { s.rounds = n } }
+
+// defaultRounds is fewer where a round takes long, and in quick tests: the race detector slows one goroutine down tenfold.
+func defaultRounds() int {
+	if raced || testing.Short() {
+		return 200
+	}
+	return 1600
+}
 
 // testTwoVersions uses two versions of one limit on one key.
 func (s *suite) testTwoVersions(t *testing.T) {

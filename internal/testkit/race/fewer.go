@@ -1,8 +1,10 @@
 package race
 
-// Fewer returns the number of inputs that a test tries: few with the race detector, and all without it.
+import "testing"
+
+// Fewer returns the number of inputs that a test tries: few with the race detector and in quick tests (-short), else all.
 func Fewer(all, few int) int {
-	if On {
+	if On || testing.Short() {
 		return few
 	}
 	return all

@@ -20,7 +20,7 @@ func replayed(t *testing.T, requests []string) float64 {
 	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		fine(w, r)
-	}))
+	}), onThePlane(true))
 	_, at := start(t, p, nil, ServerConfig{})
 	r := replay{T: t, at: at}
 	defer r.close()
@@ -79,10 +79,6 @@ func (r *replay) send(request string) {
 // TestOddRequestsComeBack checks that odd requests do not move their connection to net/http
 // for good. Every tenth request of a connection is odd.
 func TestOddRequestsComeBack(t *testing.T) {
-	if !fastPlane {
-		t.Log("the standard plane has no fast path")
-		return
-	}
 	const least = 0.85
 	odd := [...]string{
 		"POST /v1/product HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab",

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -26,30 +26,13 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-func TestMain(m *testing.M) { leak.Main(planes{m}) }
-
-// planes runs all tests with each data plane.
-type planes struct{ *testing.M }
-
-// fastPlane says that the tests run with the fast path.
+// fastPlane says that the tests run with the fast path. HEADGATE_TEST_DATA_PLANE=fast chooses it. A run has one data plane: the
+// tests whose names begin with TestPlanes compare both, whatever plane is chosen.
 var fastPlane bool
 
-// comparing matches the tests that compare both planes, and so need only one run.
-const comparing = "^(TestPlanes|TestSoakPlanes|TestDifferences|FuzzPlanes)"
-
-// Run implements leak.TestingM.
-func (p planes) Run() (failed int) {
-	flag.Parse()
-	if fuzzed := flag.Lookup("test.fuzz"); fuzzed.Value.String() != "" {
-		fastPlane = true
-		return p.M.Run()
-	}
-	failed = p.M.Run()
-	fastPlane = true
-	if skipped := flag.Lookup("test.skip"); skipped.Value.String() == "" {
-		_ = skipped.Value.Set(comparing) // Any text is valid.
-	}
-	return max(failed, p.M.Run())
+func TestMain(m *testing.M) {
+	fastPlane = os.Getenv("HEADGATE_TEST_DATA_PLANE") == "fast"
+	leak.Main(m)
 }
 
 // scripted is a store that returns the same decision for everything and records the

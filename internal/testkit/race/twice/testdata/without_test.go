@@ -1,7 +1,0 @@
-//go:build !race
-
-package toy
-
-import "testing"
-
-func TestWithout(*testing.T) {}
