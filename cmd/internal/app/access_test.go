@@ -282,6 +282,7 @@ func startGuarded(t *testing.T, auth string) *asker {
 
 // TestAccess walks the table of docs/security.md: each method of each listener, with and without its scope.
 func TestAccess(t *testing.T) {
+	t.Parallel()
 	a, without := startGuarded(t, "token"), startGuarded(t, "none")
 	all := methodsOfTheDocumentation(t)
 	if len(all) < 40 {

@@ -36,6 +36,7 @@ func auditLines(t *testing.T, log string) (lines []string) {
 
 // TestAuditOfADocument: changes of a source that can only be read have lines. Its first objects are no change.
 func TestAuditOfADocument(t *testing.T) {
+	t.Parallel()
 	d := serveDocument(t, `{"plans": {"free": {"quotas": {"api_calls": [{"limit": "3/1d"}]}}}, "customers": {"acme": {"note": "a"}, "gone": {}}}`)
 	o, log := serverOptions(t, fmt.Sprintf(followedText, d.URL, filepath.Join(t.TempDir(), "cache"))), new(logs.Text)
 	o.Log = slog.New(slog.NewJSONHandler(log, nil))

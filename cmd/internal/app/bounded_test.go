@@ -51,6 +51,7 @@ func closed(conns []net.Conn) (n int) {
 // TestSideConnectionsAreBounded checks the limit of connections on the admin listeners.
 // Silent connections give way to new clients.
 func TestSideConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
 	i, err := Start(t.Context(), options(t))
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 // TestFirstObjects: an empty source gets everything object by object: plans, rules, customers, and then a second quota. The file names
 // the default plan, and may have a rule already.
 func TestFirstObjects(t *testing.T) {
+	t.Parallel()
 	const calls, both = "{quotas: {calls: [{limit: 9/30d}]}}", "{quotas: {calls: [{limit: 9/30d}], files: [{limit: 2/30d}]}}"
 	for _, rules := range []string{"[]", "[{name: first, key: [header:X-Customer], quota: calls}]"} {
 		t.Run(rules, func(t *testing.T) {

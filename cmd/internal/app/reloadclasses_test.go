@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,6 +49,7 @@ var change = regexp.MustCompile(`«([^|»]*)\|([^»]*)»`)
 // declared class: a field that is taken waits for nothing, one of class restart is named, and one of class refused fails the
 // reload. Every declared field has a change.
 func TestReloadClasses(t *testing.T) {
+	t.Parallel()
 	declared, err := config.Declarations()
 	if err != nil {
 		t.Fatal(err)
@@ -56,22 +58,25 @@ func TestReloadClasses(t *testing.T) {
 	if err != nil || len(documents) < 10 {
 		t.Fatal(documents, err)
 	}
-	changed := map[string]bool{}
+	var changed sync.Map
 	for _, path := range documents {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := &reloaded{text: strings.ReplaceAll(string(text), "DIR", filesOfReloads(t)), declared: declared, changed: changed}
+			d := &reloaded{text: strings.ReplaceAll(string(text), "DIR", filesOfReloads(t)), declared: declared, changed: &changed}
 			d.run(t)
 		})
 	}
-	for path := range declared {
-		if !changed[path] && !startsWithAny(path, changesElsewhere()) {
-			t.Errorf("no document of testdata/reload changes %s", path)
+	t.Cleanup(func() { // after all documents
+		for path := range declared {
+			if _, found := changed.Load(path); !found && !startsWithAny(path, changesElsewhere()) {
+				t.Errorf("no document of testdata/reload changes %s", path)
+			}
 		}
-	}
+	})
 }
 
 func startsWithAny(path string, prefixes map[string]string) bool {
@@ -87,7 +92,7 @@ func startsWithAny(path string, prefixes map[string]string) bool {
 type reloaded struct {
 	text     string
 	declared map[string]field.Field
-	changed  map[string]bool
+	changed  *sync.Map // the paths of the changed fields; all documents share it
 }
 
 // with gives the document with the second value of change n; -1 changes nothing.
@@ -122,7 +127,7 @@ func (d *reloaded) run(t *testing.T) {
 		paths := d.pathsOf(t, n)
 		path := paths[0]
 		for _, p := range paths {
-			d.changed[p] = true
+			d.changed.Store(p, nil)
 			if d.declared[p].Reload != d.declared[path].Reload {
 				t.Errorf("the change of %q has fields of two classes", paths)
 			}

@@ -116,6 +116,7 @@ func TestReloadNamesWhatWaits(t *testing.T) {
 
 // TestReloadOfKeys: log.keys, its secret, log.level and log.decisions take effect at a reload, in each log and in ctl top.
 func TestReloadOfKeys(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	access, secret := filepath.Join(folder, "access.log"), filepath.Join(folder, "secret")
 	if err := os.WriteFile(secret, bytes.Repeat([]byte("s"), 32), 0o600); err != nil {
@@ -164,6 +165,7 @@ func TestReloadOfKeys(t *testing.T) {
 
 // TestReloadOfTheAccessLog: log.access and log.access_file take effect at a reload, also from off and to off.
 func TestReloadOfTheAccessLog(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	first, second := filepath.Join(folder, "first.log"), filepath.Join(folder, "second.log")
 	c := launch(t)

@@ -156,6 +156,7 @@ func TestSessionsOfStreams(t *testing.T) {
 
 // TestRemovedTokenOfStreamThatDoesNotRead: such a stream ends too.
 func TestRemovedTokenOfStreamThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	const window = 64 << 10
 	r := startRuled(t, "scopes: [decide]", grpc.WithStaticStreamWindowSize(window))
 	message := new(headgatev1.DecideRequest)

@@ -103,6 +103,7 @@ func TestStartFromTheCache(t *testing.T) {
 
 // TestLostCustomers: a document whose customers are null deletes none, also after a restart with a cache.
 func TestLostCustomers(t *testing.T) {
+	t.Parallel()
 	const plans = `"plans": {"free": {"quotas": {"api_calls": [{"limit": "3/1d"}]}}}`
 	d := serveDocument(t, `{`+plans+`, "customers": {"acme": {}}}`)
 	settings := fmt.Sprintf(followedText, d.URL, filepath.Join(t.TempDir(), "cache"))

@@ -122,6 +122,7 @@ func TestWithoutState(t *testing.T) {
 // TestEmptySource: a source that lacks the default plan has requests refused with reasons of their own, and metering counts nothing.
 // Once the source has the plan, requests are decided by it.
 func TestEmptySource(t *testing.T) {
+	t.Parallel()
 	d := serveDocument(t, `{"plans": {}, "customers": {}, "rules": {}}`)
 	folder := t.TempDir()
 	o := proxied(t, fmt.Sprintf("{http: {url: %q, interval: 1s}}", d.URL))
@@ -165,6 +166,7 @@ func withMetering(t *testing.T, o Options, folder string) Options {
 
 // TestFrontsWithoutState: each front of the decision server refuses with the reason.
 func TestFrontsWithoutState(t *testing.T) {
+	t.Parallel()
 	etcd := fmt.Sprintf("source: {etcd: {endpoints: [%q]}}\nrules: []\ndomains: {complete: {descriptors: [{key: k, limits: 5/h}]}}\n", "http://"+closedPort(t))
 	i := startServer(t, serverOptions(t, etcd+"server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', resp: '127.0.0.1:0'}\n"+
 		"identity: {trusted_proxies: [127.0.0.1/32]}\n"))
