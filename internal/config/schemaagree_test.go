@@ -314,13 +314,8 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 	}
 }
 
-// draws returns how many random texts to try: n, or n/20 with the race detector.
-func draws(n int) int {
-	if race.On {
-		return n / 20
-	}
-	return n
-}
+// draws returns how many random texts to try: n, or n/20 with the race detector and in quick tests.
+func draws(n int) int { return race.Fewer(n, n/20) }
 
 // accepts returns a function that reports whether a rule with the field is valid, or only out of
 // range.
