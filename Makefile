@@ -63,6 +63,10 @@ TEST := -vet=off -timeout 10m $(TESTFLAGS)
 # Half of the packages wait for servers, processes and deadlines most of the time, so three packages
 # for each two cores run at once.
 PACKAGES ?= $(shell echo $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 )))
+# Most tests that say t.Parallel wait too. With as many at once as cores, which is the default, the cores are idle. Acceptance has
+# the machine alone.
+TWICE := -parallel $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) * 2 )))
+THRICE := -parallel $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) * 3 )))
 # These packages start first: go test starts packages in the order of its arguments.
 LONGEST := ./store/redis ./cmd/internal/app ./cmd/internal/front/proxy ./cmd/test/fleet ./store/redis/scripttest ./guard/fairshare ./guard ./config/open ./store/memcached ./internal/store/split
 # These packages build programs or read the whole tree, which the cache of test results does not see.
@@ -71,7 +75,7 @@ UNCACHED := /test/(acceptance|documents|importers)$$
 .PHONY: check
 check: tool-gotestsum ## run lint and quick tests in the workspace: what an author runs before each commit
 	+@$(MAKE) lint-workspace
-	@$(STATIC) $(GOTESTSUM) -p $(PACKAGES) -short $(TEST) $$(go list work | grep -v -E '$(UNCACHED)')
+	@$(STATIC) $(GOTESTSUM) -p $(PACKAGES) $(TWICE) -short $(TEST) $$(go list work | grep -v -E '$(UNCACHED)')
 
 # The steps run one after another, even with -j. Their output stays readable, and tests that measure
 # times and shares of processes have the machine alone.
@@ -82,13 +86,13 @@ test: deps ## run all tests of the workspace once, the acceptance tests of the b
 
 .PHONY: unit
 unit: tool-gotestsum
-	@$(STATIC) $(GOTESTSUM) -p $(PACKAGES) $(TEST) $(LONGEST) $$(go list work | grep -v -E '$(UNCACHED)')
+	@$(STATIC) $(GOTESTSUM) -p $(PACKAGES) $(TWICE) $(TEST) $(LONGEST) $$(go list work | grep -v -E '$(UNCACHED)')
 	@$(STATIC) $(GOTESTSUM) -count 1 $(TEST) ./cmd/test/documents
 
 # The proxy serves with data_plane: standard unless it is told otherwise.
 .PHONY: acceptance
 acceptance: tool-gotestsum
-	@$(STATIC) $(GOTESTSUM) -count 1 $(TEST) -timeout 20m ./cmd/test/acceptance
+	@$(STATIC) $(GOTESTSUM) -count 1 $(THRICE) $(TEST) -timeout 20m ./cmd/test/acceptance
 
 # The race detector sees nothing in packages of one goroutine. It makes arithmetic ten times slower, so that such tests
 # try fewer inputs under it (internal/testkit/race): `make unit` runs them at full size. The tests of the proxy use the fast
@@ -103,7 +107,7 @@ PLANE_TESTS := ^Test(AccessLog.*|Connection.*|DelayedClientLeaves|Drain.*|GRPC.*
 
 .PHONY: plane
 plane: tool-gotestsum
-	@$(STATIC) HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -count 1 $(TEST) -timeout 20m -run '$(PLANE_TESTS)' ./cmd/test/acceptance
+	@$(STATIC) HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -count 1 $(THRICE) $(TEST) -timeout 20m -run '$(PLANE_TESTS)' ./cmd/test/acceptance
 
 # The short benchmarks judge no time and use one core of two on average, so they run beside the other
 # modules. Their output comes last.

@@ -16,6 +16,7 @@ import (
 // when they are written. At the end with a full disk, the log names each lost record by customer, quota and minute. The disk is a tmpfs
 // of the process alone, which needs no root.
 func TestMeteringOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	behind := httptest.NewServer(page())
 	defer behind.Close()
 	folder, disk := t.TempDir(), t.TempDir()

@@ -14,6 +14,7 @@ import (
 // each algorithm, the versions share their counts: they admit no more than the greater limit, and at least
 // the smaller one.
 func TestTwoVersionsOfATree(t *testing.T) {
+	t.Parallel()
 	redis := testserver.Start(t)
 	for _, algorithm := range []string{"fixed_window", "sliding_window", "sliding_log", "token_bucket"} {
 		t.Run(algorithm, func(t *testing.T) {

@@ -76,6 +76,7 @@ func (f *fleet) join(t *testing.T, release, store string, s sharing, upstream st
 // requests in turns on one store, and then only the new one. Every window admits at least its
 // limit and at most twice the limit. Two processes of one release admit exactly the limit.
 func TestRollingUpgradeOfStoredState(t *testing.T) {
+	t.Parallel()
 	next := nextRelease(t)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(upstream.Close)
