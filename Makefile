@@ -193,7 +193,7 @@ soak: nightly ## run the long and the statistical tests, up to four hours; plots
 
 # The whole suite in random orders, with the data plane that .ci/run does not use in the same step.
 .PHONY: nightly
-nightly: deps
+nightly: deps ## run all tests in random orders, each with the data plane that .ci/run leaves out
 	+@HEADGATE_TEST_DATA_PLANE=fast $(MAKE) unit TESTFLAGS='-shuffle on'
 	+@$(MAKE) raced PLANE=standard
 	+@HEADGATE_PROXY_DATA_PLANE=fast $(MAKE) acceptance TESTFLAGS='-shuffle on'
