@@ -16,6 +16,7 @@ func TestFirstObjects(t *testing.T) {
 	const calls, both = "{quotas: {calls: [{limit: 9/30d}]}}", "{quotas: {calls: [{limit: 9/30d}], files: [{limit: 2/30d}]}}"
 	for _, rules := range []string{"[]", "[{name: first, key: [header:X-Customer], quota: calls}]"} {
 		t.Run(rules, func(t *testing.T) {
+			t.Parallel()
 			settings := fmt.Sprintf("source: {etcd: {endpoints: [%q]}}\ndefault_plan: free\nrules: %s\n", "http://"+etcd.Start(t).Addr, rules)
 			i := startServer(t, serverOptions(t, settings))
 			if err := i.ready(); err == nil || !strings.Contains(err.Error(), `plan "free" does not exist`) {

@@ -18,6 +18,7 @@ func TestTwoVersionsOfATree(t *testing.T) {
 	redis := testserver.Start(t)
 	for _, algorithm := range []string{"fixed_window", "sliding_window", "sliding_log", "token_bucket"} {
 		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
 			var clients []ratelimitv3.RateLimitServiceClient
 			for _, limit := range []int{20, 30} {
 				i := launchServer(t, file(t, fmt.Sprintf(`version: 1

@@ -94,6 +94,7 @@ func TestRollingUpgradeOfStoredState(t *testing.T) {
 	} {
 		s := sharing{algorithm: c.algorithm, prefetch: c.prefetch, limit: "20/24h", count: 20, cost: 1, per: 24 * time.Hour}
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s.upgrade(t, c.start(t), [2]string{binary, binary}, upstream.URL)
 			s.upgrade(t, c.start(t), [2]string{binary, next}, upstream.URL)
 		})
