@@ -8,7 +8,7 @@ SHELL := /usr/bin/env bash
 MAKEFLAGS += --no-print-directory
 
 # The version of the binary: the newest tag, or "dev" without a tag.
-VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo dev)
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo dev)
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 FUZZTIME ?= 10s#      duration of each Fuzz function in `make fuzz`, or a number of inputs
@@ -75,7 +75,7 @@ UNCACHED := /test/(acceptance|documents|importers)$$
 .PHONY: check
 check: tool-gotestsum ## run lint and quick tests in the workspace: what an author runs before each commit
 	+@$(MAKE) lint-workspace
-	@$(STATIC) $(GOTESTSUM) -p $(PACKAGES) $(TWICE) -short $(TEST) $$(go list work | grep -v -E '$(UNCACHED)')
+	@all=$$(go list work); $(STATIC) $(GOTESTSUM) -p $(PACKAGES) $(TWICE) -short $(TEST) $$(grep -v -E '$(UNCACHED)' <<<"$$all")
 
 # The steps run one after another, even with -j. Their output stays readable, and tests that measure
 # times and shares of processes have the machine alone.
@@ -86,7 +86,7 @@ test: deps ## run all tests of the workspace once, the acceptance tests of the b
 
 .PHONY: unit
 unit: tool-gotestsum
-	@$(STATIC) $(GOTESTSUM) -p $(PACKAGES) $(TWICE) $(TEST) $(LONGEST) $$(go list work | grep -v -E '$(UNCACHED)')
+	@all=$$(go list work); $(STATIC) $(GOTESTSUM) -p $(PACKAGES) $(TWICE) $(TEST) $(LONGEST) $$(grep -v -E '$(UNCACHED)' <<<"$$all")
 	@$(STATIC) $(GOTESTSUM) -count 1 $(TEST) ./cmd/test/documents
 
 # The proxy serves with data_plane: standard unless it is told otherwise.
@@ -100,7 +100,8 @@ acceptance: tool-gotestsum
 PLANE ?= fast
 .PHONY: raced
 raced: tool-gotestsum ## run the tests of the workspace with the race detector
-	@HEADGATE_TEST_DATA_PLANE=$(PLANE) $(GOTESTSUM) -p $(PACKAGES) -race -shuffle on $(TEST) $(LONGEST) $$(go list work | grep -v -E '$(UNCACHED)')
+	@all=$$(go list work); CGO_ENABLED=1 HEADGATE_TEST_DATA_PLANE=$(PLANE) $(GOTESTSUM) -p $(PACKAGES) -race -shuffle on $(TEST) \
+		$(LONGEST) $$(grep -v -E '$(UNCACHED)' <<<"$$all")
 
 # The tests of connections, faults and shutdown, with the data plane that `make acceptance` does not use.
 PLANE_TESTS := ^Test(AccessLog.*|Connection.*|DelayedClientLeaves|Drain.*|GRPC.*|HandOver|Header.*|IdleConnections.*|OtherUpgrade|ProxyProtocol.*|Resets.*|Slow.*|Smuggling|Streaming|Streams.*|TLS|UnixSockets|Unread.*|Upstream.*|WebSocket.*)$$
@@ -118,7 +119,7 @@ modules: tool-gotestsum
 	@out=$$(mktemp); beside=; \
 	trap 'kill -- "-$$beside" 2>/dev/null || true; rm -f "$$out"' EXIT; trap 'exit 130' INT TERM; \
 	try() { \
-		race=-race; cgo=; case " $(UNRACED_MODULES) " in *" $$1 "*) race=; cgo=$(STATIC);; esac; \
+		race=-race; cgo=CGO_ENABLED=1; case " $(UNRACED_MODULES) " in *" $$1 "*) race=; cgo=$(STATIC);; esac; \
 		(cd "$$1" && env $$cgo $(GOTESTSUM) $$race -count 1 $(TEST) ./...); \
 	}; \
 	set -m; try $(BESIDE_MODULE) >"$$out" 2>&1 & beside=$$!; set +m; failed=0; \
@@ -130,10 +131,11 @@ modules: tool-gotestsum
 OLDEST_GO := go1.25.9
 
 # Each module is vetted with the versions that its own go.mod requires. The workspace hides them.
+# The time limit is long, because .ci/run gives this step only the processor time that its tests leave.
 .PHONY: importers
 importers: tool-gotestsum ## publish the modules to a folder, and check what programs that import them get
 	GOTOOLCHAIN=$(OLDEST_GO) GOWORK=off $(STATIC) go build ./...
-	@$(STATIC) $(GOTESTSUM) -count 1 $(TEST) -timeout 20m ./cmd/test/importers
+	@$(STATIC) $(GOTESTSUM) -count 1 $(TEST) -timeout 60m ./cmd/test/importers
 
 .PHONY: tidy
 tidy: ## tidy the modules of go.work, which require each other in versions that no server has yet
