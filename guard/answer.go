@@ -23,7 +23,7 @@ type Result struct {
 	Policy string
 	// Limit is the limit that decided. For fair share, it is the client's share of the cycle.
 	Limit headgate.Limit
-	// Stage names the deciding step: "" for the rules, FairShareName, or the name of a Stage of
+	// Stage names the deciding step: "" for the rules, FairShareName, SentName, SourceName, or the name of a Stage of
 	// the Config.
 	Stage string
 	// Number is the position of the rule in Config.Rules; 0 for fair share and stages.
@@ -68,11 +68,16 @@ func (r *Result) KeyHash() uint64 {
 	if r.from == nil {
 		return 0
 	}
-	return maphash.String(r.from.state.seed, r.key)
+	hash := maphash.String(r.from.state.seed, r.key)
+	if r.Stage == SentName {
+		return ^hash // A client of fair share may have the same text.
+	}
+	return hash
 }
 
 // AppendRawKey appends the key as its rule made it, without the namespace. For fair share, the
-// key is the client's name. rule.KeyNames reads it, and domain.AppendKeyName the key of a tree. Valid until the next Decide of the answer.
+// key is the client's name, and for a sent bucket what its client sent. rule.KeyNames reads it, and domain.AppendKeyName
+// the key of a tree. Valid until the next Decide of the answer.
 func (r *Result) AppendRawKey(dst []byte) []byte { return append(dst, r.ownKey()...) }
 
 // AppendRawKeyStart is AppendRawKey for at most the first most bytes. Clients choose the length of

@@ -149,9 +149,8 @@ func impossible(r *Result) headgate.Decision {
 
 // returnAll returns the units of the refused requests.
 func (g *Guard) returnAll(ctx context.Context, deadline time.Time, q *question, answers []Answer) {
-	ctx = context.WithoutCancel(ctx)
-	if !deadline.IsZero() {
-		bounded, cancel := context.WithDeadline(ctx, deadline)
+	if !deadline.IsZero() { // The deadline bounds the store's time. The caller's context may have ended already.
+		bounded, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 		defer cancel()
 		ctx = bounded
 	}

@@ -71,12 +71,13 @@ func (s *set) decider(c *Config) error {
 // deciderSource asks the Decider, which decides one request after the other.
 type deciderSource struct{ *set }
 
-func (s deciderSource) ask(ctx context.Context, _ *question, requests []headgate.Request, answers []Answer) (waited time.Duration) {
+func (s deciderSource) ask(ctx context.Context, q *question, requests []headgate.Request, answers []Answer) (waited time.Duration) {
 	for i := range requests {
 		if err := s.askOne(ctx, &requests[i], &answers[i]); err != nil {
 			answers[i].fail(err)
 		}
 	}
+	q.ops, q.receipts = q.ops[:0], q.receipts[:0] // Those of another Guard, which a Decider may have asked for the same Answer.
 	return 0
 }
 

@@ -122,6 +122,8 @@ func (c *treeCall) settle(ctx context.Context, i int, req *headgate.Request, a *
 	a.read(ctx, c.set, err)
 	c.learn(i)
 	c.set.guard.conclude(ctx, c.set, req, a)
+	// What a refused descriptor has taken stays counted: together, several descriptors can have the receipt of one Op.
+	c.batch.receipts = c.batch.receipts[:0]
 	if a.sent != nil {
 		c.tree.sent.table.release(a.sent)
 	}

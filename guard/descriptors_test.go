@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -150,5 +151,45 @@ func TestDescriptorsAllocateNothing(t *testing.T) {
 		if got := testing.AllocsPerRun(1000, func() { g.DecideDescriptors(t.Context(), requests, answers, together) }); got > 0 {
 			t.Errorf("together %t: %v allocations a call, want none", together, got)
 		}
+	}
+}
+
+// returning is a store that counts what is returned to it.
+type returning struct {
+	headgate.Store
+
+	receipts int
+}
+
+func (s *returning) Return(ctx context.Context, receipts []headgate.Receipt) error {
+	s.receipts += len(receipts)
+	return s.Store.Return(ctx, receipts)
+}
+
+// TestTogetherReturnsNoSharedReceipt: a refused descriptor of a group returns no receipt, because an admitted one can have the same.
+func TestTogetherReturnsNoSharedReceipt(t *testing.T) {
+	memoryStore, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &returning{Store: memoryStore}
+	window := func(count int64, per time.Duration) headgate.Policy {
+		return headgate.Policy{Algorithm: headgate.SlidingWindow, Limit: headgate.Limit{Count: count, Per: per}, SubWindows: 10, Named: true}
+	}
+	g, err := guard.New(guard.Config{Store: store, Domains: []guard.Domain{{Name: "shop", Descriptors: []guard.Descriptor{
+		{Key: "client", Leaf: &guard.Leaf{Policies: []headgate.Policy{window(1, time.Minute), window(100, time.Hour)}}},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func(sent headgate.Limit) headgate.Request {
+		return headgate.Request{Domain: "shop", Cost: 1, Sent: sent, Descriptors: headgate.Descriptors{{Name: "client", Value: "a"}}}
+	}
+	requests := []headgate.Request{request(headgate.Limit{Count: 100, Per: time.Minute}), request(headgate.Limit{}), request(headgate.Limit{})}
+	answers := make([]guard.Answer, len(requests))
+	g.DecideDescriptors(t.Context(), requests, answers, true)
+	verdicts := [3]headgate.Verdict{answers[0].Verdict, answers[1].Verdict, answers[2].Verdict}
+	if verdicts != [3]headgate.Verdict{headgate.Allow, headgate.Allow, headgate.Deny} || store.receipts != 0 {
+		t.Errorf("the verdicts are %v, and %d receipts were returned", verdicts, store.receipts)
 	}
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 	"unsafe"
@@ -117,7 +118,7 @@ func (b *SentBatch) Decide(ctx context.Context) {
 		b.err = b.guard.put(ctx, b.set, b, &b.question, nil, nil)
 	}
 	if len(b.ops) > 0 && b.set.config.Observer != nil {
-		b.observe()
+		b.observe(ctx)
 	}
 	for _, kept := range b.used {
 		b.set.sent.table.release(kept)
@@ -135,13 +136,15 @@ func (*SentBatch) ask(context.Context, *question, []headgate.Request, []Answer) 
 func (*SentBatch) settle(context.Context, int, *headgate.Request, *Answer, error) {}
 
 // observe reports the decisions.
-func (b *SentBatch) observe() {
+func (b *SentBatch) observe(ctx context.Context) {
 	a, shown, prefix := &b.answer, &b.set.sent.shown, len(b.set.sent.prefix)
 	a.reset()
 	r := a.nextResult()
 	a.describe(r, shown, &b.used[0].windows[0], "", &b.request)
 	r.Policy, r.Stage, r.Fallback = SentName, SentName, b.err != nil
-	a.StoreError, a.closest = b.err, 0
+	if a.StoreError, a.closest = b.err, 0; b.err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		a.StoreError = callerGone(b.err)
+	}
 	for i := range b.sent {
 		sent := &b.sent[i]
 		if sent.fault != nil {

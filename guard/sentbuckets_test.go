@@ -265,3 +265,36 @@ func TestSentBatchAllocations(t *testing.T) {
 type ignoring struct{}
 
 func (ignoring) Observe(*headgate.Request, *Answer) {}
+
+// storeErrors is an Observer that keeps the errors of the store.
+type storeErrors struct{ all []error }
+
+func (o *storeErrors) Observe(_ *headgate.Request, a *Answer) { o.all = append(o.all, a.StoreError) }
+
+// TestSentBatchOfALeftCaller: a cancelled batch says nothing about the store, and one whose time is over does.
+func TestSentBatchOfALeftCaller(t *testing.T) {
+	store, err := memory.New(memory.Config{MaxMemory: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen storeErrors
+	failing := &silenced{Store: store}
+	g, err := New(Config{Store: failing, Observer: &seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	late, end := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer end()
+	for _, ctx := range []context.Context{left, late} {
+		failing.err = ctx.Err()
+		var b SentBatch
+		b.Begin(g)
+		b.Add([]byte("a"), sentBucketOf(2, 1, time.Second), 1)
+		b.Decide(ctx)
+	}
+	if len(seen.all) != 2 || !errors.Is(seen.all[0], ErrCallerGone) || errors.Is(seen.all[1], ErrCallerGone) || seen.all[1] == nil {
+		t.Errorf("observed: %v, want a caller that has left, and an error of the store", seen.all)
+	}
+}

@@ -32,8 +32,8 @@ func RetryAfter(d *headgate.Decision) int64 { return RetrySeconds(d.RetryAfter) 
 // RetrySeconds is RetryAfter for a wait without a decision.
 func RetrySeconds(wait time.Duration) int64 { return max(1, Seconds(wait)) }
 
-// Seconds rounds a time up to whole seconds, so that clients do not return too early. All fronts round with it. It does not
-// overflow. A negative time is 0.
+// Seconds rounds a time up to whole seconds, so that clients do not return too early. All fronts that round up to whole seconds
+// use it. It does not overflow. A negative time is 0.
 func Seconds(d time.Duration) int64 {
 	count := int64(d / time.Second)
 	if d%time.Second > 0 {
