@@ -30,7 +30,7 @@ const (
 // value of a field with one number.
 func (s Style) Announce(h http.Header, a *guard.Answer) {
 	var once Announcer
-	once.Announce(s, h, a)
+	once.Announce(s, Map(h), a)
 }
 
 // Announcer does what Style.Announce does, repeatedly. An Announcer caches the items of
@@ -51,7 +51,7 @@ type item struct {
 }
 
 // Announce does what Style.Announce does.
-func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
+func (n *Announcer) Announce(s Style, h Header, a *guard.Answer) {
 	closest := a.Closest()
 	if closest == nil {
 		return
@@ -82,7 +82,7 @@ func Counted(r *guard.Result) bool {
 	return !r.Fallback || d.Verdict != headgate.Allow || d.Reason != headgate.StoreUnavailable || d.At != 0
 }
 
-func (n *Announcer) announce(s Style, h http.Header, r *guard.Result) {
+func (n *Announcer) announce(s Style, h Header, r *guard.Result) {
 	switch s {
 	case Draft:
 		n.announceLists(h, r)
@@ -101,7 +101,7 @@ type lists struct {
 	text   [64]byte // a longer text needs its own allocation
 }
 
-func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
+func (n *Announcer) announceLists(h Header, r *guard.Result) {
 	l := new(lists)
 	text := AppendRateLimit(l.text[:0], r)
 	l.values[1] = shared(text)
@@ -111,8 +111,8 @@ func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
 	} else {
 		l.values[0] = n.policy(r)
 	}
-	if len(h) == 0 { // The usual case: the header is still empty.
-		h[fieldPolicy], h[fieldRateLimit] = l.values[0:1:1], l.values[1:2:2]
+	if m, ok := h.(Map); ok && len(m) == 0 { // The usual case of a handler: the header is still empty.
+		m[fieldPolicy], m[fieldRateLimit] = l.values[0:1:1], l.values[1:2:2]
 		return
 	}
 	join(h, fieldPolicy, l.values[0:1:1])
@@ -140,8 +140,8 @@ type numbers struct {
 // digits is the length of the greatest int64. The numbers are not negative.
 const digits = 19
 
-func announceNumbers(h http.Header, r *guard.Result, limit, remaining, resets string) {
-	if len(h) > 0 && (len(h[limit]) > 0 || len(h[remaining]) > 0 || len(h[resets]) > 0) {
+func announceNumbers(h Header, r *guard.Result, limit, remaining, resets string) {
+	if len(h.Lines(limit)) > 0 || len(h.Lines(remaining)) > 0 || len(h.Lines(resets)) > 0 {
 		return
 	}
 	n := new(numbers)
@@ -151,7 +151,9 @@ func announceNumbers(h http.Header, r *guard.Result, limit, remaining, resets st
 		text = strconv.AppendInt(text, value, 10)
 		n.values[i] = shared(text[from:])
 	}
-	h[limit], h[remaining], h[resets] = n.values[0:1:1], n.values[1:2:2], n.values[2:3:3]
+	h.Set(limit, n.values[0:1:1])
+	h.Set(remaining, n.values[1:2:2])
+	h.Set(resets, n.values[2:3:3])
 }
 
 // shared converts b to a string without a copy. The caller must not write to b again.
@@ -160,11 +162,11 @@ func shared(b []byte) string {
 }
 
 // join appends values to a list field.
-func join(h http.Header, name string, values []string) {
-	if there := h[name]; len(there) > 0 {
-		values = append(there, values...)
+func join(h Header, name string, values []string) {
+	if there := h.Lines(name); len(there) > 0 {
+		values = append(there[:len(there):len(there)], values...)
 	}
-	h[name] = values
+	h.Set(name, values)
 }
 
 // AppendPolicy appends the item of RateLimit-Policy for r: `"name";q=100;w=60`.

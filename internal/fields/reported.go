@@ -22,10 +22,10 @@ func Report(f guard.Facts) Reported { return Reported{facts: f} }
 // Take notes the values in h, and removes those that are for the stages alone. Call it before the
 // header is written, and again at the end of the answer, for trailers. Of a header and a trailer
 // with one name, the trailer counts. Several lines of one name are one value, separated by commas.
-func (r *Reported) Take(h http.Header) {
+func (r *Reported) Take(h Header) {
 	for _, name := range r.facts.Answer {
 		for _, spelling := range [...]string{name, http.TrailerPrefix + name} {
-			if lines := h[spelling]; len(lines) > 0 {
+			if lines := h.Lines(spelling); len(lines) > 0 {
 				if r.values == nil {
 					r.values = make(map[string]string, len(r.facts.Answer))
 				}
@@ -34,31 +34,31 @@ func (r *Reported) Take(h http.Header) {
 		}
 	}
 	for _, name := range r.facts.Private {
-		delete(h, name)
-		delete(h, http.TrailerPrefix+name)
+		h.Delete(name)
+		h.Delete(http.TrailerPrefix + name)
 	}
-	if len(r.facts.Private) > 0 && len(h["Trailer"]) > 0 {
+	if len(r.facts.Private) > 0 && len(h.Lines("Trailer")) > 0 {
 		r.unannounce(h)
 	}
 }
 
 // unannounce removes the names of private fields from the announcement of trailers.
-func (r *Reported) unannounce(h http.Header) {
+func (r *Reported) unannounce(h Header) {
 	private := func(name string) bool {
 		return slices.Contains(r.facts.Private, textproto.CanonicalMIMEHeaderKey(strings.Trim(name, " \t")))
 	}
 	var kept []string
-	for _, line := range h["Trailer"] {
+	for _, line := range h.Lines("Trailer") {
 		names := slices.DeleteFunc(strings.Split(line, ","), private)
 		if len(names) > 0 {
 			kept = append(kept, strings.Trim(strings.Join(names, ","), " \t"))
 		}
 	}
 	if len(kept) == 0 {
-		delete(h, "Trailer")
+		h.Delete("Trailer")
 		return
 	}
-	h["Trailer"] = kept
+	h.Set("Trailer", kept)
 }
 
 // Lookup is the lookup of a guard.Outcome. It is nil if stages read nothing.

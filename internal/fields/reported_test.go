@@ -14,12 +14,12 @@ import (
 func TestReported(t *testing.T) {
 	h := http.Header{"X-Work": {"1", "9"}, "X-Own": {"2"}, "X-Other": {"3"}}
 	r := fields.Report(guard.Facts{Answer: []string{"X-Work", "X-Own", "X-Missing"}, Private: []string{"X-Work"}})
-	r.Take(h)
+	r.Take(fields.Map(h))
 	if len(h) != 2 || h.Get("X-Own") != "2" || h.Get("X-Other") != "3" {
 		t.Errorf("the answer has %v", h)
 	}
 	h[http.TrailerPrefix+"X-Work"] = []string{"4"}
-	r.Take(h)
+	r.Take(fields.Map(h))
 	got := map[string]string{}
 	for _, name := range []string{"X-Work", "X-Own", "X-Missing", "X-Other"} {
 		if value, ok := r.Lookup()(name); ok {
@@ -33,12 +33,12 @@ func TestReported(t *testing.T) {
 		"X-Work": "", "X-Sum, x-work": "X-Sum", " X-work ,X-Sum,X-Other": "X-Sum,X-Other", "X-Sum, X-Other": "X-Sum, X-Other",
 	} {
 		announced := http.Header{"Trailer": {sent}}
-		if r.Take(announced); announced.Get("Trailer") != want || (want == "") != (len(announced) == 0) {
+		if r.Take(fields.Map(announced)); announced.Get("Trailer") != want || (want == "") != (len(announced) == 0) {
 			t.Errorf("a service announces %q, and the client sees %v, want %q", sent, announced, want)
 		}
 	}
 	none := fields.Report(guard.Facts{})
-	if none.Take(h); none.Lookup() != nil || len(h) != 2 {
+	if none.Take(fields.Map(h)); none.Lookup() != nil || len(h) != 2 {
 		t.Error("without stages, something is read")
 	}
 }

@@ -1,7 +1,6 @@
 package fields
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/headgate/headgate/guard"
@@ -30,7 +29,7 @@ func DetectStream(t *guard.Ticket) StreamDetector { return StreamDetector{ticket
 
 // Header reads the status and the header of the service's final response. Call Header before the header is written.
 // The response may be 101.
-func (d *StreamDetector) Header(status int, h http.Header) {
+func (d *StreamDetector) Header(status int, h Header) {
 	if d.ticket == nil {
 		return
 	}
@@ -63,8 +62,8 @@ func (d *StreamDetector) Stream() {
 }
 
 // mediaType returns the Content-Type without its parameters.
-func mediaType(h http.Header) string {
-	lines := h["Content-Type"]
+func mediaType(h Header) string {
+	lines := h.Lines("Content-Type")
 	if len(lines) == 0 {
 		return ""
 	}

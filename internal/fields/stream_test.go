@@ -76,7 +76,7 @@ func TestStreamDetector(t *testing.T) {
 	} {
 		ticket, l := forwarded(t)
 		d := DetectStream(ticket)
-		d.Header(http.StatusOK, typed(c.contentType))
+		d.Header(http.StatusOK, Map(typed(c.contentType)))
 		if l.streams != c.atHeader {
 			t.Errorf("%q: %d streams at the header, want %d", c.contentType, l.streams, c.atHeader)
 		}
@@ -93,15 +93,15 @@ func TestStreamDetector(t *testing.T) {
 func TestStreamIsDetectedOnce(t *testing.T) {
 	ticket, l := forwarded(t)
 	d := DetectStream(ticket)
-	d.Header(http.StatusOK, typed("application/grpc"))
+	d.Header(http.StatusOK, Map(typed("application/grpc")))
 	d.Body(framed(1, 1))
 	d.Body(framed(1))
-	d.Header(http.StatusOK, typed("text/event-stream"))
+	d.Header(http.StatusOK, Map(typed("text/event-stream")))
 	if d.Stream(); l.streams != 1 {
 		t.Errorf("the stage was told of %d streams, want 1", l.streams)
 	}
 	d = DetectStream(nil)
-	d.Header(http.StatusOK, typed("application/grpc"))
+	d.Header(http.StatusOK, Map(typed("application/grpc")))
 	d.Body(framed(1, 1))
 	if d.Stream(); d.Counts() {
 		t.Error("the body of a request without a ticket is counted")
@@ -175,11 +175,11 @@ func TestStreamDetectorAllocates(t *testing.T) {
 	calls, events, both := typed("application/grpc+proto"), typed("text/event-stream"), framed(9, 1)
 	if n := testing.AllocsPerRun(100, func() {
 		d := DetectStream(ticket)
-		d.Header(http.StatusOK, calls)
+		d.Header(http.StatusOK, Map(calls))
 		d.Body(both[:3])
 		d.Body(both[3:])
 		d = DetectStream(ticket)
-		d.Header(http.StatusOK, events)
+		d.Header(http.StatusOK, Map(events))
 	}); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}

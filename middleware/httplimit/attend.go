@@ -86,7 +86,7 @@ func (a *trackedWriter) finish(end guard.End) {
 	if a.status == 0 && end == guard.Answered {
 		a.status = http.StatusOK
 	}
-	a.reported.Take(a.Header())
+	a.reported.Take(fields.Map(a.Header()))
 	a.ticket.Done(guard.Outcome{End: end, Status: a.status, Header: a.reported.Lookup()})
 }
 
@@ -99,7 +99,7 @@ func (a *trackedWriter) WriteHeader(status int) {
 	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		a.answers(status)
 	} else {
-		a.reported.Take(a.Header()) // net/http sends the whole header map with a 103.
+		a.reported.Take(fields.Map(a.Header())) // net/http sends the whole header map with a 103.
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
@@ -108,15 +108,15 @@ func (a *trackedWriter) WriteHeader(status int) {
 func (a *trackedWriter) answers(status int) {
 	if a.status == 0 {
 		a.status = status
-		a.reported.Take(a.Header())
-		a.streams.Header(status, a.Header())
+		a.reported.Take(fields.Map(a.Header()))
+		a.streams.Header(status, fields.Map(a.Header()))
 	}
 }
 
 // detach records that the handler now owns the connection.
 func (a *trackedWriter) detach() {
 	a.hijacked, a.status = true, http.StatusSwitchingProtocols
-	a.streams.Header(http.StatusSwitchingProtocols, nil)
+	a.streams.Header(http.StatusSwitchingProtocols, fields.Map(nil))
 	a.streams.Stream()
 }
 

@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/headgate/headgate/rule"
@@ -10,14 +9,14 @@ import (
 // unambiguous reports whether every header and cookie that a rule reads has one value. With
 // several values, some services read the first, some the last, and some all of them. Parsers
 // of cookies also differ on one value.
-func unambiguous(h http.Header, reads *rule.Reads) bool {
+func unambiguous(h Fields, reads *rule.Reads) bool {
 	for _, name := range reads.Headers {
-		if len(h[name]) > 1 {
+		if len(h.Lines(name)) > 1 {
 			return false
 		}
 	}
 	for _, name := range reads.Cookies {
-		if !cookies(h).read(name).single {
+		if !(&cookies{h}).read(name).single {
 			return false
 		}
 	}
@@ -26,11 +25,11 @@ func unambiguous(h http.Header, reads *rule.Reads) bool {
 
 // cookies looks up a cookie in the Cookie fields. The total size of the fields bounds the
 // search.
-type cookies http.Header
+type cookies struct{ fields Fields }
 
 // Lookup implements headgate.Values. A value that parsers read in different ways is no value: its
 // request counts under the shared key.
-func (c cookies) Lookup(name string) (string, bool) {
+func (c *cookies) Lookup(name string) (string, bool) {
 	read := c.read(name)
 	return read.value, read.found && read.plain
 }
@@ -46,9 +45,9 @@ type cookieReading struct {
 
 // read reads the cookies of a name as the common parsers do: those of Python, PHP, Ruby, Node.js, nginx and Go, which
 // TestCookieReaders compares. Where they differ, it clears plain or single.
-func (c cookies) read(name string) cookieReading {
+func (c *cookies) read(name string) cookieReading {
 	r := cookieReading{plain: true, single: true}
-	for _, field := range c["Cookie"] {
+	for _, field := range c.fields.Lines("Cookie") {
 		for field != "" {
 			var pair string
 			pair, field, _ = strings.Cut(field, ";")

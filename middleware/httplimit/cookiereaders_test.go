@@ -3,7 +3,6 @@ package httplimit
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -89,12 +88,12 @@ func TestCookieReaders(t *testing.T) {
 		t.Errorf("too few fields for a comparison: %v", counts)
 	}
 	for _, field := range differentCookies {
-		if cookies(http.Header{"Cookie": {field}}).read("session").single {
+		if (&cookies{headers{"Cookie": {field}}}).read("session").single {
 			t.Errorf("%q is one cookie", field)
 		}
 	}
 	for _, c := range sameCookies {
-		if got := cookies(http.Header{"Cookie": {c[0]}}).read("session"); !got.single || !got.plain || got.value != c[1] {
+		if got := (&cookies{headers{"Cookie": {c[0]}}}).read("session"); !got.single || !got.plain || got.value != c[1] {
 			t.Errorf("%q is read as %+v, want %q", c[0], got, c[1])
 		}
 	}
@@ -103,7 +102,7 @@ func TestCookieReaders(t *testing.T) {
 // judgeCookie compares one field. keys has the key of each session that a parser has read.
 func judgeCookie(t *testing.T, field string, values *cookiereaders.Values, keys map[string]map[string]string, counts map[string]int) {
 	t.Helper()
-	rules := cookies(http.Header{"Cookie": {field}}).read("session")
+	rules := (&cookies{headers{"Cookie": {field}}}).read("session")
 	found := map[string]bool{}
 	for i, v := range values {
 		if !v.Found || v.Value == "" {
@@ -158,7 +157,7 @@ func TestCookieNames(t *testing.T) {
 		{"my-session=L; my_session=K", "my_session", "K", true, true},
 		{"mysession=L", "my_session", "", false, true},
 	} {
-		got := cookies(http.Header{"Cookie": {c.field}}).read(c.name)
+		got := (&cookies{headers{"Cookie": {c.field}}}).read(c.name)
 		if got.value != c.want || got.found != c.found || got.single != c.single {
 			t.Errorf("%q, %s: got %+v, want %q, %v, %v", c.field, c.name, got, c.want, c.found, c.single)
 		}
@@ -169,7 +168,7 @@ func TestCookieNames(t *testing.T) {
 // under the shared key.
 func TestUnclearCookieIsNoKey(t *testing.T) {
 	for _, field := range []string{"session=K a1=1", "session=K\ta1=1", `session="K" a=1`, `session="K`, "session=K\xc2\xa0", `session="\113"`} {
-		if value, found := cookies(http.Header{"Cookie": {field}}).Lookup("session"); found {
+		if value, found := (&cookies{headers{"Cookie": {field}}}).Lookup("session"); found {
 			t.Errorf("%q has the key %q", field, value)
 		}
 	}
@@ -177,7 +176,7 @@ func TestUnclearCookieIsNoKey(t *testing.T) {
 
 // BenchmarkCookieOfBlanks shows that the search is linear: clients choose the bytes of a field.
 func BenchmarkCookieOfBlanks(b *testing.B) {
-	c := cookies(http.Header{"Cookie": {"a=" + strings.Repeat(" ,\t", 10_000) + strings.Repeat("session ", 10_000)}})
+	c := &cookies{headers{"Cookie": {"a=" + strings.Repeat(" ,\t", 10_000) + strings.Repeat("session ", 10_000)}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		c.read("session")
@@ -185,7 +184,7 @@ func BenchmarkCookieOfBlanks(b *testing.B) {
 }
 
 func BenchmarkCookie(b *testing.B) {
-	c := cookies(http.Header{"Cookie": {"_ga=GA1.2.1234567890.1700000000; lang=en; prefs=compact; session=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0"}})
+	c := &cookies{headers{"Cookie": {"_ga=GA1.2.1234567890.1700000000; lang=en; prefs=compact; session=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0"}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		c.read("session")

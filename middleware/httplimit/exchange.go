@@ -46,6 +46,7 @@ type Exchange struct {
 	Plain bool
 
 	ticket   *guard.Ticket
+	cookies  cookies
 	query    string
 	used     bool
 	decided  bool
@@ -70,7 +71,13 @@ var ErrField = errors.New("httplimit: a header or cookie that a rule reads has m
 // ErrHost, ErrField or an error of guard.Admit; Fail answers it. After an Admit without
 // error the caller must call Detach or Done.
 func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
-	if err := x.Identify(g, r); err != nil {
+	return x.AdmitFields(g, r, headers(r.Header))
+}
+
+// AdmitFields is Admit for a server that does not keep the fields of a request in r.Header. It reads them from h, which must not
+// change before Reset. If Edits then returns true, the caller sets r.Header before Forward.
+func (x *Exchange) AdmitFields(g *guard.Guard, r *http.Request, h Fields) error {
+	if err := x.identify(g, r, h); err != nil {
 		return err
 	}
 	if x.ticket == nil {
@@ -87,15 +94,20 @@ func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
 // Identify is the first part of Admit, for a front end that calls guard.Decide with Request and Answer
 // itself: it sets Request from r. The error is ErrPath, ErrHost or ErrField.
 func (x *Exchange) Identify(g *guard.Guard, r *http.Request) error {
+	return x.identify(g, r, headers(r.Header))
+}
+
+func (x *Exchange) identify(g *guard.Guard, r *http.Request, h Fields) error {
 	if x.used {
 		x.Reset() // Values of another request must not remain.
 	}
-	x.used, x.query = true, r.URL.RawQuery
+	x.used, x.query, x.cookies.fields = true, r.URL.RawQuery, h
+	x.Request.Header, x.Request.Cookie = h, &x.cookies // Fail reads the fields even after an error.
 	if err := identify(&x.Request, r, g.Begin(&x.Answer), x.ResolvePath); err != nil {
 		x.Answer.Verdict, x.Answer.Results = headgate.Deny, x.Answer.Results[:0]
 		return err
 	}
-	if x.OneValue && !unambiguous(r.Header, x.Answer.Reads()) {
+	if x.OneValue && !unambiguous(h, x.Answer.Reads()) {
 		return ErrField
 	}
 	return nil
@@ -125,15 +137,28 @@ func (x *Exchange) Done(end guard.End) {
 
 // Announce adds the rate limit fields to the header of a response, in the given style. It
 // adds nothing if no rule decided the request.
-func (x *Exchange) Announce(style Style, h http.Header) {
+func (x *Exchange) Announce(style Style, h http.Header) { x.AnnounceFields(style, fields.Map(h)) }
+
+// AnnounceFields is Announce for a server that does not keep the fields of a response in an http.Header.
+func (x *Exchange) AnnounceFields(style Style, h ResponseFields) {
 	if x.decided {
 		x.fields.Announce(style, h, &x.Answer)
 	}
 }
 
+// ResponseFields are the header fields of a response. Names are in canonical form.
+type ResponseFields interface {
+	// Lines returns the lines of a name, in their order. The caller must not change them.
+	Lines(name string) []string
+	// Set sets the lines of a name.
+	Set(name string, lines []string)
+	// Delete removes the lines of a name.
+	Delete(name string)
+}
+
 // Reset prepares x for another request and drops its references to the last one.
 func (x *Exchange) Reset() {
-	x.Request, x.query, x.used, x.decided = headgate.Request{}, "", false, false
+	x.Request, x.cookies.fields, x.query, x.used, x.decided = headgate.Request{}, nil, "", false, false
 }
 
 // Fail answers a request after an error of Admit. If the client caused the error, it

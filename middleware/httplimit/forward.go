@@ -21,14 +21,10 @@ import (
 // front end whose service parses forms must copy MultipartForm back itself.
 func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	forward := resolved(r, x.Request.Path)
-	own := g.Marks()
-	if x.decided {
-		own = x.ticket.Marks() // A reload may have changed the guard's marks since Admit.
-	}
-	marked := x.marked()
-	if !marked && !sent(own, r.Header) {
+	if !x.Edits(g) {
 		return forward
 	}
+	own, marked := x.marks(g), x.marked()
 	if forward == r {
 		forward = new(http.Request)
 		*forward = *r
@@ -48,6 +44,19 @@ func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 		return forward
 	}
 	return forward.WithContext(context.WithValue(r.Context(), trustedMarksKey{}, x.mark(forward.Header, before)))
+}
+
+// Edits reports whether Forward changes the header of the request. Call it after an Admit without error.
+func (x *Exchange) Edits(g *guard.Guard) bool {
+	return x.marked() || sent(x.marks(g), x.Request.Header)
+}
+
+// marks returns the names of marks.
+func (x *Exchange) marks(g *guard.Guard) []string {
+	if x.decided {
+		return x.ticket.Marks() // A reload may have changed the guard's marks since Admit.
+	}
+	return g.Marks()
 }
 
 // trustedMarksKey is the context key for the marks that earlier guards in this process
@@ -77,9 +86,9 @@ func copyBack(r, forward *http.Request) {
 }
 
 // sent reports whether the client has sent one of the headers.
-func sent(names []string, h http.Header) bool {
+func sent(names []string, h headgate.Values) bool {
 	for _, name := range names {
-		if len(h[name]) > 0 {
+		if _, found := h.Lookup(name); found {
 			return true
 		}
 	}

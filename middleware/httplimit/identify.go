@@ -10,11 +10,16 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
+// Fields look up the header fields of a request. Names are in canonical form. Lookup trims the blanks around a value.
+type Fields interface {
+	headgate.Values
+	headgate.Lines
+}
+
 // identify fills a zero req from r for the rules, without copying values that can be
-// shared. The error is ErrHost, ErrPath or an error of rule.CleanPath.
+// shared. Header and Cookie are set. The error is ErrHost, ErrPath or an error of rule.CleanPath.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves bool) error {
-	// Fail reads these fields even after an error.
-	req.Method, req.Header, req.Cookie = r.Method, headers(r.Header), cookies(r.Header)
+	req.Method = r.Method
 	if r.URL.Opaque != "" { // "http:x" has no path, but services derive one.
 		return ErrPath
 	}

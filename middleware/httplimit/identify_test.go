@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
 )
 
 func TestPeer(t *testing.T) {
@@ -41,15 +42,15 @@ func TestLookups(t *testing.T) {
 	}{
 		{headers(h), "X-Client-Id", "a", true}, // The first value counts.
 		{headers(h), "X-Other", "", false},
-		{cookies(h), "one", "1", true},
-		{cookies(h), "two", "2", true},
-		{cookies(h), "three", "3", true},
-		{cookies(h), "empty", "", true},
-		{cookies(h), "bare", "", true},
-		{cookies(h), "session", "s=t", true},
-		{cookies(h), "ONE", "1", true}, // nginx ignores case in cookie names.
-		{cookies(h), "missing", "", false},
-		{cookies(http.Header{}), "one", "", false},
+		{&cookies{headers(h)}, "one", "1", true},
+		{&cookies{headers(h)}, "two", "2", true},
+		{&cookies{headers(h)}, "three", "3", true},
+		{&cookies{headers(h)}, "empty", "", true},
+		{&cookies{headers(h)}, "bare", "", true},
+		{&cookies{headers(h)}, "session", "s=t", true},
+		{&cookies{headers(h)}, "ONE", "1", true}, // nginx ignores case in cookie names.
+		{&cookies{headers(h)}, "missing", "", false},
+		{&cookies{headers{}}, "one", "", false},
 	} {
 		if got, found := c.values.Lookup(c.name); got != c.want || found != c.found {
 			t.Errorf("%T.Lookup(%q) = %q, %v, want %q, %v", c.values, c.name, got, found, c.want, c.found)
@@ -62,12 +63,13 @@ func TestIdentifyDoesNotAllocate(t *testing.T) {
 		Method: http.MethodGet, URL: &url.URL{Path: "/v1/product"}, Host: "api.example.com:8080", RemoteAddr: "192.0.2.1:443",
 		Header: http.Header{"X-Client-Id": {"a"}, "Cookie": {"a=b; session=s"}},
 	}
-	var req headgate.Request
+	var x Exchange
+	g := new(guard.Guard)
 	if n := testing.AllocsPerRun(100, func() {
-		_ = identify(&req, r, 0, false)
-		req.Header.Lookup("X-Client-Id")
-		req.Cookie.Lookup("session")
+		_ = x.Identify(g, r)
+		x.Request.Header.Lookup("X-Client-Id")
+		x.Request.Cookie.Lookup("session")
 	}); n != 0 {
-		t.Errorf("identify needs %v allocations, want 0", n)
+		t.Errorf("Identify needs %v allocations, want 0", n)
 	}
 }

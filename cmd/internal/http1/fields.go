@@ -1,18 +1,9 @@
 package http1
 
 import (
-	"net/http"
 	"net/textproto"
 	"strings"
 )
-
-// Fields parses header fields into a header map. It keeps the memory for the lists of values,
-// so that a message allocates nothing if the map and the lists are used again. The zero
-// Fields is ready to use.
-type Fields struct {
-	values []string
-	notes  Notes
-}
 
 // Notes tell which fields that concern the connection or the body are present.
 type Notes struct {
@@ -26,38 +17,34 @@ type Notes struct {
 	// Close says that a Connection line is "close". Options says that one has another
 	// value than "close" and "keep-alive".
 	Close, Options bool
+	// Many says that there are more than MostListed lines.
+	Many bool
 }
 
-// mostKept bounds the values that Fields keeps for the next message.
-const mostKept = 64
-
-// Parse reads the lines of text, up to and with the empty line at its end, into h. It
+// Parse replaces the fields by the lines of text, up to and with the empty line at its end. It
 // returns false for a line that is not in strict form: "Name: value", where the name is a
-// token, the value has no control characters except tabs inside, and CRLF ends the line.
-// After false, h has some of the fields. Names are in canonical form. Blanks around values
-// are removed. The values share the memory of text.
-func (f *Fields) Parse(text string, h http.Header) (Notes, bool) {
-	if cap(f.values) > mostKept {
-		f.values = nil
-	}
-	f.values, f.notes = f.values[:0], Notes{}
+// token, the value has no control characters except tabs inside, and CRLF ends the line. It also returns false
+// for more than MostListed lines. After false, the List has some of the fields. Blanks around values
+// are removed. Names and values share the memory of text.
+func (l *List) Parse(text string) (Notes, bool) {
+	l.Reset()
 	for {
 		end := strings.IndexByte(text, '\n')
 		switch {
 		case end < 1 || text[end-1] != '\r':
-			return f.notes, false
+			return l.notes, false
 		case end == 1:
-			return f.notes, len(text) == len("\r\n")
+			return l.notes, len(text) == len("\r\n")
 		}
-		if !f.line(text[:end-1], h) {
-			return f.notes, false
+		if l.notes.Many = len(l.names) == MostListed; l.notes.Many || !l.line(text[:end-1]) {
+			return l.notes, false
 		}
 		text = text[end+1:]
 	}
 }
 
 // line reads one line without its end.
-func (f *Fields) line(line string, h http.Header) bool {
+func (l *List) line(line string) bool {
 	name, rest, canonical := cutName(line)
 	if name == "" {
 		return false
@@ -69,14 +56,8 @@ func (f *Fields) line(line string, h http.Header) bool {
 	if !canonical {
 		name = textproto.CanonicalMIMEHeaderKey(name)
 	}
-	f.note(name, value)
-	if there, found := h[name]; found {
-		h[name] = append(there, value)
-		return true
-	}
-	f.values = append(f.values, value)
-	n := len(f.values)
-	h[name] = f.values[n-1 : n : n]
+	l.note(name, value)
+	l.Add(name, value)
 	return true
 }
 
@@ -142,8 +123,8 @@ func trimValue(s string) (value string, ok bool) {
 }
 
 // note notes the fields that concern the connection or the body.
-func (f *Fields) note(name, value string) {
-	n := &f.notes
+func (l *List) note(name, value string) {
+	n := &l.notes
 	switch name {
 	case "Host":
 		n.Hosts, n.Host = n.Hosts+1, value
@@ -183,13 +164,10 @@ func ParseLength(value string) (length int64, ok bool) {
 	return length, true
 }
 
-// FixPragma adds Cache-Control: no-cache to a header with Pragma: no-cache, as net/http does
+// fixPragma adds Cache-Control: no-cache to a header with Pragma: no-cache, as net/http does
 // with each header that it reads.
-func FixPragma(h http.Header) {
-	if pragma := h["Pragma"]; len(pragma) == 0 || pragma[0] != "no-cache" {
-		return
-	}
-	if _, found := h["Cache-Control"]; !found {
-		h["Cache-Control"] = []string{"no-cache"}
+func (l *List) fixPragma() {
+	if l.Get("Pragma") == "no-cache" && !l.Has("Cache-Control") {
+		l.Add("Cache-Control", "no-cache")
 	}
 }

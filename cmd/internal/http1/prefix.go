@@ -2,7 +2,6 @@ package http1
 
 import (
 	"bytes"
-	"net/http"
 	"net/url"
 	"strings"
 )
@@ -29,10 +28,10 @@ func (p *Prefix) Strict(b []byte) bool {
 	if end == 0 {
 		return true
 	}
-	var fields Fields
-	_, ok := fields.Parse(string(b[p.checked:p.checked+end])+"\r\n", make(http.Header))
+	var fields List
+	notes, ok := fields.Parse(string(b[p.checked:p.checked+end]) + "\r\n")
 	p.checked += end
-	return ok
+	return ok || notes.Many // Of too many lines, the rest is not looked at.
 }
 
 // isStrictLine reports whether a request line is in strict form.

@@ -21,16 +21,19 @@ type Head struct {
 }
 
 // ParseRequest reads the header of a request: its request line and fields, up to and with
-// the empty line. It puts the fields into h, with the field Host. The result is
+// the empty line. It puts the fields into l, with the field Host. The result is
 // report.PathFast for a request in the subset, otherwise why it is not.
-func (f *Fields) ParseRequest(text string, h http.Header) (head Head, why report.Path) {
+func (l *List) ParseRequest(text string) (head Head, why report.Path) {
 	line, rest, found := strings.Cut(text, "\r\n")
 	method, target, version, ok := cutLine(line)
 	if !found || !ok {
 		return head, report.PathSyntax
 	}
-	notes, ok := f.Parse(rest, h)
-	if !ok {
+	notes, ok := l.Parse(rest)
+	switch {
+	case notes.Many:
+		return head, report.PathSize
+	case !ok:
 		return head, report.PathSyntax
 	}
 	head.Method, head.Target, head.Host, head.Close = method, target, notes.Host, notes.Close
@@ -42,7 +45,7 @@ func (f *Fields) ParseRequest(text string, h http.Header) (head Head, why report
 	why = reason(&head, &notes, version, valid)
 	head.End = valid && !notes.TransferEncoding && !notes.Upgrade && version == "HTTP/1.1" && !tunnels(method)
 	if why == report.PathFast {
-		FixPragma(h)
+		l.fixPragma()
 	}
 	return head, why
 }

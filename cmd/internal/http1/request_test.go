@@ -22,9 +22,9 @@ func FuzzParseRequest(f *testing.F) {
 		if !strings.HasSuffix(text, "\r\n\r\n") || strings.Index(text, "\r\n\r\n") != len(text)-4 {
 			return // The server passes a complete header.
 		}
-		var fields http1.Fields
-		h, u := make(http.Header), url.URL{}
-		head, why := fields.ParseRequest(text, h)
+		var l http1.List
+		var u url.URL
+		head, why := l.ParseRequest(text)
 		if why != report.PathFast || http1.ParseTarget(head.Target, &u) != nil {
 			return
 		}
@@ -32,10 +32,10 @@ func FuzzParseRequest(f *testing.F) {
 		if err != nil {
 			t.Fatalf("net/http refuses %q: %v", text, err)
 		}
-		delete(h, "Host")
+		l.Delete("Host")
 		same := head.Method == want.Method && head.Host == want.Host && head.Target == want.RequestURI && head.Length == want.ContentLength &&
 			head.Close == want.Close && reflect.DeepEqual(&u, want.URL)
-		if got := withoutConnection(h); !same || !reflect.DeepEqual(got, withoutConnection(want.Header)) {
+		if got := withoutConnection(l.Header()); !same || !reflect.DeepEqual(got, withoutConnection(want.Header)) {
 			t.Errorf("%q: read %+v %#v %v, want %+v", text, head, u, got, want)
 		}
 		for i := range text {

@@ -25,15 +25,15 @@ func StartsPlain(b []byte) bool {
 }
 
 // ParseResponse parses the header of a plain response: text ends with the empty line. head
-// says that the request was HEAD. The fields are added to h, which must be empty. A plain
+// says that the request was HEAD. The fields replace those of l. A plain
 // response is final, and Content-Length is the only field that says where its body ends.
-// After false, h has some of the fields.
-func (f *Fields) ParseResponse(text string, head bool, h http.Header) (Response, bool) {
+// After false, l has some of the fields.
+func (l *List) ParseResponse(text string, head bool) (Response, bool) {
 	status, fields, ok := cutStatus(text)
 	if !ok {
 		return Response{}, false
 	}
-	notes, ok := f.Parse(fields, h)
+	notes, ok := l.Parse(fields)
 	if !ok || notes.TransferEncoding || notes.Trailer || notes.Upgrade || notes.Options || notes.Lengths > 1 {
 		return Response{}, false
 	}
@@ -52,9 +52,9 @@ func (f *Fields) ParseResponse(text string, head bool, h http.Header) (Response,
 		}
 	}
 	if notes.Close {
-		delete(h, "Connection") // as net/http does
+		l.Delete("Connection") // as net/http does
 	}
-	FixPragma(h)
+	l.fixPragma()
 	return resp, true
 }
 

@@ -52,8 +52,7 @@ func TestPlainResponses(t *testing.T) {
 		{"nothing", "", false, http1.Response{}, false},
 	} {
 		t.Run(c.story, func(t *testing.T) {
-			h := http.Header{}
-			got, ok := new(http1.Fields).ParseResponse(c.text, c.head, h)
+			got, ok := new(http1.List).ParseResponse(c.text, c.head)
 			if got != c.want || ok != c.ok {
 				t.Errorf("ParseResponse = %+v, %v, want %+v, %v", got, ok, c.want, c.ok)
 			}
@@ -89,8 +88,8 @@ func FuzzResponse(f *testing.F) {
 // compare fails if net/http reads a plain header differently.
 func compare(t *testing.T, text string, head bool) {
 	t.Helper()
-	h := http.Header{}
-	got, ok := new(http1.Fields).ParseResponse(text, head, h)
+	var l http1.List
+	got, ok := l.ParseResponse(text, head)
 	if !ok {
 		return
 	}
@@ -116,17 +115,16 @@ func compare(t *testing.T, text string, head bool) {
 	if hasBody := want.Body != http.NoBody; hasBody != (got.Length > 0) || hasBody && want.ContentLength != got.Length {
 		t.Errorf("%q: length %d, net/http %d", text, got.Length, want.ContentLength)
 	}
-	if !maps.EqualFunc(h, want.Header, slices.Equal) {
+	if h := l.Header(); !maps.EqualFunc(h, want.Header, slices.Equal) {
 		t.Errorf("%q: header %v, net/http %v", text, h, want.Header)
 	}
 }
 
 func TestParseResponseAllocatesNothingAgain(t *testing.T) {
 	const text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\nX-Name: a\r\n\r\n"
-	fields, h := new(http1.Fields), http.Header{}
+	var l http1.List
 	allocs := testing.AllocsPerRun(100, func() {
-		clear(h)
-		if _, ok := fields.ParseResponse(text, false, h); !ok {
+		if _, ok := l.ParseResponse(text, false); !ok {
 			t.Fatal("not plain")
 		}
 	})

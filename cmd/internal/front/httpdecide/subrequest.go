@@ -131,7 +131,7 @@ func (s *Service) answer(w, refused http.ResponseWriter, r *http.Request, x *exc
 	}
 	var a remote.Answer
 	remote.Read(&x.Answer, x.Request.Path, &a)
-	x.announcer.Announce(fields.Draft, w.Header(), &x.Answer)
+	x.announcer.Announce(fields.Draft, fields.Map(w.Header()), &x.Answer)
 	if a.Verdict == headgate.Deny {
 		x.Refuse(ruled(refused))
 		return

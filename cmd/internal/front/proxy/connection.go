@@ -1,10 +1,11 @@
 package proxy
 
 import (
-	"net/http"
 	"net/textproto"
 	"slices"
 	"strings"
+
+	"github.com/headgate/headgate/cmd/internal/http1"
 )
 
 // ownOptionNames are the options of a Connection field that net/http and the reverse
@@ -17,21 +18,21 @@ var ownOptionNames = []string{"", "Close", "Keep-Alive", "Upgrade", "Te", "Host"
 //
 // The fields in which a trusted peer names or describes its client are kept. A client may have listed
 // them in Connection, and the peer passed the list on.
-func (p *Proxy) dropNominated(h http.Header) {
+func (p *Proxy) dropNominated(l *http1.List) {
 	var identity []string
 	if id := p.guard.Identity(); id != nil {
 		identity = id.UserIPHeaders
 	}
-	for _, line := range h["Connection"] {
+	for _, line := range slices.Clone(l.Lines("Connection")) {
 		for option := range strings.SplitSeq(line, ",") {
 			name := textproto.CanonicalMIMEHeaderKey(strings.Trim(option, " \t"))
 			switch {
 			case slices.Contains(ownOptionNames, name):
 			case name == fieldForwardedFor, name == fieldForwardedHost, name == fieldForwardedProto:
 			case slices.Contains(identity, name), describesClient(name):
-				keepEndToEnd(h, name)
+				keepEndToEnd(l, name)
 			default:
-				delete(h, name)
+				l.Delete(name)
 			}
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/accesslog"
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // entry is the access log line of a request in progress, and its ResponseWriter. Entries
@@ -18,10 +20,11 @@ type entry struct {
 	http.ResponseWriter
 
 	server *Server
-	access *access    // of the server when the request began
-	conn   connection // the ResponseWriter; nil in tests whose writer has no deadlines
-	place  *place     // of the request in flight
-	id     []string   // the request's id as header values; nil without an id
+	access *access     // of the server when the request began
+	conn   connection  // the ResponseWriter; nil in tests whose writer has no deadlines
+	place  *place      // of the request in flight
+	fields *http1.List // of the request
+	id     string      // of the request; "" without ids
 	line   accesslog.Entry
 	sent   time.Time // when the request went to the upstream
 	keys   [2][]byte // reused buffers behind the keys of line
@@ -31,26 +34,26 @@ type entry struct {
 // net/http sends a GOAWAY instead.
 var closeTable = []string{"close"}
 
-func (s *Server) enter(w http.ResponseWriter, r *http.Request, now time.Time) *entry {
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, l *http1.List, now time.Time) *entry {
 	e, ok := s.entries.Get().(*entry)
 	if !ok {
 		e = &entry{server: s}
 	}
-	e.ResponseWriter, e.access = w, s.access.Load()
+	e.ResponseWriter, e.fields, e.access = w, l, s.access.Load()
 	e.conn, _ = w.(connection)
 	e.line.Remote = peer(r.RemoteAddr)
 	if s.requestID != "" {
-		e.id = requestID(r.Header, s.requestID, s.trusts(e.line.Remote), now)
-		r.Header[s.requestID] = e.id
-		keepEndToEnd(r.Header, s.requestID)
-		e.line.RequestID = e.id[0]
+		e.id = requestID(e.fields, s.requestID, s.trusts(e.line.Remote), now)
+		e.fields.Put(s.requestID, e.id)
+		keepEndToEnd(e.fields, s.requestID)
+		e.line.RequestID = e.id
 	}
 	if e.access.log == nil {
 		return e
 	}
 	e.line.Time = now
 	e.line.Method, e.line.Host, e.line.URI, e.line.Proto = r.Method, r.Host, r.RequestURI, r.Proto
-	e.line.UserAgent, e.line.Referer = r.Header.Get("User-Agent"), r.Header.Get("Referer")
+	e.line.UserAgent, e.line.Referer = e.fields.Get("User-Agent"), e.fields.Get("Referer")
 	if r.TLS != nil {
 		e.line.TLS = tls.VersionName(r.TLS.Version)
 	}
@@ -107,10 +110,10 @@ func (e *entry) requestIDName() string {
 
 // requestIDValue returns the id of the request, or "" when ids are off.
 func (e *entry) requestIDValue() string {
-	if e == nil || len(e.id) == 0 {
+	if e == nil {
 		return ""
 	}
-	return e.id[0]
+	return e.id
 }
 
 // logs reports whether the request has a line. e is nil in tests.
@@ -174,18 +177,37 @@ func (e *entry) Unwrap() http.ResponseWriter { return e.ResponseWriter }
 func (e *entry) WriteHeader(status int) {
 	if status >= http.StatusOK && e.line.Status == 0 {
 		e.answered(status)
-		if e.server.draining.Load() {
-			e.Header()["Connection"] = closeTable
-		}
+		e.complete(fields.Map(e.Header()))
 	}
 	e.ResponseWriter.WriteHeader(status)
 }
 
+// WriteFields implements server.FieldsWriter. It adds what WriteHeader adds, to l.
+func (e *entry) WriteFields(status int, l *http1.List) {
+	if e.line.Status == 0 {
+		e.answered(status)
+		e.complete(l)
+	}
+	writeFields(e.ResponseWriter, status, l)
+}
+
+// complete adds the proxy's own fields to a final response.
+func (e *entry) complete(h fields.Header) {
+	e.identify(h)
+	if e.server.draining.Load() {
+		h.Set("Connection", closeTable)
+	}
+}
+
+// identify adds the request's id.
+func (e *entry) identify(h fields.Header) {
+	if e.id != "" {
+		h.Set(e.server.requestID, []string{e.id})
+	}
+}
+
 func (e *entry) answered(status int) {
 	e.line.Status = status
-	if e.id != nil {
-		e.Header()[e.server.requestID] = e.id
-	}
 	if !e.sent.IsZero() {
 		e.line.UpstreamStatus, e.line.UpstreamDuration = status, time.Since(e.sent)
 	}
@@ -208,6 +230,7 @@ func (e *entry) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	e.answered(http.StatusSwitchingProtocols)
+	e.identify(fields.Map(e.Header()))
 	if rw.Reader.Buffered() > 0 {
 		conn = early{conn, rw.Reader}
 	}

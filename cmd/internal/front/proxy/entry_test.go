@@ -257,7 +257,7 @@ func TestEntryOfBareWriter(t *testing.T) {
 	s := NewServer(beforeHandler(t, http.HandlerFunc(fine)), ServerConfig{Log: slog.New(slog.DiscardHandler)})
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-	e := s.enter(w, r, time.Now())
+	e := s.enter(w, r, list(r.Header), time.Now())
 	defer s.leave(e, true)
 	if entryOf(&exchange{ResponseWriter: e}) != e || entryOf(w) != nil {
 		t.Error("entryOf does not find the entry of a wrapped writer")
@@ -285,10 +285,11 @@ func TestEntryAllocations(t *testing.T) {
 	defer access.Close()
 	w := silent{}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/product", http.NoBody)
+	l := list(r.Header)
 	for id, most := range map[string]float64{"": 0, "X-Request-Id": 2} {
 		s := NewServer(beforeHandler(t, http.HandlerFunc(fine)), ServerConfig{Access: access, RequestID: id, Log: slog.New(slog.DiscardHandler)})
 		n := testing.AllocsPerRun(1000, func() {
-			e := s.enter(w, r, time.Now())
+			e := s.enter(w, r, l, time.Now())
 			e.forwarded()
 			e.WriteHeader(http.StatusOK)
 			s.leave(e, true)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
+	"github.com/headgate/headgate/cmd/internal/http1/server"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
@@ -24,9 +26,10 @@ type exchange struct {
 	reported fields.Reported
 	streams  fields.StreamDetector
 	call     call
-	options  []string // Connection field of the response, before the upstream answers
-	body     *body    // nil if the client sends no body
-	place    *place   // nil in tests without a Server
+	fields   *http1.List // of the request
+	own      http1.List  // behind fields in tests without a Server
+	body     *body       // nil if the client sends no body
+	place    *place      // nil in tests without a Server
 
 	status   int
 	end      guard.End // how the request ended, if the handler knows
@@ -59,7 +62,10 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 	x.ResponseWriter, x.settings = w, p.current.Load()
 	x.stream, x.sends = r.ProtoMajor == 1, r.Body != nil && r.ContentLength != 0
 	if e := entryOf(w); e != nil {
-		x.place = e.place
+		x.place, x.fields = e.place, e.fields
+	} else {
+		x.own.Load(r.Header)
+		x.fields = &x.own
 	}
 	if x.counts = x.place == nil; x.counts {
 		p.traffic.InFlight.Add(1)
@@ -88,7 +94,9 @@ func (p *Proxy) done(x *exchange) {
 		p.traffic.Answered(x.status)
 	}
 	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.ends, x.left = nil, nil, nil, nil, nil, false, nil
-	x.call.answer.Header, x.options, x.announced = nil, nil, 0
+	x.call.answer.Header.Reset()
+	x.own.Reset()
+	x.fields, x.announced = nil, 0
 	x.decision.Reset()
 	x.reported, x.streams = fields.Reported{}, fields.StreamDetector{}
 	x.status, x.end, x.written, x.interim, x.finished = 0, guard.Answered, 0, 0, false
@@ -107,7 +115,7 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 			_ = conn.Close()
 		}
 	}()
-	x.streams.Header(http.StatusSwitchingProtocols, nil)
+	x.streams.Header(http.StatusSwitchingProtocols, fields.Map(nil))
 	x.streams.Stream()
 	notified = true
 	return conn, in, nil
@@ -123,45 +131,71 @@ func (x *exchange) WriteHeader(status int) {
 	if status == http.StatusContinue {
 		return // The server itself sends 100 when the body is first read.
 	}
-	x.reported.Take(x.Header()) // An informational response has no private fields either.
+	h := fields.Map(x.Header())
+	x.reported.Take(h) // An informational response has no private fields either.
 	if status < http.StatusOK && status != http.StatusSwitchingProtocols {
 		if x.interim++; x.interim > mostInterim {
 			return // The upstream's timeout still runs.
 		}
 	}
 	if status >= http.StatusOK && x.status == 0 {
-		x.status = status
-		if x.body != nil {
-			x.body.answered()
-		}
-		x.keepType()
-		if x.end == guard.Answered { // Else the answer is the proxy's own.
-			x.streams.Header(status, x.Header())
-		}
-		x.decision.Announce(x.settings.style, x.Header())
-		if x.stream {
-			x.boundBody()
-		}
+		keepType(x.Header())
+		x.begins(status, h)
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
+// WriteFields writes the header of a final response from a List, as WriteHeader does from a map. It changes l.
+func (x *exchange) WriteFields(status int, l *http1.List) {
+	x.reported.Take(l)
+	if x.status == 0 {
+		x.begins(status, l)
+	}
+	writeFields(x.ResponseWriter, status, l)
+}
+
+// begins notes that the final response begins, and adds the fields of the closest policy.
+func (x *exchange) begins(status int, h fields.Header) {
+	x.status = status
+	if x.body != nil {
+		x.body.answered()
+	}
+	if x.end == guard.Answered { // Else the answer is the proxy's own.
+		x.streams.Header(status, h)
+	}
+	x.decision.AnnounceFields(x.settings.style, h)
+	x.boundBody(h)
+}
+
 // keepType keeps net/http from guessing the Content-Type of a response without one. A nil
 // value means that the field is not written.
-func (x *exchange) keepType() {
-	if _, found := x.Header()["Content-Type"]; !found {
-		x.Header()["Content-Type"] = nil
+func keepType(h http.Header) {
+	if _, found := h["Content-Type"]; !found {
+		h["Content-Type"] = nil
 	}
+}
+
+// writeFields writes the header of a final response to w. It may change l.
+func writeFields(w http.ResponseWriter, status int, l *http1.List) {
+	if to, ok := w.(server.FieldsWriter); ok {
+		to.WriteFields(status, l)
+		return
+	}
+	h := w.Header()
+	l.AddTo(h)
+	keepType(h)
+	w.WriteHeader(status)
 }
 
 // boundBody handles a body that is not read to its end when the response starts. If the
 // request is forwarded, the unread bytes may be anything, so the connection closes after
 // this response: the server must not parse them as a request. If the request is refused,
 // the server discards the body before it closes, for at most bodyIdle.
-func (x *exchange) boundBody() {
+func (x *exchange) boundBody(h fields.Header) {
 	switch {
+	case !x.stream:
 	case x.body != nil && !x.body.ended.Load():
-		x.Header()["Connection"] = closeTable
+		h.Set("Connection", closeTable)
 	case x.body == nil && x.sends && x.settings.bodyIdle > 0:
 		now := time.Now()
 		if from, ok := x.ResponseWriter.(connection); ok {

@@ -18,7 +18,7 @@ func (s *Server) newFast(base context.Context, c *ServerConfig) *server.Server {
 	}
 	s.base = context.WithValue(base, http.ServerContextKey, s.http) // The reverse proxy looks for it before it aborts an answer.
 	fast := server.New(server.Config{
-		Handler: http.HandlerFunc(s.handle), Fallback: s.fallBack, Log: c.Log,
+		Handler: s.serve, Fallback: s.fallBack, Log: c.Log,
 		ReadHeader: c.ReadHeader, Idle: c.Idle, MaxHeader: c.MaxHeader, CheckEvery: c.checkEvery,
 	})
 	context.AfterFunc(base, fast.Close)

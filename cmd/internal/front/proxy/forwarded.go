@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -18,48 +19,36 @@ const (
 
 var forwardedNames = []string{fieldForwardedFor, fieldForwardedHost, fieldForwardedProto}
 
-// forwardedFields are the values of the X-Forwarded fields that a client sent.
-type forwardedFields struct{ chain, host, proto []string }
-
-func forwardedOf(h http.Header) forwardedFields {
-	return forwardedFields{h[fieldForwardedFor], h[fieldForwardedHost], h[fieldForwardedProto]}
-}
-
-// set sets the X-Forwarded fields of the request to the upstream, whose header is out. from
+// setForwarded sets the X-Forwarded fields of the request to the upstream, from those that the client sent. from
 // is the peer. For a trusted peer it keeps the values and appends the peer's address to the chain. For any
 // other peer it writes what the proxy itself saw of r.
-func (f forwardedFields) set(out http.Header, r *http.Request, from netip.Addr, trusts func(netip.Addr) bool, texts *[3]string) {
+func setForwarded(l *http1.List, r *http.Request, from netip.Addr, trusts func(netip.Addr) bool) {
 	if trusts == nil || !trusts(from) {
-		forwardedFields{}.setFrom(from, out, r, texts)
+		for _, name := range forwardedNames {
+			l.Delete(name)
+		}
+	}
+	if chain := l.Lines(fieldForwardedFor); from.IsValid() { // A peer on a unix socket has no address.
+		text := from.String()
+		if len(chain) > 0 {
+			text = strings.Join(chain, ", ") + ", " + text
+		}
+		l.Put(fieldForwardedFor, text)
+	} else if text := strings.Join(chain, ", "); text != "" {
+		l.Put(fieldForwardedFor, text)
+	} else {
+		l.Delete(fieldForwardedFor)
+	}
+	if !l.Has(fieldForwardedHost) {
+		l.Add(fieldForwardedHost, r.Host)
+	}
+	if l.Has(fieldForwardedProto) {
 		return
 	}
-	f.setFrom(from, out, r, texts)
-}
-
-// setFrom sets the fields for a peer of which f is trusted.
-func (f forwardedFields) setFrom(from netip.Addr, out http.Header, r *http.Request, texts *[3]string) {
-	*texts = [3]string{strings.Join(f.chain, ", "), r.Host, "http"}
-	switch {
-	case !from.IsValid(): // A peer on a unix socket has no address.
-	case len(f.chain) > 0:
-		texts[0] += ", " + from.String()
-	default:
-		texts[0] = from.String()
-	}
 	if r.TLS != nil {
-		texts[2] = "https"
-	}
-	if texts[0] == "" {
-		delete(out, fieldForwardedFor)
+		l.Add(fieldForwardedProto, "https")
 	} else {
-		out[fieldForwardedFor] = texts[0:1:1]
-	}
-	out[fieldForwardedHost], out[fieldForwardedProto] = f.host, f.proto
-	if len(f.host) == 0 {
-		out[fieldForwardedHost] = texts[1:2:2]
-	}
-	if len(f.proto) == 0 {
-		out[fieldForwardedProto] = texts[2:3:3]
+		l.Add(fieldForwardedProto, "http")
 	}
 }
 
@@ -67,8 +56,8 @@ func (f forwardedFields) setFrom(from netip.Addr, out http.Header, r *http.Reque
 // unless the peer is trusted; the X-Forwarded fields that the proxy has written stay. From every
 // peer it removes names that a CGI-like service would confuse with these headers, with
 // headers that a rule reads, or with marks. X_Forwarded_For, for example, can be confused
-// with X-Forwarded-For. The marks in out are the guard's own.
-func dropSpoofedHeaders(out http.Header, from netip.Addr, id *rule.Identity, read, marks []string) {
+// with X-Forwarded-For. The marks in l are the guard's own.
+func dropSpoofedHeaders(l *http1.List, from netip.Addr, id *rule.Identity, read, marks []string) {
 	var users []string
 	if id != nil {
 		users = id.UserIPHeaders
@@ -76,29 +65,24 @@ func dropSpoofedHeaders(out http.Header, from netip.Addr, id *rule.Identity, rea
 	trusted := id.Trusts(from)
 	if !trusted {
 		for _, name := range users {
-			delete(out, name)
+			l.Delete(name)
 		}
 	}
 	for _, name := range read {
 		if plain := plainName(name); plain != name && !slices.Contains(read, plain) {
-			delete(out, plain)
+			l.Delete(plain)
 		}
 	}
-	for name := range out {
+	l.DeleteFunc(func(name string) bool {
 		plain := plainName(name)
 		if plain == name {
-			if !trusted && describesClient(name) && !slices.Contains(forwardedNames, name) {
-				delete(out, name)
-			}
-			continue
+			return !trusted && describesClient(name) && !slices.Contains(forwardedNames, name)
 		}
 		same := func(reserved string) bool { return name != reserved && confusable(name, reserved) }
-		if describesClient(plain) && !slices.Contains(users, name) || slices.ContainsFunc(users, same) ||
+		return describesClient(plain) && !slices.Contains(users, name) || slices.ContainsFunc(users, same) ||
 			slices.ContainsFunc(read, same) && !slices.Contains(read, name) ||
-			slices.ContainsFunc(marks, same) && !slices.Contains(marks, name) {
-			delete(out, name)
-		}
-	}
+			slices.ContainsFunc(marks, same) && !slices.Contains(marks, name)
+	})
 }
 
 // peer returns the address of the connection's other end. A unix socket gives the zero

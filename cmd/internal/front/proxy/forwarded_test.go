@@ -3,7 +3,6 @@ package proxy
 import (
 	"crypto/tls"
 	"net/http"
-	"net/http/httputil"
 	"net/netip"
 	"reflect"
 	"testing"
@@ -34,20 +33,20 @@ func TestSetForwarded(t *testing.T) {
 			if c.tls {
 				in.TLS = new(tls.ConnectionState)
 			}
-			pr := &httputil.ProxyRequest{In: in, Out: &http.Request{Header: http.Header{}}}
-			forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, peer(pr.In.RemoteAddr), trusts, new([3]string))
+			l := list(c.in)
+			setForwarded(l, in, peer(in.RemoteAddr), trusts)
 			want := http.Header{"X-Forwarded-Host": {c.host}, "X-Forwarded-Proto": {c.proto}}
 			if c.who != "" {
 				want["X-Forwarded-For"] = []string{c.who}
 			}
-			if !reflect.DeepEqual(pr.Out.Header, want) {
-				t.Errorf("the upstream gets %v, want %v", pr.Out.Header, want)
+			if got := l.Header(); !reflect.DeepEqual(got, want) {
+				t.Errorf("the upstream gets %v, want %v", got, want)
 			}
 		})
 	}
-	pr := &httputil.ProxyRequest{In: &http.Request{RemoteAddr: "10.0.0.1:1", Header: sent}, Out: &http.Request{Header: http.Header{}}}
-	forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, peer(pr.In.RemoteAddr), nil, new([3]string))
-	if got := pr.Out.Header.Get("X-Forwarded-For"); got != "10.0.0.1" {
+	l := list(sent)
+	setForwarded(l, new(http.Request), peer("10.0.0.1:1"), nil)
+	if got := l.Get("X-Forwarded-For"); got != "10.0.0.1" {
 		t.Errorf("with no trusted peer the upstream gets %q", got)
 	}
 }

@@ -4,12 +4,28 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/guard"
 )
 
-// handle takes a place for a request and records the response and its duration. The place
-// is released when the last byte has been written, which is after handle returns.
+// handle serves a request that net/http has read.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+	l, ok := s.lists.Get().(*http1.List)
+	if !ok {
+		l = new(http1.List)
+	}
+	l.Load(r.Header)
+	defer func() {
+		l.Reset()
+		s.lists.Put(l)
+	}()
+	s.serve(w, r, l)
+}
+
+// serve takes a place for a request and records the response and its duration. The place
+// is released when the last byte has been written, which is after serve returns. l has the fields of the
+// request, and changes. r.Header is set when net/http serves the request, and is then out of date.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, l *http1.List) {
 	conn := connOf(r)
 	conn.enter(r)
 	s.proxy.traffic.Served(conn.pathOf())
@@ -23,7 +39,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort.
 	}
 	now := time.Now()
-	at := s.places.take(c, weigh(r), now)
+	at := s.places.take(c, weigh(r, l), now)
 	if at == nil {
 		if c != nil {
 			c.Abort()
@@ -32,7 +48,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	}
 	s.proxy.traffic.InFlight.Add(1)
 	defer s.handled(w, r, c, at)
-	e := s.enter(w, r, now)
+	e := s.enter(w, r, l, now)
 	e.place = at
 	finished := false
 	defer func() { s.leave(e, finished) }() // The reverse proxy aborts a response with a panic.

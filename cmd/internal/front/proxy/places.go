@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/cmd/internal/oldest"
 	"github.com/headgate/headgate/guard"
 )
@@ -268,13 +269,11 @@ func (at *place) endBodyWait(since int64) {
 }
 
 // weigh returns how many places a request takes.
-func weigh(r *http.Request) int64 {
+func weigh(r *http.Request, l *http1.List) int64 {
 	bytes := len(r.RequestURI) + len(r.Host)
-	for name, values := range r.Header {
-		bytes += fieldOverhead + len(name)
-		for _, v := range values {
-			bytes += valueOverhead + len(v)
-		}
+	for i := range l.Len() {
+		name, value := l.Line(i)
+		bytes += fieldOverhead + len(name) + valueOverhead + len(value)
 	}
 	return 1 + int64(bytes/fieldsOfPlace)
 }

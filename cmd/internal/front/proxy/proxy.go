@@ -130,18 +130,19 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.plain(http.StatusMethodNotAllowed, "Method Not Allowed", "This gateway serves one service and does not open tunnels.")
 		return
 	}
-	if problem := malformed(r, x.settings.host); problem != "" {
+	if problem := malformed(r, x.fields, x.settings.host); problem != "" {
 		if x.stream {
 			x.Header()["Connection"] = closeTable // Later bytes on the connection may be ambiguous too.
 		}
+		r.Header = x.fields.Header()
 		x.decision.Reject(x, r, problem)
 		return
 	}
-	if len(r.Header["Connection"]) > 0 {
-		p.dropNominated(r.Header)
+	if x.fields.Has("Connection") {
+		p.dropNominated(x.fields)
 	}
 	began := time.Now()
-	err := x.decision.Admit(p.guard, r)
+	err := x.decision.AdmitFields(p.guard, r, x.fields)
 	p.traffic.Decision.Observe(time.Since(began))
 	if err != nil {
 		if x.decision.Fail(x, err) {
@@ -162,7 +163,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.decision.Refuse(x)
 		x.decision.Done(guard.Refused)
 	default:
-		p.forward(x, x.detach(x.decision.Forward(p.guard, r)))
+		p.forward(x, x.detach(p.marked(x, r)))
 	}
 	x.finished = true
 }
@@ -177,6 +178,17 @@ func (p *Proxy) wait(ctx context.Context, x *exchange) (headgate.Verdict, error)
 		p.log.Warn("could not return the units of a canceled request", "error", err)
 	}
 	return verdict, err
+}
+
+// marked returns the request for the service, with the marks of the decision in x.fields.
+func (p *Proxy) marked(x *exchange, r *http.Request) *http.Request {
+	if !x.decision.Edits(p.guard) {
+		return x.decision.Forward(p.guard, r)
+	}
+	r.Header = x.fields.Header()
+	r = x.decision.Forward(p.guard, r)
+	x.fields.Load(r.Header)
+	return r
 }
 
 func (p *Proxy) forward(x *exchange, r *http.Request) {
@@ -203,12 +215,13 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 		r, stop = x.body.watch(r)
 		defer stop()
 	}
-	refuseTunnels(r.Header)
+	refuseTunnels(x.fields)
 	entryOf(x).forwarded()
-	if x.settings.sends(r) {
+	if x.settings.sends(r, x.fields) {
 		x.send(r)
 		return
 	}
+	r.Header = x.fields.Header()
 	x.settings.reverse.ServeHTTP(x, r)
 }
 

@@ -4,22 +4,24 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/cmd/internal/http1"
 )
 
 // maxRequestID bounds the id from a trusted peer, in bytes. Trace ids, sequence numbers
 // and joined addresses are all shorter.
 const maxRequestID = 128
 
-// requestID returns the id of a request: a valid id from a trusted peer, or a new id. The
-// result is a header's value list, to which callers must not append in place.
-func requestID(h http.Header, name string, trusted bool, now time.Time) []string {
-	if sent := h[name]; trusted && len(sent) == 1 && validRequestID(sent[0]) {
-		return sent[:1:1]
+// requestID returns the id of a request: a valid id from a trusted peer, or a new id.
+func requestID(l *http1.List, name string, trusted bool, now time.Time) string {
+	if trusted {
+		if sent := l.Lines(name); len(sent) == 1 && validRequestID(sent[0]) {
+			return sent[0]
+		}
 	}
-	return []string{newRequestID(now)}
+	return newRequestID(now)
 }
 
 // validRequestID reports whether an id is unambiguous in a header, a log and a URL.
@@ -60,8 +62,9 @@ func newRequestID(now time.Time) string {
 
 // keepEndToEnd removes a name from the Connection fields. Otherwise a client could list
 // the header there, and the reverse proxy would drop it as hop-by-hop.
-func keepEndToEnd(h http.Header, name string) {
-	for i, line := range h["Connection"] {
+func keepEndToEnd(l *http1.List, name string) {
+	lines := l.Lines("Connection")
+	for i, line := range lines {
 		if len(line) < len(name) {
 			continue // "close", "keep-alive", "Upgrade"
 		}
@@ -71,6 +74,6 @@ func keepEndToEnd(h http.Header, name string) {
 				kept = append(kept, option)
 			}
 		}
-		h["Connection"][i] = strings.Join(kept, ", ")
+		lines[i] = strings.Join(kept, ", ")
 	}
 }

@@ -3,11 +3,13 @@ package proxy
 import (
 	"net/http"
 	"strings"
+
+	"github.com/headgate/headgate/cmd/internal/http1"
 )
 
 // unwritable reports whether an HTTP/2 request has a method, host or length that HTTP/1
 // cannot express. net/http checks HTTP/1 requests itself.
-func unwritable(r *http.Request) bool {
+func unwritable(r *http.Request, l *http1.List) bool {
 	if r.ProtoMajor < 2 {
 		return false
 	}
@@ -18,7 +20,7 @@ func unwritable(r *http.Request) bool {
 			return true
 		}
 	}
-	return strings.ContainsAny(r.Host, " /\\?#@") || !isLength(r.Header["Content-Length"])
+	return strings.ContainsAny(r.Host, " /\\?#@") || !isLength(l.Lines("Content-Length"))
 }
 
 // isLength reports whether lines are one number, or empty.

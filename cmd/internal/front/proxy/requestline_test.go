@@ -28,11 +28,11 @@ func TestUnwritable(t *testing.T) {
 		{"GET", "a#b", true},
 	} {
 		r := &http.Request{Method: c.method, Host: c.host, ProtoMajor: 2}
-		if got := unwritable(r); got != c.want {
+		if got := unwritable(r, list(r.Header)); got != c.want {
 			t.Errorf("unwritable with method %q, host %q = %v, want %v", c.method, c.host, got, c.want)
 		}
 		r.ProtoMajor = 1 // For HTTP/1, net/http has already checked the request.
-		if unwritable(r) {
+		if unwritable(r, list(r.Header)) {
 			t.Errorf("unwritable with method %q, host %q is true for HTTP/1", c.method, c.host)
 		}
 	}
@@ -52,7 +52,7 @@ func TestUnwritable(t *testing.T) {
 		{[]string{"0x5"}, false},
 	} {
 		r := &http.Request{Method: http.MethodPost, Host: "a", ProtoMajor: 2, Header: http.Header{"Content-Length": c.lengths}}
-		if got := unwritable(r); got == c.want {
+		if got := unwritable(r, list(r.Header)); got == c.want {
 			t.Errorf("isLength(%q) = %v, want %v", c.lengths, !got, c.want)
 		}
 	}

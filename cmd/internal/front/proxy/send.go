@@ -6,18 +6,20 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/cmd/internal/http1/client"
 	"github.com/headgate/headgate/guard"
 )
 
 // sends reports whether the own client sends a request. Upgrades, expectations and trailers
 // are left to net/http.
-func (s *settings) sends(r *http.Request) bool {
-	return s.client != nil && len(r.Trailer) == 0 && r.Header["Upgrade"] == nil && r.Header["Expect"] == nil &&
+func (s *settings) sends(r *http.Request, l *http1.List) bool {
+	return s.client != nil && len(r.Trailer) == 0 && !l.Has("Upgrade") && !l.Has("Expect") &&
 		strings.IndexByte(r.Host, '%') < 0 && // The transport removes the zone of an address.
 		!mayLackBody(r)
 }
@@ -38,34 +40,30 @@ func mayLackBody(r *http.Request) bool {
 
 // call is a request to the upstream and its answer, which are used again.
 type call struct {
-	request   client.Request
-	answer    client.Answer
-	forwarded [3]string // values of the X-Forwarded fields
+	request client.Request
+	answer  client.Answer
 }
 
 // errUnaskedUpgrade means that the upstream changed the protocol without being asked.
 var errUnaskedUpgrade = errors.New("proxy: the upstream answered 101 to a request without Upgrade")
 
 // send sends a request to the upstream with the own client, and its answer to the client.
-// The header of r is changed.
+// The fields of the request are changed.
 func (x *exchange) send(r *http.Request) {
 	s, c := x.settings, &x.call
-	s.direct(r, entryOf(x).peerOf(r), &c.forwarded)
-	c.request = client.Request{Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: r.Header, Interim: x.inform}
+	s.direct(r, x.fields, entryOf(x).peerOf(r))
+	c.request = client.Request{Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: x.fields, Interim: x.inform}
 	if r.ContentLength != 0 && r.Body != nil {
 		c.request.Body, c.request.Length = r.Body, r.ContentLength
 	}
-	c.answer.Header, x.options = x.Header(), x.Header()["Connection"]
 	err := s.client.Do(r.Context(), &c.request, &c.answer)
 	c.request = client.Request{}
 	if err != nil {
-		clear(x.Header())
 		s.proxy.failed(x, r, err)
 		return
 	}
 	defer c.answer.Close()
 	if err := x.begin(&c.answer); err != nil {
-		clear(x.Header())
 		s.proxy.failed(x, r, err)
 		return
 	}
@@ -76,41 +74,56 @@ func (x *exchange) send(r *http.Request) {
 	x.trail(&c.answer)
 }
 
-// direct changes the header of a request for the upstream, as rewrite does. from is the peer.
-func (s *settings) direct(r *http.Request, from netip.Addr, texts *[3]string) {
-	sent, trailers := forwardedOf(r.Header), httpguts.HeaderValuesContainsToken(r.Header["Te"], "trailers")
-	removeHopByHop(r.Header)
+// direct changes a request and its fields for the upstream, as rewrite does. from is the peer.
+func (s *settings) direct(r *http.Request, l *http1.List, from netip.Addr) {
+	trailers := httpguts.HeaderValuesContainsToken(l.Lines("Te"), "trailers")
+	removeHopByHop(l)
 	if trailers {
-		r.Header["Te"] = []string{"trailers"}
+		l.Add("Te", "trailers")
 	}
-	delete(r.Header, "Forwarded")
+	l.Delete("Forwarded")
 	r.URL.RawQuery = writableQuery(r.URL.RawQuery)
-	id := s.proxy.guard.Identity()
-	sent.set(r.Header, r, from, id.Trusts, texts)
-	dropSpoofedHeaders(r.Header, from, id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
+	s.describe(l, r, from)
 }
 
-// hopByHopNames are the fields that a proxy does not pass on (RFC 9110, section 7.6.1).
-var hopByHopNames = [...]string{
-	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding",
-	"Upgrade",
+// describe writes who the client is into the fields for the upstream, and removes the client's own claims.
+func (s *settings) describe(l *http1.List, r *http.Request, from netip.Addr) {
+	g := s.proxy.guard
+	id := g.Identity()
+	setForwarded(l, r, from, id.Trusts)
+	dropSpoofedHeaders(l, from, id, g.Reads().Headers, g.Marks())
 }
 
 // removeHopByHop removes the fields that belong to one connection, and those that Connection
-// names.
-func removeHopByHop(h http.Header) {
-	for _, line := range h["Connection"] {
+// names (RFC 9110, section 7.6.1).
+func removeHopByHop(l *http1.List) {
+	for _, line := range l.Lines("Connection") {
 		for option := range strings.SplitSeq(line, ",") {
-			if option = strings.Trim(option, " \t\r\n"); option != "" {
-				h.Del(option)
+			if option = strings.Trim(option, " \t\r\n"); option != "" && !strings.EqualFold(option, "close") && !strings.EqualFold(option, "keep-alive") {
+				removeNominated(l)
+				break
 			}
 		}
 	}
-	for _, name := range hopByHopNames {
-		if _, found := h[name]; found { //nolint:staticcheck // because looking up costs less than deleting.
-			delete(h, name)
+	l.DeleteFunc(isHopByHop)
+}
+
+// removeNominated removes the fields that Connection names.
+func removeNominated(l *http1.List) {
+	for _, line := range slices.Clone(l.Lines("Connection")) {
+		for option := range strings.SplitSeq(line, ",") {
+			l.Delete(http.CanonicalHeaderKey(strings.Trim(option, " \t\r\n")))
 		}
 	}
+}
+
+func isHopByHop(name string) bool {
+	switch name {
+	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding",
+		"Upgrade":
+		return true
+	}
+	return false
 }
 
 // inform passes an informational response on.
@@ -132,10 +145,7 @@ func (x *exchange) begin(a *client.Answer) error {
 	case writableStatus(a.Status) != nil:
 		return writableStatus(a.Status)
 	}
-	removeHopByHop(a.Header)
-	if x.options != nil {
-		a.Header["Connection"] = x.options
-	}
+	removeHopByHop(&a.Header)
 	if len(a.Trailer) > 0 {
 		names := make([]string, 0, len(a.Trailer))
 		for name := range a.Trailer {
@@ -144,7 +154,7 @@ func (x *exchange) begin(a *client.Answer) error {
 		a.Header.Add("Trailer", strings.Join(names, ", "))
 	}
 	x.announced = len(a.Trailer)
-	x.WriteHeader(a.Status)
+	x.WriteFields(a.Status, &a.Header)
 	return nil
 }
 

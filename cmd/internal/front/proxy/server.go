@@ -87,6 +87,7 @@ type Server struct {
 	requestID string
 	access    atomic.Pointer[access]
 	entries   sync.Pool
+	lists     sync.Pool
 	places    *places
 	pressure  *pressure
 	mostHeads int64

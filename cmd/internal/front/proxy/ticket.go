@@ -18,7 +18,7 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 	x.streams = fields.DetectStream(x.ticket)
 	ctx := x.ticket.Context(r.Context())
 	x.ends = ctx != r.Context()
-	if _, upgrades := r.Header["Upgrade"]; upgrades {
+	if x.fields.Has("Upgrade") {
 		ctx = context.WithValue(ctx, upgradingKey{}, x)
 	}
 	if ctx != r.Context() {
@@ -37,7 +37,7 @@ func hidePrivate(resp *http.Response) {
 		return
 	}
 	if x, ok := resp.Request.Context().Value(upgradingKey{}).(*exchange); ok {
-		x.reported.Take(resp.Header)
+		x.reported.Take(fields.Map(resp.Header))
 	}
 }
 
@@ -45,7 +45,7 @@ func hidePrivate(resp *http.Response) {
 // written after the handler returns. Releasing the place ends the Ticket. Without a
 // Server, endTicket ends it at once.
 func (x *exchange) endTicket() {
-	x.reported.Take(x.Header())
+	x.reported.Take(fields.Map(x.Header()))
 	o := guard.Outcome{End: x.howEnded(), Status: x.status, Header: x.reported.Lookup()}
 	switch {
 	case x.status == statusClientGone:

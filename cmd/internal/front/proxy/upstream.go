@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
 )
@@ -64,29 +65,35 @@ func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 	if len(pr.In.Trailer) > 0 {
 		pr.Out.Trailer = pr.In.Trailer // The map must be shared, because it is filled when the body ends.
 	}
-	id := s.proxy.guard.Identity()
-	from := peer(pr.In.RemoteAddr)
-	forwardedOf(pr.In.Header).set(pr.Out.Header, pr.In, from, id.Trusts, new([3]string))
-	dropSpoofedHeaders(pr.Out.Header, from, id, s.proxy.guard.Reads().Headers, s.proxy.guard.Marks())
+	for _, name := range forwardedNames {
+		if lines := pr.In.Header[name]; len(lines) > 0 {
+			pr.Out.Header[name] = lines
+		}
+	}
+	var l http1.List
+	l.Load(pr.Out.Header)
+	s.describe(&l, pr.In, peer(pr.In.RemoteAddr))
+	pr.Out.Header = l.Header()
 }
 
 // refuseTunnels removes an Upgrade to a protocol that carries requests. Examples
 // are HTTP/2 (h2c), and TLS with HTTP inside (RFC 2817). No rule would see the requests on
 // the upgraded connection. A server may always ignore an Upgrade, so the request itself is
 // still forwarded. The upstream decides about other protocols, such as WebSocket.
-func refuseTunnels(h http.Header) {
-	upgrades, found := h["Upgrade"]
-	if !found {
+func refuseTunnels(l *http1.List) {
+	upgrades := l.Lines("Upgrade")
+	if len(upgrades) == 0 {
 		return
 	}
-	delete(h, "Http2-Settings")
-	if len(upgrades) != 1 { // The reverse proxy reads only the first; a server may read another.
-		delete(h, "Upgrade")
+	first, several := upgrades[0], len(upgrades) > 1
+	l.Delete("Http2-Settings")
+	if several { // The reverse proxy reads only the first; a server may read another.
+		l.Delete("Upgrade")
 		return
 	}
-	for option := range strings.SplitSeq(upgrades[0], ",") {
+	for option := range strings.SplitSeq(first, ",") {
 		if !harmless(strings.Trim(option, " \t")) {
-			delete(h, "Upgrade")
+			l.Delete("Upgrade")
 			return
 		}
 	}
@@ -177,10 +184,12 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	case failure == bodyFolded:
 		x.end = guard.BrokenRequest
+		r.Header = x.fields.Header()
 		x.decision.Reject(x, r, badFold)
 		return
 	case failure == bodyBroken:
 		x.end = guard.BrokenRequest
+		r.Header = x.fields.Header()
 		x.decision.Reject(x, r, "The request's body ended early.")
 		return
 	}

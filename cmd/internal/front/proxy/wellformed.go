@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -22,17 +23,17 @@ const (
 // malformed returns why a request cannot be forwarded unambiguously, or "". It sets r.Host
 // to the canonical host, which rules match and the service receives. fallback is the host
 // for a request without one.
-func malformed(r *http.Request, fallback string) string {
+func malformed(r *http.Request, l *http1.List, fallback string) string {
 	switch {
-	case unwritable(r):
+	case unwritable(r, l):
 		return badRequestLine
 	case connOf(r).isMalformed(r):
 		return badFold
-	case !trimmed(r.Header):
+	case !trimmed(l):
 		return badFieldValue
 	}
-	joinCookies(r.Header)
-	delete(r.Header, "Host") // HTTP/2 keeps a Host field beside :authority, which is the host.
+	joinCookies(l)
+	l.Delete("Host") // HTTP/2 keeps a Host field beside :authority, which is the host.
 	host, ok := canonicalHost(r.Host)
 	if !ok {
 		return badHost
@@ -46,21 +47,20 @@ func malformed(r *http.Request, fallback string) string {
 
 // joinCookies makes one Cookie line of several. Services differ: some join the lines by commas, or
 // read one of them. A client of HTTP/1 sends one line (RFC 6265, section 5.4).
-func joinCookies(h http.Header) {
-	if lines := h["Cookie"]; len(lines) > 1 {
-		h["Cookie"] = []string{strings.Join(lines, "; ")}
+func joinCookies(l *http1.List) {
+	if lines := l.Lines("Cookie"); len(lines) > 1 {
+		l.Put("Cookie", strings.Join(lines, "; "))
 	}
 }
 
 // trimmed reports whether no value begins or ends with a blank. HTTP/2 forbids such
 // values (RFC 9113, section 8.2.1), but Go's server accepts them, and the HTTP/1
 // transport trims them. The service would then see another value than the rules.
-func trimmed(h http.Header) bool {
-	for _, values := range h {
-		for _, v := range values {
-			if n := len(v); n > 0 && (isBlank(v[0]) || isBlank(v[n-1])) {
-				return false
-			}
+func trimmed(l *http1.List) bool {
+	for i := range l.Len() {
+		_, v := l.Line(i)
+		if n := len(v); n > 0 && (isBlank(v[0]) || isBlank(v[n-1])) {
+			return false
 		}
 	}
 	return true

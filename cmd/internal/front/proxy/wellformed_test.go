@@ -62,16 +62,17 @@ func TestMalformed(t *testing.T) {
 		{"an invalid host name", http.Header{}, "a b", badRequestLine},
 		{"an invalid host name in HTTP/1", http.Header{}, `a"b`, badHost},
 	} {
-		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/"}, Header: c.header, Host: c.host, ProtoMajor: 2}
-		if got := malformed(r, "upstream"); got != c.want {
+		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/"}, Host: c.host, ProtoMajor: 2}
+		l := list(c.header)
+		if got := malformed(r, l, "upstream"); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
-		if len(r.Header["Host"]) > 0 && c.want == "" {
+		if l.Has("Host") && c.want == "" {
 			t.Errorf("%s: rules see a Host field", c.name)
 		}
 	}
 	r := &http.Request{Method: http.MethodGet, URL: &url.URL{}, ProtoMajor: 1}
-	if malformed(r, "upstream") != "" || r.Host != "upstream" {
+	if malformed(r, list(nil), "upstream") != "" || r.Host != "upstream" {
 		t.Errorf("a request without a host got the host %q", r.Host)
 	}
 }
@@ -81,9 +82,10 @@ func BenchmarkMalformed(b *testing.B) {
 	for i := range 12 {
 		h[fmt.Sprintf("X-Header-%d", i)] = []string{"some value of a header"}
 	}
-	r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/"}, Header: h, Host: "api.example.com:8080", ProtoMajor: 1}
+	r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/"}, Host: "api.example.com:8080", ProtoMajor: 1}
+	l := list(h)
 	b.ReportAllocs()
 	for b.Loop() {
-		malformed(r, "upstream")
+		malformed(r, l, "upstream")
 	}
 }

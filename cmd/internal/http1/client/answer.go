@@ -14,9 +14,8 @@ import (
 // may use an Answer.
 type Answer struct {
 	Status int
-	// Header has canonical names. Do adds the fields of the answer to the map that is set
-	// here, or to a new map for nil.
-	Header http.Header
+	// Header has the fields of the answer. The caller may change it.
+	Header http1.List
 	// Length is the length of the body. -1 means unknown until its end. Length is 0
 	// without a body: for HEAD, 101, 204 and 304. Header keeps Content-Length in any case.
 	Length int64
@@ -28,8 +27,6 @@ type Answer struct {
 	conn   *conn // nil when the exchange has ended
 	upload *upload
 	buffer *buffer
-	fields http1.Fields
-	parsed http.Header // used if Header has entries of the caller
 
 	// next and end are the bounds of the unread bytes in buffer.
 	next, end int

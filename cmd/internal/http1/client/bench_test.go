@@ -58,10 +58,9 @@ func benchmarkClient(b *testing.B, method, body string) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	parallel(b, func() func() error {
-		r, a := get(), client.Answer{Header: http.Header{}}
-		r.Header, r.Method, r.Length = benchmarkHeader(), method, int64(len(body))
+		r, a := get(), client.Answer{}
+		r.Header, r.Method, r.Length = list(benchmarkHeader()), method, int64(len(body))
 		return func() error {
-			clear(a.Header)
 			if body != "" {
 				r.Body = onlyReader{strings.NewReader(body)}
 			}

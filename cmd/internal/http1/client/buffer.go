@@ -1,20 +1,13 @@
 package client
 
-import (
-	"sync"
-
-	"github.com/headgate/headgate/cmd/internal/http1"
-)
+import "sync"
 
 // bufferBytes holds the usual request head, and the usual answer.
 const bufferBytes = 16 << 10
 
 // buffer is the memory of one exchange. It first has the head of the request, and then the
 // bytes of the answer.
-type buffer struct {
-	bytes  []byte
-	fields []http1.Field // of the request's header
-}
+type buffer struct{ bytes []byte }
 
 // uploadBuffer is the memory of one upload.
 type uploadBuffer [32 << 10]byte

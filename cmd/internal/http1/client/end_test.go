@@ -239,7 +239,7 @@ func TestSwitchingProtocolsEndsTheConnection(t *testing.T) {
 
 // TestLargeHeadIsWrittenInSeveralWrites uses a head that no socket's buffer holds.
 func TestLargeHeadIsWrittenInSeveralWrites(t *testing.T) {
-	large := http.Header{"A": {strings.Repeat("a", 16<<20)}}
+	large := list(http.Header{"A": {strings.Repeat("a", 16<<20)}})
 	for _, network := range []string{"tcp", "unix"} {
 		lengths := make(chan int, 2)
 		s := serve(t, network, func(p *peer) {

@@ -18,9 +18,7 @@ func (a *Answer) reset(client *Client) {
 	a.client, a.buffer, a.upload, a.other = client, getBuffer(), nil, nil
 	a.Status, a.Length, a.Trailer = 0, 0, nil
 	a.next, a.end, a.left, a.err, a.answered, a.closing = 0, 0, 0, nil, false, false
-	if a.Header == nil {
-		a.Header = make(http.Header)
-	}
+	a.Header.Reset()
 }
 
 // exchange sends the request and reads the header of the final answer. After an error, the
@@ -51,7 +49,7 @@ func (a *Answer) exchange(ctx context.Context, c *conn, head []byte, r *Request)
 // may be in the same buffer.
 func (a *Answer) send(ctx context.Context, head []byte, r *Request) (n int, err error) {
 	config := &a.client.config
-	a.closing = httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
+	a.closing = r.Header != nil && httpguts.HeaderValuesContainsToken(r.Header.Lines("Connection"), "close")
 	if r.hasBody() {
 		if err = a.conn.write(head, config.BodyIdle); err == nil {
 			a.upload = startUpload(ctx, a.conn, r, config)
@@ -86,34 +84,11 @@ func (a *Answer) receivePlain(head bool) bool {
 	if n < len(emptyLine) || n > a.client.config.MaxHeader {
 		return false
 	}
-	into := a.Header
-	if len(into) > 0 { // ParseResponse needs an empty map.
-		if a.parsed == nil {
-			a.parsed = make(http.Header)
-		}
-		clear(a.parsed)
-		into = a.parsed
-	}
-	resp, ok := a.fields.ParseResponse(string(b[:n]), head, into)
+	resp, ok := a.Header.ParseResponse(string(b[:n]), head)
 	if !ok {
-		clear(into)
 		return false
-	}
-	if len(a.Header) > 0 && len(a.parsed) > 0 {
-		addFields(a.Header, a.parsed)
-		clear(a.parsed)
 	}
 	a.Status, a.Length, a.left, a.next = resp.Status, resp.Length, resp.Length, n
 	a.closing = a.closing || resp.Close
 	return true
-}
-
-// addFields adds the fields of an answer to the caller's.
-func addFields(to, from http.Header) {
-	for name, values := range from {
-		if there, found := to[name]; found {
-			values = append(there, values...)
-		}
-		to[name] = values
-	}
 }

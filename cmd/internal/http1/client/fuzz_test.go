@@ -102,7 +102,7 @@ func compareAnswers(t *testing.T, a *client.Answer, want *http.Response, method 
 	if method == http.MethodHead {
 		length = 0
 	}
-	if a.Status != want.StatusCode || a.Length != length || !same(a.Header, want.Header) {
+	if a.Status != want.StatusCode || a.Length != length || !same(a.Header.Header(), want.Header) {
 		t.Fatalf("answer %+v, net/http %+v", a, want)
 	}
 	got, err := io.ReadAll(a)

@@ -81,7 +81,6 @@ func mixed(t *testing.T, c *client.Client, a *client.Answer, path string, length
 	if strings.Contains(path, "canceled") {
 		go cancel()
 	}
-	a.Header = nil
 	err := c.Do(ctx, r, a)
 	defer a.Close()
 	if err == nil && strings.Contains(path, "unread") {

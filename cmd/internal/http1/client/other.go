@@ -98,7 +98,8 @@ func isInterim(status int) bool {
 func (a *Answer) takeOther(o *other, head bool) {
 	resp := o.resp
 	a.Status, a.Trailer = resp.StatusCode, resp.Trailer
-	addFields(a.Header, resp.Header)
+	a.Header.Load(resp.Header)
+	a.Header.DeleteFunc(isNoName) // net/http reads such names, and does not write them.
 	a.closing = a.closing || resp.Close || resp.StatusCode < http.StatusOK
 	if head || resp.ContentLength == 0 {
 		o.ended, a.err = true, io.EOF

@@ -14,13 +14,13 @@ import (
 	"github.com/headgate/headgate/cmd/internal/http1"
 )
 
-// Request is a request to the service. The client writes the fields in the same order and
-// form as net/http's Transport.
+// Request is a request to the service. The client writes the fields in the order of Header, and otherwise in the
+// form of net/http's Transport.
 type Request struct {
 	Method, Target, Host string
 	// Header has no hop-by-hop fields. Host, Content-Length, Transfer-Encoding and Trailer
-	// are ignored: the other fields of Request decide.
-	Header http.Header
+	// are ignored: the other fields of Request decide. nil means no fields.
+	Header *http1.List
 	// Body is nil without a body.
 	Body io.Reader
 	// Length is the length of Body. -1 sends the body in chunks, and 0 sends no body.
@@ -53,13 +53,15 @@ func (b *buffer) appendHead(r *Request) ([]byte, error) {
 	head = append(append(head, r.Method...), ' ')
 	head = append(append(head, r.Target...), " HTTP/1.1\r\nHost: "...)
 	head = append(append(head, host...), '\r', '\n')
-	if agent := r.Header["User-Agent"]; len(agent) > 0 && agent[0] != "" {
-		if head, err = appendField(head, "User-Agent", agent[:1]); err != nil {
+	if r.Header == nil {
+		return append(appendFraming(head, r), '\r', '\n'), nil
+	}
+	if agent := r.Header.Get("User-Agent"); agent != "" {
+		if head, err = appendField(head, "User-Agent", agent); err != nil {
 			return head, err
 		}
 	}
-	head = appendFraming(head, r)
-	head, err = b.appendFields(head, r.Header)
+	head, err = appendFields(appendFraming(head, r), r.Header)
 	return append(head, '\r', '\n'), err
 }
 
@@ -77,21 +79,23 @@ func appendFraming(head []byte, r *Request) []byte {
 	return head
 }
 
-// appendFields appends the other fields, sorted by name.
-func (b *buffer) appendFields(head []byte, h http.Header) ([]byte, error) {
-	b.fields = http1.AppendSorted(b.fields[:0], h, isUnsorted)
-	defer clear(b.fields)
+// appendFields appends the other fields.
+func appendFields(head []byte, l *http1.List) ([]byte, error) {
 	var err error
-	for _, field := range b.fields {
-		if head, err = appendField(head, field.Name, field.Values); err != nil {
-			break
+	for i := range l.Len() {
+		name, value := l.Line(i)
+		if isWritten(name) {
+			continue
+		}
+		if head, err = appendField(head, name, value); err != nil {
+			return head, err
 		}
 	}
-	return head, err
+	return head, nil
 }
 
-// isUnsorted reports whether appendHead writes a field before the sorted ones, or ignores it.
-func isUnsorted(name string) bool {
+// isWritten reports whether appendHead writes a field before the others, or ignores it.
+func isWritten(name string) bool {
 	switch name {
 	case "Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer":
 		return true
@@ -99,19 +103,18 @@ func isUnsorted(name string) bool {
 	return false
 }
 
-func appendField(head []byte, name string, values []string) ([]byte, error) {
+func appendField(head []byte, name, value string) ([]byte, error) {
 	if !isToken(name) {
 		return head, fmt.Errorf("http1: invalid header field name %q", name)
 	}
-	for _, value := range values {
-		if !httpguts.ValidHeaderFieldValue(value) {
-			return head, fmt.Errorf("http1: invalid header field value for %q", name) // The value may be secret.
-		}
-		head = append(append(head, name...), ':', ' ')
-		head = append(append(head, textproto.TrimString(value)...), '\r', '\n')
+	if !httpguts.ValidHeaderFieldValue(value) {
+		return head, fmt.Errorf("http1: invalid header field value for %q", name) // The value may be secret.
 	}
-	return head, nil
+	head = append(append(head, name...), ':', ' ')
+	return append(append(head, textproto.TrimString(value)...), '\r', '\n'), nil
 }
+
+func isNoName(s string) bool { return !isToken(s) }
 
 func isToken(s string) bool { return httpguts.ValidHeaderFieldName(s) }
 

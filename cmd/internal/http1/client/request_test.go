@@ -71,7 +71,7 @@ func TestRequestsAreWrittenAsByTransport(t *testing.T) {
 				c.header["User-Agent"] = []string{""} // else Transport adds its own
 			}
 			s, recorded := recorder(t)
-			r := &client.Request{Method: c.method, Target: "/a?b=c", Host: c.host, Header: c.header, Length: c.length}
+			r := &client.Request{Method: c.method, Target: "/a?b=c", Host: c.host, Header: list(c.header), Length: c.length}
 			theirs, err := http.NewRequestWithContext(t.Context(), c.method, "http://h/a?b=c", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -109,10 +109,10 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 		"a blank in the target":         func(r *client.Request) { r.Target = "/ HTTP/1.1" },
 		"a line feed in the target":     func(r *client.Request) { r.Target = "/\n" },
 		"no target":                     func(r *client.Request) { r.Target = "" },
-		"a line feed in a value":        func(r *client.Request) { r.Header = http.Header{"A": {"b\nC: d"}} },
-		"a line feed in the User-Agent": func(r *client.Request) { r.Header = http.Header{"User-Agent": {"b\nC: d"}} },
-		"a colon in a name":             func(r *client.Request) { r.Header = http.Header{"A:": {"b"}} },
-		"no name":                       func(r *client.Request) { r.Header = http.Header{"": {"b"}} },
+		"a line feed in a value":        func(r *client.Request) { r.Header = list(http.Header{"A": {"b\nC: d"}}) },
+		"a line feed in the User-Agent": func(r *client.Request) { r.Header = list(http.Header{"User-Agent": {"b\nC: d"}}) },
+		"a colon in a name":             func(r *client.Request) { r.Header = list(http.Header{"A:": {"b"}}) },
+		"no name":                       func(r *client.Request) { r.Header = list(http.Header{"": {"b"}}) },
 	} {
 		r := get()
 		change(r)

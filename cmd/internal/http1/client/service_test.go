@@ -4,14 +4,23 @@ import (
 	"bufio"
 	"context"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/cmd/internal/http1/client"
 )
+
+// list returns the fields of h.
+func list(h http.Header) *http1.List {
+	l := new(http1.List)
+	l.Load(h)
+	return l
+}
 
 // service is a raw server. serve handles each connection in a goroutine of its own; the
 // service closes the connection afterwards.

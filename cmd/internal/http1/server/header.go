@@ -7,32 +7,28 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/headgate/headgate/cmd/internal/http1"
 )
 
-// compose writes the status line and the fields of the handler into the buffer, but not
-// those that depend on the body. Later changes of the header have no effect on them.
-func (w *writer) compose() {
+// compose writes the status line and the fields into the buffer, but not
+// those that depend on the body. Later changes of the fields have no effect. dated says that no Date is added.
+func (w *writer) compose(fields *http1.List, dated bool) {
 	w.length = unknown
-	if lines := w.header["Content-Length"]; len(lines) > 0 {
-		if n, err := strconv.ParseInt(lines[0], 10, 64); err == nil && n >= 0 {
-			w.length, w.declared = n, lines[0]
+	if text := fields.Get("Content-Length"); text != "" {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+			w.length, w.declared = n, text
 		}
 	}
-	if lines := w.header["Connection"]; len(lines) > 0 {
-		w.options = lines[0]
-	}
-	w.trailers.announce(w.header)
+	w.options = fields.Get("Connection")
+	w.trailers.announce(fields.Lines("Trailer"))
 	w.grow()
 	w.out = appendStatus(w.out, w.status)
-	w.appendFields(func(name string) bool {
+	w.appendFields(fields, func(name string) bool {
 		trailer := strings.HasPrefix(name, http.TrailerPrefix)
 		w.trailers.expected = w.trailers.expected || trailer
 		return trailer || isLengthField(name) || name == "Connection" || w.status == http.StatusNotModified && name == "Content-Type"
 	})
-	if _, found := w.header["Date"]; !found {
+	if !dated {
 		w.out = w.conn.server.dates.append(append(w.out, "Date: "...), time.Now())
 		w.out = append(w.out, "\r\n"...)
 	}
@@ -89,18 +85,13 @@ func (w *writer) settleBody() {
 	}
 }
 
-// appendFields writes the fields of the header, sorted by name.
-func (w *writer) appendFields(skip func(name string) bool) {
-	w.fields = http1.AppendSorted(w.fields[:0], w.header, skip)
-	for _, field := range w.fields {
-		if len(field.Values) == 0 || !httpguts.ValidHeaderFieldName(field.Name) {
-			continue
-		}
-		for _, value := range field.Values {
-			w.out = appendField(w.out, field.Name, value)
+// appendFields writes the fields, except those of the names for which skip returns true.
+func (w *writer) appendFields(fields *http1.List, skip func(name string) bool) {
+	for i := range fields.Len() {
+		if name, value := fields.Line(i); !skip(name) {
+			w.out = appendField(w.out, name, value)
 		}
 	}
-	clear(w.fields)
 }
 
 // appendField writes one field. A line end inside a value becomes a blank, as in net/http.

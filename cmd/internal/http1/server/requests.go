@@ -119,7 +119,7 @@ func (c *conn) skipBlankLines(t *transaction) {
 
 // parse reads the header into t.
 func (c *conn) parse(t *transaction, text string) (http1.Head, report.Path) {
-	head, why := t.fields.ParseRequest(text, t.header)
+	head, why := t.fields.ParseRequest(text)
 	if why == report.PathFast && http1.ParseTarget(head.Target, &t.url) != nil {
 		why = report.PathTarget
 	}
@@ -135,7 +135,7 @@ func (c *conn) handle(t *transaction, head *http1.Head) bool {
 	c.posted = head.Method == http.MethodPost
 	t.prepare(c, head)
 	c.begin(t)
-	c.server.config.Handler.ServeHTTP(&t.writer, t.request)
+	c.server.config.Handler(&t.writer, t.request, &t.fields)
 	reuse := t.writer.finish()
 	c.ended()
 	t.ctx.end()

@@ -10,12 +10,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/guard/report"
 )
 
 // Config configures a Server.
 type Config struct {
-	Handler http.Handler
+	// Handler serves a request, whose Header is nil: fields has its fields, until Handler returns, and may be changed.
+	// w implements FieldsWriter.
+	Handler func(w http.ResponseWriter, r *http.Request, fields *http1.List)
 	// ReadHeader bounds the time from the first byte of a request to the end of its header. For
 	// the first request of a connection, the time begins with Serve and includes Prepare.
 	ReadHeader time.Duration

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/cmd/internal/http1/server"
 	"github.com/headgate/headgate/guard/report"
 )
@@ -38,6 +39,14 @@ type service struct {
 	closed    chan struct{}
 }
 
+// standard gives a handler of net/http the fields of each request.
+func standard(h http.HandlerFunc) func(http.ResponseWriter, *http.Request, *http1.List) {
+	return func(w http.ResponseWriter, r *http.Request, fields *http1.List) {
+		r.Header = fields.Header()
+		h(w, r)
+	}
+}
+
 // lendKey is the context key of a request's lent connection.
 type lendKey struct{}
 
@@ -50,7 +59,7 @@ func serve(t *testing.T, h http.HandlerFunc, change ...func(*server.Config)) *se
 	}
 	s := &service{address: ln.Addr().String(), fallbacks: make(chan net.Conn), closed: make(chan struct{})}
 	c := server.Config{
-		Handler: h, ReadHeader: patience, Idle: patience, MaxHeader: 8 << 10, CheckEvery: 10 * time.Millisecond,
+		Handler: standard(h), ReadHeader: patience, Idle: patience, MaxHeader: 8 << 10, CheckEvery: 10 * time.Millisecond,
 		Log: slog.New(slog.DiscardHandler), Fallback: s.fallback,
 	}
 	for _, f := range change {

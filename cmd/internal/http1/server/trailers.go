@@ -14,9 +14,9 @@ type trailers struct {
 	expected bool     // the answer may have trailers: the Trailer field or the names of fields say so
 }
 
-// announce notes the names in the Trailer field.
-func (t *trailers) announce(h http.Header) {
-	for _, line := range h["Trailer"] {
+// announce notes the names in the lines of the Trailer field.
+func (t *trailers) announce(lines []string) {
+	for _, line := range lines {
 		t.expected = true
 		for name := range strings.SplitSeq(line, ",") {
 			name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))

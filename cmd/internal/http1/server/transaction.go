@@ -21,8 +21,7 @@ type transaction struct {
 	request *http.Request
 	ctx     *requestContext
 	url     url.URL
-	header  http.Header
-	fields  http1.Fields
+	fields  http1.List
 	body    body
 	writer  writer
 
@@ -33,7 +32,7 @@ type transaction struct {
 func (s *Server) take() *transaction {
 	t, ok := s.transactions.Get().(*transaction)
 	if !ok {
-		t = &transaction{header: make(http.Header)}
+		t = new(transaction)
 		t.writer.header = make(http.Header)
 	}
 	t.start, t.end = 0, 0
@@ -47,29 +46,33 @@ func (s *Server) release(t *transaction) { s.transactions.Put(t) }
 func (t *transaction) reset() {
 	t.request, t.ctx = nil, nil
 	t.url = url.URL{}
-	t.header, t.writer.header = emptied(t.header), emptied(t.writer.header)
+	t.fields.Reset()
+	t.writer.fields.Reset()
+	t.writer.header = emptied(t.writer.header)
 	t.body, t.writer.conn = body{}, nil
 	t.end = copy(t.buf[:], t.buf[t.start:t.end])
 	t.start = 0
 }
 
 func emptied(h http.Header) http.Header {
-	if len(h) > mostFields {
+	switch {
+	case len(h) > mostFields:
 		return make(http.Header)
+	case len(h) > 0:
+		clear(h)
 	}
-	clear(h)
 	return h
 }
 
 // unread returns the bytes that are in the buffer.
 func (t *transaction) unread() []byte { return t.buf[t.start:t.end] }
 
-// prepare makes the request for the handler. The request and its context are new: stages and
+// prepare makes the request for the handler, without a Header map. The request and its context are new: stages and
 // stores may keep a context.
 func (t *transaction) prepare(c *conn, head *http1.Head) {
-	delete(t.header, "Host")
+	t.fields.Delete("Host")
 	r := http.Request{
-		Method: head.Method, URL: &t.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: t.header, Body: http.NoBody,
+		Method: head.Method, URL: &t.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
 		Close: head.Close, Host: head.Host, RequestURI: head.Target, RemoteAddr: c.remote, TLS: c.TLS,
 	}
 	if head.Length > 0 {

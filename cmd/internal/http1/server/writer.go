@@ -1,9 +1,11 @@
 package server
 
 import (
-	"io"
 	"net/http"
+	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/headgate/headgate/cmd/internal/http1"
 )
@@ -33,11 +35,11 @@ type writer struct {
 	chunked  bool
 	err      error // of the first failed write
 
-	out      []byte        // bytes to send; nil without any
-	held     []byte        // body before the header is complete
-	declared string        // value of the Content-Length field
-	options  string        // value of the handler's Connection field
-	fields   []http1.Field // of the header // of the header, for sorting
+	out      []byte     // bytes to send; nil without any
+	held     []byte     // body before the header is complete
+	declared string     // value of the Content-Length field
+	options  string     // value of the handler's Connection field
+	fields   http1.List // of header
 }
 
 // unknown is the length of a body that the handler did not declare.
@@ -46,7 +48,7 @@ const unknown = -1
 func (w *writer) begin(c *conn, t *transaction, head *http1.Head) {
 	*w = writer{
 		conn: c, transaction: t, header: w.header, length: unknown, toHead: head.Method == http.MethodHead, mayReuse: !head.Close,
-		held: w.held[:0], fields: w.fields[:0],
+		held: w.held[:0], fields: w.fields,
 	}
 }
 
@@ -60,14 +62,41 @@ func (w *writer) WriteHeader(status int) {
 		return
 	case status >= http.StatusOK:
 		w.status = status
-		w.compose()
+		_, dated := w.header["Date"] // A handler that wants no Date sets it to nil.
+		w.fields.Load(w.header)
+		w.fields.DeleteFunc(isInvalid)
+		w.compose(&w.fields, dated)
 	case status != http.StatusSwitchingProtocols: // A request in the subset asks for no upgrade.
 		w.grow()
 		w.out = appendStatus(w.out, status)
-		w.appendFields(isLengthField)
+		w.fields.Load(w.header)
+		w.fields.DeleteFunc(isInvalid)
+		w.appendFields(&w.fields, isLengthField)
 		w.out = append(w.out, "\r\n"...)
 		_ = w.send() // Later writes return the error.
 	}
+}
+
+// FieldsWriter is a ResponseWriter that writes the header of a response from a List.
+type FieldsWriter interface {
+	http.ResponseWriter
+
+	// WriteFields does what WriteHeader does for a final status, with fields in place of Header. It does not change or
+	// keep fields, whose names must be valid.
+	WriteFields(status int, fields *http1.List)
+}
+
+// WriteFields implements FieldsWriter.
+func (w *writer) WriteFields(status int, fields *http1.List) {
+	if w.status == 0 {
+		w.status = status
+		w.compose(fields, fields.Has("Date"))
+	}
+}
+
+// isInvalid reports whether a handler's name is no name of a field.
+func isInvalid(name string) bool {
+	return !httpguts.ValidHeaderFieldName(name) && !strings.HasPrefix(name, http.TrailerPrefix)
 }
 
 // Write implements http.ResponseWriter.
@@ -216,4 +245,4 @@ func allowsBody(status int) bool {
 
 func isLengthField(name string) bool { return name == "Content-Length" || name == "Transfer-Encoding" }
 
-var _ io.Writer = (*writer)(nil)
+var _ FieldsWriter = (*writer)(nil)
