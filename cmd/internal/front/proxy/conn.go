@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -74,6 +75,8 @@ type conn struct {
 	state    *tls.ConnectionState // after the handshake
 	preface  preface              // of the bytes inside TLS
 	framing  http1.Framing
+	from     address // the peer, of a connection of the fast path that has had a request
+	known    bool    // from is set
 }
 
 // Read implements net.Conn.
@@ -153,6 +156,36 @@ func (c *conn) enter(r *http.Request) {
 	if r.ProtoMajor == 1 {
 		c.framing.Enter()
 	}
+}
+
+// address is the address of a peer. A peer on a unix socket has the zero address.
+type address struct {
+	netip.Addr
+
+	text string // "" if it is not known yet
+}
+
+func addressOf(remote string) address { return address{Addr: peer(remote)} }
+
+// String returns the text of a valid address.
+func (a address) String() string {
+	if a.text == "" {
+		return a.Addr.String()
+	}
+	return a.text
+}
+
+// peerOf returns the address of the other end. Requests of one connection of the fast path come one after the other, and it is
+// read once for them.
+func (c *conn) peerOf(r *http.Request) address {
+	if c == nil || c.path != report.PathFast || r.ProtoMajor != 1 {
+		return addressOf(r.RemoteAddr)
+	}
+	if !c.known {
+		c.from, c.known = addressOf(r.RemoteAddr), true
+		c.from.text = c.from.String()
+	}
+	return c.from
 }
 
 // pathOf returns which server serves the requests of the connection.

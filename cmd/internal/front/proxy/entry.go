@@ -5,13 +5,11 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/accesslog"
 	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/fields"
 )
 
 // entry is the access log line of a request in progress, and its ResponseWriter. Entries
@@ -25,6 +23,7 @@ type entry struct {
 	place  *place      // of the request in flight
 	fields *http1.List // of the request
 	id     string      // of the request; "" without ids
+	from   address     // of the other end of the connection
 	line   accesslog.Entry
 	sent   time.Time // when the request went to the upstream
 	keys   [2][]byte // reused buffers behind the keys of line
@@ -41,7 +40,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, l *http1.List, no
 	}
 	e.ResponseWriter, e.fields, e.access = w, l, s.access.Load()
 	e.conn, _ = w.(connection)
-	e.line.Remote = peer(r.RemoteAddr)
+	e.from = connOf(r).peerOf(r)
+	e.line.Remote = e.from.Addr
 	if s.requestID != "" {
 		e.id = requestID(e.fields, s.requestID, s.trusts(e.line.Remote), now)
 		e.fields.Put(s.requestID, e.id)
@@ -93,11 +93,11 @@ func entryOf(w http.ResponseWriter) *entry {
 }
 
 // peerOf returns the address of the other end of a request's connection. e is nil in tests.
-func (e *entry) peerOf(r *http.Request) netip.Addr {
+func (e *entry) peerOf(r *http.Request) address {
 	if e == nil {
-		return peer(r.RemoteAddr)
+		return addressOf(r.RemoteAddr)
 	}
-	return e.line.Remote
+	return e.from
 }
 
 // requestIDName returns the header of the request's id, or "" when ids are off.
@@ -177,7 +177,10 @@ func (e *entry) Unwrap() http.ResponseWriter { return e.ResponseWriter }
 func (e *entry) WriteHeader(status int) {
 	if status >= http.StatusOK && e.line.Status == 0 {
 		e.answered(status)
-		e.complete(fields.Map(e.Header()))
+		e.identify()
+		if e.server.draining.Load() {
+			e.Header()["Connection"] = closeTable
+		}
 	}
 	e.ResponseWriter.WriteHeader(status)
 }
@@ -186,23 +189,20 @@ func (e *entry) WriteHeader(status int) {
 func (e *entry) WriteFields(status int, l *http1.List) {
 	if e.line.Status == 0 {
 		e.answered(status)
-		e.complete(l)
+		if e.id != "" {
+			l.Put(e.server.requestID, e.id)
+		}
+		if e.server.draining.Load() {
+			l.Put("Connection", "close")
+		}
 	}
 	writeFields(e.ResponseWriter, status, l)
 }
 
-// complete adds the proxy's own fields to a final response.
-func (e *entry) complete(h fields.Header) {
-	e.identify(h)
-	if e.server.draining.Load() {
-		h.Set("Connection", closeTable)
-	}
-}
-
-// identify adds the request's id.
-func (e *entry) identify(h fields.Header) {
+// identify adds the request's id to the header.
+func (e *entry) identify() {
 	if e.id != "" {
-		h.Set(e.server.requestID, []string{e.id})
+		e.Header()[e.server.requestID] = []string{e.id}
 	}
 }
 
@@ -230,7 +230,7 @@ func (e *entry) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	e.answered(http.StatusSwitchingProtocols)
-	e.identify(fields.Map(e.Header()))
+	e.identify()
 	if rw.Reader.Buffered() > 0 {
 		conn = early{conn, rw.Reader}
 	}

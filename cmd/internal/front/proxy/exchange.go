@@ -26,10 +26,11 @@ type exchange struct {
 	reported fields.Reported
 	streams  fields.StreamDetector
 	call     call
-	fields   *http1.List // of the request
-	own      http1.List  // behind fields in tests without a Server
-	body     *body       // nil if the client sends no body
-	place    *place      // nil in tests without a Server
+	fields   *http1.List                           // of the request
+	own      http1.List                            // behind fields in tests without a Server
+	informs  func(status int, h http.Header) error // inform, made once
+	body     *body                                 // nil if the client sends no body
+	place    *place                                // nil in tests without a Server
 
 	status   int
 	end      guard.End // how the request ended, if the handler knows
@@ -58,6 +59,7 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 	if !ok {
 		// The service may resolve paths and repeated fields in any way.
 		x = &exchange{decision: httplimit.Exchange{ResolvePath: true, OneValue: true}}
+		x.informs = x.inform
 	}
 	x.ResponseWriter, x.settings = w, p.current.Load()
 	x.stream, x.sends = r.ProtoMajor == 1, r.Body != nil && r.ContentLength != 0

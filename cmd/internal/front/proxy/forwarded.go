@@ -22,8 +22,8 @@ var forwardedNames = []string{fieldForwardedFor, fieldForwardedHost, fieldForwar
 // setForwarded sets the X-Forwarded fields of the request to the upstream, from those that the client sent. from
 // is the peer. For a trusted peer it keeps the values and appends the peer's address to the chain. For any
 // other peer it writes what the proxy itself saw of r.
-func setForwarded(l *http1.List, r *http.Request, from netip.Addr, trusts func(netip.Addr) bool) {
-	if trusts == nil || !trusts(from) {
+func setForwarded(l *http1.List, r *http.Request, from address, trusts func(netip.Addr) bool) {
+	if trusts == nil || !trusts(from.Addr) {
 		for _, name := range forwardedNames {
 			l.Delete(name)
 		}

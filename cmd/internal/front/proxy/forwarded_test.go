@@ -34,7 +34,7 @@ func TestSetForwarded(t *testing.T) {
 				in.TLS = new(tls.ConnectionState)
 			}
 			l := list(c.in)
-			setForwarded(l, in, peer(in.RemoteAddr), trusts)
+			setForwarded(l, in, addressOf(in.RemoteAddr), trusts)
 			want := http.Header{"X-Forwarded-Host": {c.host}, "X-Forwarded-Proto": {c.proto}}
 			if c.who != "" {
 				want["X-Forwarded-For"] = []string{c.who}
@@ -45,7 +45,7 @@ func TestSetForwarded(t *testing.T) {
 		})
 	}
 	l := list(sent)
-	setForwarded(l, new(http.Request), peer("10.0.0.1:1"), nil)
+	setForwarded(l, new(http.Request), addressOf("10.0.0.1:1"), nil)
 	if got := l.Get("X-Forwarded-For"); got != "10.0.0.1" {
 		t.Errorf("with no trusted peer the upstream gets %q", got)
 	}

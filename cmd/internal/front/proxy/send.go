@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -52,7 +51,7 @@ var errUnaskedUpgrade = errors.New("proxy: the upstream answered 101 to a reques
 func (x *exchange) send(r *http.Request) {
 	s, c := x.settings, &x.call
 	s.direct(r, x.fields, entryOf(x).peerOf(r))
-	c.request = client.Request{Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: x.fields, Interim: x.inform}
+	c.request = client.Request{Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: x.fields, Interim: x.informs}
 	if r.ContentLength != 0 && r.Body != nil {
 		c.request.Body, c.request.Length = r.Body, r.ContentLength
 	}
@@ -75,7 +74,7 @@ func (x *exchange) send(r *http.Request) {
 }
 
 // direct changes a request and its fields for the upstream, as rewrite does. from is the peer.
-func (s *settings) direct(r *http.Request, l *http1.List, from netip.Addr) {
+func (s *settings) direct(r *http.Request, l *http1.List, from address) {
 	trailers := httpguts.HeaderValuesContainsToken(l.Lines("Te"), "trailers")
 	removeHopByHop(l)
 	if trailers {
@@ -87,11 +86,11 @@ func (s *settings) direct(r *http.Request, l *http1.List, from netip.Addr) {
 }
 
 // describe writes who the client is into the fields for the upstream, and removes the client's own claims.
-func (s *settings) describe(l *http1.List, r *http.Request, from netip.Addr) {
+func (s *settings) describe(l *http1.List, r *http.Request, from address) {
 	g := s.proxy.guard
 	id := g.Identity()
 	setForwarded(l, r, from, id.Trusts)
-	dropSpoofedHeaders(l, from, id, g.Reads().Headers, g.Marks())
+	dropSpoofedHeaders(l, from.Addr, id, g.Reads().Headers, g.Marks())
 }
 
 // removeHopByHop removes the fields that belong to one connection, and those that Connection

@@ -72,7 +72,7 @@ func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 	}
 	var l http1.List
 	l.Load(pr.Out.Header)
-	s.describe(&l, pr.In, peer(pr.In.RemoteAddr))
+	s.describe(&l, pr.In, addressOf(pr.In.RemoteAddr))
 	pr.Out.Header = l.Header()
 }
 

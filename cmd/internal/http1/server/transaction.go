@@ -71,10 +71,11 @@ func (t *transaction) unread() []byte { return t.buf[t.start:t.end] }
 // stores may keep a context.
 func (t *transaction) prepare(c *conn, head *http1.Head) {
 	t.fields.Delete("Host")
-	r := http.Request{
-		Method: head.Method, URL: &t.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
-		Close: head.Close, Host: head.Host, RequestURI: head.Target, RemoteAddr: c.remote, TLS: c.TLS,
-	}
+	t.ctx = &requestContext{values: c.Context}
+	r := new(http.Request).WithContext(t.ctx) // The only request: the one before it stays on the stack.
+	r.Method, r.URL, r.Host, r.RequestURI = head.Method, &t.url, head.Host, head.Target
+	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, 1
+	r.Body, r.Close, r.RemoteAddr, r.TLS = http.NoBody, head.Close, c.remote, c.TLS
 	if head.Length > 0 {
 		t.body = body{conn: c, transaction: t, left: head.Length}
 		r.Body, r.ContentLength = &t.body, head.Length
@@ -82,7 +83,6 @@ func (t *transaction) prepare(c *conn, head *http1.Head) {
 			c.arm(time.Time{}, 0) // The bounds of headers and idle connections do not concern the body.
 		}
 	}
-	t.ctx = &requestContext{values: c.Context}
-	t.request = r.WithContext(t.ctx)
+	t.request = r
 	t.writer.begin(c, t, head)
 }
