@@ -88,7 +88,7 @@ func TestAnnounce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := http.Header{}
-			new(Announcer).announce(c.style, got, c.r)
+			new(Announcer).announce(c.style, Map(got), c.r)
 			for name, want := range c.want {
 				if name != http.CanonicalHeaderKey(name) {
 					t.Errorf("%s is not in canonical spelling", name)
@@ -109,8 +109,8 @@ func TestAnnounce(t *testing.T) {
 func TestAnnounceBesideUpstream(t *testing.T) {
 	r := resultOf("ours", headgate.Limit{Count: 9, Per: time.Second}, headgate.Decision{Limit: 9, Remaining: 8})
 	h := http.Header{fieldRateLimit: {`"theirs";r=1;t=2`}, fieldXRemaining: {"1"}}
-	new(Announcer).announce(Draft, h, r)
-	new(Announcer).announce(XRateLimit, h, r)
+	new(Announcer).announce(Draft, Map(h), r)
+	new(Announcer).announce(XRateLimit, Map(h), r)
 	if got, want := h[fieldRateLimit], []string{`"theirs";r=1;t=2`, `"ours";r=8;t=0`}; !slices.Equal(got, want) {
 		t.Errorf("RateLimit = %q, want %q", got, want)
 	}

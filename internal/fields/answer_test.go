@@ -99,7 +99,7 @@ func TestAnnounceAnswers(t *testing.T) {
 	} {
 		got, again := http.Header{}, http.Header{}
 		c.style.Announce(got, c.a)
-		remembering.Announce(c.style, again, c.a)
+		remembering.Announce(c.style, fields.Map(again), c.a)
 		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(again, c.want) {
 			t.Errorf("%s: got %v without a cache and %v with one, want %v", c.name, got, again, c.want)
 		}
@@ -121,7 +121,7 @@ func TestAnnouncerRemembersRightly(t *testing.T) {
 				rules[i].Name = name
 				a := answer(t, rules[i:i+1], far)
 				got, want := http.Header{}, http.Header{}
-				remembering.Announce(fields.Draft, got, a)
+				remembering.Announce(fields.Draft, fields.Map(got), a)
 				fields.Draft.Announce(want, a)
 				if !reflect.DeepEqual(got, want) {
 					t.Fatalf("got fields %v, want %v", got, want)
@@ -136,10 +136,10 @@ func TestAnnounceAllocations(t *testing.T) {
 	var n fields.Announcer
 	a, h := answer(t, []guard.Rule{named("product", guard.Enforce)}, far), http.Header{}
 	for style, want := range map[fields.Style]float64{fields.Draft: 1, fields.XRateLimit: 1, fields.Draft03: 1, fields.None: 0} {
-		n.Announce(style, h, a)
+		n.Announce(style, fields.Map(h), a)
 		if got := testing.AllocsPerRun(100, func() {
 			clear(h)
-			n.Announce(style, h, a)
+			n.Announce(style, fields.Map(h), a)
 		}); got != want {
 			t.Errorf("style %v needs %v allocations, want %v", style, got, want)
 		}

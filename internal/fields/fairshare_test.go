@@ -104,11 +104,11 @@ func TestAnnounceSharesAllocations(t *testing.T) {
 	for _, capacity := range []int64{10, 1_000_000} {
 		a := decide(t, sharing(t, capacity, time.Hour), "a")
 		for _, style := range []fields.Style{fields.Draft, fields.XRateLimit} {
-			n.Announce(style, h, a)
+			n.Announce(style, fields.Map(h), a)
 			if got := testing.AllocsPerRun(100, func() {
 				clear(h)
 				a.Results[0].Limit.Count++ // The next request has another client's limit.
-				n.Announce(style, h, a)
+				n.Announce(style, fields.Map(h), a)
 			}); got != 1 {
 				t.Errorf("a share of %d in style %v needs %v allocations, want 1", capacity, style, got)
 			}
