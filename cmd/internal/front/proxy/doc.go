@@ -19,9 +19,9 @@
 //
 // The standard data plane serves requests with net/http. The fast data plane adds two parts:
 // cmd/internal/http1/server reads requests and writes responses, and cmd/internal/http1/client sends
-// requests to the upstream and reads its responses. One http.Handler, Server.handle, stands
-// between the two parts. Both planes call this handler, so rules, counters and logs have the same
-// code. A fallbackListener (fast.go) gives net/http the connections of requests that the fast
+// requests to the upstream and reads its responses. Server.serve stands between the two parts, with the
+// fields of the request in an http1.List. net/http's handler loads its header map into such a list, so that rules, counters and
+// logs have the same code on both planes. A fallbackListener (fast.go) gives net/http the connections of requests that the fast
 // plane does not serve.
 //
 // # What the upstream sees

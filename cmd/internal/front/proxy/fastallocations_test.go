@@ -12,7 +12,7 @@ import (
 )
 
 // TestFastAllocations sends requests over one connection of the fast path to a service that allocates nothing, and
-// counts the allocations of the whole process. What is left may be kept after the request by whoever saw it: the texts of
+// counts the allocations of the whole process. Stores, stages and logs may keep what is left after the request: the texts of
 // the two headers, the request, its context, its id, and the fields of the closest policy.
 func TestFastAllocations(t *testing.T) {
 	if race.On {
