@@ -8,7 +8,11 @@ import (
 
 // Prefix checks the bytes of a request while they arrive. It checks each line once, because a
 // client may send each byte in a packet of its own. The zero Prefix is ready for a request.
-type Prefix struct{ checked int } // bytes of complete lines
+type Prefix struct {
+	// Many says that there are more than MostListed lines. Strict has then returned false.
+	Many    bool
+	checked int // bytes of complete lines
+}
 
 // Strict reports whether b can be the start of a request in strict form. It checks the complete
 // lines of b, and rejects a leading blank and a NUL byte earlier. net/http answers such malformed
@@ -31,7 +35,8 @@ func (p *Prefix) Strict(b []byte) bool {
 	var fields List
 	notes, ok := fields.Parse(string(b[p.checked:p.checked+end]) + "\r\n")
 	p.checked += end
-	return ok || notes.Many // Of too many lines, the rest is not looked at.
+	p.Many = notes.Many
+	return ok
 }
 
 // isStrictLine reports whether a request line is in strict form.

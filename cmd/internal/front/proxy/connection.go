@@ -19,21 +19,60 @@ var ownOptionNames = []string{"", "Close", "Keep-Alive", "Upgrade", "Te", "Host"
 // The fields in which a trusted peer names or describes its client are kept. A client may have listed
 // them in Connection, and the peer passed the list on.
 func (p *Proxy) dropNominated(l *http1.List) {
-	var identity []string
-	if id := p.guard.Identity(); id != nil {
-		identity = id.UserIPHeaders
+	names := nominated(l)
+	if len(names) == 0 {
+		return
 	}
-	for _, line := range slices.Clone(l.Lines("Connection")) {
+	users := p.userIPHeaders()
+	describing := func(name string) bool { return slices.Contains(users, name) || describesClient(name) }
+	keepOptions(l, func(option string) bool {
+		name := textproto.CanonicalMIMEHeaderKey(option)
+		return slices.Contains(forwardedNames, name) || !describing(name)
+	})
+	l.DeleteFunc(func(name string) bool {
+		_, found := slices.BinarySearch(names, name)
+		return found && !slices.Contains(ownOptionNames, name) && !slices.Contains(forwardedNames, name) && !describing(name)
+	})
+}
+
+// nominated returns the names of the fields that Connection lists, in canonical spelling, sorted. It returns none for the usual
+// "close" and "keep-alive", and allocates nothing for them.
+func nominated(l *http1.List) (names []string) {
+	for _, line := range l.Lines("Connection") {
+		if strings.EqualFold(line, "keep-alive") || strings.EqualFold(line, "close") && !l.Has("Close") {
+			continue
+		}
 		for option := range strings.SplitSeq(line, ",") {
-			name := textproto.CanonicalMIMEHeaderKey(strings.Trim(option, " \t"))
-			switch {
-			case slices.Contains(ownOptionNames, name):
-			case name == fieldForwardedFor, name == fieldForwardedHost, name == fieldForwardedProto:
-			case slices.Contains(identity, name), describesClient(name):
-				keepEndToEnd(l, name)
-			default:
-				l.Delete(name)
+			names = append(names, textproto.CanonicalMIMEHeaderKey(strings.Trim(option, " \t\r\n")))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// keepOptions removes the options of Connection for which keep returns false. A line that loses none stays as it is.
+func keepOptions(l *http1.List, keep func(option string) bool) {
+	lines := l.Lines("Connection")
+	for i, line := range lines {
+		var kept []string
+		all := true
+		for option := range strings.SplitSeq(line, ",") {
+			if option = strings.Trim(option, " \t"); keep(option) {
+				kept = append(kept, option)
+			} else {
+				all = false
 			}
 		}
+		if !all {
+			lines[i] = strings.Join(kept, ", ")
+		}
+	}
+}
+
+// keepEndToEnd removes a name from the Connection fields. Otherwise a client could list
+// the header there, and the reverse proxy would drop it as hop-by-hop.
+func keepEndToEnd(l *http1.List, name string) {
+	if slices.ContainsFunc(l.Lines("Connection"), func(line string) bool { return len(line) >= len(name) }) { // Else "close" or "keep-alive".
+		keepOptions(l, func(option string) bool { return !strings.EqualFold(option, name) })
 	}
 }

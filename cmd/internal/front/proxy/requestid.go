@@ -59,21 +59,3 @@ func newRequestID(now time.Time) string {
 	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
 	return string(text[:])
 }
-
-// keepEndToEnd removes a name from the Connection fields. Otherwise a client could list
-// the header there, and the reverse proxy would drop it as hop-by-hop.
-func keepEndToEnd(l *http1.List, name string) {
-	lines := l.Lines("Connection")
-	for i, line := range lines {
-		if len(line) < len(name) {
-			continue // "close", "keep-alive", "Upgrade"
-		}
-		kept := make([]string, 0, 4)
-		for option := range strings.SplitSeq(line, ",") {
-			if option = strings.Trim(option, " \t"); !strings.EqualFold(option, name) {
-				kept = append(kept, option)
-			}
-		}
-		lines[i] = strings.Join(kept, ", ")
-	}
-}

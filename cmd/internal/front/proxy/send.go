@@ -76,7 +76,7 @@ func (x *exchange) send(r *http.Request) {
 // direct changes a request and its fields for the upstream, as rewrite does. from is the peer.
 func (s *settings) direct(r *http.Request, l *http1.List, from address) {
 	trailers := httpguts.HeaderValuesContainsToken(l.Lines("Te"), "trailers")
-	removeHopByHop(l)
+	removeHopByHop(l, forwardedNames...) // describe decides about these.
 	if trailers {
 		l.Add("Te", "trailers")
 	}
@@ -94,26 +94,16 @@ func (s *settings) describe(l *http1.List, r *http.Request, from address) {
 }
 
 // removeHopByHop removes the fields that belong to one connection, and those that Connection
-// names (RFC 9110, section 7.6.1).
-func removeHopByHop(l *http1.List) {
-	for _, line := range l.Lines("Connection") {
-		for option := range strings.SplitSeq(line, ",") {
-			if option = strings.Trim(option, " \t\r\n"); option != "" && !strings.EqualFold(option, "close") && !strings.EqualFold(option, "keep-alive") {
-				removeNominated(l)
-				break
-			}
+// names (RFC 9110, section 7.6.1) beside those that are kept.
+func removeHopByHop(l *http1.List, kept ...string) {
+	names := nominated(l)
+	l.DeleteFunc(func(name string) bool {
+		if isHopByHop(name) {
+			return true
 		}
-	}
-	l.DeleteFunc(isHopByHop)
-}
-
-// removeNominated removes the fields that Connection names.
-func removeNominated(l *http1.List) {
-	for _, line := range slices.Clone(l.Lines("Connection")) {
-		for option := range strings.SplitSeq(line, ",") {
-			l.Delete(http.CanonicalHeaderKey(strings.Trim(option, " \t\r\n")))
-		}
-	}
+		_, found := slices.BinarySearch(names, name)
+		return found && !slices.Contains(kept, name)
+	})
 }
 
 func isHopByHop(name string) bool {
@@ -206,6 +196,9 @@ func (x *exchange) trail(a *client.Answer) {
 		prefix = http.TrailerPrefix
 	}
 	for name, values := range a.Trailer {
+		if x.Header()[prefix+name] == nil { // The header was written from a List. With a map, net/http sends its value as a trailer too.
+			values = slices.Concat(a.Header.Lines(prefix+name), values)
+		}
 		for _, value := range values {
 			x.Header().Add(prefix+name, value)
 		}

@@ -68,6 +68,9 @@ func (c *conn) header(t *transaction, first bool) (size int, err error) {
 		}
 		switch {
 		case !prefix.Strict(t.unread()):
+			if prefix.Many {
+				return 0, errTooLong
+			}
 			return 0, errNotStrict
 		case t.end == len(t.buf):
 			return 0, errTooLong

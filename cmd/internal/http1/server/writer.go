@@ -71,7 +71,7 @@ func (w *writer) WriteHeader(status int) {
 		w.out = appendStatus(w.out, status)
 		w.fields.Load(w.header)
 		w.fields.DeleteFunc(isInvalid)
-		w.appendFields(&w.fields, isLengthField)
+		w.appendFields(&w.fields, func(name string) bool { return isLengthField(name) || strings.HasPrefix(name, http.TrailerPrefix) })
 		w.out = append(w.out, "\r\n"...)
 		_ = w.send() // Later writes return the error.
 	}
