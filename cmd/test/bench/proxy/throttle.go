@@ -74,7 +74,7 @@ func throttleRounds(ctx context.Context, e ThrottleEffort, started []*process) (
 		if err := p.answers(ctx, load{}); err != nil {
 			return contest.Result{}, err
 		}
-		load, err := openloop.Dial(ctx, p.url, throttleConnections)
+		load, err := openloop.Dial(ctx, openloop.Target{URL: p.url, Connections: throttleConnections})
 		if err != nil {
 			return contest.Result{}, err
 		}
