@@ -38,12 +38,12 @@ type ThrottleEffort struct {
 // MeasureThrottle compares the latency of a proxy that has a throttle with that of one that
 // has none, at a constant rate that overloads neither.
 func MeasureThrottle(ctx context.Context, e ThrottleEffort) (r contest.Result, err error) {
-	programs, err := Build(ctx)
+	programs, err := Build(ctx, "")
 	if err != nil {
 		return r, err
 	}
 	defer programs.Remove()
-	err = programs.withSides(ctx, throttleSides(), func(started []*process) error {
+	err = programs.withSides(ctx, load{}, throttleSides(), func(started []*process) error {
 		r, err = throttleRounds(ctx, e, started)
 		return err
 	})
