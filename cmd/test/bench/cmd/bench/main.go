@@ -63,7 +63,7 @@ var errUsage = errors.New("wrong usage")
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	quick := flags.Bool("quick", false, "run for two minutes to check that the benchmarks work; missed bars do not fail the run")
+	quick := flags.Bool("quick", false, "run for three minutes to check that the benchmarks work; missed bars do not fail the run")
 	rounds := flags.Int("rounds", 20, "number of interleaved rounds; a full run needs at least 10")
 	only := flags.String("only", "", "regular expression that selects scenes by name, for example 'reload|flood|proxy|redis|memcached'")
 	out := flags.String("out", "", "folder for the results (default \"results\"; with --quick, no results are written)")
