@@ -184,7 +184,7 @@ fuzz: ## run every Fuzz function for FUZZTIME (10s, or a number of inputs: 20000
 	@$(STATIC) internal/dev/scripts/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=regexp selects
+bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=regexp selects, BENCH_BEFORE=commit adds its proxy
 	@internal/dev/scripts/bench $(ROUNDS)
 
 .PHONY: soak

@@ -24,6 +24,25 @@ func Modules(ctx context.Context) (headgate, bench string, err error) {
 	return filepath.Join(bench, "..", "..", ".."), bench, nil
 }
 
+// Commit builds a program of an earlier commit of the repository into a folder, from the commit's files.
+func Commit(ctx context.Context, repository, commit, folder, path string) error {
+	source := filepath.Join(folder, "source")
+	if err := os.MkdirAll(source, 0o750); err != nil {
+		return err
+	}
+	//nolint:gosec // The user names the commit.
+	cmd := exec.CommandContext(ctx, "git", "archive", "--output", source+".tar", commit)
+	cmd.Dir = repository
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("compile: git archive %s: %w: name a commit of this repository\n%s", commit, err, text)
+	}
+	//nolint:gosec // The arguments are paths of this package.
+	if text, err := exec.CommandContext(ctx, "tar", "-xf", source+".tar", "-C", source).CombinedOutput(); err != nil {
+		return fmt.Errorf("compile: tar: %w\n%s", err, text)
+	}
+	return Into(ctx, folder, Program{In: source, Path: path})
+}
+
 // Into builds programs without cgo into a folder, as in the container image. The packages are those that lint and the tests without the
 // race detector have built.
 func Into(ctx context.Context, folder string, programs ...Program) error {

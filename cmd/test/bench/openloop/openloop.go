@@ -4,14 +4,9 @@
 package openloop
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -20,14 +15,20 @@ import (
 
 // Load is a set of open connections to one server. One goroutine at a time may use a Load.
 type Load struct {
-	connections []*connection
-	request     []byte
+	target      Target
+	connections []connection
+	// sent is the number of requests of each connection before the current Send.
+	sent []int
 }
 
-type connection struct {
-	net.Conn
-
-	reader *bufio.Reader
+// connection sends requests, and reads their answers.
+type connection interface {
+	// send sends the next request.
+	send() error
+	// answer reads until an answer has ended, and returns the number of its request. The first request of a
+	// connection has the number 0. It returns an error for another status than that of the target.
+	answer() (int, error)
+	Close() error
 }
 
 // Times has the times of requests, in the order of their due times.
@@ -45,20 +46,16 @@ const (
 	grace = 10 * time.Second
 )
 
-// Dial opens n connections to an http URL.
-func Dial(ctx context.Context, target string, n int) (*Load, error) {
-	u, err := url.Parse(target)
-	if err != nil {
-		return nil, fmt.Errorf("openloop: %w", err)
-	}
-	l := &Load{request: fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", u.RequestURI(), u.Host)}
-	for range n {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", u.Host)
+// Dial opens the connections of a load.
+func Dial(ctx context.Context, t Target) (*Load, error) {
+	l := &Load{target: t, sent: make([]int, t.Connections)}
+	for range t.Connections {
+		c, err := t.connect(ctx)
 		if err != nil {
 			l.Close()
 			return nil, fmt.Errorf("openloop: %w", err)
 		}
-		l.connections = append(l.connections, &connection{conn, bufio.NewReader(conn)})
+		l.connections = append(l.connections, c)
 	}
 	return l, nil
 }
@@ -71,32 +68,60 @@ func (l *Load) Close() {
 }
 
 // Send sends n requests, one each interval, and waits for their answers. The connections take
-// turns. After an error, including an answer other than 200, l cannot be used again.
+// turns. After an error, including an answer with an unexpected status, l cannot be used again.
 func (l *Load) Send(ctx context.Context, n int, interval time.Duration) (Times, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(n)*interval+grace, errors.New("the answers did not arrive in time"))
 	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx) // The first failure ends all goroutines.
+	defer fail(nil)
+	times := Times{Latency: make([]time.Duration, n), Delay: make([]time.Duration, n)}
+	send := l.sendOpen
+	if l.target.Connections == 0 {
+		send = l.sendNew
+	}
+	send(ctx, fail, interval, times)
+	if ctx.Err() != nil {
+		return Times{}, fmt.Errorf("openloop: %w", context.Cause(ctx))
+	}
+	return times, nil
+}
+
+// sendOpen sends the requests on the open connections.
+func (l *Load) sendOpen(ctx context.Context, fail func(error), interval time.Duration, times Times) {
 	stop := context.AfterFunc(ctx, l.Close)
 	defer stop()
 	s := schedule{began: time.Now().Add(lead), interval: interval}
-	times := Times{Latency: make([]time.Duration, n), Delay: make([]time.Duration, n)}
-	failures := make([]error, len(l.connections)+1)
 	var all sync.WaitGroup
-	for first, c := range l.connections {
+	for first := range l.connections {
 		all.Go(func() {
-			if failures[first] = c.read(s, times.Latency, first, len(l.connections)); failures[first] != nil {
-				cancel() // Otherwise the other goroutines would continue to the end.
+			if err := l.read(s, times.Latency, first); err != nil {
+				fail(err)
 			}
 		})
 	}
 	if err := l.write(s, times.Delay); err != nil {
-		failures[len(l.connections)] = err
-		cancel()
+		fail(err)
 	}
 	all.Wait()
-	if err := errors.Join(failures...); err != nil {
-		return Times{}, fmt.Errorf("openloop: %w", errors.Join(context.Cause(ctx), err))
+}
+
+// sendNew sends each request on a new connection.
+func (l *Load) sendNew(ctx context.Context, fail func(error), interval time.Duration, times Times) {
+	var all sync.WaitGroup
+	err := Each(ctx, len(times.Latency), interval, func(i int, due time.Time) error {
+		times.Delay[i] = time.Since(due)
+		all.Go(func() {
+			if err := l.target.once(ctx); err != nil {
+				fail(err)
+			}
+			times.Latency[i] = time.Since(due)
+		})
+		return nil
+	})
+	if err != nil {
+		fail(err)
 	}
-	return times, nil
+	all.Wait()
 }
 
 // Each begins n calls, one each interval. begin gets the number of a call and the time at which the call is
@@ -116,28 +141,23 @@ func Each(ctx context.Context, n int, interval time.Duration, begin func(i int, 
 func (l *Load) write(s schedule, delays []time.Duration) error {
 	return s.each(len(delays), func(i int) error {
 		delays[i] = time.Since(s.due(i))
-		_, err := l.connections[i%len(l.connections)].Write(l.request)
-		return err
+		return l.connections[i%len(l.connections)].send()
 	})
 }
 
-// read reads the answers to the requests of the connection: the first, and each further one
-// after step requests.
-func (c *connection) read(s schedule, latencies []time.Duration, first, step int) error {
-	for i := first; i < len(latencies); i += step {
-		response, err := http.ReadResponse(c.reader, nil)
+// read reads the answers of a connection: those to the request with the number first, and to each further one
+// after as many requests as there are connections.
+func (l *Load) read(s schedule, latencies []time.Duration, first int) error {
+	requests := (len(latencies) - first + len(l.connections) - 1) / len(l.connections)
+	for range requests {
+		n, err := l.connections[first].answer()
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(io.Discard, response.Body)
+		i := first + (n-l.sent[first])*len(l.connections)
 		latencies[i] = time.Since(s.due(i))
-		if err := errors.Join(err, response.Body.Close()); err != nil {
-			return err
-		}
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("got status %d, want 200", response.StatusCode)
-		}
 	}
+	l.sent[first] += requests
 	return nil
 }
 

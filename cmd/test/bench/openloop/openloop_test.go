@@ -3,6 +3,7 @@ package openloop
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -18,7 +19,7 @@ func serve(t *testing.T, handle http.HandlerFunc) *Load {
 	t.Helper()
 	s := httptest.NewServer(handle)
 	t.Cleanup(s.Close)
-	l, err := Dial(t.Context(), s.URL, 4)
+	l, err := Dial(t.Context(), Target{URL: s.URL, Connections: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,11 @@ func TestLateAnswers(t *testing.T) {
 			close(release)
 		}
 	})
-	slow = l.connections[0].LocalAddr().String()
+	first, ok := l.connections[0].(*http1Connection)
+	if !ok {
+		t.Fatalf("got a connection of %T, want one of HTTP/1.1", l.connections[0])
+	}
+	slow = first.LocalAddr().String()
 	times, err := l.Send(t.Context(), requests, interval)
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +85,60 @@ func TestRefusal(t *testing.T) {
 	})
 	if _, err := l.Send(t.Context(), 100, 100*time.Microsecond); err == nil || !strings.Contains(err.Error(), "got status 503") {
 		t.Errorf("got the error %v, want that of status 503", err)
+	}
+}
+
+// TestTargets sends requests in each of the other forms, and checks what arrives.
+func TestTargets(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		target Target
+		proto  int
+		closes bool
+	}{
+		{"TLS", Target{Connections: 2}, 1, false},
+		{"HTTP/2", Target{Connections: 2, HTTP2: true}, 2, false},
+		{"new connections", Target{}, 1, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var connections, requests atomic.Int64
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.ProtoMajor != test.proto || r.Close != test.closes || r.Header.Get("X-Api-Key") != "key" {
+					t.Errorf("got protocol %d, close %v and key %q", r.ProtoMajor, r.Close, r.Header.Get("X-Api-Key"))
+				}
+				requests.Add(1)
+				w.WriteHeader(http.StatusTooManyRequests)
+				_, _ = w.Write(make([]byte, 1<<10)) // The client checks that the answer ends.
+			}))
+			s.EnableHTTP2 = true
+			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					connections.Add(1)
+				}
+			}
+			s.StartTLS()
+			defer s.Close()
+			test.target.URL, test.target.Key, test.target.Status = s.URL+"/a", "key", http.StatusTooManyRequests
+			l, err := Dial(t.Context(), test.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			const sends, each = 2, 9
+			for range sends {
+				times, err := l.Send(t.Context(), each, 100*time.Microsecond)
+				if err != nil || slices.Min(times.Latency) <= 0 {
+					t.Fatalf("got the latencies %v and the error %v, want latencies above 0", times.Latency, err)
+				}
+			}
+			want := int64(test.target.Connections)
+			if test.closes {
+				want = sends * each
+			}
+			if requests.Load() != sends*each || connections.Load() != want {
+				t.Errorf("got %d requests on %d connections, want %d on %d", requests.Load(), connections.Load(), sends*each, want)
+			}
+		})
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/cmd/test/bench/proxy"
 )
 
 // Machine describes the machine on which the figures were measured.
@@ -19,6 +21,10 @@ type Machine struct {
 	Procs  int    `json:"gomaxprocs"`
 	Memory string `json:"memory"`
 	System string `json:"system"`
+	// Hypervisor is as lscpu names it. "" without one.
+	Hypervisor string `json:"hypervisor,omitempty"`
+	// Bars names the kind of machine whose bars the scenes of proxies have.
+	Bars   string `json:"bars"`
 	Go     string `json:"go"`
 	Commit string `json:"commit"`
 	Date   string `json:"date"`
@@ -30,11 +36,12 @@ type Machine struct {
 // ThisMachine describes the machine that runs this program.
 func ThisMachine() Machine {
 	return Machine{
-		CPU:    field("/proc/cpuinfo", "model name"),
-		Cores:  runtime.NumCPU(),
-		Procs:  runtime.GOMAXPROCS(0),
-		Memory: field("/proc/meminfo", "MemTotal"),
-		System: strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + firstWords("/proc/sys/kernel/osrelease", 1)),
+		CPU:        field("/proc/cpuinfo", "model name"),
+		Cores:      runtime.NumCPU(),
+		Procs:      runtime.GOMAXPROCS(0),
+		Memory:     field("/proc/meminfo", "MemTotal"),
+		System:     strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + firstWords("/proc/sys/kernel/osrelease", 1)),
+		Hypervisor: hypervisor(), Bars: proxy.Bars(),
 		Go:     runtime.Version(),
 		Commit: commit(),
 		Date:   time.Now().UTC().Format("2006-01-02T15:04Z"),
@@ -54,6 +61,19 @@ func field(file, name string) string {
 		}
 	}
 	return "unknown"
+}
+
+// hypervisor returns the vendor of the hypervisor.
+func hypervisor() string {
+	cmd := exec.Command("lscpu") //nolint:noctx // The command takes milliseconds.
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	text, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	_, vendor, _ := strings.Cut(string(text), "Hypervisor vendor:")
+	vendor, _, _ = strings.Cut(vendor, "\n")
+	return strings.TrimSpace(vendor)
 }
 
 func firstWords(file string, n int) string {

@@ -19,8 +19,9 @@ func (o *Outcome) Markdown() string {
 		b.WriteString("**This is a quick run. It only shows that the benchmarks work; ignore its figures.**\n\n")
 	}
 	m := o.Machine
-	fmt.Fprintf(&b, "%s, commit %s. %s, %d cores, GOMAXPROCS %d, memory %s, %s, %s; load before the run %.2f.\n",
-		m.Date, m.Commit, m.CPU, m.Cores, m.Procs, m.Memory, m.System, m.Go, m.Load)
+	fmt.Fprintf(&b, "%s, commit %s. %s, %d cores, GOMAXPROCS %d, memory %s, %s, hypervisor %s, %s; load before the run %.2f.\n"+
+		"The scenes of proxies have the bars of a machine with a processor of %s.\n",
+		m.Date, m.Commit, m.CPU, m.Cores, m.Procs, m.Memory, m.System, cmp.Or(m.Hypervisor, "none"), m.Go, m.Load, m.Bars)
 	if len(o.Contests) > 0 {
 		fmt.Fprintf(&b, "%d interleaved rounds of %v per side; %d keys in the scenes with many keys.\n",
 			o.Effort.Rounds, o.Effort.Slice, o.Size.Keys)

@@ -49,7 +49,7 @@ func TestMissed(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	text := sample().Markdown()
 	for _, want := range []string{
-		"6 interleaved rounds of 1s per side",
+		"6 interleaved rounds of 1s per side", "The scenes of proxies have the bars of a machine with a processor of " + proxy.Bars(),
 		"| wide | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 1 | met |",
 		"| narrow | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.1 | MISSED |",
 		"| proxy | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.5 | open |",

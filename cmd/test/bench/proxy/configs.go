@@ -34,6 +34,8 @@ type settings struct {
 	Buffers bool
 	// FairShare and Throttle add these stages to Headgate. They refuse and delay nothing.
 	FairShare, Throttle bool
+	// GRPC means an upstream of HTTP/2 without TLS.
+	GRPC bool
 	// Plane is the value of proxy.data_plane. "" leaves the field out.
 	Plane string
 }

@@ -30,7 +30,7 @@ func rendered(t *testing.T, s side) string {
 // TestConfigurations renders the configuration of each side of each scene.
 func TestConfigurations(t *testing.T) {
 	sides := throttleSides()
-	for _, scene := range Scenes() {
+	for _, scene := range Scenes("HEAD") {
 		sides = append(sides, scene.sides...)
 	}
 	for _, s := range sides {

@@ -20,7 +20,7 @@ import (
 func (l *load) h2load(ctx context.Context, url, dir string, seconds int) (report, error) {
 	path := filepath.Join(dir, "h2load.log")
 	text, err := exec.CommandContext(ctx, "h2load", //nolint:gosec // This package chose the arguments.
-		fmt.Sprintf("-t%d", threads), fmt.Sprintf("-c%d", connections/streams), fmt.Sprintf("-m%d", streams),
+		fmt.Sprintf("-t%d", threads), fmt.Sprintf("-c%d", http2Connections), fmt.Sprintf("-m%d", streams),
 		"-D", strconv.Itoa(seconds), "-H", keyHeader+": "+keyValue, "--log-file", path, url).CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
 		return report{}, notInstalled("h2load")

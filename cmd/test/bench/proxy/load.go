@@ -23,15 +23,22 @@ type load struct {
 	script string
 	// refused means that limits refuse the requests.
 	refused bool
-	// http2 selects h2load, with 8 connections of 8 concurrent requests.
+	// http2 selects HTTP/2 over TLS, with 16 connections of 8 concurrent requests.
 	http2 bool
+	// grpc selects unary calls of grpc-go over HTTP/2 without TLS, by 64 callers on 8 connections.
+	grpc bool
+	// half selects a constant rate: half of the rate that nginx reaches with the same load.
+	half bool
+	// rate is the constant rate, in requests a second. 0 sends as fast as the answers come.
+	rate float64
 }
 
 // The load that is generated unless a scene changes it.
 const (
-	threads     = 2
-	connections = 64
-	streams     = 8
+	threads          = 2
+	connections      = 64
+	http2Connections = 16
+	streams          = 8
 )
 
 // report holds the figures of a load generator.
@@ -68,16 +75,25 @@ const patience = 10
 
 // concurrent returns the number of concurrent requests.
 func (l *load) concurrent() int {
-	if l.connections > 0 {
+	switch {
+	case l.connections > 0:
 		return l.connections
+	case l.http2:
+		return http2Connections * streams
+	default:
+		return connections
 	}
-	return connections
 }
 
 // String describes the load.
 func (l *load) String() string {
-	if l.http2 {
-		return fmt.Sprintf("h2load -t%d -c%d -m%d", threads, connections/streams, streams)
+	switch {
+	case l.rate > 0:
+		return fmt.Sprintf("%.0f requests a second, half of what nginx reaches, measured from their due times", l.rate)
+	case l.grpc:
+		return fmt.Sprintf("%d callers on %d connections", l.concurrent(), grpcConnections)
+	case l.http2:
+		return fmt.Sprintf("h2load -t%d -c%d -m%d", threads, http2Connections, streams)
 	}
 	text := fmt.Sprintf("wrk -t%d -c%d", threads, l.concurrent())
 	if l.header != "" {
@@ -86,10 +102,10 @@ func (l *load) String() string {
 	return text
 }
 
-// send loads the server at url for about d, in whole seconds, or longer for l.least, and checks the answers. dir is
+// send loads the server at url for about d, in whole seconds, and checks the answers. dir is
 // a folder for temporary files.
 func (l *load) send(ctx context.Context, url, dir string, d time.Duration) (report, error) {
-	seconds := max(1, int(max(d, l.least).Round(time.Second).Seconds()))
+	seconds := max(1, int(d.Round(time.Second).Seconds()))
 	generate := l.wrk
 	if l.http2 {
 		generate = l.h2load

@@ -34,15 +34,18 @@ func (p *process) answers(ctx context.Context, l load) error {
 
 // probe sends one request and checks the answer.
 func (p *process) probe(ctx context.Context, l load) error {
+	if l.grpc {
+		return p.probeCall(ctx)
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+l.path, http.NoBody)
 	if err != nil {
 		return err
 	}
 	request.Header.Set(keyHeader, keyValue)
 	client := http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // The certificate is new in each run.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // The certificate is new in each run.
 	}}
+	defer client.CloseIdleConnections() // Connection: close would close the floor's connection to the upstream.
 	response, err := client.Do(request)
 	if err != nil {
 		return err
@@ -52,10 +55,18 @@ func (p *process) probe(ctx context.Context, l load) error {
 	if err != nil {
 		return err
 	}
-	if decided := response.Header.Get("RateLimit") != ""; decided != p.decides {
-		return fmt.Errorf("got a RateLimit field %v, want %v: check the rules in its configuration", decided, p.decides)
+	if err := p.checkDecided(response.Header.Get("RateLimit") != ""); err != nil {
+		return err
 	}
 	return l.accepts(response.StatusCode, size)
+}
+
+// checkDecided reports an error if the answer has a RateLimit field that it should not have, or lacks one.
+func (p *process) checkDecided(decided bool) error {
+	if decided != p.decides {
+		return fmt.Errorf("got a RateLimit field %v, want %v: check the rules in its configuration", decided, p.decides)
+	}
+	return nil
 }
 
 // accepts checks an answer of a proxy.

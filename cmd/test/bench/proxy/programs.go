@@ -16,15 +16,15 @@ import (
 // when the scenes have ended.
 type Programs struct{ dir string }
 
-// Build compiles Headgate, the bare proxy and the upstream with the same toolchain and flags,
-// and makes a certificate.
-func Build(ctx context.Context) (*Programs, error) {
+// Build compiles Headgate, the upstreams and the proxies of this module with the same toolchain and
+// flags, and makes a certificate. before is a commit whose Headgate takes part, or "".
+func Build(ctx context.Context, before string) (*Programs, error) {
 	dir, err := os.MkdirTemp("", "headgate-bench-")
 	if err != nil {
 		return nil, err
 	}
 	p := &Programs{dir}
-	if err := errors.Join(passFileLimit(), p.build(ctx)); err != nil {
+	if err := errors.Join(passFileLimit(), p.build(ctx, before)); err != nil {
 		p.Remove()
 		return nil, err
 	}
@@ -49,15 +49,22 @@ func (p *Programs) Remove() {
 	_ = os.RemoveAll(p.dir) // Files that cannot be removed stay in the system's temporary folder.
 }
 
-func (p *Programs) build(ctx context.Context) error {
+func (p *Programs) build(ctx context.Context, before string) error {
 	headgate, bench, err := compile.Modules(ctx)
 	if err != nil {
 		return err
 	}
-	err = compile.Into(ctx, p.dir, compile.Program{In: headgate, Path: "./cmd/headgate"},
-		compile.Program{In: bench, Path: "./cmd/bareproxy"}, compile.Program{In: bench, Path: "./cmd/upstream"})
-	if err != nil {
+	programs := []compile.Program{{In: headgate, Path: "./cmd/headgate"}}
+	for _, path := range []string{"./cmd/bareproxy", "./cmd/emptycall", "./cmd/floor", "./cmd/upstream"} {
+		programs = append(programs, compile.Program{In: bench, Path: path})
+	}
+	if err := compile.Into(ctx, p.dir, programs...); err != nil {
 		return err
+	}
+	if before != "" {
+		if err := compile.Commit(ctx, headgate, before, filepath.Join(p.dir, folderBefore), "./cmd/headgate"); err != nil {
+			return err
+		}
 	}
 	return writeCertificate(p.certificate())
 }
@@ -65,10 +72,30 @@ func (p *Programs) build(ctx context.Context) error {
 // certificate returns the path of a PEM file with a certificate for 127.0.0.1 and its key.
 func (p *Programs) certificate() string { return filepath.Join(p.dir, "certificate.pem") }
 
+// upstream starts the service of a load.
+func (p *Programs) upstream(ctx context.Context, l load) (*process, error) {
+	if !l.grpc {
+		return start(ctx, "upstream", "", p.dir, filepath.Join(p.dir, "upstream"))
+	}
+	addresses, err := freeAddresses(1)
+	if err != nil {
+		return nil, err
+	}
+	started, err := start(ctx, "emptycall", "http://"+addresses[0], p.dir, filepath.Join(p.dir, "emptycall"), addresses[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := started.listens(ctx); err != nil {
+		started.stop()
+		return nil, err
+	}
+	return started, nil
+}
+
 // withSides starts an upstream and the sides on loopback, calls measure, and ends all
 // processes.
-func (p *Programs) withSides(ctx context.Context, sides []side, measure func([]*process) error) error {
-	upstream, err := start(ctx, "upstream", "", p.dir, filepath.Join(p.dir, "upstream"))
+func (p *Programs) withSides(ctx context.Context, l load, sides []side, measure func([]*process) error) error {
+	upstream, err := p.upstream(ctx, l)
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,8 @@ type Seen struct {
 // Scene is a load, with the proxies that it compares.
 type Scene struct {
 	Name string
+	// Repeats means that another scene runs the same code of this package. A quick run leaves it out.
+	Repeats bool
 
 	about     string
 	load      load
@@ -50,7 +52,7 @@ type Scene struct {
 
 // Measure starts the sides on loopback, loads one after the other, and ends them.
 func (s *Scene) Measure(ctx context.Context, p *Programs, e Effort) (r Result, err error) {
-	err = p.withSides(ctx, s.sides, func(sides []*process) error {
+	err = p.withSides(ctx, s.load, s.sides, func(sides []*process) error {
 		r, err = s.rounds(ctx, e, sides)
 		return err
 	})

@@ -28,6 +28,15 @@ func (s *Scene) rounds(ctx context.Context, e Effort, sides []*process) (Result,
 			return Result{}, err
 		}
 	}
+	if s.load.half {
+		_, saw, err := sides[0].round(ctx, s.load, e.Load) // This is nginx.
+		if err != nil {
+			return Result{}, err
+		}
+		atHalf := *s
+		atHalf.load.rate = float64(saw.requests) / saw.took.Seconds() / 2
+		s = &atHalf
+	}
 	all := make([]samples, len(sides))
 	order := rand.New(rand.NewPCG(1, uint64(len(sides))))
 	for round := -e.Warmups; round < e.Rounds; round++ {
@@ -42,7 +51,7 @@ func (s *Scene) rounds(ctx context.Context, e Effort, sides []*process) (Result,
 		}
 	}
 	for _, p := range sides {
-		if p.name == sideFast && !s.load.http2 {
+		if p.name == sideFast && !s.load.http2 && !s.load.grpc {
 			if err := p.tookFastPath(ctx); err != nil {
 				return Result{}, err
 			}
@@ -68,11 +77,16 @@ func (p *process) ready(ctx context.Context, l load) error {
 
 // round loads one side, and returns its processor time per request in nanoseconds.
 func (p *process) round(ctx context.Context, l load, d time.Duration) (float64, report, error) {
+	send, done, err := l.prepare(ctx, p.url, filepath.Dir(p.log))
+	if err != nil {
+		return 0, report{}, fmt.Errorf("proxy: %s: %w\nThe log of the process ends with:\n%s", p.name, err, p.logged())
+	}
+	defer done()
 	before, err := p.processorTime()
 	if err != nil {
 		return 0, report{}, err
 	}
-	saw, err := l.send(ctx, p.url, filepath.Dir(p.log), d)
+	saw, err := send(ctx, max(d, l.least))
 	if err != nil {
 		return 0, report{}, fmt.Errorf("proxy: %s: %w\nThe log of the process ends with:\n%s", p.name, err, p.logged())
 	}

@@ -51,6 +51,27 @@ func haproxy() server {
 	}}
 }
 
+// folderBefore is the folder of the program that is built from an earlier commit.
+const folderBefore = "before"
+
+// headgateBefore is Headgate of an earlier commit.
+func headgateBefore() server {
+	s := headgate()
+	s.program = filepath.Join(folderBefore, s.program)
+	return s
+}
+
+// floor is the least that a proxy in Go does: it looks at no header. It serves HTTP/1.1.
+func floor(closes bool) server {
+	return server{program: "floor", args: func(v *values) []string {
+		args := []string{"--upstream", v.Upstream, fmt.Sprintf("--close=%v", closes), fmt.Sprintf("--refuse=%v", v.Refuse)}
+		if v.TLS {
+			args = append(args, "--certificate", v.Certificate)
+		}
+		return args
+	}}
+}
+
 // bareProxy is httputil.ReverseProxy, with or without a pool of buffers.
 func bareProxy(pool bool) server {
 	return server{program: "bareproxy", args: func(v *values) []string {

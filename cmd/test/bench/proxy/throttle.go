@@ -38,12 +38,12 @@ type ThrottleEffort struct {
 // MeasureThrottle compares the latency of a proxy that has a throttle with that of one that
 // has none, at a constant rate that overloads neither.
 func MeasureThrottle(ctx context.Context, e ThrottleEffort) (r contest.Result, err error) {
-	programs, err := Build(ctx)
+	programs, err := Build(ctx, "")
 	if err != nil {
 		return r, err
 	}
 	defer programs.Remove()
-	err = programs.withSides(ctx, throttleSides(), func(started []*process) error {
+	err = programs.withSides(ctx, load{}, throttleSides(), func(started []*process) error {
 		r, err = throttleRounds(ctx, e, started)
 		return err
 	})
@@ -74,7 +74,7 @@ func throttleRounds(ctx context.Context, e ThrottleEffort, started []*process) (
 		if err := p.answers(ctx, load{}); err != nil {
 			return contest.Result{}, err
 		}
-		load, err := openloop.Dial(ctx, p.url, throttleConnections)
+		load, err := openloop.Dial(ctx, openloop.Target{URL: p.url, Connections: throttleConnections})
 		if err != nil {
 			return contest.Result{}, err
 		}

@@ -33,6 +33,7 @@ type plan struct {
 	quick   bool
 	only    *regexp.Regexp
 	out     string
+	before  string
 	effort  contest.Effort
 	size    scenes.Size
 	flood   int
@@ -62,10 +63,11 @@ var errUsage = errors.New("wrong usage")
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	quick := flags.Bool("quick", false, "run for two minutes to check that the benchmarks work; missed bars do not fail the run")
+	quick := flags.Bool("quick", false, "run for three minutes to check that the benchmarks work; missed bars do not fail the run")
 	rounds := flags.Int("rounds", 20, "number of interleaved rounds; a full run needs at least 10")
 	only := flags.String("only", "", "regular expression that selects scenes by name, for example 'reload|flood|proxy|redis|memcached'")
 	out := flags.String("out", "", "folder for the results (default \"results\"; with --quick, no results are written)")
+	before := flags.String("before", "", "commit whose headgate also takes part in the scenes of proxies; it is built first")
 	side := flags.String("flood-side", "", "flood only the named side and print its result as JSON; a full run uses this flag")
 	keys := flags.Int("flood-keys", 5_000_000, "number of keys in the flood")
 	server := flags.String("flood-server", "", "flood the server at `HOST:PORT` as one caller; the scene \"server, flood\" uses this flag")
@@ -89,6 +91,7 @@ func run(ctx context.Context, args []string) error {
 	if *out != "" {
 		p.out = *out
 	}
+	p.before = *before
 	var err error
 	if p.only, err = regexp.Compile(*only); err != nil {
 		return fmt.Errorf("--only: %w", err)
@@ -253,11 +256,13 @@ func (p *plan) floods(ctx context.Context, o *outcome.Outcome) error {
 }
 
 func (p *plan) proxies(ctx context.Context, o *outcome.Outcome) error {
-	selected := slices.DeleteFunc(proxy.Scenes(), func(s proxy.Scene) bool { return !p.only.MatchString(s.Name) })
+	selected := slices.DeleteFunc(proxy.Scenes(p.before), func(s proxy.Scene) bool {
+		return !p.only.MatchString(s.Name) || p.quick && s.Repeats
+	})
 	if len(selected) == 0 {
 		return nil
 	}
-	programs, err := proxy.Build(ctx)
+	programs, err := proxy.Build(ctx, p.before)
 	if err != nil {
 		return err
 	}
