@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/oldest"
@@ -60,16 +61,17 @@ type Config struct {
 
 // Listener is an open socket with its layers. A Listener is safe for concurrent use.
 type Listener struct {
-	inner     net.Listener
-	balancers balancers
-	timeout   time.Duration
-	writing   time.Duration // bound for writing one piece; 0 means no bound
-	opened    time.Time
-	clock     oldest.Clock // of counted.since
-	limit     int
-	places    chan struct{} // one element for each open connection; nil without a limit
-	closed    chan struct{}
-	closing   sync.Once
+	inner      net.Listener
+	keepsAlive bool // accepted connections have keep-alives; else Accept enables them
+	balancers  balancers
+	timeout    time.Duration
+	writing    time.Duration // bound for writing one piece; 0 means no bound
+	opened     time.Time
+	clock      oldest.Clock // of counted.since
+	limit      int
+	places     chan struct{} // one element for each open connection; nil without a limit
+	closed     chan struct{}
+	closing    sync.Once
 
 	perAddress int
 	exempt     func(netip.Addr) bool
@@ -103,9 +105,11 @@ func Open(ctx context.Context, c Config) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	own, isTCP := inner.(*tcpListener)
 	now := time.Now()
 	l := &Listener{
-		inner: inner, limit: c.MaxConnections, timeout: c.ProxyHeaderTimeout, writing: c.WriteTimeout, closed: make(chan struct{}),
+		keepsAlive: isTCP && own.keepsAlive,
+		inner:      inner, limit: c.MaxConnections, timeout: c.ProxyHeaderTimeout, writing: c.WriteTimeout, closed: make(chan struct{}),
 		opened: now, clock: oldest.NewClock(now),
 		balancers:  balancers{networks: c.ProxyProtocol, unix: c.ProxyProtocolUnix},
 		perAddress: c.PerAddress, exempt: c.Exempt, admitted: c.Admit,
@@ -130,13 +134,27 @@ func open(ctx context.Context, c Config) (net.Listener, error) {
 	if _, _, err := net.SplitHostPort(c.Address); err != nil {
 		return nil, fmt.Errorf("listen: %q is not an address: write host:port, :port, unix:/path or systemd", c.Address)
 	}
-	// Accept sets keep-alives itself, also for inherited sockets.
-	config := net.ListenConfig{KeepAlive: -1}
-	ln, err := config.Listen(ctx, "tcp", c.Address)
-	if err != nil {
+	return openTCP(ctx, c.Address)
+}
+
+// tcpListener is a TCP socket of this process.
+type tcpListener struct {
+	net.Listener
+
+	keepsAlive bool // its connections have keep-alives
+}
+
+func openTCP(ctx context.Context, address string) (*tcpListener, error) {
+	l := new(tcpListener)
+	config := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, socket syscall.RawConn) error {
+		l.keepsAlive = enableKeepAlive(socket)
+		return nil
+	}}
+	var err error
+	if l.Listener, err = config.Listen(ctx, "tcp", address); err != nil {
 		return nil, advise(err)
 	}
-	return ln, nil
+	return l, nil
 }
 
 // Accept returns the next connection. At the bound it closes the connection that has been
@@ -159,7 +177,9 @@ func (l *Listener) admit(inner net.Conn) net.Conn {
 	placed := l.take()
 	l.accepted.Add(1)
 	l.open.Add(1)
-	keepAlive(inner)
+	if !l.keepsAlive {
+		keepAlive(inner)
+	}
 	c := &counted{Conn: inner, from: l, placed: placed}
 	c.since.Store(l.clock.At(time.Now()))
 	c.arriving.Store(true)
