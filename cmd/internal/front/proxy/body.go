@@ -99,6 +99,14 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// AtHand returns how many bytes have arrived already. A Read of as many does not wait.
+func (b *body) AtHand() int {
+	if from, ok := b.ReadCloser.(interface{ AtHand() int }); ok {
+		return from.AtHand()
+	}
+	return 0
+}
+
 // stopWith ends the reading when a stage ends ctx, the context of the request. Without this, net/http's
 // transport waits for the read before it gives up the request. release ends the effect.
 func (b *body) stopWith(ctx context.Context) (release func() bool) {

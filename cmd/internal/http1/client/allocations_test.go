@@ -5,6 +5,7 @@
 package client_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -29,5 +30,33 @@ func TestAllocations(t *testing.T) {
 		if allocs > 1 {
 			t.Errorf("%s: %v allocations a request, want one for the header's text", network, allocs)
 		}
+	}
+}
+
+// TestSmallBodiesAllocateNothing checks requests whose body is sent with the head.
+func TestSmallBodiesAllocateNothing(t *testing.T) {
+	c := serve(t, "tcp", func(p *peer) {
+		buf, text := make([]byte, 4<<10), []byte(plain)
+		for {
+			if _, err := p.Read(buf); err != nil { // One read has the head and the body.
+				return
+			}
+			if _, err := p.Write(text); err != nil {
+				return
+			}
+		}
+	}).client(t, nil)
+	ctx, text := newWatcher(t), strings.NewReader("")
+	r, a := post(&atHand{text, 5}, 5), client.Answer{}
+	allocs := testing.AllocsPerRun(200, func() {
+		text.Reset("abcde")
+		if err := c.Do(ctx, r, &a); err != nil {
+			t.Fatal(err)
+		}
+		a.Buffered()
+		a.Close()
+	})
+	if allocs > 1 {
+		t.Errorf("%v allocations a request, want one for the header's text", allocs)
 	}
 }

@@ -140,9 +140,9 @@ func (c *conn) read(p []byte) (int, error) {
 	}
 }
 
-// ask writes the head of a request, and reads the first bytes of the answer into in. It
+// ask writes a request, and reads the first bytes of the answer into in. With check, it
 // returns errStale if the connection was closed or got bytes while it was idle.
-func (c *conn) ask(head, in []byte, config *Config) (int, error) {
+func (c *conn) ask(head, in []byte, config *Config, check bool) (int, error) {
 	c.bound(time.Now(), config.Timeout)
 	if !c.raw.known() {
 		if err := c.write(head, config.BodyIdle); err != nil {
@@ -150,14 +150,14 @@ func (c *conn) ask(head, in []byte, config *Config) (int, error) {
 		}
 		return c.read(in)
 	}
-	c.raw.begin(head, in, c.reused)
+	c.raw.begin(head, in, check && c.reused)
 	defer c.raw.begin(nil, nil, false) // An idle connection has no buffer.
 	for {
 		n, err := c.raw.exchange()
 		switch {
 		case n > 0:
 			return n, nil
-		case err == nil: // The connection did not take the whole head.
+		case err == nil: // The connection did not take the whole request.
 			if err := c.write(c.raw.unsent(), config.BodyIdle); err != nil {
 				return 0, err
 			}

@@ -50,13 +50,18 @@ func (a *Answer) exchange(ctx context.Context, c *conn, head []byte, r *Request)
 func (a *Answer) send(ctx context.Context, head []byte, r *Request) (n int, err error) {
 	config := &a.client.config
 	a.closing = r.Header != nil && httpguts.HeaderValuesContainsToken(r.Header.Lines("Connection"), "close")
-	if r.hasBody() {
+	switch {
+	case !r.hasBody():
+		n, err = a.conn.ask(head, a.buffer.bytes, config, true)
+	case r.atHand(cap(head) - len(head)):
+		if head, err = r.appendBody(ctx, head); err == nil {
+			n, err = a.conn.ask(head, a.buffer.bytes, config, false)
+		}
+	default:
 		if err = a.conn.write(head, config.BodyIdle); err == nil {
 			a.upload = startUpload(ctx, a.conn, r, config)
 			n, err = a.conn.read(a.buffer.bytes)
 		}
-	} else {
-		n, err = a.conn.ask(head, a.buffer.bytes, config)
 	}
 	if errors.Is(err, io.EOF) {
 		return 0, fmt.Errorf("http1: the service closed the connection without an answer: %w", err)

@@ -57,6 +57,9 @@ func (b *body) read(p []byte) (int, error) {
 	return b.conn.Conn.Read(p)
 }
 
+// AtHand returns how many bytes of the body have come with the header, and are not read yet.
+func (b *body) AtHand() int { return int(min(int64(len(b.transaction.unread())), b.left)) }
+
 // Close implements io.Closer.
 func (b *body) Close() error {
 	b.closed = true
