@@ -33,11 +33,12 @@ type clientConn struct {
 	hijacked   bool      // used by the same goroutine as place
 	// sinceRequest has the bytes that an HTTP/2 client has sent since its last request began.
 	sinceRequest atomic.Int64
-	unused       atomic.Bool  // the connection has had no request so far
 	multiplexed  atomic.Bool  // the client uses HTTP/2
 	named        atomic.Bool  // bytes have arrived, so that RemoteAddr does not wait for a header of the PROXY protocol
 	aborted      atomic.Bool  // the connection ends as soon as net/http closes it
 	deadline     atomic.Int64 // write deadline set by net/http, in Unix nanoseconds; 0 means none
+
+	fresh atomic.Pointer[conn] // the connection of the server, before its first request; nil afterwards
 
 	heading atomic.Bool  // the header of an HTTP/1 request may be arriving
 	head    atomic.Int64 // bytes of that header received so far
@@ -113,14 +114,36 @@ func (c *clientConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// writeInTime writes with a deadline. For HTTP/1 it sets the deadline only if the last one
-// is much too early.
+// WriteLast implements server.LastWriter.
+func (c *clientConn) WriteLast(b []byte) (int, error) {
+	c.sending.Lock()
+	c.writer.Last()
+	c.sending.Unlock()
+	return c.Write(b)
+}
+
+// writeInTime writes with a deadline. For HTTP/1 it sets the deadline only if the socket does
+// not take all bytes at once, and the last deadline is much too early.
 func (c *clientConn) writeInTime(b []byte) (int, error) {
 	idle := c.server.proxy.current.Load().bodyIdle
 	if idle <= 0 || c.multiplexed.Load() || c.deadline.Load() != 0 {
 		c.BeforeWrite()
 		return c.send(b)
 	}
+	done := 0
+	if c.writer.Known() {
+		n, err := c.writer.WriteNow(b)
+		if n == len(b) || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err //nolint:wrapcheck // because net/http compares the errors of a connection.
+		}
+		done = n // The connection takes no more now, or an old deadline is over.
+	}
+	n, err := c.waitInTime(b[done:], idle)
+	return done + n, err
+}
+
+// waitInTime writes what the socket does not take at once.
+func (c *clientConn) waitInTime(b []byte, idle time.Duration) (int, error) {
 	if c.moved.Swap(false) {
 		c.armed = http1.Deadline{}
 	}
@@ -290,6 +313,13 @@ func (l clients) Accept() (net.Conn, error) {
 	return c, nil
 }
 
+// used notes that the connection has had a request, or has ended.
+func (c *clientConn) used() {
+	if c.fresh.Load() != nil {
+		c.fresh.Store(nil)
+	}
+}
+
 // clientConnOf returns the clientConn under a connection of net/http, or nil.
 func clientConnOf(raw net.Conn) *clientConn {
 	served, ok := raw.(*conn)
@@ -302,25 +332,22 @@ func clientConnOf(raw net.Conn) *clientConn {
 // track is the server's ConnState hook. It counts open connections, remembers those
 // without a request so far, and tells the listener which are idle. For HTTP/1 it runs
 // after the last byte of each response is written.
-func (s *Server) track(conn net.Conn, state http.ConnState) {
-	c := clientConnOf(conn)
-	fallback := fallbackOf(conn)
+func (s *Server) track(raw net.Conn, state http.ConnState) {
+	c := clientConnOf(raw)
+	fallback := fallbackOf(raw)
 	if fallback != nil && (state == http.StateNew || state == http.StateClosed && fallback.Lent()) {
 		return // The fast path counts the connection.
 	}
 	switch state {
 	case http.StateNew:
 		s.open.Add(1)
-		s.fresh.Store(conn, nil)
 		if c != nil {
-			c.unused.Store(true)
+			served, _ := raw.(*conn)
+			c.fresh.Store(served)
 		}
 	case http.StateActive:
-		if c == nil || c.unused.Load() {
-			s.fresh.Delete(conn)
-		}
 		if c != nil {
-			c.unused.Store(false)
+			c.used()
 			c.headDone()
 			c.setIdle(false)
 		}
@@ -335,15 +362,15 @@ func (s *Server) track(conn net.Conn, state http.ConnState) {
 			fallback.Finish()
 		}
 	case http.StateHijacked:
-		s.fresh.Delete(conn)
 		s.open.Add(-1)
 		if c != nil {
+			c.used()
 			c.hijacked = true
 		}
 	case http.StateClosed:
-		s.fresh.Delete(conn)
 		s.open.Add(-1)
 		if c != nil {
+			c.used()
 			c.headDone()
 			s.placeOf(c)
 		}

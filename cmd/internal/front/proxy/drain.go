@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 )
@@ -103,12 +102,11 @@ func (s *Server) linger(ctx context.Context) {
 // closeFresh closes connections that have not sent a request. net/http would wait for
 // them.
 func (s *Server) closeFresh() {
-	s.fresh.Range(func(c, _ any) bool {
-		if conn, ok := c.(net.Conn); ok {
-			_ = conn.Close()
+	for _, c := range s.pressure.all() {
+		if fresh := c.fresh.Load(); fresh != nil {
+			_ = fresh.Close()
 		}
-		return true
-	})
+	}
 }
 
 // settled waits until no handler runs or ctx ends.

@@ -36,17 +36,16 @@ func (s *Server) divert(c *conn) bool {
 		Context: context.WithValue(s.base, connKey{}, c),
 		State:   func(state http.ConnState) { s.track(c, state) },
 	}
-	client.Prepare = func() (report.Path, error) { return c.prepare(client) }
+	if c.secure != nil {
+		client.Prepare = func() (report.Path, error) { return c.prepare(client) }
+	}
 	s.track(c, http.StateNew) // Drain counts the connection from now on.
-	go s.fast.Serve(client)
+	s.fast.Serve(client)
 	return true
 }
 
 // prepare does the TLS handshake.
 func (c *conn) prepare(client *server.Client) (report.Path, error) {
-	if c.secure == nil {
-		return report.PathFast, nil
-	}
 	if err := c.handshake(); err != nil {
 		return report.PathFast, err
 	}
@@ -62,8 +61,10 @@ func (s *Server) fallBack(client *server.Client, f *server.FallbackConn, why rep
 	from, _ := client.Context.Value(connKey{}).(*conn)
 	c := &conn{Conn: f, client: from.client, log: from.log, secure: from.secure, state: from.state, fallback: f, path: why}
 	// A request of a lent connection has arrived, so Drain must wait for its end.
-	if _, fresh := s.fresh.LoadAndDelete(from); fresh && !f.Lent() {
-		s.fresh.Store(c, nil)
+	if f.Lent() {
+		from.client.used()
+	} else {
+		from.client.fresh.CompareAndSwap(from, c)
 	}
 	to := s.fallbackListeners[1]
 	if f.First() {

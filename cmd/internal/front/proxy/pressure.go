@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/headgate/headgate/cmd/internal/heap"
@@ -56,6 +58,13 @@ func (p *pressure) remove(c *clientConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, c)
+}
+
+// all returns the connections.
+func (p *pressure) all() []*clientConn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.conns))
 }
 
 // costs adds what each connection takes.

@@ -95,7 +95,6 @@ type Server struct {
 	cancel    context.CancelFunc
 
 	open     atomic.Int64 // number of open connections, without upgraded ones
-	fresh    sync.Map     // set of the net.Conns without a request so far
 	draining atomic.Bool
 
 	mu        sync.Mutex // guards listeners, and that a draining server gets no new one

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,7 @@ type conn struct {
 	tryReadFunc func(fd uintptr) bool
 	got         *transaction
 	gotError    error
+	now         bool // tryRead does not wait
 
 	progress    atomic.Int32  // of the request: noRequest, newRequest or slowRequest
 	mu          sync.Mutex    // guards the fields below
@@ -45,7 +47,12 @@ type conn struct {
 func (c *conn) serve() {
 	defer func() { c.leave(recover()) }()
 	c.began = time.Now()
-	c.arm(c.began, c.server.config.ReadHeader)
+	if c.Prepare == nil {
+		c.findSocket()
+	}
+	if c.raw == nil { // Else the first read does not wait.
+		c.arm(c.began, c.server.config.ReadHeader)
+	}
 	if at := c.Conn.RemoteAddr(); at != nil {
 		c.remote = at.String()
 	}
@@ -60,7 +67,6 @@ func (c *conn) serve() {
 			return
 		}
 	}
-	c.findSocket()
 	for first, more := true, true; more; first = false {
 		more = c.next(first)
 	}
@@ -129,6 +135,16 @@ func (c *conn) await(first bool) *transaction {
 		c.held = nil
 		return t
 	}
+	switch {
+	case !first:
+		// A busy client sends its next request before this goroutine runs again. Then no read finds
+		// nothing, and no event wakes the goroutine.
+		runtime.Gosched()
+	case c.raw != nil:
+		if t, err := c.readNow(); t != nil || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return t
+		}
+	}
 	now := time.Now()
 	since, timeout := now, c.server.config.Idle
 	if first {
@@ -181,6 +197,14 @@ func (c *conn) more(t *transaction) error {
 // write writes to the connection.
 func (c *conn) write(p []byte) (int, error) { return c.Conn.Write(p) }
 
+// writeLast writes the end of an answer, behind which the connection closes.
+func (c *conn) writeLast(p []byte) (int, error) {
+	if to, ok := c.Raw.(LastWriter); ok && c.raw != nil {
+		return to.WriteLast(p)
+	}
+	return c.write(p)
+}
+
 // begin notes that a request is in progress, for checkClients and Close.
 func (c *conn) begin(t *transaction) {
 	c.mu.Lock()
@@ -231,4 +255,10 @@ type Socket interface {
 	Disconnected() bool
 	// BeforeWrite notes that bytes will be written to the descriptor.
 	BeforeWrite()
+}
+
+// LastWriter is a Socket that can send the last bytes and the end of the stream together.
+type LastWriter interface {
+	// WriteLast writes the last bytes, and closes the sending side behind them.
+	WriteLast(p []byte) (int, error)
 }

@@ -142,12 +142,16 @@ func (c *conn) handle(t *transaction, head *http1.Head) bool {
 	reuse := t.writer.finish()
 	c.ended()
 	t.ctx.end()
-	if !c.endBody(t, reuse) {
-		t.writer.free()
+	again := c.endBody(t, reuse)
+	t.writer.free()
+	if !again && t.body.conn != nil && !t.body.ended.Load() {
+		return false // A goroutine of the handler may still read the body, so that t is not used again.
+	}
+	t.reset()
+	if !again {
+		c.server.release(t)
 		return false
 	}
-	t.writer.free()
-	t.reset()
 	if t.start < t.end {
 		c.held = t
 	} else {

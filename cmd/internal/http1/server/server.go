@@ -48,6 +48,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
+	idle     []worker      // at most mostIdle
 	checking chan struct{} // ends checkClients; nil if it does not run
 	finished chan struct{}
 }
@@ -80,30 +81,37 @@ type Client struct {
 	Prepare func() (report.Path, error)
 }
 
-// Serve serves a connection until it ends or Fallback keeps it.
+// Serve serves a connection on another goroutine until it ends or Fallback keeps it.
 func (s *Server) Serve(client *Client) {
 	c := &conn{Client: client, server: s}
-	if !s.add(c) {
+	switch idle, ok := s.add(c); {
+	case !ok:
 		_ = client.Conn.Close()
 		client.State(http.StateClosed)
-		return
+	case idle != nil:
+		idle <- c
+	default:
+		go s.work(c)
 	}
-	c.serve()
 }
 
-// add registers a connection, unless the server is closing.
-func (s *Server) add(c *conn) bool {
+// add registers a connection, unless the server is closing. It returns an idle worker, or nil
+// if there is none.
+func (s *Server) add(c *conn) (idle worker, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing.Load() {
-		return false
+		return nil, false
 	}
 	s.conns[c] = struct{}{}
 	if s.checking == nil {
 		s.checking = make(chan struct{})
 		go s.checkClients(s.checking)
 	}
-	return true
+	if last := len(s.idle) - 1; last >= 0 {
+		idle, s.idle = s.idle[last], s.idle[:last]
+	}
+	return idle, true
 }
 
 // remove forgets a connection that has ended.
@@ -128,6 +136,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.closing.Store(true)
 	finished := make(chan struct{})
 	s.mu.Lock()
+	s.dismiss()
 	if len(s.conns) == 0 {
 		close(finished)
 	} else {
@@ -150,6 +159,7 @@ func (s *Server) Close() {
 	s.closing.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.dismiss()
 	for c := range s.conns {
 		c.abort()
 	}

@@ -19,7 +19,7 @@ func (c *conn) waitAndRead() (*transaction, error) {
 	switch {
 	case err != nil:
 		failed = err
-	case failed == nil:
+	case failed == nil && t != nil:
 		failed = c.Raw.Received(t.unread())
 	}
 	if failed != nil && t != nil {
@@ -29,14 +29,22 @@ func (c *conn) waitAndRead() (*transaction, error) {
 	return t, failed
 }
 
-// tryRead reads once. It returns false if there is nothing to read.
+// readNow reads the bytes that have arrived with a new connection, if there are any. A connection
+// whose first request has arrived needs no deadline.
+func (c *conn) readNow() (*transaction, error) {
+	c.now = true
+	defer func() { c.now = false }()
+	return c.waitAndRead()
+}
+
+// tryRead reads once. It returns false if there is nothing to read, unless the caller does not wait.
 func (c *conn) tryRead(fd uintptr) bool {
 	t := c.server.take()
 	n, errno := socket.Read(fd, t.buf[:])
 	switch {
 	case errno == syscall.EAGAIN:
 		c.server.release(t)
-		return false
+		return c.now
 	case errno != 0:
 		c.gotError = errno
 	case n == 0:

@@ -12,6 +12,8 @@ const canTryRead = false
 
 func (c *conn) waitAndRead() (*transaction, error) { return nil, errors.ErrUnsupported }
 
+func (c *conn) readNow() (*transaction, error) { return nil, errors.ErrUnsupported }
+
 func (c *conn) tryRead(uintptr) bool { return true }
 
 // Disconnected reports whether the peer of a socket has closed its side. This system does not report it.

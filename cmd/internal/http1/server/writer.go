@@ -212,6 +212,11 @@ func (w *writer) finish() (reuse bool) {
 	if w.chunked {
 		_, _ = w.put(w.trailers.end(w.header)) // send returns the error.
 	}
+	if b := &w.transaction.body; !w.mayReuse && w.err == nil && len(w.out) > 0 && (b.conn == nil || b.ended.Load()) {
+		_, err := w.conn.writeLast(w.out) // Nothing is read any more, so that close follows at once.
+		w.out = w.out[:0]
+		_ = w.failed(err)
+	}
 	_ = w.send()
 	if !w.toHead && w.length != unknown && allowsBody(w.status) && w.written != w.length {
 		w.mayReuse = false // The client waits for the rest.

@@ -20,6 +20,17 @@ func Write(fd uintptr, p []byte) (int, syscall.Errno) {
 	return call(unix.SYS_SENDTO, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
+// writeMore writes as Write does. The kernel may hold the bytes back until the next write or
+// closeWrite.
+func writeMore(fd uintptr, p []byte) (int, syscall.Errno) {
+	return call(unix.SYS_SENDTO, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL|unix.MSG_MORE)
+}
+
+// closeWrite closes the sending side. It fails only if the peer has closed the connection.
+func closeWrite(fd uintptr) {
+	unix.RawSyscall(unix.SYS_SHUTDOWN, fd, unix.SHUT_WR, 0) //nolint:errcheck // because of this.
+}
+
 // peek reads into p without taking the bytes from the socket.
 func peek(fd uintptr, p []byte) (int, syscall.Errno) {
 	return call(unix.SYS_RECVFROM, fd, p, unix.MSG_DONTWAIT|unix.MSG_PEEK)

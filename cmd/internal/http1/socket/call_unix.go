@@ -18,6 +18,12 @@ func Write(fd uintptr, p []byte) (int, syscall.Errno) {
 	return call(p, func(p []byte) (int, error) { return syscall.Write(int(fd), p) })
 }
 
+// writeMore is Write.
+func writeMore(fd uintptr, p []byte) (int, syscall.Errno) { return Write(fd, p) }
+
+// closeWrite closes the sending side. It fails only if the peer has closed the connection.
+func closeWrite(fd uintptr) { _ = syscall.Shutdown(int(fd), syscall.SHUT_WR) }
+
 // peek reads into p without taking the bytes from the socket.
 func peek(fd uintptr, p []byte) (int, syscall.Errno) {
 	return call(p, func(p []byte) (int, error) {

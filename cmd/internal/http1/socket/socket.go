@@ -28,6 +28,8 @@ type Writer struct {
 	tryWrite func(fd uintptr) bool
 	rest     []byte
 	err      error
+	now      bool // try does not wait
+	last     bool // nothing is written behind rest
 }
 
 // Use gives the Writer a connection, if that has a descriptor. Its writes have the deadlines
@@ -45,9 +47,18 @@ func (w *Writer) Use(c net.Conn) {
 // Known reports whether the Writer has a connection.
 func (w *Writer) Known() bool { return w.raw != nil }
 
+// Last says that the next bytes are the last. The write that sends the last of them closes the
+// sending side, so that one segment has both: the peer is woken once.
+func (w *Writer) Last() { w.last = true }
+
 // Write implements io.Writer. It waits while the socket takes nothing.
-func (w *Writer) Write(p []byte) (int, error) {
-	w.rest, w.err = p, nil
+func (w *Writer) Write(p []byte) (int, error) { return w.write(p, false) }
+
+// WriteNow writes what the socket takes at once. Therefore it needs no deadline.
+func (w *Writer) WriteNow(p []byte) (int, error) { return w.write(p, true) }
+
+func (w *Writer) write(p []byte, now bool) (int, error) {
+	w.rest, w.err, w.now = p, nil, now
 	err := w.raw.Write(w.tryWrite)
 	if err == nil {
 		err = w.err
@@ -60,10 +71,10 @@ func (w *Writer) Write(p []byte) (int, error) {
 // try returns false if the socket takes nothing.
 func (w *Writer) try(fd uintptr) (done bool) {
 	for len(w.rest) > 0 {
-		n, errno := Write(fd, w.rest)
+		n, errno := w.send(fd)
 		switch {
 		case errno == syscall.EAGAIN:
-			return false
+			return w.now
 		case errno != 0:
 			w.err = os.NewSyscallError("write", errno)
 			return true
@@ -73,5 +84,15 @@ func (w *Writer) try(fd uintptr) (done bool) {
 		}
 		w.rest = w.rest[n:]
 	}
+	if w.last {
+		closeWrite(fd)
+	}
 	return true
+}
+
+func (w *Writer) send(fd uintptr) (int, syscall.Errno) {
+	if w.last {
+		return writeMore(fd, w.rest)
+	}
+	return Write(fd, w.rest)
 }

@@ -18,3 +18,9 @@ func (*Writer) Known() bool { return false }
 
 // Write fails.
 func (*Writer) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
+
+// WriteNow fails.
+func (*Writer) WriteNow([]byte) (int, error) { return 0, errors.ErrUnsupported }
+
+// Last does nothing.
+func (*Writer) Last() {}

@@ -156,3 +156,55 @@ func TestWriterAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations, want none", allocs)
 	}
 }
+
+// TestLast checks that the end of the stream follows the last bytes, also those for which the
+// Writer has to wait.
+func TestLast(t *testing.T) {
+	for _, size := range []int{1, 1 << 10, 8 << 20} {
+		a, b := pair(t)
+		var w socket.Writer
+		w.Use(a)
+		if _, err := w.Write([]byte("first ")); err != nil {
+			t.Fatal(err)
+		}
+		want := append([]byte("first "), bytes.Repeat([]byte("x"), size)...)
+		written := make(chan error, 1)
+		go func() {
+			w.Last()
+			_, err := w.Write(want[len("first "):])
+			written <- err
+		}()
+		got, err := io.ReadAll(b)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("got %d bytes of %d, error %v", len(got), len(want), err)
+		}
+		if err := <-written; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWriteNow checks that WriteNow does not wait, and that Write then sends the rest.
+func TestWriteNow(t *testing.T) {
+	a, b := pair(t)
+	var w socket.Writer
+	w.Use(a)
+	want := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
+	n, err := w.WriteNow(want)
+	if err != nil || n == 0 || n == len(want) {
+		t.Fatalf("wrote %d bytes of %d, error %v", n, len(want), err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		w.Last()
+		_, err := w.Write(want[n:])
+		written <- err
+	}()
+	got, err := io.ReadAll(b)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got %d bytes of %d, error %v", len(got), len(want), err)
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+}
