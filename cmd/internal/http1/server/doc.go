@@ -7,7 +7,7 @@
 // Fallback gets the connection for this one request, and returns it after the answer.
 // Otherwise it keeps the connection.
 //
-// One goroutine serves a connection. An idle connection has no buffer: the goroutine waits
+// One goroutine serves a connection, and then the next (workers.go). An idle connection has no buffer: the goroutine waits
 // until the connection is readable, and then takes a transaction from a pool. The transaction
 // has the buffers and the http.Request. One more goroutine checks for clients that disconnect
 // while their request is in progress (disconnects.go).
