@@ -12,7 +12,7 @@ const (
 	PathFast Path = iota
 	// PathOff means that the fast path is switched off.
 	PathOff
-	// PathHTTP2 means that the client uses HTTP/2.
+	// PathHTTP2 means that the client announces HTTP/2 and does not send its preface.
 	PathHTTP2
 	// PathVersion means HTTP/1.0 or another version.
 	PathVersion

@@ -37,6 +37,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	defer cancel()
 	s.settled(ending)
 	_ = s.fast.Shutdown(ending) // Its connections are closed, and their goroutines end.
+	_ = s.http2.Shutdown(ending)
 	switch {
 	case left > 0:
 		return fmt.Errorf("proxy: requests aborted at shutdown: %d: raise shutdown_timeout to let them end", left)
@@ -52,7 +53,7 @@ func (s *Server) Drain(ctx context.Context) error {
 // shutdown closes idle connections and waits for the others. All servers do so at once:
 // each could otherwise wait for requests that another still accepts.
 func (s *Server) shutdown(ctx context.Context) error {
-	all := [...]func(context.Context) error{s.http.Shutdown, s.later.Shutdown, s.fast.Shutdown}
+	all := [...]func(context.Context) error{s.http.Shutdown, s.later.Shutdown, s.fast.Shutdown, s.http2.Shutdown}
 	var errs [len(all)]error
 	var stopping sync.WaitGroup
 	for i, stop := range all {

@@ -2,11 +2,13 @@ package proxy
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 
 	"github.com/headgate/headgate/cmd/internal/http1/server"
+	h2 "github.com/headgate/headgate/cmd/internal/http2"
 	"github.com/headgate/headgate/guard/report"
 )
 
@@ -23,6 +25,17 @@ func (s *Server) newFast(base context.Context, c *ServerConfig) *server.Server {
 	})
 	context.AfterFunc(base, fast.Close)
 	return fast
+}
+
+// newHTTP2 returns the server of HTTP/2 on the fast path.
+func (s *Server) newHTTP2(base context.Context, c *ServerConfig) *h2.Server {
+	multiplexed := h2.New(h2.Config{
+		Handler: http.HandlerFunc(s.handle), Idle: c.Idle, MaxHeader: c.MaxHeader, MaxStreams: maxStreams,
+		PingAfter: pingAfter, PingTimeout: pingTimeout, ReceiveStream: receiveStream, ReceiveConnection: receiveConnection,
+		Log: slog.New(clientFaults{c.Log.Handler()}),
+	})
+	context.AfterFunc(base, multiplexed.Close)
+	return multiplexed
 }
 
 // divert serves a new connection on the fast path, if the current settings have it.
@@ -56,7 +69,7 @@ func (c *conn) prepare(client *server.Client) (report.Path, error) {
 	return report.PathFast, nil
 }
 
-// fallBack gives a connection of the fast path to net/http.
+// fallBack serves a connection that is not one of plain HTTP/1.1 requests.
 func (s *Server) fallBack(client *server.Client, f *server.FallbackConn, why report.Path) {
 	from, _ := client.Context.Value(connKey{}).(*conn)
 	c := &conn{Conn: f, client: from.client, log: from.log, secure: from.secure, state: from.state, fallback: f, path: why}
@@ -66,13 +79,38 @@ func (s *Server) fallBack(client *server.Client, f *server.FallbackConn, why rep
 	} else {
 		from.client.fresh.CompareAndSwap(from, c)
 	}
+	if why == report.PathHTTP2 && f.First() && !f.Lent() {
+		go s.multiplex(c)
+		return
+	}
+	s.giveAway(c)
+}
+
+// multiplex serves a connection of HTTP/2. A client that does not send its preface is served by net/http.
+func (s *Server) multiplex(c *conn) {
+	stop := context.AfterFunc(s.base, func() { _ = c.Close() }) // No server knows the connection yet.
+	begins := c.fallback.Begins(http2Preface)
+	stop()
+	if !begins {
+		s.giveAway(c)
+		return
+	}
+	c.path = report.PathFast
+	c.client.multiplexed.Store(true)
+	s.http2.Serve(&h2.Client{
+		Conn: c.fallback, Context: context.WithValue(s.base, connKey{}, c), State: func(state http.ConnState) { s.track(c, state) },
+	})
+}
+
+// giveAway gives a connection of the fast path to net/http.
+func (s *Server) giveAway(c *conn) {
 	to := s.fallbackListeners[1]
-	if f.First() {
+	if c.fallback.First() {
 		to = s.fallbackListeners[0]
 	}
 	if !to.give(c) {
 		_ = c.Close()
-		if !f.Lent() {
+		if !c.fallback.Lent() {
 			s.track(c, http.StateClosed)
 		}
 	}

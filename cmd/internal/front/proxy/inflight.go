@@ -77,8 +77,14 @@ var oneSecondTable = []string{"1"}
 // handled arranges the release of the place after the handler. net/http may still have
 // buffered bytes of the response to write.
 func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, at *place) {
+	if stream, ok := w.(interface{ AfterClose(f func()) }); ok { // HTTP/2 on the fast path.
+		at.startWait(time.Now())
+		s.boundRest(w, r)
+		stream.AfterClose(func() { s.release(at) })
+		return
+	}
 	// The request's context ends with the handler. Only CloseNotify reports that an HTTP/2
-	// stream has closed.
+	// stream of net/http has closed.
 	notifier, notifies := w.(http.CloseNotifier) //nolint:staticcheck // because only CloseNotify reports a closed stream.
 	// An HTTP/1 writer can be hijacked and has no stream. This includes PRI * HTTP/2.0,
 	// which net/http passes to the handler when it is not the start of an HTTP/2 connection.
@@ -86,9 +92,7 @@ func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, 
 	switch {
 	case notifies && !hijackable:
 		at.startWait(time.Now())
-		if idle := s.proxy.current.Load().bodyIdle; idle > 0 && r.Context().Err() == nil {
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(idle))
-		}
+		s.boundRest(w, r)
 		closed := notifier.CloseNotify()
 		go func() {
 			<-closed
@@ -99,6 +103,13 @@ func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, 
 	default:
 		at.startWait(time.Now())
 		c.place = at // track releases the place.
+	}
+}
+
+// boundRest bounds the time that the client has to read the rest of a response.
+func (s *Server) boundRest(w http.ResponseWriter, r *http.Request) {
+	if idle := s.proxy.current.Load().bodyIdle; idle > 0 && r.Context().Err() == nil {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(idle))
 	}
 }
 

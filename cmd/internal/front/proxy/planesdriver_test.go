@@ -13,6 +13,7 @@ type conversation struct {
 	name    string
 	pieces  []string // sent one after another; the proxy reads each piece on its own
 	trusted bool     // the client is a trusted peer
+	frames  bool     // the bytes are frames of HTTP/2
 	ending  ending
 }
 
@@ -98,7 +99,9 @@ func (p *plane) converse(c *conversation) *transcript {
 	_ = conn.Close()
 	synctest.Wait()
 	t := p.transcribe(before, received, ended)
-	t.early = early
+	if t.early = early; c.frames {
+		t.readFrames(received)
+	}
 	return t
 }
 

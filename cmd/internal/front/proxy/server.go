@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/accesslog"
 	"github.com/headgate/headgate/cmd/internal/heap"
 	"github.com/headgate/headgate/cmd/internal/http1/server"
+	h2 "github.com/headgate/headgate/cmd/internal/http2"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -102,6 +103,7 @@ type Server struct {
 	serving   sync.WaitGroup
 
 	fast              *server.Server
+	http2             *h2.Server           // HTTP/2 on the fast path
 	base              context.Context      //nolint:containedctx // because it has the values of all requests on the fast path.
 	fallbackListeners [2]*fallbackListener // from the fast path to http and later
 	startFallbacks    sync.Once            // starts serveFallbacks
@@ -133,6 +135,7 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 	s.http = s.newHTTP(base, &c, true)
 	s.later = s.newHTTP(base, &c, false)
 	s.fast = s.newFast(base, &c)
+	s.http2 = s.newHTTP2(base, &c)
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,28 @@ type fallbackCause struct {
 	why     report.Path
 	first   bool // the request is the first of the connection
 	expired bool // the time for its header is over
+}
+
+// Begins reads the start of the connection. It returns true if the client sends text, which later reads do not return. Otherwise later
+// reads return all bytes.
+func (f *FallbackConn) Begins(text string) bool {
+	if !f.until.IsZero() {
+		_ = f.Conn.SetReadDeadline(f.until)
+	}
+	for !f.expired && len(f.unread) < len(text) && strings.HasPrefix(text, string(f.unread)) {
+		more := make([]byte, len(text)-len(f.unread))
+		n, err := f.Conn.Read(more)
+		if f.unread = append(f.unread, more[:n]...); err != nil {
+			f.expired = errors.Is(err, os.ErrDeadlineExceeded)
+			break
+		}
+	}
+	_ = f.Conn.SetReadDeadline(time.Time{})
+	rest, begins := strings.CutPrefix(string(f.unread), text)
+	if begins {
+		f.unread, f.until = []byte(rest), time.Time{}
+	}
+	return begins
 }
 
 // First reports whether the first request of f is the first of the client's connection.

@@ -1,0 +1,130 @@
+package http2
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Config configures a Server.
+type Config struct {
+	Handler http.Handler
+	// Idle bounds the time without a stream on a connection; 0 means no bound.
+	Idle time.Duration
+	// MaxHeader bounds the header list of a request, in bytes.
+	MaxHeader int
+	// MaxStreams bounds the streams of a connection, and its handlers that run at the same time.
+	MaxStreams int
+	// PingAfter is the time without a frame after which the client gets a ping. PingTimeout bounds the time for its reply.
+	PingAfter, PingTimeout time.Duration
+	// ReceiveStream and ReceiveConnection bound the buffered bytes of bodies.
+	ReceiveStream, ReceiveConnection int32
+	// Log receives the faults of clients and the panics of handlers, in the words of net/http.
+	Log *slog.Logger
+}
+
+// Client is a connection to serve, behind the preface of the client.
+type Client struct {
+	Conn net.Conn
+	// Context has the values of the connection. Requests have its values, not its end.
+	Context context.Context //nolint:containedctx // because it belongs to the connection.
+	// State follows the connection, as http.Server.ConnState does, but the caller of Serve itself knows of StateNew. Calls do not overlap.
+	State func(http.ConnState)
+}
+
+// Server serves connections. A Server is safe for concurrent use.
+type Server struct {
+	config  Config
+	workers workers
+	streams sync.Pool
+	buffers sync.Pool
+	dates   dates
+
+	mu       sync.Mutex // guards the fields below
+	conns    map[*conn]struct{}
+	closing  bool
+	finished chan struct{} // closed when the last connection ends; nil before Shutdown
+}
+
+// New returns a Server.
+func New(c Config) *Server {
+	return &Server{config: c, conns: map[*conn]struct{}{}}
+}
+
+// Serve serves a connection until it ends.
+func (s *Server) Serve(client *Client) {
+	c := newConn(s, client)
+	if !s.add(c) {
+		_ = client.Conn.Close()
+		client.State(http.StateClosed)
+		return
+	}
+	c.serve()
+	s.remove(c)
+}
+
+// add registers a connection, unless the server is closing.
+func (s *Server) add(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.conns[c] = struct{}{}
+	s.workers.bound(len(s.conns))
+	return true
+}
+
+// remove forgets a connection that has ended.
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	s.workers.bound(len(s.conns))
+	if len(s.conns) == 0 && s.finished != nil {
+		close(s.finished)
+		s.finished = nil
+	}
+}
+
+// warnf logs a message in the words of net/http.
+func (s *Server) warnf(format string, args ...any) {
+	s.config.Log.Warn(fmt.Sprintf(format, args...)) //nolint:sloglint // because the proxy knows the faults of clients by these words.
+}
+
+// Shutdown sends GOAWAY to all clients, closes idle connections, and waits until the streams in progress have ended. An
+// error means that ctx ended first.
+func (s *Server) Shutdown(ctx context.Context) error {
+	finished := make(chan struct{})
+	s.mu.Lock()
+	s.closing = true
+	if len(s.conns) == 0 {
+		close(finished)
+	} else {
+		s.finished = finished
+	}
+	for c := range s.conns {
+		c.shutdown()
+	}
+	s.mu.Unlock()
+	select {
+	case <-finished:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close closes all connections, which ends the contexts of their requests.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	for c := range s.conns {
+		_ = c.Conn.Close() // The reader of the connection ends its streams.
+	}
+}
