@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/headgate/headgate"
 )
@@ -16,7 +17,14 @@ func (t *Ticket) advance(turn uint64) {
 	}
 	refused := t.takeUp()
 	t.mu.Unlock()
+	t.tell()
 	t.proceed(refused)
+}
+
+// tell reads the time for the next calls of stages.
+func (t *Ticket) tell() time.Duration {
+	t.now = t.guard.state.queues.now()
+	return t.now
 }
 
 // proceed enters the stages in order, until a stage holds or refuses the request, or no stage is
@@ -106,7 +114,7 @@ func (t *Ticket) nextPass() (*Pass, bool) {
 		s = ticketStopped
 	case t.at < len(t.passes):
 		p := &t.passes[t.at]
-		*p = Pass{Request: t.request, handle: Handle{t, t.turn, t.at}}
+		*p = Pass{Request: t.request, handle: Handle{t, t.turn, t.at}, entered: t.now}
 		t.mu.Unlock()
 		return p, true
 	}
@@ -120,8 +128,8 @@ func (t *Ticket) nextPass() (*Pass, bool) {
 
 // forwards tells the stages that the request will be forwarded.
 func (t *Ticket) forwards() {
-	for i, s := range t.set.stages.all {
-		if stage, ok := s.(ForwardStage); ok && t.passes[i].handle.ticket != nil {
+	for i := range t.set.stages.calls {
+		if stage := t.set.stages.calls[i].forward; stage != nil && t.passes[i].handle.ticket != nil {
 			stage.Forward(&t.passes[i])
 		}
 	}
@@ -180,6 +188,7 @@ func (t *Ticket) waitForStage() {
 	}
 	t.mu.Unlock()
 	if goesOn {
+		t.tell()
 		t.proceed(refused)
 	}
 }

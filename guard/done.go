@@ -93,7 +93,7 @@ func (t *Ticket) Done(o Outcome) {
 }
 
 // lasted gives how long the request has taken since the rules decided.
-func (t *Ticket) lasted() time.Duration { return t.guard.state.queues.now() - t.since }
+func (t *Ticket) lasted() time.Duration { return t.tell() - t.since }
 
 // finish leaves the stages up to last. If the request was not made, finish returns the units of
 // fair share and the rules. All steps run although a stage panics.

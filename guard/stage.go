@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard/internal/wheel"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -89,7 +90,8 @@ type Pass struct {
 	// Value belongs to the stage.
 	Value any
 
-	handle Handle
+	handle  Handle
+	entered time.Duration // Ticket.now at Enter
 }
 
 // Handle gives the part of a Pass that a stage may keep after Enter.
@@ -103,6 +105,16 @@ func (p *Pass) TimeLeft() (time.Duration, bool) {
 	}
 	return deadline.Sub(machineTime()), true
 }
+
+// Now gives the time of clock c at the current call of the stage. If c and the clock of the guard's State are the machine's, it is the
+// time that the guard has read for this call or, if the request has not waited since, for the call before.
+func (p *Pass) Now(c Clock) time.Duration {
+	t := p.handle.ticket
+	return wheel.Convert(c, t.guard.state.queues.clock, t.now)
+}
+
+// Prompt reports whether the request has not waited since Enter.
+func (p *Pass) Prompt() bool { return p.entered == p.handle.ticket.now }
 
 // AddHeader adds a header to the forwarded request, with a name of Facts.Headers. Call AddHeader
 // during Enter, or during Forward of a ForwardStage.
@@ -160,8 +172,23 @@ func (h Handle) Receiving() bool {
 type stages struct {
 	all    []Stage
 	rules  []Rule
+	calls  []stageCalls // of all
 	window window
 	facts  Facts
+}
+
+// stageCalls are the optional calls of a Stage; nil for those that it does not have. A type assertion for each request costs more.
+type stageCalls struct {
+	forward ForwardStage
+	answers AnswerStage
+	stream  StreamStage
+}
+
+func callsOf(s Stage) (c stageCalls) {
+	c.forward, _ = s.(ForwardStage)
+	c.answers, _ = s.(AnswerStage)
+	c.stream, _ = s.(StreamStage)
+	return c
 }
 
 // StageObserver is an Observer that also gets stage decisions after a wait, and the ends of
@@ -200,7 +227,7 @@ func (s *set) prepareStages() error {
 			continue
 		}
 		all := &s.stages
-		all.all, all.rules = append(all.all, stage), append(all.rules, r)
+		all.all, all.rules, all.calls = append(all.all, stage), append(all.rules, r), append(all.calls, callsOf(stage))
 		all.facts.Answer = append(all.facts.Answer, facts.Answer...)
 		all.facts.Private = append(all.facts.Private, facts.Private...)
 		all.facts.Ends = all.facts.Ends || facts.Ends

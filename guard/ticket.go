@@ -28,6 +28,7 @@ type Ticket struct {
 	request  *headgate.Request // during Admit and Wait
 	deadline time.Time         // of Admit's context; zero without a deadline
 	since    time.Duration     // the time of Admit, by the clock of the queues
+	now      time.Duration     // the time of the current call of a stage, by that clock
 	observed bool              // the Observer has got the Answer
 	headers  []Header
 	passes   []Pass
@@ -138,7 +139,7 @@ func (t *Ticket) begin(v headgate.Verdict) {
 	t.turn++
 	t.idle.L, t.leaving, t.busy, t.stopped = &t.mu, false, false, false
 	t.ends, t.receiving = t.set.stages.facts.Ends, false
-	t.since = t.guard.state.queues.now()
+	t.since = t.tell()
 	t.at, t.resumed, t.headers = 0, false, t.headers[:0]
 	if n := len(t.set.stages.all); cap(t.passes) < n {
 		t.passes = make([]Pass, n)
@@ -187,6 +188,7 @@ func (t *Ticket) Wait(ctx context.Context) (headgate.Verdict, error) {
 		t.mu.Lock()
 		t.state, t.busy = ticketEntering, true
 		t.mu.Unlock()
+		t.tell()
 		t.proceed(false)
 	}
 	for t.held() {
@@ -273,6 +275,7 @@ func (t *Ticket) departed(turn uint64) {
 	t.Answer.waiter = nil
 	t.state, t.busy = ticketEntering, true
 	t.mu.Unlock()
+	t.tell()
 	t.proceed(false)
 }
 
@@ -360,8 +363,10 @@ func (t *Ticket) Answers(status int) {
 	if t.set == nil || t.inner != nil && t.inner.Err() != nil {
 		return
 	}
-	for i, s := range t.set.stages.all {
-		if stage, ok := s.(AnswerStage); ok && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
+	t.tell()
+	for i := range t.set.stages.calls {
+		stage := t.set.stages.calls[i].answers
+		if stage != nil && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
 			stage.Answers(&t.passes[i], status)
 		}
 	}
@@ -373,8 +378,10 @@ func (t *Ticket) Stream() {
 	if t.set == nil {
 		return
 	}
-	for i, s := range t.set.stages.all {
-		if stage, ok := s.(StreamStage); ok && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
+	t.tell()
+	for i := range t.set.stages.calls {
+		stage := t.set.stages.calls[i].stream
+		if stage != nil && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
 			stage.Stream(&t.passes[i])
 		}
 	}

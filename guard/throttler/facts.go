@@ -31,6 +31,29 @@ func (c *Config) timeLeft(p *guard.Pass, trusted bool, call time.Duration) time.
 	return left
 }
 
+// times are the headers with which the service gets the time that is left. left is "" before they are known.
+type times struct{ left, call string }
+
+// number is a number of milliseconds, and its text.
+type number struct {
+	value int64
+	text  string
+}
+
+// timesOf returns the headers of a request that goes to the service now. The caller holds mu.
+func (s *service) timesOf(e *entry, now headgate.Instant) times {
+	if left := max(e.Deadline.Sub(now).Milliseconds(), 1); left != s.left.value {
+		s.text = strconv.AppendInt(s.text[:0], left, 10)
+		s.left = number{left, s.numbers.intern(s.text)} // Most requests have all of Config.Deadline left.
+	}
+	t := times{left: s.left.text}
+	if e.call > 0 {
+		s.text = appendCallTimeout(s.text[:0], e.call-now.Sub(e.since))
+		t.call = s.numbers.intern(s.text)
+	}
+	return t
+}
+
 // stated returns the value of a header, if the request may state it. Of several lines, none counts: a
 // trusted peer that adds its own line leaves the line of its client before it.
 func stated(req *headgate.Request, name string, may bool) (string, bool) {

@@ -15,36 +15,34 @@ func appendRoute(b []byte, method, path string) []byte {
 	b = append(b, method[:min(len(method), mostSegment)]...)
 	b = append(b, ' ')
 	for n := 0; path != "" && n < mostSegments && len(b)-from < mostRoute-mostSegment; n++ {
-		segment := path
-		for i := 1; i < len(path); i++ {
-			if path[i] == '/' {
-				segment = path[:i]
+		end, digits := 0, 0
+		for i := range len(path) {
+			if c := path[i]; c == '/' && i > 0 {
 				break
+			} else if c-'0' <= 9 {
+				digits++
 			}
+			end = i + 1
 		}
-		path = path[len(segment):]
-		if identifies(segment) {
-			segment = "/*"
+		if identifies(path[:end], digits) {
+			b = append(b, "/*"...)
+		} else {
+			b = append(b, path[:end]...)
 		}
-		b = append(b, segment...)
+		path = path[end:]
 	}
 	return b
 }
 
 // identifies reports whether a segment, with its slash, is probably an identifier: it is long, or
 // at least a third of it are digits. A version such as /v1 is none.
-func identifies(segment string) bool {
-	if len(segment) > mostSegment {
+func identifies(segment string, digits int) bool {
+	switch {
+	case len(segment) > mostSegment:
 		return true
-	}
-	if len(segment) == 3 && segment[1] == 'v' {
+	case digits == 0, len(segment) == 3 && segment[1] == 'v':
 		return false
+	default:
+		return 3*digits >= len(segment)
 	}
-	digits := 0
-	for i := range len(segment) {
-		if c := segment[i]; c >= '0' && c <= '9' {
-			digits++
-		}
-	}
-	return digits > 0 && 3*digits >= len(segment)
 }

@@ -3,7 +3,6 @@ package throttler
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -21,6 +20,7 @@ type Stage struct {
 
 	config  Config
 	classes *rule.Index // of Config.Classes; nil without entries
+	tells   bool        // Config.Tenant tells tenants apart
 	version uint64      // The latest version that a guard uses decides on the limits.
 }
 
@@ -31,11 +31,13 @@ type service struct {
 
 	mu        sync.Mutex // Guards the fields below. It is held for a few steps.
 	throttler *throttle.Throttler
-	versions  uint64 // of all stages
-	applied   uint64 // the version whose limits the throttler has
+	latest    headgate.Instant // of all calls: guards read the time before they get the lock
+	versions  uint64           // of all stages
+	applied   uint64           // the version whose limits the throttler has
 	tenants   names
 	routes    names
 	numbers   names  // milliseconds in headers
+	left      number // the last of them
 	text      []byte // of the request that enters
 	found     []int  // the entries of Config.Classes that it matches
 	queue     waiting
@@ -53,6 +55,7 @@ type entry struct {
 	next           *entry // in the list of free entries
 	since          headgate.Instant
 	call           time.Duration // its grpc-timeout; 0 without one
+	sent           times         // for the service, if it did not wait
 	queued         bool          // in service.queue
 	later, earlier *entry        // the neighbours there
 	stream         bool          // keeps its slot, and teaches nothing
@@ -82,7 +85,7 @@ func New(c Config) (*Stage, error) {
 	}
 	shared := &service{clock: c.Clock, timers: wheel.NewTimers(c.Clock), throttler: t}
 	shared.tenants, shared.routes, shared.numbers = newNames(4096), newNames(4096), newNames(4096)
-	return &Stage{service: shared, config: c, classes: classes}, nil
+	return &Stage{service: shared, config: c, classes: classes, tells: c.Tenant != rule.Part{}}, nil
 }
 
 // With returns a Stage with another configuration and the same service, for the next guard.Config.
@@ -100,7 +103,7 @@ func (s *Stage) With(c Config) (*Stage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.versions++
-	return &Stage{service: s.service, config: c, classes: classes, version: s.versions}, nil
+	return &Stage{service: s.service, config: c, classes: classes, tells: c.Tenant != rule.Part{}, version: s.versions}, nil
 }
 
 // Config returns the configuration, with its defaults.
@@ -119,14 +122,21 @@ func (s *Stage) Facts() guard.Facts {
 	}
 }
 
-// now returns the time since the origin of the clock.
-func (s *service) now() headgate.Instant { return headgate.Instant(s.clock.Now()) }
+// now returns the time since the origin of the clock. The caller holds mu.
+func (s *service) now() headgate.Instant { return s.advance(s.clock.Now()) }
+
+// at is now in a call of a guard, without a read of the clock.
+func (s *service) at(p *guard.Pass) headgate.Instant { return s.advance(p.Now(s.clock)) }
+
+func (s *service) advance(to time.Duration) headgate.Instant {
+	s.latest = max(s.latest, headgate.Instant(to))
+	return s.latest
+}
 
 // Enter implements guard.Stage.
 func (s *Stage) Enter(p *guard.Pass) headgate.Decision {
-	var room [4]resumption
 	s.mu.Lock()
-	now := s.now()
+	now := s.at(p)
 	e := s.entry()
 	s.read(e, p, now)
 	v := s.throttler.Arrive(now, &e.Request)
@@ -141,10 +151,11 @@ func (s *Stage) Enter(p *guard.Pass) headgate.Decision {
 		p.Value = e
 	case headgate.Allow:
 		p.Value = e
+		if _, probe := s.throttler.Probe(now, &e.Request, false); !probe {
+			e.sent = s.timesOf(e, now)
+		}
 	}
-	ended := s.next(now, room[:0])
-	s.mu.Unlock()
-	resume(ended)
+	s.unlock(now)
 	return d
 }
 
@@ -157,11 +168,10 @@ func (s *Stage) read(e *entry, p *guard.Pass, now headgate.Instant) {
 	e.Class, e.Deadline = s.classOf(req, trusted, &s.found), now.Add(c.timeLeft(p, trusted, e.call))
 	s.text = appendRoute(s.text[:0], req.Method, req.Path)
 	e.Route = s.routes.intern(s.text)
-	s.text = s.text[:0]
-	if c.Tenant != (rule.Part{}) {
-		s.text, _ = c.Tenant.AppendClient(s.text, req)
+	if e.Tenant = ""; s.tells {
+		s.text, _ = c.Tenant.AppendClient(s.text[:0], req)
+		e.Tenant = s.tenants.intern(s.text)
 	}
-	e.Tenant = s.tenants.intern(s.text)
 }
 
 // decision describes a verdict.
@@ -174,6 +184,23 @@ func decision(v headgate.Verdict, r *throttle.Request) headgate.Decision {
 	default:
 		return headgate.Decision{Verdict: headgate.Deny, Reason: r.Refusal, RetryAfter: r.RetryAfter}
 	}
+}
+
+// unlock releases mu, and resumes the requests whose wait has ended.
+func (s *service) unlock(now headgate.Instant) {
+	if s.throttler.Waits() {
+		s.resumeNext(now)
+		return
+	}
+	s.mu.Unlock()
+}
+
+// resumeNext is the rest of unlock. Its array is cleared at each call, which costs too much where no request waits.
+func (s *service) resumeNext(now headgate.Instant) {
+	var room [4]resumption
+	list := s.next(now, room[:0])
+	s.mu.Unlock()
+	resume(list)
 }
 
 // next lists the requests whose wait has ended. The caller holds mu, and resumes them later.
@@ -209,15 +236,23 @@ func (s *Stage) Forward(p *guard.Pass) {
 	if !ok {
 		return
 	}
-	s.mu.Lock()
-	now := s.now()
-	class, left, call := e.Class, e.Deadline.Sub(now), ""
-	s.text = strconv.AppendInt(s.text[:0], max(left.Milliseconds(), 1), 10)
-	number := s.numbers.intern(s.text)
-	if e.call > 0 {
-		s.text = appendCallTimeout(s.text[:0], e.call-now.Sub(e.since))
-		call = s.numbers.intern(s.text)
+	sent := e.sent
+	if sent.left == "" || !p.Prompt() {
+		sent = s.sends(p, e)
 	}
+	p.AddHeader(FieldCriticality, e.Class.String())
+	p.AddHeader(FieldTimeout, sent.left)
+	if sent.call != "" {
+		p.AddHeader(fieldGRPCTimeout, sent.call)
+	}
+}
+
+// sends returns the times for the service of a request that has waited, and of the probe of a hang.
+func (s *Stage) sends(p *guard.Pass, e *entry) times {
+	s.mu.Lock()
+	now := s.at(p)
+	sent := s.timesOf(e, now)
+	var left time.Duration
 	left, e.watched = s.throttler.Probe(now, &e.Request, false)
 	if e.watched = e.watched && s.config.Mode == guard.Enforce; e.watched {
 		e.again = left
@@ -228,11 +263,7 @@ func (s *Stage) Forward(p *guard.Pass) {
 	if watched {
 		p.Ends()
 	}
-	p.AddHeader(FieldCriticality, class.String())
-	p.AddHeader(FieldTimeout, number)
-	if call != "" {
-		p.AddHeader(fieldGRPCTimeout, call)
-	}
+	return sent
 }
 
 // Stream implements guard.StreamStage.
@@ -244,11 +275,11 @@ func (s *Stage) Stream(p *guard.Pass) {
 	if s.config.CountStreams {
 		s.mu.Lock()
 		e.stream = true
-		s.throttler.Begins(s.now(), &e.Request, false)
+		s.throttler.Begins(s.at(p), &e.Request, false)
 		s.mu.Unlock()
 		return
 	}
-	s.leave(e, throttle.Ended{Lesson: throttle.LearnNothing}, false)
+	s.leave(p, e, throttle.Ended{Lesson: throttle.LearnNothing}, false)
 }
 
 // Answers implements guard.AnswerStage. An answer may take long, and its header ends a hang.
@@ -257,27 +288,23 @@ func (s *Stage) Answers(p *guard.Pass, status int) {
 	if !ok || !answers(status) {
 		return
 	}
-	var room [4]resumption
 	s.mu.Lock()
-	now := s.now()
+	now := s.at(p)
 	s.throttler.Begins(now, &e.Request, true)
-	list := s.next(now, room[:0])
-	s.mu.Unlock()
-	resume(list)
+	s.unlock(now)
 }
 
 // Leave implements guard.Stage.
 func (s *Stage) Leave(p *guard.Pass, o *guard.Outcome) {
 	if e, ok := p.Value.(*entry); ok {
-		s.leave(e, s.config.endedBy(o), true)
+		s.leave(p, e, s.config.endedBy(o), true)
 	}
 }
 
 // leave ends a request in the throttler. last: the entry may serve another request.
-func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
-	var room [4]resumption
+func (s *service) leave(p *guard.Pass, e *entry, ended throttle.Ended, last bool) {
 	s.mu.Lock()
-	now := s.now()
+	now := s.at(p)
 	if e.queued || e.watched {
 		s.timers.Stop(&e.timer)
 	}
@@ -294,9 +321,7 @@ func (s *service) leave(e *entry, ended throttle.Ended, last bool) {
 	if last {
 		s.release(e)
 	}
-	list := s.next(now, room[:0])
-	s.mu.Unlock()
-	resume(list)
+	s.unlock(now)
 }
 
 // expire refuses a queued request whose wait is over, ends a probe whose time is over, and asks again later for
@@ -317,10 +342,7 @@ func (s *service) expire(e *entry) {
 		return
 	}
 	s.throttler.Expire(now, &e.Request)
-	var room [4]resumption
-	list := s.next(now, room[:0])
-	s.mu.Unlock()
-	resume(list)
+	s.unlock(now)
 }
 
 // errUnanswered is the cause with which the context of a probe ends.
@@ -358,7 +380,7 @@ func (s *service) entry() *entry {
 
 // release makes an entry free. The caller holds mu.
 func (s *service) release(e *entry) {
-	e.handle, e.stream, e.watched = guard.Handle{}, false, false
+	e.handle, e.stream, e.watched, e.sent = guard.Handle{}, false, false, times{}
 	if s.freed < mostFree {
 		e.next, s.free = s.free, e
 		s.freed++

@@ -465,34 +465,3 @@ func TestAllocatesNothing(t *testing.T) {
 		t.Errorf("a request allocates %v times, want 0", n)
 	}
 }
-
-// BenchmarkRequest compares a guard with the throttler and one without: Admit, Answers and Done.
-func BenchmarkRequest(b *testing.B) {
-	for _, with := range []bool{false, true} {
-		b.Run(fmt.Sprintf("throttler=%v", with), func(b *testing.B) {
-			c := guard.Config{}
-			if with {
-				stage, err := throttler.New(throttler.Config{Limits: throttler.Limits{Concurrency: 1000}})
-				if err != nil {
-					b.Fatal(err)
-				}
-				c.Stages = []guard.Stage{stage}
-			}
-			g, err := guard.New(c)
-			if err != nil {
-				b.Fatal(err)
-			}
-			ticket, answer := &guard.Ticket{}, &guard.Answer{}
-			req := &headgate.Request{Method: "GET", Path: "/users/123/orders"}
-			for b.Loop() {
-				ticket.Answer = answer
-				if err := g.Admit(b.Context(), req, ticket); err != nil {
-					b.Fatal(err)
-				}
-				ticket.Forward()
-				ticket.Answers(200)
-				ticket.Done(guard.Outcome{Status: 200})
-			}
-		})
-	}
-}

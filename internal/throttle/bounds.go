@@ -131,7 +131,7 @@ func (t *Throttler) unreport(r *Request) {
 // release forgets what the Throttler kept in the request.
 func (r *Request) release() {
 	r.state, r.charged = outside, false
-	r.tenant, r.route, r.level, r.before, r.after = nil, nil, nil, nil, nil
+	r.tenant, r.route, r.pair, r.level, r.before, r.after = nil, nil, nil, nil, nil, nil
 }
 
 // retryAfter is RetryAfter, and in a hang at least Deadline: the backlog says nothing then.

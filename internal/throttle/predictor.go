@@ -114,38 +114,41 @@ type predictor struct {
 	all    mean
 }
 
-// find returns the route of a request and the level that predicts it, or nil before the first
-// samples of all levels.
-func (p *predictor) find(name string, tenant uint32) (*route, *mean) {
-	r, known := p.routes.get(name)
-	if !known {
-		added, id := p.routes.add(name)
-		r = &added.value
-		r.id = id
+// find finds the levels of a request, and the one that predicts it: none before the first
+// samples of all levels. learn looks up none of them again.
+func (p *predictor) find(r *Request) {
+	found := p.routes.find(r.Route)
+	if found == nil {
+		added, id := p.routes.add(r.Route)
+		added.value.id, found = id, added
 	}
-	if m, ok := p.pairs.get(pair{r.id, tenant}); ok && m.samples >= enough {
-		return r, m
+	r.route, r.pair = found, p.pairs.find(pair{found.value.id, r.tenant.id})
+	switch {
+	case r.pair != nil && r.pair.value.samples >= enough:
+		r.level = &r.pair.value
+	case found.value.samples >= enough:
+		r.level = &found.value.mean
+	case p.all.samples >= enough:
+		r.level = &p.all
+	default:
+		r.level = nil
 	}
-	if r.samples >= enough {
-		return r, &r.mean
-	}
-	if p.all.samples >= enough {
-		return r, &p.all
-	}
-	return r, nil
 }
 
-// learn teaches all three levels.
-func (p *predictor) learn(now headgate.Instant, r *route, name string, tenant uint32, work, span time.Duration) {
-	if current, ok := p.routes.get(name); ok && current == r {
-		r.learn(now, work, span, r.influence(tenant))
-		key := pair{r.id, tenant}
-		m, known := p.pairs.get(key)
-		if !known {
-			added, _ := p.pairs.add(key)
-			m = &added.value
+// learn teaches all three levels. A route that gave way since find learns nothing.
+func (p *predictor) learn(now headgate.Instant, r *Request, work, span time.Duration) {
+	if p.routes.use(r.route) {
+		route := &r.route.value
+		route.learn(now, work, span, route.influence(r.tenant.id))
+		if !p.pairs.use(r.pair) {
+			key := pair{route.id, r.tenant.id}
+			if r.pair = p.pairs.find(key); r.pair == nil {
+				r.pair, _ = p.pairs.add(key)
+			}
 		}
-		m.learn(now, work, span, 1)
+		r.pair.value.learn(now, work, span, 1)
+	} else {
+		p.routes.find(r.Route) // The name is in use.
 	}
 	p.all.learn(now, work, span, 1)
 }

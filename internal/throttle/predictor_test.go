@@ -8,25 +8,29 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/headgate/headgate"
 )
 
 func newPredictor(routes int) *predictor {
 	return &predictor{pairs: newTable[pair, mean](8 * routes), routes: newTable[string, route](routes)}
 }
 
+// found returns a request whose levels are found.
+func (p *predictor) found(name string, id uint32) *Request {
+	r := &Request{Route: name, tenant: &tenant{id: id}}
+	p.find(r)
+	return r
+}
+
 // teach teaches n requests that take a time.
 func (p *predictor) teach(name string, tenant uint32, n int, elapsed time.Duration) {
 	for range n {
-		r, _ := p.find(name, tenant)
-		p.learn(0, r, name, tenant, elapsed, elapsed)
+		p.learn(0, p.found(name, tenant), elapsed, elapsed)
 	}
 }
 
 func (p *predictor) predicts(t *testing.T, name string, tenant uint32, want time.Duration) {
 	t.Helper()
-	_, level := p.find(name, tenant)
+	level := p.found(name, tenant).level
 	if want == 0 {
 		if level != nil {
 			t.Errorf("%s of %d: %v, want no prediction", name, tenant, level.prediction())
@@ -83,7 +87,7 @@ func TestOneTenantsInfluence(t *testing.T) {
 		}
 		p.teach("/", tenant, 1, elapsed)
 		if i > 1000 {
-			_, level := p.find("/", 77)
+			level := p.found("/", 77).level
 			sum, n = sum+level.prediction().work, n+1
 		}
 	}
@@ -110,10 +114,10 @@ func TestBounds(t *testing.T) {
 func TestLateLesson(t *testing.T) {
 	p := newPredictor(1)
 	p.teach("/old", 1, 5, time.Millisecond)
-	r, _ := p.find("/old", 1)
+	r := p.found("/old", 1)
 	p.teach("/new", 1, 5, time.Second)
 	for range 100 {
-		p.learn(headgate.Instant(0), r, "/old", 1, time.Millisecond, time.Millisecond)
+		p.learn(0, r, time.Millisecond, time.Millisecond)
 	}
 	p.predicts(t, "/new", 1, time.Second)
 }
@@ -122,12 +126,12 @@ func TestLateLesson(t *testing.T) {
 func TestLateMiss(t *testing.T) {
 	p := newPredictor(1)
 	p.teach("/old", 1, 5, time.Millisecond)
-	_, old := p.find("/old", 2)
+	old := p.found("/old", 2).level
 	p.teach("/new", 1, 5, time.Millisecond)
 	for range 100 {
 		old.miss(0, time.Second)
 	}
-	if _, level := p.find("/new", 2); level.prediction().time != time.Millisecond {
+	if level := p.found("/new", 2).level; level.prediction().time != time.Millisecond {
 		t.Errorf("the prediction of another route is %+v", level.prediction())
 	}
 }

@@ -38,8 +38,9 @@ type Request struct {
 	begun      bool    // its answer has begun, or it is a stream
 	area       float64 // searcher.area when it was admitted
 	tenant     *tenant
-	route      *route
-	before     *Request // the neighbours in the queue of the tenant, in hang, or in the list of refused requests
+	route      *entry[string, route]
+	pair       *entry[pair, mean] // nil before its first sample
+	before     *Request           // the neighbours in the queue of the tenant, in hang, or in the list of refused requests
 	after      *Request
 }
 

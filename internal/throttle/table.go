@@ -14,6 +14,7 @@ type table[K comparable, V any] struct {
 type entry[K comparable, V any] struct {
 	key          K
 	held         bool // has no place in the order of use
+	gone         bool // another entry has taken its place
 	newer, older *entry[K, V]
 	value        V
 }
@@ -24,15 +25,31 @@ func newTable[K comparable, V any](most int) table[K, V] {
 
 // get returns the value of a key, and marks it as used.
 func (t *table[K, V]) get(key K) (*V, bool) {
-	e, ok := t.entries[key]
-	if !ok {
-		return nil, false
+	if e := t.find(key); e != nil {
+		return &e.value, true
+	}
+	return nil, false
+}
+
+// find returns the entry of a key, or nil, and marks it as used.
+func (t *table[K, V]) find(key K) *entry[K, V] {
+	e := t.entries[key]
+	if e != nil {
+		t.use(e)
+	}
+	return e
+}
+
+// use marks an entry as used. It reports false for nil, and for an entry that gave way.
+func (t *table[K, V]) use(e *entry[K, V]) bool {
+	if e == nil || e.gone {
+		return false
 	}
 	if e != t.newest && !e.held {
 		t.unlink(e)
 		t.link(e)
 	}
-	return &e.value, true
+	return true
 }
 
 // hold keeps an entry from giving way until free, which marks it as used.
@@ -52,6 +69,7 @@ func (t *table[K, V]) free(e *entry[K, V]) {
 func (t *table[K, V]) add(key K) (*entry[K, V], uint32) {
 	if t.full() {
 		delete(t.entries, t.last.key)
+		t.last.gone = true
 		t.unlink(t.last)
 	}
 	e := &entry[K, V]{key: key}

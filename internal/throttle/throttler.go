@@ -57,7 +57,7 @@ func (t *Throttler) Configure(c Config) error {
 // Call Next after Arrive until it returns nil: the request may have taken the place of others.
 func (t *Throttler) Arrive(now headgate.Instant, r *Request) headgate.Verdict {
 	r.arrived, r.tenant = now, t.tenants.find(now, r.Tenant)
-	r.route, r.level = t.predictor.find(r.Route, r.tenant.id)
+	t.predictor.find(r)
 	if r.need = (prediction{}); r.level != nil {
 		r.need = r.level.prediction()
 	}
@@ -105,6 +105,9 @@ func (t *Throttler) Next(now headgate.Instant) (*Request, headgate.Verdict) {
 	t.admit(now, r)
 	return r, headgate.Allow
 }
+
+// Waits reports whether Next may return a request.
+func (t *Throttler) Waits() bool { return t.gone != nil || t.queue.length > 0 }
 
 // Leave ends a request: an admitted one, whose place becomes free, or one that no longer waits.
 // For other requests Leave does nothing. Call Next afterwards until it returns nil.
@@ -166,7 +169,7 @@ func (t *Throttler) end(now headgate.Instant, r *Request, e Ended) {
 	t.queue.correct(r, work-r.need.work)
 	switch {
 	case e.Lesson == LearnAll:
-		t.predictor.learn(now, r.route, r.Route, r.tenant.id, work, span)
+		t.predictor.learn(now, r, work, span)
 		if r.probe {
 			r.level.replace(span)
 		}

@@ -36,6 +36,16 @@ func (machine) Alarm(ring func()) Alarm {
 	return t
 }
 
+// Convert gives the time of clock to when the time of clock from is now. Of the machine's clocks, none is read.
+func Convert(to, from Clock, now time.Duration) time.Duration {
+	t, ours := to.(machine)
+	f, known := from.(machine)
+	if ours && known {
+		return now + f.origin.Sub(t.origin)
+	}
+	return to.Now()
+}
+
 // now gives the time.
 func (t *Timers) now() time.Duration { return t.clock.Now() }
 

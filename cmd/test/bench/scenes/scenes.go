@@ -20,7 +20,7 @@ const (
 	barBatching   = 0.2  // Keyed.TakeMany, per decision / the fastest exact peer
 	barMiddleware = 0.5  // added time of httplimit / added time of the fastest peer
 	barTogether   = 0.85 // Guard.DecideAll of 100 requests / 100 calls of Guard.Decide
-	barThrottle   = 1000 // Admit and Done with the throttle - without, in ns
+	barThrottle   = 400  // Admit and Done with the throttle - without, in ns
 	barShare      = 60   // fairshare.Limiter.Take - time.Since, in ns
 	barPace       = 1.6  // pace.Acquire with available permits / time.Since
 	barPacePaced  = 166  // pace.Acquire - the generator, in ns; this is 5 % of a core at paceRate
