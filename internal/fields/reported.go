@@ -24,7 +24,7 @@ func Report(f guard.Facts) Reported { return Reported{facts: f} }
 // with one name, the trailer counts. Several lines of one name are one value, separated by commas.
 func (r *Reported) Take(h Header) {
 	for _, name := range r.facts.Answer {
-		for _, spelling := range [...]string{name, http.TrailerPrefix + name} {
+		for _, spelling := range [...]string{name, inTrailer(name)} {
 			if lines := h.Lines(spelling); len(lines) > 0 {
 				if r.values == nil {
 					r.values = make(map[string]string, len(r.facts.Answer))
@@ -35,11 +35,21 @@ func (r *Reported) Take(h Header) {
 	}
 	for _, name := range r.facts.Private {
 		h.Delete(name)
-		h.Delete(http.TrailerPrefix + name)
+		h.Delete(inTrailer(name))
 	}
 	if len(r.facts.Private) > 0 && len(h.Lines("Trailer")) > 0 {
 		r.unannounce(h)
 	}
+}
+
+// inTrailer returns the name under which handlers set a trailer. That of the throttle's field, which most answers are searched for, is
+// not allocated.
+func inTrailer(name string) string {
+	const work = "Headgate-Work"
+	if name == work {
+		return http.TrailerPrefix + work
+	}
+	return http.TrailerPrefix + name
 }
 
 // unannounce removes the names of private fields from the announcement of trailers.
@@ -67,8 +77,13 @@ func (r *Reported) Lookup() func(name string) (string, bool) {
 		return nil
 	}
 	values := r.values
+	if values == nil {
+		return unreported // The closure below would be allocated.
+	}
 	return func(name string) (string, bool) {
 		value, ok := values[name]
 		return value, ok
 	}
 }
+
+func unreported(string) (string, bool) { return "", false }

@@ -17,7 +17,7 @@ import (
 //	Admit      decides the request; after an error, call Fail
 //	Wait       delays the request after the verdict Wait
 //	Refuse     answers a request with the verdict Deny
-//	Forward    returns the request for the service
+//	Forward    returns the request for the service; a gateway calls Mark in its place
 //	Announce   adds the rate limit fields, before the header of any response is written
 //	Detach     returns the Ticket of a forwarded request whose end matters to a stage
 //	Done       ends a request that is not forwarded
@@ -47,6 +47,7 @@ type Exchange struct {
 
 	ticket   *guard.Ticket
 	cookies  cookies
+	marks    []string // the memory of the values that Mark has set
 	query    string
 	used     bool
 	decided  bool
@@ -75,7 +76,7 @@ func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
 }
 
 // AdmitFields is Admit for a server that does not keep the fields of a request in r.Header. It reads them from h, which must not
-// change before Reset. If Edits then returns true, the caller sets r.Header before Forward.
+// change before Reset. The caller calls Mark in place of Forward.
 func (x *Exchange) AdmitFields(g *guard.Guard, r *http.Request, h Fields) error {
 	if err := x.identify(g, r, h); err != nil {
 		return err
@@ -90,6 +91,9 @@ func (x *Exchange) AdmitFields(g *guard.Guard, r *http.Request, h Fields) error 
 	x.decided = true
 	return nil
 }
+
+// Use gives the Ticket for the next Admit, which otherwise makes one. A Ticket of Detach may be used again after its Done.
+func (x *Exchange) Use(t *guard.Ticket) { x.ticket = t }
 
 // Identify is the first part of Admit, for a front end that calls guard.Decide with Request and Answer
 // itself: it sets Request from r. The error is ErrPath, ErrHost or ErrField.
@@ -146,7 +150,8 @@ func (x *Exchange) AnnounceFields(style Style, h ResponseFields) {
 	}
 }
 
-// ResponseFields are the header fields of a response. Names are in canonical form.
+// ResponseFields are header fields that an Exchange changes: those of a response and, for Mark, those of the request. Names are in
+// canonical form.
 type ResponseFields interface {
 	// Lines returns the lines of a name, in their order. The caller must not change them.
 	Lines(name string) []string
@@ -158,7 +163,7 @@ type ResponseFields interface {
 
 // Reset prepares x for another request and drops its references to the last one.
 func (x *Exchange) Reset() {
-	x.Request, x.cookies.fields, x.query, x.used, x.decided = headgate.Request{}, nil, "", false, false
+	x.Request, x.cookies.fields, x.query, x.used, x.decided, x.marks = headgate.Request{}, nil, "", false, false, x.marks[:0]
 }
 
 // Fail answers a request after an error of Admit. If the client caused the error, it

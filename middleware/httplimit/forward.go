@@ -21,10 +21,10 @@ import (
 // front end whose service parses forms must copy MultipartForm back itself.
 func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	forward := resolved(r, x.Request.Path)
-	if !x.Edits(g) {
+	own, marked := x.own(g), x.marked()
+	if !marked && !sent(own, x.Request.Header) {
 		return forward
 	}
-	own, marked := x.marks(g), x.marked()
 	if forward == r {
 		forward = new(http.Request)
 		*forward = *r
@@ -46,13 +46,36 @@ func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	return forward.WithContext(context.WithValue(r.Context(), trustedMarksKey{}, x.mark(forward.Header, before)))
 }
 
-// Edits reports whether Forward changes the header of the request. Call it after an Admit without error.
-func (x *Exchange) Edits(g *guard.Guard) bool {
-	return x.marked() || sent(x.marks(g), x.Request.Header)
+// Mark is Forward for a gateway, which sends the request to another process: it changes the fields of the request, which are h, in
+// place of a copy. The context stays as it is, because no later guard in this process reads the marks. The values in h are
+// valid until Reset.
+func (x *Exchange) Mark(g *guard.Guard, r *http.Request, h ResponseFields) *http.Request {
+	for _, name := range x.own(g) {
+		h.Delete(name)
+	}
+	if x.marked() {
+		x.eachMark(func(name, value string, again bool) {
+			lines := h.Lines(name) // Only marks, because own has all names.
+			switch {
+			case len(lines) == 0:
+				x.marks = append(x.marks, value)
+				last := len(x.marks)
+				h.Set(name, x.marks[last-1:last:last])
+			case again || !slices.Contains(lines, value):
+				h.Set(name, append(slices.Clone(lines), value))
+			}
+			if options := h.Lines("Connection"); len(options) > 0 {
+				options = slices.Clone(options)
+				keepEndToEnd(options, name)
+				h.Set("Connection", options)
+			}
+		})
+	}
+	return resolved(r, x.Request.Path)
 }
 
-// marks returns the names of marks.
-func (x *Exchange) marks(g *guard.Guard) []string {
+// own returns the names that only this guard may give values.
+func (x *Exchange) own(g *guard.Guard) []string {
 	if x.decided {
 		return x.ticket.Marks() // A reload may have changed the guard's marks since Admit.
 	}
@@ -117,35 +140,39 @@ func (x *Exchange) mark(h, before http.Header) (set http.Header) {
 	if set == nil {
 		set = http.Header{}
 	}
-	add := func(name, value string) {
+	x.eachMark(func(name, value string, again bool) {
+		if !again && slices.Contains(set[name], value) {
+			return
+		}
 		h[name] = append(fields.Kept(h[name], set[name]), value) // Kept removes the client's own values.
 		set[name] = slices.Clip(h[name])
-		keepEndToEnd(h, name)
-	}
+		keepEndToEnd(h["Connection"], name)
+	})
+	return set
+}
+
+// eachMark calls add with the marks in order. again: the mark is added although its name has this value already.
+func (x *Exchange) eachMark(add func(name, value string, again bool)) {
 	if warning := fields.Warning(&x.Answer); warning != "" {
-		add(guard.FieldMark, warning)
+		add(guard.FieldMark, warning, true)
 	}
 	for i := range x.Answer.Results {
 		r := &x.Answer.Results[i]
-		if r.Decision.Reason != headgate.Degraded || !r.Enforced() {
-			continue
-		}
-		if name, value := r.Rule.Exceed.Header, r.Rule.Exceed.Value; !slices.Contains(set[name], value) {
-			add(name, value)
+		if r.Decision.Reason == headgate.Degraded && r.Enforced() {
+			add(r.Rule.Exceed.Header, r.Rule.Exceed.Value, false)
 		}
 	}
 	for _, header := range x.ticket.Headers() {
-		add(header.Name, header.Value)
+		add(header.Name, header.Value, true)
 	}
-	return set
 }
 
 // keepEndToEnd removes a name from the Connection fields. A client could list a mark there,
 // and a later proxy would drop the mark as hop-by-hop.
-func keepEndToEnd(h http.Header, name string) {
-	for i, line := range h["Connection"] {
+func keepEndToEnd(lines []string, name string) {
+	for i, line := range lines {
 		options := strings.Split(line, ",")
 		kept := slices.DeleteFunc(options, func(option string) bool { return strings.EqualFold(strings.Trim(option, " \t"), name) })
-		h["Connection"][i] = strings.Join(kept, ",")
+		lines[i] = strings.Join(kept, ",")
 	}
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"net"
 	"net/http"
 	"time"
@@ -20,9 +21,9 @@ type exchange struct {
 
 	settings *settings
 	decision httplimit.Exchange
-	ticket   *guard.Ticket // set for a forwarded request whose end a stage waits for, else nil
-	ends     bool          // a stage may end the request; set with ticket
-	left     func() error  // set with ticket; returns an error if the client has disconnected
+	ticket   *guard.Ticket   // set for a forwarded request whose end a stage waits for, else nil
+	ends     bool            // a stage may end the request; set with ticket
+	client   context.Context //nolint:containedctx // because it says at the end whether the client has disconnected. Set with ticket.
 	reported fields.Reported
 	streams  fields.StreamDetector
 	call     call
@@ -95,7 +96,7 @@ func (p *Proxy) done(x *exchange) {
 	default:
 		p.traffic.Answered(x.status)
 	}
-	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.ends, x.left = nil, nil, nil, nil, nil, false, nil
+	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.ends, x.client = nil, nil, nil, nil, nil, false, nil
 	x.call.answer.Header.Reset()
 	x.own.Reset()
 	x.fields, x.announced = nil, 0

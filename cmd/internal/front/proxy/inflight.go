@@ -117,10 +117,14 @@ func (s *Server) boundRest(w http.ResponseWriter, r *http.Request) {
 // in flight.
 func (s *Server) release(at *place) {
 	t, o := at.ticket, at.outcome
-	at.ticket, at.outcome = nil, guard.Outcome{}
+	again := at.again
+	at.ticket, at.outcome, at.again = nil, guard.Outcome{}, false
 	defer s.proxy.traffic.InFlight.Add(-1) // The counter decreases even when a stage panics.
 	defer s.places.release(at)
 	if t != nil {
 		t.Done(o)
+		if again {
+			s.proxy.tickets.Put(t)
+		}
 	}
 }

@@ -35,6 +35,7 @@ type place struct {
 	weight  int64         // number of places that the request uses; 0 after its eviction
 	refused bool          // the response is only a 503
 	ticket  *guard.Ticket // if not nil, it ends with outcome when the place is released
+	again   bool          // the ticket may then be used again
 	outcome guard.Outcome
 	since   atomic.Int64 // start of the wait for the client, by in.clock; or reading, or gaveWay
 	next    *place       // in the list of used places, guarded by mu, or in the free list

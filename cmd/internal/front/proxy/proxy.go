@@ -52,6 +52,7 @@ type Proxy struct {
 	traffic *report.Traffic
 	log     *slog.Logger
 	pool    sync.Pool
+	tickets sync.Pool // of *guard.Ticket
 	buffers buffers
 	current atomic.Pointer[settings]
 }
@@ -163,7 +164,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.decision.Refuse(x)
 		x.decision.Done(guard.Refused)
 	default:
-		p.forward(x, x.detach(p.marked(x, r)))
+		p.forward(x, x.detach(x.decision.Mark(p.guard, r, x.fields)))
 	}
 	x.finished = true
 }
@@ -178,17 +179,6 @@ func (p *Proxy) wait(ctx context.Context, x *exchange) (headgate.Verdict, error)
 		p.log.Warn("could not return the units of a canceled request", "error", err)
 	}
 	return verdict, err
-}
-
-// marked returns the request for the service, with the marks of the decision in x.fields.
-func (p *Proxy) marked(x *exchange, r *http.Request) *http.Request {
-	if !x.decision.Edits(p.guard) {
-		return x.decision.Forward(p.guard, r)
-	}
-	r.Header = x.fields.Header()
-	r = x.decision.Forward(p.guard, r)
-	x.fields.Load(r.Header)
-	return r
 }
 
 func (p *Proxy) forward(x *exchange, r *http.Request) {

@@ -14,7 +14,10 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 	if x.ticket = x.decision.Detach(); x.ticket == nil {
 		return r
 	}
-	x.left, x.reported = r.Context().Err, fields.Report(x.ticket.Facts())
+	if again, ok := x.settings.proxy.tickets.Get().(*guard.Ticket); ok {
+		x.decision.Use(again) // For the next request of the exchange.
+	}
+	x.client, x.reported = r.Context(), fields.Report(x.ticket.Facts())
 	x.streams = fields.DetectStream(x.ticket)
 	ctx := x.ticket.Context(r.Context())
 	x.ends = ctx != r.Context()
@@ -57,7 +60,8 @@ func (x *exchange) endTicket() {
 		x.ticket.Done(o)
 		return
 	}
-	x.place.ticket, x.place.outcome = x.ticket, o
+	// A body that a stage may interrupt can use the ticket for some time after the request.
+	x.place.ticket, x.place.outcome, x.place.again = x.ticket, o, !x.ends
 }
 
 // howEnded returns which side caused an incomplete response. Ticket.Done itself knows
@@ -66,7 +70,7 @@ func (x *exchange) howEnded() guard.End {
 	switch {
 	case x.finished || x.end != guard.Answered:
 		return x.end
-	case x.left() != nil:
+	case x.client.Err() != nil:
 		return guard.ClientLeft
 	case x.body.failed():
 		return guard.BrokenRequest
