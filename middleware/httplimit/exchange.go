@@ -52,6 +52,7 @@ type Exchange struct {
 	decided  bool
 	fields   fields.Announcer
 	document []byte
+	refusal  refusal
 	violated []string
 }
 
