@@ -7,7 +7,6 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/limit"
-	"github.com/headgate/headgate/store/memory"
 )
 
 // Single applies one limit to one resource. It is safe for concurrent use.
@@ -22,7 +21,7 @@ type Single struct {
 	word atomic.Int64
 	part uint64
 
-	clock memory.Clock
+	clock clock
 
 	// state is nil for a bucket. Other algorithms need more than a word.
 	state *state
@@ -45,16 +44,35 @@ func NewSingle(l headgate.Limit, c Config) (*Single, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Single{plan: plan, clock: memory.NewClock(c.Clock), state: s}, nil
+		return &Single{plan: plan, clock: newClock(c.Clock), state: s}, nil
 	}
-	return &Single{plan: plan, wholeStep: plan.Whole(), clock: memory.NewClock(c.Clock)}, nil
+	return &Single{plan: plan, wholeStep: plan.Whole(), clock: newClock(c.Clock)}, nil
 }
 
 // Take counts n units if they pass, and writes the decision into d. It overwrites all
 // fields of d, so a caller can reuse one Decision without a copy. The error is
 // headgate.ErrBadCost, or headgate.ErrNotMade for a Single that NewSingle did not make.
 // After an error the verdict is Deny. The decision has no Receipt.
-func (s *Single) Take(n int64, d *headgate.Decision) error { return s.decide(n, headgate.Take, d) }
+func (s *Single) Take(n int64, d *headgate.Decision) error {
+	if s == nil || !s.wholeStep || uint64(n) > headgate.MaxUnits || s.clock.given != nil {
+		return s.decide(n, headgate.Take, d)
+	}
+	// The usual case of decideWhole, without calls that are not inlined.
+	was := s.word.Load()
+	now := s.clock.machine()
+	next, passes := s.plan.Step(headgate.Instant(was), now, n)
+	switch {
+	case !passes:
+		if s.plan.RefuseStep(headgate.Instant(was), now, next, n, d) {
+			return nil
+		}
+	case s.word.CompareAndSwap(was, int64(next)):
+		s.plan.PassStep(now, next, d)
+		d.Receipt = headgate.Receipt{}
+		return nil
+	}
+	return s.decide(n, headgate.Take, d)
+}
 
 // Peek writes into d the decision that Take would make, and counts nothing.
 func (s *Single) Peek(n int64, d *headgate.Decision) error { return s.decide(n, headgate.Peek, d) }
@@ -69,7 +87,7 @@ func (s *Single) decide(n int64, mode headgate.OpKind, d *headgate.Decision) err
 		return headgate.ErrBadCost
 	}
 	if s.state != nil {
-		s.state.decide(s.plan, s.clock.Now, n, mode, d)
+		s.state.decide(s.plan, s.clock.now, n, mode, d)
 		return nil
 	}
 	if s.wholeStep {
@@ -85,7 +103,7 @@ func (s *Single) decideWhole(n int64, mode headgate.OpKind, d *headgate.Decision
 	for {
 		was := s.word.Load()
 		// Read the time after the state: a successful swap proves that the state is unchanged.
-		now := s.clock.Now()
+		now := s.clock.now()
 		next, passes := s.plan.Step(headgate.Instant(was), now, n)
 		if !passes {
 			if mode == headgate.Take && s.plan.RefuseStep(headgate.Instant(was), now, next, n, d) {
@@ -100,7 +118,7 @@ func (s *Single) decideWhole(n int64, mode headgate.OpKind, d *headgate.Decision
 			break
 		}
 		if mode == headgate.Peek || s.word.CompareAndSwap(was, int64(next)) {
-			s.plan.ExplainStep(now, next, n, d)
+			s.plan.PassStep(now, next, d)
 			break
 		}
 	}
@@ -116,7 +134,7 @@ func (s *Single) decideLocked(n int64, mode headgate.OpKind, d *headgate.Decisio
 	}
 	cell := limit.Cell{Time: headgate.Instant(was), Units: s.part}
 	var draw limit.Draw
-	s.plan.JudgeCell(&cell, s.clock.Now(), n, mode, &draw)
+	s.plan.JudgeCell(&cell, s.clock.now(), n, mode, &draw)
 	if draw.Verdict != headgate.Deny && mode != headgate.Peek {
 		s.plan.TakeCell(&cell, &draw)
 	}

@@ -1,7 +1,9 @@
 package fields
 
 import (
+	"math/bits"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 	"unsafe"
@@ -33,8 +35,8 @@ func (s Style) Announce(h http.Header, a *guard.Answer) {
 	once.Announce(s, Map(h), a)
 }
 
-// Announcer does what Style.Announce does, repeatedly. An Announcer caches the items of
-// RateLimit-Policy and therefore allocates only once per call. The zero Announcer is
+// Announcer does what Style.Announce does, repeatedly. An Announcer caches the texts that
+// depend only on the limit and therefore allocates only once per call. The zero Announcer is
 // ready to use. An Announcer is not safe for concurrent use.
 type Announcer struct{ items [remembered]item }
 
@@ -42,12 +44,13 @@ type Announcer struct{ items [remembered]item }
 // other, and their text is written again.
 const remembered = 8
 
-// item is the text of a policy and the values that it was written from.
+// item has the texts of a policy and the values that they were written from.
 type item struct {
 	policy string
 	limit  headgate.Limit
 	period time.Duration // of the present window
-	text   string
+	text   string        // the item of RateLimit-Policy
+	name   int           // the length of the name, with its quotes, at the start of text
 }
 
 // Announce does what Style.Announce does.
@@ -101,40 +104,74 @@ type lists struct {
 	text   [64]byte // a longer text needs its own allocation
 }
 
-func (n *Announcer) announceLists(h Header, r *guard.Result) {
-	l := new(lists)
-	text := AppendRateLimit(l.text[:0], r)
-	l.values[1] = shared(text)
-	if r.Stage == guard.FairShareName {
-		// Each client has its own limit, which changes every cycle, so it is not cached.
-		l.values[0] = shared(AppendPolicy(text[len(text):], r))
-	} else {
-		l.values[0] = n.policy(r)
-	}
-	if m, ok := h.(Map); ok && len(m) == 0 { // The usual case of a handler: the header is still empty.
-		m[fieldPolicy], m[fieldRateLimit] = l.values[0:1:1], l.values[1:2:2]
-		return
-	}
-	join(h, fieldPolicy, l.values[0:1:1])
-	join(h, fieldRateLimit, l.values[1:2:2])
+// shortLists is lists for a short text. The size of the allocation decides how often garbage is collected.
+type shortLists struct {
+	values [2]string
+	text   [short]byte
 }
 
-// policy returns the item of RateLimit-Policy. Overrides give one policy different limits,
+const short = 32
+
+func (n *Announcer) announceLists(h Header, r *guard.Result) {
+	if r.Stage == guard.FairShareName {
+		l := new(lists)
+		text := AppendRateLimit(l.text[:0], r)
+		l.values[1] = Shared(text)
+		// Each client has its own limit, which changes every cycle, so it is not cached.
+		l.values[0] = Shared(AppendPolicy(text[len(text):], r))
+		setLists(h, &l.values)
+		return
+	}
+	known := n.item(r)
+	name := known.text[:known.name]
+	var values *[2]string
+	var text []byte
+	if len(name)+len(";r=;t=")+atMostDigits(r.Decision.Remaining)+atMostDigits(reset(r)) <= short {
+		l := new(shortLists)
+		values, text = &l.values, l.text[:0]
+	} else {
+		l := new(lists)
+		values, text = &l.values, l.text[:0]
+	}
+	values[0], values[1] = known.text, Shared(appendUnits(append(text, name...), r))
+	setLists(h, values)
+}
+
+// atMostDigits returns the length of n as a decimal text, or one more. n is not negative.
+func atMostDigits(n int64) int { return bits.Len64(uint64(n))*1233>>12 + 1 } // 1233 / 4096 is a little more than log 2.
+
+func setLists(h Header, values *[2]string) {
+	if m, ok := h.(Map); ok && len(m) == 0 { // The usual case of a handler: the header is still empty.
+		m[fieldPolicy], m[fieldRateLimit] = values[0:1:1], values[1:2:2]
+		return
+	}
+	join(h, fieldPolicy, values[0:1:1])
+	join(h, fieldRateLimit, values[1:2:2])
+}
+
+// item returns the texts of the policy of r. Overrides give one policy different limits,
 // so the cache index depends on both.
-func (n *Announcer) policy(r *guard.Result) string {
+func (n *Announcer) item(r *guard.Result) *item {
 	known := &n.items[(uint64(r.Number+r.Window)+uint64(r.Limit.Count))%remembered]
 	period := r.Period()
 	if known.text == "" || known.limit != r.Limit || known.policy != r.Policy || known.period != period {
 		var text [96]byte
-		*known = item{r.Policy, r.Limit, period, string(AppendPolicy(text[:0], r))}
+		name := len(appendString(text[:0], r.Policy))
+		*known = item{policy: r.Policy, limit: r.Limit, period: period, text: string(AppendPolicy(text[:0], r)), name: name}
 	}
-	return known.text
+	return known
 }
 
 // numbers has the three fields of one response, in one allocation like lists.
 type numbers struct {
 	values [3]string
 	text   [3 * digits]byte
+}
+
+// shortNumbers is numbers for short texts.
+type shortNumbers struct {
+	values [3]string
+	text   [short]byte
 }
 
 // digits is the length of the greatest int64. The numbers are not negative.
@@ -144,27 +181,39 @@ func announceNumbers(h Header, r *guard.Result, limit, remaining, resets string)
 	if len(h.Lines(limit)) > 0 || len(h.Lines(remaining)) > 0 || len(h.Lines(resets)) > 0 {
 		return
 	}
-	n := new(numbers)
-	text := n.text[:0]
-	for i, value := range [...]int64{r.Decision.Limit, r.Decision.Remaining, reset(r)} {
+	all := [...]int64{r.Decision.Limit, r.Decision.Remaining, reset(r)}
+	var values *[3]string
+	var text []byte
+	if atMostDigits(all[0])+atMostDigits(all[1])+atMostDigits(all[2]) <= short {
+		n := new(shortNumbers)
+		values, text = &n.values, n.text[:0]
+	} else {
+		n := new(numbers)
+		values, text = &n.values, n.text[:0]
+	}
+	for i, value := range all {
 		from := len(text)
 		text = strconv.AppendInt(text, value, 10)
-		n.values[i] = shared(text[from:])
+		values[i] = Shared(text[from:])
 	}
-	h.Set(limit, n.values[0:1:1])
-	h.Set(remaining, n.values[1:2:2])
-	h.Set(resets, n.values[2:3:3])
+	if m, ok := h.(Map); ok && len(m) == 0 { // As in setLists.
+		m[limit], m[remaining], m[resets] = values[0:1:1], values[1:2:2], values[2:3:3]
+		return
+	}
+	h.Set(limit, values[0:1:1])
+	h.Set(remaining, values[1:2:2])
+	h.Set(resets, values[2:3:3])
 }
 
-// shared converts b to a string without a copy. The caller must not write to b again.
-func shared(b []byte) string {
+// Shared converts b to a string without a copy. The caller must not write to b again.
+func Shared(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // A copy would allocate for each field.
 }
 
 // join appends values to a list field.
 func join(h Header, name string, values []string) {
 	if there := h.Lines(name); len(there) > 0 {
-		values = append(there[:len(there):len(there)], values...)
+		values = append(slices.Clip(there), values...)
 	}
 	h.Set(name, values)
 }
@@ -179,8 +228,12 @@ func AppendPolicy(b []byte, r *guard.Result) []byte {
 // AppendRateLimit appends the item of RateLimit for r: `"name";r=50;t=30`. t is left out
 // if waiting does not help.
 func AppendRateLimit(b []byte, r *guard.Result) []byte {
-	b = append(appendString(b, r.Policy), ";r="...)
-	b = appendInteger(b, r.Decision.Remaining)
+	return appendUnits(appendString(b, r.Policy), r)
+}
+
+// appendUnits appends the parameters of the item of RateLimit.
+func appendUnits(b []byte, r *guard.Result) []byte {
+	b = appendInteger(append(b, ";r="...), r.Decision.Remaining)
 	if r.Final() {
 		return b
 	}

@@ -26,13 +26,18 @@ func (p *Plan) Step(tat, now headgate.Instant, cost int64) (next headgate.Instan
 
 // ExplainStep writes the Decision for a Step that passed. The store completes the Receipt.
 func (p *Plan) ExplainStep(now, next headgate.Instant, cost int64, d *headgate.Decision) {
+	p.PassStep(now, next, d)
+	d.Receipt.Cost = cost
+	d.Receipt.From, d.Receipt.FromPart = next-headgate.Instant(cost*p.step), 0
+}
+
+// PassStep is ExplainStep without the Receipt. It is small enough to be inlined.
+func (p *Plan) PassStep(now, next headgate.Instant, d *headgate.Decision) {
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 	d.Limit = p.burst
 	d.ResetAfter = time.Duration(next - now)
 	d.Remaining = p.wholeSteps(int64(now-next) + p.refill.ns)
 	d.At, d.Carried = now, false
-	d.Receipt.Cost = cost
-	d.Receipt.From, d.Receipt.FromPart = next-headgate.Instant(cost*p.step), 0
 }
 
 // RefuseStep writes the Decision for a Step that did not pass, if the bucket has too few

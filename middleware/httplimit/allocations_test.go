@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/testkit/race"
@@ -59,6 +61,39 @@ func TestAllocations(t *testing.T) {
 			h.ServeHTTP(w, r)
 		}); n != c.want {
 			t.Errorf("%s: got %v allocations, want %v", c.name, n, c.want)
+		}
+	}
+}
+
+// TestRefusalAllocations checks that a refused request allocates its fields, and the fields of its document. The
+// document itself is written again only with other seconds.
+func TestRefusalAllocations(t *testing.T) {
+	if race.On {
+		t.Log("the race detector allocates: run without -race")
+		return
+	}
+	spent := func(r *guard.Rule) { r.Policies[0].Limit = headgate.Limit{Count: 1, Per: time.Hour} }
+	for style, want := range map[fields.Style]float64{fields.Draft: 2, fields.XRateLimit: 2, fields.None: 1} {
+		store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := httplimit.New(newGuard(t, store, product(t, spent)), httplimit.Options{Style: style})(http.NotFoundHandler())
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/product", http.NoBody)
+		r.Header = http.Header{"X-Client-Id": {"a"}}
+		w := bare{}
+		for range 2 {
+			clear(w)
+			h.ServeHTTP(w, r)
+		}
+		if w.Header().Get("Retry-After") == "" {
+			t.Fatal("the request was allowed")
+		}
+		if n := testing.AllocsPerRun(200, func() {
+			clear(w)
+			h.ServeHTTP(w, r)
+		}); n != want {
+			t.Errorf("style %v: got %v allocations, want %v", style, n, want)
 		}
 	}
 }

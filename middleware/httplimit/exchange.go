@@ -53,6 +53,7 @@ type Exchange struct {
 	decided  bool
 	fields   fields.Announcer
 	document []byte
+	refusal  refusal
 	violated []string
 }
 

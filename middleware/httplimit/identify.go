@@ -97,11 +97,18 @@ type headers http.Header
 // Lookup implements headgate.Values. It trims the blanks around a value, which do not belong
 // to it (RFC 9110, section 5.5). HTTP/2 servers keep such blanks.
 func (h headers) Lookup(name string) (string, bool) {
-	if values := h[name]; len(values) > 0 {
-		return strings.Trim(values[0], " \t"), true
+	values := h[name]
+	if len(values) == 0 {
+		return "", false
 	}
-	return "", false
+	value := values[0]
+	if n := len(value); n > 0 && (isBlank(value[0]) || isBlank(value[n-1])) { // Seldom: strings.Trim costs as much as the lookup.
+		value = strings.Trim(value, " \t")
+	}
+	return value, true
 }
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 // Lines implements headgate.Lines.
 func (h headers) Lines(name string) []string { return h[name] }

@@ -1,10 +1,12 @@
 package httplimit
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/fields"
 )
@@ -13,7 +15,8 @@ import (
 // program's own text, without anything that a client sent.
 func (x *Exchange) Problem(w http.ResponseWriter, status int, title, detail string) {
 	p := problem{kind: typeBlank, title: title, status: status, detail: detail}
-	x.document = p.write(w, x.document)
+	x.document = p.append(x.document[:0])
+	p.send(w, x.document)
 }
 
 // problem is a problem document (RFC 9457) and its header fields. Its texts come from the
@@ -96,17 +99,82 @@ func appendJSON(b []byte, s string) []byte {
 // terminal.
 func escapes(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c == 0x7f }
 
-// write sends the document. It uses buf as the buffer and returns it.
-func (p *problem) write(w http.ResponseWriter, buf []byte) []byte {
-	buf = p.append(buf[:0])
-	// Middleware may read the fields after the handler returns, so values are not reused.
-	h, values := w.Header(), []string{"application/problem+json", strconv.Itoa(len(buf)), "no-store", ""}
-	h["Content-Type"], h["Content-Length"], h["Cache-Control"] = values[0:1:1], values[1:2:2], values[2:3:3]
+// refusal caches the document of a refusal under one limit. Only the seconds differ between refusals with the same
+// limit and reason, so a flood of them writes the rest once. The zero refusal is ready to use.
+type refusal struct {
+	rule   *guard.Rule // nil without a document
+	policy string
+	limit  headgate.Limit
+	reason headgate.Reason
+	status int
+	// before and after are the document around the seconds. The document of a final refusal has none.
+	before, after []byte
+}
+
+// append does what append of p does.
+func (c *refusal) append(b []byte, p *problem) []byte {
+	r := p.refused
+	if len(p.violated) != 1 || p.violated[0] != r.Policy {
+		return p.append(b)
+	}
+	same := c.rule == r.Rule && c.policy == r.Policy && c.limit == r.Limit && c.reason == r.Decision.Reason && c.status == p.status
+	if !same || c.rule == nil {
+		from := len(b)
+		b = p.append(b)
+		c.note(b[from:], p)
+		return b
+	}
+	b = append(b, c.before...)
 	if p.retryAfter > 0 {
-		values[3] = strconv.FormatInt(p.retryAfter, 10)
-		h["Retry-After"] = values[3:4:4]
+		b = strconv.AppendInt(b, p.retryAfter, 10)
+	}
+	return append(b, c.after...)
+}
+
+// note keeps the document of p.
+func (c *refusal) note(document []byte, p *problem) {
+	r := p.refused
+	from, to := len(document), len(document)
+	if p.retryAfter > 0 {
+		var text [64]byte
+		sought := append(strconv.AppendInt(append(text[:0], retryIn...), p.retryAfter, 10), unit...)
+		at := bytes.LastIndex(document, sought)
+		if c.rule = nil; at < 0 {
+			return
+		}
+		from, to = at+len(retryIn), at+len(sought)-len(unit)
+	}
+	c.rule, c.policy, c.limit, c.reason, c.status = r.Rule, r.Policy, r.Limit, r.Decision.Reason, p.status
+	c.before, c.after = append(c.before[:0], document[:from]...), append(c.after[:0], document[to:]...)
+}
+
+// retryIn comes before the seconds in the sentence of fields.AppendDetail, and unit after them. No name can imitate
+// unit, because its quotes would be escaped.
+const (
+	retryIn = ": retry in "
+	unit    = ` s.","reason":`
+)
+
+// values has the header fields of a document in one allocation. It is never reused, because other middleware may read the fields
+// after the handler returns.
+type values struct {
+	list   [4]string
+	digits [2 * digits]byte
+}
+
+// digits is enough for the length of a document, and for the seconds of the longest time.Duration.
+const digits = 10
+
+// send sends the document with its header fields.
+func (p *problem) send(w http.ResponseWriter, document []byte) {
+	h, v := w.Header(), new(values)
+	number := strconv.AppendInt(v.digits[:0], int64(len(document)), 10)
+	v.list[0], v.list[1], v.list[2] = "application/problem+json", fields.Shared(number), "no-store"
+	h["Content-Type"], h["Content-Length"], h["Cache-Control"] = v.list[0:1:1], v.list[1:2:2], v.list[2:3:3]
+	if p.retryAfter > 0 {
+		v.list[3] = fields.Shared(strconv.AppendInt(number[len(number):], p.retryAfter, 10))
+		h["Retry-After"] = v.list[3:4:4]
 	}
 	w.WriteHeader(p.status)
-	_, _ = w.Write(buf)
-	return buf
+	_, _ = w.Write(document)
 }

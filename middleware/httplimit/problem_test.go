@@ -4,7 +4,57 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/fields"
+	"github.com/headgate/headgate/rule"
 )
+
+// TestCachedRefusals checks that a cached document is the document that is written without a cache, for every reason, for
+// names that need escaping or imitate the end of the sentence, and in any order.
+func TestCachedRefusals(t *testing.T) {
+	part, err := rule.ParsePart("header:X-Client-Id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []*guard.Rule{{}, {Rule: rule.Rule{Key: []rule.Part{part}}}}
+	var all []problem
+	for _, name := range []string{"product", `a"b\c`, `: retry in 1 s.","reason":`} {
+		for _, reason := range headgate.Reasons() {
+			for _, after := range []time.Duration{0, time.Second, time.Hour, time.Hour, 1 << 62} {
+				for i, r := range rules {
+					refused := &guard.Result{
+						Rule: r, Policy: name, Limit: headgate.Limit{Count: int64(i), Per: time.Minute},
+						Decision: headgate.Decision{Verdict: headgate.Deny, Reason: reason, RetryAfter: after},
+					}
+					all = append(all, problem{
+						kind: typeQuotaExceeded, title: "Quota Exceeded", status: 429 + i, violated: []string{name}, refused: refused,
+						retryAfter: fields.Seconds(fields.Delay(refused)),
+					})
+				}
+			}
+		}
+	}
+	all = append(all, problem{kind: typeQuotaExceeded, title: "Quota Exceeded", status: 429, violated: []string{"a", "b"}, refused: all[0].refused})
+	var cached, kept refusal
+	for i := range 4 * len(all) {
+		p := &all[i*(i/len(all)*2+1)%len(all)] // The order is another one in each round.
+		want := string(p.append(nil))
+		if got := string(cached.append(nil, p)); got != want {
+			t.Fatalf("cached document %s, want %s", got, want)
+		}
+		for range 2 {
+			if got := string(kept.append([]byte("x"), p)); got != "x"+want {
+				t.Fatalf("repeated document %s, want x%s", got, want)
+			}
+		}
+	}
+	if cached.rule == nil || len(cached.before) == 0 {
+		t.Errorf("got the cache %+v, want a document in it", cached)
+	}
+}
 
 // FuzzAppendJSON checks that any text gives valid JSON.
 func FuzzAppendJSON(f *testing.F) {

@@ -51,7 +51,8 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	if redirects {
 		w.Header()["Location"] = []string{elsewhere}
 	}
-	x.document = p.write(w, x.document)
+	x.document = x.refusal.append(x.document[:0], &p)
+	p.send(w, x.document)
 }
 
 // violated appends the names of the enforced policies that refuse.

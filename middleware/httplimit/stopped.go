@@ -102,5 +102,5 @@ func (a *trackedWriter) unanswered() {
 		kind: typeBlank, title: "Service Unavailable", status: http.StatusServiceUnavailable, retryAfter: 1,
 		detail: "The request was stopped before the service responded.",
 	}
-	p.write(a, nil)
+	p.send(a, p.append(nil))
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -22,7 +23,7 @@ type divider struct {
 // divide sets the targets of all claims. turn is how long a claim keeps the unit of an equal
 // remainder. It reports whether some claim gets less than it wants.
 func (d *divider) divide(r *resource, now headgate.Instant, turn time.Duration) (scarce bool) {
-	slices.SortStableFunc(r.claims, func(a, b *claim) int { return cmp.Compare(a.since, b.since) })
+	r.order()
 	var wants, aims [MaxBands]int64
 	var kept int64
 	for i, c := range r.claims {
@@ -49,6 +50,18 @@ func (d *divider) divide(r *resource, now headgate.Instant, turn time.Duration) 
 		}
 	}
 	return scarce
+}
+
+// order sorts the claims by since. Most divisions find them in order.
+func (r *resource) order() {
+	last := headgate.Instant(math.MinInt64)
+	for _, c := range r.claims {
+		if c.since < last {
+			slices.SortStableFunc(r.claims, func(a, b *claim) int { return cmp.Compare(a.since, b.since) })
+			return
+		}
+		last = c.since
+	}
 }
 
 // undivided sets the targets under None and Static. Servers get what their holders want: they
@@ -169,16 +182,13 @@ func (d *divider) client(c *claim, b Bucket) {
 // the first ones in the list, which is ordered by since. So a claim goes to the end of the order
 // when it had such a unit for a turn, and claims without unmet demand do not wait.
 func (d *divider) turns(sizes []int64, now headgate.Instant, turn time.Duration) {
-	clear(d.least)
+	d.leastSizes(sizes)
+	weight, least, unmet := int64(0), int64(0), false // of the client before: most have the same weight
 	for i, c := range d.owners {
-		if w := d.clients[i].Weight; !c.server() && sizes[i] < d.clients[i].Demand {
-			if least, ok := d.least[w]; !ok || sizes[i] < least {
-				d.least[w] = sizes[i]
-			}
+		if w := d.clients[i].Weight; w != weight {
+			weight = w
+			least, unmet = d.least[w]
 		}
-	}
-	for i, c := range d.owners {
-		least, unmet := d.least[d.clients[i].Weight]
 		switch {
 		case c.server():
 		case !unmet || sizes[i] != least+1:
@@ -189,6 +199,28 @@ func (d *divider) turns(sizes []int64, now headgate.Instant, turn time.Duration)
 			c.picked = now
 		case now.Sub(c.picked) >= turn:
 			c.since, c.picked = now, now
+		}
+	}
+}
+
+// leastSizes sets least.
+func (d *divider) leastSizes(sizes []int64) {
+	clear(d.least)
+	weight, least := int64(0), int64(math.MaxInt64)
+	for i, c := range d.owners {
+		client := &d.clients[i]
+		if c.server() || sizes[i] >= client.Demand {
+			continue
+		}
+		if client.Weight != weight {
+			weight, least = client.Weight, math.MaxInt64
+			if known, ok := d.least[weight]; ok {
+				least = known
+			}
+		}
+		if sizes[i] < least {
+			least = sizes[i]
+			d.least[weight] = least
 		}
 	}
 }

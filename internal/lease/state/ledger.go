@@ -9,8 +9,8 @@ const maxSent = 6
 // acknowledged version. It keeps only amounts that are larger than all later amounts.
 type ledger struct {
 	acked Version // the newest acknowledged version
+	n     int     // before sent, for the cache line of its first element
 	sent  [maxSent]sentAmount
-	n     int
 }
 
 // sentAmount counts until end. The end of the newest amount is that of its claim. When a later version is sent, the end stays as

@@ -99,10 +99,22 @@ func (s *Server) Receive(now headgate.Instant, caller string, report *Report, ou
 // acknowledge takes acknowledgements.
 func (s *Server) acknowledge(now headgate.Instant, h *holder, acks []Ack) {
 	for i := range acks {
-		if c := s.claimed[key{h, s.resources[acks[i].Resource]}]; c != nil {
+		if c := s.claimOf(h, acks[i].Resource); c != nil {
 			s.ack(now, c, acks[i].Version, acks[i].Holds)
 		}
 	}
+}
+
+// claimOf returns the claim of a holder to a resource, or nil. Most holders have one claim, which takes no lookup.
+func (s *Server) claimOf(h *holder, resource string) *claim {
+	if c := h.recent; c != nil && c.resource.name == resource {
+		return c
+	}
+	c := s.claimed[key{h, s.resources[resource]}]
+	if c != nil {
+		h.recent = c
+	}
+	return c
 }
 
 // ack takes one acknowledgement. Capacity that became free is divided at once.
@@ -116,7 +128,7 @@ func (s *Server) ack(now headgate.Instant, c *claim, v Version, holds int64) {
 
 // claim takes one claim.
 func (s *Server) claim(now headgate.Instant, h *holder, rights Caller, m *Claim, out *Out) {
-	c := s.claimed[key{h, s.resources[m.Resource]}]
+	c := s.claimOf(h, m.Resource)
 	isNew := c == nil
 	switch {
 	case m.Release && c != nil:
@@ -287,6 +299,9 @@ func (s *Server) drop(c *claim) {
 	}
 	c.resource.remove(c)
 	delete(s.claimed, key{c.holder, c.resource})
+	if c.holder.recent == c {
+		c.holder.recent = nil
+	}
 	s.keep(c, nil)
 	c.holder.by.claims--
 	if c.holder.claims--; c.holder.claims == 0 {
