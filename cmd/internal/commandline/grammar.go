@@ -56,15 +56,18 @@ type Value struct {
 }
 
 // New returns the program that the fields of a struct describe. The grammar is a pointer to the struct.
-func New(name, help string, grammar any) (*Command, error) {
+func New(name, description string, grammar any) (*Command, error) {
 	v := reflect.ValueOf(grammar)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("commandline: the grammar is %T: use a pointer to a struct", grammar)
 	}
-	root := &Command{Help: help, program: name, target: v.Elem()}
-	showHelp := &Value{Name: helpFlag, Short: "h", Help: "Show context-sensitive help.", flag: true, target: reflect.New(reflect.TypeFor[bool]()).Elem()}
-	root.Flags = append(root.Flags, showHelp)
-	return root, root.read(root.target)
+	root := &Command{Help: description, program: name, target: v.Elem()}
+	var asked bool
+	root.Flags = []*Value{{
+		Name: helpFlag, Short: "h", Help: "Show context-sensitive help.", flag: true, target: reflect.ValueOf(&asked).Elem(),
+	}}
+	err := root.read(root.target)
+	return root, err
 }
 
 const helpFlag = "help"
@@ -87,15 +90,7 @@ func (c *Command) read(v reflect.Value) error {
 			name = dashed(field.Name)
 		}
 		if _, is := tag.Lookup("cmd"); is {
-			child := &Command{Name: name, Help: tag.Get("help"), Parent: c, program: c.program, target: v.Field(i)}
-			if detailed, is := child.Target().(interface{ Help() string }); is {
-				child.Detail = detailed.Help()
-			}
-			if _, is := tag.Lookup("default"); is {
-				c.fallback = child
-			}
-			c.Children = append(c.Children, child)
-			if err := child.read(child.target); err != nil {
+			if err := c.readChild(name, tag, v.Field(i)); err != nil {
 				return err
 			}
 			continue
@@ -111,6 +106,18 @@ func (c *Command) read(v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+func (c *Command) readChild(name string, tag reflect.StructTag, v reflect.Value) error {
+	child := &Command{Name: name, Help: tag.Get("help"), Parent: c, program: c.program, target: v}
+	if detailed, is := child.Target().(interface{ Help() string }); is {
+		child.Detail = detailed.Help()
+	}
+	if _, is := tag.Lookup("default"); is {
+		c.fallback = child
+	}
+	c.Children = append(c.Children, child)
+	return child.read(v)
 }
 
 func newValue(name string, tag reflect.StructTag, target reflect.Value) *Value {

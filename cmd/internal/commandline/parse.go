@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -201,7 +202,7 @@ func edits(a, b string) int {
 
 // reset gives each value its variable or its default. A variable that a command on the path cannot read is an error.
 func (c *Command) reset(p *Parsed) error {
-	for _, v := range append(c.Flags[:len(c.Flags):len(c.Flags)], c.Args...) {
+	for _, v := range slices.Concat(c.Flags, c.Args) {
 		if err := v.reset(); err != nil && p.passes(c) {
 			return err
 		}
