@@ -3,7 +3,6 @@ module github.com/headgate/headgate/cmd
 go 1.26.0
 
 require (
-	github.com/alecthomas/kong v1.17.0
 	github.com/coder/websocket v1.8.15
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/envoyproxy/go-control-plane v0.14.0

@@ -9,9 +9,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/commandline"
 	"github.com/headgate/headgate/cmd/internal/explain"
 	"github.com/headgate/headgate/cmd/internal/heap/bounds"
 	"github.com/headgate/headgate/internal/config"
@@ -101,11 +100,11 @@ type checkCommand struct {
 }
 
 // Run prints what the configuration does, or what it does to one request. The error has the faults.
-func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
+func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, parsed *commandline.Parsed) error {
 	if c.File != "" {
 		named := c
 		named.Config, named.File = c.File, ""
-		return named.Run(ctx, stdout, stderr, k)
+		return named.Run(ctx, stdout, stderr, parsed)
 	}
 	switch {
 	case c.Explain == nil && (len(c.Header) > 0 || c.IP != "" || c.Subject != "" || c.Times != 1):
@@ -119,7 +118,7 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	if c.Config != standardInput && config.IsEnvoy(c.Config) {
 		return c.checkEnvoy(stdout)
 	}
-	writeMisspelled(stderr, k)
+	writeMisspelled(stderr, parsed)
 	loaded, err := c.read()
 	switch {
 	case err != nil:

@@ -6,8 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/headgate/headgate/cmd/internal/commandline"
 	"github.com/headgate/headgate/cmd/internal/ctl"
 )
 
@@ -38,7 +37,7 @@ type etcdFlags struct {
 
 // BeforeReset hides --admin in the help of this command and refuses it. The limits are in
 // etcd, so that the address of an instance has no effect here.
-func (*limitCommand) BeforeReset(parsed *kong.Context) error {
+func (*limitCommand) BeforeReset(parsed *commandline.Parsed) error {
 	for _, element := range parsed.Path {
 		if element.Flag != nil && element.Flag.Name == "admin" {
 			return errors.New("--admin is the address of an instance, and limits are in etcd: leave it out, and name etcd with --etcd")

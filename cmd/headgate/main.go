@@ -14,9 +14,8 @@ import (
 	"syscall"
 	_ "time/tzdata" // Containers often have no tables of time zones.
 
-	"github.com/alecthomas/kong"
-
 	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/commandline"
 	"github.com/headgate/headgate/cmd/internal/ctl"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -60,8 +59,7 @@ func main() {
 	os.Exit(run(args, os.Stdout, os.Stderr))
 }
 
-// errorWriter is standard error. Its own type distinguishes it from standard output in the
-// arguments that kong injects by type.
+// errorWriter is standard error. Its own type distinguishes it from standard output.
 type errorWriter struct{ io.Writer }
 
 // run is main for tests and returns the exit status. The first signal ends a command
@@ -70,45 +68,68 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	var c commands
-	exit := -1
-	parser, err := kong.New(&c,
-		kong.Name("headgate"),
-		kong.Description("Rate limits and fair shares for requests, on one machine or many."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(status int) { exit = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(stdout, (*io.Writer)(nil)),
-		kong.Bind(errorWriter{stderr}, &c.Ctl),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-	)
+	c := &commands{}
+	grammar, err := commandline.New("headgate", "Rate limits and fair shares for requests, on one machine or many.", c)
 	if err != nil {
 		return report(stderr, err)
 	}
+	given := args
 	if len(args) == 0 {
-		_, _ = parser.Parse([]string{"--help"})
-		return exitUsage
+		given = []string{"--help"}
 	}
-	command, err := parser.Parse(normalize(args))
+	parsed, err := grammar.Parse(normalize(given))
 	switch {
-	case exit >= 0: // kong has printed the help.
-		return exit
+	case errors.Is(err, commandline.ErrHelp) && len(args) == 0:
+		_ = parsed.WriteHelp(stdout, helpWidth(stdout))
+		return exitUsage
+	case errors.Is(err, commandline.ErrHelp):
+		return report(stderr, parsed.WriteHelp(stdout, helpWidth(stdout)))
 	case err == nil:
-		err = checkRepeated(command)
+		err = checkRepeated(parsed)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "headgate: %v\nTry headgate --help.\n", err)
 		return exitUsage
 	}
-	return report(stderr, command.Run())
+	return report(stderr, runCommand(ctx, c, parsed, stdout, errorWriter{stderr}))
+}
+
+// runCommand runs the command that was named. A command takes what it needs.
+func runCommand(ctx context.Context, c *commands, parsed *commandline.Parsed, stdout io.Writer, stderr errorWriter) error {
+	switch command := parsed.Selected().Target().(type) {
+	case interface{ Run(stdout io.Writer) error }:
+		return command.Run(stdout)
+	case interface {
+		Run(stdout io.Writer, stderr errorWriter) error
+	}:
+		return command.Run(stdout, stderr)
+	case interface {
+		Run(ctx context.Context, stdout io.Writer, stderr errorWriter) error
+	}:
+		return command.Run(ctx, stdout, stderr)
+	case interface {
+		Run(ctx context.Context, stdout io.Writer, stderr errorWriter, parsed *commandline.Parsed) error
+	}:
+		return command.Run(ctx, stdout, stderr, parsed)
+	case interface {
+		Run(ctx context.Context, to *ctlCommand, stdout io.Writer) error
+	}:
+		return command.Run(ctx, &c.Ctl, stdout)
+	case interface {
+		Run(ctx context.Context, to *ctlCommand, stdout io.Writer, stderr errorWriter) error
+	}:
+		return command.Run(ctx, &c.Ctl, stdout, stderr)
+	default:
+		return fmt.Errorf("%T cannot be run: give it a method Run that runCommand knows", command)
+	}
 }
 
 // checkRepeated refuses a flag that is given twice and takes one value: the parser would take the last value.
-func checkRepeated(command *kong.Context) error {
-	given := map[*kong.Flag]bool{}
-	for _, element := range command.Path {
-		f := element.Flag
-		if f == nil || f.IsCumulative() || f.IsBool() {
+func checkRepeated(parsed *commandline.Parsed) error {
+	given := map[*commandline.Value]bool{}
+	for _, step := range parsed.Path {
+		f := step.Flag
+		if f == nil || f.IsList() || f.IsBool() {
 			continue
 		}
 		if given[f] {

@@ -10,9 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/headgate/headgate/cmd/internal/app"
+	"github.com/headgate/headgate/cmd/internal/commandline"
 	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/envoy/envoyenv"
 	"github.com/headgate/headgate/internal/config"
@@ -23,8 +22,8 @@ type proxyCommand struct {
 }
 
 // Run serves until it receives a signal, and then drains. SIGHUP reloads the configuration.
-func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
-	return serving{configFlag: p.configFlag, load: p.loadProxy}.run(ctx, stdout, stderr, k)
+func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, parsed *commandline.Parsed) error {
+	return serving{configFlag: p.configFlag, load: p.loadProxy}.run(ctx, stdout, stderr, parsed)
 }
 
 // serving is a command that serves a configuration: proxy or server.
@@ -42,10 +41,10 @@ type serving struct {
 	notes                                   []envoyenv.Note
 }
 
-func (s serving) run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
+func (s serving) run(ctx context.Context, stdout io.Writer, stderr errorWriter, parsed *commandline.Parsed) error {
 	c, err := s.load()
 	if err != nil {
-		writeMisspelled(stderr, k) // A misspelled variable may have caused the error.
+		writeMisspelled(stderr, parsed) // A misspelled variable may have caused the error.
 		return err
 	}
 	hangup := make(chan os.Signal, 1)
@@ -56,7 +55,7 @@ func (s serving) run(ctx context.Context, stdout io.Writer, stderr errorWriter, 
 	log := newLog(stderr.Writer, level, c.Log.Format)
 	restore := redirectStandardLog(log)
 	defer restore()
-	for _, warning := range misspelled(k) {
+	for _, warning := range misspelled(parsed) {
 		log.Warn("unknown environment variable", "warning", warning)
 	}
 	logNotes(log, s.notes)

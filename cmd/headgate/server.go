@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/headgate/headgate/cmd/internal/commandline"
 	"github.com/headgate/headgate/cmd/internal/envoy/folder"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -31,7 +30,7 @@ func (serverCommand) Help() string {
 }
 
 // Run serves until it receives a signal, and then drains. SIGHUP reloads the configuration.
-func (s serverCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
+func (s serverCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, parsed *commandline.Parsed) error {
 	if s.EnvoyEnv {
 		if s.EnvoyConfig != "" {
 			return configError{errors.New("server: --envoy-env reads RUNTIME_ROOT: leave out --envoy-config, or leave out --envoy-env")}
@@ -44,7 +43,7 @@ func (s serverCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWr
 		if err != nil {
 			return err
 		}
-		return own.run(ctx, stdout, stderr, k)
+		return own.run(ctx, stdout, stderr, parsed)
 	}
 	own := serving{configFlag: s.configFlag, load: s.loadServer, server: true}
 	if s.EnvoyConfig != "" {
@@ -67,7 +66,7 @@ func (s serverCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWr
 		}
 		own.domains = source
 	}
-	return own.run(ctx, stdout, stderr, k)
+	return own.run(ctx, stdout, stderr, parsed)
 }
 
 // loadServer reads a configuration that must have the section server.

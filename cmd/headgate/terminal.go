@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"strconv"
 )
 
 func isTerminal(w io.Writer) bool { return terminal(w) != nil }
@@ -28,4 +29,18 @@ func terminalWindow(w io.Writer) func() (rows, columns int) {
 		return nil
 	}
 	return func() (rows, columns int) { return sizeOf(file) }
+}
+
+// helpWidth returns the columns of the help: those of the variable COLUMNS, of the terminal, or 80.
+func helpWidth(w io.Writer) int {
+	const usual = 80
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil {
+		return columns
+	}
+	if window := terminalWindow(w); window != nil {
+		if _, columns := window(); columns > 0 {
+			return columns
+		}
+	}
+	return usual
 }

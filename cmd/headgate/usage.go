@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/headgate/headgate/cmd/internal/commandline"
 	"github.com/headgate/headgate/cmd/internal/ctl"
 	"github.com/headgate/headgate/internal/config/source"
 )
@@ -36,12 +35,12 @@ type resetQuotaCommand struct {
 }
 
 // AfterApply refuses empty arguments: an empty variable of a script would mean all quotas.
-func (r resetQuotaCommand) AfterApply(parsed *kong.Context) error {
-	for _, path := range parsed.Path {
-		if p := path.Positional; p != nil && p.Set && p.Target.String() == "" {
-			return fmt.Errorf("<%s> is empty: name it, or leave it out", p.Name)
+func (r resetQuotaCommand) AfterApply(parsed *commandline.Parsed) error {
+	for _, step := range parsed.Path {
+		if a := step.Argument; a != nil && a.Text() == "" {
+			return fmt.Errorf("<%s> is empty: name it, or leave it out", a.Name)
 		}
-		if f := path.Flag; f != nil && f.Name == "period" && f.Set && f.Target.String() == "" {
+		if f := step.Flag; f != nil && f.Name == "period" && f.Text() == "" {
 			return errors.New("--period is empty: name it, or leave it out")
 		}
 	}

@@ -46,6 +46,9 @@ func Watch(ctx context.Context, path string, c *Config, changed func() []string)
 	if err != nil {
 		return err
 	}
+	now := stamps{}
+	now.take(path)
+	w.unchanged = same(c.stamps[path], now[path])
 	return w.run(ctx, c.Files(), c.stamps, changed)
 }
 
@@ -55,7 +58,10 @@ type watch struct {
 	path   string
 	every  time.Duration // The interval between two checks.
 	// named are the files that the text at path names.
-	named   []string
+	named []string
+	// unchanged means that the files of the configuration are those that the text names: a large text is not read again.
+	unchanged bool
+
 	seen    map[string]content
 	reading readfile.Pending[content]
 }
@@ -72,7 +78,9 @@ func newWatch(path string) (*watch, error) {
 // run is Watch with the file stamps of the last read: a difference from since is a change.
 func (w *watch) run(ctx context.Context, files []string, since stamps, changed func() []string) error {
 	defer func() { _ = w.events.Close() }()
-	w.named = filesNamedBy(w.path)
+	if !w.unchanged {
+		w.named = filesNamedBy(w.path)
+	}
 	w.follow(files)
 	for file, stamp := range since {
 		if was, found := w.seen[file]; found && !same(stamp, was.info) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -70,6 +71,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return startError(&o, err)
 	}
+	go debug.FreeOSMemory() // Reading a configuration of 1,000 rules leaves garbage of 25 MB, for which small heaps are not collected.
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := i.follow(following)

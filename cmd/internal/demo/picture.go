@@ -1,15 +1,19 @@
 package demo
 
 import (
-	_ "embed" // For pictureText.
+	_ "embed" // For pictureStart.
+	"encoding/xml"
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
+	"strings"
 )
 
+// pictureStart has places for the width and the height: the picture is not a template, because a program with text/template
+// keeps the methods of all its types.
+//
 //go:embed picture.svg
-var pictureText string
+var pictureStart string
 
 // Sizes of the picture, in pixels.
 const (
@@ -28,7 +32,7 @@ type shown struct {
 	rows  []row
 }
 
-// picture has what its template draws. A class names a style.
+// picture has what is drawn. A class names a style.
 type picture struct {
 	Width, Height int
 	Boxes         []box
@@ -76,11 +80,31 @@ func drawPicture(w io.Writer, cycles []shown, clients []string, acts []Act, capa
 	for i, act := range acts {
 		p.text(namesWidth, bottom+26+lineHeight*i, "caption", fmt.Sprintf("%d  %s", i+1, act.Caption))
 	}
-	t, err := template.New("picture").Parse(pictureText)
-	if err != nil {
-		return err
+	return p.write(w)
+}
+
+// write writes the picture as SVG.
+func (p *picture) write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, pictureStart, p.Width, p.Height)
+	for _, l := range p.Lines {
+		fmt.Fprintf(&b, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\"/>\n", l.X1, l.Y1, l.X2, l.Y2)
 	}
-	return t.Execute(w, p)
+	for _, r := range p.Boxes {
+		if r.Height > 0 {
+			fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"36\" height=\"%d\"/>\n", r.Class, r.X, r.Y, r.Height)
+		}
+	}
+	for _, t := range p.Texts {
+		fmt.Fprintf(&b, "<text class=\"%s\" x=\"%d\" y=\"%d\">", t.Class, t.X, t.Y)
+		if err := xml.EscapeText(&b, []byte(t.Text)); err != nil {
+			return err
+		}
+		b.WriteString("</text>\n")
+	}
+	b.WriteString("</svg>\n")
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // cell draws what a client used in a cycle. Lent units that it needed itself came back to it, and count as its own.

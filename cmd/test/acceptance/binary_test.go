@@ -40,7 +40,8 @@ func build(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "headgate")
-	build := exec.Command("go", "build", "-o", binary, "github.com/headgate/headgate/cmd/headgate")
+	build := exec.Command("make", "build", "OUT="+binary) // With the flags of what users run.
+	build.Dir = filepath.Join("..", "..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "acceptance: the binary does not build: %v\n%s", err, out)
 		return 1

@@ -49,6 +49,9 @@ func TestQuick(t *testing.T) {
 	if len(o.Contests) != contests || len(o.Flood) != len(flood.Names()) {
 		t.Errorf("got %d contests and %d floods, want %d contests and %d floods", len(o.Contests), len(o.Flood), contests, len(flood.Names()))
 	}
+	if len(o.Memory) != 3 {
+		t.Errorf("got the memory of %d proxies, want 3", len(o.Memory))
+	}
 	for _, c := range o.Contests {
 		checkContest(t, c)
 	}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -27,7 +26,7 @@ const prepareSession = "SET statement_timeout = '60s'; SET idle_in_transaction_s
 
 // connection is one connection. It belongs to one goroutine.
 type connection struct {
-	*pgx.Conn
+	*pgconn.PgConn
 
 	timeout  time.Duration
 	sockets  sockets
@@ -92,18 +91,18 @@ func (s *Source) open(ctx context.Context, readOnly bool) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := pgx.ConnectConfig(ctx, settings)
+	conn, err := pgconn.ConnectConfig(ctx, settings)
 	if err != nil {
 		c.sockets.close()
 		return nil, err
 	}
-	c.Conn = conn
+	c.PgConn = conn
 	c.sockets.mu.Lock()
 	c.sockets.ready = true
 	c.sockets.mu.Unlock()
 	inner, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if _, err := conn.PgConn().Exec(inner, prepareSession).ReadAll(); err != nil {
+	if _, err := conn.Exec(inner, prepareSession).ReadAll(); err != nil {
 		c.close()
 		return nil, err
 	}
@@ -135,13 +134,13 @@ func (c *connection) close() {
 	defer cancel()
 	_ = c.Close(ctx) // It fails only if the connection has failed.
 	c.sockets.close()
-	<-c.PgConn().CleanupDone()
+	<-c.CleanupDone()
 }
 
 // settings gives the library's configuration. ParseConfig must make it, and reads the environment: every setting
 // that matters is set again.
-func (s *Source) settings(conn *connection) (*pgx.ConnConfig, error) {
-	c, err := pgx.ParseConfig("host=localhost port=5432 user=x password=x dbname=x sslmode=disable target_session_attrs=any " +
+func (s *Source) settings(conn *connection) (*pgconn.Config, error) {
+	c, err := pgconn.ParseConfig("host=localhost port=5432 user=x password=x dbname=x sslmode=disable target_session_attrs=any " +
 		"passfile=/nonexistent application_name=headgate connect_timeout=5 sslnegotiation=postgres channel_binding=prefer")
 	if err != nil {
 		return nil, fmt.Errorf("remove the environment variables PG...: %w", err)
@@ -169,8 +168,6 @@ func (s *Source) settings(conn *connection) (*pgx.ConnConfig, error) {
 	c.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {}
 	// A notification may arrive within a read, which has not seen its change. Without a function, the library keeps them all.
 	c.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) { conn.notified = true }
-	c.DefaultQueryExecMode = pgx.QueryExecModeExec // Prepared statements do not work with all poolers.
-	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	return c, nil
 }
 
@@ -186,26 +183,6 @@ func (s *Source) tlsFor(host string) *tls.Config {
 	return c
 }
 
-// rows runs a query and calls each for every row. A server that is silent within the answer ends it.
-func (c *connection) rows(ctx context.Context, each func(pgx.Rows) error, sql string, args ...any) error {
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := time.AfterFunc(c.timeout, func() { cancel(errSilent) })
-	defer timer.Stop()
-	rows, err := c.Query(inner, sql, args...)
-	if err != nil {
-		return silence(inner, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		timer.Reset(c.timeout)
-		if err := each(rows); err != nil {
-			return err
-		}
-	}
-	return silence(inner, rows.Err())
-}
-
 var errSilent = errors.New("the server has not answered in time")
 
 // silence adds to an error that the server was silent.
@@ -218,5 +195,5 @@ func silence(ctx context.Context, err error) error {
 
 // run executes statements without rows.
 func (c *connection) run(ctx context.Context, sql string) error {
-	return c.rows(ctx, func(pgx.Rows) error { return nil }, sql)
+	return c.rows(ctx, func(row) error { return nil }, sql)
 }

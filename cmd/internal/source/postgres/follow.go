@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/headgate/headgate/internal/config/source"
 )
 
@@ -112,7 +110,7 @@ func (f *follower) logFenced(fenced bool) {
 
 // readRecovered sets connection.recovered. If the server does not tell, each connection has another value, and begins with all objects.
 func (c *connection) readRecovered(ctx context.Context) error {
-	err := c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&c.recovered) }, recoveredSQL)
+	err := c.rows(ctx, func(r row) error { return r.scan(&c.recovered) }, recoveredSQL)
 	if c.recovered == "" {
 		c.recovered = cryptorand.Text()
 	}
@@ -179,7 +177,7 @@ func (f *follower) wait(ctx context.Context, c *connection) error {
 	}
 	inner, cancel := context.WithTimeout(ctx, f.config.Poll-f.config.Poll/8+rand.N(f.config.Poll/4))
 	defer cancel()
-	err := c.PgConn().WaitForNotification(inner)
+	err := c.WaitForNotification(inner)
 	if err != nil && ctx.Err() == nil && errors.Is(inner.Err(), context.DeadlineExceeded) && !c.IsClosed() {
 		return nil
 	}

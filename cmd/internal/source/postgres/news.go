@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/headgate/headgate/internal/config/source"
 )
 
@@ -35,14 +33,14 @@ func (c *connection) news(ctx context.Context, s *Source, last position) (to pos
 		if h, err = c.head(ctx, s, last); err != nil || !h.known {
 			return err
 		}
-		take := func(r pgx.Rows) error { return errors.Join(c.takeNews(r, &h, &n, &all), s.checkBytes(n.bytes)) }
+		take := func(r row) error { return errors.Join(c.takeNews(r, &h, &n, &all), s.checkBytes(n.bytes)) }
 		if err := c.rows(ctx, take, s.sql(newsSQL), last.snapshot); err != nil {
 			return err
 		}
 		if h.bytes += n.bytes; h.bytes <= s.config.MaxBytes {
 			return nil
 		}
-		if err := c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&h.bytes) }, s.sql(bytesSQL)); err != nil {
+		if err := c.rows(ctx, func(r row) error { return r.scan(&h.bytes) }, s.sql(bytesSQL)); err != nil {
 			return err
 		}
 		return s.checkBytes(h.bytes)
@@ -51,14 +49,14 @@ func (c *connection) news(ctx context.Context, s *Source, last position) (to pos
 }
 
 // takeNews takes one object that has changed.
-func (c *connection) takeNews(r pgx.Rows, h *head, to *news, all *bool) error {
+func (c *connection) takeNews(r row, h *head, to *news, all *bool) error {
 	var kind, name string
 	var transactions []string
 	var added, n int64
 	var exists bool
 	var body *string
 	var revision *int64
-	if err := r.Scan(&kind, &name, &transactions, &added, &n, &exists, &body, &revision); err != nil {
+	if err := r.scan(&kind, &name, &transactions, &added, &n, &exists, &body, &revision); err != nil {
 		return err
 	}
 	h.rows += n

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/headgate/headgate/internal/config/source"
 )
 
@@ -51,9 +49,9 @@ func (c *connection) head(ctx context.Context, s *Source, last position) (head, 
 	}
 	var h head
 	found := false
-	err := c.rows(ctx, func(r pgx.Rows) error {
+	err := c.rows(ctx, func(r row) error {
 		found = true
-		return r.Scan(&h.snapshot, &h.server, &h.readOnly, &h.version, &h.pruned, &h.known, &h.news)
+		return r.scan(&h.snapshot, &h.server, &h.readOnly, &h.version, &h.pruned, &h.known, &h.news)
 	}, s.sql(headSQL), last.snapshot, maxNews+1)
 	switch {
 	case err != nil:
@@ -96,7 +94,7 @@ func (c *connection) all(ctx context.Context, s *Source) (position, source.Chang
 		if h, err = c.head(ctx, s, position{}); err != nil {
 			return err
 		}
-		err = c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&h.rows, &h.objects) }, s.sql(countSQL), s.config.MaxObjects+1)
+		err = c.rows(ctx, func(r row) error { return r.scan(&h.rows, &h.objects) }, s.sql(countSQL), s.config.MaxObjects+1)
 		if err != nil {
 			return err
 		}
@@ -117,10 +115,10 @@ func (c *connection) pages(ctx context.Context, s *Source, n int) (objects []sou
 	kind, name, total := "", "", 0
 	for seen := pageRows; seen == pageRows; {
 		seen = 0
-		err := c.rows(ctx, func(r pgx.Rows) error {
+		err := c.rows(ctx, func(r row) error {
 			var body string
 			var revision int64
-			if err := r.Scan(&kind, &name, &body, &revision); err != nil {
+			if err := r.scan(&kind, &name, &body, &revision); err != nil {
 				return err
 			}
 			seen++

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/headgate/headgate/internal/config/source"
 )
 
@@ -54,10 +52,10 @@ type recordPages struct {
 }
 
 // take takes one row. Rows that have no space are read too, because they have been sent.
-func (p *recordPages) take(r pgx.Rows) error {
+func (p *recordPages) take(r row) error {
 	var id int64
 	var text string
-	if err := r.Scan(&id, &text); err != nil {
+	if err := r.scan(&id, &text); err != nil {
 		return err
 	}
 	p.rows++

@@ -37,7 +37,7 @@ func (s *Source) Close() error { return nil }
 // schema in the database. It is safe to repeat.
 func (s *Source) Init(ctx context.Context) error {
 	err := s.with(ctx, func(c *connection) error {
-		_, err := c.PgConn().Exec(ctx, Schema(s.config.Schema)).ReadAll()
+		_, err := c.Exec(ctx, Schema(s.config.Schema)).ReadAll()
 		return err
 	})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/headgate/headgate/internal/config/source"
@@ -40,10 +39,10 @@ func (s *Source) Get(ctx context.Context, key source.Key) (o source.Object, err 
 	}
 	err = s.with(ctx, func(c *connection) error {
 		found := false
-		err := c.rows(ctx, func(r pgx.Rows) error {
+		err := c.rows(ctx, func(r row) error {
 			var kind, name, body string
 			var revision int64
-			err := r.Scan(&kind, &name, &body, &revision)
+			err := r.scan(&kind, &name, &body, &revision)
 			o, found = object(key, body, revision), true
 			return err
 		}, s.sql(getSQL), key.Kind.String(), key.Name)
@@ -90,7 +89,7 @@ func (s *Source) View(ctx context.Context) (v source.View, err error) {
 
 // view reads the last writes. The caller holds the lock of writes.
 func (c *connection) view(ctx context.Context, s *Source) (v source.View, err error) {
-	err = c.rows(ctx, func(r pgx.Rows) error { return r.Scan(&v.Position, &v.RulesAndPlans, &v.Customers) }, s.sql(viewSQL))
+	err = c.rows(ctx, func(r row) error { return r.scan(&v.Position, &v.RulesAndPlans, &v.Customers) }, s.sql(viewSQL))
 	return v, err
 }
 
@@ -145,9 +144,9 @@ func (c *connection) write(ctx context.Context, s *Source, w *source.Write, reco
 	}
 	found := false
 	sql, args := s.changeSQL(w)
-	err = c.rows(ctx, func(r pgx.Rows) error {
+	err = c.rows(ctx, func(r row) error {
 		found = true
-		return r.Scan(&revision)
+		return r.scan(&revision)
 	}, sql, args...)
 	if err != nil {
 		return 0, err
@@ -155,7 +154,7 @@ func (c *connection) write(ctx context.Context, s *Source, w *source.Write, reco
 	if !found {
 		return 0, errConflict
 	}
-	err = c.rows(ctx, func(pgx.Rows) error { return nil },
+	err = c.rows(ctx, func(row) error { return nil },
 		s.sql(addRecordSQL), w.Record.Time.UTC().Format(time.RFC3339Nano), w.Record.Object, record, w.Kind == source.Customer)
 	if err != nil {
 		return 0, err
@@ -189,7 +188,7 @@ func (c *connection) conditions(ctx context.Context, s *Source, w *source.Write)
 	}
 	for _, need := range w.Needs {
 		found := false
-		err := c.rows(ctx, func(pgx.Rows) error { found = true; return nil }, s.sql(needSQL), need.Kind.String(), need.Name)
+		err := c.rows(ctx, func(row) error { found = true; return nil }, s.sql(needSQL), need.Kind.String(), need.Name)
 		if err != nil {
 			return err
 		}

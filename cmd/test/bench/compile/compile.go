@@ -7,11 +7,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Program is a main package. In is the folder of its module, and Path is the package's path in that module.
-type Program struct{ In, Path string }
+// Program is a main package. In is the folder of its module, and Path is the package's path in that module. Flags are those of go build.
+type Program struct {
+	In, Path string
+	Flags    []string
+}
+
+// Released are the flags of make build.
+func Released() []string { return []string{"-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w"} }
 
 // Modules returns the root folder and the folder of the module of the benchmarks. The working folder must be in one of the latter's
 // packages.
@@ -48,7 +55,7 @@ func Commit(ctx context.Context, repository, commit, folder, path string) error 
 func Into(ctx context.Context, folder string, programs ...Program) error {
 	for _, p := range programs {
 		//nolint:gosec // The benchmarks name the programs.
-		cmd := exec.CommandContext(ctx, "go", "build", "-o", folder+string(filepath.Separator), p.Path)
+		cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, p.Flags, []string{"-o", folder + string(filepath.Separator), p.Path})...)
 		cmd.Dir, cmd.Env = p.In, append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("compile: go build %s in %s: %w\n%s", p.Path, p.In, err, text)

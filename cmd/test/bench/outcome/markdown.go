@@ -31,6 +31,7 @@ func (o *Outcome) Markdown() string {
 		writeContest(&b, c)
 	}
 	writeFlood(&b, o.Flood)
+	writeMemory(&b, o.Memory)
 	for _, p := range o.Proxies {
 		writeContest(&b, p.Result)
 		writeSeen(&b, p.Seen)
@@ -129,6 +130,20 @@ func writeFlood(b *strings.Builder, rows []flood.Row) {
 		}
 		fmt.Fprintf(b, "| %s | %.0f | %.1f | %.1f | %.0f | %.3f | %.2f | %s |\n", r.Name, r.PerKey, mib(r.HeapInuse), mib(r.PeakResident),
 			float64(r.LongestPause)/float64(time.Microsecond), r.CollectorCPU, float64(r.FullCollection)/float64(time.Millisecond), kept)
+	}
+}
+
+func writeMemory(b *strings.Builder, rows []proxy.Memory) {
+	if len(rows) == 0 {
+		return
+	}
+	b.WriteString("\n## " + proxy.MemoryName + "\n\nThe memory of the process and its workers in MiB; a page that several processes have counts once. " +
+		"Starts are to the first answer.\n\n")
+	b.WriteString("| side | idle | of that files | an idle connection, KiB | 1,000 rules | 100,000 keys | start, ms | start with 1,000 rules, ms | its CPU, ms |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(b, "| %s | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f | %.0f | %.0f |\n", r.Name, r.Idle/(1<<20), r.IdleFiles/(1<<20),
+			r.PerConnection/(1<<10), r.PerRules/(1<<20), r.PerKeys/(1<<20), ms(r.Start), ms(r.StartRules), ms(r.StartCPU))
 	}
 }
 

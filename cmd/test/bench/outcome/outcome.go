@@ -20,6 +20,7 @@ type Outcome struct {
 	Size     scenes.Size      `json:"size"`
 	Contests []contest.Result `json:"contests,omitempty"`
 	Flood    []flood.Row      `json:"flood,omitempty"`
+	Memory   []proxy.Memory   `json:"memory,omitempty"`
 	Proxies  []proxy.Result   `json:"proxies,omitempty"`
 }
 

@@ -20,6 +20,8 @@ type settings struct {
 	Rules int
 	// OtherRules is the number of rules that match no request.
 	OtherRules int
+	// Keys is the number of keys that nginx and HAProxy have space for. 0 means 8,000 in nginx and 100,000 in HAProxy.
+	Keys int
 	// Refuse makes the limits so small that they refuse all requests but the first.
 	Refuse bool
 	// Key is the part of a request that Headgate's rules count by. nginx and HAProxy count

@@ -54,7 +54,7 @@ func (p *Programs) build(ctx context.Context, before string) error {
 	if err != nil {
 		return err
 	}
-	programs := []compile.Program{{In: headgate, Path: "./cmd/headgate"}}
+	programs := []compile.Program{{In: headgate, Path: "./cmd/headgate", Flags: compile.Released()}}
 	for _, path := range []string{"./cmd/bareproxy", "./cmd/emptycall", "./cmd/floor", "./cmd/upstream"} {
 		programs = append(programs, compile.Program{In: bench, Path: path})
 	}

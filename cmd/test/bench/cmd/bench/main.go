@@ -42,6 +42,7 @@ type plan struct {
 	reload  reload.Effort
 	shared  contest.Effort
 	waiters waiters.Effort
+	memory  proxy.MemoryEffort
 }
 
 func main() {
@@ -110,6 +111,7 @@ func fullPlan(rounds, keys int) plan {
 		reload:  reload.Effort{Rounds: rounds, Slice: time.Second, Rules: 10_000},
 		shared:  contest.Effort{Rounds: rounds, Slice: 250 * time.Millisecond},
 		waiters: waiters.Effort{Rounds: max(10, rounds/2), Waiters: 1_000_000},
+		memory:  proxy.MemoryEffort{Starts: 9, Connections: 2000, Rules: 1000, Keys: 100_000},
 	}
 }
 
@@ -125,6 +127,7 @@ func quickPlan() plan {
 		// The median of two rounds is their mean, so one outlier would move it.
 		shared:  contest.Effort{Rounds: 3, Slice: time.Millisecond},
 		waiters: waiters.Effort{Rounds: 2, Waiters: 20_000},
+		memory:  proxy.MemoryEffort{Starts: 1, Connections: 20, Rules: 20, Keys: 20},
 	}
 }
 
@@ -132,7 +135,7 @@ func quickPlan() plan {
 func (p *plan) measure(ctx context.Context) error {
 	o := outcome.Outcome{Machine: outcome.ThisMachine(), Quick: p.quick, Effort: p.effort, Size: p.size}
 	for _, step := range []func(context.Context, *outcome.Outcome) error{
-		p.contests, p.manyWaiters, p.reloads, p.sharedStores, p.decisionServers, p.throttles, p.floods, p.proxies,
+		p.contests, p.manyWaiters, p.reloads, p.sharedStores, p.decisionServers, p.throttles, p.floods, p.memories, p.proxies,
 	} {
 		if err := step(ctx, &o); err != nil {
 			return err
@@ -252,6 +255,20 @@ func (p *plan) floods(ctx context.Context, o *outcome.Outcome) error {
 		return err
 	}
 	o.Flood, err = flood.Each(ctx, self, p.flood)
+	return err
+}
+
+func (p *plan) memories(ctx context.Context, o *outcome.Outcome) error {
+	if !p.only.MatchString(proxy.MemoryName) {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "bench:", proxy.MemoryName)
+	programs, err := proxy.Build(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer programs.Remove()
+	o.Memory, err = proxy.MeasureMemory(ctx, programs, p.memory)
 	return err
 }
 
