@@ -240,6 +240,15 @@ func (c *clientConn) Disconnected() bool {
 	return err == nil && server.Disconnected(raw)
 }
 
+// tells reports whether Disconnected works for this connection.
+func (c *clientConn) tells() bool {
+	if _, known := c.Conn.(interface{ Disconnected() bool }); known {
+		return true
+	}
+	_, able := c.Conn.(syscall.Conn)
+	return able && server.CanTell
+}
+
 // Received implements server.Socket.
 func (c *clientConn) Received(b []byte) error {
 	if listened, ok := c.Conn.(interface{ Received() }); ok {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/cmd/internal/http1/server"
 	h2 "github.com/headgate/headgate/cmd/internal/http2"
 	"github.com/headgate/headgate/guard/report"
@@ -44,8 +45,12 @@ func (s *Server) divert(c *conn) bool {
 		return false
 	}
 	c.path = report.PathFast
+	served := c.Conn
+	if !c.client.tells() {
+		served = http1.NewAhead(served)
+	}
 	client := &server.Client{
-		Conn: c.Conn, Raw: c.client,
+		Conn: served, Raw: c.client,
 		Context: context.WithValue(s.base, connKey{}, c),
 		State:   func(state http.ConnState) { s.track(c, state) },
 	}

@@ -45,6 +45,8 @@ type planeSetup struct {
 	script func(net.Conn)
 	// tamper breaks a plane, so that a test shows that the comparison finds the fault.
 	tamper tampering
+	// plain hides all that connections in memory can tell, as the sockets of some systems do.
+	plain bool
 	// patience replaces the timeouts for clients; 0 means planeTimeouts.
 	patience time.Duration
 }
@@ -117,8 +119,12 @@ func (p *plane) startUpstream(tb testing.TB, s planeSetup) (up *Upstream, stop f
 		tb.Fatal(err)
 	}
 	if memory, ok := behind.(*memoryListener); ok {
-		up.transport.DialContext = boundWrites(memory.dial, planeBodyIdle)
-		up.client = newClient(UpstreamConfig{URL: at, Timeout: planeUpstream, BodyIdle: planeBodyIdle}, memory.dial)
+		dial := memory.dial
+		if s.plain {
+			dial = dialPlain(dial)
+		}
+		up.transport.DialContext = boundWrites(dial, planeBodyIdle)
+		up.client = newClient(UpstreamConfig{URL: at, Timeout: planeUpstream, BodyIdle: planeBodyIdle}, dial)
 	}
 	return up, func() {
 		_ = behind.Close()
@@ -201,6 +207,9 @@ func (v *verdicts) take() []string {
 func (p *plane) watch(s planeSetup) net.Listener {
 	if s.sockets {
 		return &acceptedConns{p.clients, p.accepted}
+	}
+	if s.plain {
+		return plainListener{p.clients}
 	}
 	return p.clients
 }

@@ -34,18 +34,31 @@ type conn struct {
 
 func newConn(raw net.Conn) *conn {
 	c := &conn{Conn: raw}
-	c.raw.use(raw)
+	if c.raw.use(raw); !c.raw.known() {
+		if _, tells := raw.(quieter); !tells {
+			c.Conn = http1.NewAhead(raw)
+		}
+	}
 	return c
 }
 
-// quiet reports whether an idle connection is open and has no unread bytes. A connection
-// that cannot tell is not used again.
+// quieter is a connection without a descriptor that tells whether it is open and has no unread bytes.
+type quieter interface{ Quiet() bool }
+
+// quiet reports whether an idle connection is open and has no unread bytes.
 func (c *conn) quiet() bool {
 	if c.raw.known() {
 		return c.raw.quiet()
 	}
-	able, ok := c.Conn.(interface{ Quiet() bool })
+	able, ok := c.Conn.(quieter)
 	return ok && able.Quiet()
+}
+
+// watch begins the time without a request.
+func (c *conn) watch() {
+	if ahead, watched := c.Conn.(*http1.Ahead); watched {
+		ahead.Watch(c.close)
+	}
 }
 
 // close closes the connection.

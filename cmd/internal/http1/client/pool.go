@@ -48,6 +48,7 @@ func (p *pool) pop() *conn {
 // put adds a connection. If there are too many, put closes the oldest.
 func (p *pool) put(c *conn, now time.Time) {
 	c.idleSince = now
+	c.watch()
 	if evicted := p.add(c); evicted != nil {
 		evicted.close()
 	}

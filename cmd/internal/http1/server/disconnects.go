@@ -1,6 +1,10 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"github.com/headgate/headgate/cmd/internal/http1"
+)
 
 // checkEvery is the default of Config.CheckEvery.
 const checkEvery = 250 * time.Millisecond
@@ -46,15 +50,34 @@ func (s *Server) slow(to []*conn) []*conn {
 // checkClient ends the request if the client has disconnected. While the client still sends its
 // body, the reader of the body notices the disconnect.
 func (c *conn) checkClient() {
-	if !c.Raw.Disconnected() {
-		return
+	switch ahead, watched := c.Conn.(*http1.Ahead); {
+	case watched:
+		c.watchClient(ahead)
+	case c.Raw.Disconnected():
+		c.clientLeft()
 	}
+}
+
+// watchClient waits for the end of a connection whose socket does not tell, while nothing else reads.
+func (c *conn) watchClient(ahead *http1.Ahead) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lent != nil && c.lent.waits() || c.transaction != nil && c.transaction.received() {
+		ahead.Watch(c.clientLeft)
+	}
+}
+
+// clientLeft ends the request.
+func (c *conn) clientLeft() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.lent != nil:
 		c.lent.clientLeft()
-	case c.transaction != nil && (c.transaction.body.conn == nil || c.transaction.body.ended.Load()):
+	case c.transaction != nil && c.transaction.received():
 		c.transaction.ctx.end()
 	}
 }
+
+// received reports whether the whole request has been read.
+func (t *transaction) received() bool { return t.body.conn == nil || t.body.ended.Load() }

@@ -6,6 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// CanTell says that Disconnected works on this system.
+const CanTell = true
+
 // Disconnected reports whether the peer of a socket has closed its side, or the whole connection.
 func Disconnected(socket syscall.RawConn) (gone bool) {
 	_ = socket.Control(func(fd uintptr) { // An error means that the connection is closed already.

@@ -32,6 +32,7 @@ type FallbackConn struct {
 	changed  *sync.Cond
 	deadline time.Time
 	timer    *time.Timer
+	waiting  bool // the request was read
 	finished bool // the answer is complete
 	gone     bool // the client has disconnected
 	closed   bool
@@ -179,10 +180,18 @@ func (f *FallbackConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// waits reports whether the server of Fallback has read the request and waits.
+func (f *FallbackConn) waits() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiting
+}
+
 // wait waits at the end of the request.
 func (f *FallbackConn) wait() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.waiting = true
 	for {
 		switch {
 		case f.closed:

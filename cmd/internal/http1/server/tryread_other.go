@@ -16,5 +16,8 @@ func (c *conn) readNow() (*transaction, error) { return nil, errors.ErrUnsupport
 
 func (c *conn) tryRead(uintptr) bool { return true }
 
+// CanTell says that Disconnected works on this system.
+const CanTell = false
+
 // Disconnected reports whether the peer of a socket has closed its side. This system does not report it.
 func Disconnected(syscall.RawConn) bool { return false }
