@@ -90,26 +90,17 @@ unit: tool-gotestsum
 	@all=$$(go list work); $(STATIC) $(GOTESTSUM) -p $(PACKAGES) $(TWICE) $(TEST) $(LONGEST) $$(grep -v -E '$(UNCACHED)' <<<"$$all")
 	@$(STATIC) $(GOTESTSUM) -count 1 $(TEST) ./cmd/test/documents
 
-# The proxy serves with data_plane: standard unless it is told otherwise.
 .PHONY: acceptance
 acceptance: tool-gotestsum
 	@$(STATIC) $(GOTESTSUM) -count 1 $(THRICE) $(TEST) -timeout 20m ./cmd/test/acceptance
 
 # The race detector sees nothing in packages of one goroutine. It makes arithmetic ten times slower, so that such tests
-# try fewer inputs under it (internal/testkit/race): `make unit` runs them at full size. The tests of the proxy use the fast
-# data plane here, and the standard one in `make unit`. A random order costs nothing here, because CI reuses no results.
-PLANE ?= fast
+# try fewer inputs under it (internal/testkit/race): `make unit` runs them at full size. A random order
+# costs nothing here, because CI reuses no results.
 .PHONY: raced
 raced: tool-gotestsum ## run the tests of the workspace with the race detector
-	@all=$$(go list work); CGO_ENABLED=1 HEADGATE_TEST_DATA_PLANE=$(PLANE) $(GOTESTSUM) -p $(PACKAGES) -race -shuffle on $(TEST) \
+	@all=$$(go list work); CGO_ENABLED=1 $(GOTESTSUM) -p $(PACKAGES) -race -shuffle on $(TEST) \
 		$(LONGEST) $$(grep -v -E '$(UNCACHED)' <<<"$$all")
-
-# The tests of connections, faults and shutdown, with the data plane that `make acceptance` does not use.
-PLANE_TESTS := ^Test(AccessLog.*|Connection.*|DelayedClientLeaves|Drain.*|GRPC.*|HandOver|Header.*|IdleConnections.*|OtherUpgrade|ProxyProtocol.*|Resets.*|Slow.*|Smuggling|Streaming|Streams.*|TLS|UnixSockets|Unread.*|Upstream.*|WebSocket.*)$$
-
-.PHONY: plane
-plane: tool-gotestsum
-	@$(STATIC) HEADGATE_PROXY_DATA_PLANE=fast $(GOTESTSUM) -count 1 $(THRICE) $(TEST) -timeout 20m -run '$(PLANE_TESTS)' ./cmd/test/acceptance
 
 # The short benchmarks judge no time and use one core of two on average, so they run beside the other
 # modules. Their output comes last.
@@ -149,8 +140,9 @@ vet: ## run go vet in the workspace and in the modules outside
 	@for module in $(MODULES); do (cd "$$module" && go vet -tags soak ./...); done
 
 .PHONY: ports
-ports: ## vet cmd/headgate for Windows and the pure packages for 32 bits: minutes without a cache
-	GOOS=windows go vet ./cmd/headgate
+ports: ## vet the daemon for Windows and macOS, and the pure packages for 32 bits: minutes without a cache
+	GOOS=windows go vet ./cmd/headgate ./cmd/internal/http1/... ./cmd/internal/front/proxy
+	GOOS=darwin go vet ./cmd/headgate ./cmd/internal/http1/... ./cmd/internal/front/proxy
 	GOOS=linux GOARCH=386 go vet ./internal/limit/... ./limiter ./guard/... ./store/memory ./pace/...
 
 .PHONY: lint lint-workspace
@@ -194,12 +186,12 @@ soak: nightly ## run the long and the statistical tests, up to four hours; plots
 	cd cmd/test/bench && go test -tags soak -timeout 120m -v -run Soak $(TESTFLAGS) ./overload ./reference
 	@for module in $(SOAK_MODULES); do (cd "$$module" && go vet ./... && go test -timeout 60m -v $(TESTFLAGS) ./...); done
 
-# The whole suite in random orders, with the data plane that .ci/run does not use in the same step.
+# The whole suite in random orders, and with data_plane: standard for the version that still has it.
 .PHONY: nightly
-nightly: deps ## run all tests in random orders, each with the data plane that .ci/run leaves out
-	+@HEADGATE_TEST_DATA_PLANE=fast $(MAKE) unit TESTFLAGS='-shuffle on'
-	+@$(MAKE) raced PLANE=standard
-	+@HEADGATE_PROXY_DATA_PLANE=fast $(MAKE) acceptance TESTFLAGS='-shuffle on'
+nightly: deps ## run all tests in random orders, with net/http in place of the default data plane
+	+@HEADGATE_TEST_DATA_PLANE=standard $(MAKE) unit TESTFLAGS='-shuffle on'
+	+@HEADGATE_TEST_DATA_PLANE=standard $(MAKE) raced
+	+@HEADGATE_PROXY_DATA_PLANE=standard $(MAKE) acceptance TESTFLAGS='-shuffle on'
 
 .PHONY: stress
 stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp selects

@@ -170,8 +170,10 @@ type Proxy struct {
 	RequestID string
 	// HeaderStyle says which header fields tell clients about their limits. Default HeaderDraft.
 	HeaderStyle HeaderStyle
-	// DataPlane says which HTTP code serves connections. Default DataPlaneStandard.
+	// DataPlane says which HTTP code serves connections. Default DataPlaneFast.
 	DataPlane DataPlane
+	// DataPlaneSetting is the field or the variable that sets DataPlane; "" for the default.
+	DataPlaneSetting string
 }
 
 // TLS has the certificates for clients. The files are read again when they change.
@@ -332,7 +334,7 @@ func defaults() *Config {
 			MaxTrafficMemory:  proxyTraffic,
 			RequestID:         "X-Request-Id",
 			HeaderStyle:       HeaderDraft,
-			DataPlane:         defaultDataPlane,
+			DataPlane:         DataPlaneFast,
 		},
 		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
 	}

@@ -47,7 +47,7 @@ func TestDefaults(t *testing.T) {
 		Proxy: Proxy{
 			Listen: ":8080", ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, BodyIdleTimeout: time.Minute,
 			UpstreamTimeout: 30 * time.Second, MaxHeader: 64 << 10, MaxConnections: 16384, MaxRequests: 16384, MaxTrafficMemory: 1300 << 20, RequestID: "X-Request-Id", HeaderStyle: HeaderDraft,
-			DataPlane: DataPlaneStandard,
+			DataPlane: DataPlaneFast,
 		},
 		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
 	}
@@ -77,7 +77,7 @@ proxy:
   idle_timeout: 2s
   upstream_timeout: 3s
   header_style: draft03
-  data_plane: fast
+  data_plane: standard
 admin: {listen: "0.0.0.0:1", health: off}
 `)
 	want := &Config{
@@ -89,7 +89,7 @@ admin: {listen: "0.0.0.0:1", health: off}
 			Listen: "127.0.0.1:8888", Upstream: &url.URL{Scheme: "https", Host: "api.example.com:8443"},
 			ReadHeaderTimeout: time.Second, IdleTimeout: 2 * time.Second, BodyIdleTimeout: time.Minute, UpstreamTimeout: 3 * time.Second,
 			MaxHeader: 64 << 10, MaxConnections: 16384, MaxRequests: 16384, MaxTrafficMemory: 1300 << 20, RequestID: "X-Request-Id", HeaderStyle: HeaderDraft03,
-			DataPlane: DataPlaneFast,
+			DataPlane: DataPlaneStandard, DataPlaneSetting: "proxy.data_plane",
 		},
 		Admin: Admin{Listen: "0.0.0.0:1"},
 	}

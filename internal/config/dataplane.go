@@ -1,6 +1,10 @@
 package config
 
-import "github.com/headgate/headgate/internal/config/field"
+import (
+	"cmp"
+
+	"github.com/headgate/headgate/internal/config/field"
+)
 
 // DataPlane says which HTTP code of the proxy serves connections.
 type DataPlane string
@@ -14,29 +18,28 @@ const (
 	DataPlaneStandard DataPlane = "standard"
 )
 
-// defaultDataPlane is the data plane of a configuration that sets none.
-const defaultDataPlane = DataPlaneStandard
-
 // dataPlane reads the data plane.
 func (s *section) dataPlane(p *Proxy) {
-	oneOf(s, s.declare("data_plane", field.Taken, "HTTP code that serves new connections: fast, or standard for net/http alone."),
-		&p.DataPlane, []choice[DataPlane]{
-			{word: string(DataPlaneFast), value: DataPlaneFast},
-			{word: string(DataPlaneStandard), value: DataPlaneStandard},
-		})
+	name := s.declare("data_plane", field.Taken, "The next version does not have this setting. standard serves all requests of new "+
+		"connections with net/http, which takes more processor time than the default.")
+	oneOf(s, name, &p.DataPlane, []choice[DataPlane]{
+		{word: string(DataPlaneFast), value: DataPlaneFast},
+		{word: string(DataPlaneStandard), value: DataPlaneStandard},
+	})
+	if v, ok := s.given(name); ok {
+		p.DataPlaneSetting = cmp.Or(v.variable, v.path)
+	}
 }
 
-// DataPlaneNote returns a sentence for the operator if DataPlaneFast does not make the
-// connections to the upstream, and "" otherwise.
+// DataPlaneNote tells the operator that the setting of the data plane goes away. It returns "" if neither the file nor a variable has it.
 func (p *Proxy) DataPlaneNote() string {
-	if p.DataPlane != DataPlaneFast || p.Upstream == nil {
+	if p.DataPlaneSetting == "" || p.Upstream == nil {
 		return ""
 	}
-	switch p.Upstream.Scheme {
-	case "https", "h2c":
-		return "connections to an upstream of " + p.Upstream.Scheme +
-			" use net/http's transport: data_plane fast makes its own connections to http and unix only"
-	default:
-		return ""
+	effect := "fast is the default: remove the setting"
+	if p.DataPlane == DataPlaneStandard {
+		effect = "standard serves all requests with net/http, which takes more processor time than the default: " +
+			"remove the setting, and report what fails without it"
 	}
+	return p.DataPlaneSetting + ": the next version does not have this setting; " + effect
 }

@@ -1,34 +1,38 @@
 package config
 
 import (
-	"net/url"
-	"strings"
 	"testing"
 )
 
-// TestDataPlaneNote: the note appears only where data_plane fast does not make the connections
-// to the upstream.
+// TestDataPlaneNote: the note appears where the file or a variable sets the data plane, and names which.
 func TestDataPlaneNote(t *testing.T) {
-	for _, row := range []struct {
-		plane  DataPlane
-		scheme string
-		noted  bool
-	}{
-		{DataPlaneFast, "http", false},
-		{DataPlaneFast, "unix", false},
-		{DataPlaneFast, "https", true},
-		{DataPlaneFast, "h2c", true},
-		{DataPlaneStandard, "http", false},
-		{DataPlaneStandard, "https", false},
-		{DataPlaneStandard, "h2c", false},
+	const remove = ": the next version does not have this setting; "
+	const fast = remove + "fast is the default: remove the setting"
+	const standard = remove + "standard serves all requests with net/http, which takes more processor time than the default: " +
+		"remove the setting, and report what fails without it"
+	const proxy = "version: 1\nrules: []\nproxy: {upstream: 'https://a'"
+	for _, row := range []struct{ text, variable, want string }{
+		{proxy + "}\n", "", ""},
+		{proxy + ", data_plane: fast}\n", "", "proxy.data_plane" + fast},
+		{proxy + ", data_plane: standard}\n", "", "proxy.data_plane" + standard},
+		{proxy + "}\n", "standard", "HEADGATE_PROXY_DATA_PLANE" + standard},
+		{proxy + ", data_plane: standard}\n", "fast", "HEADGATE_PROXY_DATA_PLANE" + fast},
+		{"version: 1\nrules: []\n", "", ""},
 	} {
-		p := Proxy{DataPlane: row.plane, Upstream: &url.URL{Scheme: row.scheme, Host: "a"}}
-		got := p.DataPlaneNote()
-		if (got != "") != row.noted || row.noted && !strings.Contains(got, row.scheme) {
-			t.Errorf("data_plane %s to %s: got the note %q, want one: %v", row.plane, row.scheme, got, row.noted)
+		t.Setenv("HEADGATE_PROXY_DATA_PLANE", row.variable)
+		c, err := LoadText("test.yaml", []byte(row.text))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if got := (&Proxy{DataPlane: DataPlaneFast}).DataPlaneNote(); got != "" {
-		t.Errorf("without an upstream: got the note %q, want none", got)
+		if got := c.Proxy.DataPlaneNote(); got != row.want {
+			t.Errorf("%s variable %q: got the note %q, want %q", row.text, row.variable, got, row.want)
+		}
+		want := DataPlaneFast
+		if row.variable == "standard" || row.variable == "" && row.want == "proxy.data_plane"+standard {
+			want = DataPlaneStandard
+		}
+		if c.Proxy.DataPlane != want {
+			t.Errorf("%s variable %q: data plane %s, want %s", row.text, row.variable, c.Proxy.DataPlane, want)
+		}
 	}
 }

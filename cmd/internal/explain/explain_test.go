@@ -100,22 +100,6 @@ func TestExplainAtATime(t *testing.T) {
 	golden(t, "fixed-window", explained(t, c, Flags{Request: "GET /", Times: 3}, time.Date(2026, 1, 1, 12, 45, 0, 0, time.UTC)))
 }
 
-// TestExplainNamesTheTransport checks that a forwarded request to an upstream of https says which
-// transport carries it. A refused request makes no connection.
-func TestExplainNamesTheTransport(t *testing.T) {
-	c, err := config.Parse("headgate.yaml", []byte("version: 1\nrules: [{name: all, key: [all], limits: [1/h]}]\n"+
-		"proxy: {upstream: 'https://a', data_plane: fast}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for times, want := range map[int]bool{1: true, 2: false} {
-		got := explained(t, c, Flags{Request: "GET /", Times: times}, time.Now())
-		if strings.Contains(got, c.Proxy.DataPlaneNote()+"\n") != want {
-			t.Errorf("%d requests: want the note %v, got\n%s", times, want, got)
-		}
-	}
-}
-
 // TestExplainInFlight checks a rule that bounds requests in flight alone.
 func TestExplainInFlight(t *testing.T) {
 	c, err := config.Parse("headgate.yaml", []byte("version: 1\nrules: [{name: alone, key: [all], in_flight: 3}]\n"))

@@ -26,9 +26,6 @@ func (e *explanation) write(out io.Writer) error {
 	e.writeAnswer(&b)
 	if e.forward != nil {
 		e.writeForward(&b)
-		if note := e.config.Proxy.DataPlaneNote(); note != "" {
-			fmt.Fprintln(&b, note)
-		}
 	}
 	e.writeRuns(&b)
 	_, err := io.WriteString(out, b.String())

@@ -87,7 +87,7 @@ func (p *Component) describe(c *config.Config, files *certs.Client) (front.Confi
 	if err != nil {
 		return front.Config{}, nil, err
 	}
-	fast := c.Proxy.DataPlane == config.DataPlaneFast && fastAvailable()
+	fast := c.Proxy.DataPlane == config.DataPlaneFast
 	var own *client.Client
 	if fast {
 		own = to.Client()

@@ -143,9 +143,9 @@ func TestIdleConnections(t *testing.T) {
 func TestIdleConnectionsInUse(t *testing.T) {
 	t.Parallel()
 	const connections = 4000
-	most := float64(32 << 10)
-	if os.Getenv("HEADGATE_PROXY_DATA_PLANE") == "fast" {
-		most = 8 << 10
+	most := float64(8 << 10)
+	if os.Getenv("HEADGATE_PROXY_DATA_PLANE") == "standard" {
+		most = 32 << 10
 	}
 	behind := httptest.NewServer(page())
 	defer behind.Close()

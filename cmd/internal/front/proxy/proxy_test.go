@@ -26,12 +26,12 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// fastPlane says that the tests run with the fast path. HEADGATE_TEST_DATA_PLANE=fast chooses it. A run has one data plane: the
-// tests whose names begin with TestPlanes compare both, whatever plane is chosen.
+// fastPlane says that the tests run with the fast path, as the proxy does by default. HEADGATE_TEST_DATA_PLANE=standard switches it off. A
+// run has one data plane: the tests whose names begin with TestPlanes compare both, whatever plane is chosen.
 var fastPlane bool
 
 func TestMain(m *testing.M) {
-	fastPlane = os.Getenv("HEADGATE_TEST_DATA_PLANE") == "fast"
+	fastPlane = os.Getenv("HEADGATE_TEST_DATA_PLANE") != "standard"
 	leak.Main(m)
 }
 

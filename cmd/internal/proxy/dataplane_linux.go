@@ -1,4 +1,0 @@
-package proxy
-
-// fastAvailable reports whether this system has data_plane fast.
-func fastAvailable() bool { return true }
