@@ -191,7 +191,7 @@ soak: nightly ## run the long and the statistical tests, up to four hours; plots
 nightly: deps ## run all tests in random orders, with net/http in place of the default data plane
 	+@HEADGATE_TEST_DATA_PLANE=standard $(MAKE) unit TESTFLAGS='-shuffle on'
 	+@HEADGATE_TEST_DATA_PLANE=standard $(MAKE) raced
-	+@HEADGATE_PROXY_DATA_PLANE=standard $(MAKE) acceptance TESTFLAGS='-shuffle on'
+	+@HEADGATE_TEST_DATA_PLANE=standard $(MAKE) acceptance TESTFLAGS='-shuffle on'
 
 .PHONY: stress
 stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp selects

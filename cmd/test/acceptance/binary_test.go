@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -113,6 +114,7 @@ func launch(t *testing.T, path string, variables ...string) *instance {
 // serve runs a command that starts headgate proxy, and waits until the proxy serves.
 func serve(t *testing.T, path string, command *exec.Cmd) *instance {
 	t.Helper()
+	chooseDataPlane(path, command)
 	i := &instance{t: t, path: path, command: command, ended: make(chan struct{})}
 	stderr, err := i.command.StderrPipe()
 	if err != nil {
@@ -132,6 +134,20 @@ func serve(t *testing.T, path string, command *exec.Cmd) *instance {
 		t.Fatalf("headgate proxy does not serve after %v\n%s", patience, i.text())
 	}
 	return i
+}
+
+// dataPlaneVariable sets the data plane of a proxy.
+const dataPlaneVariable = "HEADGATE_PROXY_DATA_PLANE="
+
+// chooseDataPlane lets a proxy serve with HEADGATE_TEST_DATA_PLANE in place of the default, unless its file or its environment chooses.
+func chooseDataPlane(path string, command *exec.Cmd) {
+	plane := os.Getenv("HEADGATE_TEST_DATA_PLANE")
+	text, _ := os.ReadFile(path) // Some commands have no file.
+	chosen := bytes.Contains(text, []byte("data_plane")) ||
+		slices.ContainsFunc(command.Env, func(v string) bool { return strings.HasPrefix(v, dataPlaneVariable) })
+	if plane != "" && !chosen && bytes.Contains(text, []byte("upstream:")) {
+		command.Env = append(command.Environ(), dataPlaneVariable+plane)
+	}
 }
 
 // file writes a configuration to a private folder.

@@ -144,7 +144,7 @@ func TestIdleConnectionsInUse(t *testing.T) {
 	t.Parallel()
 	const connections = 4000
 	most := float64(8 << 10)
-	if os.Getenv("HEADGATE_PROXY_DATA_PLANE") == "standard" {
+	if os.Getenv("HEADGATE_TEST_DATA_PLANE") == "standard" {
 		most = 32 << 10
 	}
 	behind := httptest.NewServer(page())

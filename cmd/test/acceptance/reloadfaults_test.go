@@ -53,7 +53,7 @@ func TestReloadRefusesFaults(t *testing.T) {
 	behind := httptest.NewServer(page())
 	defer behind.Close()
 	good := fmt.Sprintf(reloadConfiguration, "3/1h", behind.URL)
-	i := launch(t, file(t, good))
+	i := launch(t, file(t, good), dataPlaneVariable) // With a variable, a file without the section has another fault.
 	walk(t, "http://"+i.Proxy, []step{{path: "/v1/x", want: 200, tells: []string{`RateLimit: "client";r=2;t=~3600`}}})
 	success := metric(t, i, `headgate_config_reloads_total{result="success"}`)
 	failures := metric(t, i, `headgate_config_reloads_total{result="failure"}`)
