@@ -20,7 +20,7 @@ func corpus() []*conversation {
 		from.name, from.trusted = c.name+" from a trusted peer", true
 		return &from
 	}
-	for _, c := range identityCorpus() {
+	for _, c := range slices.Concat(identityCorpus(), connectionCorpus()) {
 		all = append(all, trusted(c))
 	}
 	for _, form := range foldedForms() {

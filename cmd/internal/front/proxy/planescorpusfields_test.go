@@ -48,7 +48,7 @@ func connectionCorpus() (all []*conversation) {
 		"X-User-Ip", "X-Request-Id", "Headgate-Warning", "upgrade", "Upgrade, close", "TE", "te, close", "closed", "close;q=1", "\"close\"", "clo se", "close\t", "X Y", "é", "User-Agent, X-Api-Key", "Keep-Alive, X-Hop",
 	}
 	for _, format := range []string{
-		"GET /connection HTTP/1.1\r\nHost: a.example\r\nX-Api-Key: k\r\nX-Hop: 1\r\nX-User-Ip: 1.2.3.4\r\nConnection: %s\r\n\r\n" + plainRequest,
+		"GET /connection HTTP/1.1\r\nHost: a.example\r\nX-Api-Key: k\r\nX-Hop: 1\r\nX-User-Ip: 1.2.3.4\r\nX-Forwarded-For: 1.2.3.4\r\nConnection: %s\r\n\r\n" + plainRequest,
 		"GET /connection HTTP/1.0\r\nHost: a.example\r\nX-Hop: 1\r\nConnection: %s\r\n\r\n" + plainRequest,
 		"POST /connection HTTP/1.1\r\nConnection: %s\r\nHost: a.example\r\nContent-Length: 3\r\n\r\nabc" + plainRequest,
 		"GET /denied/x HTTP/1.1\r\nHost: a.example\r\nConnection: %s\r\n\r\n" + plainRequest,
