@@ -17,7 +17,7 @@
 //
 // # Data planes
 //
-// The standard data plane serves requests with net/http. The fast data plane adds two parts:
+// The fast data plane is the default. The standard data plane serves requests with net/http alone. The fast one adds two parts:
 // cmd/internal/http1/server reads requests and writes responses, and cmd/internal/http1/client sends
 // requests to the upstream and reads its responses. Server.serve stands between the two parts, with the
 // fields of the request in an http1.List. net/http's handler loads its header map into such a list, so that rules, counters and

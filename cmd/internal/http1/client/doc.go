@@ -9,5 +9,5 @@
 //
 // A connection is used again only after an exchange without any doubt: the request is
 // written, the answer is read to its end, no byte follows, and neither side wants to close.
-// An idle connection has no goroutine and no buffer.
+// An idle connection has no goroutine and no buffer. Without a descriptor it has a goroutine, see http1.Ahead.
 package client

@@ -4,8 +4,8 @@ package client
 
 import "errors"
 
-// raw is the descriptor of a connection. Only Unix has a use for it: elsewhere a
-// connection cannot be checked, and is not used again.
+// raw is the descriptor of a connection. Only Unix has a use for it: elsewhere an idle
+// connection is an http1.Ahead.
 type raw struct{}
 
 func (*raw) use(any) {}

@@ -10,7 +10,7 @@
 // One goroutine serves a connection, and then the next (workers.go). An idle connection has no buffer: the goroutine waits
 // until the connection is readable, and then takes a transaction from a pool. The transaction
 // has the buffers and the http.Request. One more goroutine checks for clients that disconnect
-// while their request is in progress (disconnects.go).
+// while their request is in progress (disconnects.go). A connection that is an http1.Ahead has a goroutine while a request takes long.
 //
 // # Ownership
 //
