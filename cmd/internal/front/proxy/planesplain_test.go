@@ -1,8 +1,13 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
+	"io"
 	"net"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +22,29 @@ func (c plainConn) CloseWrite() error { return c.Conn.(interface{ CloseWrite() e
 
 // plainListener hides what its connections can do.
 type plainListener struct{ net.Listener }
+
+// countedReads counts the reads of plain connections that have begun.
+type countedReads struct {
+	net.Listener
+
+	reads *atomic.Int64
+}
+
+func (l countedReads) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return readCounter{plainConn{c}, l.reads}, err
+}
+
+type readCounter struct {
+	plainConn
+
+	reads *atomic.Int64
+}
+
+func (c readCounter) Read(p []byte) (int, error) {
+	c.reads.Add(1)
+	return c.Conn.Read(p)
+}
 
 func (l plainListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
@@ -95,5 +123,50 @@ func TestPlainClientLeaves(t *testing.T) {
 				p.upstream.stop()
 			})
 		})
+	}
+}
+
+// TestPlainTLS checks that a connection with TLS serves further requests after the proxy has read ahead during a slow one, and that a
+// slow request ends when its client leaves.
+func TestPlainTLS(t *testing.T) {
+	var reads atomic.Int64
+	ended := make(chan struct{})
+	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := reads.Load()
+		for reads.Load() == began { // Until the proxy reads ahead.
+			<-time.After(time.Millisecond)
+		}
+		if r.URL.Path == "/last" {
+			<-r.Context().Done()
+			close(ended)
+		}
+		fine(w, r)
+	}), onThePlane(true))
+	served, trusting := certificate(t)
+	ln := opening(t, "tcp", "127.0.0.1:0")
+	_, at := start(t, p, countedReads{ln, &reads}, ServerConfig{TLS: served, checkEvery: 10 * time.Millisecond})
+	conn, err := tls.Dial("tcp", at, trusting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	in := bufio.NewReader(conn)
+	for range 3 {
+		_, _ = conn.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("got %v, error %v", resp, err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+	_, _ = conn.Write([]byte("GET /last HTTP/1.1\r\nHost: a\r\n\r\n"))
+	eventually(t, "the last request", func() bool { return p.traffic.InFlight.Load() == 1 })
+	_ = conn.Close()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the request did not end after its client has left")
 	}
 }
