@@ -54,8 +54,8 @@ func Commit(ctx context.Context, repository, commit, folder, path string) error 
 // race detector have built.
 func Into(ctx context.Context, folder string, programs ...Program) error {
 	for _, p := range programs {
-		//nolint:gosec // The benchmarks name the programs.
-		cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, p.Flags, []string{"-o", folder + string(filepath.Separator), p.Path})...)
+		args := slices.Concat([]string{"build"}, p.Flags, []string{"-o", folder + string(filepath.Separator), p.Path})
+		cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The benchmarks name the programs.
 		cmd.Dir, cmd.Env = p.In, append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("compile: go build %s in %s: %w\n%s", p.Path, p.In, err, text)

@@ -137,9 +137,11 @@ func writeMemory(b *strings.Builder, rows []proxy.Memory) {
 	if len(rows) == 0 {
 		return
 	}
-	b.WriteString("\n## " + proxy.MemoryName + "\n\nThe memory of the process and its workers in MiB; a page that several processes have counts once. " +
+	b.WriteString("\n## " + proxy.MemoryName + "\n\n" +
+		"The memory of the process and its workers in MiB; a page that several processes have counts once. " +
 		"Starts are to the first answer.\n\n")
-	b.WriteString("| side | idle | of that files | an idle connection, KiB | 1,000 rules | 100,000 keys | start, ms | start with 1,000 rules, ms | its CPU, ms |\n")
+	b.WriteString("| side | idle | of that files | an idle connection, KiB | 1,000 rules | 100,000 keys |" +
+		" start, ms | start with 1,000 rules, ms | its CPU, ms |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(b, "| %s | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f | %.0f | %.0f |\n", r.Name, r.Idle/(1<<20), r.IdleFiles/(1<<20),

@@ -148,12 +148,18 @@ func (m *memoryRun) with(ctx context.Context, rules int, starts, processor *[]ti
 // grow measures what connections and keys add, each in a new process.
 func (m *memoryRun) grow(ctx context.Context) error {
 	err := m.with(ctx, 0, nil, nil, func(p *process, before use) error {
+		var open []io.Closer
+		defer func() {
+			for _, c := range open {
+				_ = c.Close()
+			}
+		}()
 		for i := range m.effort.Connections {
 			c, err := p.connect(ctx)
 			if err != nil {
 				return err
 			}
-			defer func() { _ = c.Close() }()
+			open = append(open, c)
 			if err := c.ask(strconv.Itoa(i % 10)); err != nil {
 				return err
 			}
