@@ -57,18 +57,20 @@ func (l *List) Load(h http.Header) {
 func (l *List) Header() http.Header {
 	h := make(http.Header, len(l.names))
 	values := slices.Clone(l.values)
-	for from, to := 0, 0; from < len(l.names); from = to {
-		to = l.end(from)
+	for from := 0; from < len(l.names); {
+		to := l.end(from)
 		h[l.names[from]] = values[from:to:to]
+		from = to
 	}
 	return h
 }
 
 // AddTo adds the fields to h, in place of its own fields of the same names.
 func (l *List) AddTo(h http.Header) {
-	for from, to := 0, 0; from < len(l.names); from = to {
-		to = l.end(from)
+	for from := 0; from < len(l.names); {
+		to := l.end(from)
 		h[l.names[from]] = slices.Clone(l.values[from:to])
+		from = to
 	}
 }
 
@@ -144,16 +146,16 @@ func (l *List) Delete(name string) {
 // DeleteFunc removes the fields of the names for which remove returns true.
 func (l *List) DeleteFunc(remove func(name string) bool) {
 	kept := 0
-	for from, to := 0, 0; from < len(l.names); from = to {
-		to = l.end(from)
-		if remove(l.names[from]) {
-			continue
+	for from := 0; from < len(l.names); {
+		to := l.end(from)
+		if !remove(l.names[from]) {
+			if kept < from {
+				copy(l.names[kept:], l.names[from:to])
+				copy(l.values[kept:], l.values[from:to])
+			}
+			kept += to - from
 		}
-		if kept < from {
-			copy(l.names[kept:], l.names[from:to])
-			copy(l.values[kept:], l.values[from:to])
-		}
-		kept += to - from
+		from = to
 	}
 	l.cut(kept, len(l.names))
 }

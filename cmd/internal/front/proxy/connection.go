@@ -72,7 +72,8 @@ func keepOptions(l *http1.List, keep func(option string) bool) {
 // keepEndToEnd removes a name from the Connection fields. Otherwise a client could list
 // the header there, and the reverse proxy would drop it as hop-by-hop.
 func keepEndToEnd(l *http1.List, name string) {
-	if slices.ContainsFunc(l.Lines("Connection"), func(line string) bool { return len(line) >= len(name) }) { // Else "close" or "keep-alive".
+	longer := func(line string) bool { return len(line) >= len(name) }
+	if slices.ContainsFunc(l.Lines("Connection"), longer) { // Else "close" or "keep-alive".
 		keepOptions(l, func(option string) bool { return !strings.EqualFold(option, name) })
 	}
 }
