@@ -16,7 +16,24 @@ const (
 	slowRequest       // was in progress at the last check
 )
 
-// checkClients checks for clients that have disconnected, until the server has no connections.
+// check starts checkClients, if it does not run. The caller holds mu.
+func (s *Server) check() {
+	if s.checking == nil {
+		s.checking = make(chan struct{})
+		go s.checkClients(s.checking)
+	}
+}
+
+// endCheck ends checkClients, if there is nothing to check. The caller holds mu.
+func (s *Server) endCheck() {
+	if len(s.conns) == 0 && len(s.idle) == 0 && s.checking != nil {
+		close(s.checking)
+		s.checking = nil
+	}
+}
+
+// checkClients checks for clients that have disconnected and for workers that nothing needs, until the server has no connections
+// and no workers.
 func (s *Server) checkClients(over <-chan struct{}) {
 	tick := time.NewTicker(s.config.CheckEvery)
 	defer tick.Stop()
@@ -27,6 +44,7 @@ func (s *Server) checkClients(over <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
+		s.trim()
 		slow = s.slow(slow[:0])
 		for _, c := range slow {
 			c.checkClient()

@@ -49,6 +49,7 @@ type Server struct {
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
 	idle     []worker      // at most mostIdle
+	unneeded int           // how many of idle no connection has needed since the last check
 	checking chan struct{} // ends checkClients; nil if it does not run
 	finished chan struct{}
 }
@@ -104,12 +105,10 @@ func (s *Server) add(c *conn) (idle worker, ok bool) {
 		return nil, false
 	}
 	s.conns[c] = struct{}{}
-	if s.checking == nil {
-		s.checking = make(chan struct{})
-		go s.checkClients(s.checking)
-	}
+	s.check()
 	if last := len(s.idle) - 1; last >= 0 {
 		idle, s.idle = s.idle[last], s.idle[:last]
+		s.unneeded = min(s.unneeded, last)
 	}
 	return idle, true
 }
@@ -119,12 +118,8 @@ func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
-	if len(s.conns) > 0 {
-		return
-	}
-	close(s.checking)
-	s.checking = nil
-	if s.finished != nil {
+	s.endCheck()
+	if len(s.conns) == 0 && s.finished != nil {
 		close(s.finished)
 		s.finished = nil
 	}

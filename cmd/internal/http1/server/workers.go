@@ -1,5 +1,7 @@
 package server
 
+import "slices"
+
 // mostIdle bounds the idle workers, and their memory to about 2 MiB: a stack that has grown has
 // 8 KiB. The collector shrinks it.
 const mostIdle = 256
@@ -28,7 +30,20 @@ func (s *Server) rest(w worker) bool {
 		return false
 	}
 	s.idle = append(s.idle, w)
+	s.check()
 	return true
+}
+
+// trim ends the idle workers that no connection has needed since the last check.
+func (s *Server) trim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.idle[:s.unneeded] { // The worker that was used last is at the end.
+		close(w)
+	}
+	s.idle = slices.Delete(s.idle, 0, s.unneeded)
+	s.unneeded = len(s.idle)
+	s.endCheck()
 }
 
 // dismiss ends the idle workers. The caller holds mu, and has set closing.
@@ -36,5 +51,6 @@ func (s *Server) dismiss() {
 	for _, w := range s.idle {
 		close(w)
 	}
-	s.idle = nil
+	s.idle, s.unneeded = nil, 0
+	s.endCheck()
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/testkit/race"
+	"strings"
+	"time"
 )
 
 // TestWorkers checks that goroutines serve one connection after the other, also after a panic, and
@@ -48,6 +50,17 @@ func TestWorkers(t *testing.T) {
 		one("/panic")
 		one("/")
 	}
+	for until := time.Now().Add(patience); strings.Contains(stacks(), ".(*Server).work("); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("idle workers remain without a connection")
+		}
+	}
+}
+
+// stacks returns the stacks of all goroutines.
+func stacks() string {
+	text := make([]byte, 1<<20)
+	return string(text[:runtime.Stack(text, true)])
 }
 
 // TestNewConnectionsAllocateLittle checks that a connection with one request leaves its buffers to
