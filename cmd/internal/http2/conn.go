@@ -165,7 +165,7 @@ func (c *conn) frameBuffered() bool {
 		return false
 	}
 	b, _ := c.in.Peek(3)
-	return buffered >= frameHeader+int(b[0])<<16|int(b[1])<<8|int(b[2])
+	return buffered >= frameHeader+(int(b[0])<<16|int(b[1])<<8|int(b[2]))
 }
 
 // settle reacts to the error of a frame. It returns false when the connection ends. The caller holds mu.
