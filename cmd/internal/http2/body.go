@@ -83,7 +83,9 @@ func (b *body) inviteClient() {
 func (b *body) read(p []byte) int {
 	n := copy(p, b.data[b.start:])
 	if b.start += n; b.start == len(b.data) {
-		b.data, b.start = b.data[:0], 0
+		if b.data, b.start = b.data[:0], 0; cap(b.data) > mostKept {
+			b.data = nil
+		}
 	}
 	c, st := b.conn, b.stream
 	if st == nil || st.closed {

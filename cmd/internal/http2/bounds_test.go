@@ -2,6 +2,7 @@ package http2
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -219,6 +220,32 @@ func TestQueueIsBounded(t *testing.T) {
 				t.Errorf("%d bytes are queued", n)
 			}
 			c.mu.Unlock()
+		}
+	})
+}
+
+// TestEmptyBodyKeepsNoLargeBuffer checks what a body holds when its handler has read what has arrived.
+func TestEmptyBodyKeepsNoLargeBuffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		arrived := make(chan struct{})
+		kept := -1
+		client := connect(t, func(_ http.ResponseWriter, r *http.Request) {
+			<-arrived
+			_, _ = io.ReadFull(r.Body, make([]byte, 3*maxFrame))
+			b, _ := r.Body.(*body)
+			b.conn.mu.Lock()
+			defer b.conn.mu.Unlock()
+			kept = cap(b.data)
+		}, false).hello()
+		id := client.open(false, ":method", "POST")
+		for range 3 {
+			_ = client.WriteData(id, false, make([]byte, maxFrame))
+		}
+		synctest.Wait()
+		close(arrived)
+		synctest.Wait()
+		if kept < 0 || kept > mostKept {
+			t.Errorf("an empty body keeps %d bytes, want at most %d", kept, mostKept)
 		}
 	})
 }

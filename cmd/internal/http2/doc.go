@@ -13,7 +13,7 @@
 // A connection has at most Config.MaxStreams streams, and as many handlers. Four times as many streams may wait for a handler
 // after the client has reset others; with more, the connection ends. A response waits while mostQueued bytes are not
 // written. Control frames have their own bound, mostControl. Bodies are bounded by the windows of streams and connection,
-// and header lists by Config.MaxHeader.
+// beside one buffer for the longest frame that a body keeps while it is empty. Header lists are bounded by Config.MaxHeader.
 //
 // # Ownership
 //

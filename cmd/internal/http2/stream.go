@@ -21,7 +21,7 @@ import (
 const (
 	// mostFields bounds the fields of a header whose map is used again. Clearing a map costs time for each field that it ever had.
 	mostFields = 64
-	// mostKept bounds the buffers that a stream keeps for its next use, in bytes.
+	// mostKept bounds an empty buffer that a stream keeps, in bytes. The buffer has space for the longest frame.
 	mostKept = 16 << 10
 )
 
