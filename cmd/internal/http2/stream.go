@@ -67,7 +67,7 @@ func (c *conn) newStream(id uint32, ended bool) *stream {
 // release ends the use of a stream: its handler has returned, and its last frame was written, or the stream was reset.
 func (st *stream) release() {
 	if st.onClose != nil {
-		st.onClose()
+		st.conn.callback(st.onClose)
 	}
 	if st.body != nil {
 		st.body.end()
@@ -85,6 +85,16 @@ func (st *stream) release() {
 	st.body, st.remoteEnded, st.closed, st.blocked, st.err = nil, false, false, false, nil
 	st.sendWindow, st.deadline, st.onClose, st.wake.L = 0, time.Time{}, nil, nil
 	s.streams.Put(st)
+}
+
+// callback calls a function of a handler that has returned.
+func (c *conn) callback(f func()) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			c.server.warnf("http2: panic after serving %v: %v\n%s", c.remote, fault, debug.Stack())
+		}
+	}()
+	f()
 }
 
 func emptied(h http.Header) http.Header {
@@ -253,6 +263,17 @@ func badRequest(why string) http.Handler {
 
 // serve calls the handler and ends its response.
 func (st *stream) serve() {
+	if !st.handle() {
+		return
+	}
+	c := st.conn
+	c.mu.Lock()
+	defer c.unlock()
+	st.finish()
+}
+
+// handle calls the handler. It returns false if the handler has panicked.
+func (st *stream) handle() (returned bool) {
 	c := st.conn
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -265,9 +286,7 @@ func (st *stream) serve() {
 	}
 	handler.ServeHTTP(&st.writer, st.request)
 	st.ctx.End()
-	c.mu.Lock()
-	defer c.unlock()
-	st.finish()
+	return true
 }
 
 // abort resets a stream whose handler has panicked.
