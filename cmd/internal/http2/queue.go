@@ -152,40 +152,62 @@ func (c *conn) gather() {
 	c.queue.sending = false
 }
 
-// send writes what is queued, unless another goroutine does. It releases mu during a write. The caller holds mu.
+// sendPart writes what is queued, unless another goroutine does or is about to. It is the send of a handler that goes on: streams that
+// have ended are left to a worker, because their functions may take long. The caller holds mu.
+func (c *conn) sendPart() {
+	switch q := &c.queue; {
+	case q.kicked:
+	case len(q.ended) > 0:
+		c.kick()
+	default:
+		c.send()
+	}
+}
+
+// send writes once what is queued, unless another goroutine does. It leaves to a worker what is queued meanwhile: a handler would otherwise
+// write for the other streams as long as they have something to send. send releases mu during the write. The caller holds mu.
 func (c *conn) send() {
 	q := &c.queue
 	if q.sending {
 		return
 	}
-	q.sending = true
-	for len(q.out) > 0 && !c.gone {
+	if len(q.out) > 0 && !c.gone {
 		out, ended := q.out, q.ended
-		q.out, q.control = nil, 0
+		q.out, q.control, q.sending = nil, 0, true
 		q.ended, q.spare = q.spare[:0], nil
 		c.unlock()
 		_, err := c.Conn.Write(out)
-		for i, st := range ended {
-			st.release()
-			ended[i] = nil
-		}
 		c.mu.Lock()
-		q.spare = ended
-		for range ended {
-			c.inactive()
-		}
+		q.sending = false
 		c.freeBuffer(out)
 		if err != nil {
 			c.gone = true
 			_ = c.Conn.Close() // The reader ends the streams.
 		}
 		c.wakeWriters()
+		c.kick()
+		c.release(ended)
 	}
-	q.sending = false
-	if c.gone {
+	if c.gone && !q.sending {
 		c.dropQueue()
 	}
 	c.closeIfDone()
+}
+
+// release releases streams whose last frame was written. It releases mu meanwhile. The caller holds mu.
+func (c *conn) release(ended []*stream) {
+	if len(ended) > 0 {
+		c.unlock()
+		for _, st := range ended {
+			st.release()
+		}
+		c.mu.Lock()
+	}
+	for range ended {
+		c.inactive()
+	}
+	clear(ended)
+	c.queue.spare = ended
 }
 
 func (c *conn) freeBuffer(b []byte) {

@@ -77,7 +77,7 @@ func (w *writer) inform(status int) {
 	defer c.unlock()
 	if st.room() == nil {
 		c.queueHeader(st.id, block, false)
-		c.send()
+		c.sendPart()
 	}
 }
 
@@ -216,7 +216,7 @@ func (w *writer) FlushError() error {
 	if w.stream.closed {
 		return w.stream.err
 	}
-	c.send()
+	c.sendPart()
 	return nil
 }
 
@@ -321,8 +321,8 @@ func (st *stream) expired() error {
 func (st *stream) room() error {
 	c := st.conn
 	for !st.closed && len(c.queue.out) >= mostQueued {
-		if !c.queue.sending {
-			c.send()
+		if !c.queue.sending && !c.queue.kicked {
+			c.sendPart()
 			continue
 		}
 		if st.wait() != nil {
@@ -344,7 +344,7 @@ func (st *stream) data(p []byte, end bool) error {
 		}
 		n := min(len(p), maxFrame, mostQueued-len(c.queue.out), max(int(min(st.sendWindow, c.sendWindow)), 0))
 		if n == 0 && len(p) > 0 {
-			if c.send(); st.closed || st.sendWindow > 0 && c.sendWindow > 0 {
+			if c.sendPart(); st.closed || st.sendWindow > 0 && c.sendWindow > 0 {
 				continue
 			}
 			if st.wait() != nil {
