@@ -40,9 +40,10 @@ type conn struct {
 	queue   queue
 	gone    bool // nothing more is written
 	streams map[uint32]*stream
-	lastID  uint32 // of the streams that the client has opened
-	active  int    // streams that are open, or whose last frame is not written
-	blocked int    // streams that wait to send
+	lastID  uint32    // of the streams that the client has opened
+	active  int       // streams that are open, or whose last frame is not written
+	blocked []*stream // that wait for space in the queue or for the window of the connection, in this order
+	woken   bool      // one of them is about to go on
 	// running is the number of handlers, and waiting has the streams that wait for one. The client may have reset such streams.
 	running       int
 	waiting       []*stream
@@ -222,8 +223,10 @@ func (c *conn) closeStreams() {
 	}
 }
 
-// unlock releases mu, and then ends the contexts of the streams that have ended: a context may call functions that use mu.
+// unlock lets a stream go on that waits, releases mu, and then ends the contexts of the streams that have ended: a context may call
+// functions that use mu.
 func (c *conn) unlock() {
+	c.wakeNext()
 	canceled, dropped := c.canceled, c.dropped
 	c.canceled, c.dropped = nil, nil
 	c.mu.Unlock()

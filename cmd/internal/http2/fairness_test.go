@@ -86,3 +86,59 @@ func TestPanicAfterClose(t *testing.T) {
 		}
 	})
 }
+
+// TestTurns checks that streams that wait for the window of the connection get it in turn.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := connect(t, func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = w.Write(make([]byte, 10_000))
+			}
+		}, false).hello(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 1 << 20})
+		before := map[uint32]int{}
+		for range testStreams {
+			id := client.open(true)
+			before[id] = 0
+		}
+		for id := range before {
+			before[id] = len(client.body(id))
+		}
+		const rounds = 5
+		for range rounds * testStreams {
+			_ = client.WriteWindowUpdate(0, 1)
+			synctest.Wait()
+		}
+		for id, had := range before {
+			if got := len(client.body(id)) - had; got != rounds {
+				t.Errorf("stream %d got %d bytes of %d, want %d", id, got, rounds*testStreams, rounds)
+			}
+		}
+	})
+}
+
+// TestSmallWindows checks that no stream waits when the client has given all that the responses need.
+func TestSmallWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const length, step = 50_000, 500
+		client := connect(t, func(w http.ResponseWriter, _ *http.Request) {
+			for range length / step {
+				_, _ = w.Write(make([]byte, step))
+			}
+		}, false).hello(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 0})
+		for range testStreams {
+			client.open(true)
+		}
+		for range length / step {
+			for n := range uint32(testStreams) {
+				_ = client.WriteWindowUpdate(2*n+1, step)
+			}
+			_ = client.WriteSettings(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 0})
+			_ = client.WriteWindowUpdate(0, step*testStreams)
+		}
+		for n := range uint32(testStreams) {
+			if got := len(client.body(2*n + 1)); got != length {
+				t.Errorf("stream %d got %d bytes of %d", 2*n+1, got, length)
+			}
+		}
+	})
+}

@@ -96,11 +96,10 @@ func (c *conn) processSetting(s wire.Setting) error {
 		growth := int32(s.Val) - c.initialWindow
 		c.initialWindow += growth
 		for _, st := range c.streams {
-			if !grow(&st.sendWindow, growth) {
+			if !st.grow(growth) {
 				return wire.ConnectionError(wire.ErrCodeFlowControl)
 			}
 		}
-		c.wakeWriters()
 	}
 	return nil
 }
@@ -121,7 +120,6 @@ func (c *conn) processWindow(f *wire.WindowUpdateFrame) error {
 		if !grow(&c.sendWindow, int32(f.Increment)) {
 			return wire.ConnectionError(wire.ErrCodeFlowControl)
 		}
-		c.wakeWriters()
 		return nil
 	}
 	if c.isIdle(f.StreamID) {
@@ -131,10 +129,9 @@ func (c *conn) processWindow(f *wire.WindowUpdateFrame) error {
 	if st == nil {
 		return nil // The stream has ended.
 	}
-	if !grow(&st.sendWindow, int32(f.Increment)) {
+	if !st.grow(int32(f.Increment)) {
 		return streamError(f.StreamID, wire.ErrCodeFlowControl)
 	}
-	st.wake.Broadcast()
 	return nil
 }
 

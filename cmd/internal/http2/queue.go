@@ -3,6 +3,7 @@ package http2
 import (
 	"encoding/binary"
 	"runtime"
+	"slices"
 
 	wire "golang.org/x/net/http2"
 )
@@ -184,7 +185,6 @@ func (c *conn) send() {
 			c.gone = true
 			_ = c.Conn.Close() // The reader ends the streams.
 		}
-		c.wakeWriters()
 		c.kick()
 		c.release(ended)
 	}
@@ -216,14 +216,19 @@ func (c *conn) freeBuffer(b []byte) {
 	}
 }
 
-// wakeWriters wakes the streams that wait to send. The caller holds mu.
-func (c *conn) wakeWriters() {
-	if c.blocked == 0 {
+// wakeNext wakes the stream that has waited longest of those that can go on. The stream calls wakeNext in turn when it has used
+// what it needs: waking all would cost processor time for each small window. The caller holds mu.
+func (c *conn) wakeNext() {
+	if c.woken || len(c.queue.out) >= mostQueued {
 		return
 	}
-	for _, st := range c.streams {
-		if st.blocked {
-			st.wake.Broadcast()
+	for n, st := range c.blocked {
+		if st.sends && c.sendWindow <= 0 {
+			continue // Its data needs the window of the connection.
 		}
+		c.blocked = slices.Delete(c.blocked, n, n+1)
+		st.blocked, c.woken = false, true
+		st.wake.Broadcast()
+		return
 	}
 }

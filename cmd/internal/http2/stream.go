@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,7 +44,8 @@ type stream struct {
 	body        *body // nil if the request has none
 	remoteEnded bool  // the client has sent its last frame
 	closed      bool  // nothing more is sent; err says why
-	blocked     bool  // a write waits
+	blocked     bool  // in conn.blocked
+	sends       bool  // the write that waits is of data
 	err         error
 	sendWindow  int32
 	deadline    time.Time // of writes
@@ -340,18 +342,31 @@ func (st *stream) complete() {
 func (st *stream) endBody() {
 	st.remoteEnded = true
 	st.body.endOfStream()
-	st.wake.Broadcast()
 }
 
-// wait waits until something has changed. It returns os.ErrDeadlineExceeded after the deadline. The caller holds mu.
-func (st *stream) wait() error {
+// grow adds to the window of a stream, and wakes the stream if it waits for that. It returns false if the window is then too large.
+// The caller holds mu.
+func (st *stream) grow(n int32) bool {
+	empty := st.sendWindow <= 0
+	if !grow(&st.sendWindow, n) {
+		return false
+	}
+	if empty && st.sendWindow > 0 && !st.blocked {
+		st.wake.Broadcast()
+	}
+	return true
+}
+
+// wait waits until a frame, of data or another, may be sent. It may return earlier. It returns os.ErrDeadlineExceeded after the deadline.
+// The caller holds mu.
+func (st *stream) wait(data bool) error {
+	c := st.conn
 	if !st.deadline.IsZero() {
 		left := time.Until(st.deadline)
 		if left <= 0 {
 			return os.ErrDeadlineExceeded
 		}
 		if st.timer == nil {
-			c := st.conn
 			st.timer = time.AfterFunc(left, func() {
 				c.mu.Lock()
 				defer c.mu.Unlock()
@@ -361,10 +376,18 @@ func (st *stream) wait() error {
 			st.timer.Reset(left)
 		}
 	}
-	st.blocked = true
-	st.conn.blocked++
+	c.wakeNext() // This stream may have been woken, and leaves something to others.
+	listed := !data || st.sendWindow > 0
+	if st.sends, st.blocked = data, listed; listed {
+		c.blocked = append(c.blocked, st)
+	}
 	st.wake.Wait()
-	st.blocked = false
-	st.conn.blocked--
+	switch {
+	case st.blocked:
+		st.blocked = false
+		c.blocked = slices.DeleteFunc(c.blocked, func(other *stream) bool { return other == st })
+	case listed:
+		c.woken = false
+	}
 	return nil
 }

@@ -297,9 +297,7 @@ func (w *writer) SetWriteDeadline(t time.Time) error {
 		c.kick()
 		return nil
 	}
-	if st.blocked {
-		st.wake.Broadcast()
-	}
+	st.wake.Broadcast()
 	return nil
 }
 
@@ -325,7 +323,7 @@ func (st *stream) room() error {
 			c.sendPart()
 			continue
 		}
-		if st.wait() != nil {
+		if st.wait(false) != nil {
 			return st.expired()
 		}
 	}
@@ -347,7 +345,7 @@ func (st *stream) data(p []byte, end bool) error {
 			if c.sendPart(); st.closed || st.sendWindow > 0 && c.sendWindow > 0 {
 				continue
 			}
-			if st.wait() != nil {
+			if st.wait(true) != nil {
 				return st.expired()
 			}
 			continue
