@@ -57,6 +57,7 @@ type conn struct {
 	away          bool      // GOAWAY was queued
 	lingering     bool      // after an error of the client, the connection only waits for the client to read why
 	closing       bool      // the server shuts down
+	complete      bool      // nothing more is written, because the server shuts down
 	clock         clock
 }
 
@@ -127,7 +128,7 @@ func (c *conn) next() bool {
 	frame, err := c.read()
 	c.mu.Lock()
 	defer c.unlock()
-	if c.gone {
+	if c.gone || c.complete {
 		return false
 	}
 	if err == nil {
@@ -198,7 +199,7 @@ func (c *conn) giveUp(code wire.ErrCode) {
 func (c *conn) lingers() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lingering && !c.gone
+	return (c.lingering || c.complete) && !c.gone
 }
 
 // leave ends all streams and closes the connection.
@@ -257,11 +258,17 @@ func (c *conn) goAway() {
 	c.clock.setClose(c)
 }
 
-// closeIfDone closes the connection of a server that shuts down, when all was written. The caller holds mu.
+// closeIfDone ends the connection of a server that shuts down, when all was written. The client has closeDelay to read it and to
+// close: bytes that arrive at a closed socket would cost it what it has not read. The caller holds mu.
 func (c *conn) closeIfDone() {
-	if c.closing && c.active == 0 && !c.queue.sending && len(c.queue.out) == 0 {
-		_ = c.Conn.Close() // The reader ends the rest.
+	if !c.closing || c.complete || c.active > 0 || c.queue.sending || len(c.queue.out) > 0 {
+		return
 	}
+	c.complete = true
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // Otherwise the clock closes the connection.
+	}
+	c.clock.setClose(c)
 }
 
 // inactive notes that a stream has ended and its last frame was written. The caller holds mu.

@@ -75,12 +75,12 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// TestShutdownWhileIdle checks that Shutdown closes idle connections at once, and stops to wait with its context.
+// TestShutdownWhileIdle checks that Shutdown closes idle connections soon, and stops to wait with its context.
 func TestShutdownWhileIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		idle := connect(t, waits, false).hello()
 		began := time.Now()
-		if err := idle.server.Shutdown(t.Context()); err != nil || time.Since(began) > 0 {
+		if err := idle.server.Shutdown(t.Context()); err != nil || time.Since(began) > closeDelay {
 			t.Errorf("Shutdown: %v after %v", err, time.Since(began))
 		}
 		busy := connect(t, waits, false).hello()
@@ -90,6 +90,28 @@ func TestShutdownWhileIdle(t *testing.T) {
 		defer cancel()
 		if err := busy.server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Shutdown with a stream: %v", err)
+		}
+	})
+}
+
+// TestShutdownLingers checks that a client that writes while it reads the last frames is not cut off.
+func TestShutdownLingers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := connect(t, waits, false).hello()
+		over := make(chan error, 1)
+		go func() { over <- client.server.Shutdown(t.Context()) }()
+		client.want("shutdown", "goaway 0 NO_ERROR")
+		client.open(true)
+		for n := range 3 {
+			if err := client.WritePing(false, [8]byte{}); err != nil {
+				t.Errorf("ping %d: %v", n, err)
+			}
+		}
+		client.want("behind the end")
+		_ = client.conn.Close()
+		began := time.Now()
+		if err := <-over; err != nil || time.Since(began) > 0 {
+			t.Errorf("Shutdown: %v, %v after the client has closed", err, time.Since(began))
 		}
 	})
 }

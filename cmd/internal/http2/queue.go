@@ -127,7 +127,7 @@ func (c *conn) queueHeader(id uint32, block []byte, end bool) {
 
 // kick lets a worker write what is queued, for a caller that must not wait. The caller holds mu.
 func (c *conn) kick() {
-	if q := &c.queue; len(q.out) > 0 && !q.sending && !q.kicked {
+	if q := &c.queue; len(q.out) > 0 && !q.sending && !q.kicked && !c.complete {
 		q.kicked = true
 		c.server.workers.start(work{conn: c})
 	}
@@ -172,7 +172,7 @@ func (c *conn) send() {
 	if q.sending {
 		return
 	}
-	if len(q.out) > 0 && !c.gone {
+	if len(q.out) > 0 && !c.gone && !c.complete {
 		out, ended := q.out, q.ended
 		q.out, q.control, q.sending = nil, 0, true
 		q.ended, q.spare = q.spare[:0], nil

@@ -96,8 +96,8 @@ func (s *Server) warnf(format string, args ...any) {
 	s.config.Log.Warn(fmt.Sprintf(format, args...)) //nolint:sloglint // because the proxy knows the faults of clients by these words.
 }
 
-// Shutdown sends GOAWAY to all clients, closes idle connections, and waits until the streams in progress have ended. An
-// error means that ctx ended first.
+// Shutdown sends GOAWAY to all clients, waits until the streams in progress have ended, and closes the connections, each after its client
+// or after closeDelay. An error means that ctx ended first.
 func (s *Server) Shutdown(ctx context.Context) error {
 	finished := make(chan struct{})
 	s.mu.Lock()
