@@ -28,6 +28,7 @@ type headerReader struct {
 	fields    []hpack.HeaderField // pseudo fields first
 	pseudo    int                 // number of pseudo fields
 	left      uint32              // of most
+	names     uint32              // of most, for the names in the fields Trailer
 	truncated bool                // fields are missing, because the list is too long
 	invalid   error
 }
@@ -62,13 +63,17 @@ func (h *headerReader) emit(f hpack.HeaderField) {
 		h.decoder.SetEmitEnabled(false)
 		return
 	}
-	size := f.Size()
-	if size > h.left {
+	left, size := &h.left, f.Size()
+	if f.Name == "trailer" { // Each name is counted as a field, beside the other fields, as golang.org/x/net does.
+		commas := strings.Count(f.Value, ",")
+		left, size = &h.names, uint32(len(f.Value)-commas+(commas+1)*fieldOverhead)
+	}
+	if size > *left {
 		h.decoder.SetEmitEnabled(false)
-		h.truncated, h.left = true, 0
+		h.truncated, h.left, h.names = true, 0, 0
 		return
 	}
-	h.left -= size
+	*left -= size
 	h.fields = append(h.fields, f)
 	if pseudo {
 		h.pseudo++
@@ -111,12 +116,12 @@ var wireNameTable = func() (table [256]bool) {
 // invalid; other errors end the connection. The fields stay valid until the next header.
 func (c *conn) readHeader(f *wire.HeadersFrame) (wire.Frame, error) {
 	h := &c.header
-	h.fields, h.pseudo, h.left, h.truncated, h.invalid = h.fields[:0], 0, h.most, false, nil
+	h.fields, h.pseudo, h.left, h.names, h.truncated, h.invalid = h.fields[:0], 0, h.most, h.most, false, nil
 	h.decoder.SetEmitEnabled(true)
 	fragment, more := f.HeaderBlockFragment(), !f.HeadersEnded()
 	for {
 		// A client that sends much more than the bound, or goes on after a fault, is disconnected.
-		if int64(len(fragment)) > 2*int64(h.left) || h.invalid != nil {
+		if int64(len(fragment)) > 2*(int64(h.left)+int64(h.names)) || h.invalid != nil {
 			return f, errProtocol
 		}
 		if _, err := h.decoder.Write(fragment); err != nil {

@@ -75,6 +75,7 @@ func TestRefusedRequests(t *testing.T) {
 		want   string
 	}{
 		{"a long header", []string{"x", strings.Repeat("y", testMaxHeader+fieldsBeyond*fieldOverhead)}, "1: :status=431 content-type=text/html; charset=utf-8 content-length=63\n1: end"},
+		{"many trailers", []string{"trailer", strings.Repeat("a,", testMaxHeader/fieldOverhead+fieldsBeyond)}, "1: :status=431 content-type=text/html; charset=utf-8 content-length=63\n1: end"},
 		{
 			"the header of a connection",
 			[]string{"connection", "close"},

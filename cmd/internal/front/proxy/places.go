@@ -276,5 +276,8 @@ func weigh(r *http.Request, l *http1.List) int64 {
 		name, value := l.Line(i)
 		bytes += fieldOverhead + len(name) + valueOverhead + len(value)
 	}
+	for name := range r.Trailer {
+		bytes += fieldOverhead + len(name)
+	}
 	return 1 + int64(bytes/fieldsOfPlace)
 }

@@ -15,6 +15,7 @@ const (
 	headerBound  = "Bound of a header behind another request"
 	attempts     = "Attempts for a request whose connection the service closes"
 	disconnect   = "Time until a disconnected client is noticed" // The tests wait for it.
+	trailerBound = "HTTP/2: bound of the names in a field `Trailer`"
 )
 
 // differencesFile has the list of differences, in the table of this section.
@@ -74,7 +75,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 			documented = append(documented, strings.TrimSpace(cells[1]))
 		}
 	}
-	if want := []string{emptyFraming, brokenPart, headerBound, attempts, disconnect}; !slices.Equal(documented, want) {
+	if want := []string{emptyFraming, brokenPart, headerBound, attempts, disconnect, trailerBound}; !slices.Equal(documented, want) {
 		t.Errorf("%s lists the differences %q, the tests ignore %q", differencesFile, documented, want)
 	}
 }

@@ -13,7 +13,7 @@ var headerOnlyNames = []string{
 	"Cookie", "Set-Cookie", "Forwarded", "Via", "Upgrade", "Http2-Settings",
 }
 
-// trailerNames returns the declared trailer fields of a request that may be forwarded. Rules
+// trailerNames returns the declared trailer fields of a request that may be forwarded, sorted. Rules
 // do not see trailers, so fields that influence decisions are excluded: headers that rules
 // read, client identities, the request id and the marks.
 func (p *Proxy) trailerNames(declared http.Header, requestID string) []string {
@@ -31,6 +31,7 @@ func (p *Proxy) trailerNames(declared http.Header, requestID string) []string {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 

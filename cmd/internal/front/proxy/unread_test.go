@@ -300,6 +300,14 @@ func TestWeight(t *testing.T) {
 			t.Errorf("a request with %d fields takes %d places, want %d", fields, got, want)
 		}
 	}
+	r := &http.Request{Trailer: make(http.Header)}
+	const names = 500
+	for n := range names {
+		r.Trailer[fmt.Sprintf("X-%04d", n)] = nil
+	}
+	if got, want := weigh(r, list(nil)), int64(1+names*(fieldOverhead+6)/fieldsOfPlace); got != want || got == 1 {
+		t.Errorf("a request with %d names of trailers takes %d places, want %d", names, got, want)
+	}
 	now := time.Now()
 	p := newPlaces(4, now)
 	big := p.take(nil, 100, now)
