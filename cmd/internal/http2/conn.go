@@ -135,7 +135,7 @@ func (c *conn) next() bool {
 		err = c.process(frame)
 	}
 	c.header.forget()
-	if _, fatal := errors.AsType[wire.ConnectionError](err); fatal && frame != nil {
+	if _, fatal := errors.AsType[wire.ConnectionError](err); fatal && frame != nil && !c.away { // The id in GOAWAY never increases.
 		c.lastID = max(c.lastID, frame.Header().StreamID)
 	}
 	if !c.settle(err) || c.queue.control > mostControl {

@@ -75,6 +75,19 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
+// TestSecondGoAway checks that a fault behind GOAWAY does not name a later stream: the client may have sent it elsewhere.
+func TestSecondGoAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := connect(t, waits, false).hello()
+		client.open(true)
+		synctest.Wait()
+		_ = client.WriteGoAway(0, wire.ErrCodeNo, nil)
+		client.want("a client that leaves", "goaway 1 NO_ERROR")
+		_ = client.WriteHeaders(wire.HeadersFrameParam{StreamID: 3, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, EndHeaders: true})
+		client.want("a fault", "goaway 1 COMPRESSION_ERROR")
+	})
+}
+
 // TestShutdownWhileIdle checks that Shutdown closes idle connections soon, and stops to wait with its context.
 func TestShutdownWhileIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
