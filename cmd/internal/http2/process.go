@@ -204,6 +204,9 @@ func (c *conn) processHeaders(f *wire.HeadersFrame) error {
 		return c.processTrailers(st, f)
 	}
 	if id <= c.lastID {
+		if f.StreamEnded() && c.header.pseudo == 0 {
+			return nil // Trailers that were in flight while the server ended the stream.
+		}
 		return errProtocol
 	}
 	c.lastID = id

@@ -24,6 +24,8 @@ const (
 	mostFields = 64
 	// mostKept bounds an empty buffer that a stream keeps, in bytes. The buffer has space for the longest frame.
 	mostKept = 16 << 10
+	// refusalTimeout bounds the time for the answer to a request that the handler of the server does not get.
+	refusalTimeout = 10 * time.Second
 )
 
 // stream is one request and its response. Streams are pooled.
@@ -161,7 +163,11 @@ func (c *conn) prepare(st *stream) bool {
 		r.Body = st.body
 	}
 	st.writer.toHead = method == http.MethodHead
-	st.handler = unservable(h, st.header)
+	if st.handler = unservable(h, st.header); st.handler != nil {
+		// No place of the proxy counts the request, so that it must not last, or keep its header.
+		st.deadline = time.Now().Add(refusalTimeout)
+		st.header, st.values, r.Header, r.Trailer = http.Header{}, nil, http.Header{}, nil
+	}
 	st.request = r.WithContext(st.ctx)
 	return true
 }

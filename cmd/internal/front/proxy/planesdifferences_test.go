@@ -16,6 +16,8 @@ const (
 	attempts     = "Attempts for a request whose connection the service closes"
 	disconnect   = "Time until a disconnected client is noticed" // The tests wait for it.
 	trailerBound = "HTTP/2: bound of the names in a field `Trailer`"
+	noWindow     = "HTTP/2: answer of 400 or 431 to a client that gives no window"
+	lateTrailers = "HTTP/2: trailers that arrive after the end of their stream"
 )
 
 // differencesFile has the list of differences, in the table of this section.
@@ -75,7 +77,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 			documented = append(documented, strings.TrimSpace(cells[1]))
 		}
 	}
-	if want := []string{emptyFraming, brokenPart, headerBound, attempts, disconnect, trailerBound}; !slices.Equal(documented, want) {
+	if want := []string{emptyFraming, brokenPart, headerBound, attempts, disconnect, trailerBound, noWindow, lateTrailers}; !slices.Equal(documented, want) {
 		t.Errorf("%s lists the differences %q, the tests ignore %q", differencesFile, documented, want)
 	}
 }
