@@ -140,6 +140,22 @@ func TestWindows(t *testing.T) {
 	})
 }
 
+// TestPause checks that the client has what a handler has written before it pauses, except for what is held until a flush.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := connect(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "30000")
+			_, _ = w.Write(make([]byte, 20_000))
+			waits(w, r)
+		}, false).hello()
+		client.open(true)
+		client.want("a pause", "1: :status=200 content-length=30000")
+		if got := len(client.body(1)); got != 20_000 {
+			t.Errorf("%d bytes of 20000 are sent", got)
+		}
+	})
+}
+
 // TestWriteDeadline checks that a stream whose client gives no window ends, and that the connection goes on.
 func TestWriteDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -168,6 +168,9 @@ func (w *writer) Write(p []byte) (int, error) {
 	if err := w.push(p); err != nil {
 		return 0, err
 	}
+	if w.written != w.length {
+		c.kick() // The handler may pause. At the end of a declared length it returns, which sends the rest.
+	}
 	return len(p), nil
 }
 
