@@ -150,6 +150,9 @@ func (b *body) setDeadline(t time.Time) {
 
 // add adds bytes that have arrived.
 func (b *body) add(data []byte) {
+	if len(data) == 0 {
+		return
+	}
 	b.received += int64(len(data))
 	if b.start > 0 && len(b.data)+len(data) > cap(b.data) {
 		b.data = b.data[:copy(b.data, b.data[b.start:])]

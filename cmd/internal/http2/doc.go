@@ -5,8 +5,8 @@
 //
 // One goroutine reads a connection. Handlers run on a pool of workers, whose stacks stay grown between requests. No goroutine
 // writes for the connection alone: frames are appended to a buffer, and the goroutine that finds no writer writes the
-// buffer, with the frames that other streams have added meanwhile. After the settings the reader does not write: it could
-// otherwise wait for a client that waits for the reader.
+// buffer once, with the frames of other streams. A worker writes what is added meanwhile. After the settings the reader does
+// not write: it could otherwise wait for a client that waits for the reader.
 //
 // # Bounds
 //

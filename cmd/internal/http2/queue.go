@@ -32,6 +32,7 @@ type queue struct {
 
 // dropQueue forgets what will not be written. The caller holds mu.
 func (c *conn) dropQueue() {
+	c.freeBuffer(c.queue.out)
 	c.queue.out = nil
 	c.dropped = append(c.dropped, c.queue.ended...)
 	c.queue.ended = nil

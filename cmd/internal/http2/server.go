@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -107,10 +109,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	} else {
 		s.finished = finished
 	}
-	for c := range s.conns {
-		c.shutdown()
-	}
+	conns := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
+	for _, c := range conns {
+		c.shutdown() // It may wait for a client, of TLS for some seconds.
+	}
 	select {
 	case <-finished:
 		return nil
@@ -122,9 +125,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Close closes all connections, which ends the contexts of their requests.
 func (s *Server) Close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.closing = true
-	for c := range s.conns {
+	conns := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, c := range conns {
 		_ = c.Conn.Close() // The reader of the connection ends its streams.
 	}
 }
