@@ -4,12 +4,12 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/headgate/headgate/internal/testkit/race"
-	"strings"
-	"time"
 )
 
 // TestWorkers checks that goroutines serve one connection after the other, also after a panic, and
@@ -50,7 +50,7 @@ func TestWorkers(t *testing.T) {
 		one("/panic")
 		one("/")
 	}
-	for until := time.Now().Add(patience); strings.Contains(stacks(), ".(*Server).work("); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(patience); strings.Contains(stacks(), ".(*Server).work("); <-time.After(time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("idle workers remain without a connection")
 		}
