@@ -57,6 +57,7 @@ type conn struct {
 	away          bool      // GOAWAY was queued
 	lingering     bool      // after an error of the client, the connection only waits for the client to read why
 	closing       bool      // the server shuts down
+	closesWrite   bool      // unlock closes the sending side
 	complete      bool      // nothing more is written, because the server shuts down
 	clock         clock
 }
@@ -228,9 +229,14 @@ func (c *conn) closeStreams() {
 // functions that use mu.
 func (c *conn) unlock() {
 	c.wakeNext()
-	canceled, dropped := c.canceled, c.dropped
-	c.canceled, c.dropped = nil, nil
+	canceled, dropped, closesWrite := c.canceled, c.dropped, c.closesWrite
+	c.canceled, c.dropped, c.closesWrite = nil, nil, false
 	c.mu.Unlock()
+	if closesWrite { // Without mu, because TLS may wait for the client.
+		if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite() // Otherwise the clock closes the connection.
+		}
+	}
 	for _, ctx := range canceled {
 		ctx.End()
 	}
@@ -264,10 +270,7 @@ func (c *conn) closeIfDone() {
 	if !c.closing || c.complete || c.active > 0 || c.queue.sending || len(c.queue.out) > 0 {
 		return
 	}
-	c.complete = true
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // Otherwise the clock closes the connection.
-	}
+	c.complete, c.closesWrite = true, true
 	c.clock.setClose(c)
 }
 
