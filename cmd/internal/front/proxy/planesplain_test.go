@@ -23,7 +23,7 @@ func (c plainConn) CloseWrite() error { return c.Conn.(interface{ CloseWrite() e
 // plainListener hides what its connections can do.
 type plainListener struct{ net.Listener }
 
-// countedReads counts the reads of plain connections that have begun.
+// countedReads counts the reads of plain connections that wait.
 type countedReads struct {
 	net.Listener
 
@@ -43,6 +43,7 @@ type readCounter struct {
 
 func (c readCounter) Read(p []byte) (int, error) {
 	c.reads.Add(1)
+	defer c.reads.Add(-1)
 	return c.Conn.Read(p)
 }
 
@@ -132,13 +133,13 @@ func TestPlainTLS(t *testing.T) {
 	var reads atomic.Int64
 	ended := make(chan struct{})
 	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := reads.Load()
-		for reads.Load() == began { // Until the proxy reads ahead.
-			<-time.After(time.Millisecond)
-		}
 		if r.URL.Path == "/last" {
 			<-r.Context().Done()
 			close(ended)
+			return
+		}
+		for reads.Load() == 0 { // Until the proxy reads ahead.
+			<-time.After(time.Millisecond)
 		}
 		fine(w, r)
 	}), onThePlane(true))
