@@ -298,8 +298,8 @@ func everySource(t *testing.T) map[string]follows {
 // TestSourcesEndWithTheirContext: each kind of source ends with its context, also while its server does not answer.
 func TestSourcesEndWithTheirContext(t *testing.T) {
 	t.Parallel()
-	for name, follow := range everySource(t) {
-		for _, after := range []time.Duration{0, 300 * time.Millisecond} {
+	for _, after := range []time.Duration{0, 300 * time.Millisecond} {
+		for name, follow := range everySource(t) { // A source has one follower.
 			t.Run(fmt.Sprint(name, " after ", after), func(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(t.Context(), after)
