@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -135,12 +134,7 @@ func (c *conn) await(first bool) *transaction {
 		c.held = nil
 		return t
 	}
-	switch {
-	case !first:
-		// A busy client sends its next request before this goroutine runs again. Then no read finds
-		// nothing, and no event wakes the goroutine.
-		runtime.Gosched()
-	case c.raw != nil:
+	if first && c.raw != nil {
 		if t, err := c.readNow(); t != nil || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return t
 		}
