@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/headgate/headgate/cmd/internal/http1"
 )
 
 // Config configures a Server.
@@ -44,7 +46,7 @@ type Server struct {
 	workers workers
 	streams sync.Pool
 	buffers sync.Pool
-	dates   dates
+	dates   http1.Dates
 
 	mu       sync.Mutex // guards the fields below
 	conns    map[*conn]struct{}

@@ -98,7 +98,7 @@ func (w *writer) compose() {
 		w.block = appendField(w.block, "Content-Length", strconv.FormatInt(w.length, 10))
 	}
 	if _, found := w.header["Date"]; !found {
-		w.block = appendField(w.block, "Date", w.stream.conn.server.dates.at(time.Now()))
+		w.block = appendField(w.block, "Date", w.stream.conn.server.dates.At(time.Now()))
 	}
 	if lines := w.header["Connection"]; len(lines) > 0 && lines[0] == "close" {
 		c := w.stream.conn

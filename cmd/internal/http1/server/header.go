@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/http1"
@@ -29,7 +28,7 @@ func (w *writer) compose(fields *http1.List, dated bool) {
 		return trailer || isLengthField(name) || name == "Connection" || w.status == http.StatusNotModified && name == "Content-Type"
 	})
 	if !dated {
-		w.out = w.conn.server.dates.append(append(w.out, "Date: "...), time.Now())
+		w.out = append(append(w.out, "Date: "...), w.conn.server.dates.At(time.Now())...)
 		w.out = append(w.out, "\r\n"...)
 	}
 }
@@ -128,24 +127,4 @@ func appendStatus(b []byte, status int) []byte {
 		b = strconv.AppendInt(append(b, "status code "...), int64(status), 10)
 	}
 	return append(b, "\r\n"...)
-}
-
-// date is the text of one second.
-type date struct {
-	second int64
-	text   string
-}
-
-// dates caches the last date.
-type dates struct{ last atomic.Pointer[date] }
-
-// append writes the time in the form of a Date field.
-func (d *dates) append(b []byte, now time.Time) []byte {
-	second := now.Unix()
-	last := d.last.Load()
-	if last == nil || last.second != second {
-		last = &date{second, now.UTC().Format(http.TimeFormat)}
-		d.last.Store(last)
-	}
-	return append(b, last.text...)
 }

@@ -43,7 +43,7 @@ type Server struct {
 	config       Config
 	transactions sync.Pool
 	outs         sync.Pool
-	dates        dates
+	dates        http1.Dates
 	closing      atomic.Bool
 
 	mu       sync.Mutex

@@ -1,4 +1,4 @@
-package http2
+package http1
 
 import (
 	"net/http"
@@ -12,11 +12,12 @@ type date struct {
 	text   string
 }
 
-// dates caches the last date.
-type dates struct{ last atomic.Pointer[date] }
+// Dates makes the values of Date fields. It keeps the last, so that one second costs one text. The zero Dates is ready to use, and safe for
+// concurrent use.
+type Dates struct{ last atomic.Pointer[date] }
 
-// at returns the time in the form of a Date field.
-func (d *dates) at(now time.Time) string {
+// At returns the time in the form of a Date field.
+func (d *Dates) At(now time.Time) string {
 	second := now.Unix()
 	last := d.last.Load()
 	if last == nil || last.second != second {
