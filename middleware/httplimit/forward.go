@@ -22,7 +22,7 @@ import (
 func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	forward := resolved(r, x.Request.Path)
 	own, marked := x.own(g), x.marked()
-	if !marked && !sent(own, x.Request.Header) {
+	if !marked && !sent(own, headers(r.Header)) {
 		return forward
 	}
 	if forward == r {
