@@ -17,7 +17,7 @@ func debianGateways() []gateway.Gateway {
 	return []gateway.Gateway{
 		{
 			Name: "nginx", Files: []string{"nginx.conf"}, Program: "nginx",
-			Words: []string{"-e", "stderr", "-p", ".", "-c", "nginx.conf", "-g", "daemon off;"}, Announces: true, Unreachable: 200, Silent: 200,
+			Words: []string{"-e", "stderr", "-p", ".", "-c", "nginx.conf", "-g", "daemon off; master_process off;"}, Announces: true, Unreachable: 200, Silent: 200,
 			Untrusted: 500,
 		},
 		{
