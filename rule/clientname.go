@@ -26,13 +26,13 @@ const (
 // A name is valid UTF-8 without control characters and has at most MaxClientName
 // bytes. Tables, logs, JSON and labels can therefore show it unchanged. ClientName
 // replaces any other text. The name of an IPv4 address is its text, and the name of
-// an IPv6 address is the text of its /64.
+// an IPv6 address is the text of its /64. A part with networks of its own, such as ip/24, gives the text of a network.
 func (p Part) AppendClient(dst []byte, req *headgate.Request) (name []byte, ok bool) {
 	switch {
 	case p.kind == partNone || p.kind == partAll:
 		return dst, false
 	case p.isAddress():
-		counted := subscriber(p.address(req))
+		counted := p.subscriber(p.address(req))
 		if !counted.IsValid() {
 			return dst, false
 		}
@@ -45,9 +45,9 @@ func (p Part) AppendClient(dst []byte, req *headgate.Request) (name []byte, ok b
 	return appendClientName(dst, text), true
 }
 
-// appendSubscriber appends an IPv4 address alone, and the /64 of an IPv6 address.
+// appendSubscriber appends an IPv4 address that counts alone, and else the network that counts as one client.
 func appendSubscriber(dst []byte, counted netip.Prefix) []byte {
-	if counted.Addr().Is4() {
+	if counted.Addr().Is4() && counted.Bits() == usualV4 {
 		return counted.Addr().AppendTo(dst)
 	}
 	return counted.AppendTo(dst)

@@ -45,7 +45,7 @@ func CustomerName(part Part, value string) (string, error) {
 	}
 	switch {
 	case part.isAddress():
-		counted, _ := readSubscriber(value)
+		counted, _ := part.readSubscriber(value)
 		return string(appendSubscriber(nil, counted)), nil
 	case part.kind == partHost:
 		host, _ := readHost(value)

@@ -131,6 +131,8 @@ func TestCustomerName(t *testing.T) {
 		{"header:X", "Acme", "Acme"},
 		{"ip", "192.0.2.1", "192.0.2.1"},
 		{"ip", "2001:db8::7", "2001:db8::/64"},
+		{"ip/24", "192.0.2.7", "192.0.2.0/24"},
+		{"xff_ip/56", "2001:db8::7", "2001:db8::/56"},
 		{"host", "API.Example.com", "api.example.com"},
 		{"ip", "acme", ""},
 		{"header:X", "", ""},

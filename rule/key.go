@@ -10,7 +10,7 @@ import (
 )
 
 // A key is the rule's name and then each part. A name is its length (a uvarint) and
-// its bytes. A part is its partKind, its name if it has one, and one value:
+// its bytes. A part is its partKind, its name or its two prefix lengths if it has them, and one value:
 //
 //	0x00 to 0x80   the length of the value, which follows
 //	0xFE           the digest of a longer value follows: digestLength bytes
@@ -51,6 +51,8 @@ func (r *Rule) AppendKey(dst []byte, req *headgate.Request) (key []byte, shared 
 		present := true
 		switch {
 		case p.kind == partNone || p.kind == partAll:
+		case p.v4 > 0:
+			dst, present = p.appendNetwork(dst, req)
 		case p.isAddress():
 			dst, present = appendIP(dst, p.address(req))
 		default:
@@ -132,16 +134,16 @@ func (p Part) lookup(req *headgate.Request) (value string, present bool) {
 // isAddress reports whether the part is an address. All other parts except all are
 // texts.
 func (p Part) isAddress() bool {
-	return p.kind == partIP || p.kind == partXFFIP || p.kind == partUserIP
+	return p.kind == partIP || p.kind == partXFFIP || p.kind == partUserIP || p.v4 > 0
 }
 
 // address returns the address of an address part. address returns the peer if the Identity
 // has not resolved the client.
 func (p Part) address(req *headgate.Request) netip.Addr {
 	switch {
-	case p.kind == partXFFIP && req.XFFIP.IsValid():
+	case (p.kind == partXFFIP || p.kind == partXFFNet) && req.XFFIP.IsValid():
 		return req.XFFIP
-	case p.kind == partUserIP && req.UserIP.IsValid():
+	case (p.kind == partUserIP || p.kind == partUserNet) && req.UserIP.IsValid():
 		return req.UserIP
 	default:
 		return req.IP

@@ -38,6 +38,10 @@ func TestKeyForm(t *testing.T) {
 		{"cookie:s", "\x01r\x07\x01s\x80" + strings.Repeat("y", 128)},
 		{"xff_ip", "\x01r\x08\x04\xc6\x33\x64\x07"},
 		{"user_ip", "\x01r\x09\x08\x20\x01\x0d\xb8\x00\x00\x00\x00"},
+		{"ip/24/56", "\x01r\x0f\x18\x38\x04\xc0\x00\x02\x00"},
+		{"xff_ip/24", "\x01r\x10\x18\x40\x04\xc6\x33\x64\x00"},
+		{"user_ip/29/29", "\x01r\x11\x1d\x1d\x08\x20\x01\x0d\xb8\x00\x00\x00\x00"},
+		{"user_ip/128", "\x01r\x11\x20\x80\x10\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09"},
 		{"region", "\x01r\x0a\x02NL"},
 		{"mtls_subject", "\x01r\x0b\x04CN=a"},
 		{"jwt:sub", "\x01r\x0c\x03sub\x01u"},
@@ -103,6 +107,19 @@ func TestKeysTellApart(t *testing.T) {
 		{"an invalid address counts as missing", "ip", from("::"), &headgate.Request{}, false, true},
 		{"the address 0.0.0.0 is an address", "ip", from("0.0.0.0"), from("::"), false, false},
 
+		{"a network of IPv4", "ip/24", from("192.0.2.1"), from("192.0.2.255"), true, false},
+		{"two networks of IPv4", "ip/24", from("192.0.2.1"), from("192.0.3.1"), false, false},
+		{"IPv4 in IPv6 counts by the network of IPv4", "ip/24", from("192.0.2.1"), from("::ffff:192.0.2.9"), true, false},
+		{"ip/24 leaves IPv6 as it is", "ip/24", from("2001:db8::1"), from("2001:db8:0:1::1"), false, false},
+		{"a network of IPv6", "ip/56", from("2001:db8::1"), from("2001:db8:0:ff::1"), true, false},
+		{"two networks of IPv6", "ip/56", from("2001:db8::1"), from("2001:db8:0:100::1"), false, false},
+		{"ip/56 leaves IPv4 as it is", "ip/56", from("192.0.2.1"), from("192.0.2.2"), false, false},
+		{"each IPv6 address", "ip/128", from("2001:db8::1"), from("2001:db8::2"), false, false},
+		{"a network of IPv4 is none of IPv6", "ip/32/32", from("32.1.13.184"), from("2001:db8::"), false, false},
+		{"no address has no network", "ip/24", from("0.0.0.0"), &headgate.Request{}, false, true},
+		{"networks of senders", "xff_ip/24", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), true, false},
+		{"networks of users", "user_ip/24", user("10.0.0.1", "192.0.2.1"), user("10.0.0.1", "192.0.3.2"), false, false},
+
 		{"senders behind one proxy", "xff_ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), false, false},
 		{"one sender behind two proxies", "xff_ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.2", "192.0.2.1"), true, false},
 		{"a client without a proxy is the peer", "xff_ip", behind("10.0.0.1", "192.0.2.1"), from("192.0.2.1"), true, false},
@@ -154,6 +171,7 @@ func TestKeyText(t *testing.T) {
 		{"header:X-Id cookie:s", `product header:X-Id="a\"b" cookie:s="\u202e"`},
 		{"header:X-None", `product header:X-None=(missing)`},
 		{"xff_ip user_ip", `product xff_ip=192.0.2.7 user_ip=2001:db8::/64`},
+		{"xff_ip/24 user_ip/56 ip/128", `product xff_ip/24=192.0.2.0/24 user_ip/56=2001:db8::/56 ip/128=2001:db8::1/128`},
 		{"region mtls_subject", `product region=(unknown) mtls_subject="CN=a\n"`},
 		{"jwt:https://example.com/tenant descriptor:none", `product jwt:https://example.com/tenant="t\x00" descriptor:none=(missing)`},
 		{"header:X-Long", `product header:X-Long="` + strings.Repeat("é", 48) + `"...(200 bytes, sha256 f42ec48e1e4b487e590e0b3d4e58437c)`},
@@ -185,7 +203,7 @@ func TestAppendKeyAllocatesNothing(t *testing.T) {
 	room := make([]byte, 0, 512)
 	for _, key := range []string{
 		"all", "ip", "ip path header:X-Id", "method host cookie:none", "header:X-Long",
-		"ip xff_ip user_ip", "region mtls_subject", "jwt:sub descriptor:tenant jwt:none",
+		"ip xff_ip user_ip", "ip/24 xff_ip/56 user_ip/24/56", "region mtls_subject", "jwt:sub descriptor:tenant jwt:none",
 	} {
 		r := Rule{Name: "product", Key: parts(t, strings.Fields(key)...)}
 		if n := testing.AllocsPerRun(100, func() { r.AppendKey(room, req) }); n != 0 {
@@ -209,7 +227,7 @@ func plainKey(r *Rule, req *headgate.Request) string {
 		switch p.kind {
 		case partNone, partAll, partCustomer:
 		case partIP:
-			e.value, e.missing = canonicalIP(req.IP), !req.IP.IsValid()
+			e.value, e.missing = canonicalNetwork(req.IP, p), !req.IP.IsValid()
 		case partPath:
 			e.value = req.Path
 		case partMethod:
@@ -222,15 +240,15 @@ func plainKey(r *Rule, req *headgate.Request) string {
 		case partCookie:
 			e.value, _ = req.Cookie.Lookup(p.name)
 			e.missing = e.value == ""
-		case partXFFIP, partUserIP:
+		case partXFFIP, partUserIP, partIPNet, partXFFNet, partUserNet:
 			ip := req.IP
-			if p.kind == partXFFIP && req.XFFIP.IsValid() {
+			if (p.kind == partXFFIP || p.kind == partXFFNet) && req.XFFIP.IsValid() {
 				ip = req.XFFIP
 			}
-			if p.kind == partUserIP && req.UserIP.IsValid() {
+			if (p.kind == partUserIP || p.kind == partUserNet) && req.UserIP.IsValid() {
 				ip = req.UserIP
 			}
-			e.value, e.missing = canonicalIP(ip), !ip.IsValid()
+			e.value, e.missing = canonicalNetwork(ip, p), !ip.IsValid()
 		case partRegion:
 			e.value, e.missing = req.Region, req.Region == ""
 		case partSubject:
@@ -247,10 +265,13 @@ func plainKey(r *Rule, req *headgate.Request) string {
 	return fmt.Sprintf("%q %#v", r.Name, all)
 }
 
-func canonicalIP(ip netip.Addr) string {
-	bits := 64
+func canonicalNetwork(ip netip.Addr, p Part) string {
+	v4, bits := 32, 64
+	if p.v4 > 0 {
+		v4, bits = int(p.v4), int(p.v6)
+	}
 	if ip = ip.Unmap().WithZone(""); ip.Is4() {
-		bits = 32
+		bits = v4
 	}
 	prefix, err := ip.Prefix(bits)
 	if err != nil {
@@ -282,7 +303,7 @@ func TestClientsNeverShareKeys(t *testing.T) {
 func drawKeyRule(t *property.T, label string) *Rule {
 	texts := []string{
 		"all", "ip", "path", "method", "host", "header:A", "header:B", "header:Ab", "cookie:A", "cookie:B",
-		"xff_ip", "user_ip", "region", "mtls_subject", "jwt:A", "jwt:Ab", "descriptor:A", "descriptor:B",
+		"xff_ip", "user_ip", "ip/24", "ip/24/56", "xff_ip/24", "user_ip/128", "region", "mtls_subject", "jwt:A", "jwt:Ab", "descriptor:A", "descriptor:B",
 	}
 	r := &Rule{Name: property.SampledFrom([]string{"r", "r2", "rr", "r.A"}).Draw(t, label+" name")}
 	for _, text := range property.DistinctSliceOfN(property.SampledFrom(texts), 1, MaxParts).Draw(t, label+" key") {
@@ -330,6 +351,10 @@ func readKey(key []byte) (name string, elements []element, err error) {
 		e := element{part: Part{kind: partKind(r.take(1)[0])}}
 		switch e.part.kind {
 		case partAll:
+		case partIPNet, partXFFNet, partUserNet:
+			lengths := r.take(2)
+			e.part.v4, e.part.v6 = lengths[0], lengths[1]
+			e.value, e.missing = r.value()
 		case partHeader, partCookie, partClaim, partDescriptor:
 			e.part.name = r.name()
 			e.value, e.missing = r.value()

@@ -32,7 +32,7 @@ func (n *KeyNames) AppendEntries(dst []byte, entries headgate.Descriptors, most 
 
 // AppendEntry appends one entry of a descriptor, as in AppendEntries.
 func (n *KeyNames) AppendEntry(dst []byte, name, value string) []byte {
-	part := Part{partDescriptor, shortText(name)}
+	part := Part{kind: partDescriptor, name: shortText(name)}
 	dst = append(appendEntryName(dst, part.name), '=')
 	return n.appendText(dst, part, shortText(value))
 }

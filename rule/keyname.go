@@ -99,7 +99,7 @@ func (n *KeyNames) appendNamed(dst []byte, part Part, value string, missing, dig
 		return n.appendText(dst, part, string(text))
 	case part.isAddress():
 		var text [len("2001:db8:1111:2222::/64") + 16]byte
-		return n.appendText(dst, part, string(appendNetwork(text[:0], value)))
+		return n.appendText(dst, part, string(part.appendNetworkText(text[:0], value)))
 	default:
 		return n.appendText(dst, part, value)
 	}
@@ -108,14 +108,15 @@ func (n *KeyNames) appendNamed(dst []byte, part Part, value string, missing, dig
 // digestWord is the prefix for a value of which the key has only the digest.
 const digestWord = "sha256:"
 
-// appendNetwork appends the text of an address or a network in a key.
-func appendNetwork(dst []byte, value string) []byte {
+// appendNetworkText appends the text of an address or a network in a key.
+func (p Part) appendNetworkText(dst []byte, value string) []byte {
+	v4, v6 := p.prefixes()
 	if len(value) == 4 {
-		return netip.AddrFrom4([4]byte([]byte(value))).AppendTo(dst)
+		return appendSubscriber(dst, netip.PrefixFrom(netip.AddrFrom4([4]byte([]byte(value))), v4))
 	}
 	var address [16]byte
 	copy(address[:], value)
-	return netip.PrefixFrom(netip.AddrFrom16(address), 64).AppendTo(dst)
+	return netip.PrefixFrom(netip.AddrFrom16(address), v6).AppendTo(dst)
 }
 
 // appendText appends a value, or its hash.
@@ -165,7 +166,14 @@ func cutPart(key string) (part Part, rest string, ok bool) {
 	if int(part.kind) >= len(partTable) {
 		return Part{}, "", false
 	}
-	if !part.kind.named() {
+	switch {
+	case part.kind.isNetwork():
+		if len(rest) < 2 || !validPrefixes(int(rest[0]), int(rest[1])) {
+			return Part{}, "", false
+		}
+		part.v4, part.v6 = rest[0], rest[1]
+		return part, rest[2:], true
+	case !part.kind.named():
 		return part, rest, true
 	}
 	part.name, rest, ok = cutName(rest)
@@ -201,5 +209,5 @@ func (p Part) appendTo(dst []byte) []byte {
 	if p.name != "" {
 		dst = append(append(dst, ':'), p.name...)
 	}
-	return dst
+	return p.appendPrefixes(dst)
 }

@@ -34,6 +34,8 @@ func TestKeyNames(t *testing.T) {
 		{[]string{"header:X-Client-Id"}, `header:X-Client-Id="me \"x\"\n"`, []string{"header:X-Client-Id", "me \"x\"\n"}},
 		{[]string{"ip", "path"}, `ip=192.0.2.1 path="/a b"`, []string{"ip", "192.0.2.1", "path", "/a b"}},
 		{[]string{"xff_ip"}, `xff_ip=2001:db8:1:2::/64`, []string{"xff_ip", "2001:db8:1:2::/64"}},
+		{[]string{"ip/24", "xff_ip/56"}, `ip/24=192.0.2.0/24 xff_ip/56=2001:db8:1::/56`, []string{"ip/24", "192.0.2.0/24", "xff_ip/56", "2001:db8:1::/56"}},
+		{[]string{"xff_ip/128"}, `xff_ip/128=2001:db8:1:2:3::4/128`, []string{"xff_ip/128", "2001:db8:1:2:3::4/128"}},
 		{[]string{"header:X-Long", "header:X-None", "region"}, `header:X-Long="` + digest + `" header:X-None=(missing) region=(unknown)`, nil},
 	} {
 		r := &Rule{Name: "product", Key: parts(t, c.parts...)}
@@ -70,6 +72,7 @@ func TestKeyNamesAgreeWithKeyText(t *testing.T) {
 	for _, texts := range [][]string{
 		{"all"},
 		{"ip", "method", "host"},
+		{"ip/24", "ip/48", "user_ip/24/128"},
 		{"header:X-Client-Id", "cookie:session", "region"},
 	} {
 		r := &Rule{Name: "a rule", Key: parts(t, texts...)}
@@ -108,7 +111,7 @@ func TestKeyNamesAllocateNothing(t *testing.T) {
 
 // A key that no rule built causes no panic and no long output.
 func FuzzKeyNames(f *testing.F) {
-	r := &Rule{Name: "product", Key: parts(f, "header:X-Client-Id", "ip", "path")}
+	r := &Rule{Name: "product", Key: parts(f, "header:X-Client-Id", "ip", "ip/24")}
 	key, _ := r.AppendKey(nil, &headgate.Request{Path: "/x", IP: addr("::1")})
 	f.Add(string(key))
 	f.Add("\x80")

@@ -28,7 +28,7 @@ func (r *Rule) KeyText(req *headgate.Request) string {
 		switch {
 		case p.kind == partNone || p.kind == partAll:
 		case p.isAddress():
-			text = append(append(text, '='), ipText(p.address(req))...)
+			text = append(append(text, '='), p.ipText(p.address(req))...)
 		default:
 			text = append(append(text, '='), p.valueText(req)...)
 		}
@@ -57,13 +57,10 @@ func (p Part) valueText(req *headgate.Request) string {
 	}
 }
 
-func ipText(ip netip.Addr) string {
-	switch counted := subscriber(ip); {
-	case !counted.IsValid():
+func (p Part) ipText(ip netip.Addr) string {
+	counted := p.subscriber(ip)
+	if !counted.IsValid() {
 		return missingText
-	case counted.Addr().Is4():
-		return counted.Addr().String()
-	default:
-		return counted.String()
 	}
+	return string(appendSubscriber(nil, counted))
 }

@@ -13,7 +13,7 @@ import (
 type Overrides struct {
 	part  Part
 	texts map[string]int
-	// subscribers has addresses as keys count them: IPv4 addresses, and /64 of IPv6.
+	// subscribers has addresses as keys count them: IPv4 addresses and /64 of IPv6, or the networks of the part.
 	subscribers map[netip.Prefix]int
 }
 
@@ -21,7 +21,7 @@ type Overrides struct {
 // would count under one key:
 //
 //   - ip, xff_ip, user_ip: an address ("192.0.2.1") or, with the same meaning, the
-//     network that keys count as one ("192.0.2.1/32", "2001:db8::/64");
+//     network that keys count as one ("192.0.2.1/32", "2001:db8::/64"; with ip/24 "192.0.2.0/24");
 //   - host: one host, in any case, without port;
 //   - cookie:NAME: the value as a client sends it. A % of CookieForm is %25 here;
 //   - method, path, region: the value that rules match and Regions returns;
@@ -50,7 +50,7 @@ func NewOverrides(part Part, values []string) (*Overrides, error) {
 // add parses value i. add reads the values before i to name a duplicate in its fault.
 func (o *Overrides) add(i int, value string, values []string) fault {
 	if o.part.isAddress() {
-		subscriber, f := readSubscriber(value)
+		subscriber, f := o.part.readSubscriber(value)
 		if f != (fault{}) {
 			return f
 		}
@@ -83,7 +83,7 @@ func (o *Overrides) Find(req *headgate.Request) (index int, ok bool) {
 	}
 	if o.part.isAddress() {
 		// An invalid address gives the zero Prefix, which the map never has.
-		index, ok = o.subscribers[subscriber(o.part.address(req))]
+		index, ok = o.subscribers[o.part.subscriber(o.part.address(req))]
 		return index, ok
 	}
 	value, present := o.part.lookup(req)

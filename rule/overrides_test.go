@@ -53,6 +53,12 @@ func TestOverridesFind(t *testing.T) {
 			{"another address", from("192.0.2.9"), -1},
 			{"no address", &headgate.Request{}, -1},
 		}},
+		{"ip/24/56", []string{"192.0.2.0/24", "198.51.100.7", "2001:db8::/56"}, []find{
+			{"a network", from("192.0.2.9"), 0},
+			{"an address stands for its network", from("198.51.100.9"), 1},
+			{"a network of IPv6", from("2001:db8:0:ff::1"), 2},
+			{"another network", from("192.0.3.9"), -1},
+		}},
 		{"xff_ip", []string{"192.0.2.1", "192.0.2.2"}, []find{
 			{"the sender", &headgate.Request{IP: addr("192.0.2.1"), XFFIP: addr("192.0.2.2")}, 1},
 			{"the peer, without a client", from("192.0.2.1"), 0},
@@ -141,6 +147,9 @@ func TestNewOverridesTeaches(t *testing.T) {
 		{"ip", []string{""}, 0, `is empty: ` + address},
 		{"ip", []string{"192.0.2.1", "::ffff:192.0.2.1"}, 1, `"::ffff:192.0.2.1" duplicates "192.0.2.1": remove one of them`},
 		{"ip", []string{"192.0.2.1", "192.0.2.1/32"}, 1, `"192.0.2.1/32" duplicates "192.0.2.1": remove one of them`},
+		{"ip/24", []string{"192.0.2.0/25"}, 0, `"192.0.2.0/25" is not one client: IPv4 addresses count by their /24: write 192.0.2.0/24`},
+		{"ip/24", []string{"2001:db8::/56"}, 0, `"2001:db8::/56" is not one client: IPv6 addresses count by their /64: write 2001:db8::/64`},
+		{"ip/24", []string{"192.0.2.1", "192.0.2.0/24"}, 1, `"192.0.2.0/24" duplicates "192.0.2.1": remove one of them`},
 		{"xff_ip", []string{"2001:db8::1", "2001:db8::2"}, 1, `"2001:db8::2" duplicates "2001:db8::1": remove one of them`},
 		{"ip", []string{"300.0.0.1"}, 0, `"300.0.0.1" is not an address: ` + address},
 		{"ip", []string{"192.0.2.1:80"}, 0, `"192.0.2.1:80" is not an address: ` + address},

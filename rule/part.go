@@ -14,7 +14,9 @@ const MaxParts = 3
 // separately. ParsePart returns a Part. Parts can be compared with ==.
 type Part struct {
 	kind partKind
-	name string // of a header (in canonical spelling), a cookie, a claim or a descriptor entry
+	// v4 and v6 are the prefix lengths of an address with networks of its own. Other addresses have usualV4 and usualV6.
+	v4, v6 uint8
+	name   string // of a header (in canonical spelling), a cookie, a claim or a descriptor entry
 }
 
 // partKind is the kind of a part. Keys contain these numbers and stores keep the keys,
@@ -38,6 +40,10 @@ const (
 	partDescriptor
 	// partCustomer is only in keys of customers. A configuration cannot write it.
 	partCustomer
+	// The parts ip, xff_ip and user_ip with networks of their own.
+	partIPNet
+	partXFFNet
+	partUserNet
 )
 
 // partForm describes a kind of part. partTable has all of them: words, patterns of the schema, faults and documents come from
@@ -48,6 +54,8 @@ type partForm struct {
 	name, example string
 	// printable allows each printable character in a name. Otherwise a name is a token.
 	printable bool
+	// network is the kind of an address with networks of its own, such as ip/24; partNone for other parts.
+	network partKind
 	// needs is what a front or an Identity must find, and supply is what not every front can give.
 	needs  Needs
 	supply Supply
@@ -57,19 +65,21 @@ type partForm struct {
 
 // partTable has the forms. partNone has none.
 var partTable = [...]partForm{
-	partAll:    {word: "all", meaning: "one key for all requests; must be the only part"},
-	partIP:     {word: "ip", needs: NeedIP, meaning: "the address of the connection's peer; an IPv6 address counts by its /64"},
+	partAll: {word: "all", meaning: "one key for all requests; must be the only part"},
+	partIP: {
+		word: "ip", network: partIPNet, needs: NeedIP, meaning: "the address of the connection's peer; an IPv6 address counts by its /64",
+	},
 	partPath:   {word: "path", meaning: "path of the request"},
 	partMethod: {word: "method", meaning: "method of the request"},
 	partHost:   {word: "host", needs: NeedHost, meaning: "host of the request"},
 	partHeader: {word: "header", name: "NAME", example: "X-Client-Id", supply: SupplyHeaders, meaning: "value of a header"},
 	partCookie: {word: "cookie", name: "NAME", example: "session", supply: SupplyCookies, meaning: "value of a cookie"},
 	partXFFIP: {
-		word: "xff_ip", needs: NeedXFFIP | NeedIP,
+		word: "xff_ip", network: partXFFNet, needs: NeedXFFIP | NeedIP,
 		meaning: "the last address in X-Forwarded-For that is not in `identity.trusted_proxies`",
 	},
 	partUserIP: {
-		word: "user_ip", needs: NeedUserIP | NeedIP,
+		word: "user_ip", network: partUserNet, needs: NeedUserIP | NeedIP,
 		meaning: "the address in one of `identity.user_ip_headers`, from a trusted proxy",
 	},
 	partRegion: {
@@ -86,6 +96,9 @@ var partTable = [...]partForm{
 		meaning: "value of a descriptor in a query to a decision server",
 	},
 	partCustomer: {word: "customer"},
+	partIPNet:    {word: "ip", needs: NeedIP},
+	partXFFNet:   {word: "xff_ip", needs: NeedXFFIP | NeedIP},
+	partUserNet:  {word: "user_ip", needs: NeedUserIP | NeedIP},
 }
 
 // partOrderTable is the order of documents. The numbers of the kinds have another one.
@@ -102,20 +115,26 @@ var partSynonymsTable = map[string]partKind{
 
 // PartForm is one form of a key part in a configuration.
 type PartForm struct {
-	// Text is the form, such as ip or header:NAME. Word is the word before the colon.
+	// Text is the form, such as ip or header:NAME. Word is the word before the colon or the slash.
 	Text, Word string
+	// Pattern is a regular expression, in the syntax of Go and of ECMAScript, for all texts of the form.
+	Pattern string
 	// Meaning says in Markdown which value of a request the part is.
 	Meaning string
 }
 
 // PartForms lists the forms of key parts in the order of the documents.
 func PartForms() []PartForm {
-	forms := make([]PartForm, len(partOrderTable))
-	for i, kind := range partOrderTable {
+	forms := make([]PartForm, 0, len(partOrderTable)+1)
+	for _, kind := range partOrderTable {
 		f := &partTable[kind]
-		forms[i] = PartForm{Text: f.word, Word: f.word, Meaning: f.meaning}
+		form := PartForm{Text: f.word, Word: f.word, Pattern: f.word, Meaning: f.meaning}
 		if f.name != "" {
-			forms[i].Text += ":" + f.name
+			form.Text += ":" + f.name
+			form.Pattern += ":.+"
+		}
+		if forms = append(forms, form); kind == partUserIP {
+			forms = append(forms, networkForm())
 		}
 	}
 	return forms
@@ -134,6 +153,9 @@ func knownParts() string {
 // error is a *ParseError.
 func ParsePart(text string) (Part, error) {
 	word, name, colon := strings.Cut(text, ":")
+	if address, _, found := strings.Cut(word, "/"); found && partTable[partKindOf(address)].network != partNone {
+		return parseNetwork(partKindOf(address), text)
+	}
 	kind := partKindOf(word)
 	switch {
 	case kind == partNone:
@@ -183,9 +205,17 @@ func (p Part) Needs() Needs { return partTable[p.kind].needs }
 // Supply returns what the part needs from a front. 0 means that every front gives it.
 func (p Part) Supply() Supply { return partTable[p.kind].supply }
 
+// Word returns the word of the part's form, without its name or the lengths of its networks.
+func (p Part) Word() string {
+	if p.kind == partNone || int(p.kind) >= len(partTable) {
+		return "none"
+	}
+	return partTable[p.kind].word
+}
+
 // String returns the part in the form of the configuration.
 func (p Part) String() string {
-	if p.name == "" && p.kind != partNone && int(p.kind) < len(partTable) {
+	if p.name == "" && p.v4 == 0 && p.kind != partNone && int(p.kind) < len(partTable) {
 		return partTable[p.kind].word // This return allocates nothing.
 	}
 	return string(p.appendTo(nil))

@@ -34,6 +34,16 @@ func TestParsePart(t *testing.T) {
 		{"jwt:https://example.com/tenant", "jwt:https://example.com/tenant"},
 		{"jwt:a=b:c", "jwt:a=b:c"},
 		{"jwt:größe", "jwt:größe"},
+		{"ip/24", "ip/24"},
+		{"ip/56", "ip/56"},
+		{"xff_ip/24/56", "xff_ip/24/56"},
+		{"user_ip/32/56", "user_ip/56"},
+		{"ip/1/128", "ip/1/128"},
+		{"ip/32/32", "ip/32/32"}, // an IPv6 length that is no more than 32 needs both
+		{"ip/24/64", "ip/24"},
+		{"ip/32", "ip"}, // the usual lengths
+		{"ip/64", "ip"},
+		{"user_ip/32/64", "user_ip"},
 		{"descriptor:remote_address", "descriptor:remote_address"},
 		{"descriptor:" + strings.Repeat("a", 128), "descriptor:" + strings.Repeat("a", 128)},
 	} {
@@ -51,7 +61,7 @@ func TestParsePart(t *testing.T) {
 }
 
 func TestParsePartTeaches(t *testing.T) {
-	const known = "use one of all, ip, xff_ip, user_ip, region, path, method, host, " +
+	const known = "use one of all, ip, xff_ip, user_ip, ip/24/56, region, path, method, host, " +
 		"header:NAME, cookie:NAME, mtls_subject, jwt:CLAIM, descriptor:NAME"
 	for _, c := range []struct {
 		text   string
@@ -73,6 +83,14 @@ func TestParsePartTeaches(t *testing.T) {
 		{"cookie:" + strings.Repeat("a", 129), 135, `rule: cookie name is 129 bytes long: use at most 128`},
 		{"header:host", 0, `rule: key part header:Host is never present: write host`},
 		{"ip:1.2.3.4", 2, `rule: key part ip takes no name: write ip`},
+		{"ip/", 2, `rule: key part "ip/" has a length of a network that is no number: write it like ip/24 for IPv4, ip/56 for IPv6, or ip/24/56 for both`},
+		{"ip/24,56", 2, `rule: key part "ip/24,56" has a length of a network that is no number: write it like ip/24 for IPv4, ip/56 for IPv6, or ip/24/56 for both`},
+		{"xff_ip/24/56/64", 6, `rule: key part "xff_ip/24/56/64" has 3 lengths: write it like xff_ip/24 for IPv4, xff_ip/56 for IPv6, or xff_ip/24/56 for both`},
+		{"ip/0", 2, `rule: key part "ip/0" counts all addresses together: write all`},
+		{"ip/56/24", 2, `rule: key part "ip/56/24" has a length that no network has: IPv4 has /1 to /32, and IPv6 /1 to /128: write it like ip/24 for IPv4, ip/56 for IPv6, or ip/24/56 for both`},
+		{"ip/129", 2, `rule: key part "ip/129" has a length that no network has: IPv4 has /1 to /32, and IPv6 /1 to /128: write it like ip/24 for IPv4, ip/56 for IPv6, or ip/24/56 for both`},
+		{"path/24", 0, `rule: key part "path/24" is not known: ` + known},
+		{"ip/24:a", 2, `rule: key part "ip/24:a" has a length of a network that is no number: write it like ip/24 for IPv4, ip/56 for IPv6, or ip/24/56 for both`},
 		{"xff_ip:1", 6, `rule: key part xff_ip takes no name: write xff_ip`},
 		{"region:NL", 6, `rule: key part region takes no name: write region`},
 		{"mtls_subject:CN", 12, `rule: key part mtls_subject takes no name: write mtls_subject`},
@@ -152,7 +170,7 @@ func TestCheckKey(t *testing.T) {
 }
 
 func FuzzParsePart(f *testing.F) {
-	for _, text := range []string{"all", "ip", "header:x-client-id", "cookie:a", "jwt:sub", "jwt:https://a/b c", "descriptor:é", "header:", "cookie:a=b", "ips", "header:Host"} {
+	for _, text := range []string{"all", "ip", "header:x-client-id", "cookie:a", "jwt:sub", "jwt:https://a/b c", "ip/24", "xff_ip/24/56", "user_ip/129", "descriptor:é", "header:", "cookie:a=b", "ips", "header:Host"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

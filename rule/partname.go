@@ -35,13 +35,13 @@ func parseNamed(kind partKind, name string) (Part, error) {
 		return Part{}, &ParseError{Problem: word + " " + f.problem, Fix: f.fix, Offset: at}
 	}
 	if kind != partHeader {
-		return Part{kind, name}, nil
+		return Part{kind: kind, name: name}, nil
 	}
 	name = canonicalHeader(name)
 	if name == "Host" {
 		return Part{}, &ParseError{Problem: "key part header:Host is never present", Fix: "write host", Offset: 0}
 	}
-	return Part{kind, name}, nil
+	return Part{kind: kind, name: name}, nil
 }
 
 // faultyName returns the position and size of an invalid character in a name of the

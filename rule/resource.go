@@ -101,7 +101,7 @@ func (r *Resource) Append(dst []byte, req *headgate.Request) []byte {
 
 func (r *Resource) appendPart(dst []byte, p Part, req *headgate.Request) []byte {
 	if p.isAddress() {
-		return appendAddressName(dst, p.address(req).Unmap())
+		return appendAddressName(dst, p.subscriber(p.address(req)))
 	}
 	value, present := p.lookup(req)
 	if !present {
@@ -138,16 +138,10 @@ func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~:@", c) >= 0
 }
 
-// appendAddressName appends an IPv4 address, or the network of an IPv6 address, as keys count them.
-func appendAddressName(dst []byte, ip netip.Addr) []byte {
-	switch {
-	case ip.Is4():
-		return ip.AppendTo(dst)
-	case ip.Is6():
-		a := ip.As16()
-		clear(a[8:])
-		return netip.AddrFrom16(a).AppendTo(dst)
-	default:
+// appendAddressName appends an IPv4 address, or the first address of a network, as keys count them.
+func appendAddressName(dst []byte, counted netip.Prefix) []byte {
+	if !counted.IsValid() {
 		return append(dst, '%')
 	}
+	return counted.Addr().AppendTo(dst)
 }

@@ -156,16 +156,13 @@ var (
 
 // partPattern makes the pattern of the forms of package rule.
 func partPattern(all bool) string {
-	var words, named []string
+	var patterns []string
 	for _, f := range rule.PartForms() {
-		switch {
-		case f.Text != f.Word:
-			named = append(named, f.Word)
-		case all || f.Word != allPart:
-			words = append(words, f.Word)
+		if all || f.Word != allPart {
+			patterns = append(patterns, f.Pattern)
 		}
 	}
-	return "^(" + strings.Join(words, "|") + "|(" + strings.Join(named, "|") + "):.+)$"
+	return "^(" + strings.Join(patterns, "|") + ")$"
 }
 
 // allPart is the part that names no client.

@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
@@ -28,7 +27,7 @@ var derivedWords = [...]string{"xff_ip", "user_ip", "region", "jwt"}
 
 // missing says which fact a part of a key lacks. The problem is "" if it lacks none.
 func (id Identity) missing(part rule.Part) (problem, fix string) {
-	word, _, _ := strings.Cut(part.String(), ":")
+	word := part.Word()
 	if !slices.Contains(derivedWords[:], word) || id.Unknown {
 		return "", ""
 	}
