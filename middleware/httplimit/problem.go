@@ -42,20 +42,53 @@ func (p *problem) append(b []byte) []byte {
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(p.status), 10)
 	b = append(b, `,"detail":`...)
+	from := len(b)
 	if p.refused == nil {
-		return append(appendJSON(b, p.detail), '}', '\n')
+		b = appendJSON(b, p.detail)
+	} else {
+		b = appendDetail(b, p.refused)
 	}
-	b = appendDetail(b, p.refused)
-	b = append(b, `,"reason":`...)
-	b = appendJSON(b, p.refused.Decision.Reason.String())
-	b = append(b, `,"violated-policies":[`...)
-	for i, name := range p.violated {
-		if i > 0 {
-			b = append(b, ',')
+	detail := b[from:]
+	code := ""
+	if p.refused != nil {
+		code = p.refused.Decision.Reason.String()
+		b = append(b, `,"reason":`...)
+		b = appendJSON(b, code)
+		b = append(b, `,"violated-policies":[`...)
+		for i, name := range p.violated {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, name)
 		}
-		b = appendJSON(b, name)
+		b = append(b, ']')
 	}
-	return append(b, ']', '}', '\n')
+	return p.appendError(b, code, detail)
+}
+
+// appendError ends the document with the members that client libraries read in place of those of RFC 9457: message, and error in the
+// form of the APIs of Stripe and OpenAI. detail is the sentence as JSON.
+func (p *problem) appendError(b []byte, code string, detail []byte) []byte {
+	b = append(append(b, `,"message":`...), detail...)
+	b = append(append(b, `,"error":{"type":"`...), p.errorType()...)
+	if code != "" {
+		b = append(append(b, `","code":"`...), code...)
+	}
+	return append(append(append(b, `","message":`...), detail...), '}', '}', '\n')
+}
+
+// errorType is the type of the member error. Clients of several APIs compare these words.
+func (p *problem) errorType() string {
+	switch {
+	case p.refused != nil && p.refused.Decision.Reason.Overloaded():
+		return "overloaded_error"
+	case p.refused != nil:
+		return "rate_limit_error"
+	case p.status < http.StatusInternalServerError:
+		return "invalid_request_error"
+	default:
+		return "api_error"
+	}
 }
 
 // appendDetail writes the sentence about a refusal as a JSON string. It writes directly
@@ -107,8 +140,9 @@ type refusal struct {
 	limit  headgate.Limit
 	reason headgate.Reason
 	status int
-	// before and after are the document around the seconds. The document of a final refusal has none.
-	before, after []byte
+	// text is the document without the seconds, and cuts are their places in it. The document of a final refusal has none.
+	text []byte
+	cuts [sentences]int
 }
 
 // append does what append of p does.
@@ -124,35 +158,44 @@ func (c *refusal) append(b []byte, p *problem) []byte {
 		c.note(b[from:], p)
 		return b
 	}
-	b = append(b, c.before...)
+	from := 0
 	if p.retryAfter > 0 {
-		b = strconv.AppendInt(b, p.retryAfter, 10)
+		var text [digits]byte
+		seconds := strconv.AppendInt(text[:0], p.retryAfter, 10)
+		for _, cut := range c.cuts {
+			b = append(append(b, c.text[from:cut]...), seconds...)
+			from = cut
+		}
 	}
-	return append(b, c.after...)
+	return append(b, c.text[from:]...)
 }
 
 // note keeps the document of p.
 func (c *refusal) note(document []byte, p *problem) {
 	r := p.refused
-	from, to := len(document), len(document)
+	c.rule, c.text = nil, c.text[:0]
 	if p.retryAfter > 0 {
 		var text [64]byte
 		sought := append(strconv.AppendInt(append(text[:0], retryIn...), p.retryAfter, 10), unit...)
-		at := bytes.LastIndex(document, sought)
-		if c.rule = nil; at < 0 {
-			return
+		for i := range c.cuts {
+			at := bytes.Index(document, sought)
+			if at < 0 {
+				return
+			}
+			c.text = append(c.text, document[:at+len(retryIn)]...)
+			c.cuts[i], document = len(c.text), document[at+len(sought)-len(unit):]
 		}
-		from, to = at+len(retryIn), at+len(sought)-len(unit)
 	}
 	c.rule, c.policy, c.limit, c.reason, c.status = r.Rule, r.Policy, r.Limit, r.Decision.Reason, p.status
-	c.before, c.after = append(c.before[:0], document[:from]...), append(c.after[:0], document[to:]...)
+	c.text = append(c.text, document...)
 }
 
 // retryIn comes before the seconds in the sentence of fields.AppendDetail, and unit after them. No name can imitate
-// unit, because its quotes would be escaped.
+// unit, because its quotes would be escaped. A document has the sentence in detail, message and error.
 const (
-	retryIn = ": retry in "
-	unit    = ` s.","reason":`
+	retryIn   = ": retry in "
+	unit      = ` s."`
+	sentences = 3
 )
 
 // values has the header fields of a document in one allocation. It is never reused, because other middleware may read the fields

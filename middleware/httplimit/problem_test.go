@@ -21,7 +21,7 @@ func TestCachedRefusals(t *testing.T) {
 	}
 	rules := []*guard.Rule{{}, {Rule: rule.Rule{Key: []rule.Part{part}}}}
 	var all []problem
-	for _, name := range []string{"product", `a"b\c`, `: retry in 1 s.","reason":`} {
+	for _, name := range []string{"product", `a"b\c`, `: retry in 1 s.","reason":`, `: retry in 1 s."`} {
 		for _, reason := range headgate.Reasons() {
 			for _, after := range []time.Duration{0, time.Second, time.Hour, time.Hour, 1 << 62} {
 				for i, r := range rules {
@@ -51,7 +51,7 @@ func TestCachedRefusals(t *testing.T) {
 			}
 		}
 	}
-	if cached.rule == nil || len(cached.before) == 0 {
+	if cached.rule == nil || len(cached.text) == 0 {
 		t.Errorf("got the cache %+v, want a document in it", cached)
 	}
 }
@@ -70,4 +70,36 @@ func FuzzAppendJSON(f *testing.F) {
 			t.Errorf("%q was decoded as %q", text, got)
 		}
 	})
+}
+
+// TestErrorMember checks the members that client libraries read in place of those of RFC 9457. An API client tells the kind of
+// an error by error.type, and shows one of the messages.
+func TestErrorMember(t *testing.T) {
+	result := func(reason headgate.Reason) *guard.Result {
+		return &guard.Result{
+			Rule: &guard.Rule{}, Policy: `a"b`, Limit: headgate.Limit{Count: 1, Per: time.Minute},
+			Decision: headgate.Decision{Verdict: headgate.Deny, Reason: reason, RetryAfter: time.Second},
+		}
+	}
+	for _, c := range []struct {
+		p          problem
+		kind, code string
+	}{
+		{problem{status: 429, refused: result(headgate.OverLimit)}, "rate_limit_error", "over_limit"},
+		{problem{status: 403, refused: result(headgate.Banned)}, "rate_limit_error", "banned"},
+		{problem{status: 503, refused: result(headgate.ThrottleFull)}, "overloaded_error", "throttle_full"},
+		{problem{status: 400, detail: `say "a"`}, "invalid_request_error", ""},
+		{problem{status: 502, detail: "down"}, "api_error", ""},
+	} {
+		var got struct {
+			Detail, Message string
+			Error           struct{ Type, Code, Message string }
+		}
+		if err := json.Unmarshal(c.p.append(nil), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Error.Type != c.kind || got.Error.Code != c.code || got.Detail == "" || got.Message != got.Detail || got.Error.Message != got.Detail {
+			t.Errorf("%d: got %+v, want the type %s, the code %q, and three times the sentence", c.p.status, got, c.kind, c.code)
+		}
+	}
 }

@@ -84,7 +84,9 @@ func within[T any](t *testing.T, what string, from <-chan T) T {
 }
 
 const stoppedAnswer = `503 Service Unavailable|1|application/problem+json||{"type":"about:blank","title":"Service Unavailable","status":503,` +
-	`"detail":"The request was stopped before the service responded."}` + "\n"
+	`"detail":"The request was stopped before the service responded.",` +
+	`"message":"The request was stopped before the service responded.",` +
+	`"error":{"type":"api_error","message":"The request was stopped before the service responded."}}` + "\n"
 
 // TestStoppedWithoutAnAnswer: a client whose request a stage ends gets a 503, although the handler writes nothing. An answer of
 // the handler's own stays.
