@@ -294,7 +294,7 @@ func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *
 // addRules adds the Ops of the matching rules. The decision of a fair share in shadow stands
 // between the enforced rules and those in shadow.
 func (s *set) addRules(req *headgate.Request, a *Answer) error {
-	a.matched = s.exemptProbe(req, s.index.Match(req, a.matched[:0]))
+	a.matched = s.match(req, a.matched[:0])
 	if req.Permitted != nil {
 		if err := s.permit(req, a.matched); err != nil {
 			return err

@@ -18,6 +18,7 @@ type set struct {
 	trees       map[string]*tree // by their domains
 	rules       []prepared
 	independent bool
+	grouped     bool // one of the rules has a group
 	config      Config
 	needs       rule.Needs
 	marks       []string
@@ -41,6 +42,7 @@ type prepared struct {
 	*Rule
 
 	number    int
+	group     int // the number of its group; 0 without one
 	needs     rule.Needs
 	space     []byte // the namespace, with which every key begins
 	limits    []window
@@ -125,6 +127,9 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		folded := r.Rule
 		folded.Match.Path = c.Folds.Pattern(folded.Match.Path)
 		matching = append(matching, folded)
+	}
+	if err := s.numberGroups(); err != nil {
+		return nil, err
 	}
 	index, err := rule.NewIndex(matching)
 	if err != nil {

@@ -63,6 +63,10 @@ func Fallbacks() []Fallback {
 type Rule struct {
 	rule.Rule
 
+	// Group makes rules alternatives: of the rules with one Group that match a request, the first in Config.Rules decides, and
+	// the others do as if they did not match. A rule that is Off takes no part. A rule in Shadow does not take the place of an
+	// enforced one: it decides beside it, unless a rule before it decides. "" is no group. A name is written like that of a rule.
+	Group string
 	// Policies are the rule's limits. A request must pass all of them. No two have the same
 	// period.
 	Policies []headgate.Policy

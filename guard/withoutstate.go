@@ -24,7 +24,7 @@ func (s *set) refuseWithoutState(req *headgate.Request, a *Answer) {
 	if s.probe(req) {
 		return
 	}
-	a.matched = s.index.Match(req, a.matched[:0])
+	a.matched = s.match(req, a.matched[:0])
 	s.identify(req, a)
 	for _, m := range a.matched {
 		if s.missesPlan(&s.rules[m], req, a) {

@@ -337,3 +337,31 @@ func manyCustomers(n, limits int) source.Change {
 	}
 	return c
 }
+
+// TestGroupsAcrossASource: a rule of a source is an alternative to one of the file, which comes first. A group of the file may wait
+// for rules of the source.
+func TestGroupsAcrossASource(t *testing.T) {
+	o := objects(t, `version: 1
+source: {http: {url: http://127.0.0.1:1/x}}
+rules:
+  - {name: upload, group: api, match: {path: /upload}, key: [ip], limits: [5/1s]}
+`)
+	in, faults := o.With(source.Change{All: true, Objects: []source.Object{
+		object("rules/rest", "{group: api, key: [ip], limits: [1/1s]}"),
+		object("rules/more", "{group: api, match: {path: /more}, key: [ip], limits: [9/1s]}"),
+	}})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	var names []string
+	for _, r := range in.Config().Rules {
+		names = append(names, r.Group+"/"+r.Name)
+	}
+	if want := []string{"api/upload", "api/more", "api/rest"}; !slices.Equal(names, want) {
+		t.Errorf("the rules are %v, want %v", names, want)
+	}
+	_, faults = in.With(source.Change{Objects: []source.Object{object("rules/tail", "{group: api, match: {path: /tail}, key: [ip], limits: [9/1s]}")}})
+	if len(faults) != 1 || faults[0].Key.Name != "tail" || !strings.Contains(faults[0].Problem, `is before it in group "api"`) {
+		t.Errorf("a rule after one for every path: %v", faults)
+	}
+}

@@ -52,6 +52,7 @@ func (r *reader) checkRules(c *Config, read []bool) {
 		r.noteAll(check.Capacity(c.Rules, c.Domains, c.memory(), r.blamed))
 	}
 	r.noteAll(check.Reach(c.Rules, c.Independent, read, r.blamed))
+	r.noteAll(check.Groups(c.Rules, c.Source != nil, read, r.blamed))
 }
 
 // noteAll notes each finding at its position in the file.
@@ -73,6 +74,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.declare("match", field.Taken, "Requests that the rule applies to: all given fields must match. Default: every "+
 		"request.")
 	s.match(&r.Match)
+	s.group(r)
 	s.key(&r.Key)
 	s.quota(r)
 	s.leaseRule(r)

@@ -99,7 +99,7 @@ var beyondSchemaNames = map[string]string{
 		overrides-windows-covered proxy-upstream-empty-section proxy-upstream-is-itself proxy-upstream-missing
 		log-keys-secret-file-beside-plain
 		rule-name-of-a-ban rule-name-of-a-hard-limit rule-name-of-a-limit rule-name-of-an-override rule-name-twice
-		rule-never-decides rule-never-decides-before-its-cover rule-never-decides-twice-the-same
+		group-in-the-wrong-order rule-never-decides rule-never-decides-before-its-cover rule-never-decides-twice-the-same
 		rule-never-decides-under-a-ban soft-of-a-limit-of-zero
 		breaker-longest-below-the-probe breaker-of-memory breaker-probe-above-the-longest deny-cache-of-memory
 		fallback-local-of-memory local-share-beyond-memory local-share-missing local-share-missing-of-a-rule

@@ -102,6 +102,7 @@ func (c *Config) writeRules(b *strings.Builder) {
 	}
 	_ = t.Flush()
 	c.writeNotPrefetched(b)
+	c.writeGroups(b)
 }
 
 // writeNotPrefetched writes which rules cannot use the prefetch of the top level, and why.

@@ -89,6 +89,22 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainAGroup checks what is said about rules that another one of their group replaces.
+func TestExplainAGroup(t *testing.T) {
+	c, err := config.Parse("headgate.yaml", []byte(`version: 1
+rules:
+  - {name: trial, group: api, match: {path: /v2/*}, key: [ip], limits: [1/h], mode: shadow}
+  - {name: upload, group: api, match: {path: /v2/upload}, key: [ip], limits: [3/m]}
+  - {name: old, group: api, match: {path: /v2/*}, key: [ip], limits: [3/m], mode: off}
+  - {name: api, group: api, key: [ip], limits: [1/m]}
+  - {name: all, key: [all], limits: [9/s]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "group", explained(t, c, Flags{Request: "GET /v2/upload"}, time.Now()))
+}
+
 // TestExplainAtATime checks that a fixed window ends at its own time, whenever the requests
 // arrive in it.
 func TestExplainAtATime(t *testing.T) {

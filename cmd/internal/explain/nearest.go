@@ -78,6 +78,9 @@ func missOf(r *guard.Rule, req *headgate.Request, folds rule.Folds) miss {
 	if len(match.Descriptors) > 0 || match.Domain != "" {
 		m.reasons = append(m.reasons, "it matches a domain or descriptors, which only decision requests have")
 	}
+	if len(m.reasons) == 0 && r.Group != "" {
+		m.reasons = append(m.reasons, "a rule before it in group "+r.Group+" decides")
+	}
 	if len(m.reasons) == 0 {
 		m.reasons = append(m.reasons, "it matches every path except health checks and reflection of gRPC")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
 )
 
 // Reach finds rules that never decide anything, because another rule refuses every request
@@ -24,10 +25,32 @@ func Reach(rules []guard.Rule, independent bool, read []bool, blamed Blamed) []F
 			Path: fmt.Sprintf("rules[%d]", i),
 			Problem: fmt.Sprintf("%q never decides anything: rules[%d], %q, counts the same requests under the same key, and "+
 				"allows no more", rules[i].Name, by, rules[by].Name),
-			Fix: "remove the rule, lower its limits, or set mode: shadow",
+			Fix: reachFix(rules, i, by),
 		})
 	}
 	return all
+}
+
+// reachFix returns what to do with rule i, which rule by covers. A rule with a narrower match may be meant as an exception.
+func reachFix(rules []guard.Rule, i, by int) string {
+	const fix = "remove the rule, lower its limits, or set mode: shadow"
+	r, other := &rules[i], &rules[by]
+	switch {
+	case r.Group != "" || other.Group != "" || sameMatch(&r.Match, &other.Match):
+		return fix
+	case i < by:
+		return fmt.Sprintf("%s; if it is an exception to %[2]s, give both rules one group, like group: %[2]s", fix, other.Name)
+	default:
+		return fmt.Sprintf("%s; if it is an exception to %[2]s, put it before that rule and give both one group, like group: %[2]s",
+			fix, other.Name)
+	}
+}
+
+// sameMatch reports whether two matches are spelled alike.
+func sameMatch(a, b *rule.Match) bool {
+	path, below := splitPath(a.Path)
+	otherPath, otherBelow := splitPath(b.Path)
+	return path == otherPath && below == otherBelow && newConditions(a) == newConditions(b)
 }
 
 // maxReachSteps bounds the search to about 0.2 seconds. Beyond the bound, the search finds no
@@ -58,6 +81,7 @@ type search struct {
 	rules       []guard.Rule
 	independent bool
 	steps       int
+	behind      []bool // an enforced rule of the same group is before the rule, so that it may not decide what it matches
 	classes     map[string]int
 	// fieldSets has a bit for each set of fields (conditions.fields) that a rule of the scope
 	// matches. at has the rules of each spot.
@@ -89,6 +113,7 @@ func newSearch(rules []guard.Rule, independent bool) *search {
 func (s *search) run(sound func(int) bool) []int {
 	spots := make([]spot, len(s.rules))
 	by := make([]int, len(s.rules))
+	s.behind = behind(s.rules)
 	for i := range s.rules {
 		by[i] = -1
 		if r := &s.rules[i]; refuses(r) && sound(i) {
@@ -171,10 +196,10 @@ func (s *search) among(i int, own, at spot) int {
 		if s.steps--; s.steps < 0 {
 			return -1
 		}
-		if j == i || !s.covered(&s.rules[i], &s.rules[j], own == at) {
+		if j == i || s.behind[j] || s.independent && s.behind[i] || !s.covered(&s.rules[i], &s.rules[j], own == at) {
 			continue
 		}
-		if j < i || own != at || !refusesOnly(&s.rules[j]) || !s.covered(&s.rules[j], &s.rules[i], true) {
+		if j < i || own != at || s.behind[i] || !refusesOnly(&s.rules[j]) || !s.covered(&s.rules[j], &s.rules[i], true) {
 			return j
 		}
 	}
@@ -187,7 +212,8 @@ func (s *search) among(i int, own, at spot) int {
 // If one rule refuses, all-or-nothing rules do not count the request, but independent rules do.
 // Therefore an independent rule is covered only by an equal rule.
 func (s *search) covered(r, other *guard.Rule, alike bool) bool {
-	if other.Fallback == guard.FallbackAllow && r.Fallback == guard.FallbackDeny ||
+	if r.Group != "" && r.Group == other.Group || // At most one of them decides.
+		other.Fallback == guard.FallbackAllow && r.Fallback == guard.FallbackDeny ||
 		r.CostHeader != "" && mostCost(other) > mostCost(r) {
 		return false
 	}
@@ -204,6 +230,18 @@ func (s *search) covered(r, other *guard.Rule, alike bool) bool {
 		}
 	}
 	return true
+}
+
+// behind reports for each rule whether an enforced rule of its group is before it.
+func behind(rules []guard.Rule) []bool {
+	all, decided := make([]bool, len(rules)), map[string]bool{}
+	for i := range rules {
+		if r := &rules[i]; r.Group != "" {
+			all[i] = decided[r.Group]
+			decided[r.Group] = decided[r.Group] || r.Mode == guard.Enforce
+		}
+	}
+	return all
 }
 
 func mostCost(r *guard.Rule) int64 {
