@@ -53,6 +53,24 @@ func TestBrokenProtocol(t *testing.T) {
 				_ = c.WriteContinuation(1, false, c.fields("x", strings.Repeat("y", testMaxHeader)))
 			}
 		}, "goaway 1 PROTOCOL_ERROR"},
+		"a header in too many parts": {func(c *client) {
+			_ = c.WriteHeaders(wire.HeadersFrameParam{StreamID: 1, BlockFragment: c.fields(request()...)})
+			for range mostUseless + 1 {
+				_ = c.WriteContinuation(1, false, nil)
+			}
+		}, "goaway 1 ENHANCE_YOUR_CALM"},
+		"a body of empty frames": {func(c *client) {
+			id := c.open(false)
+			for range mostUseless + 1 {
+				_ = c.WriteData(id, false, nil)
+			}
+		}, "goaway 1 ENHANCE_YOUR_CALM"},
+		"frames that are ignored": {func(c *client) {
+			for n := range mostUseless/2 + 1 {
+				_ = c.WritePriority(uint32(2*n+1), wire.PriorityParam{})
+				_ = c.WriteRawFrame(0xbe, 0, 0, nil)
+			}
+		}, "goaway 1001 ENHANCE_YOUR_CALM"},
 		"an invalid header without end": {func(c *client) {
 			_ = c.WriteHeaders(wire.HeadersFrameParam{StreamID: 1, BlockFragment: c.fields("X", "1")})
 			_ = c.WriteContinuation(1, false, c.fields("x", "1"))
@@ -161,6 +179,27 @@ func TestHandlersAreBounded(t *testing.T) {
 		client.want("the last stream", "25: :status=200 content-length=0 end")
 		if most.Load() != testStreams || served.Load() != testStreams+1 || last != 25 {
 			t.Errorf("%d handlers at once, %d in all, the last stream is %d", most.Load(), served.Load(), last)
+		}
+	})
+}
+
+// TestWaitingInTotal checks that streams are refused, and may be sent again, while streams of all connections wait for handlers.
+func TestWaitingInTotal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		client := connect(t, func(http.ResponseWriter, *http.Request) { <-release }, false).hello()
+		for range testStreams {
+			_ = client.WriteRSTStream(client.open(true), wire.ErrCodeCancel)
+		}
+		synctest.Wait()
+		client.server.waiting.Store(mostWaiting - 1) // Those of other connections.
+		client.open(true)
+		client.open(true)
+		client.want("one stream too many", "11: REFUSED_STREAM")
+		close(release)
+		client.want("the one before", "9: :status=200 content-length=0 end")
+		if n := client.server.waiting.Load(); n != mostWaiting-1 {
+			t.Errorf("%d streams wait, want those of the others", n)
 		}
 	})
 }

@@ -55,11 +55,17 @@ type client struct {
 // connect serves h to a client. The client reads all frames unless deaf is true.
 func connect(t *testing.T, h http.HandlerFunc, deaf bool) *client {
 	t.Helper()
-	c := &client{t: t, log: new(logs.Text), next: 1, bodies: map[uint32]*strings.Builder{}, served: make(chan struct{})}
-	c.server = New(Config{
+	log := new(logs.Text)
+	return dial(t, New(Config{
 		Handler: h, Idle: testIdle, MaxHeader: testMaxHeader, MaxStreams: testStreams, PingAfter: testPing, PingTimeout: testPong,
-		ReceiveStream: testWindow, ReceiveConnection: testConnWindow, Log: slog.New(slog.NewTextHandler(c.log, nil)),
-	})
+		ReceiveStream: testWindow, ReceiveConnection: testConnWindow, Log: slog.New(slog.NewTextHandler(log, nil)),
+	}), log, deaf)
+}
+
+// dial lets a server serve a client.
+func dial(t *testing.T, s *Server, log *logs.Text, deaf bool) *client {
+	t.Helper()
+	c := &client{t: t, server: s, log: log, next: 1, bodies: map[uint32]*strings.Builder{}, served: make(chan struct{})}
 	near, far := net.Pipe()
 	c.conn = near
 	c.Framer = wire.NewFramer(near, near)

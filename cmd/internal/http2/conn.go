@@ -33,6 +33,7 @@ type conn struct {
 	in       *bufio.Reader
 	framer   *wire.Framer
 	header   headerReader      // used by the reader only
+	useless  int               // frames in a row without an effect, used by the reader only
 	lastRead atomic.Int64      // when bytes arrived, in Unix nanoseconds
 	names    map[string]string // canonical names of fields, used by the reader only
 
@@ -91,9 +92,12 @@ func (s source) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // because the framer compares the error.
 }
 
-// serve serves streams until the connection ends.
-func (c *conn) serve() {
+// serve serves streams until the connection ends. With late set, the server is closing, and the client learns that no stream is served.
+func (c *conn) serve(late bool) {
 	c.begin()
+	if late {
+		c.shutdown()
+	}
 	for c.next() {
 		continue
 	}
@@ -210,6 +214,7 @@ func (c *conn) leave() {
 	c.gone = true
 	c.clock.stop()
 	c.closeStreams()
+	c.server.waiting.Add(-int64(len(c.waiting)))
 	c.dropped, c.waiting = append(c.dropped, c.waiting...), nil
 	if !c.queue.sending {
 		c.dropQueue()

@@ -107,6 +107,27 @@ func TestShutdownWhileIdle(t *testing.T) {
 	})
 }
 
+// TestLateConnection checks that a connection that comes behind a shutdown learns that its streams are not served, and that none comes
+// behind Close.
+func TestLateConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := connect(t, waits, false).hello()
+		_ = first.conn.Close()
+		if err := first.server.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		late := dial(t, first.server, first.log, false)
+		_ = late.WriteSettings()
+		late.open(true)
+		if seen := late.frames(); !slices.Contains(seen, "goaway 0 NO_ERROR") || slices.ContainsFunc(seen, func(s string) bool { return s[0] == '1' }) {
+			t.Errorf("a late connection gets %v", seen)
+		}
+		late.wantEnd("a late connection")
+		first.server.Close()
+		dial(t, first.server, first.log, false).wantEnd("a closed server")
+	})
+}
+
 // TestShutdownLingers checks that a client that writes while it reads the last frames is not cut off.
 func TestShutdownLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -130,6 +130,9 @@ func (c *conn) readHeader(f *wire.HeadersFrame) (wire.Frame, error) {
 		if !more {
 			break
 		}
+		if c.useless++; c.useless > mostUseless {
+			return f, errUseless
+		}
 		c.flush() // The rest may take long.
 		next, err := c.framer.ReadFrame()
 		if err != nil {

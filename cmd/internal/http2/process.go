@@ -8,8 +8,16 @@ import (
 	wire "golang.org/x/net/http2"
 )
 
+// mostWaiting bounds the streams of all connections that wait for a handler: each has a header that no place of the proxy counts. Only a
+// client that resets streams faster than their handlers return has such streams.
+const mostWaiting = 1024
+
 // mostSettings bounds the settings of one frame.
 const mostSettings = 100
+
+// mostUseless bounds the frames in a row that neither open a stream nor move a byte of a body. Each costs the client as much as the server,
+// and the bound ends a connection that sends nothing else.
+const mostUseless = 1000
 
 // errProtocol ends the connection of a client that does not follow the protocol.
 const errProtocol = wire.ConnectionError(wire.ErrCodeProtocol)
@@ -21,6 +29,9 @@ func (c *conn) process(frame wire.Frame) error {
 		return errProtocol
 	}
 	c.sawSettings = true
+	if c.isUseless(frame) {
+		return errUseless
+	}
 	if data, ok := frame.(*wire.DataFrame); ok {
 		return c.processData(data)
 	}
@@ -51,6 +62,29 @@ func (c *conn) process(frame wire.Frame) error {
 		return c.processSettings(settings)
 	}
 	return nil // A frame of an unknown kind is ignored.
+}
+
+// errUseless ends the connection of a client that only keeps the server busy.
+const errUseless = wire.ConnectionError(wire.ErrCodeEnhanceYourCalm)
+
+// isUseless reports whether a frame is one too many of those that have no effect: empty ones of bodies, and those of kinds that the server
+// ignores.
+func (c *conn) isUseless(frame wire.Frame) bool {
+	switch f := frame.(type) {
+	case *wire.HeadersFrame:
+		c.useless = 0
+		return false
+	case *wire.DataFrame:
+		if len(f.Data()) > 0 || f.StreamEnded() {
+			c.useless = 0
+			return false
+		}
+	case *wire.PriorityFrame, *wire.UnknownFrame:
+	default:
+		return false // The bound of queued control frames holds for those with a reply.
+	}
+	c.useless++
+	return c.useless > mostUseless
 }
 
 // dependsOnItself checks a priority, which has no other effect.
@@ -235,11 +269,17 @@ func (c *conn) open(st *stream) error {
 		c.dropped = append(c.dropped, st)
 		return wire.ConnectionError(wire.ErrCodeEnhanceYourCalm)
 	}
+	waits := c.running >= c.server.config.MaxStreams
+	if waits && c.server.waiting.Add(1) > mostWaiting {
+		c.server.waiting.Add(-1)
+		c.dropped = append(c.dropped, st)
+		return streamError(st.id, wire.ErrCodeRefusedStream) // The client may send it again.
+	}
 	c.streams[st.id] = st
 	if c.active++; c.active == 1 {
 		c.State(http.StateActive)
 	}
-	if c.running >= c.server.config.MaxStreams {
+	if waits {
 		c.waiting = append(c.waiting, st)
 		return nil
 	}
@@ -254,6 +294,7 @@ func (c *conn) handled() {
 	for len(c.waiting) > 0 && c.running < c.server.config.MaxStreams {
 		st := c.waiting[0]
 		c.waiting[0] = nil
+		c.server.waiting.Add(-1)
 		if c.waiting = c.waiting[1:]; len(c.waiting) == 0 {
 			c.waiting = nil
 		}

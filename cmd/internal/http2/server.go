@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/http1"
@@ -47,10 +48,12 @@ type Server struct {
 	streams sync.Pool
 	buffers sync.Pool
 	dates   http1.Dates
+	waiting atomic.Int64 // streams that wait for a handler
 
 	mu       sync.Mutex // guards the fields below
 	conns    map[*conn]struct{}
-	closing  bool
+	closing  bool          // Shutdown or Close was called
+	closed   bool          // Close was called
 	finished chan struct{} // closed when the last connection ends; nil before Shutdown
 }
 
@@ -62,25 +65,26 @@ func New(c Config) *Server {
 // Serve serves a connection until it ends.
 func (s *Server) Serve(client *Client) {
 	c := newConn(s, client)
-	if !s.add(c) {
+	late, closed := s.add(c)
+	if closed {
 		_ = client.Conn.Close()
 		client.State(http.StateClosed)
 		return
 	}
-	c.serve()
+	c.serve(late)
 	s.remove(c)
 }
 
-// add registers a connection, unless the server is closing.
-func (s *Server) add(c *conn) bool {
+// add registers a connection. It reports whether Shutdown was called before, and whether Close was: then it registers nothing.
+func (s *Server) add(c *conn) (late, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing {
-		return false
+	if s.closed {
+		return false, true
 	}
 	s.conns[c] = struct{}{}
 	s.workers.bound(len(s.conns))
-	return true
+	return s.closing, false
 }
 
 // remove forgets a connection that has ended.
@@ -127,7 +131,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Close closes all connections, which ends the contexts of their requests.
 func (s *Server) Close() {
 	s.mu.Lock()
-	s.closing = true
+	s.closing, s.closed = true, true
 	conns := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	for _, c := range conns {
