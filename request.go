@@ -18,6 +18,8 @@ type Request struct {
 	// Header and Cookie look up values by name. nil means that the request has none.
 	Header Values
 	Cookie Values
+	// Query looks up decoded values of the query of the URL by their decoded names. nil means that the request has none.
+	Query Values
 	// Domain is the domain of a request to a decision server. Descriptors are its entries, in
 	// their order. Other protocols leave both out.
 	Domain      string

@@ -24,6 +24,9 @@ func (r *Request) appendTo(b []byte) []byte {
 	for name, value := range r.Cookies {
 		b = appendPair(b, 6, name, value)
 	}
+	for name, value := range r.Query {
+		b = appendPair(b, 11, name, value)
+	}
 	return appendRest(b, r.IP, r.Descriptors, r.Cost)
 }
 
@@ -32,6 +35,7 @@ func appendRequest(b []byte, req *headgate.Request, reads *reading) []byte {
 	b = appendTexts(b, req.Method, req.Host, req.Path, req.Subject, req.Domain)
 	b = appendLookedUp(b, 5, req.Header, reads.headers)
 	b = appendLookedUp(b, 6, req.Cookie, reads.GetCookies())
+	b = appendLookedUp(b, 11, req.Query, reads.GetQueries())
 	if lines, ok := req.Header.(headgate.Lines); ok {
 		for _, name := range reads.GetLines() {
 			if all := lines.Lines(name); len(all) > 0 {

@@ -44,10 +44,19 @@ func (v values) Lookup(name string) (string, bool) {
 	return "", false
 }
 
+// queryValues is the query of a request.
+type queryValues map[string]string
+
+// Lookup implements headgate.Values.
+func (q queryValues) Lookup(name string) (string, bool) {
+	value, found := q[name]
+	return value, found
+}
+
 // decideLocally decides by Config.Local.
 func (k *Client) decideLocally(ctx context.Context, r *Request) (Answer, error) {
 	req := headgate.Request{
-		Method: r.Method, Host: r.Host, Path: r.Path, IP: r.IP, Header: values(r.Headers), Cookie: values(r.Cookies),
+		Method: r.Method, Host: r.Host, Path: r.Path, IP: r.IP, Header: values(r.Headers), Cookie: values(r.Cookies), Query: queryValues(r.Query),
 		Domain: r.Domain, Descriptors: r.Descriptors, Subject: r.Subject, Cost: r.Cost,
 	}
 	var answer guard.Answer

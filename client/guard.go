@@ -38,6 +38,9 @@ func (d decider) Reads() guard.Reading {
 		return guard.Reading{}
 	}
 	f := guard.Reading{Needs: rule.NeedIP, Reads: rule.Reads{Headers: r.GetHeaders(), Cookies: r.GetCookies()}, Marks: r.GetMarks()}
+	for _, name := range r.GetQueries() {
+		f.Reads.AddQuery(name)
+	}
 	for _, text := range r.GetParts() {
 		if p, err := rule.ParsePart(text); err == nil { // A newer server can have others.
 			f.Parts = append(f.Parts, p)

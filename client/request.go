@@ -16,6 +16,8 @@ type Request struct {
 	IP netip.Addr
 	// Headers and Cookies have the values that rules read. Names of headers are not case-sensitive.
 	Headers, Cookies map[string]string
+	// Query has the decoded values of the query that rules read.
+	Query map[string]string
 	// Subject is that of the verified certificate of the client.
 	Subject string
 	// Domain and Descriptors are for rules that name them.

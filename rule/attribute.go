@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// attribute is one condition on a request: a host, a header or a descriptor entry.
+// attribute is one condition on a request: a host, or a field.
 type attribute struct {
 	field // the zero field for a host
 

@@ -73,6 +73,7 @@ func (c *checker) check(r *Rule) {
 		c.note(fmt.Sprintf("match.hosts[%d]", i), checkHost(host))
 	}
 	c.checkHeaders(r.Match.Headers)
+	c.checkQuery(r.Match.Query)
 	c.note("match.domain", checkDomain(r.Match.Domain))
 	c.checkDescriptors(r.Match.Descriptors)
 }

@@ -54,6 +54,23 @@ func checkPatternValue(value, fix string) fault {
 	return valuePatternFault(textValue, value, fix)
 }
 
+// checkQuery checks the names in sorted order, as checkHeaders does.
+func (c *checker) checkQuery(query map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		f := checkEntryName(name)
+		switch value := query[name]; {
+		case f != (fault{}):
+		case hasEscape(name), hasEscape(value):
+			f = fault{"is percent-encoded", "write the name and the value decoded"}
+		case value == "":
+			f = fault{"has no value", `write the value, or "*" for any`}
+		default:
+			f = checkPatternValue(value, `write one rule for each value that counts, "*" for any value`)
+		}
+		c.note("match.query."+name, f)
+	}
+}
+
 // anyValue is the pattern that every value of a field matches.
 const anyValue = "*"
 

@@ -32,7 +32,8 @@ func newConditions(m *Match) *conditions {
 	for _, text := range m.Hosts {
 		c.hosts = append(c.hosts, newHostPattern(text))
 	}
-	c.fields = slices.Concat(newFieldPatterns(fieldHeader, m.Headers), newFieldPatterns(fieldDescriptor, m.Descriptors))
+	c.fields = slices.Concat(newFieldPatterns(fieldHeader, m.Headers), newFieldPatterns(fieldQuery, m.Query),
+		newFieldPatterns(fieldDescriptor, m.Descriptors))
 	// A map has no order. Sorting gives equal rules an equal index.
 	slices.SortFunc(c.fields, func(a, b fieldPattern) int { return a.compare(b.field) })
 	return c.orNil()

@@ -7,19 +7,20 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// field is a header or a descriptor entry, looked up by name. The zero field means no
+// field is a header, a value of the query or a descriptor entry, looked up by name. The zero field means no
 // field.
 type field struct {
 	kind fieldKind
 	name string // the name to look up; in canonical spelling for a header
 }
 
-// fieldKind says whether a field is a header or a descriptor entry.
+// fieldKind says what a field is.
 type fieldKind uint8
 
 const (
 	fieldNone fieldKind = iota
 	fieldHeader
+	fieldQuery
 	fieldDescriptor
 )
 
@@ -29,10 +30,14 @@ func (f field) compare(g field) int {
 
 // lookup returns the value of the field. An empty value counts as missing.
 func (f field) lookup(req *headgate.Request) (value string, present bool) {
-	if f.kind == fieldDescriptor {
+	switch f.kind {
+	case fieldDescriptor:
 		return descriptor(req, f.name)
+	case fieldQuery:
+		return lookup(req.Query, f.name)
+	default:
+		return lookup(req.Header, f.name)
 	}
-	return lookup(req.Header, f.name)
 }
 
 // fieldPattern is a field with one value, or with any value if any is set.

@@ -1,26 +1,37 @@
 package rule
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
-// Reads lists the headers and cookies that rules read. Header names are in canonical
+// Reads lists the headers, cookies and names of queries that rules read. Header names are in canonical
 // spelling.
 type Reads struct {
 	// Headers and Cookies decide which rules match and which key counts. A front refuses a
 	// request with two values of such a header or cookie, because the service may read the
 	// other value.
 	Headers, Cookies []string
+	// Queries are the names of the query that do the same: see UnclearQuery. AddQuery adds them.
+	Queries []string
 	// Stated are the headers in which a request states its cost or its id. The guard
 	// refuses two costs.
 	Stated []string
+
+	queries queryReads // of Queries
 }
 
-// AddRule adds the headers and cookies that the key and the match of a rule read.
+// AddRule adds the headers, the cookies and the names of queries that the key and the match of a rule read.
 func (r *Reads) AddRule(rule *Rule) {
 	for _, p := range rule.Key {
 		r.AddPart(p)
 	}
 	for name := range rule.Match.Headers {
 		r.Headers = withName(r.Headers, canonicalHeader(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(rule.Match.Query)) {
+		literal, _ := cutLiteral(rule.Match.Query[name])
+		r.AddQuery(name, literal)
 	}
 }
 

@@ -33,6 +33,9 @@ type Match struct {
 	// counts as missing, as in keys. Names are case-insensitive. Values are compared
 	// exactly.
 	Headers map[string]string
+	// Query has values of the query of the URL. Each must be present with the value, or with any value for "*". An empty value counts as
+	// missing. Names and values are compared exactly, decoded: see Query of headgate.Request.
+	Query map[string]string
 	// Domain is the domain of a request to a decision server, compared exactly. Rules that
 	// name neither a domain nor descriptors match no such request.
 	Domain string

@@ -125,6 +125,8 @@ func (s *section) match(m *rule.Match) {
 		"*.example.com matches every name below example.com."), "[api.example.com]", maxMatches)
 	match.pairs(match.declare("headers", field.Taken, "Headers and their values. The request must have all headers. * matches any value."),
 		"{X-Tenant: a}", &m.Headers)
+	match.pairs(match.declare("query", field.Taken, "Names and values of the query, decoded. The request must have all of them. * matches "+
+		"any value."), "{format: json}", &m.Query)
 	match.outline.field("domain").text("", "", 0, 0)
 	match.textOf(match.declare("domain", field.Taken, "Domain of a query to a decision server, exactly. Rules that name neither a "+
 		"domain nor descriptors match no such query."), &m.Domain)

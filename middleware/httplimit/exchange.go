@@ -36,7 +36,8 @@ type Exchange struct {
 	// Without ResolvePath, Admit returns ErrPath for such a path. Reset keeps ResolvePath.
 	ResolvePath bool
 	// OneValue makes Admit return ErrField for a request with two values of a header or
-	// cookie that an enforced rule reads, or with a cookie that parsers read differently. Without OneValue the first value counts, as in
+	// cookie that an enforced rule reads, or with a cookie that parsers read differently, and ErrQuery for a query whose values services
+	// read differently. Without OneValue the first value counts, as in
 	// http.Request's own methods. Services in other languages read the last value, or all
 	// of them. Reset keeps OneValue.
 	OneValue bool
@@ -47,6 +48,7 @@ type Exchange struct {
 
 	ticket   *guard.Ticket
 	cookies  cookies
+	sent     rule.Query
 	marks    []string // the memory of the values that Mark has set
 	query    string
 	used     bool
@@ -69,8 +71,12 @@ var ErrHost = errors.New("httplimit: the request's host is not a valid host name
 // cookie that parsers read differently. The HTTP status is 400.
 var ErrField = errors.New("httplimit: a header or cookie that a rule reads has more than one value or meaning")
 
+// ErrQuery means that services would read a value of the query, which a rule reads, in different ways: it is there twice, or
+// not plainly written. The HTTP status is 400.
+var ErrQuery = errors.New("httplimit: a value of the query that a rule reads has more than one value or meaning")
+
 // Admit identifies the client of r and lets g decide the request. The error is ErrPath,
-// ErrHost, ErrField or an error of guard.Admit; Fail answers it. After an Admit without
+// ErrHost, ErrField, ErrQuery or an error of guard.Admit; Fail answers it. After an Admit without
 // error the caller must call Detach or Done.
 func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
 	return x.AdmitFields(g, r, headers(r.Header))
@@ -97,7 +103,7 @@ func (x *Exchange) AdmitFields(g *guard.Guard, r *http.Request, h Fields) error 
 func (x *Exchange) Use(t *guard.Ticket) { x.ticket = t }
 
 // Identify is the first part of Admit, for a front end that calls guard.Decide with Request and Answer
-// itself: it sets Request from r. The error is ErrPath, ErrHost or ErrField.
+// itself: it sets Request from r. The error is ErrPath, ErrHost, ErrField or ErrQuery.
 func (x *Exchange) Identify(g *guard.Guard, r *http.Request) error {
 	return x.identify(g, r, headers(r.Header))
 }
@@ -108,12 +114,23 @@ func (x *Exchange) identify(g *guard.Guard, r *http.Request, h Fields) error {
 	}
 	x.used, x.query, x.cookies.fields = true, r.URL.RawQuery, h
 	x.Request.Header, x.Request.Cookie = h, &x.cookies // Fail reads the fields even after an error.
+	if x.query != "" {
+		x.sent = rule.Query(x.query)
+		x.Request.Query = &x.sent
+	}
 	if err := identify(&x.Request, r, g.Begin(&x.Answer), x.ResolvePath); err != nil {
 		x.Answer.Verdict, x.Answer.Results = headgate.Deny, x.Answer.Results[:0]
 		return err
 	}
-	if x.OneValue && !unambiguous(h, x.Answer.Reads()) {
+	if !x.OneValue {
+		return nil
+	}
+	reads := x.Answer.Reads()
+	if !unambiguous(h, reads) {
 		return ErrField
+	}
+	if _, unclear := reads.UnclearQuery(x.query); unclear {
+		return ErrQuery
 	}
 	return nil
 }
@@ -165,6 +182,7 @@ type ResponseFields interface {
 // Reset prepares x for another request and drops its references to the last one.
 func (x *Exchange) Reset() {
 	x.Request, x.cookies.fields, x.query, x.used, x.decided, x.marks = headgate.Request{}, nil, "", false, false, x.marks[:0]
+	x.sent = ""
 }
 
 // Fail answers a request after an error of Admit. If the client caused the error, it
@@ -182,6 +200,8 @@ func (x *Exchange) Fail(w http.ResponseWriter, err error) (internal bool) {
 		x.reject(w, "The request's host is not a valid host name.")
 	case errors.Is(err, ErrField):
 		x.reject(w, "A header or cookie that a limit is counted by has more than one value or meaning.")
+	case errors.Is(err, ErrQuery):
+		x.reject(w, "A value of the query that a limit reads has more than one value or meaning: send NAME=VALUE once, and %20 for a space.")
 	case errors.As(err, &cost):
 		x.reject(w, "The cost in "+cost.Header+" "+cost.Problem+".", badCost(cost))
 	case errors.As(err, &invalid):

@@ -75,6 +75,11 @@ func missOf(r *guard.Rule, req *headgate.Request, folds rule.Folds) miss {
 			m.reasons = append(m.reasons, headerReason(name, want))
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(match.Query)) {
+		if want := match.Query[name]; !fits(r, rule.Match{Query: map[string]string{name: want}}, req) {
+			m.reasons = append(m.reasons, queryReason(name, want))
+		}
+	}
 	if len(match.Descriptors) > 0 || match.Domain != "" {
 		m.reasons = append(m.reasons, "it matches a domain or descriptors, which only decision requests have")
 	}
@@ -111,6 +116,13 @@ func headerReason(name, want string) string {
 }
 
 // fits reports whether a request meets one condition of a match.
+func queryReason(name, want string) string {
+	if want == "*" {
+		return "it needs a value " + name + " in the query"
+	}
+	return fmt.Sprintf("it needs %s=%s in the query", name, want)
+}
+
 func fits(r *guard.Rule, part rule.Match, req *headgate.Request) bool {
 	index, err := rule.NewIndex([]rule.Rule{{Name: r.Name, Key: r.Key, Match: part}})
 	return err == nil && len(index.Match(req, nil)) > 0

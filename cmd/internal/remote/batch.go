@@ -30,6 +30,7 @@ type Batch struct {
 	answers  []guard.Answer
 	headers  []values
 	cookies  []values
+	queries  []values
 }
 
 // request is one request of a message.
@@ -52,7 +53,8 @@ func (b *Batch) drop() {
 	clear(b.requests)
 	clear(b.headers)
 	clear(b.cookies)
-	b.stated, b.requests, b.headers, b.cookies = b.stated[:0], b.requests[:0], b.headers[:0], b.cookies[:0]
+	clear(b.queries)
+	b.stated, b.requests, b.headers, b.cookies, b.queries = b.stated[:0], b.requests[:0], b.headers[:0], b.cookies[:0], b.queries[:0]
 }
 
 // Add adds a request. It keeps the texts and the entries of r until the next Begin.
@@ -87,6 +89,14 @@ func (b *Batch) fill(into *headgate.Request, r *Request) error {
 		}
 		if b.guard.HasDomain(r.Domain) {
 			return &FaultError{"domain", quote(r.Domain) + " is decided by its tree", "ask the rate limit service of Envoy, or POST /json"}
+		}
+	}
+	if len(r.Query) > 0 {
+		b.queries = append(b.queries, values{entries: r.Query, query: true})
+		query := &b.queries[len(b.queries)-1]
+		into.Query = query
+		if err := query.plain(b.reads.Queries); err != nil {
+			return err
 		}
 	}
 	if len(r.Headers)+len(r.Cookies) == 0 {

@@ -9,10 +9,10 @@ import (
 
 // Reads says which parts of requests the rules of a guard read.
 type Reads struct {
-	Headers, Cookies []string
-	Lines            []string // headers of which every line counts
-	Marks            []string // headers that answers set for services
-	Parts            []string // parts of keys that a sender can lack
+	Headers, Cookies, Queries []string
+	Lines                     []string // headers of which every line counts
+	Marks                     []string // headers that answers set for services
+	Parts                     []string // parts of keys that a sender can lack
 
 	Host, Subject, PlainParameters bool
 }
@@ -21,7 +21,7 @@ type Reads struct {
 func ReadsOf(g *guard.Guard) *Reads {
 	needs, reads := g.Needs(), g.Reads()
 	r := &Reads{
-		Headers: slices.Concat(reads.Headers, reads.Stated), Cookies: reads.Cookies, Marks: g.Marks(), Parts: g.Parts(),
+		Headers: slices.Concat(reads.Headers, reads.Stated), Cookies: reads.Cookies, Queries: reads.Queries, Marks: g.Marks(), Parts: g.Parts(),
 		Host: needs&rule.NeedHost != 0, Subject: needs&rule.NeedSubject != 0, PlainParameters: needs&rule.NeedPlainParameters != 0,
 	}
 	if needs&(rule.NeedXFFIP|rule.NeedUserIP|rule.NeedRegion) != 0 {
@@ -38,7 +38,8 @@ func ReadsOf(g *guard.Guard) *Reads {
 
 // Same reports whether both say the same.
 func (r *Reads) Same(other *Reads) bool {
-	return slices.Equal(r.Headers, other.Headers) && slices.Equal(r.Cookies, other.Cookies) && slices.Equal(r.Lines, other.Lines) &&
+	return slices.Equal(r.Headers, other.Headers) && slices.Equal(r.Cookies, other.Cookies) &&
+		slices.Equal(r.Queries, other.Queries) && slices.Equal(r.Lines, other.Lines) &&
 		slices.Equal(r.Marks, other.Marks) && slices.Equal(r.Parts, other.Parts) && r.Host == other.Host && r.Subject == other.Subject &&
 		r.PlainParameters == other.PlainParameters
 }

@@ -15,6 +15,7 @@ const (
 	MaxRequests    = 1000
 	MaxHeaders     = 64
 	MaxCookies     = 64
+	MaxQuery       = 64
 	MaxDescriptors = 32
 	maxMethod      = 32
 	maxHost        = 300
@@ -27,8 +28,8 @@ const (
 type Request struct {
 	Method, Host, Path, IP, Subject, Domain string
 
-	Headers, Cookies []headgate.DescriptorEntry
-	Descriptors      headgate.Descriptors
+	Headers, Cookies, Query []headgate.DescriptorEntry
+	Descriptors             headgate.Descriptors
 	// Cost is in units. 0 means that the rules set it. A protocol that can state a cost of 0 sets CostStated: 0 is
 	// then a fault, because rules would take at least one unit.
 	Cost       int64
@@ -96,10 +97,10 @@ func (r *Request) fillPath(into *headgate.Request) error {
 // isShort reports that checkLengths would find no fault. It is the quick form for usual requests.
 func (r *Request) isShort() bool {
 	longest := max(len(r.Host), len(r.Path), len(r.IP), len(r.Subject), len(r.Domain))
-	if len(r.Method) > maxMethod || longest > maxHost || max(len(r.Headers), len(r.Cookies), len(r.Descriptors)) > MaxDescriptors {
+	if len(r.Method) > maxMethod || longest > maxHost || max(len(r.Headers), len(r.Cookies), len(r.Query), len(r.Descriptors)) > MaxDescriptors {
 		return false
 	}
-	return areShort(r.Headers) && areShort(r.Cookies) && areShort(r.Descriptors)
+	return areShort(r.Headers) && areShort(r.Cookies) && areShort(r.Query) && areShort(r.Descriptors)
 }
 
 // areShort reports that all entries have a name, and that all texts are as short as any may be.
@@ -137,6 +138,7 @@ func (r *Request) checkLengths() error {
 	}{
 		{"headers", r.Headers, MaxHeaders, maxValue},
 		{"cookies", r.Cookies, MaxCookies, maxValue},
+		{"query", r.Query, MaxQuery, maxValue},
 		{"descriptors", r.Descriptors, MaxDescriptors, maxText},
 	} {
 		if len(list.entries) > list.most {

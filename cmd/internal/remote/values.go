@@ -7,15 +7,24 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// values are the headers or the cookies of a request. Names are compared without regard to case.
+// values are the headers, the cookies or the decoded query of a request. Names are compared without regard to case, except in a query.
 type values struct {
 	entries []headgate.DescriptorEntry
 	line    [1]string
 	cookies bool
+	query   bool
 }
 
 // Lookup implements headgate.Values. It trims blanks, as the fronts of HTTP do, and gives a cookie in the form in which they give it.
 func (v *values) Lookup(name string) (string, bool) {
+	if v.query {
+		for i := range v.entries {
+			if v.entries[i].Name == name {
+				return v.entries[i].Value, true
+			}
+		}
+		return "", false
+	}
 	if i := v.find(name, 0); i >= 0 {
 		if v.cookies {
 			return rule.DecodedCookieForm(v.entries[i].Value), true
@@ -84,6 +93,20 @@ func once(headers, cookies *values, reads *rule.Reads) error {
 	}
 	if name, found := cookies.repeated(reads.Cookies); found {
 		return &FaultError{"cookies", "has " + quote(name) + " twice", "send one value"}
+	}
+	return nil
+}
+
+// plain checks that every name of the query that a rule reads has one value, and no other case: some services ignore case.
+func (v *values) plain(names []string) error {
+	for _, name := range names {
+		switch i := v.find(name, 0); {
+		case i < 0:
+		case v.entries[i].Name != name:
+			return &FaultError{"query", "has " + quote(v.entries[i].Name), "send " + quote(name) + ", as the rules write it, or nothing"}
+		case v.find(name, i+1) >= 0:
+			return &FaultError{"query", "has " + quote(name) + " twice", "send one value"}
+		}
 	}
 	return nil
 }

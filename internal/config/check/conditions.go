@@ -11,12 +11,13 @@ import (
 
 // conditions are the fields of a match other than its path, each as one normalized text. Two
 // spellings with the same meaning have the same text. The text "" matches every request.
-type conditions [5]string
+type conditions [6]string
 
 func newConditions(m *rule.Match) conditions {
 	return conditions{
 		spell(m.Methods, withoutMark), spell(m.Hosts, func(host string) string { return withoutMark(strings.ToLower(host)) }),
 		spellPairs(m.Headers, http.CanonicalHeaderKey), spellPairs(m.Descriptors, asWritten), withoutMark(m.Domain),
+		spellPairs(m.Query, asWritten),
 	}
 }
 

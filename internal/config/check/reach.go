@@ -85,7 +85,7 @@ type search struct {
 	classes     map[string]int
 	// fieldSets has a bit for each set of fields (conditions.fields) that a rule of the scope
 	// matches. at has the rules of each spot.
-	fieldSets map[scope]uint32
+	fieldSets map[scope]uint64
 	at        map[spot][]int
 }
 
@@ -106,7 +106,7 @@ type spot struct {
 func newSearch(rules []guard.Rule, independent bool) *search {
 	return &search{
 		rules: rules, independent: independent, steps: maxReachSteps,
-		classes: map[string]int{}, fieldSets: map[scope]uint32{}, at: map[spot][]int{},
+		classes: map[string]int{}, fieldSets: map[scope]uint64{}, at: map[spot][]int{},
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *search) amongScope(i int, own spot, at scope) int {
 	s.steps--
 	fields := own.conditions.fields()
 	for fieldSets := s.fieldSets[at]; fieldSets != 0; fieldSets &= fieldSets - 1 {
-		some := uint8(bits.TrailingZeros32(fieldSets))
+		some := uint8(bits.TrailingZeros64(fieldSets))
 		if some&^fields != 0 {
 			continue
 		}

@@ -32,7 +32,7 @@ type call struct {
 	watch   bool // The client wants to know what the rules read.
 
 	batch remote.Batch // a part of the requests
-	headers, cookies,
+	headers, cookies, queries,
 	descriptors []headgate.DescriptorEntry // of the batch
 	encoded   []byte    // the response
 	faults    uint64    // in the response
@@ -79,12 +79,13 @@ func (s *Service) call(ctx context.Context, account *rpc.Account, allowed *acces
 func (s *Service) release(c *call) {
 	c.account.Release(c.acquired)
 	c.rest = nil
-	if c.batch.Len() > maxKept || cap(c.encoded) > maxKeptBytes || cap(c.headers)+cap(c.cookies)+cap(c.descriptors) > maxKept*maxKept {
+	if c.batch.Len() > maxKept || cap(c.encoded) > maxKeptBytes || cap(c.headers)+cap(c.cookies)+cap(c.queries)+cap(c.descriptors) > maxKept*maxKept {
 		return
 	}
 	c.batch.Release()
 	clear(c.headers)
 	clear(c.cookies)
+	clear(c.queries)
 	clear(c.descriptors)
 	clear(c.taken)
 	c.taken = c.taken[:0]

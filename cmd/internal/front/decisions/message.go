@@ -15,7 +15,7 @@ import (
 var errWire = errors.New("the message is no DecideRequest: its wire form is broken")
 
 // size is what a message has.
-type size struct{ requests, entries int } // headers, cookies and descriptors of all requests
+type size struct{ requests, entries int } // headers, cookies, values of queries and descriptors of all requests
 
 // check reads a message as far as it can be wrong as a whole, so that none of its requests is decided if it is.
 func (c *call) check(b []byte) (measured size, err error) {
@@ -53,7 +53,7 @@ func (measured *size) checkRequest(b []byte) (err error) {
 			if !ascii {
 				err = wire.Check(f.Bytes)
 			}
-		case wire.Bytes(5), wire.Bytes(6), wire.Bytes(9):
+		case wire.Bytes(5), wire.Bytes(6), wire.Bytes(9), wire.Bytes(11):
 			measured.entries++
 			if _, _, short := readEntry(f.Bytes); !short || !ascii {
 				err = checkEntry(f.Bytes)
@@ -95,7 +95,7 @@ func checkEntry(b []byte) (err error) {
 // parts of the message.
 func (c *call) decodePart() {
 	c.batch.Begin(c.service.guard, c.client(), false)
-	c.headers, c.cookies, c.descriptors = c.headers[:0], c.cookies[:0], c.descriptors[:0]
+	c.headers, c.cookies, c.queries, c.descriptors = c.headers[:0], c.cookies[:0], c.queries[:0], c.descriptors[:0]
 	for len(c.rest) > 0 && c.batch.Len() < c.service.part {
 		f, n := wire.ReadField(c.rest)
 		if c.rest = c.rest[n:]; f.ID == wire.Bytes(1) {
@@ -107,7 +107,7 @@ func (c *call) decodePart() {
 // decodeRequest adds a request to the batch.
 func (c *call) decodeRequest(b []byte) {
 	r := remote.Request{}
-	headers, cookies, descriptors := len(c.headers), len(c.cookies), len(c.descriptors)
+	headers, cookies, queries, descriptors := len(c.headers), len(c.cookies), len(c.queries), len(c.descriptors)
 	for len(b) > 0 {
 		f, n := wire.ReadField(b)
 		b = b[n:]
@@ -132,9 +132,11 @@ func (c *call) decodeRequest(b []byte) {
 			c.descriptors = addEntry(c.descriptors, descriptors, remote.MaxDescriptors, f.Bytes)
 		case wire.Varint(10):
 			r.Cost = int64(f.Number())
+		case wire.Bytes(11):
+			c.queries = addEntry(c.queries, queries, remote.MaxQuery, f.Bytes)
 		}
 	}
-	r.Headers, r.Cookies, r.Descriptors = c.headers[headers:], c.cookies[cookies:], c.descriptors[descriptors:]
+	r.Headers, r.Cookies, r.Query, r.Descriptors = c.headers[headers:], c.cookies[cookies:], c.queries[queries:], c.descriptors[descriptors:]
 	c.batch.Add(&r)
 }
 

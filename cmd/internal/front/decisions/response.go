@@ -20,7 +20,7 @@ func draining() []byte { return wire.AppendNumber(nil, 2, 1) }
 // encodeReads encodes a DecideResponse that says what the rules read.
 func encodeReads(r *remote.Reads) []byte {
 	b, from := wire.BeginMessage(nil, 3)
-	for field, names := range map[protowire.Number][]string{1: r.Headers, 2: r.Cookies, 3: r.Lines, 4: r.Marks, 8: r.Parts} {
+	for field, names := range map[protowire.Number][]string{1: r.Headers, 2: r.Cookies, 3: r.Lines, 4: r.Marks, 8: r.Parts, 9: r.Queries} {
 		for _, name := range names {
 			b = wire.AppendText(b, field, name)
 		}

@@ -33,6 +33,7 @@ type request struct {
 	IP          string      `json:"ip"`
 	Headers     headers     `json:"headers"`
 	Cookies     cookies     `json:"cookies"`
+	Query       query       `json:"query"`
 	Subject     string      `json:"subject"`
 	Domain      string      `json:"domain"`
 	Descriptors descriptors `json:"descriptors"`
@@ -42,6 +43,7 @@ type request struct {
 type (
 	headers     []headgate.DescriptorEntry
 	cookies     []headgate.DescriptorEntry
+	query       []headgate.DescriptorEntry
 	descriptors headgate.Descriptors
 	entry       struct {
 		Key   string `json:"key"`
@@ -115,7 +117,7 @@ func (m *message) add(r *request) {
 	}
 	m.batch.Add(&remote.Request{
 		Method: r.Method, Host: r.Host, Path: r.Path, IP: r.IP, Subject: r.Subject, Domain: r.Domain,
-		Headers: r.Headers, Cookies: r.Cookies, Descriptors: headgate.Descriptors(r.Descriptors),
+		Headers: r.Headers, Cookies: r.Cookies, Query: r.Query, Descriptors: headgate.Descriptors(r.Descriptors),
 		Cost: r.Cost, CostStated: stated,
 	})
 }
@@ -147,7 +149,7 @@ func meaning(e *json.SemanticError) error {
 	case errors.Is(e.Err, json.ErrUnknownName) && e.GoType == reflect.TypeFor[entry]():
 		return errors.New("the field is not known: use key and value")
 	case errors.Is(e.Err, json.ErrUnknownName):
-		return errors.New("the field is not known: use method, host, path, ip, headers, cookies, subject, domain, descriptors and cost")
+		return errors.New("the field is not known: use method, host, path, ip, headers, cookies, query, subject, domain, descriptors and cost")
 	case e.GoType == reflect.TypeFor[int64](): // cost
 		return fmt.Errorf("write a whole number without a point or an exponent, from 1 to %d", int64(headgate.MaxUnits))
 	case e.Err != nil:
@@ -166,6 +168,12 @@ func (h *headers) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
 func (c *cookies) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
 	*c, err = readEntries(d, remote.MaxCookies)
+	return err
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (q *query) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
+	*q, err = readEntries(d, remote.MaxQuery)
 	return err
 }
 

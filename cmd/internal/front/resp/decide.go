@@ -45,7 +45,7 @@ func readRequest(args [][]byte) (*remote.Request, error) {
 	return r, nil
 }
 
-// addEntry adds a header, a cookie or a descriptor.
+// addEntry adds a header, a cookie, a value of the query or a descriptor.
 func addEntry(r *remote.Request, name, value string) error {
 	part, entry, _ := strings.Cut(name, ":")
 	if entry != "" {
@@ -57,13 +57,16 @@ func addEntry(r *remote.Request, name, value string) error {
 		case "cookie":
 			r.Cookies = append(r.Cookies, e)
 			return nil
+		case "query":
+			r.Query = append(r.Query, e)
+			return nil
 		case "descriptor":
 			r.Descriptors = append(r.Descriptors, e)
 			return nil
 		}
 	}
 	return fault(fmt.Sprintf("%q is not a name, or is sent twice: use method, host, path, ip, subject, domain, header:NAME, "+
-		"cookie:NAME and descriptor:NAME", shorten(name)))
+		"cookie:NAME, query:NAME and descriptor:NAME", shorten(name)))
 }
 
 // shorten bounds a text of a client in an answer.

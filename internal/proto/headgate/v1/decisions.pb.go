@@ -173,7 +173,10 @@ type Request struct {
 	// descriptors are names and values of any meaning. Names may repeat.
 	Descriptors []*Descriptor `protobuf:"bytes,9,rep,name=descriptors,proto3" json:"descriptors,omitempty"`
 	// cost is in units. 0 means that the rules set it.
-	Cost          int64 `protobuf:"varint,10,opt,name=cost,proto3" json:"cost,omitempty"`
+	Cost int64 `protobuf:"varint,10,opt,name=cost,proto3" json:"cost,omitempty"`
+	// query has the values of the query that rules read, decoded, under their decoded names. Refuse a request with two values of such
+	// a name: a service may read the other one.
+	Query         map[string]string `protobuf:"bytes,11,rep,name=query,proto3" json:"query,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -276,6 +279,13 @@ func (x *Request) GetCost() int64 {
 		return x.Cost
 	}
 	return 0
+}
+
+func (x *Request) GetQuery() map[string]string {
+	if x != nil {
+		return x.Query
+	}
+	return nil
 }
 
 // Descriptor is a name with a value.
@@ -471,7 +481,9 @@ type Reads struct {
 	PlainParameters bool `protobuf:"varint,7,opt,name=plain_parameters,json=plainParameters,proto3" json:"plain_parameters,omitempty"`
 	// parts are the parts of keys that a sender of requests can lack, of the rules with mode: enforce and of fair share, like
 	// descriptor:tenant, cookie:session or mtls_subject. Rules that match a domain or a descriptor are left out.
-	Parts         []string `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []string `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
+	// queries are the names of the query.
+	Queries       []string `protobuf:"bytes,9,rep,name=queries,proto3" json:"queries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -558,6 +570,13 @@ func (x *Reads) GetPlainParameters() bool {
 func (x *Reads) GetParts() []string {
 	if x != nil {
 		return x.Parts
+	}
+	return nil
+}
+
+func (x *Reads) GetQueries() []string {
+	if x != nil {
+		return x.Queries
 	}
 	return nil
 }
@@ -876,7 +895,7 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\rDecideRequest\x120\n" +
 	"\brequests\x18\x01 \x03(\v2\x14.headgate.v1.RequestR\brequests\x12-\n" +
 	"\areturns\x18\x02 \x03(\v2\x13.headgate.v1.ReturnR\areturns\x12\x14\n" +
-	"\x05watch\x18\x03 \x01(\bR\x05watch\"\xcc\x03\n" +
+	"\x05watch\x18\x03 \x01(\bR\x05watch\"\xbd\x04\n" +
 	"\aRequest\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\tR\x06method\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x12\n" +
@@ -888,11 +907,16 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\x06domain\x18\b \x01(\tR\x06domain\x129\n" +
 	"\vdescriptors\x18\t \x03(\v2\x17.headgate.v1.DescriptorR\vdescriptors\x12\x12\n" +
 	"\x04cost\x18\n" +
-	" \x01(\x03R\x04cost\x1a:\n" +
+	" \x01(\x03R\x04cost\x125\n" +
+	"\x05query\x18\v \x03(\v2\x1f.headgate.v1.Request.QueryEntryR\x05query\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fCookiesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"QueryEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"4\n" +
 	"\n" +
@@ -905,7 +929,7 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\x0eDecideResponse\x12-\n" +
 	"\aanswers\x18\x01 \x03(\v2\x13.headgate.v1.AnswerR\aanswers\x12\x1a\n" +
 	"\bdraining\x18\x02 \x01(\bR\bdraining\x12(\n" +
-	"\x05reads\x18\x03 \x01(\v2\x12.headgate.v1.ReadsR\x05reads\"\xd6\x01\n" +
+	"\x05reads\x18\x03 \x01(\v2\x12.headgate.v1.ReadsR\x05reads\"\xf0\x01\n" +
 	"\x05Reads\x12\x18\n" +
 	"\aheaders\x18\x01 \x03(\tR\aheaders\x12\x18\n" +
 	"\acookies\x18\x02 \x03(\tR\acookies\x12\x14\n" +
@@ -914,7 +938,8 @@ const file_headgate_v1_decisions_proto_rawDesc = "" +
 	"\x04host\x18\x05 \x01(\bR\x04host\x12\x18\n" +
 	"\asubject\x18\x06 \x01(\bR\asubject\x12)\n" +
 	"\x10plain_parameters\x18\a \x01(\bR\x0fplainParameters\x12\x14\n" +
-	"\x05parts\x18\b \x03(\tR\x05parts\"\xe9\x04\n" +
+	"\x05parts\x18\b \x03(\tR\x05parts\x12\x18\n" +
+	"\aqueries\x18\t \x03(\tR\aqueries\"\xe9\x04\n" +
 	"\x06Answer\x12.\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x14.headgate.v1.VerdictR\averdict\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x16\n" +
@@ -965,7 +990,7 @@ func file_headgate_v1_decisions_proto_rawDescGZIP() []byte {
 }
 
 var file_headgate_v1_decisions_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_headgate_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_headgate_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_headgate_v1_decisions_proto_goTypes = []any{
 	(Verdict)(0),                // 0: headgate.v1.Verdict
 	(*DecideRequest)(nil),       // 1: headgate.v1.DecideRequest
@@ -979,7 +1004,8 @@ var file_headgate_v1_decisions_proto_goTypes = []any{
 	(*Error)(nil),               // 9: headgate.v1.Error
 	nil,                         // 10: headgate.v1.Request.HeadersEntry
 	nil,                         // 11: headgate.v1.Request.CookiesEntry
-	(*durationpb.Duration)(nil), // 12: google.protobuf.Duration
+	nil,                         // 12: headgate.v1.Request.QueryEntry
+	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
 }
 var file_headgate_v1_decisions_proto_depIdxs = []int32{
 	2,  // 0: headgate.v1.DecideRequest.requests:type_name -> headgate.v1.Request
@@ -987,24 +1013,25 @@ var file_headgate_v1_decisions_proto_depIdxs = []int32{
 	10, // 2: headgate.v1.Request.headers:type_name -> headgate.v1.Request.HeadersEntry
 	11, // 3: headgate.v1.Request.cookies:type_name -> headgate.v1.Request.CookiesEntry
 	3,  // 4: headgate.v1.Request.descriptors:type_name -> headgate.v1.Descriptor
-	7,  // 5: headgate.v1.DecideResponse.answers:type_name -> headgate.v1.Answer
-	6,  // 6: headgate.v1.DecideResponse.reads:type_name -> headgate.v1.Reads
-	0,  // 7: headgate.v1.Answer.verdict:type_name -> headgate.v1.Verdict
-	12, // 8: headgate.v1.Answer.retry_after:type_name -> google.protobuf.Duration
-	12, // 9: headgate.v1.Answer.reset_after:type_name -> google.protobuf.Duration
-	12, // 10: headgate.v1.Answer.delay:type_name -> google.protobuf.Duration
-	9,  // 11: headgate.v1.Answer.error:type_name -> headgate.v1.Error
-	12, // 12: headgate.v1.Answer.period:type_name -> google.protobuf.Duration
-	8,  // 13: headgate.v1.Answer.marks:type_name -> headgate.v1.Header
-	1,  // 14: headgate.v1.Decisions.Decide:input_type -> headgate.v1.DecideRequest
-	1,  // 15: headgate.v1.Decisions.Stream:input_type -> headgate.v1.DecideRequest
-	5,  // 16: headgate.v1.Decisions.Decide:output_type -> headgate.v1.DecideResponse
-	5,  // 17: headgate.v1.Decisions.Stream:output_type -> headgate.v1.DecideResponse
-	16, // [16:18] is the sub-list for method output_type
-	14, // [14:16] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	12, // 5: headgate.v1.Request.query:type_name -> headgate.v1.Request.QueryEntry
+	7,  // 6: headgate.v1.DecideResponse.answers:type_name -> headgate.v1.Answer
+	6,  // 7: headgate.v1.DecideResponse.reads:type_name -> headgate.v1.Reads
+	0,  // 8: headgate.v1.Answer.verdict:type_name -> headgate.v1.Verdict
+	13, // 9: headgate.v1.Answer.retry_after:type_name -> google.protobuf.Duration
+	13, // 10: headgate.v1.Answer.reset_after:type_name -> google.protobuf.Duration
+	13, // 11: headgate.v1.Answer.delay:type_name -> google.protobuf.Duration
+	9,  // 12: headgate.v1.Answer.error:type_name -> headgate.v1.Error
+	13, // 13: headgate.v1.Answer.period:type_name -> google.protobuf.Duration
+	8,  // 14: headgate.v1.Answer.marks:type_name -> headgate.v1.Header
+	1,  // 15: headgate.v1.Decisions.Decide:input_type -> headgate.v1.DecideRequest
+	1,  // 16: headgate.v1.Decisions.Stream:input_type -> headgate.v1.DecideRequest
+	5,  // 17: headgate.v1.Decisions.Decide:output_type -> headgate.v1.DecideResponse
+	5,  // 18: headgate.v1.Decisions.Stream:output_type -> headgate.v1.DecideResponse
+	17, // [17:19] is the sub-list for method output_type
+	15, // [15:17] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_headgate_v1_decisions_proto_init() }
@@ -1018,7 +1045,7 @@ func file_headgate_v1_decisions_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_headgate_v1_decisions_proto_rawDesc), len(file_headgate_v1_decisions_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bheadgate/v1/decisions.proto\x12\x0bheadgate.v1\x1a\x1egoogle/protobuf/duration.proto\"l\n\rDecideRequest\x12&\n\x08requests\x18\x01 \x03(\x0b\x32\x14.headgate.v1.Request\x12$\n\x07returns\x18\x02 \x03(\x0b\x32\x13.headgate.v1.Return\x12\r\n\x05watch\x18\x03 \x01(\x08\"\xe6\x02\n\x07Request\x12\x0e\n\x06method\x18\x01 \x01(\t\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\n\n\x02ip\x18\x04 \x01(\t\x12\x32\n\x07headers\x18\x05 \x03(\x0b\x32!.headgate.v1.Request.HeadersEntry\x12\x32\n\x07\x63ookies\x18\x06 \x03(\x0b\x32!.headgate.v1.Request.CookiesEntry\x12\x0f\n\x07subject\x18\x07 \x01(\t\x12\x0e\n\x06\x64omain\x18\x08 \x01(\t\x12,\n\x0b\x64\x65scriptors\x18\t \x03(\x0b\x32\x17.headgate.v1.Descriptor\x12\x0c\n\x04\x63ost\x18\n \x01(\x03\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a.\n\x0c\x43ookiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"(\n\nDescriptor\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"*\n\x06Return\x12\x0f\n\x07message\x18\x01 \x01(\x04\x12\x0f\n\x07indexes\x18\x02 \x03(\r\"k\n\x0e\x44\x65\x63ideResponse\x12$\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x13.headgate.v1.Answer\x12\x10\n\x08\x64raining\x18\x02 \x01(\x08\x12!\n\x05reads\x18\x03 \x01(\x0b\x32\x12.headgate.v1.Reads\"\x8f\x01\n\x05Reads\x12\x0f\n\x07headers\x18\x01 \x03(\t\x12\x0f\n\x07\x63ookies\x18\x02 \x03(\t\x12\r\n\x05lines\x18\x03 \x03(\t\x12\r\n\x05marks\x18\x04 \x03(\t\x12\x0c\n\x04host\x18\x05 \x01(\x08\x12\x0f\n\x07subject\x18\x06 \x01(\x08\x12\x18\n\x10plain_parameters\x18\x07 \x01(\x08\x12\r\n\x05parts\x18\x08 \x03(\t\"\xd3\x03\n\x06\x41nswer\x12%\n\x07verdict\x18\x01 \x01(\x0e\x32\x14.headgate.v1.Verdict\x12\x0e\n\x06policy\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x11\n\tremaining\x18\x05 \x01(\x03\x12.\n\x0bretry_after\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\x0breset_after\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05\x64\x65lay\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12!\n\x05\x65rror\x18\t \x01(\x0b\x32\x12.headgate.v1.Error\x12\r\n\x05\x63ount\x18\n \x01(\x03\x12)\n\x06period\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06status\x18\x0c \x01(\r\x12\x10\n\x08location\x18\r \x01(\t\x12\"\n\x05marks\x18\x0e \x03(\x0b\x32\x13.headgate.v1.Header\x12\x10\n\x08violated\x18\x0f \x03(\t\x12\x10\n\x08\x66\x61llback\x18\x10 \x01(\x08\x12\x0f\n\x07metered\x18\x11 \x01(\x03\"%\n\x06Header\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"6\n\x05\x45rror\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0e\n\x06header\x18\x03 \x01(\t*Y\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x11\n\rVERDICT_ALLOW\x10\x01\x12\x10\n\x0cVERDICT_WAIT\x10\x02\x12\x10\n\x0cVERDICT_DENY\x10\x03\x32\x95\x01\n\tDecisions\x12\x41\n\x06\x44\x65\x63ide\x12\x1a.headgate.v1.DecideRequest\x1a\x1b.headgate.v1.DecideResponse\x12\x45\n\x06Stream\x12\x1a.headgate.v1.DecideRequest\x1a\x1b.headgate.v1.DecideResponse(\x01\x30\x01\x42\x44ZBgithub.com/headgate/headgate/internal/proto/headgate/v1;headgatev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bheadgate/v1/decisions.proto\x12\x0bheadgate.v1\x1a\x1egoogle/protobuf/duration.proto\"l\n\rDecideRequest\x12&\n\x08requests\x18\x01 \x03(\x0b\x32\x14.headgate.v1.Request\x12$\n\x07returns\x18\x02 \x03(\x0b\x32\x13.headgate.v1.Return\x12\r\n\x05watch\x18\x03 \x01(\x08\"\xc4\x03\n\x07Request\x12\x0e\n\x06method\x18\x01 \x01(\t\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\n\n\x02ip\x18\x04 \x01(\t\x12\x32\n\x07headers\x18\x05 \x03(\x0b\x32!.headgate.v1.Request.HeadersEntry\x12\x32\n\x07\x63ookies\x18\x06 \x03(\x0b\x32!.headgate.v1.Request.CookiesEntry\x12\x0f\n\x07subject\x18\x07 \x01(\t\x12\x0e\n\x06\x64omain\x18\x08 \x01(\t\x12,\n\x0b\x64\x65scriptors\x18\t \x03(\x0b\x32\x17.headgate.v1.Descriptor\x12\x0c\n\x04\x63ost\x18\n \x01(\x03\x12.\n\x05query\x18\x0b \x03(\x0b\x32\x1f.headgate.v1.Request.QueryEntry\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a.\n\x0c\x43ookiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a,\n\nQueryEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"(\n\nDescriptor\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"*\n\x06Return\x12\x0f\n\x07message\x18\x01 \x01(\x04\x12\x0f\n\x07indexes\x18\x02 \x03(\r\"k\n\x0e\x44\x65\x63ideResponse\x12$\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x13.headgate.v1.Answer\x12\x10\n\x08\x64raining\x18\x02 \x01(\x08\x12!\n\x05reads\x18\x03 \x01(\x0b\x32\x12.headgate.v1.Reads\"\xa0\x01\n\x05Reads\x12\x0f\n\x07headers\x18\x01 \x03(\t\x12\x0f\n\x07\x63ookies\x18\x02 \x03(\t\x12\r\n\x05lines\x18\x03 \x03(\t\x12\r\n\x05marks\x18\x04 \x03(\t\x12\x0c\n\x04host\x18\x05 \x01(\x08\x12\x0f\n\x07subject\x18\x06 \x01(\x08\x12\x18\n\x10plain_parameters\x18\x07 \x01(\x08\x12\r\n\x05parts\x18\x08 \x03(\t\x12\x0f\n\x07queries\x18\t \x03(\t\"\xd3\x03\n\x06\x41nswer\x12%\n\x07verdict\x18\x01 \x01(\x0e\x32\x14.headgate.v1.Verdict\x12\x0e\n\x06policy\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x11\n\tremaining\x18\x05 \x01(\x03\x12.\n\x0bretry_after\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\x0breset_after\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05\x64\x65lay\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12!\n\x05\x65rror\x18\t \x01(\x0b\x32\x12.headgate.v1.Error\x12\r\n\x05\x63ount\x18\n \x01(\x03\x12)\n\x06period\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06status\x18\x0c \x01(\r\x12\x10\n\x08location\x18\r \x01(\t\x12\"\n\x05marks\x18\x0e \x03(\x0b\x32\x13.headgate.v1.Header\x12\x10\n\x08violated\x18\x0f \x03(\t\x12\x10\n\x08\x66\x61llback\x18\x10 \x01(\x08\x12\x0f\n\x07metered\x18\x11 \x01(\x03\"%\n\x06Header\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"6\n\x05\x45rror\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0e\n\x06header\x18\x03 \x01(\t*Y\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x11\n\rVERDICT_ALLOW\x10\x01\x12\x10\n\x0cVERDICT_WAIT\x10\x02\x12\x10\n\x0cVERDICT_DENY\x10\x03\x32\x95\x01\n\tDecisions\x12\x41\n\x06\x44\x65\x63ide\x12\x1a.headgate.v1.DecideRequest\x1a\x1b.headgate.v1.DecideResponse\x12\x45\n\x06Stream\x12\x1a.headgate.v1.DecideRequest\x1a\x1b.headgate.v1.DecideResponse(\x01\x30\x01\x42\x44ZBgithub.com/headgate/headgate/internal/proto/headgate/v1;headgatev1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'headgate.v1.decisions_pb2', globals())
@@ -26,30 +26,34 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _REQUEST_HEADERSENTRY._serialized_options = b'8\001'
   _REQUEST_COOKIESENTRY._options = None
   _REQUEST_COOKIESENTRY._serialized_options = b'8\001'
-  _VERDICT._serialized_start=1453
-  _VERDICT._serialized_end=1542
+  _REQUEST_QUERYENTRY._options = None
+  _REQUEST_QUERYENTRY._serialized_options = b'8\001'
+  _VERDICT._serialized_start=1564
+  _VERDICT._serialized_end=1653
   _DECIDEREQUEST._serialized_start=76
   _DECIDEREQUEST._serialized_end=184
   _REQUEST._serialized_start=187
-  _REQUEST._serialized_end=545
-  _REQUEST_HEADERSENTRY._serialized_start=451
-  _REQUEST_HEADERSENTRY._serialized_end=497
-  _REQUEST_COOKIESENTRY._serialized_start=499
-  _REQUEST_COOKIESENTRY._serialized_end=545
-  _DESCRIPTOR._serialized_start=547
-  _DESCRIPTOR._serialized_end=587
-  _RETURN._serialized_start=589
-  _RETURN._serialized_end=631
-  _DECIDERESPONSE._serialized_start=633
-  _DECIDERESPONSE._serialized_end=740
-  _READS._serialized_start=743
-  _READS._serialized_end=886
-  _ANSWER._serialized_start=889
-  _ANSWER._serialized_end=1356
-  _HEADER._serialized_start=1358
-  _HEADER._serialized_end=1395
-  _ERROR._serialized_start=1397
-  _ERROR._serialized_end=1451
-  _DECISIONS._serialized_start=1545
-  _DECISIONS._serialized_end=1694
+  _REQUEST._serialized_end=639
+  _REQUEST_HEADERSENTRY._serialized_start=499
+  _REQUEST_HEADERSENTRY._serialized_end=545
+  _REQUEST_COOKIESENTRY._serialized_start=547
+  _REQUEST_COOKIESENTRY._serialized_end=593
+  _REQUEST_QUERYENTRY._serialized_start=595
+  _REQUEST_QUERYENTRY._serialized_end=639
+  _DESCRIPTOR._serialized_start=641
+  _DESCRIPTOR._serialized_end=681
+  _RETURN._serialized_start=683
+  _RETURN._serialized_end=725
+  _DECIDERESPONSE._serialized_start=727
+  _DECIDERESPONSE._serialized_end=834
+  _READS._serialized_start=837
+  _READS._serialized_end=997
+  _ANSWER._serialized_start=1000
+  _ANSWER._serialized_end=1467
+  _HEADER._serialized_start=1469
+  _HEADER._serialized_end=1506
+  _ERROR._serialized_start=1508
+  _ERROR._serialized_end=1562
+  _DECISIONS._serialized_start=1656
+  _DECISIONS._serialized_end=1805
 # @@protoc_insertion_point(module_scope)
