@@ -21,7 +21,12 @@ type Limit struct {
 }
 
 // String returns the limit in the form of the configuration: "500/2s" or "200/month".
-func (l Limit) String() string { return strconv.FormatInt(l.Count, 10) + "/" + l.Period() }
+func (l Limit) String() string { return string(l.AppendTo(nil)) }
+
+// AppendTo appends what String returns, without an allocation.
+func (l Limit) AppendTo(dst []byte) []byte {
+	return l.appendPeriod(append(strconv.AppendInt(dst, l.Count, 10), '/'))
+}
 
 // HasPeriod reports whether the limit has a period, with a length or of the calendar. The zero
 // Limit has none.
@@ -48,19 +53,21 @@ func (l Limit) Length() time.Duration {
 // Period returns the period in the form of the configuration, without the zero units of
 // Duration.String: 1m instead of 1m0s, and 1d instead of 24h0m0s. For a calendar window it
 // is the name of the unit.
-func (l Limit) Period() string {
+func (l Limit) Period() string { return string(l.appendPeriod(nil)) }
+
+func (l Limit) appendPeriod(dst []byte) []byte {
 	if l.Calendar != NoCalendar {
-		return l.Calendar.String()
+		return append(dst, l.Calendar.String()...)
 	}
 	for _, unit := range [...]struct {
 		length time.Duration
-		sign   string
-	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		sign   byte
+	}{{24 * time.Hour, 'd'}, {time.Hour, 'h'}, {time.Minute, 'm'}, {time.Second, 's'}} {
 		if l.Per >= unit.length && l.Per%unit.length == 0 {
-			return strconv.FormatInt(int64(l.Per/unit.length), 10) + unit.sign
+			return append(strconv.AppendInt(dst, int64(l.Per/unit.length), 10), unit.sign)
 		}
 	}
-	return l.Per.String()
+	return append(dst, l.Per.String()...)
 }
 
 // Algorithm says how the units of a limit are counted.

@@ -34,14 +34,14 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 		return append(b, ": send the next one when one of them has ended."...)
 	case headgate.OverShare:
 		b = appendPolicy(b, "The client has used its share of the capacity under", r)
-		b = append(append(b, ", "...), r.Limit.String()...)
+		b = r.Limit.AppendTo(append(b, ", "...))
 	case headgate.QueueFull:
 		b = append(appendPolicy(b, "The queue of", r), " is full"...)
 	case headgate.WaitTooLong:
 		b = append(appendPolicy(b, "The wait under", r), " would be too long"...)
 	case headgate.Banned:
 		b = appendPolicy(b, "The client is banned after more attempts than", r)
-		b = append(append(b, " allows, "...), r.Limit.String()...)
+		b = r.Limit.AppendTo(append(b, " allows, "...))
 	case headgate.TooManyWaiters:
 		b = append(appendPolicy(b, "Too many requests wait under", r), " already"...)
 	case headgate.ThrottleFull:
@@ -91,5 +91,5 @@ func appendPolicy(b []byte, begin string, r *guard.Result) []byte {
 // appendLimit appends the start of a sentence about the limit of the policy.
 func appendLimit(b []byte, r *guard.Result) []byte {
 	b = append(appendPolicy(b, "The limit of", r), ", "...)
-	return append(append(b, r.Limit.String()...), ", "...)
+	return append(r.Limit.AppendTo(b), ", "...)
 }
