@@ -30,6 +30,7 @@
 //	rule/jwt/              keys by the claims of tokens; a module
 //	guard/                 all rules of a request
 //	guard/fairshare/       settings and state of fair share
+//	guard/refusal/         bodies and header fields of refusals over HTTP
 //	guard/throttler/       settings of the queue by importance
 //	guard/report/          counters and log lines
 //	guard/report/prom/     the counters for Prometheus; a module

@@ -35,6 +35,9 @@ type Request struct {
 	Kind OpKind
 	// NoWait says that the client cannot wait: a request that would have to wait is refused, and takes nothing.
 	NoWait bool
+	// Preflight says that the request is a preflight of CORS, which only rules that name its method count, and those with
+	// requests in flight alone.
+	Preflight bool
 	Sent   Limit
 	// Permitted reports whether the request may match a rule of a name; nil permits all. A decision
 	// server sets it for a caller that may use some rules only: see guard.PermitError.

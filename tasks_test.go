@@ -104,7 +104,7 @@ func tasks() []task {
 				"cmd/internal/access/http.go", "cmd/internal/front/resp/writer.go", "cmd/internal/envoy/rls/status.go",
 				"guard/answer.go", "internal/fields/retry.go", "middleware/grpclimit/answer.go",
 				"middleware/grpclimit/refusal.go", "middleware/httplimit/grpc.go", "middleware/httplimit/grpcstatus.go",
-				"middleware/httplimit/refuse.go",
+				"middleware/httplimit/refuse.go", "middleware/httplimit/response.go",
 			},
 		},
 		{

@@ -172,6 +172,15 @@ func (s *set) exemptProbe(req *headgate.Request, matched []int) []int {
 	})
 }
 
+// exemptPreflight removes the rules that count units from the matches of a preflight. A rule that names OPTIONS still counts it.
+func (s *set) exemptPreflight(req *headgate.Request, matched []int) []int {
+	return slices.DeleteFunc(matched, func(m int) bool {
+		r := s.rules[m].Rule
+		alone := r.InFlight > 0 && len(r.Policies) == 0 && r.Quota == "" && r.Lease.Resource == ""
+		return !alone && !slices.Contains(r.Match.Methods, req.Method)
+	})
+}
+
 // ShareExempt gives the reason why fair share ignores a request, for an explanation. "" means that
 // fair share decides, or that there is none.
 func (g *Guard) ShareExempt(req *headgate.Request) string {

@@ -39,6 +39,9 @@ func (s *set) numberGroups() error {
 // match finds the rules that decide on a request, in the order of the rules.
 func (s *set) match(req *headgate.Request, into []int) []int {
 	matched := s.exemptProbe(req, s.index.Match(req, into))
+	if req.Preflight {
+		matched = s.exemptPreflight(req, matched)
+	}
 	if s.grouped {
 		matched = s.alternatives(matched)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard/refusal"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -165,6 +166,9 @@ type Exceed struct {
 	Location string
 	// Header and Value are the mark that Degrade adds for the service. Header is canonical.
 	Header, Value string
+	// Response is the body and the header fields of a refusal over HTTP. nil is the problem document. gRPC and Connect calls keep
+	// the errors of their protocols.
+	Response *refusal.Template
 	// Hard is the limit above which Degrade refuses. A zero Per means no hard limit.
 	Hard headgate.Policy
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/cors"
 	"github.com/headgate/headgate/internal/readfile"
 	"github.com/headgate/headgate/rule"
 )
@@ -80,6 +81,8 @@ type Config struct {
 	// Lease has the settings of capacity leases. It is nil if the configuration has none.
 	Lease *Lease
 	Admin Admin
+	// CORS says which pages of other origins may read the proxy's own answers. It is nil for none.
+	CORS *cors.Policy
 
 	stamps stamps // The stamps of the files that Load read.
 	// places has a Fault without a text for each field that names a file: see Located.
@@ -96,6 +99,8 @@ type Config struct {
 	prefetch []rulePrefetch
 	// written is what Parse or Load read, for NewObjects.
 	written *written
+	// bodies are the files of on_exceed.body_file.
+	bodies []*bodyFile
 	// quotas are those of Objects; nil without a source. sourceKnown says that the objects of the source are known.
 	quotas      *guard.Quotas
 	sourceKnown bool
@@ -421,7 +426,7 @@ func readConfig(name string, text []byte, environment func(string) (string, bool
 	if err := r.result(); err != nil {
 		return nil, r, err
 	}
-	c.places, c.fixed = r.places(), r.fixed
+	c.places, c.fixed, c.bodies = r.places(), r.fixed, r.bodies
 	c.written = &written{source: src, environment: environment}
 	return c, r, nil
 }

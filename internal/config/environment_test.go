@@ -52,6 +52,7 @@ throttle: {mode: enforce, concurrency: 2, deadline: 1s, max_deadline: 10s, tenan
 metering: {journal: j, max_size: 1MiB, sync: second, instance: a, every: 1s, max_customers: 1,
   events: {url: "http://a", token_file: t, ca: c, max_events: 1, max_size: 1KiB, timeout: 1s},
   lines: {folder: l, max_size: 1KiB, max_age: 1s, keep: 1}}
+cors: {origins: ["https://a.example"], credentials: false, preflights: exempt}
 admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 `
 	tested := map[string]bool{}
@@ -105,6 +106,9 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_PROXY_MAX_REQUESTS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxRequests) }},
 		{"HEADGATE_PROXY_MAX_TRAFFIC_MEMORY", "65MiB", func(c *Config) any { return field.FormatSize(c.Proxy.MaxTrafficMemory) }},
 		{"HEADGATE_PROXY_REQUEST_ID", "X-B-Id", func(c *Config) any { return c.Proxy.RequestID }},
+		{"HEADGATE_CORS_ORIGINS", "https://b.example,https://c.example", func(c *Config) any { return strings.Join(c.CORS.Config().Origins, ",") }},
+		{"HEADGATE_CORS_CREDENTIALS", "true", func(c *Config) any { return fmt.Sprint(c.CORS.Config().Credentials) }},
+		{"HEADGATE_CORS_PREFLIGHTS", "count", func(c *Config) any { return map[bool]string{true: "count"}[c.CORS.Config().CountPreflights] }},
 		{"HEADGATE_PROXY_LISTEN", ":9", func(c *Config) any { return c.Proxy.Listen }},
 		{"HEADGATE_PROXY_UPSTREAM", "https://b:9", func(c *Config) any { return c.Proxy.Upstream.String() }},
 		{"HEADGATE_PROXY_READ_HEADER_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.ReadHeaderTimeout.String() }},

@@ -68,6 +68,7 @@ func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
 		e.action(x, sh)
 		e.outline.under("", "")
 	}
+	e.response(x)
 	e.end()
 	return e
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // GuardConfig returns the configuration of a guard that counts in store, for guard.New and
-// guard.Guard.Reload. It reads the keys for tokens. regions is the opened database of
+// guard.Guard.Reload. It reads the keys for tokens and the bodies of refusals. regions is the opened database of
 // identity.region_db (see open.Region), or nil. An error about a file is a *FileError, or
 // joins several: see Located.
 //
@@ -32,8 +32,12 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 	if err != nil {
 		return guard.Config{}, err
 	}
+	rules, err := c.rulesWithBodies()
+	if err != nil {
+		return guard.Config{}, err
+	}
 	described := guard.Config{
-		FairShare: c.FairShare, Rules: c.Rules, Domains: c.Domains,
+		FairShare: c.FairShare, Rules: rules, Domains: c.Domains,
 		Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
 		Namespace:    c.Namespace,
 		LeaseTimeout: c.StoreTimeout,

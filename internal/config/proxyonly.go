@@ -8,7 +8,7 @@ func (s *section) unusedByPrograms() []string {
 	var settings []string
 	for _, name := range s.names {
 		switch name {
-		case "admin", "shutdown_timeout", "metering", leaseName:
+		case "admin", "shutdown_timeout", "metering", "cors", leaseName:
 			settings = append(settings, name)
 		case "proxy", "server":
 			settings = append(settings, s.fieldsOf(name, func(string) bool { return true })...)

@@ -31,6 +31,8 @@ type reader struct {
 	authenticated []value
 	// files are the fields that name files.
 	files []file
+	// bodies are the files of on_exceed.body_file.
+	bodies []*bodyFile
 	// proxyOnly are the settings of the file that only headgate proxy uses.
 	proxyOnly []string
 	aliases   int

@@ -39,6 +39,7 @@ func (r *reader) config(c *Config) {
 	}
 	root.metering(c)
 	root.proxy(&c.Proxy)
+	root.cors(c)
 	root.checkProxyHeaders(c)
 	if c.Proxy.Upstream != nil {
 		r.noteAll(check.Supply(check.ProxyContext{

@@ -136,6 +136,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "proxy":
 			base += "proxy: {upstream: 'http://a:1'"
 			base, set = base+"}\n", base+", "+line+"}\n"
+		case within == "cors":
+			base += "cors: {origins: ['*']"
+			base, set = base+"}\n", base+", "+line+"}\n"
 		case within == "fair_share":
 			base += "fair_share: {client: ip, capacity: 5"
 			base, set = base+"}\n", base+", "+line+"}\n"

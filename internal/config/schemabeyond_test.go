@@ -35,6 +35,13 @@ var beyondSchemaNames = map[string]string{
 		key-header-name-wildcard fair-share-exempt-method-unknown fair-share-weights-name-wildcard domains-value-template
 		domains-value-template-with-wildcard domains-name-twice`,
 	"keys: parts that the proxy cannot give": `proxy-cannot-give-keys`,
+	"cors: origins that no browser sends, and fields that exclude each other": `
+		cors-any-and-others cors-any-with-credentials cors-origin-null cors-origin-twice cors-origin-with-path cors-origin-with-wildcard
+		cors-without-origins`,
+	"bodies of refusals: what they are for their type, and fields that need or exclude each other": `
+		on-exceed-body-and-file on-exceed-body-file-of-a-source on-exceed-body-not-json on-exceed-body-of-a-style
+		on-exceed-body-without-type on-exceed-header-of-framing on-exceed-header-retry-after on-exceed-placeholder-in-script
+		on-exceed-placeholder-misspelled on-exceed-type-with-charset on-exceed-type-without-body`,
 	"statsd: a field that needs another one": `server-statsd-rewrites-of-statsd`,
 	"quotas: what rules, plans and customers are for each other, and names that are one to us alone": `
 		customer-no-address customer-note-of-two-lines customer-plan-unknown customer-quota-not-counted

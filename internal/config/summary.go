@@ -171,6 +171,9 @@ func excessText(r *guard.Rule) string {
 		}
 	default:
 	}
+	if x.Response != nil {
+		text += ", " + x.Response.String()
+	}
 	if r.Ban.For > 0 {
 		text += fmt.Sprintf(", ban %s after %s", field.FormatDuration(r.Ban.For), check.BanPolicy(r, r.Policies).Limit)
 	}

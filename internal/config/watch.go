@@ -22,6 +22,9 @@ func (c *Config) Files() []string {
 	if c.Server != nil {
 		all = append(all, c.Server.CallersFile)
 	}
+	for _, b := range c.bodies {
+		all = append(all, b.path)
+	}
 	for _, file := range all {
 		if file != "" {
 			files = append(files, file)

@@ -92,7 +92,8 @@ func filesNamedBy(path string) []string {
 	}
 	var named []string
 	for _, f := range r.files {
-		if strings.HasPrefix(f.value.path, "identity.") || f.value.path == "server.callers_file" || f.value.path == keysSecretField {
+		if strings.HasPrefix(f.value.path, "identity.") || f.value.path == "server.callers_file" || f.value.path == keysSecretField ||
+			strings.HasSuffix(f.value.path, ".body_file") {
 			named = append(named, *f.into)
 		}
 	}

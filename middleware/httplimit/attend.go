@@ -14,7 +14,7 @@ import (
 
 // serveTracked runs the next handler and ends the ticket with it. The ticket ends when the
 // handler returns, or when a connection that the handler hijacked is closed.
-func serveTracked(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *http.Request) {
+func serveTracked(next http.Handler, t *guard.Ticket, c *CORS, w http.ResponseWriter, r *http.Request) {
 	a := &trackedWriter{ResponseWriter: w, ticket: t, reported: fields.Report(t.Facts()), streams: fields.DetectStream(t)}
 	end := guard.Panicked
 	defer func() { a.finish(end) }()
@@ -26,6 +26,7 @@ func serveTracked(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *
 		return
 	}
 	if end = guard.ClientLeft; a.status == 0 && t.Stopped() {
+		c.Own(fields.Map(a.Header()), headers(r.Header))
 		a.unanswered()
 	}
 }

@@ -45,6 +45,11 @@ type Exchange struct {
 	// gRPC or Connect. A gateway that asks about a request of its client reads only the status.
 	// Reset keeps Plain.
 	Plain bool
+	// RequestID is the header with the id of a request, in canonical spelling, for the placeholder {request_id} of refusals. "" is
+	// X-Request-Id. Reset keeps RequestID.
+	RequestID string
+	// CORS adds header fields to answers of this package, and exempts preflights. nil does neither. Reset keeps CORS.
+	CORS *CORS
 
 	ticket   *guard.Ticket
 	cookies  cookies
@@ -55,8 +60,9 @@ type Exchange struct {
 	decided  bool
 	fields   fields.Announcer
 	document []byte
-	refusal  refusal
+	cached   cachedDocument
 	violated []string
+	response response
 }
 
 // ErrPath means that services would read the path of a request in different ways, so that
@@ -122,6 +128,7 @@ func (x *Exchange) identify(g *guard.Guard, r *http.Request, h Fields) error {
 		x.Answer.Verdict, x.Answer.Results = headgate.Deny, x.Answer.Results[:0]
 		return err
 	}
+	x.Request.Preflight = x.CORS.Exempts(r.Method, h)
 	if !x.OneValue {
 		return nil
 	}

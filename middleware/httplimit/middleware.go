@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -20,6 +21,9 @@ type Options struct {
 	// around the whole router, because an outer router has already chosen its handler by
 	// the path as sent. Without ResolvePath such a request gets 400.
 	ResolvePath bool
+	// CORS lets pages of other origins read the answers of the middleware, and exempts their preflights from rules. nil does neither.
+	// Fields that another handler has set stay as they are.
+	CORS *CORS
 	// Log receives internal errors: requests that could not be decided, and canceled
 	// requests whose units could not be returned. nil means slog.Default().
 	Log *slog.Logger
@@ -44,7 +48,7 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	l := &limits{guard: g, style: o.Style, log: o.Log, resolves: o.ResolvePath}
+	l := &limits{guard: g, style: o.Style, log: o.Log, cors: o.CORS, resolves: o.ResolvePath}
 	return func(next http.Handler) http.Handler {
 		if next == nil {
 			//nolint:forbidigo // A programming error may panic.
@@ -79,6 +83,7 @@ type limits struct {
 	guard    *guard.Guard
 	style    Style
 	log      *slog.Logger
+	cors     *CORS
 	resolves bool
 	pool     sync.Pool
 }
@@ -94,7 +99,7 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x, ok := h.pool.Get().(*Exchange)
 	if !ok {
-		x = &Exchange{ResolvePath: h.resolves}
+		x = &Exchange{ResolvePath: h.resolves, CORS: h.cors}
 	}
 	forward, end := h.admit(x, w, r)
 	var ticket *guard.Ticket
@@ -116,7 +121,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer copyBack(r, forward)
 	}
 	if ticket != nil {
-		serveTracked(h.next, ticket, w, forward)
+		serveTracked(h.next, ticket, h.cors, w, forward)
 		return
 	}
 	h.next.ServeHTTP(w, forward)
@@ -143,6 +148,9 @@ func (l *limits) admit(x *Exchange, w http.ResponseWriter, r *http.Request) (*ht
 	if verdict == headgate.Deny {
 		x.Refuse(w)
 		return nil, guard.Refused
+	}
+	if l.cors != nil {
+		l.cors.Announce(fields.Map(w.Header()), x.Request.Header)
 	}
 	return x.Forward(l.guard, r), guard.Answered
 }

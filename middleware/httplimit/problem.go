@@ -16,6 +16,7 @@ import (
 func (x *Exchange) Problem(w http.ResponseWriter, status int, title, detail string) {
 	p := problem{kind: typeBlank, title: title, status: status, detail: detail}
 	x.document = p.append(x.document[:0])
+	x.crossOrigin(w)
 	p.send(w, x.document)
 }
 
@@ -30,6 +31,8 @@ type problem struct {
 	violated []string
 	// retryAfter is in seconds; 0 leaves it out.
 	retryAfter int64
+	// media is the field Content-Type of another body than the document; nil is that of the document.
+	media []string
 }
 
 // append writes the document as JSON. It uses no map and no reflection, because refusals
@@ -132,9 +135,9 @@ func appendJSON(b []byte, s string) []byte {
 // terminal.
 func escapes(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c == 0x7f }
 
-// refusal caches the document of a refusal under one limit. Only the seconds differ between refusals with the same
-// limit and reason, so a flood of them writes the rest once. The zero refusal is ready to use.
-type refusal struct {
+// cachedDocument caches the document of a refusal under one limit. Only the seconds differ between refusals with the same
+// limit and reason, so a flood of them writes the rest once. The zero cachedDocument is ready to use.
+type cachedDocument struct {
 	rule   *guard.Rule // nil without a document
 	policy string
 	limit  headgate.Limit
@@ -146,7 +149,7 @@ type refusal struct {
 }
 
 // append does what append of p does.
-func (c *refusal) append(b []byte, p *problem) []byte {
+func (c *cachedDocument) append(b []byte, p *problem) []byte {
 	r := p.refused
 	if len(p.violated) != 1 || p.violated[0] != r.Policy {
 		return p.append(b)
@@ -171,7 +174,7 @@ func (c *refusal) append(b []byte, p *problem) []byte {
 }
 
 // note keeps the document of p.
-func (c *refusal) note(document []byte, p *problem) {
+func (c *cachedDocument) note(document []byte, p *problem) {
 	r := p.refused
 	c.rule, c.text = nil, c.text[:0]
 	if p.retryAfter > 0 {
@@ -208,12 +211,17 @@ type values struct {
 // digits is enough for the length of a document, and for the seconds of the longest time.Duration.
 const digits = 10
 
+const mediaProblem = "application/problem+json"
+
 // send sends the document with its header fields.
 func (p *problem) send(w http.ResponseWriter, document []byte) {
 	h, v := w.Header(), new(values)
 	number := strconv.AppendInt(v.digits[:0], int64(len(document)), 10)
-	v.list[0], v.list[1], v.list[2] = "application/problem+json", fields.Shared(number), "no-store"
+	v.list[0], v.list[1], v.list[2] = mediaProblem, fields.Shared(number), "no-store"
 	h["Content-Type"], h["Content-Length"], h["Cache-Control"] = v.list[0:1:1], v.list[1:2:2], v.list[2:3:3]
+	if p.media != nil {
+		h["Content-Type"] = p.media
+	}
 	if p.retryAfter > 0 {
 		v.list[3] = fields.Shared(strconv.AppendInt(number[len(number):], p.retryAfter, 10))
 		h["Retry-After"] = v.list[3:4:4]

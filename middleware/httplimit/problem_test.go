@@ -38,7 +38,7 @@ func TestCachedRefusals(t *testing.T) {
 		}
 	}
 	all = append(all, problem{kind: typeQuotaExceeded, title: "Quota Exceeded", status: 429, violated: []string{"a", "b"}, refused: all[0].refused})
-	var cached, kept refusal
+	var cached, kept cachedDocument
 	for i := range 4 * len(all) {
 		p := &all[i*(i/len(all)*2+1)%len(all)] // The order is another one in each round.
 		want := string(p.append(nil))

@@ -17,7 +17,7 @@ const (
 )
 
 // Refuse answers a request that its rules deny. The response has a status, Retry-After, a
-// problem document, and the Location of a rule that redirects. A gRPC call gets a gRPC
+// problem document or the Exceed.Response of the rule, and the Location of a rule that redirects. A gRPC call gets a gRPC
 // status with HTTP status 200, and a Connect call gets a Connect error. Refuse does not
 // call Announce.
 func (x *Exchange) Refuse(w http.ResponseWriter) {
@@ -37,6 +37,7 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 		p.kind, p.title = typeAbnormalUsage, "Abnormal Usage Detected"
 	}
 	p.retryAfter = fields.Seconds(fields.Delay(closest))
+	x.crossOrigin(w)
 	var elsewhere string
 	if redirects {
 		elsewhere = fields.Location(closest.Rule.Exceed.Location, x.Request.Path)
@@ -51,7 +52,9 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	if redirects {
 		w.Header()["Location"] = []string{elsewhere}
 	}
-	x.document = x.refusal.append(x.document[:0], &p)
+	if t := closest.Rule.Exceed.Response; t == nil || !x.respond(w, &p, t) {
+		x.document = x.cached.append(x.document[:0], &p)
+	}
 	p.send(w, x.document)
 }
 

@@ -20,10 +20,12 @@ func (x *Exchange) Reject(w http.ResponseWriter, r *http.Request, detail string)
 // reject answers the request of x. Only gRPC and Connect clients read details.
 func (x *Exchange) reject(w http.ResponseWriter, text string, details ...detail) {
 	if kind, call := x.grpcKind(); call {
+		x.crossOrigin(w)
 		answerCall(w, kind, callStatus{code: codeInvalidArgument, message: text, details: details})
 		return
 	}
 	if x.connects() {
+		x.crossOrigin(w)
 		x.answerConnect(w, &connectError{status: http.StatusBadRequest, code: "invalid_argument", message: text, details: details})
 		return
 	}

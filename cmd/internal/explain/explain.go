@@ -33,7 +33,7 @@ func (r *Request) Explain(out io.Writer, c *config.Config, now time.Time) error 
 		return err
 	}
 	e := &explanation{config: c, guard: g, request: r.http}
-	e.exchange.ResolvePath = true // The proxy does the same.
+	e.exchange.ResolvePath, e.exchange.CORS = true, c.CORS // The proxy does the same.
 	ctx := r.http.Context()
 	for n := 1; n <= r.times && ctx.Err() == nil; n++ {
 		if err := e.decide(n); err != nil {

@@ -94,7 +94,7 @@ func (p *Component) describe(c *config.Config, files *certs.Client) (front.Confi
 	}
 	return front.Config{
 		Guard: p.o.Guard, Upstream: to.URL, Transport: to, Traffic: &p.o.Report.Traffic,
-		Style: style, BodyIdle: c.Proxy.BodyIdleTimeout, Log: p.o.Host.Log,
+		Style: style, CORS: c.CORS, BodyIdle: c.Proxy.BodyIdleTimeout, Log: p.o.Host.Log,
 		Fast: fast, Client: own, Certificates: c.Proxy.TLS.ClientCA != "",
 	}, &upstream{to, files}, nil
 }

@@ -63,9 +63,10 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 		x.informs = x.inform
 	}
 	x.ResponseWriter, x.settings = w, p.current.Load()
+	x.decision.CORS = x.settings.cors
 	x.stream, x.sends = r.ProtoMajor == 1, r.Body != nil && r.ContentLength != 0
 	if e := entryOf(w); e != nil {
-		x.place, x.fields = e.place, e.fields
+		x.place, x.fields, x.decision.RequestID = e.place, e.fields, e.requestIDName()
 	} else {
 		x.own.Load(r.Header)
 		x.fields = &x.own
@@ -167,6 +168,9 @@ func (x *exchange) begins(status int, h fields.Header) {
 		x.streams.Header(status, h)
 	}
 	x.decision.AnnounceFields(x.settings.style, h)
+	if c := x.settings.cors; c != nil {
+		c.Expose(h)
+	}
 	x.boundBody(h)
 }
 

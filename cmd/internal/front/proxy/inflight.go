@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/fields"
 )
 
 // handle serves a request that net/http has read.
@@ -68,6 +69,7 @@ func (s *Server) refuse(e *entry, r *http.Request) {
 		_ = e.SetReadDeadline(time.Now().Add(lingering)) // This bounds how long net/http discards the body.
 	}
 	e.Header()["Retry-After"] = oneSecondTable
+	s.proxy.current.Load().cors.Own(fields.Map(e.Header()), e.fields)
 	e.WriteHeader(http.StatusServiceUnavailable)
 	s.proxy.traffic.Answered(http.StatusServiceUnavailable)
 }

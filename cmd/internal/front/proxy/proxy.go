@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/fields"
+	"github.com/headgate/headgate/internal/cors"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -32,6 +33,8 @@ type Config struct {
 	Traffic *report.Traffic
 	// Style is the form of the fields that tell a client its limit.
 	Style fields.Style
+	// CORS says which pages of other origins may read the proxy's own answers; nil for none.
+	CORS *cors.Policy
 	// BodyIdle is how long a client may pause while it sends a body or reads a response; 0
 	// means no bound.
 	BodyIdle time.Duration
@@ -64,6 +67,7 @@ type settings struct {
 	host     string // used for a request without a host
 	reverse  *httputil.ReverseProxy
 	style    fields.Style
+	cors     *cors.Policy // nil without one
 	bodyIdle time.Duration
 	fast     bool
 	client   *client.Client // nil without one
@@ -91,7 +95,7 @@ func New(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Prepare checks the upstream, transport, style and body bound of c. commit applies them
+// Prepare checks the upstream, transport, style, CORS and body bound of c. commit applies them
 // to all later requests and cannot fail. Requests in flight keep the old settings. Guard,
 // Traffic and Log of c are ignored.
 func (p *Proxy) Prepare(c Config) (commit func(), err error) {
@@ -106,7 +110,7 @@ func (p *Proxy) Prepare(c Config) (commit func(), err error) {
 			"proxy: upstream %s has more than scheme and host: write %s://%s, because rules match the path that the service receives",
 			u.Redacted(), u.Scheme, u.Host)
 	}
-	s := &settings{proxy: p, upstream: u, host: u.Host, style: c.Style, bodyIdle: c.BodyIdle, fast: c.Fast, client: c.Client}
+	s := &settings{proxy: p, upstream: u, host: u.Host, style: c.Style, cors: c.CORS, bodyIdle: c.BodyIdle, fast: c.Fast, client: c.Client}
 	if canonical, ok := canonicalHost(u.Host); ok {
 		s.host = canonical
 	}
