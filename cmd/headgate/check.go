@@ -7,12 +7,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/app"
 	"github.com/headgate/headgate/cmd/internal/commandline"
 	"github.com/headgate/headgate/cmd/internal/explain"
 	"github.com/headgate/headgate/cmd/internal/heap/bounds"
+	"github.com/headgate/headgate/cmd/internal/ruletest"
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
 )
 
@@ -93,6 +97,8 @@ type checkCommand struct {
 	Parent  []string `help:"Also compare with the file of a server in lease.servers. Repeatable." sep:"none" placeholder:"FILE"`
 	Explain *string  `help:"Show how a request is decided, like 'GET /v1/product' or 'shop path=/a'." placeholder:"REQUEST" xor:"what"`
 
+	Requests string `help:"Make the requests of a file in virtual time, and compare the answers." placeholder:"FILE" xor:"what"`
+
 	Header  []string `help:"With --explain: a header of the request, like 'X-Client-Id: a'." short:"H" sep:"none" placeholder:"HEADER"`
 	IP      string   `help:"With --explain: the client's address: 192.0.2.1, or unix (a socket)." name:"ip" placeholder:"ADDRESS"`
 	Subject string   `help:"With --explain: the subject of the client's certificate, like 'CN=billing'." placeholder:"SUBJECT"`
@@ -109,9 +115,9 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	switch {
 	case c.Explain == nil && (len(c.Header) > 0 || c.IP != "" || c.Subject != "" || c.Times != 1):
 		return configError{errors.New("check: -H, --ip, --subject and --times belong to --explain: write --explain 'GET /v1/product' too")}
-	case len(c.Parent) > 0 && (c.Schema || c.Explain != nil || c.Config != standardInput && config.IsEnvoy(c.Config)):
-		return configError{errors.New("check: --parent compares two configurations: leave it out with --schema, --explain, and files of " +
-			"envoyproxy/ratelimit")}
+	case len(c.Parent) > 0 && (c.Schema || c.Explain != nil || c.Requests != "" || c.Config != standardInput && config.IsEnvoy(c.Config)):
+		return configError{errors.New("check: --parent compares two configurations: leave it out with --schema, --explain, --requests, " +
+			"and files of envoyproxy/ratelimit")}
 	case c.Schema:
 		return c.printSchema(stdout)
 	}
@@ -125,6 +131,8 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 		return err
 	case c.Explain != nil:
 		return c.explain(ctx, stdout, loaded)
+	case c.Requests != "":
+		return c.tryRequests(ctx, stdout, loaded)
 	}
 	parents, err := c.parents(loaded)
 	if err != nil {
@@ -161,6 +169,71 @@ func (c checkCommand) warn(stderr errorWriter, loaded *config.Config) error {
 	return nil
 }
 
+// tryRequests compares the answers to the requests of a file with those that the file expects.
+func (c checkCommand) tryRequests(ctx context.Context, stdout io.Writer, loaded *config.Config) error {
+	text, err := readRequests(c.Requests)
+	if err != nil {
+		return configError{err}
+	}
+	tests, err := ruletest.Parse(c.Requests, text)
+	if err != nil {
+		return configError{err}
+	}
+	runner, requests, failed := ruletest.Runner{Config: loaded}, 0, 0
+	for i := range tests {
+		differences, made, err := runner.Run(ctx, &tests[i])
+		if err != nil {
+			return configError{fmt.Errorf("%s: %w", c.Requests, err)}
+		}
+		if requests += made; len(differences) > 0 {
+			failed++
+		}
+		for _, d := range differences {
+			if _, err := fmt.Fprintf(stdout, "%s:%d: %s\n", c.Requests, d.Line, d.Text); err != nil {
+				return err
+			}
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("check: %d of %d tests in %s fail: correct the configuration or the expectations", failed, len(tests), c.Requests)
+	}
+	_, err = fmt.Fprintf(stdout, "%s: %d requests in %d tests get the expected answers%s\n",
+		c.Requests, requests, len(tests), notTried(loaded))
+	return err
+}
+
+// readRequests reads a file of requests, of at most the size of the largest configuration.
+func readRequests(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the requests: %w", err)
+	}
+	defer func() { _ = file.Close() }() // It was only read.
+	text, err := io.ReadAll(io.LimitReader(file, maxStandardInput+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the requests: %w", err)
+	}
+	return text, nil
+}
+
+// notTried names the parts of a configuration that take no part in tests of requests.
+func notTried(c *config.Config) string {
+	var parts []string
+	if c.Throttle != nil {
+		parts = append(parts, "throttle, which depends on the service")
+	}
+	if len(c.Domains) > 0 {
+		parts = append(parts, "domains")
+	}
+	if slices.ContainsFunc(c.Rules, func(r guard.Rule) bool { return r.Lease.Resource != "" }) {
+		parts = append(parts, "leases, in whose place the fallbacks decide")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; not tried: " + strings.Join(parts, "; ")
+}
+
 // explain prints how the configuration decides the request.
 func (c checkCommand) explain(ctx context.Context, stdout io.Writer, loaded *config.Config) error {
 	if explain.Names(loaded.Domains, *c.Explain) {
@@ -174,11 +247,11 @@ func (c checkCommand) explain(ctx context.Context, stdout io.Writer, loaded *con
 	return r.Explain(stdout, loaded, time.Now())
 }
 
-// read loads the configuration. Unless --offline or --explain is set, it also opens the files
+// read loads the configuration. Unless --offline, --explain or --requests is set, it also opens the files
 // that the proxy opens.
 func (c checkCommand) read() (*config.Config, error) {
 	read, err := c.load()
-	if err != nil || c.Offline || c.Explain != nil {
+	if err != nil || c.Offline || c.Explain != nil || c.Requests != "" {
 		return read, err
 	}
 	if err := app.Probe(read); err != nil {

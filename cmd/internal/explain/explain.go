@@ -46,9 +46,15 @@ func (r *Request) Explain(out io.Writer, c *config.Config, now time.Time) error 
 // frozenGuard returns a guard for the configuration. Its store's clock stands still at now, and
 // its fair share's clock stands still at the start of the cycle.
 func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
-	at := headgate.Instant(now.UnixNano())
+	at, shared := headgate.Instant(now.UnixNano()), cycleStart(c, now)
+	return NewGuard(c, func() headgate.Instant { return at }, func(g *guard.Config) { g.Clock = func() headgate.Instant { return shared } })
+}
+
+// NewGuard returns a guard for a configuration whose rules count in memory, with a clock for its store, and another for fair share and
+// the edges of calendar windows if adapt sets it. Leases never come, so that the fallbacks of their rules decide.
+func NewGuard(c *config.Config, clock func() headgate.Instant, adapt func(*guard.Config)) (*guard.Guard, error) {
 	settings := c.StoreConfig()
-	settings.Clock = func() headgate.Instant { return at }
+	settings.Clock = clock
 	store, err := memory.New(settings)
 	if err != nil {
 		return nil, err
@@ -58,11 +64,11 @@ func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
 		return nil, err
 	}
 	described.WithoutState = false // The file alone is explained.
-	shared := cycleStart(c, now)
-	described.Clock = func() headgate.Instant { return shared }
+	described.Clock = clock
 	if described.Leases, err = noLeases(); err != nil {
 		return nil, err
 	}
+	adapt(&described)
 	return guard.New(described)
 }
 

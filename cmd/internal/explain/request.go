@@ -59,6 +59,9 @@ func (f *Flags) Parse(ctx context.Context) (*Request, error) {
 	return &Request{http: r.WithContext(ctx), times: f.Times}, nil
 }
 
+// HTTP returns the request.
+func (r *Request) HTTP() *http.Request { return r.http }
+
 // requestLine checks METHOD TARGET. A protocol may follow.
 func requestLine(text string) (string, error) {
 	words := strings.Fields(text)

@@ -7,13 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/meter"
-	"github.com/headgate/headgate/store/memory"
 )
 
 var meteringPage = filepath.Join("..", "..", "..", "docs", "metering.md")
@@ -21,47 +17,23 @@ var meteringPage = filepath.Join("..", "..", "..", "docs", "metering.md")
 // TestMeteringLines makes the requests of the first example, and compares the lines with those of the page.
 func TestMeteringLines(t *testing.T) {
 	e := readExamples(t, meteringPage)[0]
-	files := newIdentityFiles(t)
-	synctest.Test(t, func(t *testing.T) {
-		<-time.After(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
-		c, err := config.Parse(e.place, []byte("version: 1\n"+e.config))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.MaxMemory = 4 << 20
-		folder := t.TempDir()
-		lines, err := meter.NewLines(meter.LinesConfig{Folder: folder, Instance: "eu-1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := meter.Open(meter.Config{Instance: "eu-1", Folder: t.TempDir(), Outputs: []meter.Output{lines}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		store, err := memory.New(c.StoreConfig())
-		if err != nil {
-			t.Fatal(err)
-		}
-		described, err := c.GuardConfig(store, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		described.Meter = m
-		g, err := guard.New(described)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range e.lines {
-			e.lines[i].make(t, g, files)
-		}
-		if err := m.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		got, want := writtenLines(t, folder), pageLines(t)
-		if !slices.Equal(got, want) {
-			t.Errorf("the lines are\n%s\nand %s has\n%s", strings.Join(got, "\n"), meteringPage, strings.Join(want, "\n"))
-		}
-	})
+	folder := t.TempDir()
+	lines, err := meter.NewLines(meter.LinesConfig{Folder: folder, Instance: "eu-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := meter.Open(meter.Config{Instance: "eu-1", Folder: t.TempDir(), Outputs: []meter.Output{lines}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.run(t, newIdentityFiles(t), func(c *guard.Config) { c.Meter = m })
+	if err := m.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, want := writtenLines(t, folder), pageLines(t)
+	if !slices.Equal(got, want) {
+		t.Errorf("the lines are\n%s\nand %s has\n%s", strings.Join(got, "\n"), meteringPage, strings.Join(want, "\n"))
+	}
 }
 
 // variable is what differs between two runs: ids and times.

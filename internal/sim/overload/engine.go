@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/sim"
 )
 
 // Design decides which attempts the service gets, and when. The engine calls it in virtual time,
@@ -51,8 +52,8 @@ func Run(s Scenario, seed uint64, reports bool, design NewDesign) (Figures, erro
 		s.From, s.To = 20*time.Second, 60*time.Second
 	}
 	e := &Engine{traffic: newTraffic(s, seed), measure: newMeasure(s), reports: reports}
-	e.events.before = earlier
-	e.service = Service{Cores: cores, Connections: s.Pool, speed: 1, running: ordered[*Attempt]{before: shorter}}
+	e.events.Before = earlier
+	e.service = Service{Cores: cores, Connections: s.Pool, speed: 1, running: sim.Queue[*Attempt]{Before: shorter}}
 	if s.SpeedFrom > 0 {
 		e.service.speed = s.SpeedFrom
 	}
@@ -66,8 +67,8 @@ func Run(s Scenario, seed uint64, reports bool, design NewDesign) (Figures, erro
 		e.events.plan(event{at: headgate.Instant(s.SpeedAt), kind: speedChange})
 	}
 	e.events.plan(event{kind: arrives})
-	for len(e.events.all) > 0 {
-		ev := e.events.pop()
+	for e.events.Len() > 0 {
+		ev := e.events.Pop()
 		if ev.at > e.end+headgate.Instant(2*time.Second) {
 			break
 		}

@@ -1,6 +1,9 @@
 package overload
 
-import "github.com/headgate/headgate"
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/sim"
+)
 
 // event is something that happens at a time.
 type event struct {
@@ -30,7 +33,7 @@ func earlier(a, b event) bool { return a.at < b.at || a.at == b.at && a.number <
 
 // events are the events to come.
 type events struct {
-	ordered[event]
+	sim.Queue[event]
 
 	number int
 }
@@ -39,5 +42,5 @@ type events struct {
 func (e *events) plan(ev event) {
 	e.number++
 	ev.number = e.number
-	e.push(ev)
+	e.Push(ev)
 }

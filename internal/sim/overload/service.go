@@ -1,6 +1,9 @@
 package overload
 
-import "github.com/headgate/headgate"
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/sim"
+)
 
 // Job is what one attempt takes at the service: first CPU, then a connection of the pool for a
 // time, then a wait. Times are nanoseconds.
@@ -16,7 +19,7 @@ type Service struct {
 	speed    float64 // 1, less after a loss of capacity
 	attained float64 // the CPU time that a job gets that runs since the beginning
 	last     headgate.Instant
-	running  ordered[*Attempt]
+	running  sim.Queue[*Attempt]
 	version  int // of the event of the next job to end
 	busy     int // connections
 	waiting  []*Attempt
@@ -27,7 +30,7 @@ const slowFrom, slowBy = 64, 0.001
 
 // rate returns the CPU time that each runnable job gets per nanosecond.
 func (s *Service) rate() float64 {
-	n := float64(len(s.running.all))
+	n := float64(s.running.Len())
 	if n == 0 {
 		return 0
 	}
@@ -48,25 +51,25 @@ func (s *Service) advance(now headgate.Instant) {
 func (s *Service) run(now headgate.Instant, a *Attempt) {
 	s.advance(now)
 	a.finish = s.attained + a.Job.CPU
-	s.running.push(a)
+	s.running.Push(a)
 }
 
 // next returns the time at which the first running job ends its CPU part.
 func (s *Service) next() (headgate.Instant, bool) {
-	if len(s.running.all) == 0 {
+	if s.running.Len() == 0 {
 		return 0, false
 	}
-	left := max(s.running.all[0].finish-s.attained, 0)
+	left := max(s.running.First().finish-s.attained, 0)
 	return s.last + headgate.Instant(left/s.rate()) + 1, true
 }
 
 // ended removes the first running job if it has ended its CPU part.
 func (s *Service) ended(now headgate.Instant) *Attempt {
 	s.advance(now)
-	if len(s.running.all) == 0 || s.running.all[0].finish > s.attained {
+	if s.running.Len() == 0 || s.running.First().finish > s.attained {
 		return nil
 	}
-	return s.running.pop()
+	return s.running.Pop()
 }
 
 // shorter is the order in which attempts end their CPU part.
