@@ -169,6 +169,9 @@ type SlotOp struct {
 	Window uint8
 	// Limit is the number of slots, at least 0. Callers may have different Limits for one key.
 	Limit int64
+	// Peek takes no slot. The Decision has the Remaining ones, and an empty Receipt. A store that does not know Peek takes
+	// the slot: free the Receipt if there is one.
+	Peek bool
 	// TTL is the time after which a shared store frees a slot that is not renewed. It is
 	// renewed each third of the TTL. A store in memory ignores it.
 	TTL time.Duration

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/domain"
 )
 
 // BanEntry is a current ban of a key that this guard has met.
@@ -26,6 +27,10 @@ type BanEntry struct {
 	Shadow bool `json:"shadow"`
 	// Until is when the ban ends, by the store's clock.
 	Until time.Time `json:"until"`
+	// Operator reports that the key was banned with Guard.Ban, and Reason is the reason. If the rule has a ban of its own, only
+	// the instance that banned the key knows both.
+	Operator bool   `json:"operator,omitempty"`
+	Reason   string `json:"reason,omitempty"`
 }
 
 // maxBans bounds the remembered bans, at about a kilobyte each. The store also enforces bans
@@ -41,12 +46,13 @@ type bans struct {
 	swept headgate.Instant
 }
 
-// ban is one remembered ban. Only until and shadow change.
+// ban is one remembered ban. Only shadow, until and why change.
 type ban struct {
 	rule, text string
 	key        string // without the namespace
 	shadow     atomic.Bool
 	until      atomic.Int64
+	why        atomic.Pointer[operatorReason] // nil for a ban by the rule
 }
 
 // noteBans remembers the bans of an answer. A known ban costs one map lookup.
@@ -60,9 +66,12 @@ func (g *Guard) noteBans(req *headgate.Request, a *Answer) {
 		if g.state.bans.known(hash, until, !r.Enforced()) {
 			continue
 		}
-		met := &ban{rule: strings.Clone(r.Rule.Name), text: r.Rule.KeyText(req), key: strings.Clone(r.ownKey())}
+		met := &ban{rule: strings.Clone(r.Rule.Name), text: r.keyText(req, a), key: strings.Clone(r.ownKey())}
 		met.update(until, !r.Enforced())
-		g.state.bans.meet(hash, r.Decision.At, met)
+		if r.window.kind == kindOperatorBan {
+			met.why.Store(&operatorReason{until: until}) // The instance that banned the key knows the reason.
+		}
+		g.state.bans.meet(hash, r.Decision.At, met, false)
 	}
 }
 
@@ -76,6 +85,30 @@ func (b *ban) update(until headgate.Instant, shadow bool) {
 	}
 }
 
+// operatorReason is why an operator has banned a key until a time.
+type operatorReason struct {
+	text  string
+	until headgate.Instant
+}
+
+// sameBan is the error of the end of one ban, as the decisions say it. A ban with another end has followed.
+const sameBan = time.Second
+
+// describe says why the key is banned.
+func (b *ban) describe(entry *BanEntry) {
+	if why := b.why.Load(); why != nil && why.until.Sub(headgate.Instant(b.until.Load())).Abs() <= sameBan {
+		entry.Operator, entry.Reason = true, why.text
+	}
+}
+
+// keyText gives the key of a result as text for people.
+func (r *Result) keyText(req *headgate.Request, a *Answer) string {
+	if r.InTree() {
+		return domain.KeyText(a.tree.Name, req.Descriptors, a.shares())
+	}
+	return r.Rule.KeyText(req)
+}
+
 func (b *bans) known(hash uint64, until headgate.Instant, shadow bool) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -86,9 +119,13 @@ func (b *bans) known(hash uint64, until headgate.Instant, shadow bool) bool {
 	return found
 }
 
-func (b *bans) meet(hash uint64, now headgate.Instant, met *ban) {
+// meet remembers a ban. It replaces what another answer has noted meanwhile only for an operator, whose reason is new.
+func (b *bans) meet(hash uint64, now headgate.Instant, met *ban, operator bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, noted := b.met[hash]; noted && !operator {
+		return
+	}
 	if len(b.met) >= maxBans && now.Sub(b.swept) >= time.Second {
 		b.sweep(now)
 	}
@@ -115,9 +152,13 @@ func (b *bans) sweep(now headgate.Instant) {
 // followRules drops the bans of rules that no longer ban, and updates which rules are in
 // shadow. It reads each ban once.
 func (b *bans) followRules(rules []Rule) {
-	banning := make(map[string]Mode, len(rules))
+	banning, counting := make(map[string]Mode, len(rules)), make(map[string]Mode, len(rules))
 	for i := range rules {
-		if r := &rules[i]; r.Mode != Off && r.Ban.For > 0 {
+		r := &rules[i]
+		if r.Mode != Off {
+			counting[r.Name] = r.Mode
+		}
+		if r.Mode != Off && r.Ban.For > 0 {
 			banning[r.Name] = r.Mode
 		}
 	}
@@ -125,6 +166,9 @@ func (b *bans) followRules(rules []Rule) {
 	defer b.mu.Unlock()
 	for hash, met := range b.met {
 		mode, bans := banning[met.rule]
+		if met.why.Load() != nil {
+			mode, bans = counting[met.rule]
+		}
 		if !bans {
 			delete(b.met, hash)
 			continue
@@ -160,6 +204,7 @@ func (b *bans) list(now headgate.Instant) (entries []BanEntry, more bool) {
 			ID: banID(met.key), Rule: met.rule, Key: met.text, Shadow: met.shadow.Load(),
 			Until: headgate.Instant(met.until.Load()).Time(),
 		})
+		met.describe(&entries[len(entries)-1])
 	}
 	return entries, more
 }
@@ -195,51 +240,43 @@ func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 	_, lifted = b.met[hash]
 	b.mu.RUnlock()
 	if !lifted {
-		if lifted, err = p.bans(ctx, g.store, key); err != nil || !lifted {
+		if lifted, err = p.bans(ctx, g, key); err != nil || !lifted {
 			return false, err
 		}
 	}
-	stores := [...]headgate.Store{s.config.Local, g.store}
-	for _, store := range stores {
-		if store == nil {
-			continue
-		}
-		if err := store.Forget(ctx, []headgate.Op{{Key: key, Window: banWindow}}); err != nil {
-			return false, fmt.Errorf("guard: the ban stays: %w", err)
-		}
+	if err := g.endBan(ctx, s, key); err != nil {
+		return false, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.met, hash)
 	return true, nil
 }
 
-// banning gives the rule with a ban that has a key; nil without one.
+// banning gives the rule or the limit of a tree under which a key can be banned; nil without one.
 func (s *set) banning(key string) *prepared {
 	for i := range s.rules {
 		p := &s.rules[i]
-		if p.Mode != Off && p.Ban.For > 0 && p.Owns(key) {
+		if p.Mode != Off && (p.Ban.For > 0 || p.operator.watched()) && p.Owns(key) {
 			return p
+		}
+	}
+	for _, t := range s.trees {
+		for i := range t.leaves {
+			if p := &t.leaves[i].counts; p.operator.watched() && strings.HasPrefix(key, string(domain.AppendKey(nil, t.Name, nil, nil))) {
+				return p
+			}
 		}
 	}
 	return nil
 }
 
 // bans asks the store whether a key is banned now.
-func (p *prepared) bans(ctx context.Context, store headgate.Store, key string) (bool, error) {
-	for _, windows := range slices.Concat([][]window{p.limits}, p.special) {
-		for i := range windows {
-			w := &windows[i]
-			if w.kind != kindBan {
-				continue
-			}
-			var d [1]headgate.Decision
-			op := headgate.Op{Key: key, Policy: w.id, Window: banWindow, Kind: headgate.Peek}
-			if err := store.Apply(ctx, []headgate.Op{op}, d[:]); err != nil {
-				return false, fmt.Errorf("guard: the ban stays: %w", err)
-			}
-			return d[0].Reason == headgate.Banned, nil // All versions of a rule's ban share one state.
-		}
+func (p *prepared) bans(ctx context.Context, g *Guard, key string) (bool, error) {
+	id, err := p.banPolicy(g)
+	if err != nil {
+		return false, err
 	}
-	return false, nil
+	_, banned, err := attempt(ctx, g.store, key, id, headgate.Peek, 0)
+	if err != nil {
+		return false, fmt.Errorf("guard: the ban stays: %w", err)
+	}
+	return banned, nil
 }

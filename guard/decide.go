@@ -96,10 +96,11 @@ type ruleFacts struct {
 	soft       bool       // one of the rules has a soft limit
 	held       bool       // one of the rules has InFlight
 	shadowPlan bool       // the plan of an enforced rule's customer is in shadow
+	watching   bool       // a key is looked up for a ban by an operator
 }
 
 func (f *ruleFacts) reset() {
-	f.resolved, f.ends, f.soft, f.held, f.shadowPlan = 0, nil, false, false, false
+	f.resolved, f.ends, f.soft, f.held, f.shadowPlan, f.watching = 0, nil, false, false, false, false
 }
 
 // ruleSource decides by fair share, rules and quotas.

@@ -192,6 +192,7 @@ func (c *treeCall) addResults(i int) {
 	for w := range windows {
 		a.describe(a.nextResult(), p, &windows[w], key, req)
 	}
+	a.addOperatorBan(p, req, key)
 }
 
 // addOps adds the Ops of one descriptor. With merged, they are a part of the group of all descriptors.
@@ -207,6 +208,10 @@ func (c *treeCall) addOps(i int, merged merges) {
 			if r.mode == headgate.Refund {
 				a.nextGroup()
 			}
+			continue
+		}
+		if r.window.kind == kindOperatorBan {
+			r.op = opLater
 			continue
 		}
 		if r.mode != headgate.Refund {

@@ -31,6 +31,8 @@ func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 		switch {
 		case r.op == opNone || r.neverFits():
 			r.Decision = impossible(r)
+		case r.window.kind == kindOperatorBan:
+			r.Decision = unavailable(r) // Only the store has the ban.
 		case local && r.Rule.Fallback == FallbackLocal:
 			r.Decision, r.Limit = a.own.decisions[r.op], r.window.part
 		default:
@@ -94,7 +96,8 @@ func (a *Answer) regroup(from, to int, alone bool) {
 		var last *Rule
 		for i := from; i < to; i++ {
 			r := &a.Results[i]
-			if r.op == opNone || r.op == opReserved || r.op == opDecided || r.Rule.Fallback != FallbackLocal || r.window.beside != beside {
+			if r.op == opNone || r.op == opReserved || r.op == opDecided || r.Rule.Fallback != FallbackLocal || r.window.beside != beside ||
+				r.window.kind == kindOperatorBan {
 				continue
 			}
 			if r.Rule != last && (alone || beside) || r.mode == headgate.Refund {

@@ -96,6 +96,9 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	}
 	a.soft = a.soft || p.Soft > 0
 	s.addWindows(p, p.Rule, windows, req, a, key, cost, shared)
+	if r, added := a.addOperatorBan(p, req, key); added {
+		a.addOp(r, r.window.id)
+	}
 	if p.slots != nil {
 		a.addSlot(p, key, shared)
 	}

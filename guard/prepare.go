@@ -50,9 +50,10 @@ type prepared struct {
 	special   [][]window // by the number that overrides gives
 	slots     *window    // nil without InFlight
 	places    *places
-	lease     *leaseRule // nil without Lease
-	quota     int        // the position of the quota in Quotas.names; with Quota
-	effects   []*Rule    // the rule as each plan changes it; with Quota
+	lease     *leaseRule    // nil without Lease
+	operator  *operatorBans // nil if the rule's own ban, a quota or a lease decides
+	quota     int           // the position of the quota in Quotas.names; with Quota
+	effects   []*Rule       // the rule as each plan changes it; with Quota
 	state     *State
 
 	slotStores [2]headgate.SlotStore // the guard's store, and Local; with slots
@@ -200,6 +201,7 @@ func (g *Guard) prepareRule(c *Config, r *Rule, number int, claimed *claims) (pr
 		return p, err
 	}
 	p.limits = limits
+	g.addOperatorBans(&p, markerOfRule+r.Name)
 	if len(r.Overrides) == 0 {
 		return p, nil
 	}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync"
 
 	"github.com/headgate/headgate/guard/fairshare"
@@ -22,9 +23,10 @@ type State struct {
 	batches     sync.Pool // of *batch
 	endings     sync.Pool // of *ending
 
-	mu     sync.Mutex
-	places map[string]*places // by the name of the rule; guarded by mu
-	shares *fairshare.Limiter // nil without fair share; guarded by mu
+	mu      sync.Mutex
+	places  map[string]*places // by the name of the rule; guarded by mu
+	watches map[string]*watch  // by their markers; guarded by mu
+	shares  *fairshare.Limiter // nil without fair share; guarded by mu
 
 	refused      *refusals.Table // nil without Config.RefusalsMemory; guarded by mu
 	refusedBytes int64           // its Config.RefusalsMemory; guarded by mu
@@ -36,7 +38,7 @@ func NewState() *State { return NewStateAt(wheel.Machine()) }
 // NewStateAt makes an empty State. Its waits use the clock c, for example of a simulation.
 func NewStateAt(c Clock) *State {
 	return &State{
-		queues: newWaitQueues(c), seed: maphash.MakeSeed(), places: map[string]*places{},
+		queues: newWaitQueues(c), seed: maphash.MakeSeed(), places: map[string]*places{}, watches: map[string]*watch{},
 		bans: bans{met: map[uint64]*ban{}},
 	}
 }
@@ -106,6 +108,11 @@ func (s *State) forgetRules(rules []Rule) {
 	for name, p := range s.places {
 		if !kept[name] && p.waiting.Load() == 0 && p.holding.Load() == 0 {
 			delete(s.places, name)
+		}
+	}
+	for marker, w := range s.watches {
+		if name, of := strings.CutPrefix(marker, markerOfRule); of && !kept[name] {
+			delete(s.watches, w.marker)
 		}
 	}
 }

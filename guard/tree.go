@@ -98,6 +98,7 @@ func (g *Guard) prepareLeaf(c *Config, t *tree, l *Leaf, name string, claimed *c
 	leaf.counts = prepared{Rule: r, state: g.state, space: t.space, number: -1}
 	limits, err := g.windows(c, r, r.Policies, claimed)
 	leaf.counts.limits = limits
+	g.addOperatorBans(&leaf.counts, markerOfDomain+t.Name)
 	return leaf, err
 }
 

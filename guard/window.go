@@ -20,6 +20,7 @@ const (
 	kindBan
 	kindHard
 	kindSlots
+	kindOperatorBan // sees the bans of Guard.Ban
 )
 
 // window is one counter of a rule: one of its limits, its ban, or its hard limit.

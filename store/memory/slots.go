@@ -40,7 +40,7 @@ func (s *Store) TakeSlot(_ context.Context, op headgate.SlotOp) (headgate.Decisi
 	sh := s.slots.shard(place)
 	sh.mu.Lock()
 	n := sh.taken[place]
-	if n < op.Limit {
+	if n < op.Limit && !op.Peek {
 		n++
 		if sh.taken == nil {
 			sh.taken = map[[2]uint64]int64{}
@@ -49,7 +49,7 @@ func (s *Store) TakeSlot(_ context.Context, op headgate.SlotOp) (headgate.Decisi
 		d.Receipt = headgate.Receipt{Nonce: 1, Place: place, Cost: 1, From: d.At}
 	}
 	sh.mu.Unlock()
-	if d.Remaining = max(0, op.Limit-n); d.Receipt.Empty() {
+	if d.Remaining = max(0, op.Limit-n); d.Receipt.Empty() && (!op.Peek || d.Remaining == 0) {
 		d.Verdict, d.Reason = headgate.Deny, headgate.InFlight
 	}
 	return d, nil

@@ -72,6 +72,9 @@ func (s *Store) TakeSlot(ctx context.Context, op headgate.SlotOp) (headgate.Deci
 	if err := s.awayAt(place); err != nil {
 		return headgate.Undecided(), err
 	}
+	if op.Peek {
+		return s.peekSlots(ctx, place, op.Limit)
+	}
 	slot, nonce := &heldSlot{place: place, ttl: op.TTL, renewed: s.since()}, s.nonce()
 	keys, args := script.InFlightCall(s.names, place, script.TakeSlot, op.TTL, op.Limit, []uint64{nonce}, s.now(), s.slack)
 	reply := new(int64) // The goroutine of a cancelled call may still write to reply.
@@ -87,6 +90,21 @@ func (s *Store) TakeSlot(ctx context.Context, op headgate.SlotOp) (headgate.Deci
 	}
 	s.slots.hold(nonce, slot)
 	d.Receipt = headgate.Receipt{Nonce: nonce, Place: place.Words(), Cost: 1}
+	return d, nil
+}
+
+// peekSlots reads the number of taken slots.
+func (s *Store) peekSlots(ctx context.Context, at script.Place, limit int64) (headgate.Decision, error) {
+	keys, args := script.InFlightCall(s.names, at, script.PeekSlots, 0, limit, nil, s.now(), s.slack)
+	reply := new(int64)
+	if err := s.runAll(ctx, &s.slots.program, []call{{keys, args, reply}}, "read slots"); err != nil {
+		return headgate.Undecided(), err
+	}
+	taken, _ := script.SlotTaken(*reply)
+	d := headgate.Decision{Reason: headgate.WithinLimit, Limit: limit, Remaining: max(0, limit-taken)}
+	if d.Remaining == 0 {
+		d.Verdict, d.Reason = headgate.Deny, headgate.InFlight
+	}
 	return d, nil
 }
 

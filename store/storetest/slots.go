@@ -19,7 +19,11 @@ func (s *suite) testSlots(t *testing.T) {
 	op := headgate.SlotOp{Key: "k", Window: 1, Limit: 2, TTL: time.Minute}
 	other, second := op, op
 	other.Key, second.Window = "other", 2
-	first, last := b.slot(store, op, 1), b.slot(store, op, 0)
+	b.peekSlots(store, op, 2)
+	first := b.slot(store, op, 1)
+	b.peekSlots(store, op, 1)
+	last := b.slot(store, op, 0)
+	b.peekSlots(store, op, 0)
 	b.noSlot(store, op)
 	b.slot(store, other, 1)
 	b.slot(store, second, 1)
@@ -34,6 +38,20 @@ func (s *suite) testSlots(t *testing.T) {
 	b.noSlot(store, op)
 	store.FreeSlot(last)
 	b.untilSlot(store, op)
+}
+
+// peekSlots checks the number of free slots. A store that does not know Peek takes one, which the caller frees.
+func (b *bench) peekSlots(store headgate.SlotStore, op headgate.SlotOp, free int64) {
+	b.t.Helper()
+	op.Peek = true
+	d, err := store.TakeSlot(context.Background(), op)
+	if d.Receipt.Cost != 0 {
+		d.Remaining++
+	}
+	store.FreeSlot(d.Receipt)
+	if wanted := d.Verdict == headgate.Allow; err != nil || d.Remaining != free || wanted != (free > 0) {
+		b.t.Errorf("a peek at the slots of %+v: %+v, %v, want %d free ones", op, d, err, free)
+	}
 }
 
 // slot takes a slot, and checks the number of free ones that remain.

@@ -17,6 +17,7 @@ type InFlightAction string
 // The actions of lua/in_flight.lua.
 const (
 	TakeSlot   InFlightAction = "take"
+	PeekSlots  InFlightAction = "peek"
 	RenewSlots InFlightAction = "renew"
 	FreeSlots  InFlightAction = "free"
 )
@@ -24,8 +25,8 @@ const (
 // InFlight gives the script for InFlightCall. Call InFlight once and keep the result.
 func InFlight() Script { return assemble(luaBegin, luaInFlight) }
 
-// InFlightCall gives the keys and arguments of InFlight for slots of one place: one slot to take, or up
-// to MaxInFlight slots to renew or free. A slot is known by its nonce. now and slack are those of
+// InFlightCall gives the keys and arguments of InFlight for slots of one place: one slot to take, none to
+// peek, or up to MaxInFlight slots to renew or free. A slot is known by its nonce. now and slack are those of
 // Batch.Args.
 func InFlightCall(names *Names, at Place, do InFlightAction, ttl time.Duration, limit int64, nonces []uint64, now headgate.Instant,
 	slack time.Duration,
@@ -38,7 +39,7 @@ func InFlightCall(names *Names, at Place, do InFlightAction, ttl time.Duration, 
 	return []string{names.slotsOf(at)}, args
 }
 
-// SlotTaken reads the result of a take: the number of slots that are taken now, and whether the call
+// SlotTaken reads the result of a take or a peek: the number of slots that are taken now, and whether the call
 // took one of them.
 func SlotTaken(reply int64) (taken int64, mine bool) {
 	if reply < 0 {

@@ -2,10 +2,10 @@
 --
 -- KEYS  a sorted set: each member is a slot, and its score is the time at which it is free
 --       unless it is renewed.
--- ARGV  the time and the slack as for a decision; 'take', 'renew' or 'free'; the time to live
+-- ARGV  the time and the slack as for a decision; 'take', 'peek', 'renew' or 'free'; the time to live
 --       of a slot in microseconds; for take, the limit; the slots.
 -- The result of take is the number of taken slots, with this one, or -1 minus their number if
--- no slot was free. The others give a number without a meaning.
+-- no slot was free. That of peek is one of these too. The others give a number without a meaning.
 local key, what, ttl = KEYS[1], ARGV[3], tonumber(ARGV[4])
 
 -- keep keeps the key as long as its last slot. Slots may have different times to live.
@@ -30,7 +30,9 @@ if what == 'renew' then
 end
 call('ZREMRANGEBYSCORE', key, '-inf', format('%.0f', now))
 local taken = call('ZCARD', key)
-if call('ZSCORE', key, ARGV[6]) then
+if what == 'peek' then
+  return -1 - taken
+elseif call('ZSCORE', key, ARGV[6]) then
   return taken -- The client has sent this call again.
 elseif taken >= tonumber(ARGV[5]) then
   return -1 - taken
