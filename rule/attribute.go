@@ -13,13 +13,17 @@ type attribute struct {
 	wild  bool // the end of a host, or any value of a field
 }
 
-func (p *hostPattern) attribute() attribute { return attribute{value: p.name, wild: p.below} }
+// attribute returns what the index looks up. A pattern without an end that is known has none.
+func (p *hostPattern) attribute() (a attribute, ok bool) {
+	return attribute{value: p.name, wild: p.below}, p.name != ""
+}
 
-func (p *fieldPattern) attribute() attribute {
+// attribute returns what the index looks up. A pattern has none.
+func (p *fieldPattern) attribute() (a attribute, ok bool) {
 	if p.any {
-		return attribute{field: p.field, wild: true}
+		return attribute{field: p.field, wild: true}, true
 	}
-	return attribute{field: p.field, value: p.value}
+	return attribute{field: p.field, value: p.value}, p.pattern == nil
 }
 
 func (a attribute) compare(b attribute) int {
@@ -40,12 +44,16 @@ func countAttributes(entries []entry) attributeCounts {
 			continue
 		}
 		for i := range e.rest.hosts {
-			counts.indexes[e.rest.hosts[i].attribute()]++
+			if a, ok := e.rest.hosts[i].attribute(); ok {
+				counts.indexes[a]++
+			}
 		}
 		for i := range e.rest.fields {
 			p := &e.rest.fields[i]
-			counts.indexes[p.attribute()]++
-			counts.fields[p.field]++
+			if a, ok := p.attribute(); ok {
+				counts.indexes[a]++
+				counts.fields[p.field]++
+			}
 		}
 	}
 	return counts
@@ -58,33 +66,49 @@ func (c attributeCounts) group(e entry, groups map[attribute][]entry) bool {
 	if e.rest == nil || len(e.rest.hosts)+len(e.rest.fields) == 0 {
 		return false
 	}
-	if i, found := c.rarestField(e.rest); found {
-		a := e.rest.fields[i].attribute()
+	fewest := c.mostAtHost(e.rest)
+	if i, found := c.rarestField(e.rest, fewest); found {
+		a, _ := e.rest.fields[i].attribute()
 		groups[a] = append(groups[a], entry{e.rule, e.rest.withoutField(i)})
 		return true
 	}
-	rest := e.rest.withoutHosts()
 	for i := range e.rest.hosts {
-		a := e.rest.hosts[i].attribute()
-		groups[a] = append(groups[a], entry{e.rule, rest})
+		if fewest == 0 {
+			return false
+		}
+		a, _ := e.rest.hosts[i].attribute()
+		groups[a] = append(groups[a], entry{e.rule, e.rest.withoutHosts(&e.rest.hosts[i])})
 	}
-	return true
+	return fewest > 0
+}
+
+// mostAtHost returns the largest number of entries at a host of the entry. It is 0 when the index cannot look up all its hosts.
+func (c attributeCounts) mostAtHost(rest *conditions) int {
+	most := 0
+	for i := range rest.hosts {
+		a, ok := rest.hosts[i].attribute()
+		if !ok {
+			return 0
+		}
+		most = max(most, c.indexes[a], fewEntries)
+	}
+	return most
 }
 
 // rarestField returns the field that best separates the entry from the others. It
-// reports false when the hosts separate the entry better.
+// reports false when the hosts, with at most fewest entries, separate the entry better.
 //
 // Up to fewEntries rules are compared one by one, so they count as unique. Hosts then
 // come first, and then the field that most entries use, because every field costs a
 // lookup for every request.
-func (c attributeCounts) rarestField(rest *conditions) (best int, found bool) {
-	fewest, most := 0, 0
-	for i := range rest.hosts {
-		fewest = max(fewest, c.indexes[rest.hosts[i].attribute()], fewEntries)
-	}
+func (c attributeCounts) rarestField(rest *conditions, fewest int) (best int, found bool) {
+	most := 0
 	for i := range rest.fields {
-		p := &rest.fields[i]
-		n, users := max(c.indexes[p.attribute()], fewEntries), c.fields[p.field]
+		a, ok := rest.fields[i].attribute()
+		if !ok {
+			continue
+		}
+		n, users := max(c.indexes[a], fewEntries), c.fields[a.field]
 		if fewest == 0 || n < fewest || n == fewest && found && users > most {
 			best, fewest, most, found = i, n, users, true
 		}

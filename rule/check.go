@@ -47,7 +47,19 @@ func checkRules(rules []Rule) error {
 type checker struct {
 	rule   int
 	named  map[string]int
+	size   int // of all expressions
 	faults []error
+}
+
+// notePattern notes the fault of a pattern, and counts its expressions.
+func (c *checker) notePattern(field string, p pattern, f fault) {
+	if c.size += p.size(); c.size > maxExpressionsSize && p.size() > 0 && f == (fault{}) {
+		f = fault{
+			fmt.Sprintf("has the expression that makes all of them larger than %d instructions", maxExpressionsSize),
+			"use fewer expressions, or templates and literals",
+		}
+	}
+	c.note(field, f)
 }
 
 func (c *checker) note(field string, f fault) {
@@ -65,16 +77,20 @@ func (c *checker) check(r *Rule) {
 		}
 		c.note(field, fault{bad.Problem, bad.Fix})
 	}
-	c.note("match.path", checkPath(r.Match.Path))
+	p, f := compilePath(r.Match.Path)
+	c.notePattern("match.path", p, f)
 	for i, method := range r.Match.Methods {
-		c.note(fmt.Sprintf("match.methods[%d]", i), checkMethod(method))
+		p, f = compileMethod(method)
+		c.notePattern(fmt.Sprintf("match.methods[%d]", i), p, f)
 	}
 	for i, host := range r.Match.Hosts {
-		c.note(fmt.Sprintf("match.hosts[%d]", i), checkHost(host))
+		p, f = compileHost(host)
+		c.notePattern(fmt.Sprintf("match.hosts[%d]", i), p, f)
 	}
 	c.checkHeaders(r.Match.Headers)
 	c.checkQuery(r.Match.Query)
-	c.note("match.domain", checkDomain(r.Match.Domain))
+	p, f = compileDomain(r.Match.Domain)
+	c.notePattern("match.domain", p, f)
 	c.checkDescriptors(r.Match.Descriptors)
 }
 

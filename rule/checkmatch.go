@@ -17,8 +17,16 @@ func (c *checker) checkHeaders(headers map[string]string) {
 			c.note(field, fault{fmt.Sprintf("duplicates %q", other), "remove one of them"})
 		}
 		spelled[canonical] = name
-		c.note(field, checkHeader(canonical, headers[name]))
+		p, f := compileHeader(canonical, headers[name])
+		c.notePattern(field, p, f)
 	}
+}
+
+func compileHeader(name, value string) (pattern, fault) {
+	if f := checkHeader(name, value); f != (fault{}) {
+		return pattern{}, f
+	}
+	return compileValue(value)
 }
 
 func checkHeader(name, value string) fault {
@@ -39,25 +47,64 @@ func checkHeader(name, value string) fault {
 		f.problem = "header " + f.problem
 		return f
 	}
-	return checkPatternValue(value, `write one rule for each value that counts, "*" for any value`)
+	return fault{}
 }
 
-// checkPatternValue checks a value of which "*" is the only pattern.
-func checkPatternValue(value, fix string) fault {
-	literal, marked := cutLiteral(value)
+// compileValue compiles the value of a header, a query or a descriptor. A value that begins with a slash has the segments of a
+// path, and every other value is one segment.
+func compileValue(text string) (pattern, fault) {
+	literal, marked := cutLiteral(text)
 	switch {
-	case value == anyValue, marked && literal != "":
-		return fault{}
-	case marked:
-		return emptyLiteral()
+	case marked && literal == "":
+		return pattern{}, emptyLiteral()
+	case marked || text == anyMedia:
+		return pattern{text: strings.Clone(literal)}, fault{}
+	case text == "*" || text == "**":
+		return pattern{form: formAny}, fault{}
+	case len(text) > maxPath && isTemplated(text):
+		return pattern{}, fault{fmt.Sprintf("is %d bytes long", len(text)), fmt.Sprintf("use at most %d", maxPath)}
 	}
-	return valuePatternFault(textValue, value, fix)
+	p, f := compileValuePattern(text)
+	if f != (fault{}) && !strings.HasSuffix(f.fix, exactly(text)) {
+		f.fix += ", or " + exactly(text)
+	}
+	return p, f
+}
+
+func compileValuePattern(text string) (pattern, fault) {
+	if expression, marked := strings.CutPrefix(text, expressionMark); marked {
+		e, f := checkExpression(textValue, expression)
+		return pattern{form: formExpression, expression: e}, f
+	}
+	if f := signFault(textValue, text); f != (fault{}) {
+		return pattern{}, f
+	}
+	if !isTemplated(text) {
+		return pattern{text: strings.Clone(text)}, fault{}
+	}
+	if text[0] != '/' {
+		return compileOne(text)
+	}
+	if prefix, below := cutBelow(text); below && !isTemplated(prefix) {
+		return pattern{form: formBelow, text: strings.Clone(prefix), separator: '/'}, fault{}
+	}
+	t := templateReader{text: text}
+	return t.template('/', splitSegments(text[1:], '/'))
+}
+
+// compileOne compiles a template of one segment, in which ** means the same as *.
+func compileOne(text string) (pattern, fault) {
+	t := templateReader{text: text}
+	if short, rest := strings.CutSuffix(text, "**"); rest {
+		text = short + "*"
+	}
+	return t.template(0, []string{text})
 }
 
 // checkQuery checks the names in sorted order, as checkHeaders does.
 func (c *checker) checkQuery(query map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		f := checkEntryName(name)
+		p, f := pattern{}, checkEntryName(name)
 		switch value := query[name]; {
 		case f != (fault{}):
 		case hasEscape(name), hasEscape(value):
@@ -65,9 +112,9 @@ func (c *checker) checkQuery(query map[string]string) {
 		case value == "":
 			f = fault{"has no value", `write the value, or "*" for any`}
 		default:
-			f = checkPatternValue(value, `write one rule for each value that counts, "*" for any value`)
+			p, f = compileValue(value)
 		}
-		c.note("match.query."+name, f)
+		c.notePattern("match.query."+name, p, f)
 	}
 }
 
@@ -81,6 +128,13 @@ func isHeaderValue(value string) bool {
 
 // maxDomainLength bounds the domain of a match, as a server bounds that of a request.
 const maxDomainLength = 256
+
+func compileDomain(domain string) (pattern, fault) {
+	if f := checkDomain(domain); f != (fault{}) || domain == "" {
+		return pattern{}, f
+	}
+	return compileValue(domain)
+}
 
 func checkDomain(domain string) fault {
 	bad, size := faultyPrintable(domain)
@@ -96,16 +150,13 @@ func checkDomain(domain string) fault {
 	case len(domain) > maxDomainLength:
 		return fault{fmt.Sprintf("has %d bytes", len(domain)), fmt.Sprintf("write at most %d", maxDomainLength)}
 	}
-	if _, marked := cutLiteral(domain); marked {
-		return fault{}
-	}
-	return valuePatternFault(textName, domain, "write one rule for each domain")
+	return fault{}
 }
 
 // checkDescriptors checks the names in sorted order, as checkHeaders does.
 func (c *checker) checkDescriptors(descriptors map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(descriptors)) {
-		f := checkEntryName(name)
+		p, f := pattern{}, checkEntryName(name)
 		if f == (fault{}) && descriptors[name] == "" {
 			f = fault{"has no value", `write the value, or "*" for any`}
 		}
@@ -113,10 +164,9 @@ func (c *checker) checkDescriptors(descriptors map[string]string) {
 			f = namePatternFault(name)
 		}
 		if f == (fault{}) {
-			f = checkPatternValue(descriptors[name],
-				`write one rule for each value that counts, "*" for any value, a wildcard in the section domains`)
+			p, f = compileValue(descriptors[name])
 		}
-		c.note("match.descriptors."+name, f)
+		c.notePattern("match.descriptors."+name, p, f)
 	}
 }
 

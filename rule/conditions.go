@@ -15,20 +15,31 @@ type conditions struct {
 	hosts   []hostPattern // any of these hosts; empty matches every host
 	fields  []fieldPattern
 	domain  string // "" matches every domain
+	other   *patternConditions
+}
+
+// patternConditions are the checks of fields that most rules write without patterns. They are apart, so that the others cost the same
+// with and without them.
+type patternConditions struct {
+	methods []pattern // beside the methods of conditions
+	domain  *pattern
+	host    *pattern // of a host that the index has found by its end
 }
 
 // hostPattern is a host. With below set, the pattern is every host that ends in name,
-// and name begins with a dot.
+// and name begins with a dot. With a pattern, name is only the end of the hosts that match, or "" if it is not known.
 type hostPattern struct {
-	name  string
-	below bool
+	name    string
+	below   bool
+	pattern *pattern
 }
 
 // newConditions returns the conditions of a checked match, without its path. newConditions copies
 // all values, because the caller may change the rule later.
 func newConditions(m *Match) *conditions {
-	name, _ := cutLiteral(m.Domain)
-	c := conditions{methods: withHead(m.Methods), domain: strings.Clone(name)}
+	var c conditions
+	var other patternConditions
+	c.methods, other.methods = newMethods(m.Methods)
 	for _, text := range m.Hosts {
 		c.hosts = append(c.hosts, newHostPattern(text))
 	}
@@ -36,32 +47,62 @@ func newConditions(m *Match) *conditions {
 		newFieldPatterns(fieldDescriptor, m.Descriptors))
 	// A map has no order. Sorting gives equal rules an equal index.
 	slices.SortFunc(c.fields, func(a, b fieldPattern) int { return a.compare(b.field) })
+	if m.Domain != "" {
+		if p, _ := compileValue(m.Domain); p.form == formLiteral {
+			c.domain = p.text
+		} else {
+			other.domain = &p
+		}
+	}
+	if len(other.methods) > 0 || other.domain != nil {
+		c.other = &other
+	}
 	return c.orNil()
 }
 
-// withHead copies methods and adds HEAD to GET. Services process HEAD like GET
+// newMethods compiles methods, and adds HEAD to GET. Services process HEAD like GET
 // (RFC 9110, section 9.3.2).
-func withHead(methods []string) []string {
+func newMethods(texts []string) (literals []string, patterns []pattern) {
 	const get, head = "GET", "HEAD"
-	copied := make([]string, len(methods), len(methods)+1)
-	for i, text := range methods {
-		copied[i], _ = cutLiteral(text)
+	literals = make([]string, 0, len(texts)+1)
+	readsGet := false
+	for _, text := range texts {
+		p, _ := compileMethod(text)
+		readsGet = readsGet || p.match(get)
+		if literal, one := p.literal(); one {
+			literals = append(literals, literal)
+		} else {
+			patterns = append(patterns, p)
+		}
 	}
-	if slices.Contains(copied, get) && !slices.Contains(copied, head) {
-		copied = append(copied, head)
+	if readsGet && !slices.Contains(literals, head) {
+		literals = append(literals, head)
 	}
-	return copied
+	return literals, patterns
 }
 
 func newHostPattern(text string) hostPattern {
-	text, _ = cutLiteral(strings.ToLower(text))
-	if suffix, below := strings.CutPrefix(text, "*"); below {
-		return hostPattern{suffix, true}
+	p, _ := compileHost(text)
+	switch p.form {
+	case formLiteral:
+		return hostPattern{name: p.text}
+	case formBelow:
+		return hostPattern{name: p.text, below: true}
+	default:
+		return hostPattern{name: p.end(), below: true, pattern: &p}
 	}
-	if ip, ok := parseHostIP(text); ok {
-		return hostPattern{name: ip.String()}
+}
+
+// end returns the literal labels at the end of the hosts that a template matches, with a dot before them.
+func (p *pattern) end() string {
+	var end string
+	for i := range p.segments {
+		if len(p.segments[i].variables) > 0 {
+			break
+		}
+		end = "." + p.segments[i].first + end
 	}
-	return hostPattern{name: text}
+	return end
 }
 
 // parseHostIP parses an IPv6 address as a host, with or without brackets.
@@ -74,16 +115,24 @@ func parseHostIP(text string) (netip.Addr, bool) {
 
 // orNil returns nil when no check remains.
 func (c *conditions) orNil() *conditions {
-	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.fields) == 0 && c.domain == "" {
+	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.fields) == 0 && c.domain == "" && c.other == nil {
 		return nil
 	}
 	return c
 }
 
-// withoutHosts returns the conditions without the hosts, for a host that matched.
-func (c *conditions) withoutHosts() *conditions {
+// withoutHosts returns the conditions without the hosts, for a host that matched. The pattern of a host found by its end remains.
+func (c *conditions) withoutHosts(found *hostPattern) *conditions {
 	rest := *c
 	rest.hosts = nil
+	if found.pattern != nil {
+		var other patternConditions
+		if c.other != nil {
+			other = *c.other
+		}
+		other.host = found.pattern
+		rest.other = &other
+	}
 	return rest.orNil()
 }
 
@@ -98,7 +147,7 @@ func (c *conditions) match(req *headgate.Request) bool {
 	if c == nil {
 		return true
 	}
-	if len(c.methods) > 0 && !slices.Contains(c.methods, req.Method) {
+	if len(c.methods) > 0 && !slices.Contains(c.methods, req.Method) && (c.other == nil || !matchesAny(c.other.methods, req.Method)) {
 		return false
 	}
 	if len(c.hosts) > 0 && !matchesHost(c.hosts, req.Host) {
@@ -112,7 +161,22 @@ func (c *conditions) match(req *headgate.Request) bool {
 			return false
 		}
 	}
-	return true
+	return c.other == nil || c.other.match(req, len(c.methods))
+}
+
+// match tests the patterns. literals is the number of methods that the rule names without a pattern.
+func (c *patternConditions) match(req *headgate.Request, literals int) bool {
+	return (literals > 0 || len(c.methods) == 0 || matchesAny(c.methods, req.Method)) &&
+		(c.domain == nil || c.domain.match(req.Domain)) && (c.host == nil || c.host.match(req.Host))
+}
+
+func matchesAny(patterns []pattern, text string) bool {
+	for i := range patterns {
+		if patterns[i].match(text) {
+			return true
+		}
+	}
+	return false
 }
 
 func matchesHost(patterns []hostPattern, host string) bool {
@@ -125,6 +189,9 @@ func matchesHost(patterns []hostPattern, host string) bool {
 }
 
 func (p *hostPattern) match(host string) bool {
+	if p.pattern != nil {
+		return p.pattern.match(host)
+	}
 	if p.below {
 		return len(host) > len(p.name) && strings.HasSuffix(host, p.name)
 	}

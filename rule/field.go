@@ -40,12 +40,13 @@ func (f field) lookup(req *headgate.Request) (value string, present bool) {
 	}
 }
 
-// fieldPattern is a field with one value, or with any value if any is set.
+// fieldPattern is a field with one value, with any value if any is set, or with a value of the pattern.
 type fieldPattern struct {
 	field
 
-	value string
-	any   bool
+	value   string
+	any     bool
+	pattern *pattern
 }
 
 // newFieldPatterns converts one map of a match.
@@ -55,13 +56,21 @@ func newFieldPatterns(kind fieldKind, values map[string]string) []fieldPattern {
 		if kind == fieldHeader {
 			name = canonicalHeader(name)
 		}
-		literal, _ := cutLiteral(value)
-		patterns = append(patterns, fieldPattern{field{kind, name}, literal, value == anyValue})
+		compiled := fieldPattern{field: field{kind, name}}
+		switch p, _ := compileValue(value); p.form {
+		case formLiteral:
+			compiled.value = p.text
+		case formAny:
+			compiled.any = true
+		default:
+			compiled.pattern = &p
+		}
+		patterns = append(patterns, compiled)
 	}
 	return patterns
 }
 
 func (p *fieldPattern) match(req *headgate.Request) bool {
 	value, present := p.lookup(req)
-	return present && (p.any || value == p.value)
+	return present && (p.any || p.pattern == nil && value == p.value || p.pattern != nil && p.pattern.match(value))
 }

@@ -38,17 +38,76 @@ func (f Folds) Path(path string) string {
 	return path
 }
 
-// Pattern folds the path of a rule, for comparison with paths that Path has folded.
-func (f Folds) Pattern(pattern string) string {
-	plain, kind := splitPath(pattern)
-	switch kind {
-	case pathAlways:
-		return pattern
-	case pathPrefix:
-		return f.Path(plain) + "/*"
-	default:
-		return pattern[:len(pattern)-len(plain)] + f.Path(plain) // The mark of a literal stays.
+// ignoreCase is the option of an expression that compares letters without their case.
+const ignoreCase = "(?i)"
+
+// Pattern folds the path of a rule, for comparison with paths that Path has folded. The names and the expressions of variables stay,
+// and an expression ignores the case.
+func (f Folds) Pattern(text string) string {
+	if literal, marked := cutLiteral(text); marked {
+		return literalMark + f.Path(literal)
 	}
+	if expression, marked := strings.CutPrefix(text, expressionMark); marked {
+		rest, begins := strings.CutPrefix(expression, "^")
+		if !f.Case || strings.HasPrefix(rest, ignoreCase) {
+			return text
+		}
+		if begins {
+			return expressionMark + "^" + ignoreCase + rest
+		}
+		return expressionMark + ignoreCase + rest
+	}
+	prefix, below := cutBelow(withoutVariables(text))
+	if prefix == "" {
+		return text
+	}
+	prefix, end := text[:len(prefix)], text[len(prefix):]
+	if isTemplated(prefix) {
+		prefix = f.template(prefix)
+	} else {
+		prefix = f.Path(prefix)
+	}
+	if !below && f.TrailingSlash && len(prefix) > 1 {
+		prefix = strings.TrimRight(prefix, "/")
+	}
+	return prefix + end
+}
+
+// template folds the literals of a template.
+func (f Folds) template(text string) string {
+	var kept []string
+	segments := splitSegments(text[min(1, len(text)):], '/')
+	for i, segment := range segments {
+		if at := strings.IndexByte(withoutVariables(segment), ';'); f.Parameters && at >= 0 {
+			if segment = segment[:at]; segment == "" && i < len(segments)-1 {
+				continue
+			}
+		}
+		if f.Case {
+			segment = lowerLiterals(segment)
+		}
+		kept = append(kept, segment)
+	}
+	return "/" + strings.Join(kept, "/")
+}
+
+// lowerLiterals converts a segment to lower case, without its variables.
+func lowerLiterals(segment string) string {
+	var b strings.Builder
+	for segment != "" {
+		if closing := matchingBrace(segment); segment[0] == '{' && closing > 0 {
+			b.WriteString(segment[:closing+1])
+			segment = segment[closing+1:]
+			continue
+		}
+		end := strings.IndexByte(segment[1:], '{') + 1
+		if end == 0 {
+			end = len(segment)
+		}
+		b.WriteString(strings.ToLower(segment[:end]))
+		segment = segment[end:]
+	}
+	return b.String()
 }
 
 // withoutParameters removes the semicolon and the text after it from each segment. It

@@ -2,56 +2,102 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// checkHost refuses patterns that match no host of a request.
-func checkHost(pattern string) fault {
-	name := strings.TrimPrefix(pattern, "*.")
-	if literal, marked := cutLiteral(pattern); marked {
-		name = literal
+// compileHost compiles a host, and refuses patterns that match no host of a request.
+func compileHost(text string) (pattern, fault) {
+	literal, marked := cutLiteral(text)
+	if ip, ok := parseHostIP(literal); ok {
+		return pattern{text: ip.String(), separator: '.'}, fault{}
 	}
-	if _, ok := parseHostIP(strings.TrimPrefix(pattern, literalMark)); ok {
-		return fault{}
+	if expression, is := strings.CutPrefix(text, expressionMark); is {
+		e, f := checkExpression(textHost, expression)
+		return pattern{form: formExpression, separator: '.', expression: e}, f
 	}
-	if f := hostPatternFault(pattern, name); f != (fault{}) {
+	plain := literal
+	if !marked {
+		plain = strings.ReplaceAll(withoutVariables(text), "*", "v")
+	}
+	if f := checkHost(text, plain); f != (fault{}) {
+		return pattern{}, f
+	}
+	if marked || !isTemplated(text) {
+		return pattern{text: strings.ToLower(literal), separator: '.'}, fault{}
+	}
+	if name, below := cutBelowHost(text); below && !isTemplated(name) {
+		return pattern{form: formBelow, text: "." + strings.ToLower(name), separator: '.'}, fault{}
+	}
+	t := templateReader{text: text}
+	labels := splitSegments(text, '.')
+	slices.Reverse(labels)
+	p, f := t.template('.', labels)
+	p.lower()
+	return p, f
+}
+
+// cutBelowHost removes the begin of a host that stands for every name below it.
+func cutBelowHost(text string) (name string, below bool) {
+	if name, below = strings.CutPrefix(text, "**."); below {
+		return name, true
+	}
+	return strings.CutPrefix(text, "*.")
+}
+
+// lower converts the literals of a template to the spelling of hosts.
+func (p *pattern) lower() {
+	for i := range p.segments {
+		s := &p.segments[i]
+		s.first = strings.ToLower(s.first)
+		for j := range s.variables {
+			s.variables[j].next = strings.ToLower(s.variables[j].next)
+		}
+	}
+}
+
+// checkHost refuses hosts that no request has. plain is the text without a mark and with a letter in place of each sign.
+func checkHost(text, plain string) fault {
+	if f := hostPatternFault(text, plain); f != (fault{}) {
 		return f
 	}
 	switch {
-	case pattern == "":
+	case text == "":
 		return fault{"is empty", "write a host like api.example.com; leave hosts out for every host"}
-	case pattern == "*":
-		return fault{`"*" has no name after the *`, "leave hosts out for every host"}
-	case strings.Contains(name, "://") || strings.Contains(name, "/"):
-		return fault{quote(pattern) + " is a URL or has a path", "write only the host, like api.example.com"}
-	case strings.Contains(name, ":"):
-		host, _, _ := strings.Cut(pattern, ":")
-		return fault{quote(pattern) + " has a port", "hosts are compared without port: write " + quote(host)}
-	case len(name) > maxHost:
-		return fault{fmt.Sprintf("is %d bytes long", len(name)), fmt.Sprintf("use at most %d", maxHost)}
+	case strings.Trim(text, "*") == "":
+		return fault{quote(text) + " has no name after the *", "leave hosts out for every host"}
+	case strings.Contains(plain, "://") || strings.Contains(plain, "/"):
+		return fault{quote(text) + " is a URL or has a path", "write only the host, like api.example.com"}
+	case strings.Contains(plain, ":"):
+		host, _, _ := strings.Cut(text, ":")
+		return fault{quote(text) + " has a port", "hosts are compared without port: write " + quote(host)}
+	case len(plain) > maxHost && !isTemplated(text):
+		return fault{fmt.Sprintf("is %d bytes long", len(plain)), fmt.Sprintf("use at most %d", maxHost)}
 	}
-	return checkLabels(pattern, name)
+	return checkLabels(text, plain)
 }
 
-// hostPatternFault refuses what looks like a pattern. name is the pattern without "*." or a mark.
-func hostPatternFault(pattern, name string) fault {
-	what, _ := cutSign(textName, name)
+// hostPatternFault refuses signs of other languages.
+func hostPatternFault(text, plain string) fault {
+	what, rest := cutSign(textHost, text)
 	fix := "write one like *.example.com, which matches every name below it, or list the hosts"
-	domain := strings.TrimPrefix(name[strings.LastIndexAny(name, "*{}[]()|+?^$\\:")+1:], ".")
-	if strings.Contains(domain, ".") && checkLabels(domain, domain) == (fault{}) {
+	domain := strings.TrimPrefix(plain[strings.LastIndexAny(plain, "{}[]()|+?^$\\:")+1:], ".")
+	if form := expressionFor(textHost, text); form != "" && strings.ContainsAny(text, "[(|+?\\^$~") {
+		fix = "write " + quote(form)
+	} else if strings.Contains(domain, ".") && checkLabels(domain, domain) == (fault{}) {
 		fix = "write " + quote("*."+domain) + " for every name below it, or list the hosts"
 	}
 	switch {
-	case pattern == "" || pattern == "*" || pattern == literalMark:
+	case text == "" || text == literalMark:
 		return fault{}
 	case what == signNot:
 		return fault{
-			quote(pattern) + " looks like a pattern: a rule cannot leave a host out",
-			"list the hosts that count, like [api.example.com]",
+			quote(text) + " looks like a pattern: a text cannot leave another one out",
+			leaveOut(textHost, rest) + ", or list the hosts that count, like [api.example.com]",
 		}
-	case what != signNone || strings.ContainsAny(name, "*{}()|+?^$\\") || strings.Contains(name, "[") && !strings.Contains(name, ":"),
-		strings.HasPrefix(pattern, ".") && len(pattern) > 1:
-		return fault{quote(pattern) + " looks like a pattern, and hosts have only *. at their beginning", fix}
+	case what != signNone || strings.ContainsAny(plain, "{}()|+?^$\\") || strings.Contains(plain, "[") && !strings.Contains(plain, ":"),
+		strings.HasPrefix(text, ".") && len(text) > 1:
+		return fault{quote(text) + " looks like a pattern of another language", fix}
 	default:
 		return fault{}
 	}

@@ -19,6 +19,7 @@ type Index struct {
 	exact    map[string]node
 	prefixes map[string]node // without their "/*"
 	always   *node           // nil when no rule is for every path
+	tree     *tree           // of templates and expressions; nil when there are none
 	asked    []bool          // by position: the rule names a domain or descriptors
 	// These limits bound the lookups for one request: no rule needs more.
 	prefixSegments int // of the deepest prefix
@@ -35,21 +36,27 @@ func NewIndex(rules []Rule) (*Index, error) {
 	}
 	x := &Index{asked: make([]bool, 0, len(rules))}
 	var always []entry
+	var templates treeBuilder
 	exact, prefixes := map[string][]entry{}, map[string][]entry{}
 	for i := range rules {
 		m := &rules[i].Match
 		x.asked = append(x.asked, m.ForQueries())
 		e := entry{i, newConditions(m)}
-		switch path, kind := splitPath(m.Path); kind {
-		case pathAlways:
+		switch p, _ := compilePath(m.Path); p.form {
+		case formAny:
 			always = append(always, e)
-		case pathPrefix:
-			prefixes[path] = append(prefixes[path], e)
-		case pathExact:
-			exact[path] = append(exact[path], e)
+		case formBelow:
+			prefixes[p.text] = append(prefixes[p.text], e)
+			x.prefixSegments = max(x.prefixSegments, strings.Count(p.text, "/"))
+			x.prefixLength = max(x.prefixLength, len(p.text))
+		case formLiteral:
+			exact[p.text] = append(exact[p.text], e)
+		default:
+			templates.add(&p, m.Path, e)
 		}
-		x.bound(m)
+		x.boundHosts(e.rest)
 	}
+	x.tree = templates.build()
 	if len(always) > 0 {
 		n := newNode(always)
 		x.always = &n
@@ -66,15 +73,14 @@ func newNodes(groups map[string][]entry) map[string]node {
 	return nodes
 }
 
-// bound raises the limits of the index so that the match is within them.
-func (x *Index) bound(m *Match) {
-	if path, kind := splitPath(m.Path); kind == pathPrefix {
-		x.prefixSegments = max(x.prefixSegments, strings.Count(path, "/"))
-		x.prefixLength = max(x.prefixLength, len(path))
+// boundHosts raises the limit of the index so that the ends of the hosts are within it.
+func (x *Index) boundHosts(c *conditions) {
+	if c == nil {
+		return
 	}
-	for _, host := range m.Hosts {
-		if newHostPattern(host).below {
-			x.hostDots = max(x.hostDots, strings.Count(host, "."))
+	for i := range c.hosts {
+		if h := &c.hosts[i]; h.below {
+			x.hostDots = max(x.hostDots, strings.Count(h.name, "."))
 		}
 	}
 }
@@ -111,6 +117,9 @@ func (s *search) run() {
 	}
 	s.visitNamed(s.index.exact, s.req.Path)
 	s.visitPrefixes()
+	if s.index.tree != nil {
+		s.visitTree(s.index.tree)
+	}
 }
 
 // visitPrefixes looks up the path up to each of its slashes, and the full path,

@@ -25,6 +25,22 @@ func ParseMethod(text string) (string, error) {
 	return method, nil
 }
 
+// compileMethod compiles a method. A pattern that matches GET also matches HEAD in a rule: see conditions.
+func compileMethod(text string) (pattern, fault) {
+	if expression, marked := strings.CutPrefix(text, expressionMark); marked {
+		e, f := checkExpression(textMethod, expression)
+		return pattern{form: formExpression, expression: e}, f
+	}
+	if findSign(textMethod, text) == signNone && isGlob(text) && faultyTokenByte(text) < 0 {
+		return compileOne(text)
+	}
+	literal, _ := cutLiteral(text)
+	return pattern{text: strings.Clone(literal)}, checkMethod(text)
+}
+
+// isGlob reports whether a text has a * and something else.
+func isGlob(text string) bool { return strings.Contains(text, "*") && strings.Trim(text, "*") != "" }
+
 func checkMethod(text string) fault {
 	const fix = "write a method like GET; leave methods out for every method"
 	literal, marked := cutLiteral(text)

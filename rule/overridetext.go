@@ -56,31 +56,30 @@ func checkOneMethod(value string) fault {
 // readHost converts the host to the spelling of requests.
 func readHost(value string) (string, fault) {
 	const fix = "write one host, like api.example.com"
-	if strings.Contains(value, "*") {
+	p, f := compileHost(value)
+	literal, one := p.literal()
+	switch {
+	case strings.Contains(value, "*") || f == (fault{}) && !one:
 		return "", fault{quote(value) + " is more than one host", fix}
+	case strings.Contains(f.fix, "*.") || strings.Contains(f.fix, expressionMark):
+		f.fix = fix
 	}
-	if f := checkHost(value); f != (fault{}) {
-		if strings.Contains(f.fix, "*.") {
-			f.fix = fix
-		}
-		return "", f
-	}
-	return newHostPattern(value).name, fault{}
+	return literal, f
 }
 
 func checkOnePath(value string) fault {
-	literal, marked := cutLiteral(value)
-	if what, _ := findSign(textPath, value); what == signNone || marked {
-		return checkPath(value)
+	p, f := compilePath(value)
+	if _, one := p.literal(); one && f == (fault{}) {
+		return fault{}
+	}
+	if findSign(textPath, value) == signNone && !isTemplated(value) && f != (fault{}) {
+		return f
 	}
 	fix := "write one path, like /v1/product"
-	if canRequest(literal) {
+	if canRequest(value) {
 		fix += ", or " + exactly(value)
 	}
-	if strings.Contains(value, "*") {
-		return fault{quote(value) + " is more than one path", fix}
-	}
-	return fault{quote(value) + " looks like a pattern", fix}
+	return fault{quote(value) + " is more than one path", fix}
 }
 
 // ParseValue parses the value of a part that a configuration writes by hand. A value that looks like a pattern is written with a

@@ -3,46 +3,82 @@ package rule
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
-// pathKind says how a rule's path is compared.
-type pathKind uint8
-
-const (
-	pathExact  pathKind = iota
-	pathPrefix          // the path and all paths below it
-	pathAlways          // every path
-)
-
-// splitPath returns the kind of a checked path pattern, and its path without "/*" and the mark of a literal.
-func splitPath(pattern string) (plain string, kind pathKind) {
-	if literal, marked := cutLiteral(pattern); marked {
-		return literal, pathExact
+// compilePath compiles the path of a rule, and refuses patterns that match no request. The path of a request is decoded and cleaned,
+// and has no query.
+func compilePath(text string) (pattern, fault) {
+	if literal, marked := cutLiteral(text); marked {
+		return pattern{text: strings.Clone(literal), separator: '/'}, checkLiteralPath(literal)
 	}
-	if pattern == "" || pattern == "/*" {
-		return "", pathAlways
+	if text == "" || text == "/*" || text == "/**" {
+		return pattern{form: formAny, separator: '/'}, fault{}
 	}
-	if prefix, ok := strings.CutSuffix(pattern, "/*"); ok {
-		return prefix, pathPrefix
+	if expression, marked := strings.CutPrefix(text, expressionMark); marked {
+		e, f := checkExpression(textPath, expression)
+		return pattern{form: formExpression, separator: '/', expression: e}, f
 	}
-	return pattern, pathExact
+	plain := withoutVariables(text)
+	if f := checkPathBegin(text); f != (fault{}) {
+		return pattern{}, f
+	}
+	prefix, below := cutBelow(plain)
+	if f := checkPlainPath(text, prefix, below); f != (fault{}) {
+		return pattern{}, f
+	}
+	if prefix = text[:len(prefix)]; !isTemplated(prefix) {
+		p := pattern{text: strings.Clone(prefix), separator: '/'}
+		if below {
+			p.form = formBelow
+		}
+		return p, fault{}
+	}
+	if slashed, ended := strings.CutSuffix(text, "{$}"); ended && strings.HasSuffix(slashed, "/") {
+		return compilePath(slashed) // It ends a path of Go's mux that is not a prefix.
+	}
+	t := templateReader{text: text}
+	return t.template('/', splitSegments(text[1:], '/'))
 }
 
-// checkPath refuses patterns that match no request. The path of a request is decoded
-// and cleaned, and has no query.
-func checkPath(pattern string) fault {
-	plain, kind := splitPath(pattern)
-	if literal, marked := cutLiteral(pattern); marked {
-		return checkLiteralPath(literal)
+// cutBelow removes the end of a path that stands for all paths below it.
+func cutBelow(plain string) (prefix string, below bool) {
+	if prefix, below = strings.CutSuffix(plain, "/**"); below {
+		return prefix, true
 	}
-	if kind == pathAlways {
-		return fault{}
+	return strings.CutSuffix(plain, "/*")
+}
+
+// checkPathBegin refuses signs of other languages, and paths that do not begin with a slash.
+func checkPathBegin(text string) fault {
+	if method, path, found := CutMethod(text); found {
+		return fault{quote(text) + " begins with a method", "write " + quote(path) + ", and " + method + " as a method"}
 	}
-	if f := pathPatternFault(strings.TrimSuffix(pattern, "/*")); f != (fault{}) {
-		return pathPatternFault(pattern)
+	if text[0] == '*' {
+		fix := `write "/*" for every path`
+		if form := expressionOf("/**"+strings.TrimLeft(text, "*"), '/'); strings.Trim(text, "*/") != "" && form != "" {
+			fix = "write " + quote(form)
+		}
+		return fault{quote(text) + " does not begin with /", fix}
 	}
-	return checkPlainPath(pattern, plain, kind)
+	if f := signFault(textPath, text); f != (fault{}) {
+		return f
+	}
+	if text[0] != '/' {
+		return fault{quote(text) + " does not begin with /", "write " + quote("/"+text)}
+	}
+	return fault{}
+}
+
+// CutMethod cuts a pattern of Go's ServeMux that begins with a method, like "GET /users/{id}".
+func CutMethod(text string) (method, path string, found bool) {
+	method, path, found = strings.Cut(text, " ")
+	path = strings.TrimLeft(path, " \t")
+	if !found || !strings.HasPrefix(path, "/") || !slices.Contains(knownMethodNames[:], method) {
+		return "", text, false
+	}
+	return method, path, true
 }
 
 // checkLiteralPath checks the text behind the mark of a literal.
@@ -53,23 +89,21 @@ func checkLiteralPath(literal string) fault {
 	case literal[0] != '/':
 		return fault{quote(literalMark+literal) + " does not begin with /", "write " + quote(literalMark+"/"+literal)}
 	}
-	return checkPlainPath(literal, literal, pathExact)
+	return checkPlainPath(literal, literal, false)
 }
 
-// checkPlainPath refuses paths that no request has.
-func checkPlainPath(pattern, plain string, kind pathKind) fault {
+// checkPlainPath refuses paths that no request has. plain is the pattern without variables and without its end for paths below it.
+func checkPlainPath(pattern, plain string, below bool) fault {
 	switch {
-	case pattern[0] != '/':
-		return fault{quote(pattern) + " does not begin with /", "write " + quote("/"+pattern)}
 	case len(pattern) > maxPath:
 		return fault{fmt.Sprintf("is %d bytes long", len(pattern)), fmt.Sprintf("use at most %d", maxPath)}
-	case kind == pathPrefix && strings.Count(plain, "/") > maxSegments:
+	case below && strings.Count(plain, "/") > maxSegments:
 		return fault{fmt.Sprintf("is a prefix of %d segments", strings.Count(plain, "/")), fmt.Sprintf("use at most %d", maxSegments)}
 	case strings.ContainsAny(plain, "?#"):
 		return fault{quote(pattern) + " has a query or a fragment", "end the path before ? and #"}
 	case hasEscape(plain):
 		return fault{quote(pattern) + " is percent-encoded", "write it decoded, as in /a b for /a%20b"}
-	case isUnclean(plain, kind):
+	case isUnclean(plain, below):
 		return fault{quote(pattern) + " has an empty, . or .. segment", "write the cleaned path: " + quote(path.Clean(pattern))}
 	}
 	return fault{}
@@ -89,10 +123,10 @@ func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 // isUnclean reports whether plain has segments that cleaning removes. An exact path may
 // end in a slash.
-func isUnclean(plain string, kind pathKind) bool {
+func isUnclean(plain string, below bool) bool {
 	segments := strings.Split(plain[1:], "/")
 	for i, segment := range segments {
-		mayBeEmpty := kind == pathExact && i == len(segments)-1
+		mayBeEmpty := !below && i == len(segments)-1
 		if segment == "." || segment == ".." || segment == "" && !mayBeEmpty {
 			return true
 		}

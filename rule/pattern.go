@@ -2,202 +2,231 @@ package rule
 
 import "strings"
 
-// literalMark begins a text that is taken as written: "=/api/{id}" is the path /api/{id}, and "==a" is
-// the value =a. A text with such a mark is never a pattern.
-const literalMark = "="
+// pattern is a compiled text of a match or an override. docs/reference/patterns.md defines the language. A pattern is
+// immutable and safe for concurrent use. match and capture allocate nothing, and their time is linear in the length of
+// the text that a client sends.
+type pattern struct {
+	form patternForm
+	// text is the literal, or what a below pattern contains: the path without "/*", or the end of a host with its first dot.
+	text      string
+	separator byte // between segments: '/' of paths, '.' of hosts, 0 for a text of one segment
+	// segments are those of a template. The segments of a host go from right to left, because its rest is on the left.
+	segments []segment
+	rest     restForm
+	restName string // of {name...}
+	restText string // of restGlued: the text before **
 
-// cutLiteral removes the mark of a literal.
-func cutLiteral(text string) (literal string, marked bool) {
-	return strings.CutPrefix(text, literalMark)
+	expression *expression
 }
 
-// patternWords begin a pattern. This package reads none of them. They stay reserved, so that a text
-// never means a literal in one version and a pattern in a later one.
-var patternWords = [...]string{"re:", "regex:", "regexp:", "glob:", "wildcard:"}
-
-const notWord = "not:"
-
-// sign is what makes a text look like a pattern.
-type sign uint8
+// patternForm says how a pattern is compared.
+type patternForm uint8
 
 const (
-	signNone   sign = iota
-	signNot         // "!a", "not:a"
-	signChoice      // "a|b"
-	signStar        // "a*"
-	signOther       // a template, or a regular expression
+	formLiteral    patternForm = iota
+	formAny                    // every path, or every value that is not empty
+	formBelow                  // a path and all paths below it, or every name below a host
+	formTemplate               // segments with variables
+	formExpression             // re:
 )
 
-// textKind says where a text stands. What is a pattern in a path may be usual in a name.
-type textKind uint8
+// restForm says what may follow the segments of a template.
+type restForm uint8
 
 const (
-	textName  textKind = iota // the name of a client, an entry or a domain
-	textValue                 // of a header or an entry
-	textPath
+	restNone  restForm = iota
+	restBelow          // any further segments
+	restGlued          // a segment that begins with restText, and any text behind it
 )
 
-// anyMedia is the usual value of the header Accept, and no pattern.
-const anyMedia = "*/*"
-
-// findSign returns the first sign of a pattern in a text, and its position.
-func findSign(kind textKind, text string) (what sign, at int) {
-	if kind == textValue && text == anyMedia || kind != textPath && len(text) == 1 && text != "*" {
-		return signNone, 0 // A single sign has nothing to compare.
-	}
-	if what, _ = cutSign(kind, text); what != signNone {
-		return what, 0
-	}
-	for at = range len(text) {
-		if what = signAt(kind, text, at); what != signNone {
-			return what, at
-		}
-	}
-	return signNone, 0
-}
-
-// cutSign removes a sign from the beginning of a text.
-func cutSign(kind textKind, text string) (what sign, rest string) {
-	if rest, found := strings.CutPrefix(text, "!"); found {
-		return signNot, rest
-	}
-	if len(text) >= len(notWord) && strings.EqualFold(text[:len(notWord)], notWord) {
-		return signNot, text[len(notWord):]
-	}
-	for _, word := range patternWords {
-		if len(text) >= len(word) && strings.EqualFold(text[:len(word)], word) {
-			return signOther, text[len(word):]
-		}
-	}
-	if rest := strings.TrimLeft(text, "~^"); rest != text {
-		return signOther, strings.TrimLeft(rest, "* ^")
-	}
-	if kind == textValue && (strings.HasPrefix(text, "<") || strings.HasPrefix(text, ">")) {
-		return signOther, text[1:]
-	}
-	if kind == textPath {
-		return cutPathSign(text)
-	}
-	return signNone, text
-}
-
-// cutPathSign removes a sign that follows the first slash, as in "/!/healthz" and "/~^/api". The path
-// /~alice is usual.
-func cutPathSign(text string) (what sign, rest string) {
-	rest, found := strings.CutPrefix(text, "/")
-	if !found || rest == "" {
-		return signNone, text
-	}
-	home := strings.TrimPrefix(rest, "~")
-	if home != rest && strings.IndexAny(home, "^* ~/") != 0 {
-		return signNone, text
-	}
-	return cutSign(textValue, rest)
-}
-
-// signAt returns the sign at a position behind the beginning.
-func signAt(kind textKind, text string, at int) sign {
-	next := text[at+1:]
-	switch c := text[at]; {
-	case c == '*':
-		return signStar
-	case c == '{' && strings.Contains(next, "}"):
-		return signOther
-	case kind == textName:
-		return signNone
-	case c == '|':
-		return signChoice
-	case c == '[' && strings.Contains(next, "]"), c == '\\' && isEscape(next), c == '.' && beginsWith(next, "+?"),
-		c == ')' && beginsWith(next, "+?{"), c == '(' && isGroup(next), c == '$' && next == "" && at > 0:
-		return signOther
-	case c == '?' && kind == textValue && !strings.Contains(text, "/"):
-		return signOther
-	case strings.HasPrefix(text, "/") && isTemplate(text, at):
-		return signOther
+// compilePattern compiles a text of a configuration. A text without a meaning is a fault.
+func compilePattern(kind textKind, text string) (pattern, fault) {
+	switch kind {
+	case textPath:
+		return compilePath(text)
+	case textHost:
+		return compileHost(text)
+	case textMethod:
+		return compileMethod(text)
 	default:
-		return signNone
+		return compileValue(text)
 	}
 }
 
-func beginsWith(text, characters string) bool {
-	return text != "" && strings.IndexByte(characters, text[0]) >= 0
-}
+// literal returns the only text that the pattern matches, if there is only one.
+func (p *pattern) literal() (text string, ok bool) { return p.text, p.form == formLiteral }
 
-// isEscape reports whether a backslash begins a class like \d+, or escapes a character like \. does.
-func isEscape(next string) bool {
-	if beginsWith(next, ".^$*+?()[]{}|/-") {
-		return true
-	}
-	return beginsWith(next, "dDwWsSbB") && (len(next) == 1 || !isLetter(next[1]) && !isDigit(next[1]))
-}
-
-// isGroup reports whether a parenthesis encloses a choice or a repetition, or begins an option: (a|b), (.*), (?i). The + in
-// "(compatible; +http://a.example)" repeats nothing.
-func isGroup(next string) bool {
-	group, _, closed := strings.Cut(next, ")")
-	if beginsWith(next, "?") || !closed {
-		return beginsWith(next, "?")
-	}
-	for i := range len(group) {
-		repeats := i == len(group)-1 || i > 0 && strings.IndexByte(".])", group[i-1]) >= 0
-		if c := group[i]; c == '|' || (c == '*' || c == '+') && repeats {
-			return true
-		}
-	}
-	return false
-}
-
-// isTemplate reports whether a segment of a path is a name in place of a value: /:id, /<id>, /... at its end.
-func isTemplate(text string, at int) bool {
-	next := text[at+1:]
-	switch text[at] {
-	case '<':
-		return strings.Contains(next, ">")
-	case '/':
-		return next == "..." || len(next) > 1 && next[0] == ':' && (isLetter(next[1]) || next[1] == '_')
+// match reports whether the pattern matches the whole text.
+func (p *pattern) match(text string) bool {
+	switch p.form {
+	case formLiteral:
+		return text == p.text
+	case formAny:
+		return p.separator != 0 || text != ""
+	case formBelow:
+		return p.isBelow(text)
+	case formExpression:
+		return p.expression.match(text)
 	default:
-		return false
+		_, ok := p.walk(text, "")
+		return ok
 	}
 }
 
-// patternBelow returns the pattern of a path that contains all paths that a text probably means.
-func patternBelow(text string) string {
-	open := false // A regular expression without $ at its end matches longer paths too.
-	for {
-		what, rest := cutSign(textPath, text)
-		if what == signNone {
-			break
+// isBelow reports whether text is in what a below pattern contains. "*.example.com" does not contain example.com.
+func (p *pattern) isBelow(text string) bool {
+	if p.separator == '.' {
+		return len(text) > len(p.text) && strings.HasSuffix(text, p.text)
+	}
+	return strings.HasPrefix(text, p.text) && (len(text) == len(p.text) || text[len(p.text)] == '/')
+}
+
+// capture returns the part of the text that a name of the pattern stands for. capture reports false when the pattern does not
+// match, or has no such name. The rest of a path may be empty.
+func (p *pattern) capture(text, name string) (value string, ok bool) {
+	if name == "" || p.form != formTemplate || !p.hasName(name) {
+		return "", false
+	}
+	return p.walk(text, name)
+}
+
+// names lists the names of a pattern, in the order of the text that requests have.
+func (p *pattern) names() []string {
+	var names []string
+	for i := range p.segments {
+		for _, v := range p.segments[i].variables {
+			if v.name != "" {
+				names = append(names, v.name)
+			}
 		}
-		text, open = rest, true
 	}
-	if !strings.HasPrefix(text, "/") {
-		text = "/" + text
+	if p.restName != "" {
+		names = append(names, p.restName)
 	}
-	what, at := findSign(textPath, text)
+	return names
+}
+
+// size returns the instructions of all expressions of the pattern.
+func (p *pattern) size() int {
+	n := 0
+	if p.expression != nil {
+		n = p.expression.size
+	}
+	for i := range p.segments {
+		for j := range p.segments[i].variables {
+			if e := p.segments[i].variables[j].expression; e != nil {
+				n += e.size
+			}
+		}
+	}
+	return n
+}
+
+func (p *pattern) hasName(name string) bool {
+	for i := range p.segments {
+		for j := range p.segments[i].variables {
+			if p.segments[i].variables[j].name == name {
+				return true
+			}
+		}
+	}
+	return p.restName == name
+}
+
+// walk compares a text with a template. With a name, walk also returns what the name stands for.
+func (p *pattern) walk(text, name string) (value string, ok bool) {
+	rest, more := text, true
+	if p.separator == '/' {
+		if rest, more = strings.CutPrefix(text, "/"); !more {
+			return "", false
+		}
+	}
+	for i := range p.segments {
+		if !more {
+			return "", false
+		}
+		var own string
+		own, rest, more = cutSegment(rest, p.separator)
+		found, matches := p.segments[i].walk(own, name)
+		if !matches {
+			return "", false
+		}
+		if found != "" {
+			value = found // A variable is never empty.
+		}
+	}
 	switch {
-	case what == signNone && !open:
-		return text
-	case what == signNone:
-		text = strings.TrimRight(text, "/")
-	case strings.Trim(text[at:], "$") == "" && isPlain(text[:at], pathExact):
-		return text[:at]
-	case what != signStar || strings.Trim(text[at:], "*$") != "": // The segment with the sign is not known.
-		text = text[:strings.LastIndexByte(text[:at+1], '/')]
-	default:
-		text = strings.TrimRight(text[:at], "/.")
+	case p.rest == restNone && more,
+		p.rest == restBelow && !more && p.separator == '.', // "**.example.com" has at least one name.
+		p.rest == restGlued && (!more || !strings.HasPrefix(rest, p.restText)):
+		return "", false
+	case name != "" && name == p.restName:
+		value = rest
 	}
-	if isPlain(text, pathPrefix) {
-		return text + "/*"
-	}
-	return "/*"
+	return value, true
 }
 
-// isPlain reports whether a path has no sign of a pattern, and requests may have it.
-func isPlain(text string, kind pathKind) bool {
-	if text == "" {
-		return false
+// cutSegment cuts the next segment from a text: the first one of a path, the last one of a host.
+func cutSegment(text string, separator byte) (segment, rest string, more bool) {
+	switch separator {
+	case '/':
+		return strings.Cut(text, "/")
+	case '.':
+		if at := strings.LastIndexByte(text, '.'); at >= 0 {
+			return text[at+1:], text[:at], true
+		}
 	}
-	what, _ := findSign(textPath, text)
-	bad, _ := FaultyPathText(text)
-	return what == signNone && bad == "" && checkPlainPath(text, text, kind) == (fault{})
+	return text, "", false
+}
+
+// segment is one segment of a template: a literal, and then variables with a literal behind each.
+type segment struct {
+	first     string
+	variables []variable
+}
+
+// variable is a * or a {name} in a segment.
+type variable struct {
+	name       string      // "" for *
+	least      int         // the smallest number of bytes
+	expression *expression // of {name:expression}; nil for any text
+	next       string      // the literal behind the variable; empty only behind the last one
+}
+
+// whole reports whether a segment is one variable for any text, so that every segment of a request but an empty one matches.
+func (s *segment) whole() bool {
+	return s.first == "" && len(s.variables) == 1 && s.variables[0].next == "" && s.variables[0].expression == nil
+}
+
+// walk compares a segment. Each variable takes the shortest text before its literal, and the last one takes what is left.
+// Without expressions, a longer text for one of them never lets another segment match.
+func (s *segment) walk(text, name string) (value string, ok bool) {
+	rest, ok := strings.CutPrefix(text, s.first)
+	if !ok || len(s.variables) == 0 {
+		return "", ok && rest == ""
+	}
+	for i := range s.variables {
+		v := &s.variables[i]
+		if len(rest) < v.least {
+			return "", false
+		}
+		end := len(rest) - len(v.next)
+		if i < len(s.variables)-1 {
+			if end = strings.Index(rest[v.least:], v.next); end < 0 {
+				return "", false
+			}
+			end += v.least
+		} else if end < v.least || rest[end:] != v.next {
+			return "", false
+		}
+		own := rest[:end]
+		if v.expression != nil && !v.expression.match(own) {
+			return "", false
+		}
+		if name != "" && v.name == name {
+			value = own
+		}
+		rest = rest[end+len(v.next):]
+	}
+	return value, true
 }

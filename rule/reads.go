@@ -30,8 +30,11 @@ func (r *Reads) AddRule(rule *Rule) {
 		r.Headers = withName(r.Headers, canonicalHeader(name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(rule.Match.Query)) {
-		literal, _ := cutLiteral(rule.Match.Query[name])
-		r.AddQuery(name, literal)
+		text := rule.Match.Query[name]
+		if p, _ := compileValue(text); p.size() > 0 {
+			text = "+" // An expression may tell a space from a plus sign.
+		}
+		r.AddQuery(name, text)
 	}
 }
 

@@ -15,12 +15,11 @@ type Rule struct {
 
 // Match says which requests match a rule: all fields that are set must match.
 type Match struct {
-	// Path is an exact path ("/v1/product") or a prefix: "/search/*" matches /search and
-	// all paths below it. An empty Path and "/*" match every path. Match compares Path with
-	// the decoded path.
+	// Path is an exact path ("/v1/product"), a prefix ("/search/*" matches /search and all paths below it), or a template
+	// ("/users/{id}"). An empty Path and "/*" match every path. Match compares Path with the decoded path.
 	//
-	// A text of a Match that looks like a pattern and is none is an error, in every field: "/users/{id}", "free*", "!OPTIONS". A
-	// text behind = is taken as written: "=/users/{id}", "=free*".
+	// docs/reference/patterns.md defines the patterns of all fields: *, **, {name}, {name...} and re:EXPRESSION. A text behind = is
+	// taken as written: "=/users/{id}", "=free*". A text that looks like a pattern of another language is an error.
 	Path string
 	// Methods are case-sensitive, and GET includes HEAD. An empty list matches every method. A method that is not known is
 	// written like "=BREW": see ParseMethod.
@@ -30,18 +29,17 @@ type Match struct {
 	// every host.
 	Hosts []string
 	// Headers must be present with the value, or with any value for "*". An empty header
-	// counts as missing, as in keys. Names are case-insensitive. Values are compared
-	// exactly.
+	// counts as missing, as in keys. Names are case-insensitive, and values are not.
 	Headers map[string]string
 	// Query has values of the query of the URL. Each must be present with the value, or with any value for "*". An empty value counts as
-	// missing. Names and values are compared exactly, decoded: see Query of headgate.Request.
+	// missing. Names are compared exactly, and both are decoded: see Query of headgate.Request.
 	Query map[string]string
-	// Domain is the domain of a request to a decision server, compared exactly. Rules that
+	// Domain is the domain of a request to a decision server. Rules that
 	// name neither a domain nor descriptors match no such request.
 	Domain string
 	// Descriptors are entries of a request to a decision server. Each entry must be
 	// present with the value, or with any value for "*". An empty entry counts as missing.
-	// Names and values are compared exactly.
+	// Names are compared exactly.
 	Descriptors map[string]string
 }
 

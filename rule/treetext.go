@@ -9,7 +9,7 @@ const wildcardWord = "wildcard:"
 // pattern is written with a mark, like "=shop*". The error is a *ParseError.
 func ParseTreeName(text string) (string, error) {
 	literal, marked := cutLiteral(text)
-	f := valuePatternFault(textName, text, "write each name in full")
+	f := namePatternText(textName, text, "write each name in full")
 	switch {
 	case marked && literal == "":
 		f = emptyLiteral()
@@ -24,7 +24,7 @@ func ParseTreeName(text string) (string, error) {
 
 // FormatTreeName returns the text for which ParseTreeName returns name.
 func FormatTreeName(name string) string {
-	if what, _ := findSign(textName, name); what != signNone || strings.HasPrefix(name, literalMark) {
+	if findSign(textName, name) != signNone || strings.HasPrefix(name, literalMark) {
 		return literalMark + name
 	}
 	return name
@@ -74,17 +74,13 @@ func FormatTreeValue(value string, literal bool) string {
 	}
 }
 
-// hasOtherSign reports whether a value has a sign of a pattern other than *. A * behind a dot is one, as in "/users/.*": the dot of
-// a regular expression stands for any character.
+// hasOtherSign reports whether a value has a sign of a pattern other than *.
 func hasOtherSign(text string) bool {
-	if what, _ := cutSign(textValue, text); what != signNone {
+	if what, _ := cutSign(textTree, text); what != signNone {
 		return true
 	}
 	for at := range len(text) {
-		if what := signAt(textValue, text, at); what != signNone && what != signStar {
-			return true
-		}
-		if strings.HasPrefix(text[at:], ".*") && (at == 0 || !isLetter(text[at-1]) && !isDigit(text[at-1])) {
+		if what := signAt(textTree, text, at); what != signNone && what != signStar {
 			return true
 		}
 	}

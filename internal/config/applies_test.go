@@ -214,6 +214,9 @@ func meantText(text string) string {
 	if literal, marked := strings.CutPrefix(text, "="); marked {
 		return literal
 	}
+	if expression, marked := strings.CutPrefix(text, "re:"); marked {
+		return meantExpression(expression)
+	}
 	if wild, marked := strings.CutPrefix(text, "wildcard:"); marked && strings.Contains(wild, "*") {
 		return strings.ReplaceAll(wild, "*", "x") // Only * has a meaning.
 	}
@@ -228,6 +231,23 @@ func meantText(text string) string {
 	}
 	if text == "" {
 		return "any"
+	}
+	return text
+}
+
+// meantExpression gives a text that an expression matches as a whole. Braces and angles are no variables in it.
+func meantExpression(text string) string {
+	for _, one := range []struct {
+		sign *regexp.Regexp
+		text string
+	}{
+		{regexp.MustCompile(`\|.*`), ""},
+		{regexp.MustCompile(`\[[^\]]*\]\+?|\\d\+?`), "7"},
+		{regexp.MustCompile(`\(([^|)]*)\|?[^)]*\)?`), "$1"},
+		{regexp.MustCompile(`[a-z0-9]\*|\?$`), ""},
+		{regexp.MustCompile(`\.[*+]?`), "x"},
+	} {
+		text = one.sign.ReplaceAllString(text, one.text)
 	}
 	return text
 }

@@ -116,11 +116,15 @@ func (s *section) match(m *rule.Match) {
 	match := s.sub("match", "{path: /v1/product}")
 	match.declare("path", field.Taken, "An exact path, or a prefix: /search/* matches /search and all paths below it.")
 	match.outline.field("path").text("", pathPattern, 0, 0)
-	if v, ok := match.textOf("path", &m.Path); ok {
+	v, hasPath := match.textOf("path", &m.Path)
+	if hasPath {
 		match.checkPathLetters(v)
 	}
 	m.Methods = match.texts(match.declare("methods", field.Taken, "Methods, in capitals. The request must have one of the methods."),
 		"[GET, HEAD]", maxMatches)
+	if hasPath {
+		match.methodOfPath(v, m)
+	}
 	m.Hosts = match.texts(match.declare("hosts", field.Taken, "Hosts, without port. The request must have one of the hosts. "+
 		"*.example.com matches every name below example.com."), "[api.example.com]", maxMatches)
 	match.pairs(match.declare("headers", field.Taken, "Headers and their values. The request must have all headers. * matches any value."),
@@ -135,14 +139,22 @@ func (s *section) match(m *rule.Match) {
 	match.end()
 }
 
+// methodOfPath reads a path of Go's ServeMux that begins with a method: GET /users/{id}.
+func (s *section) methodOfPath(v value, m *rule.Match) {
+	method, path, found := rule.CutMethod(m.Path)
+	switch {
+	case !found:
+	case len(m.Methods) > 0:
+		s.fault(v, "begins with the method "+method+", beside the field methods", "write the method in one of them")
+	default:
+		m.Path, m.Methods = path, []string{method}
+	}
+}
+
 // checkPathLetters rejects paths that no request can have, because the proxy cleans paths and
 // refuses such requests before any rule applies.
 func (r *reader) checkPathLetters(v value) {
-	text := v.text()
-	if rule.IsPathPattern(text) {
-		return // Package rule says what to write in its place.
-	}
-	switch bad, at := rule.FaultyPathText(text); {
+	switch bad, at := rule.FaultyPathText(v.text()); {
 	case bad == "":
 	case len(bad) == 1:
 		r.faultAt(v, at, "no request can have "+quote(bad)+" in its path", "remove it")

@@ -30,8 +30,8 @@ var beyondSchemaNames = map[string]string{
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
 		burst-thousands fair-share-anonymous-boolean fair-share-capacity-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
 	"patterns: a text that looks like one, and names that are one without the mark of a literal": `
-		match-method-unknown match-method-negated match-method-several match-path-template match-path-parameter match-path-expression-class
-		match-header-wildcard match-header-name-wildcard match-descriptor-wildcard match-domain-wildcard overrides-value-wildcard
+		match-method-unknown match-method-negated match-method-several match-path-variable-optional match-path-parameter match-host-rest-within match-path-rest-within match-path-expression-class
+		match-header-expression-of-a-text match-header-name-wildcard match-descriptor-choice match-domain-expression overrides-value-wildcard
 		key-header-name-wildcard fair-share-exempt-method-unknown fair-share-weights-name-wildcard domains-value-template
 		domains-value-template-with-wildcard domains-name-twice`,
 	"keys: parts that the proxy cannot give": `proxy-cannot-give-keys`,
@@ -155,10 +155,10 @@ var beyondSchemaNames = map[string]string{
 		front-upstream-tls-server-name-with-port front-upstream-with-query identity-trusted-proxies-everybody
 		identity-trusted-proxies-host-bits identity-trusted-proxies-ipv4-in-ipv6 identity-user-ip-header-cookie
 		identity-user-ip-header-is-a-list key-header-name-with-space match-descriptor-with-space
-		match-descriptor-without-value match-header-name-with-space match-host-star-within match-host-with-port
+		match-descriptor-without-value match-header-name-with-space match-host-with-port
 		match-method-lower-case match-method-with-space match-path-backslash match-path-control-character
 		match-path-dot-segment match-path-double-slash match-path-escaped match-path-parameter-of-a-dot-segment
-		match-path-parent-segment match-path-star-within match-path-with-fragment match-path-with-query
+		match-path-parent-segment match-path-with-fragment match-path-with-query
 		on-exceed-degrade-header-cookie on-exceed-degrade-header-forwarded on-exceed-degrade-header-framing
 		on-exceed-degrade-header-host on-exceed-degrade-header-of-soft-limits on-exceed-location-becomes-a-host
 		on-exceed-location-path-in-host on-exceed-location-path-is-host on-exceed-location-with-control-character

@@ -139,7 +139,7 @@ const (
 	digestPattern   = `^sha256:[0-9A-Fa-f]{64}$`
 	untilPattern    = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`
 	namePattern     = `^[A-Za-z0-9._:-]+$`
-	pathPattern     = `^(=?/|$)`
+	pathPattern     = `^(=?/|re:.|[A-Z-]+ +/|$)`
 	locationPattern = `^(/|https?://)`
 	markPattern     = `^[!-~]([ -~]*[!-~])?$`
 	headerPattern   = "^" + letterPattern

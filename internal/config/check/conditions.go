@@ -43,8 +43,14 @@ func (c *conditions) only(fields uint8) conditions {
 	return some
 }
 
-// withoutMark removes the mark of a literal.
-func withoutMark(text string) string { return strings.TrimPrefix(text, "=") }
+// withoutMark removes the mark of a literal, if the text is no pattern without the mark.
+func withoutMark(text string) string {
+	literal, marked := strings.CutPrefix(text, "=")
+	if marked && (strings.ContainsAny(literal, "*{") || strings.HasPrefix(literal, "re:")) {
+		return text
+	}
+	return literal
+}
 
 func asWritten(text string) string { return text }
 
@@ -64,10 +70,7 @@ func spell(texts []string, one func(string) string) string {
 func spellPairs(pairs map[string]string, one func(string) string) string {
 	texts := make([]string, 0, len(pairs))
 	for name, value := range pairs {
-		if literal := withoutMark(value); literal != "*" {
-			value = literal // "=*" is the text *, and "*" is any value.
-		}
-		texts = append(texts, fmt.Sprintf("%q: %q", one(name), value))
+		texts = append(texts, fmt.Sprintf("%q: %q", one(name), withoutMark(value)))
 	}
 	return spell(texts, asWritten)
 }

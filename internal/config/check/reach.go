@@ -146,16 +146,21 @@ func (s *search) spotOf(r *guard.Rule) spot {
 	return spot{scope{s.classes[class], path, below}, newConditions(&r.Match)}
 }
 
-// splitPath splits the pattern of a match. The pattern "" matches all paths below "".
+// splitPath splits the pattern of a match. The pattern "" matches all paths below "". A pattern with variables is a path of its own.
 func splitPath(pattern string) (path string, below bool) {
 	if pattern == "" {
 		return "", true
 	}
-	if literal, marked := strings.CutPrefix(pattern, "="); marked {
-		return literal, false
+	if literal, marked := strings.CutPrefix(withoutMark(pattern), "="); marked {
+		return literal + "\x00", false // Not the pattern of this text, and below the same paths.
 	}
-	path, below = strings.CutSuffix(pattern, "/*")
-	return path, below
+	if strings.HasPrefix(pattern, "re:") {
+		return pattern, false
+	}
+	if path, below = strings.CutSuffix(pattern, "/**"); below {
+		return path, true
+	}
+	return strings.CutSuffix(withoutMark(pattern), "/*")
 }
 
 // find returns the index of a rule that covers rule i, or -1.
@@ -164,6 +169,9 @@ func (s *search) find(i int, own spot) int {
 		return by
 	}
 	at := own.scope
+	if strings.HasPrefix(at.path, "re:") {
+		at.path = "" // No prefix is known to contain an expression.
+	}
 	for at.below = true; s.steps >= 0; at.path = at.path[:strings.LastIndexByte(at.path, '/')] {
 		if by := s.amongScope(i, own, at); by >= 0 || at.path == "" {
 			return by
