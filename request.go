@@ -42,6 +42,8 @@ type Request struct {
 	// Permitted reports whether the request may match a rule of a name; nil permits all. A decision
 	// server sets it for a caller that may use some rules only: see guard.PermitError.
 	Permitted func(rule string) bool
+	// ID is the id of the request, and Authority its host as the client sent it. Only logs show them: no rule reads them.
+	ID, Authority string
 
 	// A rule.Identity derives the following fields from the fields above, if a rule
 	// reads them.

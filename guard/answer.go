@@ -160,14 +160,15 @@ type Answer struct {
 	Error error
 
 	closest int
-	denied  bool // one of the results is a refusal
-	begun   *set // of Begin, until the next Decide
-	from    *set // the set that filled the Answer; its limits stay in use until the next Decide
+	id      DecisionID // 0 until DecisionID is called
+	denied  bool       // one of the results is a refusal
+	begun   *set       // of Begin, until the next Decide
+	from    *set       // the set that filled the Answer; its limits stay in use until the next Decide
 }
 
 func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError, a.Error = headgate.Allow, a.Results[:0], nil, nil
-	a.closest, a.denied, a.begun = -1, false, nil
+	a.closest, a.id, a.denied, a.begun = -1, 0, false, nil
 	a.storeFacts.reset()
 	a.ruleFacts.reset()
 	a.share, a.sharer = fairshare.Receipt{}, nil

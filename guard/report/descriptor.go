@@ -44,28 +44,30 @@ func (r *Report) ObserveDescriptor(req *headgate.Request, a *guard.Answer, code 
 	}
 	last, _ := strictest(a.Results)
 	refused := last.Decision.Verdict == headgate.Deny
-	r.logged().lines.offer(last, refused, descriptor{req, code})
+	r.logged().lines.offer(last, refused, subject{req, a, code})
 	if refused && !(last.Fallback && last.Rule.Fallback == guard.FallbackError) {
 		r.logged().top.refused(last)
 	}
 }
 
-// descriptor is what a line says about a request to a decision server. req is nil for a request to
-// another front.
-type descriptor struct {
-	req  *headgate.Request
-	code string
+// subject is what a line says about a request and its decision. code is "" unless the request names a domain.
+type subject struct {
+	req    *headgate.Request
+	answer *guard.Answer
+	code   string
 }
 
-// descriptorOf describes a request that rules decided.
-func descriptorOf(req *headgate.Request, a *guard.Answer) descriptor {
-	if req == nil || req.Domain == "" {
-		return descriptor{}
+// subjectOf describes a request that rules decided.
+func subjectOf(req *headgate.Request, a *guard.Answer) subject {
+	about := subject{req: req, answer: a}
+	switch {
+	case req == nil || req.Domain == "":
+	case a.Verdict == headgate.Allow:
+		about.code = codeOK
+	default:
+		about.code = codeOverLimit
 	}
-	if a.Verdict == headgate.Allow {
-		return descriptor{req, codeOK}
-	}
-	return descriptor{req, codeOverLimit}
+	return about
 }
 
 // lineDescriptor is the part of a line about a request to a decision server.
@@ -75,8 +77,8 @@ type lineDescriptor struct {
 }
 
 // describeDescriptor returns nil without a domain. It copies the texts of the request.
-func (l *lines) describeDescriptor(d descriptor) *lineDescriptor {
-	if d.req == nil {
+func (l *lines) describeDescriptor(d subject) *lineDescriptor {
+	if d.code == "" {
 		return nil
 	}
 	described := &lineDescriptor{domain: shortDomain(d.req.Domain), code: d.code, hits: d.req.Cost}

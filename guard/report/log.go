@@ -69,14 +69,17 @@ type line struct {
 	decision     lineDecision
 	soft         bool            // the event of a soft limit
 	descriptor   *lineDescriptor // nil without a domain
+	request      lineRequest
+	id           guard.DecisionID
 }
 
 // texts returns the number of bytes that clients may have chosen.
 func (l *line) texts() int64 {
-	if l.descriptor == nil {
-		return int64(len(l.key))
+	n := len(l.key) + l.request.size()
+	if l.descriptor != nil {
+		n += len(l.descriptor.domain) + len(l.descriptor.entries)
 	}
-	return int64(len(l.key) + len(l.descriptor.domain) + len(l.descriptor.entries))
+	return int64(n)
 }
 
 // lineDecision is a headgate.Decision without its receipt.
@@ -95,6 +98,7 @@ type lineDecision struct {
 // decisions therefore needs no goroutine and no Close.
 type lines struct {
 	log       *slog.Logger
+	instance  string
 	which     Decisions
 	perSecond uint64
 	clock     func() time.Time
@@ -127,7 +131,7 @@ func startLines(c Config, names *rule.KeyNames, former *lines) *lines {
 		length = queueOfAll
 	}
 	next := &lines{
-		log: c.Log, which: c.Decisions, perSecond: uint64(c.PerSecond), clock: c.Clock, names: names,
+		log: c.Log, instance: c.Instance, which: c.Decisions, perSecond: uint64(c.PerSecond), clock: c.Clock, names: names,
 		queue: make(chan line, length),
 	}
 	if former != nil {
@@ -140,7 +144,7 @@ func startLines(c Config, names *rule.KeyNames, former *lines) *lines {
 
 // offer queues a line if it is wanted and the queue has capacity. refused says that the decision
 // refuses a request. A nil *lines logs nothing.
-func (l *lines) offer(r *guard.Result, refused bool, d descriptor) {
+func (l *lines) offer(r *guard.Result, refused bool, d subject) {
 	if l == nil || l.closed.Load() || l.which == Sampled && (!refused || !l.admit()) {
 		return
 	}
@@ -152,12 +156,13 @@ func (l *lines) offer(r *guard.Result, refused bool, d descriptor) {
 }
 
 // describe makes the line of a decision.
-func (l *lines) describe(r *guard.Result, about descriptor) line {
+func (l *lines) describe(r *guard.Result, about subject) line {
 	d := &r.Decision
 	entry := line{
 		rule: r.Rule.Name, policy: r.Policy, mode: r.Rule.Mode, shared: r.Shared,
 		decision:   lineDecision{d.Verdict, d.Reason, d.Limit, d.Remaining, d.RetryAfter, d.At},
 		descriptor: l.describeDescriptor(about),
+		request:    describeRequest(about.req), id: about.answer.DecisionID(),
 	}
 	if !r.InTree() {
 		entry.key = l.keyOf(r)
@@ -166,11 +171,12 @@ func (l *lines) describe(r *guard.Result, about descriptor) line {
 }
 
 // softLimit queues the event of a soft limit. It reports false if the queue has no capacity.
-func (l *lines) softLimit(r *guard.Result) bool {
+func (l *lines) softLimit(r *guard.Result, about subject) bool {
 	if l == nil || l.closed.Load() {
 		return true
 	}
-	entry := l.describe(r, descriptor{})
+	about.code = "" // The event says nothing about the descriptor.
+	entry := l.describe(r, about)
 	entry.soft = true
 	return l.add(entry)
 }
@@ -248,8 +254,12 @@ func (l *lines) drain() {
 
 func (l *lines) print(entry *line) {
 	d := &entry.decision
-	attrs := make([]slog.Attr, 0, 16)
+	attrs := make([]slog.Attr, 0, 22)
+	if l.instance != "" {
+		attrs = append(attrs, slog.String("instance", l.instance))
+	}
 	attrs = append(attrs,
+		slog.String("decision", string(entry.id.AppendTo(nil, l.instance))),
 		slog.String("rule", entry.rule),
 		slog.String("policy", entry.policy),
 		slog.String("mode", entry.mode.String()),
@@ -267,7 +277,7 @@ func (l *lines) print(entry *line) {
 	if entry.shared {
 		attrs = append(attrs, slog.Bool("shared_key", true))
 	}
-	attrs = entry.descriptor.append(attrs)
+	attrs = entry.descriptor.append(entry.request.append(attrs))
 	if n := l.suppressed.Swap(0); n > 0 {
 		attrs = append(attrs, slog.Uint64("suppressed", n))
 	}

@@ -28,6 +28,8 @@ type Config struct {
 	// KeysSecret is the secret of KeysHash. Processes with the same secret use the same
 	// names for keys. nil means a random secret.
 	KeysSecret []byte
+	// Instance names this process in the lines. "" leaves it out.
+	Instance string
 	// Clock is for tests. nil means time.Now.
 	Clock func() time.Time
 }
@@ -240,7 +242,7 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 		v.report.abandoned.Add(1)
 		return
 	}
-	about, logged := descriptorOf(req, a), v.report.logged()
+	about, logged := subjectOf(req, a), v.report.logged()
 	if a.StoreError != nil {
 		v.report.storeClock.observe(a.StoreError, logged)
 	}
@@ -250,11 +252,11 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 		last, results = strictest(results)
 		v.count(last)
 		if last.Rule.Quota != "" {
-			v.countQuota(a, all[:len(all)-len(results)])
+			v.countQuota(about, all[:len(all)-len(results)])
 		}
 		verdict := last.Decision.Verdict
 		// A decision server answers at once: it refuses a request that would have to wait.
-		refused := verdict == headgate.Deny || verdict == headgate.Wait && about.req != nil
+		refused := verdict == headgate.Deny || verdict == headgate.Wait && about.code != ""
 		logged.lines.offer(last, refused, about)
 		if refused {
 			logged.top.refused(last)

@@ -163,11 +163,16 @@ type TopKeys struct {
 // rules and fair share. The Report tracks 1,024 keys in 16 shards. Each key with more
 // than 1/64 of the refusals of its shard is tracked. TopKeys reports false for KeysOff.
 func (r *Report) TopKeys(ruleName string, n int) (TopKeys, bool) {
+	return r.TopKeysAs(ruleName, n, r.KeyNames())
+}
+
+// TopKeysAs is TopKeys with other names of keys than those of the log, for a reader that may see them.
+func (r *Report) TopKeysAs(ruleName string, n int, names *rule.KeyNames) (TopKeys, bool) {
 	logged := r.logged()
-	if logged.top == nil {
+	if logged.top == nil || names == nil {
 		return TopKeys{}, false
 	}
-	list := logged.top.list(ruleName, logged.names)
+	list := logged.top.list(ruleName, names)
 	slices.SortFunc(list.Keys, func(a, b TopKey) int {
 		return cmp.Or(cmp.Compare(b.Refusals, a.Refusals), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})

@@ -75,9 +75,9 @@ func warnedID(r *guard.Result) uint64 {
 }
 
 // countQuota counts what the results of one rule say of its quota, and sends the event of a soft limit.
-func (v *view) countQuota(a *guard.Answer, results []guard.Result) {
+func (v *view) countQuota(about subject, results []guard.Result) {
 	b := v.block(&results[0])
-	if b == nil || a.Verdict == headgate.Deny && results[0].Enforced() {
+	if b == nil || about.answer.Verdict == headgate.Deny && results[0].Enforced() {
 		return
 	}
 	soft, metered := false, int64(0)
@@ -85,7 +85,7 @@ func (v *view) countQuota(a *guard.Answer, results []guard.Result) {
 		r := &results[i]
 		if r.AboveSoft {
 			soft = true
-			if r.Enforced() && v.report.warned.first(r) && !v.report.logged().lines.softLimit(r) {
+			if r.Enforced() && v.report.warned.first(r) && !v.report.logged().lines.softLimit(r, about) {
 				v.report.warned.forget(r)
 			}
 		}

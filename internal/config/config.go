@@ -74,8 +74,11 @@ type Config struct {
 	Throttle *throttler.Config
 	// Metering delivers the usage of quotas. It is nil without metering.
 	Metering *Metering
-	Log      Log
-	Proxy    Proxy
+	// Instance names the process in logs and towards clients; "" leaves it to the process. DecisionHeader sends it with refusals. Default true.
+	Instance       string
+	DecisionHeader bool
+	Log            Log
+	Proxy          Proxy
 	// Server has the settings of headgate server. It is nil if the configuration has no server.
 	Server *Server
 	// Lease has the settings of capacity leases. It is nil if the configuration has none.
@@ -240,9 +243,9 @@ type Log struct {
 	Format LogFormat
 	// Decisions says which decisions are logged. Default LogSampled.
 	Decisions LogDecisions
-	// Keys says how logs and ctl top show keys. Default KeysHash.
+	// Keys says how logs and ctl top show keys. Default KeysByReader.
 	Keys LogKeys
-	// KeysSecretFile holds the secret of KeysHash. If it is "", each start makes a random secret.
+	// KeysSecretFile holds the secret of the hashes. If it is "", each start makes a random secret.
 	KeysSecretFile string
 	// Access is the format of the access log. Default AccessOff.
 	Access AccessFormat
@@ -295,7 +298,9 @@ type LogKeys string
 
 // The values of log.keys.
 const (
-	// KeysHash shows a keyed hash of each value.
+	// KeysByReader shows hashes in logs, and the values themselves to callers of the admin listener that may administer.
+	KeysByReader LogKeys = "by_reader"
+	// KeysHash shows a keyed hash of each value, also in ctl top.
 	KeysHash LogKeys = "hash"
 	// KeysPlain shows the values themselves.
 	KeysPlain LogKeys = "plain"
@@ -326,7 +331,8 @@ func defaults() *Config {
 		OnFull:          headgate.Deny,
 		ShutdownTimeout: 10 * time.Second,
 		Identity:        Identity{JWT: JWT{Leeway: 30 * time.Second}},
-		Log:             Log{Level: slog.LevelInfo, Format: LogAuto, Decisions: LogSampled, Keys: KeysHash, Access: AccessOff},
+		Log:             Log{Level: slog.LevelInfo, Format: LogAuto, Decisions: LogSampled, Keys: KeysByReader, Access: AccessOff},
+		DecisionHeader:  true,
 		Proxy: Proxy{
 			Listen:            ":8080",
 			ReadHeaderTimeout: 10 * time.Second,

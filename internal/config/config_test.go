@@ -42,8 +42,9 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Store: "memory", StoreTimeout: 20 * time.Millisecond, Fallback: guard.FallbackDeny, MaxMemory: 256 << 20,
 		OnFull: headgate.Deny, ShutdownTimeout: 10 * time.Second, Rules: []guard.Rule{},
-		Identity: Identity{JWT: JWT{Leeway: 30 * time.Second}},
-		Log:      Log{Level: slog.LevelInfo, Format: LogAuto, Decisions: LogSampled, Keys: KeysHash, Access: AccessOff},
+		Identity:       Identity{JWT: JWT{Leeway: 30 * time.Second}},
+		Log:            Log{Level: slog.LevelInfo, Format: LogAuto, Decisions: LogSampled, Keys: KeysByReader, Access: AccessOff},
+		DecisionHeader: true,
 		Proxy: Proxy{
 			Listen: ":8080", ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, BodyIdleTimeout: time.Minute,
 			UpstreamTimeout: 30 * time.Second, MaxHeader: 64 << 10, MaxConnections: 16384, MaxRequests: 16384, MaxTrafficMemory: 1300 << 20, RequestID: "X-Request-Id", HeaderStyle: HeaderDraft,
@@ -83,8 +84,9 @@ admin: {listen: "0.0.0.0:1", health: off}
 	want := &Config{
 		Store: "memory", StoreTimeout: 5 * time.Millisecond, Fallback: guard.FallbackAllow, MaxMemory: 1 << 20,
 		OnFull: headgate.Allow, ShutdownTimeout: time.Minute, Independent: true, Rules: []guard.Rule{},
-		Identity: Identity{JWT: JWT{Leeway: 30 * time.Second}},
-		Log:      Log{Level: slog.LevelDebug, Format: LogAuto, Decisions: LogAll, Keys: KeysHash, Access: AccessOff},
+		Identity:       Identity{JWT: JWT{Leeway: 30 * time.Second}},
+		Log:            Log{Level: slog.LevelDebug, Format: LogAuto, Decisions: LogAll, Keys: KeysByReader, Access: AccessOff},
+		DecisionHeader: true,
 		Proxy: Proxy{
 			Listen: "127.0.0.1:8888", Upstream: &url.URL{Scheme: "https", Host: "api.example.com:8443"},
 			ReadHeaderTimeout: time.Second, IdleTimeout: 2 * time.Second, BodyIdleTimeout: time.Minute, UpstreamTimeout: 3 * time.Second,

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,6 +66,8 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_FALLBACK", "allow", func(c *Config) any { return c.Fallback.String() }},
 		{"HEADGATE_MAX_MEMORY", "9MiB", func(c *Config) any { return field.FormatSize(c.MaxMemory) }},
 		{"HEADGATE_DEFAULT_PLAN", "paid", func(c *Config) any { return c.DefaultPlan }},
+		{"HEADGATE_INSTANCE", "eu-1", func(c *Config) any { return c.Instance }},
+		{"HEADGATE_DECISION_HEADER", "false", func(c *Config) any { return strconv.FormatBool(c.DecisionHeader) }},
 		{"HEADGATE_NAMESPACE", "shop-1", func(c *Config) any { return c.Namespace }},
 		{"HEADGATE_ON_FULL", "allow", func(c *Config) any { return c.OnFull.String() }},
 		{"HEADGATE_SHUTDOWN_TIMEOUT", "9s", func(c *Config) any { return c.ShutdownTimeout.String() }},

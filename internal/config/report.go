@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/readfile"
@@ -25,10 +26,10 @@ func (c *Config) ReportConfig(log *slog.Logger) (report.Config, error) {
 		return report.Config{}, fmt.Errorf("config: log.decisions %q is unknown: write sampled, all or none", c.Log.Decisions)
 	}
 	keys, ok := report.ParseKeys(string(c.Log.Keys))
-	if !ok {
-		return report.Config{}, fmt.Errorf("config: log.keys %q is unknown: write hash, plain or off", c.Log.Keys)
+	if !ok && c.Log.Keys != KeysByReader { // In logs, by_reader is the zero value, KeysHash.
+		return report.Config{}, fmt.Errorf("config: log.keys %q is unknown: write by_reader, hash, plain or off", c.Log.Keys)
 	}
-	described := report.Config{Log: log, Decisions: decisions, Keys: keys}
+	described := report.Config{Log: log, Decisions: decisions, Keys: keys, Instance: c.Instance}
 	if c.Log.KeysSecretFile == "" {
 		return described, nil
 	}
@@ -42,4 +43,14 @@ func (c *Config) ReportConfig(log *slog.Logger) (report.Config, error) {
 	}
 	described.KeysSecret = []byte(secret)
 	return described, nil
+}
+
+// writeHashes says whether hashes of keys can be compared between instances. A configuration without a shared store is that of one
+// instance.
+func (c *Config) writeHashes(b *strings.Builder) {
+	if c.Shared == nil || c.Log.KeysSecretFile != "" || c.Log.Keys != KeysHash && c.Log.Keys != KeysByReader {
+		return
+	}
+	b.WriteString("logs hash keys with a secret of each start, so hashes differ between instances: name one secret for all with " +
+		"log.keys_secret_file\n")
 }

@@ -21,6 +21,7 @@ func (r *reader) config(c *Config) {
 	root.duration(root.declare("shutdown_timeout", field.Taken, "Longest wait for requests in flight when the process stops."),
 		&c.ShutdownTimeout, 0, 10*time.Minute)
 	root.log(&c.Log)
+	root.instanceName(c)
 	root.identity(&c.Identity)
 	oneOf(root, root.declare("evaluate", field.Taken, "all_or_nothing: when one rule refuses, no other matching rule counts the request; "+
 		"independent: each rule counts on its own."), &c.Independent, []choice[bool]{
@@ -107,13 +108,15 @@ func (s *section) log(l *Log) {
 		"first."), &l.Decisions, []choice[LogDecisions]{
 		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},
 	})
-	oneOf(log, log.declare("keys", field.Taken, "How logs and ctl top show keys: hash shows a keyed hash of each value, plain the "+
-		"values themselves, off no key."), &l.Keys, []choice[LogKeys]{
-		{word: string(KeysHash), value: KeysHash},
-		{word: string(KeysPlain), value: KeysPlain},
-		{word: string(KeysOff), value: KeysOff},
-	})
-	log.file(log.declare("keys_secret_file", field.Taken, "File with the secret of log.keys hash, so that several instances show a "+
+	oneOf(log, log.declare("keys", field.Taken, "How logs and ctl top show keys: by_reader shows a keyed hash of each value in "+
+		"logs, and the values themselves in ctl top to callers with the scope administer; hash always hashes, plain the values, off no key."),
+		&l.Keys, []choice[LogKeys]{
+			{word: string(KeysByReader), value: KeysByReader},
+			{word: string(KeysHash), value: KeysHash},
+			{word: string(KeysPlain), value: KeysPlain},
+			{word: string(KeysOff), value: KeysOff},
+		})
+	log.file(log.declare("keys_secret_file", field.Taken, "File with the secret of the hashes of log.keys, so that several instances show a "+
 		"key in the same way. Without it, each start makes a random secret."), &l.KeysSecretFile)
 	oneOf(log, log.declare("access", field.Taken, "Format of the access log."), &l.Access, []choice[AccessFormat]{
 		{word: string(AccessOff), value: AccessOff},
@@ -126,7 +129,7 @@ func (s *section) log(l *Log) {
 	if v, ok := log.given("access_file"); ok && l.Access == AccessOff && !log.blamedAny("access", "access_file") {
 		s.fault(v, "has no effect without an access log", "set log.access to json or combined")
 	}
-	if v, ok := log.given("keys_secret_file"); ok && l.Keys != KeysHash && !log.blamedAny("keys", "keys_secret_file") {
-		s.fault(v, "has no effect with keys "+string(l.Keys), "remove it, or write keys: hash")
+	if v, ok := log.given("keys_secret_file"); ok && l.Keys != KeysHash && l.Keys != KeysByReader && !log.blamedAny("keys", "keys_secret_file") {
+		s.fault(v, "has no effect with keys "+string(l.Keys), "remove it, or write keys: by_reader")
 	}
 }

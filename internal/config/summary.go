@@ -46,6 +46,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 	c.writeThrottle(&b)
 	c.writeMetering(&b)
 	fmt.Fprintf(&b, "admin %s, health %s\n", orOff(c.Admin.Listen), orOff(c.Admin.Health))
+	c.writeHashes(&b)
 	if len(c.Rules) > 0 {
 		b.WriteByte('\n')
 		c.writeRules(&b)

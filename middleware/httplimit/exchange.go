@@ -50,6 +50,11 @@ type Exchange struct {
 	RequestID string
 	// CORS adds header fields to answers of this package, and exempts preflights. nil does neither. Reset keeps CORS.
 	CORS *CORS
+	// ID is the id of the next request, for logs. Reset clears it.
+	ID string
+	// Instance names this instance to clients: Refuse sends it with the DecisionID of the Answer, in the field Headgate-Decision. "" sends no
+	// field. Reset keeps Instance.
+	Instance string
 
 	ticket   *guard.Ticket
 	cookies  cookies
@@ -115,10 +120,11 @@ func (x *Exchange) Identify(g *guard.Guard, r *http.Request) error {
 }
 
 func (x *Exchange) identify(g *guard.Guard, r *http.Request, h Fields) error {
+	id := x.ID
 	if x.used {
 		x.Reset() // Values of another request must not remain.
 	}
-	x.used, x.query, x.cookies.fields = true, r.URL.RawQuery, h
+	x.used, x.query, x.cookies.fields, x.Request.ID = true, r.URL.RawQuery, h, id
 	x.Request.Header, x.Request.Cookie = h, &x.cookies // Fail reads the fields even after an error.
 	if x.query != "" {
 		x.sent = rule.Query(x.query)
@@ -189,7 +195,7 @@ type ResponseFields interface {
 // Reset prepares x for another request and drops its references to the last one.
 func (x *Exchange) Reset() {
 	x.Request, x.cookies.fields, x.query, x.used, x.decided, x.marks = headgate.Request{}, nil, "", false, false, x.marks[:0]
-	x.sent = ""
+	x.sent, x.ID = "", ""
 }
 
 // Fail answers a request after an error of Admit. If the client caused the error, it

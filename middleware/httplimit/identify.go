@@ -19,7 +19,7 @@ type Fields interface {
 // identify fills a zero req from r for the rules, without copying values that can be
 // shared. Header and Cookie are set. The error is ErrHost, ErrPath or an error of rule.CleanPath.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves bool) error {
-	req.Method = r.Method
+	req.Method, req.Authority = r.Method, r.Host
 	if r.URL.Opaque != "" { // "http:x" has no path, but services derive one.
 		return ErrPath
 	}

@@ -24,6 +24,9 @@ type Options struct {
 	// CORS lets pages of other origins read the answers of the middleware, and exempts their preflights from rules. nil does neither.
 	// Fields that another handler has set stay as they are.
 	CORS *CORS
+	// Instance names this instance to clients: a refusal has it and the ID of its decision in the field Headgate-Decision. "" sends no
+	// field. See report.Config.Instance.
+	Instance string
 	// Log receives internal errors: requests that could not be decided, and canceled
 	// requests whose units could not be returned. nil means slog.Default().
 	Log *slog.Logger
@@ -48,7 +51,7 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	l := &limits{guard: g, style: o.Style, log: o.Log, cors: o.CORS, resolves: o.ResolvePath}
+	l := &limits{guard: g, style: o.Style, log: o.Log, cors: o.CORS, resolves: o.ResolvePath, instance: o.Instance}
 	return func(next http.Handler) http.Handler {
 		if next == nil {
 			//nolint:forbidigo // A programming error may panic.
@@ -85,6 +88,7 @@ type limits struct {
 	log      *slog.Logger
 	cors     *CORS
 	resolves bool
+	instance string
 	pool     sync.Pool
 }
 
@@ -99,7 +103,7 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x, ok := h.pool.Get().(*Exchange)
 	if !ok {
-		x = &Exchange{ResolvePath: h.resolves, CORS: h.cors}
+		x = &Exchange{ResolvePath: h.resolves, CORS: h.cors, Instance: h.instance}
 	}
 	forward, end := h.admit(x, w, r)
 	var ticket *guard.Ticket

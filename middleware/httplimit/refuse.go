@@ -26,6 +26,7 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 		x.Problem(w, fields.Status(&x.Answer), "Internal Server Error", "The request could not be checked against its limits.")
 		return
 	}
+	x.nameDecision(w)
 	x.violated = violated(&x.Answer, x.violated[:0])
 	p := problem{kind: typeQuotaExceeded, title: "Quota Exceeded", status: fields.Status(&x.Answer), refused: closest, violated: x.violated}
 	redirects := closest.Rule.Exceed.Action == guard.Redirect
@@ -66,4 +67,11 @@ func violated(a *guard.Answer, names []string) []string {
 		}
 	}
 	return names
+}
+
+// nameDecision adds the field with which a client can report its refusal.
+func (x *Exchange) nameDecision(w http.ResponseWriter) {
+	if x.Instance != "" {
+		w.Header()[guard.DecisionField] = []string{string(x.Answer.DecisionID().AppendTo(x.document[:0], x.Instance))}
+	}
 }

@@ -179,6 +179,11 @@ func (c *Call) Client() *Client {
 	return c.client
 }
 
+// MayAdminister reports whether the client of a request has the scope administer, for an answer that shows it more.
+func MayAdminister(ctx context.Context) bool {
+	return CallOf(ctx).Client().Permit(config.ScopeAdminister) == nil
+}
+
 // Refused is Gate.Refused for the client of the call.
 func (c *Call) Refused(err error) {
 	if c != nil {

@@ -32,6 +32,9 @@ func (g *Gate) handler(
 ) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if t := g.terms.Load(); t.auth == 0 && t.everyone.scopes&scope == scope && g.addresses.policy.Load() == 0 {
+			if scope&config.ScopeDecide == 0 { // Calls for operators show more to a client that may administer.
+				r = r.WithContext(with(r.Context(), &Call{gate: g, client: t.everyone, from: peerOf(r.RemoteAddr)}))
+			}
 			next.ServeHTTP(w, r)
 			return
 		}

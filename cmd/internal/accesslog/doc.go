@@ -14,7 +14,7 @@
 //	{"time":"2026-03-01T12:00:00.123456Z","remote_ip":"192.0.2.7","request_id":"…","method":"GET",
 //	"host":"api.example.com","uri":"/v1/product?id=7","proto":"HTTP/2.0","status":429,"bytes":212,
 //	"duration":0.000341,"user_agent":"curl/8","referer":"…","upstream_status":200,"upstream_duration":0.012,
-//	"verdict":"deny","reason":"over_limit","rule":"product","key":"ip=…","tls":"TLS 1.3","aborted":true}
+//	"verdict":"deny","reason":"over_limit","rule":"product","key":"ip=…","decision":"eu-1/…","tls":"TLS 1.3","aborted":true}
 //
 // If rules in shadow match, shadow_verdict, shadow_reason, shadow_rule and shadow_key have their
 // decision. The request did not get it: verdict has the decision that it got.

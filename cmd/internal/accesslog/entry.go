@@ -63,6 +63,8 @@ type Entry struct {
 	// Key is the key of the request, in the form of log.keys. The caller must not change Key
 	// until Write returns.
 	Key []byte
+	// Decision is the name of the decision, as in the field Headgate-Decision. The caller must not change Decision until Write returns.
+	Decision []byte
 	// Shadow is what the rules in shadow would have decided. Its Verdict is "" without a matching shadow rule.
 	Shadow Judgment
 	// DecidedAt is the time of the decision, in Unix microseconds, by the clock of
@@ -159,6 +161,7 @@ func appendObject(b []byte, e *Entry, second string) []byte {
 	made := Judgment{e.Verdict, e.Reason, e.Rule, e.Key}
 	b = made.append(b, `,"verdict":`, `,"reason":`, `,"rule":`, `,"key":`)
 	b = e.Shadow.append(b, `,"shadow_verdict":`, `,"shadow_reason":`, `,"shadow_rule":`, `,"shadow_key":`)
+	b = appendBytes(b, `,"decision":`, e.Decision, maxName)
 	if e.DecidedAt > 0 {
 		b = strconv.AppendInt(append(b, `,"decided_at":`...), e.DecidedAt/1e6, 10)
 		b = appendMicros(append(b, '.'), e.DecidedAt%1e6)
@@ -175,8 +178,12 @@ func (j *Judgment) append(b []byte, verdict, reason, rule, key string) []byte {
 	b = appendText(b, verdict, j.Verdict, maxMethod)
 	b = appendText(b, reason, j.Reason, maxMethod)
 	b = appendText(b, rule, j.Rule, maxName)
-	text := unsafe.String(unsafe.SliceData(j.Key), len(j.Key)) //nolint:gosec // A copy would allocate.
-	return appendText(b, key, text, maxKey)
+	return appendBytes(b, key, j.Key, maxKey)
+}
+
+// appendBytes is appendText for bytes.
+func appendBytes(b []byte, name string, value []byte, most int) []byte {
+	return appendText(b, name, unsafe.String(unsafe.SliceData(value), len(value)), most) //nolint:gosec // A copy would allocate.
 }
 
 // appendText writes a field unless its value is empty.

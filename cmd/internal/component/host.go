@@ -1,10 +1,12 @@
 package component
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/headgate/headgate/cmd/internal/listen"
@@ -16,6 +18,8 @@ type Host struct {
 	Log *slog.Logger
 	// Probe says that the instance only checks a configuration: it warns of nothing, makes no connection and leaves no file.
 	Probe bool
+	// random names the instance, unless its configuration does. It tells nothing about the machine.
+	random string
 	// Inherited are the sockets that the process got from its parent.
 	Inherited listen.Inherited
 	// ReloadEnded records the result of a part's reload for status and metrics.
@@ -34,7 +38,18 @@ type ending struct {
 
 // NewHost makes a host.
 func NewHost(log *slog.Logger, probe bool, reloadEnded func(part string, err error)) *Host {
-	return &Host{Log: log, Probe: probe, ReloadEnded: reloadEnded, failed: make(chan error, 1)}
+	return &Host{Log: log, Probe: probe, ReloadEnded: reloadEnded, failed: make(chan error, 1), random: fmt.Sprintf("%08x", rand.Uint32())}
+}
+
+// Name is the name of the instance under a configuration.
+func (h *Host) Name(c *config.Config) string { return cmp.Or(c.Instance, h.random) }
+
+// NameToClients is the Name for the field Headgate-Decision; "" without the field.
+func (h *Host) NameToClients(c *config.Config) string {
+	if !c.DecisionHeader {
+		return ""
+	}
+	return h.Name(c)
 }
 
 // Reloaded returns the callback of a handshake that found changed files of a part.

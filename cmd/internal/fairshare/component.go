@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/rule"
 )
 
 // Component is the component of fair share. It stands behind the rules, whose guard divides the capacity.
@@ -38,6 +39,7 @@ type Divider interface {
 // Counts is what the component needs of a report.
 type Counts interface {
 	Stage(name string) (report.RuleCounts, bool)
+	KeyNames() *rule.KeyNames
 }
 
 // New makes the component.

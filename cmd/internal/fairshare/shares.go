@@ -3,8 +3,11 @@ package fairshare
 import (
 	"net/http"
 
+	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
+	"github.com/headgate/headgate/guard/fairshare"
+	"github.com/headgate/headgate/rule"
 )
 
 // List returns the current shares. It returns false when fair share is off.
@@ -31,11 +34,28 @@ func (c *Component) List() (admin.Shares, bool) {
 	return s, true
 }
 
-func (c *Component) list(w http.ResponseWriter, _ *http.Request) {
+// list shows the names of clients to callers that may administer, and to others as logs name them.
+func (c *Component) list(w http.ResponseWriter, r *http.Request) {
 	s, ok := c.List()
 	if !ok {
 		calls.WriteText(w, http.StatusNotFound, admin.NoFairShare)
 		return
 	}
+	if settings := settingsOf(c.config.Load()); settings != nil && !access.MayAdminister(r.Context()) {
+		hide(s.Clients, settings.Client, c.report.KeyNames())
+	}
 	calls.WriteJSON(c.log, w, s)
+}
+
+// hide names clients as logs do; names is nil with log.keys off.
+func hide(clients []admin.ClientShare, part rule.Part, names *rule.KeyNames) {
+	for i := range clients {
+		switch c := &clients[i]; {
+		case c.Client == fairshare.Others:
+		case names == nil:
+			c.Client = ""
+		default:
+			c.Client = string(names.AppendClient(nil, part, c.Client))
+		}
+	}
 }

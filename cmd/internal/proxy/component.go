@@ -94,7 +94,7 @@ func (p *Component) describe(c *config.Config, files *certs.Client) (front.Confi
 	}
 	return front.Config{
 		Guard: p.o.Guard, Upstream: to.URL, Transport: to, Traffic: &p.o.Report.Traffic,
-		Style: style, CORS: c.CORS, BodyIdle: c.Proxy.BodyIdleTimeout, Log: p.o.Host.Log,
+		Style: style, CORS: c.CORS, BodyIdle: c.Proxy.BodyIdleTimeout, Log: p.o.Host.Log, Instance: p.o.Host.NameToClients(c),
 		Fast: fast, Client: own, Certificates: c.Proxy.TLS.ClientCA != "",
 	}, &upstream{to, files}, nil
 }
@@ -124,7 +124,8 @@ func (p *Component) begin() {
 		ReadHeader: c.ReadHeaderTimeout, Idle: c.IdleTimeout, MaxHeader: int(c.MaxHeader), TLS: secured,
 		MaxRequests: c.MaxRequests, MaxConnections: c.MaxConnections,
 		Memory: p.o.Memory.Now(), Trusts: p.trusts,
-		RequestID: c.RequestID, Access: p.o.Access.Current(), KeyNames: p.o.Report.KeyNames(), Log: p.o.Host.Log,
+		RequestID: c.RequestID, Access: p.o.Access.Current(), KeyNames: p.o.Report.KeyNames(), Instance: p.o.Host.Name(p.o.Config),
+		Log: p.o.Host.Log,
 	})
 	p.o.Host.Serve(func() error { return p.server.Serve(p.socket) })
 	p.serves.Store(true)
@@ -155,7 +156,7 @@ func (p *Component) Reload(next *config.Config) (component.Change, error) {
 			commit()
 			p.upstream.Swap(to).CloseIdleConnections()
 			if p.server != nil { // A source gives its first objects before the proxy serves; begin reads the log then.
-				p.server.SetAccess(p.o.Access.Current(), p.o.Report.KeyNames())
+				p.server.SetAccess(p.o.Access.Current(), p.o.Report.KeyNames(), p.o.Host.Name(next))
 				p.server.Rebound(p.o.Memory.Reloaded(next))
 			}
 			p.o.Access.Retire()

@@ -3,14 +3,21 @@ package rules
 import (
 	"net/http"
 
+	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
 	"github.com/headgate/headgate/guard"
 )
 
-func (r *Rules) listBans(w http.ResponseWriter, _ *http.Request) {
+// listBans lists the bans. Their keys are plain for callers that may lift them, and named as in logs for others.
+func (r *Rules) listBans(w http.ResponseWriter, req *http.Request) {
 	now := r.storeNow()
 	entries, more := r.guard.Bans(now)
+	if !access.MayAdminister(req.Context()) {
+		for i := range entries {
+			entries[i].Key, entries[i].ID = r.banned(entries[i].ID), "" // The ID has the key.
+		}
+	}
 	calls.WriteJSON(r.log, w, admin.Bans{Now: now, Bans: entries, More: more})
 }
 

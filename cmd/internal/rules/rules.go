@@ -31,6 +31,7 @@ import (
 type Rules struct {
 	component.Defaults
 
+	host    *component.Host
 	log     *slog.Logger
 	started *config.Config
 	config  atomic.Pointer[config.Config] // The configuration of the rules in effect.
@@ -53,11 +54,12 @@ func New(host *component.Host, c *config.Config, used headgate.Meter, leases *bu
 	if err != nil {
 		return nil, err
 	}
+	counted.Instance = host.Name(c)
 	store, err := open.Store(c, storeOptions(host))
 	if err != nil {
 		return nil, err
 	}
-	r := &Rules{log: host.Log, started: c, store: store, report: report.New(counted), meter: used, leases: leases}
+	r := &Rules{host: host, log: host.Log, started: c, store: store, report: report.New(counted), meter: used, leases: leases}
 	r.config.Store(c)
 	described, err := open.GuardConfig(c, store)
 	if err == nil {
@@ -101,6 +103,7 @@ func (r *Rules) Reload(next *config.Config) (component.Change, error) {
 	if err != nil {
 		return component.Change{}, err
 	}
+	logged.Instance = r.host.Name(next)
 	described, err := open.GuardConfig(next, r.store)
 	if err != nil {
 		return component.Change{}, err

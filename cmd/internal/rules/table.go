@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -24,7 +25,7 @@ func WriteBans(out io.Writer, b *admin.Bans) error {
 		if entry.Shadow {
 			name += " (shadow)"
 		}
-		terminal.Rowf(w, "%s\t%s\t%s\t%s\n", entry.ID, max(0, entry.Until.Sub(b.Now)).Round(time.Second), name, entry.Key)
+		terminal.Rowf(w, "%s\t%s\t%s\t%s\n", cmp.Or(entry.ID, "-"), max(0, entry.Until.Sub(b.Now)).Round(time.Second), name, entry.Key)
 	}
 	if b.More {
 		terminal.Rowf(w, "\nThe list is incomplete: the instance has more bans.\n")

@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -42,7 +44,11 @@ func (r *Rules) listTop(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	name := req.URL.Query().Get("rule")
-	keys, named := r.report.TopKeys(name, n)
+	names := r.report.KeyNames()
+	if r.config.Load().Log.Keys == config.KeysByReader && access.MayAdminister(req.Context()) {
+		names = rule.PlainKeyNames()
+	}
+	keys, named := r.report.TopKeysAs(name, n, names)
 	switch {
 	case !named:
 		calls.WriteText(w, http.StatusNotFound, admin.KeysOff)

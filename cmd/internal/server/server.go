@@ -118,6 +118,7 @@ func New(o Options) (*Server, error) {
 		Shared: o.Rules.Store().Shared(), MaxAge: c.GRPC.MaxConnectionAge, MaxReceiptMemory: o.Config.ReceiptMemory(),
 	})
 	d.decide = httpdecide.New(d.guard, o.Host.Log)
+	d.decide.Name(o.Host.NameToClients(o.Config))
 	d.resp, d.leases = redis, granting
 	d.secured, d.grpc = files, rpc.New(d.describe(&c.GRPC, files))
 	d.grpc.SetServing(rateLimitName, false)
@@ -272,6 +273,7 @@ func (d *Server) Reload(next *config.Config) (component.Change, error) {
 	}
 	return component.Change{Commit: func() {
 		d.limits.Configure(next)
+		d.decide.Name(d.o.Host.NameToClients(next))
 		d.leases.Reload(next)
 		d.rebound(next)
 		d.showHealth()

@@ -83,6 +83,12 @@ type logLine struct {
 	RetryAfter string `json:"retry_after"`
 	At         int64  `json:"at"`
 	Suppressed int    `json:"suppressed"`
+	Instance   string `json:"instance"`
+	Decision   string `json:"decision"`
+	RequestID  string `json:"request_id"`
+	Method     string `json:"method"`
+	Host       string `json:"host"`
+	Path       string `json:"path"`
 
 	// Of headgate server.
 	Domain      string `json:"domain"`

@@ -38,7 +38,7 @@ func TestTopKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := launch(t, file(t, fmt.Sprintf(`version: 1
-log: {access: json, access_file: %q, keys_secret_file: %q}
+log: {access: json, access_file: %q, keys: hash, keys_secret_file: %q}
 rules:
   - {name: product, key: ["header:X-Client-Id"], match: {path: /product}, limits: ["1/1h"]}
   - {name: search, key: [path, ip], match: {path: /search}, limits: ["1/1h"]}

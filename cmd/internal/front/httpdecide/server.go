@@ -45,6 +45,7 @@ type Service struct {
 	// front describes subrequests. unsupplied are those of rules that count by other parts.
 	front      *guard.Front
 	unsupplied loglimit.Limiter
+	instance   atomic.Value // string
 }
 
 // Stats are the counters of a Service.
@@ -62,6 +63,9 @@ func New(g *guard.Guard, log *slog.Logger) *Service {
 		Fix: "count by another part, or ask with POST /v1/decide, which takes descriptors and the subject",
 	}}
 }
+
+// Name sets the name of the instance in the field Headgate-Decision of later subrequests; "" sends no field.
+func (s *Service) Name(instance string) { s.instance.Store(instance) }
 
 // Stats reads the counters.
 func (s *Service) Stats() Stats {

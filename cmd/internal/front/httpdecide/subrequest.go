@@ -83,6 +83,7 @@ func (s *Service) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	peer := peerOf(r.RemoteAddr)
+	instance, _ := s.instance.Load().(string)
 	refused := q.restating(w)
 	if !s.guard.Identity().Trusts(peer) {
 		s.refuseUntrusted(refused, peer)
@@ -92,6 +93,7 @@ func (s *Service) get(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		x = &exchange{Exchange: httplimit.Exchange{ResolvePath: true, OneValue: true, Plain: true}}
 	}
+	x.Instance = instance
 	if err := x.describe(s.guard, r, q.family); err != nil {
 		s.stats.faults.Add(1)
 		refuse(refused, http.StatusBadRequest, err.Error())

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/accesslog"
 	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/guard"
@@ -27,6 +28,7 @@ type entry struct {
 	line   accesslog.Entry
 	sent   time.Time // when the request went to the upstream
 	keys   [2][]byte // reused buffers behind the keys of line
+	named  []byte    // reused buffer behind the decision of line
 }
 
 // closeTable is the Connection field of the last response on a connection. For HTTP/2,
@@ -73,7 +75,7 @@ func (s *Server) leave(e *entry, finished bool) {
 			now.log.Write(&e.line)
 		}
 	}
-	*e = entry{server: s, keys: e.keys}
+	*e = entry{server: s, keys: e.keys, named: e.named}
 	s.entries.Put(e)
 }
 
@@ -129,6 +131,10 @@ func (e *entry) decided(a *guard.Answer) {
 		e.judged(&made, closest, 0)
 	}
 	e.line.Verdict, e.line.Reason, e.line.Rule, e.line.Key = made.Verdict, made.Reason, made.Rule, made.Key
+	if a.Verdict == headgate.Deny || a.Named() { // Else no other line names the decision.
+		e.named = a.DecisionID().AppendTo(e.named[:0], e.access.instance)
+		e.line.Decision = e.named
+	}
 	if shadowed := a.Shadowed(); shadowed != nil {
 		e.line.Shadow.Verdict = shadowed.Decision.Verdict.String()
 		e.judged(&e.line.Shadow, shadowed, 1)

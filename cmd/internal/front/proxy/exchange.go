@@ -63,10 +63,10 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 		x.informs = x.inform
 	}
 	x.ResponseWriter, x.settings = w, p.current.Load()
-	x.decision.CORS = x.settings.cors
+	x.decision.CORS, x.decision.Instance = x.settings.cors, x.settings.instance
 	x.stream, x.sends = r.ProtoMajor == 1, r.Body != nil && r.ContentLength != 0
 	if e := entryOf(w); e != nil {
-		x.place, x.fields, x.decision.RequestID = e.place, e.fields, e.requestIDName()
+		x.place, x.fields, x.decision.RequestID, x.decision.ID = e.place, e.fields, e.requestIDName(), e.id
 	} else {
 		x.own.Load(r.Header)
 		x.fields = &x.own

@@ -110,9 +110,9 @@ func isGenerated(id string) bool {
 		strings.Trim(id, "0123456789abcdef-") == ""
 }
 
-// withoutTimes removes the times and the generated id from a line of the access log.
+// withoutTimes removes the times, the generated id and the name of the decision from a line of the access log.
 func withoutTimes(line string) string {
-	for _, name := range [...]string{"time", "duration", "upstream_duration", "decided_at"} {
+	for _, name := range [...]string{"time", "duration", "upstream_duration", "decided_at", "decision"} {
 		before, value, found := strings.Cut(line, `"`+name+`":`)
 		if end := strings.IndexAny(value, ",}"); found && end >= 0 {
 			line = before + `"` + name + `":*` + value[end:]

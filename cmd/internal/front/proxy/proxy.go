@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/cmd/internal/http1/client"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
-	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/internal/cors"
+	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -45,6 +45,8 @@ type Config struct {
 	Certificates bool
 	// Client sends the requests that it can send, in place of Transport; nil for none.
 	Client *client.Client
+	// Instance names this instance in the field Headgate-Decision of refusals; "" sends no field.
+	Instance string
 	// Log receives the proxy's own errors.
 	Log *slog.Logger
 }
@@ -71,6 +73,7 @@ type settings struct {
 	bodyIdle time.Duration
 	fast     bool
 	client   *client.Client // nil without one
+	instance string
 	failures failureLog
 }
 
@@ -110,7 +113,10 @@ func (p *Proxy) Prepare(c Config) (commit func(), err error) {
 			"proxy: upstream %s has more than scheme and host: write %s://%s, because rules match the path that the service receives",
 			u.Redacted(), u.Scheme, u.Host)
 	}
-	s := &settings{proxy: p, upstream: u, host: u.Host, style: c.Style, cors: c.CORS, bodyIdle: c.BodyIdle, fast: c.Fast, client: c.Client}
+	s := &settings{
+		proxy: p, upstream: u, host: u.Host, style: c.Style, cors: c.CORS, bodyIdle: c.BodyIdle, fast: c.Fast, client: c.Client,
+		instance: c.Instance,
+	}
 	if canonical, ok := canonicalHost(u.Host); ok {
 		s.host = canonical
 	}

@@ -69,6 +69,8 @@ type ServerConfig struct {
 	RequestID string
 	// Access receives a line for each request. With nil, no lines are written.
 	Access *accesslog.Log
+	// Instance names this instance in Access.
+	Instance string
 	// KeyNames gives keys their names in Access. With nil, lines have no key.
 	KeyNames *rule.KeyNames
 	// Log receives the messages of net/http.
@@ -130,7 +132,7 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 		proxy: p, cancel: cancel, tls: c.TLS, log: c.Log, trusts: c.Trusts, requestID: c.RequestID,
 		places: newPlaces(int64(c.MaxRequests), time.Now()), mostHeads: max(int64(c.MaxConnections)*headShare, 4*int64(c.MaxHeader)),
 	}
-	s.SetAccess(c.Access, c.KeyNames)
+	s.SetAccess(c.Access, c.KeyNames, c.Instance)
 	s.pressure = newPressure(s, &c)
 	s.http = s.newHTTP(base, &c, true)
 	s.later = s.newHTTP(base, &c, false)
@@ -143,12 +145,14 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 type access struct {
 	log   *accesslog.Log
 	names *rule.KeyNames // nil names no key
+	// instance is "" without a name.
+	instance string
 }
 
-// SetAccess replaces ServerConfig.Access and ServerConfig.KeyNames. Requests in flight write their lines to the new
+// SetAccess replaces ServerConfig.Access, ServerConfig.KeyNames and ServerConfig.Instance. Requests in flight write their lines to the new
 // log. Those that began without a log write none.
-func (s *Server) SetAccess(log *accesslog.Log, names *rule.KeyNames) {
-	s.access.Store(&access{log, names})
+func (s *Server) SetAccess(log *accesslog.Log, names *rule.KeyNames, instance string) {
+	s.access.Store(&access{log, names, instance})
 }
 
 // newHTTP returns a server of net/http. Without HTTP/2 it does not look for the preface of
