@@ -38,7 +38,10 @@ type Request struct {
 	// Preflight says that the request is a preflight of CORS, which only rules that name its method count, and those with
 	// requests in flight alone.
 	Preflight bool
-	Sent   Limit
+	// Peek decides the request by the rules, and takes nothing. The request is not reported, and does not count for a ban. A request
+	// that would have to wait is refused. Fair share and stages do not decide it. The Kind is Take.
+	Peek bool
+	Sent Limit
 	// Permitted reports whether the request may match a rule of a name; nil permits all. A decision
 	// server sets it for a caller that may use some rules only: see guard.PermitError.
 	Permitted func(rule string) bool

@@ -80,7 +80,7 @@ func tasks() []task {
 				"cmd/internal/remote/request.go", "internal/config/check/supply.go",
 				"internal/proto/headgate/v1/decisions.proto", "middleware/grpclimit/convert.go",
 				"middleware/grpclimit/grpclimit.go", "middleware/httplimit/identify.go",
-				"middleware/httplimit/middleware.go", "rule/key.go", "rule/needs.go", "rule/part.go", "rule/supply.go",
+				"middleware/httplimit/middleware.go", "rule/key.go", "rule/keyvalues.go", "rule/needs.go", "rule/part.go", "rule/supply.go",
 			},
 			pages: []string{"docs/configuration.md", "docs/reference/fair-share.md", "docs/rules.md"},
 		},

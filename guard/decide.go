@@ -75,7 +75,7 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 
 // observe reports a decision.
 func (s *set) observe(req *headgate.Request, a *Answer) {
-	if s.config.Observer != nil {
+	if s.config.Observer != nil && !req.Peek {
 		s.config.Observer.Observe(req, a)
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/headgate/headgate"
 )
 
 // FollowBans looks in the store for bans that other instances made with Ban. A program whose instances share a store calls
-// it each second. It costs one Peek while no key of the store is banned by an operator, and otherwise one more
-// for each rule and domain.
+// it each second. It reads and writes one key while no key of the store is banned by an operator, and otherwise one more for each
+// rule and domain. A store that cannot write fails it, as it fails decisions.
 func (g *Guard) FollowBans(ctx context.Context) error {
 	s := g.now()
 	if s == nil {
@@ -21,36 +22,42 @@ func (g *Guard) FollowBans(ctx context.Context) error {
 	if len(watches) == 0 {
 		return nil
 	}
-	w, err := g.operatorWindow()
+	w, err := g.operatorLimits()
 	if err != nil {
 		return err
 	}
 	space := string(namespaced(s.config.Namespace))
-	_, some, err := attempt(ctx, g.store, space+markerOfAll, w.id, headgate.Peek, 0)
-	if err != nil {
-		return fmt.Errorf("guard: bans of other instances are not known: %w", err)
+	if some, err := w.follow(ctx, g.store, space, []*watch{{marker: markerOfAll}}); err != nil || !some {
+		return err // Watches end with the decisions that they are for.
 	}
-	if !some {
-		return nil // Watches end with the decisions that they are for.
-	}
-	ops, decisions := make([]headgate.Op, 0, maxTogether), make([]headgate.Decision, maxTogether)
-	for from := 0; from < len(watches); from += len(ops) {
-		ops = ops[:0]
-		for i := from; i < min(from+maxTogether, len(watches)); i++ {
-			ops = append(ops, headgate.Op{
-				Key: space + watches[i].marker, Policy: w.id, Window: banWindow, Kind: headgate.Peek, Group: uint8(i),
-			})
-		}
-		if err := g.store.Apply(ctx, ops, decisions); err != nil {
-			return fmt.Errorf("guard: bans of other instances are not known: %w", err)
-		}
-		for i := range ops {
-			if d := &decisions[i]; d.Reason == headgate.Banned {
-				watches[from+i].extend(d.At.Add(d.RetryAfter))
-			}
+	for some := range slices.Chunk(watches, maxTogether/2) {
+		if _, err := w.follow(ctx, g.store, space, some); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// follow reads the markers of some watches, and reports whether one is banned. It writes to each of them.
+func (w *operatorLimits) follow(ctx context.Context, store headgate.Store, space string, all []*watch) (some bool, err error) {
+	ops := make([]headgate.Op, 0, 2*len(all))
+	for i, one := range all {
+		key := space + one.marker
+		ops = append(ops,
+			headgate.Op{Key: key, Policy: w.id, Window: banWindow, Kind: headgate.Peek, Group: uint8(i)},
+			headgate.Op{Key: key, Policy: w.written, Cost: 1, Group: uint8(i)})
+	}
+	decisions := make([]headgate.Decision, len(ops))
+	if err := store.Apply(ctx, ops, decisions); err != nil {
+		return false, fmt.Errorf("guard: bans of other instances are not known: %w", err)
+	}
+	for i, one := range all {
+		if d := &decisions[2*i]; d.Reason == headgate.Banned {
+			one.extend(d.At.Add(d.RetryAfter))
+			some = true
+		}
+	}
+	return some, nil
 }
 
 // watches lists what may have bans by operators.

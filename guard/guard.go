@@ -103,9 +103,9 @@ type Guard struct {
 	clock   memory.Clock // of fair share and of edges
 	// followsMachine: edges are those of the machine's time. See calendarNow.
 	followsMachine bool
-	reloading      sync.Mutex             // held while current or fronts change
-	fronts         []Front                // those that are attached
-	operator       atomic.Pointer[window] // see operatorWindow
+	reloading      sync.Mutex // held while current or fronts change
+	fronts         []Front    // those that are attached
+	operator       atomic.Pointer[operatorLimits]
 }
 
 // New prepares the rules' limits in the store, and fair share. The error names the rule. It is, or
@@ -278,6 +278,9 @@ func (s *set) addResults(req *headgate.Request, a *Answer) error {
 func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *Answer) {
 	if a.watching {
 		a.dropUnbanned()
+	}
+	if req.Peek {
+		a.refuseWaits()
 	}
 	if a.usual && !a.soft {
 		a.judge()

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -76,7 +77,7 @@ func (s *set) namedByRule(name *KeyName) (*namedKey, error) {
 	}
 	named, err := p.NameKey(name.Values)
 	if err != nil {
-		return nil, &KeyNameError{Problem: err.Error(), Fix: "headgate ctl top and headgate ctl bans print keys"}
+		return nil, namesNoKey(err)
 	}
 	k := &namedKey{
 		set: s, from: p, windows: p.limits, own: named.Key, key: string(p.space) + named.Key, text: named.Text,
@@ -85,6 +86,14 @@ func (s *set) namedByRule(name *KeyName) (*namedKey, error) {
 		k.windows, k.override = p.special[n], p.Overrides[n].Value
 	}
 	return k, nil
+}
+
+// namesNoKey says what is wrong with the values of a key.
+func namesNoKey(err error) error {
+	if fault := new(rule.KeyError); errors.As(err, &fault) {
+		return &KeyNameError{Problem: "the key " + fault.Problem, Fix: fault.Fix}
+	}
+	return err
 }
 
 // unknownRule says why no rule of a name counts, and which one is near.
@@ -148,7 +157,7 @@ func (p *prepared) banPolicy(g *Guard) (headgate.PolicyID, error) {
 			}
 		}
 	}
-	w, err := g.operatorWindow()
+	w, err := g.operatorLimits()
 	if err != nil {
 		return 0, err
 	}

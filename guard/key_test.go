@@ -304,3 +304,51 @@ func TestResetDropsSpareDepartures(t *testing.T) {
 		t.Errorf("reset: %v %+v", a.Verdict, a.Closest().Decision)
 	}
 }
+
+// seen counts what an Observer gets.
+type seen struct{ n int }
+
+// Observe implements guard.Observer.
+func (s *seen) Observe(*headgate.Request, *guard.Answer) { s.n++ }
+
+// TestRequestThatPeeks: a request with Peek gets the decision that it would get, at the cost of its rule. It takes nothing, counts for
+// no ban, is not reported, and never waits.
+func TestRequestThatPeeks(t *testing.T) {
+	plain, leaky := byClient(t, "plain", "/p", perMinute(5)), byClient(t, "leaky", "/q")
+	plain.Cost, plain.Ban = 2, guard.Ban{After: perMinute(7), For: time.Hour}
+	leaky.Policies = []headgate.Policy{{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 2, Per: time.Minute}}}
+	observer := new(seen)
+	g, clock := newGuard(t, guard.Config{Rules: []guard.Rule{plain, leaky}, Observer: observer})
+	ask := func(path string, peeks bool) *guard.Answer {
+		t.Helper()
+		req := request(path, "a")
+		req.Peek = peeks
+		return decide(t, g, req)
+	}
+	for n, want := range []headgate.Verdict{headgate.Allow, headgate.Allow, headgate.Deny} {
+		for range 9 {
+			if a := ask("/p", true); a.Verdict != want {
+				t.Errorf("%d requests, then a peek: %v %+v", n, a.Verdict, a.Closest())
+			}
+		}
+		if a := ask("/p", false); a.Verdict != want {
+			t.Errorf("request %d after peeks: %v %+v", n, a.Verdict, a.Closest())
+		}
+	}
+	if observer.n != 3 {
+		t.Errorf("%d decisions are reported, want those of 3 requests", observer.n)
+	}
+	if a := ask("/p", true); a.Closest().Decision.Reason != headgate.Banned { // The next attempt would begin a ban.
+		t.Errorf("before a ban: %+v", a.Closest())
+	}
+	if bans, _ := g.Bans(clock.Now().Time()); len(bans) != 0 {
+		t.Errorf("peeks have begun the bans %+v", bans)
+	}
+	if a := ask("/q", true); a.Verdict != headgate.Allow {
+		t.Errorf("an empty queue: %+v", a.Closest())
+	}
+	ask("/q", false)
+	if a := ask("/q", true); a.Verdict != headgate.Deny || a.Closest().Decision.RetryAfter != 30*time.Second {
+		t.Errorf("a request that would wait: %v %+v", a.Verdict, a.Closest().Decision)
+	}
+}

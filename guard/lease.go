@@ -100,6 +100,9 @@ func (s *set) addLease(p *prepared, req *headgate.Request, a *Answer, cost int64
 	r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = p.Rule, 0, p.Name, headgate.Limit{}, "", p.number
 	r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = shared, false, &p.lease.window, p, key, cost
 	r.mode, r.full, r.member, r.Recalled = req.Kind, false, nil, false
+	if req.Peek {
+		r.mode = headgate.Peek
+	}
 	r.resource = unsafe.String(unsafe.SliceData(a.keys[name:]), len(a.keys)-name) //nolint:gosec // As above.
 	r.op, a.leases = opLease, true
 	if cost < 0 {

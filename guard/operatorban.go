@@ -85,12 +85,20 @@ func (g *Guard) addOperatorBans(p *prepared, marker string) {
 	}
 }
 
-// operatorWindow gives the limit that sees the bans of keys, and never bans by itself. It is prepared when it is first needed,
-// and released with the guard.
-func (g *Guard) operatorWindow() (*window, error) {
+// operatorLimits see the bans of keys. They are prepared when they are first needed, and released with the guard.
+type operatorLimits struct {
+	window // never bans by itself
+
+	// written is taken where nothing else is written, so that a store that cannot write does not look healthy.
+	written headgate.PolicyID
+}
+
+// operatorLimits gives the limits that see the bans of keys.
+func (g *Guard) operatorLimits() (*operatorLimits, error) {
 	if w := g.operator.Load(); w != nil {
 		return w, nil
 	}
+	const most = 1 << 20
 	policy := headgate.Policy{
 		Algorithm: headgate.Ban, Limit: headgate.Limit{Count: headgate.MaxUnits, Per: banPeriod}, BanFor: banPeriod,
 	}
@@ -98,15 +106,21 @@ func (g *Guard) operatorWindow() (*window, error) {
 	if err != nil {
 		return nil, fmt.Errorf("guard: bans cannot be read: %w", err)
 	}
-	w := &window{
+	written, err := g.store.Prepare(headgate.Policy{Limit: headgate.Limit{Count: most, Per: time.Second}})
+	if err != nil {
+		g.store.Release(id)
+		return nil, fmt.Errorf("guard: bans cannot be read: %w", err)
+	}
+	w, claimed := &operatorLimits{written: written}, []claim{{g.store, id}, {g.store, written}}
+	w.window = window{
 		id: id, number: banWindow, kind: kindOperatorBan, mode: headgate.Peek, algorithm: headgate.Ban,
 		limit: headgate.Limit{Per: time.Second}, // A banned key has no units.
 	}
 	if !g.operator.CompareAndSwap(nil, w) {
-		g.store.Release(id)
+		release(claimed)
 		return g.operator.Load(), nil
 	}
-	runtime.AddCleanup(w, release, []claim{{g.store, id}})
+	runtime.AddCleanup(w, release, claimed)
 	return w, nil
 }
 
@@ -115,12 +129,12 @@ func (a *Answer) addOperatorBan(p *prepared, req *headgate.Request, key string) 
 	if !p.operator.watched() || req.Kind == headgate.Refund {
 		return nil, false
 	}
-	w, err := a.from.guard.operatorWindow()
+	w, err := a.from.guard.operatorLimits()
 	if err != nil {
 		return nil, false // The guard that has banned the key had a policy, so the store has no room for the one of this guard.
 	}
 	r = a.nextResult()
-	a.describe(r, p, w, key, req)
+	a.describe(r, p, &w.window, key, req)
 	r.Policy, r.cost, r.mode = p.operator.policy, 0, headgate.Peek
 	a.watching = true
 	return r, true

@@ -121,6 +121,8 @@ func (s *set) addWindows(p *prepared, rule *Rule, windows []window, req *headgat
 		r.mode, r.full, r.member, r.Recalled = w.mode, false, nil, false
 		if req.Kind != headgate.Take {
 			r.mode = req.Kind
+		} else if req.Peek {
+			r.mode = headgate.Peek
 		}
 		switch {
 		case cost < 0:

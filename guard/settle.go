@@ -10,7 +10,9 @@ import (
 // settle applies soft limits, Degrade and waits to the decisions of the store. Requests within
 // every limit skip settle.
 func (g *Guard) settle(ctx context.Context, s *set, req *headgate.Request, a *Answer) {
-	g.noteBans(req, a)
+	if !req.Peek {
+		g.noteBans(req, a)
+	}
 	a.soften()
 	if a.local != nil || a.out {
 		a.markFallbacks()
@@ -37,6 +39,15 @@ func (a *Answer) soften() {
 			d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.Degraded, 0
 		}
 		a.denied = a.denied || d.Verdict == headgate.Deny
+	}
+}
+
+// refuseWaits refuses what would have to wait: nothing is booked for it.
+func (a *Answer) refuseWaits() {
+	for i := range a.Results {
+		if d := &a.Results[i].Decision; d.Verdict == headgate.Wait {
+			d.Verdict, d.Reason = headgate.Deny, headgate.OverLimit
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (g *Guard) reshare(h *sharing) {
 // fair share refuses. The error is that of an invalid cost, as for rules.
 func (s *set) decideShare(req *headgate.Request, a *Answer, mode Mode) (refused bool, err error) {
 	h := s.share
-	if h == nil || h.Mode != mode || s.shareExempt(req, a) != "" {
+	if h == nil || h.Mode != mode || req.Peek || s.shareExempt(req, a) != "" {
 		return false, nil
 	}
 	cost, err := costOf(req, &h.rule)

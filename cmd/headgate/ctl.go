@@ -9,7 +9,7 @@ import (
 )
 
 type ctlCommand struct {
-	Admin string `help:"The instance's admin.listen." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"`
+	Admin string `help:"The instance's admin.listen. Commands of key take several, with commas between them." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"`
 	// The flag has no token itself, because other users of the machine see the command line.
 	TokenFile string `help:"File with the token of a caller, if admin.auth is token." env:"HEADGATE_TOKEN_FILE" placeholder:"FILE"`
 
@@ -22,6 +22,7 @@ type ctlCommand struct {
 	Leases   leasesCommand   `cmd:"" help:"Print the tree of capacity leases: what resources, servers and holders want and have."`
 	Top      topCommand      `cmd:"" help:"Print the keys with the most refusals in the last five to ten minutes."`
 	Bans     bansCommand     `cmd:"" help:"List and lift bans."`
+	Key      keyCommand      `cmd:"" help:"Read, reset and ban one key of a rule or a domain."`
 	Quota    quotaCommand    `cmd:"" help:"Read and change the customers of plans, and what they have used."`
 	Plan     planCommand     `cmd:"" help:"Read and change plans."`
 	Rule     ruleCommand     `cmd:"" help:"Read and change rules."`

@@ -166,6 +166,11 @@ func requested(t *testing.T, at, name, token string) string {
 		}
 	case "/api/v1/usage/reset":
 		path += "?customer=none" // It is not found, because no rule has a quota.
+	case "/api/v1/key/get", "/api/v1/key/reset", "/api/v1/key/ban", "/api/v1/key/unban":
+		body = `{"rule": "none"}` // It is not found.
+		if strings.HasSuffix(path, "/ban") {
+			body = `{"rule": "none", "for": "1h"}`
+		}
 	case "/debug/pprof/profile":
 		path += "?seconds=1"
 	case "/debug/pprof/trace":
@@ -200,7 +205,8 @@ func requested(t *testing.T, at, name, token string) string {
 	case http.StatusOK, http.StatusNoContent, http.StatusConflict: // A reload without a file fails.
 		return wasAnswered
 	case http.StatusNotFound: // There is no such ban, no fair share, and no quota.
-		if verb == http.MethodDelete || path == "/api/v1/shares" || strings.HasPrefix(path, "/api/v1/usage/reset") {
+		if verb == http.MethodDelete || path == "/api/v1/shares" || strings.HasPrefix(path, "/api/v1/usage/reset") ||
+			strings.HasPrefix(path, "/api/v1/key/") {
 			return wasAnswered
 		}
 	}

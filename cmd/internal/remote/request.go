@@ -34,6 +34,8 @@ type Request struct {
 	// then a fault, because rules would take at least one unit.
 	Cost       int64
 	CostStated bool
+	// Peek takes nothing.
+	Peek bool
 }
 
 // FaultError says which part of a request is wrong, and what to send.
@@ -50,6 +52,7 @@ func (r *Request) fill(into *headgate.Request, needs rule.Needs) error {
 		}
 	}
 	into.Method, into.Subject, into.Domain, into.Cost, into.Descriptors = r.Method, r.Subject, r.Domain, r.Cost, r.Descriptors
+	into.Peek = r.Peek
 	if r.Cost == 0 && r.CostStated {
 		fix := fmt.Sprintf("send 1 to %d, or leave it out for the cost that the rule sets", int64(headgate.MaxUnits))
 		return &FaultError{"cost", "is 0", fix}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +44,9 @@ type Rules struct {
 	stages  []component.Component
 	// described is the configuration of the guard in effect. The caller of Reload guards it.
 	described guard.Config
+	// following ends the goroutine of followBans. It is nil without one.
+	following context.CancelFunc
+	followed  sync.WaitGroup
 }
 
 // returnsDrain bounds how long Drain waits to return unused units to the store.
@@ -93,6 +97,39 @@ func (r *Rules) Store() *open.Opened { return r.store }
 // Trusts reports whether identity.trusted_proxies contains the address.
 func (r *Rules) Trusts(peer netip.Addr) bool { return r.guard.Identity().Trusts(peer) }
 
+// followEvery is the time after which an instance refuses a key that another one has banned.
+const followEvery = time.Second
+
+// Start follows the bans that operators make in other instances with the same store.
+func (r *Rules) Start(context.Context) (begin func(), err error) {
+	if !r.store.Shared() {
+		return nil, nil
+	}
+	return func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		r.following = cancel
+		r.followed.Go(func() { r.followBans(ctx) })
+	}, nil
+}
+
+// followBans ends with ctx. An unreachable store is reported by the decisions that need it.
+func (r *Rules) followBans(ctx context.Context) {
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		bounded, cancel := context.WithTimeout(ctx, followEvery)
+		if err := r.guard.FollowBans(bounded); err != nil {
+			r.log.Debug("bans of other instances were not read", "error", err)
+		}
+		cancel()
+	}
+}
+
 // Reload prepares the rules, identity and fair share. Counters, shares, bans and waiters stay.
 func (r *Rules) Reload(next *config.Config) (component.Change, error) {
 	if r.started.StoreConfig().BlockShare < 0 && next.StoreConfig().BlockShare >= 0 {
@@ -134,6 +171,10 @@ func (r *Rules) Reload(next *config.Config) (component.Change, error) {
 
 // Drain returns the unused units of ended requests to the store, and closes the store.
 func (r *Rules) Drain(ctx context.Context) error {
+	if r.following != nil {
+		r.following()
+		r.followed.Wait()
+	}
 	ctx, cancel := component.Lastly(ctx, returnsDrain)
 	defer cancel()
 	if err := r.guard.Drain(ctx); err != nil {
@@ -165,9 +206,9 @@ func (r *Rules) Status(s *admin.Status) {
 
 // Calls implements component.Component.
 func (r *Rules) Calls() []calls.Call {
-	return []calls.Call{
+	return append(r.keyCalls(), []calls.Call{
 		{Pattern: "DELETE /api/v1/bans/{id}", Scope: config.ScopeAdminister, Handler: calls.OwnSiteOrProgram(r.liftBan)},
 		{Pattern: "GET /api/v1/bans", Scope: config.ScopeRead, Handler: calls.OwnSite(r.listBans)},
 		{Pattern: "GET /api/v1/top", Scope: config.ScopeRead, Handler: calls.OwnSite(r.listTop)},
-	}
+	}...)
 }

@@ -101,6 +101,15 @@ type Terms struct {
 	Reason  string
 }
 
+// CheckReason refuses a reason that a record cannot have.
+func CheckReason(text string) *Failure {
+	invisible := func(c rune) bool { return !unicode.IsPrint(c) }
+	if len(text) > maxReason || !utf8.ValidString(text) || strings.ContainsFunc(text, invisible) {
+		return BadRequest("reason must be one line of at most " + strconv.Itoa(maxReason) + " bytes")
+	}
+	return nil
+}
+
 // TermsOf reads the terms of a change. revised says that it needs the revision.
 func TermsOf(r *http.Request, revised bool) (t Terms, f *Failure) {
 	query := r.URL.Query()
@@ -112,9 +121,8 @@ func TermsOf(r *http.Request, revised bool) (t Terms, f *Failure) {
 		return t, BadRequest("dry_run must be 1, which only checks the change, or 0")
 	}
 	t.Reason = query.Get("reason")
-	invisible := func(c rune) bool { return !unicode.IsPrint(c) }
-	if len(t.Reason) > maxReason || !utf8.ValidString(t.Reason) || strings.ContainsFunc(t.Reason, invisible) {
-		return t, BadRequest("reason must be one line of at most " + strconv.Itoa(maxReason) + " bytes")
+	if f := CheckReason(t.Reason); f != nil {
+		return t, f
 	}
 	if !revised {
 		return t, nil

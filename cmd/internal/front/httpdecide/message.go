@@ -38,6 +38,7 @@ type request struct {
 	Domain      string      `json:"domain"`
 	Descriptors descriptors `json:"descriptors"`
 	Cost        int64       `json:"cost"`
+	Peek        bool        `json:"peek"`
 }
 
 type (
@@ -118,7 +119,7 @@ func (m *message) add(r *request) {
 	m.batch.Add(&remote.Request{
 		Method: r.Method, Host: r.Host, Path: r.Path, IP: r.IP, Subject: r.Subject, Domain: r.Domain,
 		Headers: r.Headers, Cookies: r.Cookies, Query: r.Query, Descriptors: headgate.Descriptors(r.Descriptors),
-		Cost: r.Cost, CostStated: stated,
+		Cost: r.Cost, CostStated: stated, Peek: r.Peek,
 	})
 }
 
@@ -149,7 +150,7 @@ func meaning(e *json.SemanticError) error {
 	case errors.Is(e.Err, json.ErrUnknownName) && e.GoType == reflect.TypeFor[entry]():
 		return errors.New("the field is not known: use key and value")
 	case errors.Is(e.Err, json.ErrUnknownName):
-		return errors.New("the field is not known: use method, host, path, ip, headers, cookies, query, subject, domain, descriptors and cost")
+		return errors.New("the field is not known: use method, host, path, ip, headers, cookies, query, subject, domain, descriptors, cost and peek")
 	case e.GoType == reflect.TypeFor[int64](): // cost
 		return fmt.Errorf("write a whole number without a point or an exponent, from 1 to %d", int64(headgate.MaxUnits))
 	case e.Err != nil:
