@@ -202,6 +202,19 @@ func (a *Answer) Shadowed() *Result {
 	return nil
 }
 
+// Matched gives the rules that decided on the request, in the order of Config.Rules. A rule without a result has an Override that is
+// Unlimited, or a quota that another rule counts. After a refusal by fair share there are none.
+func (a *Answer) Matched() []*Rule {
+	if a.from == nil {
+		return nil
+	}
+	rules := make([]*Rule, len(a.matched))
+	for i, m := range a.matched {
+		rules[i] = a.from.rules[m].Rule
+	}
+	return rules
+}
+
 // RetryAfter gives the time until the request may go: its wait, or the time until a refused
 // request can pass. It is 0 for Allow, and for a refusal that is final.
 func (a *Answer) RetryAfter() time.Duration {

@@ -100,7 +100,8 @@ type ruleFacts struct {
 }
 
 func (f *ruleFacts) reset() {
-	f.resolved, f.ends, f.soft, f.held, f.shadowPlan, f.watching = 0, nil, false, false, false, false
+	f.matched, f.resolved, f.ends, f.soft, f.held = f.matched[:0], 0, nil, false, false
+	f.shadowPlan, f.watching = false, false
 }
 
 // ruleSource decides by fair share, rules and quotas.

@@ -82,8 +82,10 @@ func (s *set) namedByRule(name *KeyName) (*namedKey, error) {
 	k := &namedKey{
 		set: s, from: p, windows: p.limits, own: named.Key, key: string(p.space) + named.Key, text: named.Text,
 	}
-	if n, found := p.overrides.Find(named.Request); found {
-		k.windows, k.override = p.special[n], p.Overrides[n].Value
+	if p.overrides != nil {
+		if n, found := p.overrides.find(named.Request, s.guard); found {
+			k.windows, k.override = p.overrides.windows[n], p.Overrides[n].Value
+		}
 	}
 	return k, nil
 }
@@ -150,7 +152,11 @@ func (k *namedKey) stores() []headgate.Store {
 
 // banPolicy gives a limit that sees every ban of a key.
 func (p *prepared) banPolicy(g *Guard) (headgate.PolicyID, error) {
-	for _, windows := range slices.Concat([][]window{p.limits}, p.special) {
+	lists := [][]window{p.limits}
+	if p.overrides != nil {
+		lists = append(lists, p.overrides.windows...)
+	}
+	for _, windows := range lists {
 		for i := range windows {
 			if windows[i].kind == kindBan {
 				return windows[i].id, nil

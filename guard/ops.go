@@ -90,8 +90,11 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
 	windows := p.limits
 	if p.overrides != nil {
-		if i, found := p.overrides.Find(req); found {
-			windows = p.special[i]
+		if i, found := p.overrides.find(req, s.guard); found {
+			if windows = p.overrides.windows[i]; len(windows) == 0 {
+				s.addUnlimited(p, req, a, key)
+				return
+			}
 		}
 	}
 	a.soft = a.soft || p.Soft > 0
@@ -104,6 +107,13 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	}
 	if a.ends == nil && p.NeedsEnd() != "" {
 		a.ends = p
+	}
+}
+
+// addUnlimited adds what a rule decides on a request whose Override is Unlimited: a ban by an operator.
+func (s *set) addUnlimited(p *prepared, req *headgate.Request, a *Answer, key string) {
+	if r, added := a.addOperatorBan(p, req, key); added {
+		a.addOp(r, r.window.id)
 	}
 }
 

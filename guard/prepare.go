@@ -46,8 +46,7 @@ type prepared struct {
 	needs     rule.Needs
 	space     []byte // the namespace, with which every key begins
 	limits    []window
-	overrides *rule.Overrides
-	special   [][]window // by the number that overrides gives
+	overrides *overrides // nil without Overrides
 	slots     *window    // nil without InFlight
 	places    *places
 	lease     *leaseRule    // nil without Lease
@@ -202,18 +201,6 @@ func (g *Guard) prepareRule(c *Config, r *Rule, number int, claimed *claims) (pr
 	}
 	p.limits = limits
 	g.addOperatorBans(&p, markerOfRule+r.Name)
-	if len(r.Overrides) == 0 {
-		return p, nil
-	}
-	values := make([]string, len(r.Overrides))
-	for i, o := range r.Overrides {
-		values[i] = o.Value
-		special, err := g.windows(c, r, o.Policies, claimed)
-		if err != nil {
-			return p, fmt.Errorf("override %q: %w", o.Value, err)
-		}
-		p.special = append(p.special, special)
-	}
-	p.overrides, err = rule.NewOverrides(r.Key[0], values)
+	p.overrides, err = g.prepareOverrides(c, r, claimed)
 	return p, err
 }

@@ -76,7 +76,8 @@ type Rule struct {
 	// Calendar says where the windows of limits with a calendar period begin, such as 200/month.
 	// calendar.Default has the defaults of the configuration.
 	Calendar Calendar
-	// Overrides are special limits for single values of the key's first part.
+	// Overrides are special limits for values of the key's first part. An exact value has precedence over a pattern, a long network
+	// over a short one, and a pattern over later ones.
 	Overrides []Override
 	// Cost is the cost of a request that states none; 0 counts as 1.
 	Cost int64
@@ -118,14 +119,6 @@ func (r *Rule) AllPolicies() []headgate.Policy {
 		all = append(all, r.Exceed.Hard)
 	}
 	return all
-}
-
-// Override gives one value of the first part of a rule's key its own limits.
-type Override struct {
-	// Value is the value in the request. For parts that are addresses, it is an IP address.
-	Value string
-	// Policies replace those of the rule.
-	Policies []headgate.Policy
 }
 
 // Action is the treatment of a request over the limit.

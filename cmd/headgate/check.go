@@ -152,7 +152,8 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 
 // warn prints what is probably not meant about callers, raises, keys and memory. --offline leaves out the file of callers.
 func (c checkCommand) warn(stderr errorWriter, loaded *config.Config) error {
-	notes := append(loaded.RaiseWarnings(time.Now()), loaded.QueryWarnings()...)
+	now := time.Now()
+	notes := slices.Concat(loaded.RaiseWarnings(now), loaded.OverrideWarnings(now), loaded.QueryWarnings())
 	for _, text := range append(notes, loaded.MemoryWarnings(bounds.MachineMemory())...) {
 		_, _ = fmt.Fprintf(stderr, "headgate: note: %s\n", text)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -82,5 +83,36 @@ customers:
 	}
 	if got := c.RaiseWarnings(now.AddDate(1, 0, 0)); len(got) != 1 || !strings.HasPrefix(got[0], `customer "a", "b", "c" and 2 more: `) {
 		t.Errorf("after all ends: got the warnings %q", got)
+	}
+}
+
+// TestEndedOverrides: what has ended is said with its end, from that time on.
+func TestEndedOverrides(t *testing.T) {
+	c, err := Parse("headgate.yaml", []byte(`version: 1
+rules:
+  - name: a
+    key: [header:X]
+    limits: [1/s]
+    overrides:
+      "gold-*": {unlimited: true, until: 2026-01-31T10:00:00Z}
+      b: {limits: [2/s], until: 2026-01-30}
+      c: {limits: [2/s], until: 2026-01-30}
+      d: {limits: [2/s], until: 2026-01-30}
+      e: {limits: [2/s]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := time.Date(2026, time.January, 31, 10, 0, 0, 0, time.UTC)
+	for at, want := range map[time.Time]string{
+		end.AddDate(0, 0, -2): "[]",
+		end.Add(-1): `[rule a: these overrides have ended, and have no effect: "b" at 2026-01-31T00:00:00Z, "c" at 2026-01-31T00:00:00Z, ` +
+			`"d" at 2026-01-31T00:00:00Z: remove them, or set a later until]`,
+		end: `[rule a: these overrides have ended, and have no effect: "gold-*" at 2026-01-31T10:00:00Z, "b" at 2026-01-31T00:00:00Z, ` +
+			`"c" at 2026-01-31T00:00:00Z, and 1 more: remove them, or set a later until]`,
+	} {
+		if got := fmt.Sprint(c.OverrideWarnings(at)); got != want {
+			t.Errorf("at %s:\n got %s\nwant %s", at, got, want)
+		}
 	}
 }

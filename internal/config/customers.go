@@ -174,22 +174,29 @@ func (q *quotaReading) raise(s *section, customer *guard.Customer, after guard.A
 	raise.declare("limits", field.Taken, "Limits of quotas until then.")
 	r := &guard.Raise{Quotas: q.limitsOf(raise, "limits", after)}
 	raise.declare("until", field.Taken, "When the raise ends: a date, which includes that day in UTC, or a time.")
-	raise.outline.field("until").written("", untilPattern)
-	text := ""
-	if v, ok := raise.textOf("until", &text); ok {
-		at, err := ParseUntil(text)
-		switch {
-		case err != nil:
-			raise.fault(v, quote(text)+" is no date", untilFix)
-		case at.Before(time.Unix(1, 0)) || at.Year() > lastYear:
-			raise.fault(v, quote(text)+" is out of range", "use a year from 1970 to "+fmt.Sprint(lastYear))
-		default:
-			r.Until = headgate.Instant(at.UnixNano())
-		}
-	}
+	raise.ending(&r.Until)
 	raise.end()
 	if r.Until > 0 {
 		customer.Raise = r
+	}
+}
+
+// ending reads until, when a raise or an override ends.
+func (s *section) ending(into *headgate.Instant) {
+	s.outline.field("until").written("", untilPattern)
+	text := ""
+	v, ok := s.textOf("until", &text)
+	if !ok {
+		return
+	}
+	at, err := ParseUntil(text)
+	switch {
+	case err != nil:
+		s.fault(v, quote(text)+" is no date", untilFix)
+	case at.Before(time.Unix(1, 0)) || at.Year() > lastYear:
+		s.fault(v, quote(text)+" is out of range", "use a year from 1970 to "+fmt.Sprint(lastYear))
+	default:
+		*into = headgate.Instant(at.UnixNano())
 	}
 }
 

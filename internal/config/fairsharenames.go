@@ -131,3 +131,16 @@ func clientName(part rule.Part, text string) string {
 	}
 	return string(name)
 }
+
+// plainName returns the value that the name of a field stands for: see rule.Part.ParseValue. It reports false if the name looks
+// like a pattern. The value belongs to the first part of a key.
+func (s *section) plainName(key []rule.Part, name string) (string, bool) {
+	if len(key) == 0 {
+		return name, true // The key is at fault.
+	}
+	text, err := key[0].ParseValue(name)
+	if err != nil {
+		s.parseFault(s.nameOf(name), err)
+	}
+	return text, err == nil
+}

@@ -2,7 +2,11 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
+	"strings"
+	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
@@ -17,14 +21,16 @@ const (
 	maxAllOverrides = 65_536
 	// maxOverrideValue bounds the length of a value. Keys have a digest in place of a value longer than 128 bytes.
 	maxOverrideValue = 1024
+	// maxAllPatterns bounds the patterns of one file, which take some kilobytes each.
+	maxAllPatterns = 1000
 )
 
 const overridesExample = `{customer-42: {limits: ["1000/s"]}}`
 
-// overrides reads the limits for single values of the key's first part. It returns the limits in
-// the order of the file.
+// overrides reads the limits for values of the key's first part. It returns the limits in the order of the file.
 func (s *section) overrides(r *guard.Rule, sh shape) []limits {
-	o := s.sub(s.declare("overrides", field.Taken, "Limits for single values of the key's first part. They replace the rule's limits."),
+	o := s.sub(s.declare("overrides", field.Taken, "Limits for values of the key's first part, also for networks like "+
+		"10.0.0.0/8 and patterns like gold-*. They replace the rule's limits."),
 		overridesExample)
 	each := o.outline.each(maxOverrides)
 	if o.self.node == nil {
@@ -35,7 +41,7 @@ func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 		return nil
 	}
 	all := make([]limits, 0, len(o.names))
-	names, values := make([]string, 0, len(o.names)), make([]string, 0, len(o.names))
+	var names []string
 	for _, name := range o.names {
 		if s.full {
 			break
@@ -51,31 +57,38 @@ func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 		}
 		one := s.section(v, `write it like {limits: ["1000/s"]}`)
 		one.outline = each
-		text, plain := o.plainName(r.Key, name)
-		if one.self.node == nil || !plain {
+		if one.self.node == nil {
 			continue
 		}
-		one.required("limits", limitsFix)
-		l := one.limits(sh)
-		one.end()
-		r.Overrides = append(r.Overrides, guard.Override{Value: text, Policies: l.policies})
-		all, names, values = append(all, l), append(names, name), append(values, text)
+		own := guard.Override{Value: name, Many: true}
+		if l := one.override(&own, sh); !own.Unlimited {
+			all = append(all, l)
+		}
+		r.Overrides, names = append(r.Overrides, own), append(names, name)
 	}
-	o.checkValues(r, names, values)
+	o.checkValues(r, names)
 	return all
 }
 
-// plainName returns the value that the name of a field stands for: see rule.Part.ParseValue. It reports false if the name looks
-// like a pattern. The value belongs to the first part of a key.
-func (s *section) plainName(key []rule.Part, name string) (string, bool) {
-	if len(key) == 0 {
-		return name, true // The key is at fault.
+// override reads the limits of one override, and when it ends.
+func (s *section) override(o *guard.Override, sh shape) limits {
+	l := s.limits(sh)
+	o.Policies = l.policies
+	s.boolean(s.declare("unlimited", field.Taken, "true lets requests pass, in place of limits: the rule does not count them."), &o.Unlimited)
+	s.outline.field("unlimited").dependent()
+	s.declare("until", field.Taken, "When the override ends: a date, which includes that day in UTC, or a time. Default: never.")
+	s.ending(&o.Until)
+	s.requiredUnless("limits", limitsFix, "unlimited")
+	if s.has("unlimited") && !o.Unlimited && !s.has("limits") {
+		s.fault(s.keyOf("unlimited"), "has no limits beside it", limitsFix)
 	}
-	text, err := key[0].ParseValue(name)
-	if err != nil {
-		s.parseFault(s.nameOf(name), err)
+	for _, name := range [...]string{"limits", "burst"} {
+		if o.Unlimited && s.has(name) {
+			s.fault(s.keyOf(name), "has no effect beside unlimited", "remove it, or remove unlimited")
+		}
 	}
-	return text, err == nil
+	s.end()
+	return l
 }
 
 // countOverrides reports false if there are too many overrides.
@@ -92,16 +105,20 @@ func (s *section) countOverrides() bool {
 	return n <= maxOverrides && s.overridden <= maxAllOverrides
 }
 
-// checkValues checks the values, which have the names in the same places, with package rule.
-func (s *section) checkValues(r *guard.Rule, names, values []string) {
-	if len(r.Key) == 0 || len(values) == 0 {
+// checkValues checks the names of the overrides with package rule.
+func (s *section) checkValues(r *guard.Rule, names []string) {
+	if len(r.Key) == 0 || len(names) == 0 {
 		return
 	}
 	if r.Key[0].String() == "all" {
 		s.fault(s.self, "key all has only one value", "remove overrides, or use another key")
 		return
 	}
-	_, err := rule.NewOverrides(r.Key[0], values)
+	entries := make([]rule.Override, len(names))
+	for i, name := range names {
+		entries[i] = rule.Override{Value: name, Many: true}
+	}
+	index, err := rule.NewManyOverrides(r.Key[0], entries)
 	for _, err := range check.Unjoin(err) {
 		if bad, found := errortype.As[*rule.OverrideError](err); found {
 			name := names[bad.Index]
@@ -114,4 +131,93 @@ func (s *section) checkValues(r *guard.Rule, names, values []string) {
 			}
 		}
 	}
+	if n := index.Patterns(); n > 0 {
+		if s.patterned += n; s.patterned > maxAllPatterns && s.patterned-n <= maxAllPatterns {
+			s.fault(s.self, fmt.Sprintf("the overrides of all rules have %d or more patterns", s.patterned),
+				fmt.Sprintf("use at most %d in one file", maxAllPatterns))
+		}
+	}
+}
+
+// mostOverrides bounds the overrides that a summary lists for each rule.
+const mostOverrides = 10
+
+// writeOverrides lists the overrides for many values, without limits, and with an end. Writing to a strings.Builder never fails.
+func (c *Config) writeOverrides(b *strings.Builder) {
+	for i := range c.Rules {
+		r, listed := &c.Rules[i], 0
+		for j := range r.Overrides {
+			o := &r.Overrides[j]
+			if !o.Unlimited && o.Until == 0 && !standsForMany(r, o.Value) {
+				continue
+			}
+			switch listed++; {
+			case listed == 1:
+				fmt.Fprintf(b, "\noverrides of %s\n", r.Name)
+				fallthrough
+			case listed <= mostOverrides:
+				fmt.Fprintf(b, "  %s: %s\n", quote(o.Value), overrideText(o))
+			}
+		}
+		if listed > mostOverrides {
+			fmt.Fprintf(b, "  and %d more\n", listed-mostOverrides)
+		}
+	}
+}
+
+// standsForMany reports whether the value of an override is a network of many addresses, or a pattern.
+func standsForMany(r *guard.Rule, value string) bool {
+	switch r.Key[0].Word() {
+	case "ip", "xff_ip", "user_ip":
+		network, err := netip.ParsePrefix(value)
+		return err == nil && network.Bits() < min(network.Addr().BitLen(), 64)
+	default:
+		return strings.ContainsAny(value, "*{") && !strings.HasPrefix(value, "=") || strings.HasPrefix(value, "re:")
+	}
+}
+
+func overrideText(o *guard.Override) string {
+	text := "unlimited"
+	if !o.Unlimited {
+		texts := make([]string, len(o.Policies))
+		for i, p := range o.Policies {
+			texts[i] = field.FormatLimit(p)
+		}
+		text = strings.Join(texts, " ")
+	}
+	if o.Until != 0 {
+		text += ", until " + o.Until.Time().UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// EndedOverrides lists the overrides of a rule that have ended at a time, with their ends. It lists the first few, and the number of
+// the others.
+func EndedOverrides(r *guard.Rule, now time.Time) []string {
+	var ended []string
+	n := 0
+	for i := range r.Overrides {
+		if o := &r.Overrides[i]; o.Ended(headgate.Instant(now.UnixNano())) {
+			if n++; n <= mostNames {
+				ended = append(ended, quote(o.Value)+" at "+o.Until.Time().UTC().Format(time.RFC3339))
+			}
+		}
+	}
+	if n > mostNames {
+		ended = append(ended, fmt.Sprintf("and %d more", n-mostNames))
+	}
+	return ended
+}
+
+// OverrideWarnings tells which overrides have ended at a time, so that they have no effect. A file stays valid when their time is
+// over. There is at most one text for each rule.
+func (c *Config) OverrideWarnings(now time.Time) []string {
+	var warnings []string
+	for i := range c.Rules {
+		if ended := EndedOverrides(&c.Rules[i], now); len(ended) > 0 {
+			warnings = append(warnings, fmt.Sprintf("rule %s: these overrides have ended, and have no effect: %s: remove them, or set a later until",
+				c.Rules[i].Name, strings.Join(ended, ", ")))
+		}
+	}
+	return warnings
 }

@@ -44,6 +44,8 @@ type reader struct {
 	zones map[string]*time.Location
 	// overridden counts the overrides of all rules.
 	overridden int
+	// patterned counts the patterns of all overrides.
+	patterned int
 	// calendarMonths makes a month of envoyproxy/ratelimit's files one of the calendar.
 	calendarMonths bool
 	// counting has the settings of the store that the rules depend on.

@@ -67,9 +67,11 @@ type RuleStatus struct {
 	Mode      string   `json:"mode"`
 	Algorithm string   `json:"algorithm"`
 	Limits    []string `json:"limits"`
-	Allowed   uint64   `json:"allowed"`
-	Waited    uint64   `json:"waited"`
-	Refused   uint64   `json:"refused"`
+	// Ended lists the first overrides that have ended and have no effect, with their ends: gold-* at 2026-12-31T12:00:00Z.
+	Ended   []string `json:"ended_overrides,omitempty"`
+	Allowed uint64   `json:"allowed"`
+	Waited  uint64   `json:"waited"`
+	Refused uint64   `json:"refused"`
 	// Reasons counts decisions by reason.
 	Reasons map[string]uint64 `json:"reasons"`
 }

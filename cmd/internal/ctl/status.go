@@ -45,6 +45,11 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 		terminal.Rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Mode, cmp.Or(r.Algorithm, "-"), strings.Join(r.Limits, ", "),
 			r.Allowed, r.Waited, r.Refused, terminal.ListCounts(r.Reasons))
 	}
+	for i := range s.Rules {
+		if ended := s.Rules[i].Ended; len(ended) > 0 {
+			terminal.Rowf(w, "\noverrides of %s have ended: %s\n", s.Rules[i].Name, strings.Join(ended, ", "))
+		}
+	}
 	envoy.WriteDomains(w, s.Domains)
 	source.Write(w, s.Source)
 	writeFairShare(w, s.FairShare)

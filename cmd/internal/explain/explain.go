@@ -32,7 +32,7 @@ func (r *Request) Explain(out io.Writer, c *config.Config, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	e := &explanation{config: c, guard: g, request: r.http}
+	e := &explanation{config: c, guard: g, request: r.http, now: now}
 	e.exchange.ResolvePath, e.exchange.CORS = true, c.CORS // The proxy does the same.
 	ctx := r.http.Context()
 	for n := 1; n <= r.times && ctx.Err() == nil; n++ {
@@ -77,6 +77,7 @@ type explanation struct {
 	config  *config.Config
 	guard   *guard.Guard
 	request *http.Request
+	now     time.Time
 
 	exchange httplimit.Exchange
 	answer   answer

@@ -89,6 +89,25 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainOverrides checks what is said about overrides for many values, without limits, and with an end.
+func TestExplainOverrides(t *testing.T) {
+	c, err := config.Parse("headgate.yaml", []byte(`version: 1
+rules:
+  - name: client
+    key: [ip]
+    limits: [1/m]
+    overrides:
+      10.0.0.0/8: {unlimited: true}
+      10.1.0.0/16: {limits: [5/m], until: 2026-12-31T12:00:00Z}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Date(2026, time.December, 31, 11, 59, 59, 0, time.UTC)
+	golden(t, "override-of-a-network", explained(t, c, Flags{Request: "GET /", IP: "10.1.2.3"}, before))
+	golden(t, "override-unlimited", explained(t, c, Flags{Request: "GET /", IP: "10.1.2.3"}, before.Add(time.Second)))
+}
+
 // TestExplainAGroup checks what is said about rules that another one of their group replaces.
 func TestExplainAGroup(t *testing.T) {
 	c, err := config.Parse("headgate.yaml", []byte(`version: 1

@@ -11,8 +11,9 @@ import (
 // writePassedOver lists the rules that match, and do not decide because a rule before them in their group does.
 func (e *explanation) writePassedOver(b *strings.Builder) {
 	decided := map[string]string{} // the enforced rule of a group, or else that in shadow
-	for i := range e.exchange.Answer.Results {
-		if r := e.exchange.Answer.Results[i].Rule; r.Group != "" && (decided[r.Group] == "" || r.Mode == guard.Enforce) {
+	deciding := e.exchange.Answer.Matched()
+	for _, r := range deciding {
+		if r.Group != "" && (decided[r.Group] == "" || r.Mode == guard.Enforce) {
 			decided[r.Group] = r.Name
 		}
 	}
@@ -24,7 +25,7 @@ func (e *explanation) writePassedOver(b *strings.Builder) {
 	for i := range e.config.Rules {
 		r := &e.config.Rules[i]
 		by := decided[r.Group]
-		if by == "" || r.Mode == guard.Off || e.decides(r.Name) {
+		if by == "" || r.Mode == guard.Off || slices.ContainsFunc(deciding, func(one *guard.Rule) bool { return one.Name == r.Name }) {
 			continue
 		}
 		match := r.Match
@@ -34,9 +35,4 @@ func (e *explanation) writePassedOver(b *strings.Builder) {
 			linef(b, "group", "%s: %s decides in its place, and this rule does not count the request", r.Group, by)
 		}
 	}
-}
-
-// decides reports whether a rule has a result.
-func (e *explanation) decides(name string) bool {
-	return slices.ContainsFunc(e.exchange.Answer.Results, func(r guard.Result) bool { return r.Rule.Name == name })
 }

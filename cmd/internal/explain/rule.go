@@ -11,7 +11,6 @@ import (
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/fields"
-	"github.com/headgate/headgate/rule"
 )
 
 // writeRule describes the decision of one rule. All results belong to that rule.
@@ -28,9 +27,7 @@ func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
 	}
 	linef(b, "key", "%s%s", r.KeyText(req), shared)
 	e.writeCustomer(b, &results[0])
-	if value, found := overrideOf(r, req); found {
-		linef(b, "override", "%s", value)
-	}
+	e.writeOverride(b, r)
 	linef(b, "cost", "%s", costText(r, req))
 	if r.Lease.Resource != "" {
 		e.writeLease(b, r)
@@ -61,23 +58,33 @@ func (e *explanation) writeStage(b *strings.Builder, r *guard.Result) {
 	e.writeDecision(b, r, nil)
 }
 
-// overrideOf returns the value of the rule's override that applies to the request.
-func overrideOf(r *guard.Rule, req *headgate.Request) (string, bool) {
-	if len(r.Overrides) == 0 {
-		return "", false
+// writeOverride says which override applies to the request.
+func (e *explanation) writeOverride(b *strings.Builder, r *guard.Rule) {
+	o := r.OverrideAt(&e.exchange.Request, e.now)
+	if o == nil {
+		return
 	}
-	values := make([]string, len(r.Overrides))
-	for i := range r.Overrides {
-		values[i] = r.Overrides[i].Value
+	text := strconv.Quote(o.Value)
+	if o.Unlimited {
+		text += ", unlimited: the rule does not count the request"
 	}
-	overrides, err := rule.NewOverrides(r.Key[0], values)
-	if err != nil {
-		return "", false // The guard has accepted the same overrides, so that this cannot happen.
+	if o.Until != 0 {
+		text += ", until " + o.Until.Time().UTC().Format(time.RFC3339)
 	}
-	if i, found := overrides.Find(req); found {
-		return strconv.Quote(values[i]), true
+	linef(b, "override", "%s", text)
+}
+
+// writeUncounted describes the rules that match and do not count the request, because an override is unlimited.
+func (e *explanation) writeUncounted(b *strings.Builder) (some bool) {
+	for _, r := range e.exchange.Answer.Matched() {
+		if o := r.OverrideAt(&e.exchange.Request, e.now); o != nil && o.Unlimited {
+			fmt.Fprintf(b, "\nrule %s\n", r.Name)
+			linef(b, "key", "%s", r.KeyText(&e.exchange.Request))
+			e.writeOverride(b, r)
+			some = true
+		}
 	}
-	return "", false
+	return some
 }
 
 func costText(r *guard.Rule, req *headgate.Request) string {

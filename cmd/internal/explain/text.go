@@ -51,6 +51,7 @@ func (e *explanation) writeResults(b *strings.Builder) {
 		}
 		results = results[n:]
 	}
+	ruled = e.writeUncounted(b) || ruled
 	e.writePassedOver(b)
 	e.writeExempt(b)
 	closest := e.exchange.Answer.Closest()

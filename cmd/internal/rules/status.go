@@ -2,10 +2,12 @@ package rules
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/component"
 	"github.com/headgate/headgate/guard/report"
+	"github.com/headgate/headgate/internal/config"
 )
 
 func (r *Rules) requestStatus() admin.RequestStatus {
@@ -38,6 +40,7 @@ func (r *Rules) ruleStatus() []admin.RuleStatus {
 		for _, policy := range rule.Policies {
 			s.Limits = append(s.Limits, policy.Limit.String())
 		}
+		s.Ended = config.EndedOverrides(rule, time.Now())
 		if rule.Quota != "" {
 			s.Limits = append(s.Limits, "quota "+rule.Quota)
 		}

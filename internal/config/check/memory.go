@@ -104,14 +104,28 @@ func (m Memory) part(p headgate.Policy) headgate.Policy {
 }
 
 // Sets returns the lists of limits that a key of the rule can have: the rule's own,
-// and those of each override.
+// and those of each override with limits.
 func Sets(r *guard.Rule) [][]headgate.Policy {
 	sets := make([][]headgate.Policy, 0, 1+len(r.Overrides))
 	sets = append(sets, r.Policies)
 	for i := range r.Overrides {
-		sets = append(sets, r.Overrides[i].Policies)
+		if !r.Overrides[i].Unlimited {
+			sets = append(sets, r.Overrides[i].Policies)
+		}
 	}
 	return sets
+}
+
+// overrideOfSet returns the value of the override with the limits at a position of Sets.
+func overrideOfSet(r *guard.Rule, which int) string {
+	for i := range r.Overrides {
+		if o := &r.Overrides[i]; !o.Unlimited {
+			if which--; which == 0 {
+				return o.Value
+			}
+		}
+	}
+	return ""
 }
 
 // Counted returns all policies that count a key with these limits, with the ban and the hard limit.
@@ -193,7 +207,7 @@ func (m Memory) fit(r *guard.Rule, path string, blamed Blamed) []Finding {
 		when, room = " while the store is unreachable", enoughBeside(room)
 	}
 	if which > 0 {
-		path += ".overrides." + r.Overrides[which-1].Value
+		path += ".overrides." + overrideOfSet(r, which)
 	}
 	return []Finding{{
 		Path: path + ".limits",
