@@ -45,6 +45,9 @@ type Result struct {
 	Beyond    int64
 	AboveSoft bool
 
+	// Stated says which limit decided under a rule with LimitsFrom.
+	Stated Stated
+
 	window *window
 	from   *prepared
 	key    string // valid until the next Decide

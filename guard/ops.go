@@ -88,17 +88,23 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	a.keys = keys
 	// The store reads the key only during Apply, and nothing writes to it until then.
 	key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
-	windows := p.limits
+	windows, overridden := p.limits, false
 	if p.overrides != nil {
-		if i, found := p.overrides.find(req, s.guard); found {
-			if windows = p.overrides.windows[i]; len(windows) == 0 {
-				s.addUnlimited(p, req, a, key)
-				return
-			}
+		i, found := p.overrides.find(req, s.guard)
+		if overridden = found; found {
+			windows = p.overrides.windows[i]
+		}
+		if len(windows) == 0 && found {
+			s.addUnlimited(p, req, a, key)
+			return
 		}
 	}
 	a.soft = a.soft || p.Soft > 0
-	s.addWindows(p, p.Rule, windows, req, a, key, cost, shared)
+	if p.stated != nil && !overridden {
+		s.addStated(p, windows, req, a, key, cost, shared)
+	} else {
+		s.addWindows(p, p.Rule, windows, req, a, key, cost, shared)
+	}
 	if r, added := a.addOperatorBan(p, req, key); added {
 		a.addOp(r, r.window.id)
 	}
@@ -187,7 +193,7 @@ func (a *Answer) nextResult() *Result {
 	} else {
 		a.Results = a.Results[:n+1]
 	}
-	a.Results[n].Beyond, a.Results[n].AboveSoft, a.Results[n].counted = 0, false, false
+	a.Results[n].Beyond, a.Results[n].AboveSoft, a.Results[n].counted, a.Results[n].Stated = 0, false, false, NotStated
 	return &a.Results[n]
 }
 

@@ -3,6 +3,7 @@ package guard
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard/internal/refusals"
@@ -18,7 +19,8 @@ type set struct {
 	trees       map[string]*tree // by their domains
 	rules       []prepared
 	independent bool
-	grouped     bool // one of the rules has a group
+	stated      atomic.Int64 // the limits that requests stated
+	grouped     bool         // one of the rules has a group
 	config      Config
 	needs       rule.Needs
 	marks       []string
@@ -46,8 +48,9 @@ type prepared struct {
 	needs     rule.Needs
 	space     []byte // the namespace, with which every key begins
 	limits    []window
-	overrides *overrides // nil without Overrides
-	slots     *window    // nil without InFlight
+	overrides *overrides    // nil without Overrides
+	stated    *statedLimits // nil without LimitsFrom
+	slots     *window       // nil without InFlight
 	places    *places
 	lease     *leaseRule    // nil without Lease
 	operator  *operatorBans // nil if the rule's own ban, a quota or a lease decides
@@ -128,7 +131,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		folded.Match.Path = c.Folds.Pattern(folded.Match.Path)
 		matching = append(matching, folded)
 	}
-	if err := s.numberGroups(); err != nil {
+	if err := s.finishRules(); err != nil {
 		return nil, err
 	}
 	index, err := rule.NewIndex(matching)

@@ -71,6 +71,8 @@ type Rule struct {
 	// Policies are the rule's limits. A request must pass all of them. No two have the same
 	// period.
 	Policies []headgate.Policy
+	// LimitsFrom lets requests state the limit. The zero LimitsFrom does not.
+	LimitsFrom LimitsFrom
 	// Lease is the limit in place of Policies; the zero Lease is none.
 	Lease Lease
 	// Calendar says where the windows of limits with a calendar period begin, such as 200/month.
@@ -109,11 +111,14 @@ type Rule struct {
 	Fallback Fallback
 }
 
-// AllPolicies lists the policies of the rule, its overrides and its hard limit.
+// AllPolicies lists the policies of the rule, its overrides, its hard limit, and the highest that requests may state.
 func (r *Rule) AllPolicies() []headgate.Policy {
 	all := slices.Clone(r.Policies)
 	for i := range r.Overrides {
 		all = append(all, r.Overrides[i].Policies...)
+	}
+	for _, list := range r.StatedAtMost() {
+		all = append(all, list...)
 	}
 	if r.Exceed.Hard.Limit.HasPeriod() {
 		all = append(all, r.Exceed.Hard)

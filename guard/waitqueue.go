@@ -93,6 +93,7 @@ type places struct {
 	// holding counts the slots in flight (Rule.InFlight) of this process.
 	holding atomic.Int64
 	settled settledUnits
+	stated  statedCounts
 }
 
 // member is a request in one queue. waitQueues.mu guards it.

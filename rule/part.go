@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/headgate/headgate"
 )
 
 // MaxParts limits the parts of one key. A longer key is hard to understand, and every
@@ -204,6 +206,13 @@ func (p Part) Needs() Needs { return partTable[p.kind].needs }
 
 // Supply returns what the part needs from a front. 0 means that every front gives it.
 func (p Part) Supply() Supply { return partTable[p.kind].supply }
+
+// Name returns the name of a header (in canonical spelling), a cookie, a claim or a descriptor, and "" for other parts.
+func (p Part) Name() string { return p.name }
+
+// Text returns the value of a part that is a text in the request, such as a header or a claim. It reports false for other parts, and
+// for a request without a value.
+func (p Part) Text(req *headgate.Request) (text string, ok bool) { return p.lookup(req) }
 
 // Word returns the word of the part's form, without its name or the lengths of its networks.
 func (p Part) Word() string {

@@ -67,6 +67,7 @@ type line struct {
 	shared       bool
 	key          string
 	decision     lineDecision
+	stated       guard.Stated
 	soft         bool            // the event of a soft limit
 	descriptor   *lineDescriptor // nil without a domain
 	request      lineRequest
@@ -159,7 +160,7 @@ func (l *lines) offer(r *guard.Result, refused bool, d subject) {
 func (l *lines) describe(r *guard.Result, about subject) line {
 	d := &r.Decision
 	entry := line{
-		rule: r.Rule.Name, policy: r.Policy, mode: r.Rule.Mode, shared: r.Shared,
+		rule: r.Rule.Name, policy: r.Policy, mode: r.Rule.Mode, shared: r.Shared, stated: r.Stated,
 		decision:   lineDecision{d.Verdict, d.Reason, d.Limit, d.Remaining, d.RetryAfter, d.At},
 		descriptor: l.describeDescriptor(about),
 		request:    describeRequest(about.req), id: about.answer.DecisionID(),
@@ -273,6 +274,9 @@ func (l *lines) print(entry *line) {
 	}
 	if d.retryAfter > 0 {
 		attrs = append(attrs, slog.String("retry_after", d.retryAfter.String()))
+	}
+	if entry.stated != guard.NotStated {
+		attrs = append(attrs, slog.String("stated_limit", entry.stated.String()))
 	}
 	if entry.shared {
 		attrs = append(attrs, slog.Bool("shared_key", true))

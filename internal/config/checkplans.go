@@ -15,6 +15,7 @@ import (
 // notOfQuotasTable has the fields that a rule with a quota does not have, and where they belong.
 var notOfQuotasTable = [...]struct{ name, problem, fix string }{
 	{"limits", "the quota has its limits in plans", "move them to plans.PLAN.quotas"},
+	{"limits_from", "a rule with a quota has its limits in plans and customers", "move them to customers"},
 	{"overrides", "a rule with a quota has none: single customers have entries in customers", "move them to customers"},
 	{"algorithm", "each limit of a quota has its own algorithm", "move it to the limits in plans"},
 	{"sub_windows", "each limit of a quota has its own sub_windows", "move it to the limits in plans"},

@@ -15,6 +15,7 @@ var notOfLeasesTable = [...]struct{ name, problem, fix string }{
 	{"limits", "the lease is the limit", "remove limits or lease"},
 	{"quota", "the lease is the limit", "remove quota or lease"},
 	{"overrides", "a rule with a lease has none: each resource has its own capacity", "write resources at the root of the leases"},
+	{"limits_from", "the lease is the limit", "remove limits_from or lease"},
 	{"sub_windows", "a lease has no windows", "remove it"},
 	{"count_rejected", "a lease does not count refused attempts", "remove it"},
 	{"soft", "a lease has no soft limit", "remove it"},

@@ -46,6 +46,7 @@ func (r *reader) checkRules(c *Config, read []bool) {
 	r.noteAll(check.Matching(c.Rules, read, r.blamed))
 	r.noteAll(check.PolicyNames(c.Rules))
 	r.noteAll(check.Keys(c.Rules, r.identityFacts(c)))
+	r.checkLimitsFrom(c)
 	r.noteAll(check.DecisionHeaders(c.Rules, c.Identity.UserIPHeaders))
 	r.noteAll(check.Policies(c.Rules, c.Domains))
 	if !r.blamed("max_memory") {
@@ -87,6 +88,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	own := s.limits(sh)
 	r.Policies = own.policies
 	all := append([]limits{own}, s.overrides(r, sh)...)
+	all = append(all, s.limitsFrom(r, sh)...)
 	excess.hard(&r.Exceed, sh, all)
 	s.checkCalendar(r, all)
 	s.cost(r, all)

@@ -103,6 +103,7 @@ func (c *Config) writeRules(b *strings.Builder) {
 	}
 	_ = t.Flush()
 	c.writeNotPrefetched(b)
+	c.writeLimitsFrom(b)
 	c.writeOverrides(b)
 	c.writeGroups(b)
 }

@@ -28,6 +28,7 @@ func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
 	linef(b, "key", "%s%s", r.KeyText(req), shared)
 	e.writeCustomer(b, &results[0])
 	e.writeOverride(b, r)
+	writeStated(b, results[0].Stated)
 	linef(b, "cost", "%s", costText(r, req))
 	if r.Lease.Resource != "" {
 		e.writeLease(b, r)
@@ -72,6 +73,19 @@ func (e *explanation) writeOverride(b *strings.Builder, r *guard.Rule) {
 		text += ", until " + o.Until.Time().UTC().Format(time.RFC3339)
 	}
 	linef(b, "override", "%s", text)
+}
+
+// writeStated says which limit decides under a rule with limits_from.
+func writeStated(b *strings.Builder, s guard.Stated) {
+	switch s {
+	case guard.StatedUsed:
+		linef(b, "limits", "those that the request states")
+	case guard.StatedAbsent:
+		linef(b, "limits", "those of the rule: the request states none")
+	case guard.StatedInvalid:
+		linef(b, "limits", "those of the rule: the request states an invalid one")
+	default:
+	}
 }
 
 // writeUncounted describes the rules that match and do not count the request, because an override is unlimited.

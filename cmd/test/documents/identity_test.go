@@ -82,9 +82,8 @@ func (f *identityFiles) use(id *config.Identity) {
 	}
 }
 
-// tokenForm matches {jwt tenant=acme}, a valid token with that claim. {old jwt tenant=acme} is
-// an expired token.
-var tokenForm = regexp.MustCompile(`\{(old )?jwt ([a-z]+)=([a-z0-9]+)\}`)
+// tokenForm matches {jwt tenant=acme}, a valid token with that claim, or with several. {old jwt tenant=acme} is an expired token.
+var tokenForm = regexp.MustCompile(`\{(old )?jwt((?: [a-z]+=[a-z0-9/]+)+)\}`)
 
 // fill replaces the short forms of tokens with tokens.
 func (f *identityFiles) fill(t *testing.T, value string) string {
@@ -98,7 +97,12 @@ func (f *identityFiles) fill(t *testing.T, value string) string {
 		expires = 1
 	}
 	encode := base64.RawURLEncoding.EncodeToString
-	claims, err := json.Marshal(map[string]any{found[2]: found[3], "exp": expires})
+	all := map[string]any{"exp": expires}
+	for _, claim := range strings.Fields(found[2]) {
+		name, text, _ := strings.Cut(claim, "=")
+		all[name] = text
+	}
+	claims, err := json.Marshal(all)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func (m Memory) part(p headgate.Policy) headgate.Policy {
 }
 
 // Sets returns the lists of limits that a key of the rule can have: the rule's own,
-// and those of each override with limits.
+// those of each override with limits, and the highest that requests may state.
 func Sets(r *guard.Rule) [][]headgate.Policy {
 	sets := make([][]headgate.Policy, 0, 1+len(r.Overrides))
 	sets = append(sets, r.Policies)
@@ -113,19 +113,19 @@ func Sets(r *guard.Rule) [][]headgate.Policy {
 			sets = append(sets, r.Overrides[i].Policies)
 		}
 	}
-	return sets
+	return append(sets, r.StatedAtMost()...)
 }
 
 // overrideOfSet returns the value of the override with the limits at a position of Sets.
-func overrideOfSet(r *guard.Rule, which int) string {
+func overrideOfSet(r *guard.Rule, which int) (value string, found bool) {
 	for i := range r.Overrides {
 		if o := &r.Overrides[i]; !o.Unlimited {
 			if which--; which == 0 {
-				return o.Value
+				return o.Value, true
 			}
 		}
 	}
-	return ""
+	return "", false
 }
 
 // Counted returns all policies that count a key with these limits, with the ban and the hard limit.
@@ -206,11 +206,15 @@ func (m Memory) fit(r *guard.Rule, path string, blamed Blamed) []Finding {
 	if m.Shared {
 		when, room = " while the store is unreachable", enoughBeside(room)
 	}
-	if which > 0 {
-		path += ".overrides." + overrideOfSet(r, which)
+	if value, found := overrideOfSet(r, which); found {
+		path += ".overrides." + value + ".limits"
+	} else if which > 0 {
+		path += ".limits_from.most"
+	} else {
+		path += ".limits"
 	}
 	return []Finding{{
-		Path: path + ".limits",
+		Path: path,
 		Problem: fmt.Sprintf("one key takes up to %d bytes%s, and only %d fit in max_memory of %s",
 			n.Bytes(), when, n.Keys, field.FormatSize(m.Max)),
 		Fix: fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", field.FormatSize(room)),

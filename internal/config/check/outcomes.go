@@ -64,6 +64,7 @@ func limitsOf(r *guard.Rule, quota func(string) []headgate.Policy) [][]headgate.
 	for i := range r.Overrides {
 		lists = append(lists, r.Overrides[i].Policies)
 	}
+	lists = append(lists, r.StatedAtMost()...)
 	return lists
 }
 

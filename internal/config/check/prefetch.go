@@ -36,6 +36,8 @@ func Unprefetchable(r *guard.Rule, p headgate.Policy) (problem, fix string) {
 		return "the hard limit counts every request in the store", "write prefetch: off, or leave hard out"
 	case r.Settle != "":
 		return "settle charges units in the store", "write prefetch: off, or leave settle out"
+	case r.LimitsFrom.Most.Limit.HasPeriod():
+		return "limits_from has limits that are not known before", "write prefetch: off, or leave limits_from out"
 	case r.Ban.For > 0:
 		return "the ban counts every attempt in the store", "write prefetch: off, or leave ban out"
 	default:
