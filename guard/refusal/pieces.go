@@ -11,15 +11,14 @@ import (
 // field is what a placeholder stands for.
 type field uint8
 
-// The fields. Those up to lastNumber are numbers, which need no escaping, and those from firstSent on have text of the client.
+// The fields.
 const (
 	literal field = iota
 	retryAfter
 	reset
 	remaining
 	status
-	lastNumber = status
-	limit      = iota - 1
+	limit
 	policy
 	title
 	reason
@@ -27,6 +26,12 @@ const (
 	detail
 	key
 	requestID
+)
+
+const (
+	// lastNumber is the last field that is a number, which needs no escaping.
+	lastNumber = status
+	// firstSent is the first field with text of the client.
 	firstSent = key
 )
 
@@ -92,7 +97,8 @@ func (t *Template) cut(text string, e escape, where string) ([]piece, error) {
 			return nil, &FieldError{Field: where, Problem: "has the placeholder {" + name + "}, which is not known", Fix: fix, Offset: i}
 		}
 		if count++; count > MaxPlaceholders {
-			return nil, &FieldError{Field: where, Problem: "has too many placeholders", Fix: fmt.Sprintf("use at most %d", MaxPlaceholders), Offset: i}
+			fix := fmt.Sprintf("use at most %d", MaxPlaceholders)
+			return nil, &FieldError{Field: where, Problem: "has too many placeholders", Fix: fix, Offset: i}
 		}
 		if i > from {
 			pieces = append(pieces, piece{text: text[from:i]})

@@ -19,8 +19,9 @@ func misplaced(text string, pieces []piece, e escape) (at int, problem, fix stri
 	case escapeOther:
 		for i := range pieces {
 			if pieces[i].field > lastNumber {
-				return pieces[i].at, "has the placeholder {" + fieldNames[pieces[i].field] + "}, which cannot be escaped for this content_type",
-					"use only numbers: {" + strings.Join(fieldNames[1:lastNumber+1], "}, {") + "}; or a type of HTML, JSON, XML or text/plain"
+				numbers := "{" + strings.Join(fieldNames[1:lastNumber+1], "}, {") + "}"
+				return pieces[i].at, "has the placeholder {" + fieldNames[pieces[i].field] + "}, which cannot be escaped for this type",
+					"use only numbers: " + numbers + "; or a content_type of HTML, JSON, XML or text/plain"
 			}
 		}
 	case escapeHTML:
@@ -206,9 +207,8 @@ func tagEnd(s string) (int, string) {
 			named = true
 		default:
 			named = false
-			for i++; i < len(s) && strings.IndexByte(" \t\n\f\r", s[i]) >= 0; i++ {
-			}
-			i += valueLength(s[i:]) - 1
+			rest := strings.TrimLeft(s[i+1:], " \t\n\f\r")
+			i = len(s) - len(rest) + valueLength(rest) - 1
 		}
 	}
 	return len(s), name

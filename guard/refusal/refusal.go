@@ -114,7 +114,9 @@ func New(r Response) (*Template, error) {
 		return nil, err
 	}
 	if len(r.Headers) > MaxHeaders {
-		return nil, &FieldError{Field: "headers", Problem: fmt.Sprintf("has %d fields", len(r.Headers)), Fix: fmt.Sprintf("use at most %d", MaxHeaders)}
+		return nil, &FieldError{
+			Field: "headers", Problem: fmt.Sprintf("has %d fields", len(r.Headers)), Fix: fmt.Sprintf("use at most %d", MaxHeaders),
+		}
 	}
 	for _, h := range r.Headers {
 		if err := t.addHeader(h); err != nil {
@@ -137,7 +139,8 @@ func (t *Template) setBody(r *Response) error {
 		ready.kind = htmlType
 		ready.text, ready.policy = r.Body, ""
 	case own && r.ContentType == "":
-		return &FieldError{Field: "content_type", Problem: "is missing", Fix: "write the type of the body, like content_type: application/json"}
+		const fix = "write the type of the body, like content_type: application/json"
+		return &FieldError{Field: "content_type", Problem: "is missing", Fix: fix}
 	case own:
 		ready.kind, ready.text = r.ContentType, r.Body
 	}
@@ -256,13 +259,15 @@ func Reserved(name string) string {
 		return "is written with the body"
 	case "Retry-After", "X-Should-Retry", "Location", "X-Request-Id":
 		return "is written by Headgate"
-	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding",
+		"Upgrade":
 		return "belongs to the connection"
 	}
 	switch {
 	case strings.HasPrefix(name, "Access-Control-"):
 		return "is written by cors"
-	case strings.HasPrefix(name, "Ratelimit"), strings.HasPrefix(name, "X-Ratelimit-"), strings.HasPrefix(name, "Headgate-"), strings.HasPrefix(name, "Grpc-"):
+	case strings.HasPrefix(name, "Ratelimit"), strings.HasPrefix(name, "X-Ratelimit-"), strings.HasPrefix(name, "Headgate-"),
+		strings.HasPrefix(name, "Grpc-"):
 		return "is written by Headgate"
 	}
 	return ""

@@ -1,6 +1,7 @@
 package refusal_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -37,9 +38,9 @@ func compiled(t *testing.T, r refusal.Response) *refusal.Template {
 
 // TestPlaceholders: each placeholder has its value, and all other braces are text.
 func TestPlaceholders(t *testing.T) {
-	body := "{retry_after} {reset} {remaining} {status} {limit} {policy} {title} {reason} {error_type} {detail} {key} {request_id} {} {A} { policy } {{}"
+	body := "{retry_after} {reset} {remaining} {status} {limit} 1{policy} 2{title} {reason} {error_type} 3{detail} 4{key} 5{request_id} {} {A} { policy } {{}"
 	made := compiled(t, refusal.Response{Body: body, ContentType: "text/plain"})
-	want := "60 90 7 429 3/1m p p over_limit rate_limit_error p p p {} {A} { policy } {{}"
+	want := "60 90 7 429 3/1m 1p 2p over_limit rate_limit_error 3p 4p 5p {} {A} { policy } {{}"
 	if got := string(made.AppendBody(nil, values("p"))); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -64,7 +65,7 @@ func TestEscaping(t *testing.T) {
 		}
 		var read map[string]any
 		got := object.AppendBody(nil, v)
-		if err := json.Unmarshal(got, &read); err != nil || len(read) != 3 || read["wait"] != 60.0 || strings.ContainsAny(string(got), "<>&") {
+		if err := json.Unmarshal(got, &read); err != nil || len(read) != 3 || read["wait"] != 60.0 || bytes.ContainsAny(got, "<>&") {
 			t.Errorf("%q as JSON: %s (error %v)", sent, got, err)
 		}
 		if elements, err := elements(document.AppendBody(nil, v)); err != nil || elements != 2 {
@@ -150,7 +151,7 @@ func TestFaults(t *testing.T) {
 		"the style 99 is not known":                           {Style: 99},
 		"is not a media type":                                 {Body: "a", ContentType: "text"},
 		"has the charset utf-7":                               {Body: "a", ContentType: "text/html; charset=utf-7"},
-		"which cannot be escaped for this content_type":       {Body: "{key}", ContentType: "text/javascript"},
+		"which cannot be escaped for this type":               {Body: "{key}", ContentType: "text/javascript"},
 		"is not the name of a header":                         header("X Y", "a"),
 		"headers.X-Reason has a value that is empty":          header("X-Reason", ""),
 		"is not printable ASCII":                              header("X-Reason", "a\r\nb"),

@@ -90,7 +90,7 @@ func originFault(origin string) (problem, fix string) {
 		return "has a *, which stands only for every origin", "list each origin"
 	case err != nil || u.Scheme == "" || u.Host == "" || u.Opaque != "":
 		return "is not an origin", example
-	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(origin, "?") || strings.HasSuffix(origin, "#"):
+	case u.User != nil || u.Path != "" || strings.ContainsAny(origin, "?#"):
 		return "has more than a scheme, a host and a port", "write it like " + u.Scheme + "://" + u.Host
 	case strings.ToLower(origin) != origin:
 		return "has capitals, which no browser sends", "write it like " + strings.ToLower(origin)
@@ -121,12 +121,12 @@ const (
 
 // The lines that every Policy sets. They have no spare capacity, so that an append copies them.
 var (
-	varies      = []string{origin}
-	credentials = []string{"true"}
-	exposed     = []string{
+	variesTable      = []string{origin}
+	credentialsTable = []string{"true"}
+	exposedTable     = []string{
 		"Retry-After, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, " +
-			"X-RateLimit-Remaining, X-RateLimit-Reset, X-Should-Retry, X-Request-Id, Headgate-Warning, Headgate-Decision, Grpc-Status, Grpc-Message, " +
-			"Grpc-Status-Details-Bin",
+			"X-RateLimit-Remaining, X-RateLimit-Reset, X-Should-Retry, X-Request-Id, Headgate-Warning, Headgate-Decision, " +
+			"Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin",
 	}
 )
 
@@ -153,11 +153,11 @@ func (p *Policy) Own(h Header, request headgate.Values) {
 	if p == nil || len(h.Lines(fieldOrigin)) > 0 {
 		return
 	}
-	if lines := h.Lines(fieldVary); p.any || namesOrigin(lines) {
-		// The answer is the same for every origin, or caches know that it is not.
-	} else if len(lines) == 0 {
-		h.Set(fieldVary, varies)
-	} else {
+	switch lines := h.Lines(fieldVary); {
+	case p.any || namesOrigin(lines): // The answer is the same for every origin, or caches know that it is not.
+	case len(lines) == 0:
+		h.Set(fieldVary, variesTable)
+	default:
 		h.Set(fieldVary, append(slices.Clip(lines), origin))
 	}
 	allowed := p.sent(request)
@@ -166,10 +166,10 @@ func (p *Policy) Own(h Header, request headgate.Values) {
 	}
 	h.Set(fieldOrigin, allowed)
 	if p.config.Credentials {
-		h.Set(fieldCredentials, credentials)
+		h.Set(fieldCredentials, credentialsTable)
 	}
 	if len(h.Lines(fieldExpose)) == 0 {
-		h.Set(fieldExpose, exposed)
+		h.Set(fieldExpose, exposedTable)
 	}
 }
 
@@ -177,14 +177,14 @@ func (p *Policy) Own(h Header, request headgate.Values) {
 // answer, and has left Access-Control-Expose-Headers out.
 func (p *Policy) Expose(h Header) {
 	if p != nil && len(h.Lines(fieldOrigin)) > 0 && len(h.Lines(fieldExpose)) == 0 {
-		h.Set(fieldExpose, exposed)
+		h.Set(fieldExpose, exposedTable)
 	}
 }
 
 // Announce is Expose before the service has begun its answer. A field that the service sets later replaces this one.
 func (p *Policy) Announce(h Header, request headgate.Values) {
 	if p != nil && p.sent(request) != nil && len(h.Lines(fieldExpose)) == 0 {
-		h.Set(fieldExpose, exposed)
+		h.Set(fieldExpose, exposedTable)
 	}
 }
 

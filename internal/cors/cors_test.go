@@ -79,7 +79,7 @@ func TestExpose(t *testing.T) {
 		{header{"Access-Control-Allow-Origin": {"*"}}, true},
 		{header{"Access-Control-Allow-Origin": {"*"}, "Access-Control-Expose-Headers": {"X-Total"}}, false},
 	} {
-		h := header(maps.Clone(c.before))
+		h := maps.Clone(c.before)
 		p.Expose(h)
 		if got := len(h) > len(c.before); got != c.exposes || got && !strings.Contains(h["Access-Control-Expose-Headers"][0], "Retry-After, RateLimit,") {
 			t.Errorf("%v becomes %v, want the field: %v", c.before, h, c.exposes)

@@ -92,8 +92,13 @@ func TestErrorMember(t *testing.T) {
 		{problem{status: 502, detail: "down"}, "api_error", ""},
 	} {
 		var got struct {
-			Detail, Message string
-			Error           struct{ Type, Code, Message string }
+			Detail  string `json:"detail"`
+			Message string `json:"message"`
+			Error   struct {
+				Type    string `json:"type"`
+				Code    string `json:"code"`
+				Message string `json:"message"`
+			} `json:"error"`
 		}
 		if err := json.Unmarshal(c.p.append(nil), &got); err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ func (x *Exchange) respond(w http.ResponseWriter, p *problem, t *refusal.Templat
 	if !t.HasBody(accept) {
 		return false
 	}
-	h["X-Content-Type-Options"] = noSniff
+	h["X-Content-Type-Options"] = noSniffTable
 	if policy := t.Policy(); policy != nil {
 		h["Content-Security-Policy"] = policy
 	}
@@ -39,8 +39,8 @@ func (x *Exchange) respond(w http.ResponseWriter, p *problem, t *refusal.Templat
 	return true
 }
 
-// noSniff keeps a browser from guessing another type than that for which values are escaped.
-var noSniff = []string{"nosniff"}
+// noSniffTable keeps a browser from guessing another type than that for which values are escaped.
+var noSniffTable = []string{"nosniff"}
 
 // valuesOf returns the values that t uses. They are valid until the next call.
 func (x *Exchange) valuesOf(p *problem, t *refusal.Template) *refusal.Values {

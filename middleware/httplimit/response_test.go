@@ -2,6 +2,7 @@ package httplimit_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -68,9 +69,7 @@ func TestResponses(t *testing.T) {
 			method = http.MethodPost
 		}
 		r := httptest.NewRequestWithContext(t.Context(), method, "/v1/product", http.NoBody)
-		for name, lines := range c.header {
-			r.Header[name] = lines
-		}
+		maps.Copy(r.Header, c.header)
 		r.Header.Set("X-Client-Id", "a")
 		w := s.serve(r)
 		if got := w.Header().Get("Content-Type"); got != c.kind || !strings.Contains(w.Body.String(), c.body) {
