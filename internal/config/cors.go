@@ -9,13 +9,16 @@ import (
 // cors reads which pages of other origins may read the proxy's own answers.
 func (s *section) cors(c *Config) {
 	const example = `{origins: ["https://app.example.com"]}`
-	o := s.sub(s.declare("cors", field.Taken, "Pages of other origins that may read the answers of headgate itself, such as refusals."), example)
+	o := s.sub(s.declare("cors", field.Taken, "Pages of other origins that may read the answers of headgate itself, such as refusals."),
+		example)
 	var read cors.Config
 	read.Origins = o.texts(o.declare("origins", field.Taken, "Origins of the pages, like https://app.example.com, or * for all."),
 		`["https://app.example.com"]`, cors.MaxOrigins)
 	o.boolean(o.declare("credentials", field.Taken, "true lets pages read the answers to requests with cookies."), &read.Credentials)
-	oneOf(o, o.declare("preflights", field.Taken, "exempt: rules do not count the preflights of these origins, unless they name the method "+
-		"OPTIONS; count: rules count them."), &read.CountPreflights, []choice[bool]{{word: "exempt", value: false}, {word: "count", value: true}})
+	oneOf(o, o.declare("preflights", field.Taken, "exempt: rules do not count the preflights of these origins, unless they name the "+
+		"method OPTIONS; count: rules count them."), &read.CountPreflights, []choice[bool]{
+		{word: "exempt", value: false}, {word: "count", value: true},
+	})
 	o.end()
 	switch path := o.pathOf("origins"); {
 	case !o.begun() || s.blamedAt(o.self.path) || s.blamed(path):

@@ -27,12 +27,15 @@ func (s *section) response(x *guard.Exceed) {
 	var r refusal.Response
 	var file bodyFile
 	oneOf(s, s.declare("style", field.Taken, "Body of a refusal: problem is a problem document; html a page for clients that accept "+
-		"HTML, and a problem document for others; openai, anthropic and s3 the errors of these APIs."), &r.Style, choicesOf(refusal.Styles()))
+		"HTML, and a problem document for others; openai, anthropic and s3 the errors of these APIs."),
+		&r.Style, choicesOf(refusal.Styles()))
 	s.outline.field(s.declare("body", field.Taken, "Body of a refusal, with placeholders like {retry_after}. At most 64 KiB.")).
 		text("", "", 1, refusal.MaxBody)
 	body, hasBody := s.textOf("body", &r.Body)
-	s.file(s.declare("body_file", field.Taken, "File with the body. A reload reads the file again, also when only the file changes."), &file.path)
-	s.outline.field(s.declare("content_type", field.Taken, "Type of the body, like text/html. Values are escaped for it.")).text("", "", 1, 0)
+	s.file(s.declare("body_file", field.Taken, "File with the body. A reload reads the file again, also when only the file changes."),
+		&file.path)
+	s.outline.field(s.declare("content_type", field.Taken, "Type of the body, like text/html. Values are escaped for it.")).
+		text("", "", 1, 0)
 	_, _ = s.textOf("content_type", &r.ContentType)
 	headers := s.responseHeaders(&r)
 	named, hasFile := s.given("body_file")
