@@ -45,12 +45,16 @@ func TestResponses(t *testing.T) {
 		fields   http.Header
 	}{
 		{
-			"an own body", own, http.Header{"X-Request-Id": {"r<1>"}}, "text/plain; charset=utf-8",
+			"an own body", own,
+			http.Header{"X-Request-Id": {"r<1>"}},
+			"text/plain; charset=utf-8",
 			"429 product 100/1m 30 30 header:X-Client-Id=\"a\" r<1>\n",
 			http.Header{"X-Reason": {"over_limit"}, "X-Fixed": {"1"}, "X-Content-Type-Options": {"nosniff"}},
 		},
 		{
-			"fields alone", refusal.Response{Headers: own.Headers[1:]}, nil, "application/problem+json", `"title":"Quota Exceeded"`,
+			"fields alone",
+			refusal.Response{Headers: own.Headers[1:]},
+			nil, "application/problem+json", `"title":"Quota Exceeded"`,
 			http.Header{"X-Fixed": {"1"}},
 		},
 		{"a page", refusal.Response{Style: refusal.HTML}, http.Header{"Accept": {browser}}, "text/html; charset=utf-8", "<h1>Quota Exceeded</h1>", http.Header{
@@ -94,7 +98,9 @@ func TestResponseAllocations(t *testing.T) {
 	}
 	spent := func(r *guard.Rule) { r.Policies[0].Limit = headgate.Limit{Count: 1, Per: time.Hour} }
 	for _, response := range []refusal.Response{
-		{Style: refusal.HTML}, {Style: refusal.OpenAI}, {Style: refusal.S3},
+		{Style: refusal.HTML},
+		{Style: refusal.OpenAI},
+		{Style: refusal.S3},
 		{ContentType: "application/json", Body: `{"k":"{key} {limit} {request_id}"}`, Headers: []refusal.Header{{Name: "X-A", Value: "1"}}},
 	} {
 		store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
