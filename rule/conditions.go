@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -14,24 +15,55 @@ type conditions struct {
 	methods []string
 	hosts   []hostPattern // any of these hosts; empty matches every host
 	fields  []fieldPattern
-	domain  string // "" matches every domain
 	other   *patternConditions
 }
 
-// patternConditions are the checks of fields that most rules write without patterns. They are apart, so that the others cost the same
-// with and without them.
+// patternConditions are the checks that most rules do not have. They are apart, so that the others cost the same with and without them.
 type patternConditions struct {
 	methods []pattern // beside the methods of conditions
-	domain  *pattern
-	host    *pattern // of a host that the index has found by its end
+	domain  *pattern  // nil matches every domain
+	host    *hostRest // of a host that the index has found by its end
+}
+
+// hostRest is the pattern of the labels before the end of a host. Hosts of one form share it, so that it stays in the processor's caches.
+type hostRest struct {
+	pattern pattern
+	end     int // the length of the end, with its first dot
+	// alone are the conditions of a rule without others.
+	alone *conditions
+}
+
+func (r *hostRest) match(host string) bool {
+	return len(host) > r.end && r.pattern.match(host[:len(host)-r.end])
+}
+
+// hostRests has the rests of one index, by their texts.
+type hostRests map[string]*hostRest
+
+// share puts one hostRest in place of those with the same meaning.
+func (h hostRests) share(c *conditions) {
+	if c == nil {
+		return
+	}
+	for i := range c.hosts {
+		p := &c.hosts[i]
+		if p.rest == nil {
+			continue
+		}
+		key := fmt.Sprint(p.rest.end, p.rest.pattern.form, " ", p.rest.pattern.key())
+		if h[key] == nil {
+			h[key] = p.rest
+		}
+		p.rest = h[key]
+	}
 }
 
 // hostPattern is a host. With below set, the pattern is every host that ends in name,
-// and name begins with a dot. With a pattern, name is only the end of the hosts that match, or "" if it is not known.
+// and name begins with a dot. With a rest, name is the end of the hosts that match, or "" if it is not known.
 type hostPattern struct {
-	name    string
-	below   bool
-	pattern *pattern
+	name  string
+	below bool
+	rest  *hostRest
 }
 
 // newConditions returns the conditions of a checked match, without its path. newConditions copies
@@ -48,11 +80,8 @@ func newConditions(m *Match) *conditions {
 	// A map has no order. Sorting gives equal rules an equal index.
 	slices.SortFunc(c.fields, func(a, b fieldPattern) int { return a.compare(b.field) })
 	if m.Domain != "" {
-		if p, _ := compileValue(m.Domain); p.form == formLiteral {
-			c.domain = p.text
-		} else {
-			other.domain = &p
-		}
+		p, _ := compileValue(m.Domain)
+		other.domain = &p
 	}
 	if len(other.methods) > 0 || other.domain != nil {
 		c.other = &other
@@ -89,20 +118,14 @@ func newHostPattern(text string) hostPattern {
 	case formBelow:
 		return hostPattern{name: p.text, below: true}
 	default:
-		return hostPattern{name: p.end(), below: true, pattern: &p}
-	}
-}
-
-// end returns the literal labels at the end of the hosts that a template matches, with a dot before them.
-func (p *pattern) end() string {
-	var end string
-	for i := range p.segments {
-		if len(p.segments[i].variables) > 0 {
-			break
+		var end string
+		for len(p.segments) > 0 && len(p.segments[0].variables) == 0 {
+			end, p.segments = "."+p.segments[0].first+end, p.segments[1:]
 		}
-		end = "." + p.segments[i].first + end
+		rest := &hostRest{pattern: p, end: len(end)}
+		rest.alone = &conditions{other: &patternConditions{host: rest}}
+		return hostPattern{name: end, below: true, rest: rest}
 	}
-	return end
 }
 
 // parseHostIP parses an IPv6 address as a host, with or without brackets.
@@ -115,7 +138,7 @@ func parseHostIP(text string) (netip.Addr, bool) {
 
 // orNil returns nil when no check remains.
 func (c *conditions) orNil() *conditions {
-	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.fields) == 0 && c.domain == "" && c.other == nil {
+	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.fields) == 0 && c.other == nil {
 		return nil
 	}
 	return c
@@ -125,15 +148,19 @@ func (c *conditions) orNil() *conditions {
 func (c *conditions) withoutHosts(found *hostPattern) *conditions {
 	rest := *c
 	rest.hosts = nil
-	if found.pattern != nil {
-		var other patternConditions
-		if c.other != nil {
-			other = *c.other
-		}
-		other.host = found.pattern
-		rest.other = &other
+	if found.rest == nil {
+		return rest.orNil()
 	}
-	return rest.orNil()
+	if rest.orNil() == nil {
+		return found.rest.alone
+	}
+	var other patternConditions
+	if c.other != nil {
+		other = *c.other
+	}
+	other.host = found.rest
+	rest.other = &other
+	return &rest
 }
 
 // withoutField returns the conditions without field i, for a field that matched.
@@ -151,9 +178,6 @@ func (c *conditions) match(req *headgate.Request) bool {
 		return false
 	}
 	if len(c.hosts) > 0 && !matchesHost(c.hosts, req.Host) {
-		return false
-	}
-	if c.domain != "" && c.domain != req.Domain {
 		return false
 	}
 	for i := range c.fields {
@@ -189,11 +213,8 @@ func matchesHost(patterns []hostPattern, host string) bool {
 }
 
 func (p *hostPattern) match(host string) bool {
-	if p.pattern != nil {
-		return p.pattern.match(host)
-	}
 	if p.below {
-		return len(host) > len(p.name) && strings.HasSuffix(host, p.name)
+		return len(host) > len(p.name) && strings.HasSuffix(host, p.name) && (p.rest == nil || p.rest.match(host))
 	}
 	return host == p.name
 }

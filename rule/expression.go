@@ -114,7 +114,8 @@ func checkExpression(kind textKind, text string) (*expression, fault) {
 	switch {
 	case kind == textPath && strings.Contains(inner, "/*"):
 		return nil, fault{
-			marked + " has /*, any number of slashes in an expression", "write " + quote(expressionMark+strings.ReplaceAll(inner, "/*", "/.*")),
+			marked + " has /*, any number of slashes in an expression",
+			"write " + quote(expressionMark+strings.ReplaceAll(inner, "/*", "/.*")),
 		}
 	case hasName(inner):
 		return nil, fault{marked + " has a name in braces, which an expression takes as written", "write [^/]+ for a segment"}

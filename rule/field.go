@@ -72,5 +72,8 @@ func newFieldPatterns(kind fieldKind, values map[string]string) []fieldPattern {
 
 func (p *fieldPattern) match(req *headgate.Request) bool {
 	value, present := p.lookup(req)
-	return present && (p.any || p.pattern == nil && value == p.value || p.pattern != nil && p.pattern.match(value))
+	if p.pattern != nil {
+		return present && p.pattern.match(value)
+	}
+	return present && (p.any || value == p.value)
 }

@@ -37,11 +37,13 @@ func NewIndex(rules []Rule) (*Index, error) {
 	x := &Index{asked: make([]bool, 0, len(rules))}
 	var always []entry
 	var templates treeBuilder
+	rests := hostRests{}
 	exact, prefixes := map[string][]entry{}, map[string][]entry{}
 	for i := range rules {
 		m := &rules[i].Match
 		x.asked = append(x.asked, m.ForQueries())
 		e := entry{i, newConditions(m)}
+		rests.share(e.rest)
 		switch p, _ := compilePath(m.Path); p.form {
 		case formAny:
 			always = append(always, e)

@@ -35,7 +35,7 @@ func compileMethod(text string) (pattern, fault) {
 		return compileOne(text)
 	}
 	literal, _ := cutLiteral(text)
-	return pattern{text: strings.Clone(literal)}, checkMethod(text)
+	return pattern{text: literal}, checkMethod(text)
 }
 
 // isGlob reports whether a text has a * and something else.

@@ -141,6 +141,11 @@ func (p *pattern) walk(text, name string) (value string, ok bool) {
 			return "", false
 		}
 	}
+	return p.walkSegments(rest, more, name)
+}
+
+// walkSegments compares the segments of a template. more says whether rest begins a segment, which may be empty.
+func (p *pattern) walkSegments(rest string, more bool, name string) (value string, ok bool) {
 	for i := range p.segments {
 		if !more {
 			return "", false
@@ -157,7 +162,7 @@ func (p *pattern) walk(text, name string) (value string, ok bool) {
 	}
 	switch {
 	case p.rest == restNone && more,
-		p.rest == restBelow && !more && p.separator == '.', // "**.example.com" has at least one name.
+		p.rest == restBelow && p.separator != '/' && rest == "", // "**.example.com" has at least one name.
 		p.rest == restGlued && (!more || !strings.HasPrefix(rest, p.restText)):
 		return "", false
 	case name != "" && name == p.restName:
@@ -201,9 +206,12 @@ func (s *segment) whole() bool {
 // walk compares a segment. Each variable takes the shortest text before its literal, and the last one takes what is left.
 // Without expressions, a longer text for one of them never lets another segment match.
 func (s *segment) walk(text, name string) (value string, ok bool) {
+	if len(s.variables) == 0 {
+		return "", text == s.first
+	}
 	rest, ok := strings.CutPrefix(text, s.first)
-	if !ok || len(s.variables) == 0 {
-		return "", ok && rest == ""
+	if !ok {
+		return "", false
 	}
 	for i := range s.variables {
 		v := &s.variables[i]
@@ -229,4 +237,27 @@ func (s *segment) walk(text, name string) (value string, ok bool) {
 		rest = rest[end+len(v.next):]
 	}
 	return value, true
+}
+
+// Expressions returns the number of expressions in the patterns of a checked match, and their size in instructions. A comparison takes
+// at most one step of each instruction for each byte of the text.
+func (m *Match) Expressions() (count, size int) {
+	add := func(kind textKind, text string) {
+		if p, _ := compilePattern(kind, text); p.size() > 0 {
+			count, size = count+1, size+p.size()
+		}
+	}
+	add(textPath, m.Path)
+	for _, text := range m.Methods {
+		add(textMethod, text)
+	}
+	for _, text := range m.Hosts {
+		add(textHost, text)
+	}
+	for _, values := range []map[string]string{m.Headers, m.Query, m.Descriptors, {"": m.Domain}} {
+		for _, text := range values {
+			add(textValue, text)
+		}
+	}
+	return count, size
 }

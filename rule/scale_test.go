@@ -24,8 +24,12 @@ type shape struct {
 var shapes = []shape{
 	{"exact paths", func(i int) Match { return Match{Path: item(i)} }, "/v1/item-#"},
 	{"prefixes", func(i int) Match { return Match{Path: item(i) + "/*"} }, "/v1/item-#/below/it"},
+	{"templates", func(i int) Match { return Match{Path: item(i) + "/{id}/it"} }, "/v1/item-#/below/it"},
+	{"templates with a rest", func(i int) Match { return Match{Path: "/{version}" + item(i)[len("/v1"):] + "/{id}/**"} }, "/v1/item-#/below/it"},
+	{"templates, parts of segments", func(i int) Match { return Match{Path: item(i) + "-{id}"} }, "/v1/item-#-below"},
 	{"one path, hosts", func(i int) Match { return Match{Path: "/v1/item", Hosts: []string{host(i)}} }, "/v1/item"},
 	{"one path, hosts below", func(i int) Match { return Match{Path: "/v1/item", Hosts: []string{"*." + host(i)}} }, "/v1/item"},
+	{"one path, templates of hosts", func(i int) Match { return Match{Path: "/v1/item", Hosts: []string{"{tenant}." + host(i)}} }, "/v1/item"},
 	{"one path, header values", func(i int) Match { return Match{Path: "/v1/item", Headers: tenant(i)} }, "/v1/item"},
 	{"one prefix, header values", func(i int) Match { return Match{Path: "/v1/*", Headers: tenant(i)} }, "/v1/item"},
 	{"every path, hosts", func(i int) Match { return Match{Hosts: []string{host(i)}} }, "/v1/item-#"},
@@ -96,7 +100,7 @@ func newCaller(s *shape) *caller {
 			c.path = append(c.path, s.path[i])
 		}
 	}
-	if s.name != "one path, hosts below" {
+	if s.name != "one path, hosts below" && s.name != "one path, templates of hosts" {
 		c.host = c.host[2:]
 	}
 	c.req = headgate.Request{Method: "GET", Path: view(c.path), Host: view(c.host), Header: c}

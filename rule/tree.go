@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,13 +11,21 @@ import (
 // It compares the segments with a literal beside a variable one by one, after the map has found those with the same begin. The tests
 // of a lookup are bounded by the rules, and each is linear in the length of the path.
 type tree struct {
-	root        *treeNode
+	root        treeNode
 	expressions []treeExpression
 }
 
-// treeNode has the templates that begin with the same segments.
+// treeNode has the templates that begin with the same segments: a branch, or one template with its other segments. Maps have nodes as
+// values, and templates with the same other segments share them, so that the last step of a lookup follows few pointers.
 type treeNode struct {
-	literals map[string]*treeNode
+	tail   *pattern // nil for a branch
+	rules  node     // of the tail
+	branch *treeBranch
+}
+
+// treeBranch has several templates.
+type treeBranch struct {
+	literals map[string]treeNode
 	any      *treeNode // {name} and *, for each segment that is not empty
 	// partial has the segments with a literal and a variable, by the literal at their begin. lengths has the different lengths of these
 	// literals.
@@ -31,7 +40,7 @@ type treeNode struct {
 // treePartial is a segment with a literal beside a variable, or with a variable of an expression.
 type treePartial struct {
 	segment segment
-	next    *treeNode
+	next    treeNode
 }
 
 // treeGlued is a rest that begins within a segment: /a**.
@@ -47,8 +56,8 @@ type treeExpression struct {
 
 // visitTree finds the templates and the expressions of a path.
 func (s *search) visitTree(t *tree) {
-	if rest, rooted := strings.CutPrefix(s.req.Path, "/"); rooted && t.root != nil {
-		s.visitSegments(t.root, rest, true)
+	if rest, rooted := strings.CutPrefix(s.req.Path, "/"); rooted {
+		s.visitSegments(&t.root, rest, true)
 	}
 	for i := range t.expressions {
 		s.looked++
@@ -61,36 +70,47 @@ func (s *search) visitTree(t *tree) {
 // visitSegments visits the templates of a node. rest is the path behind the segments of the node, and more says whether it
 // begins a further segment, which may be empty. The depth is that of the templates, at most maxSegments.
 func (s *search) visitSegments(n *treeNode, rest string, more bool) {
-	if n.below != nil {
-		s.visit(*n.below)
-	}
-	if !more {
-		if n.here != nil {
-			s.visit(*n.here)
+	if n.tail != nil {
+		s.looked++
+		if _, matches := n.tail.walkSegments(rest, more, ""); matches {
+			s.visit(n.rules)
 		}
 		return
 	}
-	for i := range n.glued {
-		if strings.HasPrefix(rest, n.glued[i].text) {
-			s.visit(n.glued[i].rules)
+	b := n.branch
+	if b == nil {
+		return
+	}
+	if b.below != nil {
+		s.visit(*b.below)
+	}
+	if !more {
+		if b.here != nil {
+			s.visit(*b.here)
+		}
+		return
+	}
+	for i := range b.glued {
+		if strings.HasPrefix(rest, b.glued[i].text) {
+			s.visit(b.glued[i].rules)
 		}
 	}
-	own, rest, more := cutSegment(rest, '/')
-	if next, found := n.literals[own]; found {
-		s.visitSegments(next, rest, more)
+	own, rest, more := strings.Cut(rest, "/")
+	if next, found := b.literals[own]; found {
+		s.visitSegments(&next, rest, more)
 	}
-	if n.any != nil && own != "" {
-		s.visitSegments(n.any, rest, more)
+	if b.any != nil && own != "" {
+		s.visitSegments(b.any, rest, more)
 	}
-	for _, length := range n.lengths {
+	for _, length := range b.lengths {
 		if length > len(own) {
 			return
 		}
-		partial := n.partial[own[:length]]
+		partial := b.partial[own[:length]]
 		for i := range partial {
 			s.looked++
 			if _, matches := partial[i].segment.walk(own, ""); matches {
-				s.visitSegments(partial[i].next, rest, more)
+				s.visitSegments(&partial[i].next, rest, more)
 			}
 		}
 	}
@@ -100,6 +120,7 @@ func (s *search) visitSegments(n *treeNode, rest string, more bool) {
 type treeBuilder struct {
 	root        *treeDraft
 	expressions map[string]*treeDraftExpression
+	tails       map[string]*pattern // by the keys of their segments
 }
 
 // treeDraft is a treeNode with the entries of its rules.
@@ -179,14 +200,27 @@ func (s *segment) key() string {
 	return b.String()
 }
 
+// key returns a text that is equal for templates and expressions that match the same texts.
+func (p *pattern) key() string {
+	var b strings.Builder
+	for i := range p.segments {
+		b.WriteString(p.segments[i].key() + "\x00/")
+	}
+	if p.expression != nil {
+		b.WriteString(p.expression.compiled.String())
+	}
+	return fmt.Sprint(b.String(), p.rest, " ", p.restText)
+}
+
 // build returns nil when there is no template and no expression.
 func (b *treeBuilder) build() *tree {
 	if b.root == nil && b.expressions == nil {
 		return nil
 	}
 	t := &tree{}
+	b.tails = map[string]*pattern{}
 	if b.root != nil {
-		t.root = b.root.build()
+		t.root = b.node(b.root)
 	}
 	for _, text := range slices.Sorted(maps.Keys(b.expressions)) {
 		t.expressions = append(t.expressions, treeExpression{b.expressions[text].expression, newNode(b.expressions[text].entries)})
@@ -194,14 +228,52 @@ func (b *treeBuilder) build() *tree {
 	return t
 }
 
-func (d *treeDraft) build() *treeNode {
-	n := &treeNode{here: newNodeOrNil(d.here), below: newNodeOrNil(d.below)}
+// node builds the node of a draft.
+func (b *treeBuilder) node(d *treeDraft) treeNode {
+	tail, entries, alone := d.alone()
+	if !alone {
+		return treeNode{branch: b.branch(d)}
+	}
+	key := tail.key()
+	if b.tails[key] == nil {
+		b.tails[key] = &tail
+	}
+	return treeNode{tail: b.tails[key], rules: newNode(entries)}
+}
+
+// alone returns the segments and the entries of a draft with one template.
+func (d *treeDraft) alone() (tail pattern, entries []entry, alone bool) {
+	tail = pattern{form: formTemplate, separator: '/'}
+	for len(d.segments) == 1 && len(d.here)+len(d.below)+len(d.glued) == 0 {
+		for _, next := range d.segments {
+			tail.segments, d = append(tail.segments, next.shape), next
+		}
+	}
+	switch {
+	case len(d.segments) > 0:
+	case len(d.here) > 0 && len(d.below)+len(d.glued) == 0:
+		return tail, d.here, true
+	case len(d.below) > 0 && len(d.here)+len(d.glued) == 0:
+		tail.rest = restBelow
+		return tail, d.below, true
+	case len(d.glued) == 1 && len(d.here)+len(d.below) == 0:
+		tail.rest = restGlued
+		for text, own := range d.glued {
+			tail.restText, entries = text, own
+		}
+		return tail, entries, true
+	}
+	return pattern{}, nil, false
+}
+
+func (b *treeBuilder) branch(d *treeDraft) *treeBranch {
+	n := &treeBranch{here: newNodeOrNil(d.here), below: newNodeOrNil(d.below)}
 	for _, text := range slices.Sorted(maps.Keys(d.glued)) {
 		n.glued = append(n.glued, treeGlued{text, newNode(d.glued[text])})
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.segments)) {
 		child := d.segments[key]
-		n.attach(child.shape, child.build())
+		n.attach(child.shape, b.node(child))
 	}
 	slices.Sort(n.lengths)
 	n.lengths = slices.Compact(n.lengths)
@@ -209,15 +281,15 @@ func (d *treeDraft) build() *treeNode {
 }
 
 // attach adds the node behind a segment.
-func (n *treeNode) attach(s segment, next *treeNode) {
+func (n *treeBranch) attach(s segment, next treeNode) {
 	switch {
 	case len(s.variables) == 0:
 		if n.literals == nil {
-			n.literals = map[string]*treeNode{}
+			n.literals = map[string]treeNode{}
 		}
 		n.literals[s.first] = next
 	case s.whole():
-		n.any = next
+		n.any = &next
 	default:
 		if n.partial == nil {
 			n.partial = map[string][]treePartial{}

@@ -15,7 +15,7 @@ func scan(rules []Rule, req *headgate.Request) []int {
 	for i := range rules {
 		m := &rules[i].Match
 		asked := m.Domain != "" || len(m.Descriptors) > 0
-		if (m.Domain == "" || m.Domain == req.Domain) && (req.Domain == "" || asked) && scanPath(m.Path, req.Path) && scanMethods(m.Methods, req.Method) && scanHosts(m.Hosts, req.Host) &&
+		if (m.Domain == "" || slowPattern(textValue, m.Domain, req.Domain)) && (req.Domain == "" || asked) && scanPath(m.Path, req.Path) && scanMethods(m.Methods, req.Method) && scanHosts(m.Hosts, req.Host) &&
 			scanValues(m.Headers, req.Header) && scanValues(m.Descriptors, req.Descriptors) {
 			found = append(found, i)
 		}
@@ -24,35 +24,17 @@ func scan(rules []Rule, req *headgate.Request) []int {
 }
 
 func scanPath(pattern, path string) bool {
-	if pattern == "" || pattern == "/*" {
-		return true
-	}
-	if prefix, ok := strings.CutSuffix(pattern, "/*"); ok {
-		return path == prefix || strings.HasPrefix(path, prefix+"/")
-	}
-	return path == pattern
+	return pattern == "" || slowPattern(textPath, pattern, path)
 }
 
 func scanMethods(methods []string, method string) bool {
-	return len(methods) == 0 || slices.Contains(methods, method) || method == "HEAD" && slices.Contains(methods, "GET")
+	return len(methods) == 0 || slices.ContainsFunc(methods, func(pattern string) bool {
+		return slowPattern(textMethod, pattern, method) || method == "HEAD" && slowPattern(textMethod, pattern, "GET")
+	})
 }
 
 func scanHosts(hosts []string, host string) bool {
-	if len(hosts) == 0 {
-		return true
-	}
-	for _, pattern := range hosts {
-		pattern = strings.ToLower(pattern)
-		if end, ok := strings.CutPrefix(pattern, "*"); ok {
-			if before, ok := strings.CutSuffix(host, end); ok && before != "" {
-				return true
-			}
-		}
-		if host == pattern {
-			return true
-		}
-	}
-	return false
+	return len(hosts) == 0 || slices.ContainsFunc(hosts, func(pattern string) bool { return slowPattern(textHost, pattern, host) })
 }
 
 func scanValues(wanted map[string]string, values headgate.Values) bool {
@@ -61,7 +43,7 @@ func scanValues(wanted map[string]string, values headgate.Values) bool {
 			return false
 		}
 		got, _ := values.Lookup(name)
-		if got == "" || want != "*" && got != want {
+		if got == "" || !slowPattern(textValue, want, got) {
 			return false
 		}
 	}
@@ -71,16 +53,27 @@ func scanValues(wanted map[string]string, values headgate.Values) bool {
 // A small set of pieces makes matches between rules and requests likely.
 var (
 	twinPaths   = []string{"", "/*", "/", "/a", "/a/", "/a/*", "/a/b", "/a/b/*", "/ab", "/ab/*", "/a/b/c/d/*"}
-	twinMethods = []string{"GET", "PUT", "HEAD"}
-	twinHosts   = []string{"com", "a.com", "b.com", "*.com", "*.a.com", "*.b.com", "x.a.com", "X.A.com"}
-	twinValues  = []string{"1", "2", "*"}
+	twinMethods = []string{"GET", "PUT", "HEAD", "P*", "re:G.T|PUT"}
+	twinHosts   = []string{"com", "a.com", "b.com", "*.com", "*.a.com", "*.b.com", "x.a.com", "X.A.com", "{x}.com", "{y}.{x}.com", "*.{x}.com", "a*", "{x}.A.com"}
+	twinValues  = []string{"1", "2", "*", "1*", "{x}2", "re:[12]"}
 	twinNames   = []string{"A", "B", "C"}
 )
+
+func drawnPath(t *property.T) string {
+	if property.Bool().Draw(t, "plain") {
+		return property.SampledFrom(twinPaths).Draw(t, "path")
+	}
+	path := drawnPattern(t, textPath)
+	if _, f := compilePath(path); f == (fault{}) {
+		return path
+	}
+	return property.SampledFrom([]string{"re:/a(/b)?", "re:/[ab]+/.*"}).Draw(t, "expression")
+}
 
 func drawRules(t *property.T) []Rule {
 	match := property.Custom(func(t *property.T) Match {
 		return Match{
-			Path:    property.SampledFrom(twinPaths).Draw(t, "path"),
+			Path:    drawnPath(t),
 			Methods: property.SliceOfN(property.SampledFrom(twinMethods), 0, 2).Draw(t, "methods"),
 			Hosts:   property.SliceOfN(property.SampledFrom(twinHosts), 0, 3).Draw(t, "hosts"),
 			Headers: property.MapOfN(property.SampledFrom(twinNames), property.SampledFrom(twinValues), 0, 3).Draw(t, "headers"),
@@ -109,7 +102,7 @@ func drawRequest(t *property.T) *headgate.Request {
 		Method: property.SampledFrom([]string{"GET", "PUT", "get", ""}).Draw(t, "method"),
 		Host:   property.SampledFrom([]string{"", "com", "a.com", ".com", "b.com", "x.a.com", "y.x.a.com", "..b.com", "x.b.com.", "aacom"}).Draw(t, "host"),
 		Path: property.SampledFrom([]string{
-			"", "*", "/", "//", "/a", "/a/", "/a/b", "/a/b/", "/a/bc", "/ab", "/ab/a", "/a/b/c", "/a/b/c/d", "/a/b/c/d/e", "a",
+			"", "*", "/1/a", "/a/1/b", "/b/a-1", "/a.b", "/ab/b/a", "/vab", "/b/vab/a", "/", "//", "/a", "/a/", "/a/b", "/a/b/", "/a/bc", "/ab", "/ab/a", "/a/b/c", "/a/b/c/d", "/a/b/c/d/e", "a",
 		}).Draw(t, "path"),
 	}
 	req.Domain = property.SampledFrom([]string{"", "", "1", "2", "3"}).Draw(t, "domain")
@@ -130,8 +123,15 @@ func TestIndexIsTheScan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 40 {
+		for i := range 40 {
 			req := drawRequest(t)
+			if i%2 > 0 && len(rules) > 0 { // Made from a rule, and mutated.
+				m := &rules[property.IntRange(0, len(rules)-1).Draw(t, "of")].Match
+				req.Path = made(t, m.Path)
+				if len(m.Hosts) > 0 {
+					req.Host = made(t, strings.ToLower(m.Hosts[0]))
+				}
+			}
 			if got, want := x.Match(req, nil), scan(rules, req); !slices.Equal(got, want) {
 				t.Fatalf("%s %s%s %v %v: got matches %v, want %v of the twin", req.Method, req.Host, req.Path, req.Header, req.Descriptors, got, want)
 			}

@@ -105,7 +105,16 @@ func hostHint(hosts []string, req *headgate.Request) string {
 	if req.Host != "" {
 		return ""
 	}
-	return fmt.Sprintf(" (say which with -H 'Host: %s')", strings.Replace(hosts[0], "*", "www", 1))
+	return fmt.Sprintf(" (say which with -H 'Host: %s')", hostVariable(strings.Replace(hosts[0], "*", "www", 1)))
+}
+
+// hostVariable puts a name in place of the variable of a host.
+func hostVariable(host string) string {
+	before, rest, open := strings.Cut(host, "{")
+	if _, after, closed := strings.Cut(rest, "}"); open && closed {
+		return before + "www" + after
+	}
+	return host
 }
 
 func headerReason(name, want string) string {
