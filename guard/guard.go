@@ -89,6 +89,11 @@ type Config struct {
 	Folds rule.Folds
 	// State is shared by consecutive guards; nil makes a new one.
 	State *State
+	// RetryAfterMax bounds the time until a retry that fronts state over HTTP and gRPC; 0 is DefaultRetryAfterMax, and
+	// MostRetryAfter is the most. Decisions, texts and the rate limit fields keep the exact time.
+	RetryAfterMax time.Duration
+	// XShouldRetry says that fronts add X-Should-Retry: false to a refusal that lasts more than a minute.
+	XShouldRetry bool
 	// Clock is the clock of fair share and of the edges of calendar windows, for tests; nil is the
 	// machine's clock. Rules use the clock of Store.
 	Clock func() headgate.Instant

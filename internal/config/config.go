@@ -48,6 +48,10 @@ type Config struct {
 	// Independent lets each rule count on its own. Otherwise, no matching rule counts a request
 	// that one of them refuses. Default false.
 	Independent bool
+	// RetryAfterMax bounds the time until a retry that refused clients read. Default 1d.
+	RetryAfterMax time.Duration
+	// XShouldRetry adds X-Should-Retry: false to refusals that last more than a minute.
+	XShouldRetry bool
 	// Identity says which proxies, headers and tokens are trusted to identify the client.
 	Identity Identity
 	// Folds says which differences between paths the service ignores.
@@ -227,10 +231,12 @@ type HeaderStyle string
 const (
 	// HeaderDraft writes RateLimit and RateLimit-Policy, from the IETF HTTPAPI draft.
 	HeaderDraft HeaderStyle = "draft"
-	// HeaderX writes X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset.
+	// HeaderX writes X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, in seconds from now.
 	HeaderX HeaderStyle = "x-ratelimit"
 	// HeaderDraft03 writes RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, from early drafts.
 	HeaderDraft03 HeaderStyle = "draft03"
+	// HeaderXEpoch is HeaderX with X-RateLimit-Reset as a Unix time.
+	HeaderXEpoch HeaderStyle = "x-ratelimit-epoch"
 	// HeaderNone writes no fields about limits. Refusals still have Retry-After.
 	HeaderNone HeaderStyle = "none"
 )
@@ -330,6 +336,7 @@ func defaults() *Config {
 		MaxMemory:       256 << 20,
 		OnFull:          headgate.Deny,
 		ShutdownTimeout: 10 * time.Second,
+		RetryAfterMax:   guard.DefaultRetryAfterMax,
 		Identity:        Identity{JWT: JWT{Leeway: 30 * time.Second}},
 		Log:             Log{Level: slog.LevelInfo, Format: LogAuto, Decisions: LogSampled, Keys: KeysByReader, Access: AccessOff},
 		DecisionHeader:  true,

@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 	got := parsed(t, "version: 1\nrules: []\n")
 	want := &Config{
 		Store: "memory", StoreTimeout: 20 * time.Millisecond, Fallback: guard.FallbackDeny, MaxMemory: 256 << 20,
-		OnFull: headgate.Deny, ShutdownTimeout: 10 * time.Second, Rules: []guard.Rule{},
+		OnFull: headgate.Deny, ShutdownTimeout: 10 * time.Second, RetryAfterMax: 24 * time.Hour, Rules: []guard.Rule{},
 		Identity:       Identity{JWT: JWT{Leeway: 30 * time.Second}},
 		Log:            Log{Level: slog.LevelInfo, Format: LogAuto, Decisions: LogSampled, Keys: KeysByReader, Access: AccessOff},
 		DecisionHeader: true,
@@ -83,7 +83,7 @@ admin: {listen: "0.0.0.0:1", health: off}
 `)
 	want := &Config{
 		Store: "memory", StoreTimeout: 5 * time.Millisecond, Fallback: guard.FallbackAllow, MaxMemory: 1 << 20,
-		OnFull: headgate.Allow, ShutdownTimeout: time.Minute, Independent: true, Rules: []guard.Rule{},
+		OnFull: headgate.Allow, ShutdownTimeout: time.Minute, RetryAfterMax: 24 * time.Hour, Independent: true, Rules: []guard.Rule{},
 		Identity:       Identity{JWT: JWT{Leeway: 30 * time.Second}},
 		Log:            Log{Level: slog.LevelDebug, Format: LogAuto, Decisions: LogAll, Keys: KeysByReader, Access: AccessOff},
 		DecisionHeader: true,

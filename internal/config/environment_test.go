@@ -71,6 +71,8 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_NAMESPACE", "shop-1", func(c *Config) any { return c.Namespace }},
 		{"HEADGATE_ON_FULL", "allow", func(c *Config) any { return c.OnFull.String() }},
 		{"HEADGATE_SHUTDOWN_TIMEOUT", "9s", func(c *Config) any { return c.ShutdownTimeout.String() }},
+		{"HEADGATE_RETRY_AFTER_MAX", "9s", func(c *Config) any { return c.RetryAfterMax.String() }},
+		{"HEADGATE_X_SHOULD_RETRY", "true", func(c *Config) any { return strconv.FormatBool(c.XShouldRetry) }},
 		{"HEADGATE_EVALUATE", "independent", func(c *Config) any { return map[bool]string{true: "independent"}[c.Independent] }},
 		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "10.0.0.0/8,unix", func(c *Config) any {
 			return strings.Trim(fmt.Sprint(c.Identity.TrustedProxies), "[]") + map[bool]string{true: ",unix"}[c.Identity.TrustUnix]

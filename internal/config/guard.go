@@ -39,7 +39,8 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 	described := guard.Config{
 		FairShare: c.FairShare, Rules: rules, Domains: c.Domains,
 		Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
-		Namespace:    c.Namespace,
+		Namespace:     c.Namespace,
+		RetryAfterMax: c.RetryAfterMax, XShouldRetry: c.XShouldRetry,
 		LeaseTimeout: c.StoreTimeout,
 		WithoutState: c.Source != nil && c.Source.WithoutState == RefuseWithoutState && !c.sourceKnown,
 		ForwardsGRPC: c.Proxy.Upstream != nil && (c.Proxy.Upstream.Scheme == "h2c" || c.Proxy.Upstream.Scheme == "https"),

@@ -57,9 +57,11 @@ func (s *section) proxy(p *Proxy) {
 	proxy.moreTraffic(p)
 	proxy.requestID(p)
 	oneOf(proxy, proxy.declare("header_style", field.Taken, "Header fields that tell clients about their limits: "+
-		"draft, x-ratelimit, draft03 or none."), &p.HeaderStyle, []choice[HeaderStyle]{
+		"draft, x-ratelimit, x-ratelimit-epoch, draft03 or none. The reset of x-ratelimit is in seconds from now, that of "+
+		"x-ratelimit-epoch a Unix time."), &p.HeaderStyle, []choice[HeaderStyle]{
 		{word: string(HeaderDraft), value: HeaderDraft},
 		{word: string(HeaderX), value: HeaderX},
+		{word: string(HeaderXEpoch), value: HeaderXEpoch},
 		{word: string(HeaderDraft03), value: HeaderDraft03},
 		{word: string(HeaderNone), value: HeaderNone},
 	})

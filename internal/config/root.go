@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/rule"
@@ -27,6 +28,11 @@ func (r *reader) config(c *Config) {
 		"independent: each rule counts on its own."), &c.Independent, []choice[bool]{
 		{word: "all_or_nothing", value: false}, {word: "independent", value: true},
 	})
+	root.duration(root.declare("retry_after_max", field.Taken, "Longest Retry-After of a refusal, 1s to 2147483s. With a longer one, "+
+		"clients on Node.js retry at once. RateLimit and the text of the refusal keep the exact time."),
+		&c.RetryAfterMax, time.Second, guard.MostRetryAfter)
+	root.boolean(root.declare("x_should_retry", field.Taken, "true adds X-Should-Retry: false to refusals that last more than 60s: some "+
+		"clients, such as those of OpenAI and Anthropic, then do not retry."), &c.XShouldRetry)
 	root.paths(&c.Folds)
 	root.envoyFiles(&c.EnvoyCalendarMonths)
 	root.sourceOfObjects(c)

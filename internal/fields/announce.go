@@ -90,9 +90,11 @@ func (n *Announcer) announce(s Style, h Header, r *guard.Result) {
 	case Draft:
 		n.announceLists(h, r)
 	case XRateLimit:
-		announceNumbers(h, r, fieldXLimit, fieldXRemaining, fieldXReset)
+		announceNumbers(h, r, reset(r), fieldXLimit, fieldXRemaining, fieldXReset)
+	case XRateLimitEpoch:
+		announceNumbers(h, r, resetAt(r), fieldXLimit, fieldXRemaining, fieldXReset)
 	case Draft03:
-		announceNumbers(h, r, fieldLimit, fieldRemaining, fieldReset)
+		announceNumbers(h, r, reset(r), fieldLimit, fieldRemaining, fieldReset)
 	case None:
 	}
 }
@@ -177,11 +179,11 @@ type shortNumbers struct {
 // digits is the length of the greatest int64. The numbers are not negative.
 const digits = 19
 
-func announceNumbers(h Header, r *guard.Result, limit, remaining, resets string) {
+func announceNumbers(h Header, r *guard.Result, reset int64, limit, remaining, resets string) {
 	if len(h.Lines(limit)) > 0 || len(h.Lines(remaining)) > 0 || len(h.Lines(resets)) > 0 {
 		return
 	}
-	all := [...]int64{r.Decision.Limit, r.Decision.Remaining, reset(r)}
+	all := [...]int64{r.Decision.Limit, r.Decision.Remaining, reset}
 	var values *[3]string
 	var text []byte
 	if atMostDigits(all[0])+atMostDigits(all[1])+atMostDigits(all[2]) <= short {

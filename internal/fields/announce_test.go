@@ -81,6 +81,24 @@ func TestAnnounce(t *testing.T) {
 			http.Header{fieldXLimit: {"100"}, fieldXRemaining: {"50"}, fieldXReset: {"30"}},
 		},
 		{
+			"x-ratelimit-epoch: a time, rounded up", XRateLimitEpoch,
+			resultOf("name", hundred, headgate.Decision{Limit: 100, ResetAfter: 29 * time.Second, At: 1_800_000_000_000_000_001}),
+			http.Header{fieldXLimit: {"100"}, fieldXRemaining: {"0"}, fieldXReset: {"1800000030"}},
+		},
+		{
+			"x-ratelimit-epoch: the time of Retry-After", XRateLimitEpoch,
+			resultOf("name", hundred, headgate.Decision{
+				Verdict: headgate.Deny, Reason: headgate.OverLimit, Limit: 100, RetryAfter: 2 * time.Second, ResetAfter: time.Minute,
+				At: 1_800_000_000_000_000_000,
+			}),
+			http.Header{fieldXLimit: {"100"}, fieldXRemaining: {"0"}, fieldXReset: {"1800000002"}},
+		},
+		{
+			"x-ratelimit-epoch: the greatest", XRateLimitEpoch,
+			resultOf("max", hundred, headgate.Decision{Limit: 100, ResetAfter: math.MaxInt64, At: 1_800_000_000_000_000_000}),
+			http.Header{fieldXLimit: {"100"}, fieldXRemaining: {"0"}, fieldXReset: {"9223372037"}},
+		},
+		{
 			"draft03", Draft03, resultOf("name", hundred, allowed),
 			http.Header{fieldLimit: {"100"}, fieldRemaining: {"50"}, fieldReset: {"30"}},
 		},

@@ -12,12 +12,14 @@ const (
 	XRateLimit
 	// Draft03 means RateLimit-Limit, -Remaining and -Reset, as in the drafts up to 06.
 	Draft03
+	// XRateLimitEpoch is XRateLimit with X-RateLimit-Reset as the Unix time in seconds, as GitHub's API has it.
+	XRateLimitEpoch
 	// None omits these fields. Retry-After and Headgate-Warning are still sent.
 	None
 )
 
 // styleNames has the words of configurations, in the order of the constants.
-var styleNames = [...]string{"draft", "x-ratelimit", "draft03", "none"}
+var styleNames = [...]string{"draft", "x-ratelimit", "draft03", "x-ratelimit-epoch", "none"}
 
 // String returns the word that configurations use.
 func (s Style) String() string {

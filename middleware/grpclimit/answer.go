@@ -18,7 +18,7 @@ import (
 type announcedKey Style
 
 // numbered reports whether each field of the style is one number, and not a list.
-func numbered(s Style) bool { return s == fields.XRateLimit || s == fields.Draft03 }
+func numbered(s Style) bool { return s != fields.Draft && s != fields.None }
 
 // note returns the context for the service and for a second guard. With a numbered style
 // it records that this guard has set the fields, so that a second guard does not.

@@ -54,6 +54,6 @@
 //
 // A second guard around the same services keeps the first guard's marks and adds its own.
 // Fields that are lists have an item from each guard, in no particular order. A field that
-// is one number (fields.XRateLimit, fields.Draft03) comes from the first guard. The status
+// is one number (such as fields.XRateLimit) comes from the first guard. The status
 // and its details come from the guard that refuses.
 package grpclimit

@@ -33,7 +33,7 @@ func refusal(a *guard.Answer, method string) error {
 		info.Metadata = map[string]string{"location": fields.Location(closest.Rule.Exceed.Location, method)}
 	}
 	details := []protoadapt.MessageV1{info}
-	if delay := fields.Delay(closest); delay > 0 {
+	if delay := fields.Delay(a); delay > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
 	}
 	if failure := violations(a); len(failure.GetViolations()) > 0 {

@@ -29,7 +29,7 @@ func (x *Exchange) details(p *problem, location string) []detail {
 		info = appendBytes(info, 3, appendText(appendText(nil, 1, "location"), 2, location))
 	}
 	all := []detail{{"google.rpc.ErrorInfo", info}}
-	if delay := fields.Delay(p.refused); delay > 0 {
+	if delay := fields.Delay(&x.Answer); delay > 0 {
 		duration := appendNumber(appendNumber(nil, 1, uint64(delay/time.Second)), 2, uint64(delay%time.Second))
 		all = append(all, detail{"google.rpc.RetryInfo", appendBytes(nil, 1, duration)})
 	}

@@ -12,6 +12,8 @@ const (
 	XRateLimit Style = fields.XRateLimit
 	// Draft03 means RateLimit-Limit, -Remaining and -Reset, as in the drafts up to 06.
 	Draft03 Style = fields.Draft03
+	// XRateLimitEpoch is XRateLimit with X-RateLimit-Reset as the Unix time in seconds, as GitHub's API has it.
+	XRateLimitEpoch Style = fields.XRateLimitEpoch
 	// None omits these fields. Retry-After and Headgate-Warning are still sent.
 	None Style = fields.None
 )

@@ -29,8 +29,8 @@ type problem struct {
 	detail   string
 	refused  *guard.Result
 	violated []string
-	// retryAfter is in seconds; 0 leaves it out.
-	retryAfter int64
+	// retryAfter is in seconds; 0 leaves it out. exact are the seconds in the sentence about refused; 0 for none.
+	retryAfter, exact int64
 	// media is the field Content-Type of another body than the document; nil is that of the document.
 	media []string
 }
@@ -162,9 +162,9 @@ func (c *cachedDocument) append(b []byte, p *problem) []byte {
 		return b
 	}
 	from := 0
-	if p.retryAfter > 0 {
+	if p.exact > 0 {
 		var text [digits]byte
-		seconds := strconv.AppendInt(text[:0], p.retryAfter, 10)
+		seconds := strconv.AppendInt(text[:0], p.exact, 10)
 		for _, cut := range c.cuts {
 			b = append(append(b, c.text[from:cut]...), seconds...)
 			from = cut
@@ -177,9 +177,9 @@ func (c *cachedDocument) append(b []byte, p *problem) []byte {
 func (c *cachedDocument) note(document []byte, p *problem) {
 	r := p.refused
 	c.rule, c.text = nil, c.text[:0]
-	if p.retryAfter > 0 {
+	if p.exact > 0 {
 		var text [64]byte
-		sought := append(strconv.AppendInt(append(text[:0], retryIn...), p.retryAfter, 10), unit...)
+		sought := append(strconv.AppendInt(append(text[:0], retryIn...), p.exact, 10), unit...)
 		for i := range c.cuts {
 			at := bytes.Index(document, sought)
 			if at < 0 {

@@ -29,9 +29,13 @@ func TestCachedRefusals(t *testing.T) {
 						Rule: r, Policy: name, Limit: headgate.Limit{Count: int64(i), Per: time.Minute},
 						Decision: headgate.Decision{Verdict: headgate.Deny, Reason: reason, RetryAfter: after},
 					}
+					var exact int64
+					if !refused.Final() {
+						exact = fields.RetryAfter(&refused.Decision)
+					}
 					all = append(all, problem{
 						kind: typeQuotaExceeded, title: "Quota Exceeded", status: 429 + i, violated: []string{name}, refused: refused,
-						retryAfter: fields.Seconds(fields.Delay(refused)),
+						exact: exact,
 					})
 				}
 			}

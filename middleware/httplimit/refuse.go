@@ -16,7 +16,7 @@ const (
 	typeBlank           = "about:blank"
 )
 
-// Refuse answers a request that its rules deny. The response has a status, Retry-After, a
+// Refuse answers a request that its rules deny. The response has a status, Retry-After within guard.Config.RetryAfterMax, a
 // problem document or the Exceed.Response of the rule, and the Location of a rule that redirects. A gRPC call gets a gRPC
 // status with HTTP status 200, and a Connect call gets a Connect error. Refuse does not
 // call Announce.
@@ -37,7 +37,10 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	case reason == headgate.Banned:
 		p.kind, p.title = typeAbnormalUsage, "Abnormal Usage Detected"
 	}
-	p.retryAfter = fields.Seconds(fields.Delay(closest))
+	p.retryAfter = fields.Seconds(fields.Delay(&x.Answer))
+	if !closest.Final() {
+		p.exact = fields.RetryAfter(&closest.Decision)
+	}
 	x.crossOrigin(w)
 	var elsewhere string
 	if redirects {
@@ -52,6 +55,9 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	}
 	if redirects {
 		w.Header()["Location"] = []string{elsewhere}
+	}
+	if fields.Discourages(&x.Answer) {
+		w.Header()["X-Should-Retry"] = []string{"false"}
 	}
 	if t := closest.Rule.Exceed.Response; t == nil || !x.respond(w, &p, t) {
 		x.document = x.cached.append(x.document[:0], &p)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/fields"
 )
@@ -90,7 +91,7 @@ func refuseHTTP(w http.ResponseWriter, err error, busy int) {
 	default:
 		status = busy
 		if above, found := errors.AsType[*BusyError](err); found {
-			w.Header().Set("Retry-After", strconv.FormatInt(fields.RetrySeconds(above.RetryAfter), 10))
+			w.Header().Set("Retry-After", strconv.FormatInt(fields.RetrySeconds(min(above.RetryAfter, guard.DefaultRetryAfterMax)), 10))
 		}
 	}
 	http.Error(w, err.Error(), status)

@@ -106,6 +106,9 @@ func (e *explanation) decide(n int) error {
 	x.Announce(style, e.answer.Header())
 	if x.Answer.Verdict == headgate.Deny {
 		x.Refuse(&e.answer)
+		if fields.IsSpread(&x.Answer) {
+			e.answer.Header().Set("Retry-After", "1 or 2")
+		}
 	} else {
 		e.forward = x.Forward(e.guard, e.request)
 	}

@@ -32,6 +32,9 @@ type Answer struct {
 	from *guard.Answer
 }
 
+// RetryAfterMax is the bound of RetryAfter for clients that hand it to a timer.
+func (a *Answer) RetryAfterMax() time.Duration { return a.from.RetryAfterMax() }
+
 // Undecided reports whether the store did not answer, and the fallback of a rule is error.
 func Undecided(a *guard.Answer) bool {
 	for i := range a.Results {

@@ -72,7 +72,7 @@ func appendAnswer(b []byte, a *remote.Answer) []byte {
 		b = appendSeconds(append(b, `,"reset_after":`...), a.ResetAfter)
 	}
 	if a.RetryAfter > 0 {
-		b = appendSeconds(append(b, `,"retry_after":`...), a.RetryAfter)
+		b = appendSeconds(append(b, `,"retry_after":`...), min(a.RetryAfter, a.RetryAfterMax()))
 	}
 	if a.Status != 0 {
 		b = strconv.AppendInt(append(b, `,"status":`...), int64(a.Status), 10)

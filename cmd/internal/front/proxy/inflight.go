@@ -68,13 +68,16 @@ func (s *Server) refuse(e *entry, r *http.Request) {
 		e.Header()["Connection"] = closeTable
 		_ = e.SetReadDeadline(time.Now().Add(lingering)) // This bounds how long net/http discards the body.
 	}
-	e.Header()["Retry-After"] = oneSecondTable
+	e.Header()["Retry-After"] = spread()
 	s.proxy.current.Load().cors.Own(fields.Map(e.Header()), e.fields)
 	e.WriteHeader(http.StatusServiceUnavailable)
 	s.proxy.traffic.Answered(http.StatusServiceUnavailable)
 }
 
-var oneSecondTable = []string{"1"}
+var spreadTable = [...][]string{{"1"}, {"2"}}
+
+// spread gives the Retry-After of a refusal whose end is not known.
+func spread() []string { return spreadTable[fields.Spread()/time.Second-1] }
 
 // handled arranges the release of the place after the handler. net/http may still have
 // buffered bytes of the response to write.

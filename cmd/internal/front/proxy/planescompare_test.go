@@ -79,13 +79,15 @@ func (m *wireMessage) text(lines []string, what string) []string {
 	return append(lines, fmt.Sprintf("%s body: %q", what, withoutIDs(m.body)))
 }
 
-// withoutID replaces what differs between two equal fields: the Date of a response, and a
+// withoutID replaces what differs between two equal fields: the Date of a response, a wait that is spread, and a
 // generated id.
 func (m *wireMessage) withoutID(field string) string {
 	name, value, _ := strings.Cut(field, ": ")
 	switch {
 	case name == "date" && m.isResponse() && !strings.Contains(value, " 2001 "): // The recorder's own Date is of 2001.
 		return "date: *"
+	case name == "retry-after" && (value == "1" || value == "2"): // Spread over the clients whose wait is not known.
+		return "retry-after: *"
 	case isGenerated(value):
 		return name + ": *"
 	default:

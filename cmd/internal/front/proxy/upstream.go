@@ -176,7 +176,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	case x.stopped():
 		x.end = guard.Stopped
-		x.Header()["Retry-After"] = oneSecondTable
+		x.Header()["Retry-After"] = spreadTable[0]
 		x.plain(http.StatusServiceUnavailable, "Service Unavailable", "The request was stopped before the service responded.")
 		return
 	case r.Context().Err() != nil:

@@ -1,0 +1,34 @@
+package guard
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// DefaultRetryAfterMax is the default of Config.RetryAfterMax.
+	DefaultRetryAfterMax = 24 * time.Hour
+	// MostRetryAfter is the longest time that a timer of Node.js can wait, in whole seconds: 2^31 - 1 ms. A client with a
+	// longer Retry-After returns after 1 ms.
+	MostRetryAfter = 2_147_483 * time.Second
+)
+
+// checkRetry rejects a bound with which clients would return at once.
+func (c *Config) checkRetry() error {
+	if c.RetryAfterMax != 0 && (c.RetryAfterMax < time.Second || c.RetryAfterMax > MostRetryAfter) {
+		return fmt.Errorf("guard: RetryAfterMax is %v: give a time from 1s to %v, or 0 for %v", c.RetryAfterMax, MostRetryAfter,
+			DefaultRetryAfterMax)
+	}
+	return nil
+}
+
+// RetryAfterMax gives the bound of the time until a retry that a front states.
+func (a *Answer) RetryAfterMax() time.Duration {
+	if a.from == nil || a.from.config.RetryAfterMax == 0 {
+		return DefaultRetryAfterMax
+	}
+	return a.from.config.RetryAfterMax
+}
+
+// XShouldRetry reports whether a front adds X-Should-Retry: false to a refusal that lasts more than a minute.
+func (a *Answer) XShouldRetry() bool { return a.from != nil && a.from.config.XShouldRetry }
