@@ -13,7 +13,7 @@ var beyondSchemaNames = map[string]string{
 		prefetch-hold-too-short fair-share-cycle-too-long fair-share-cycle-too-short fair-share-cycle-zero
 		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much
 		server-http-body-too-long server-keepalive-too-short server-call-memory-too-small
-		server-traffic-memory-too-small`,
+		server-traffic-memory-too-small retry-after-max-too-long`,
 	"the server: addresses that must differ, and fields that need each other": `
 		server-statsd-addresses server-statsd-twice server-client-auth-without-ca server-client-name-without-ca server-unhealthy-without-a-store
 		server-unhealthy-without-memcached server-listeners-on-one-port server-listens-on-the-admin-port server-tls-without-key
