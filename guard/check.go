@@ -74,12 +74,10 @@ func checkOutcome(r *Rule) error {
 		lists = append(lists, r.Overrides[i].Policies)
 	}
 	switch {
-	case r.InFlight > 0 && len(r.Policies) == 0:
+	case (r.InFlight > 0 || r.Ban.For > 0) && len(r.Policies) == 0 && (!r.BansAnswers() || r.Settle != ""):
 		return errors.New("count and settle need a limit: write one")
 	case r.Exceed.Action == Delay:
 		return errors.New("count and settle cannot return booked departures: use another action than delay")
-	case r.Ban.For > 0 && len(r.Count) > 0:
-		return errors.New("a ban counts every attempt, and count returns some: leave out one of them")
 	}
 	for _, p := range slices.Concat(lists...) {
 		switch {

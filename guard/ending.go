@@ -119,14 +119,15 @@ func (e *ending) collect(a *Answer) {
 		if r.counted && r.Rule.byOutcome() {
 			e.collectUsage(a, i)
 		}
-		if r.from == nil || r.Decision.Receipt.Empty() || !r.Rule.byOutcome() {
+		bans := r.window != nil && r.window.answers
+		if r.from == nil || r.Decision.Receipt.Empty() && !bans || !r.Rule.byOutcome() {
 			continue
 		}
 		c := charge{prepared: r.from, window: r.window, receipt: r.Decision.Receipt, from: len(e.keys), usage: -1}
 		if n := len(e.usages) - 1; n >= 0 && e.usages[n].prepared == r.from {
 			c.usage = n
 		}
-		if r.Rule.Settle != "" {
+		if r.Rule.Settle != "" || bans {
 			e.keys = append(e.keys, r.key...)
 		}
 		c.to = len(e.keys)

@@ -140,6 +140,9 @@ func (s *set) addWindows(p *prepared, rule *Rule, windows []window, req *headgat
 		} else if req.Peek {
 			r.mode = headgate.Peek
 		}
+		if w.answers {
+			r.cost = min(cost, 0) // The request counts when it is answered.
+		}
 		switch {
 		case cost < 0:
 			r.op = opNone

@@ -176,7 +176,8 @@ type Exceed struct {
 const DefaultMaxWaiters = 10_000
 
 // Ban refuses a key with more than After.Count attempts within After.Per, counted from the
-// first attempt. The ban lasts until For after the end of that period.
+// first attempt. The ban lasts until For after the end of that period. In a rule with Count, the ban counts answers with these statuses
+// in place of attempts, and begins when a request with the last of After.Count answers ends: see Rule.BansAnswers.
 type Ban struct {
 	// After is the number of attempts and their period. A zero Per means the rule's first limit.
 	After headgate.Limit

@@ -26,9 +26,11 @@ type charging struct {
 	*settledUnits
 
 	window *window
-	local  bool
-	extra  int // the position in settlement.extras; -1 for none
-	beyond int64
+	// prepared is the rule of a ban by answers; nil for units.
+	prepared *prepared
+	local    bool
+	extra    int // the position in settlement.extras; -1 for none
+	beyond   int64
 }
 
 // settledUnits counts what the ends of requests changed under one rule.
@@ -94,6 +96,10 @@ func (e *ending) settle(t *Ticket, o *Outcome) {
 func (w *settlement) add(g *Guard, c *charge, key []byte, o *Outcome, local bool) {
 	r, settled := c.receipt, &c.prepared.places.settled
 	status := httpStatus(o)
+	if c.window.kind == kindBan {
+		w.countAnswer(c, key, status, local)
+		return
+	}
 	if len(c.prepared.Count) > 0 && status != 0 && !slices.Contains(c.prepared.Count, status) {
 		settled.returned.Add(uint64(r.Cost))
 		w.receipts = append(w.receipts, r)
@@ -172,6 +178,8 @@ func (w *settlement) keepRefused() {
 	for i := range w.decisions {
 		d := &w.decisions[i]
 		switch {
+		case w.rules[i].prepared != nil:
+			w.rules[i].prepared.meetBan(w.ops[i].Key, d)
 		case d.Verdict != headgate.Deny:
 			w.rules[i].charged.Add(uint64(w.ops[i].Cost))
 			w.charged(&w.rules[i], w.ops[i].Cost, d)

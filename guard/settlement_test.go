@@ -186,7 +186,7 @@ func TestFaultyOutcomes(t *testing.T) {
 		"status 99":           func(r *guard.Rule) { r.Count = []int{99} },
 		`write "X-Cost"`:      func(r *guard.Rule) { r.Settle = "x-cost" },
 		"another action":      func(r *guard.Rule) { r.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Second} },
-		"a ban counts every":  func(r *guard.Rule) { r.Ban.For = time.Hour },
+		"need a limit":        func(r *guard.Rule) { r.Policies, r.Ban.For, r.Settle = nil, time.Hour, "X-Cost" },
 		"another algorithm":   func(r *guard.Rule) { r.Policies[0].Algorithm = headgate.LeakyBucket },
 		"leave out prefetch":  func(r *guard.Rule) { r.Settle, r.Policies[0].Hold = "X-Cost", time.Second },
 		"use a limit of at":   func(r *guard.Rule) { r.Settle, r.Policies[0].Limit.Count = "X-Cost", headgate.MaxUnits },

@@ -48,6 +48,8 @@ type window struct {
 	countsRejected bool
 	// countsFirst: all units of a refused request are counted, so the count is above the limit then.
 	countsFirst bool
+	// answers: the window of a ban that counts answers in place of attempts.
+	answers bool
 	// quota says what a customer has of a quota; the zero terms belong to other windows.
 	quota terms
 }
@@ -98,7 +100,7 @@ type counters struct {
 
 // windows prepares the counters for one list of limits of a rule.
 func (g *Guard) windows(c *Config, r *Rule, policies []headgate.Policy, claimed *claims) ([]window, error) {
-	if len(policies) == 0 && r.InFlight == 0 || len(policies) > maxWindows {
+	if len(policies) == 0 && r.InFlight == 0 && r.Ban.For == 0 || len(policies) > maxWindows {
 		return nil, fmt.Errorf("it has %d limits: give it 1 to %d", len(policies), maxWindows)
 	}
 	s := &counters{guard: g, config: c, rule: r, claims: claimed}
@@ -149,7 +151,7 @@ func (s *counters) addBan(policies []headgate.Policy) error {
 	if !ban.After.HasPeriod() {
 		ban.After = headgate.Limit{Count: policies[0].Limit.Count, Per: policies[0].Limit.Per}
 	}
-	w := window{policy: s.rule.Name + "-ban", number: banWindow, kind: kindBan}
+	w := window{policy: s.rule.Name + "-ban", number: banWindow, kind: kindBan, answers: s.rule.BansAnswers()}
 	w.beside = s.rule.Exceed.Action == Degrade && !s.rule.Exceed.Hard.Limit.HasPeriod()
 	return s.add(w, headgate.Policy{Algorithm: headgate.Ban, Limit: ban.After, BanFor: ban.For})
 }
@@ -168,7 +170,7 @@ func (s *counters) addHard([]headgate.Policy) error {
 // add prepares a counter in the store. If the rule falls back to Local, add prepares this
 // instance's part there.
 func (s *counters) add(w window, policy headgate.Policy) error {
-	id, err := s.claims.prepare(s.guard.store, policy)
+	id, err := s.claims.prepare(s.guard.store, w.stored(policy))
 	if err != nil {
 		return err
 	}
@@ -186,7 +188,7 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.policy, err)
 		}
-		if w.local, err = s.claims.prepare(s.config.Local, part); err != nil {
+		if w.local, err = s.claims.prepare(s.config.Local, w.stored(part)); err != nil {
 			return fmt.Errorf("%s: in Local: %w", w.policy, err)
 		}
 		w.part = part.Limit

@@ -12,13 +12,16 @@ const (
 	withoutLimitsFix = `write limits: ["5/m"], or remove it`
 )
 
-// inFlightAlone reports whether the rule bounds only the requests in flight: it has no limits.
-func (s *section) inFlightAlone() bool { return s.has("in_flight") && !s.has("limits") && !s.merged }
+// limitless reports whether the rule only bounds the requests in flight, or only bans: it has no limits.
+func (s *section) limitless() bool {
+	bans := s.has("ban") && !s.has("quota") && !s.has(leaseName)
+	return (s.has("in_flight") || bans) && !s.has("limits") && !s.merged
+}
 
-// checkInFlightAlone notes the fields of a rule that need limits, if the rule has none. e is its
+// checkLimitless notes the fields of a rule that need limits, if the rule has none. e is its
 // section on_exceed. The limits of overrides use most of these fields too.
-func (s *section) checkInFlightAlone(r *guard.Rule, e *section) {
-	if !s.inFlightAlone() {
+func (s *section) checkLimitless(r *guard.Rule, e *section) {
+	if !s.limitless() {
 		return
 	}
 	for _, name := range limitFieldNames {

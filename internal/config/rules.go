@@ -84,7 +84,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	excess := s.exceed(&r.Exceed, &sh)
 	s.quotaAction(r, excess)
 	s.outcome(r)
-	s.requiredUnless("limits", limitsFix, "in_flight", "quota", leaseName)
+	s.requiredUnless("limits", limitsFix, "in_flight", "quota", leaseName, "ban")
 	own := s.limits(sh)
 	r.Policies = own.policies
 	all := append([]limits{own}, s.overrides(r, sh)...)
@@ -104,7 +104,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.leaseTerms(r, sh.policy.Algorithm, excess)
 	s.checkLocal(r, all)
 	prefetch := s.rulePrefetch(r, sh, all)
-	s.checkInFlightAlone(r, excess)
+	s.checkLimitless(r, excess)
 	s.checkFits(r, all)
 	s.end()
 	return prefetch, !s.merged

@@ -179,8 +179,20 @@ func excessText(r *guard.Rule) string {
 	}
 	if r.Ban.For > 0 {
 		text += fmt.Sprintf(", ban %s after %s", field.FormatDuration(r.Ban.For), check.BanPolicy(r, r.Policies).Limit)
+		if r.BansAnswers() {
+			text += " of " + statusesText(r.Count)
+		}
 	}
 	return text
+}
+
+// statusesText lists statuses of answers.
+func statusesText(statuses []int) string {
+	texts := make([]string, len(statuses))
+	for i, status := range statuses {
+		texts[i] = strconv.Itoa(status)
+	}
+	return strings.Join(texts, "+")
 }
 
 func keyText(r *guard.Rule) string {

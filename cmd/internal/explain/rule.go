@@ -114,6 +114,10 @@ func costText(r *guard.Rule, req *headgate.Request) string {
 func writeLimit(b *strings.Builder, r *guard.Result) {
 	d := &r.Decision
 	switch {
+	case r.Policy == r.Rule.Name+"-ban" && d.Reason != headgate.Banned && r.Rule.BansAnswers():
+		linef(b, "ban", "%s: after %s answers with status %s, for %s", r.Policy, r.Limit, strings.Trim(fmt.Sprint(r.Rule.Count), "[]"),
+			span(r.Rule.Ban.For))
+		return
 	case r.Policy == r.Rule.Name+"-ban" && d.Reason == headgate.Banned:
 		linef(b, "ban", "%s: more than %s attempts were made; it ends in %s", r.Policy, r.Limit, span(d.RetryAfter))
 		return

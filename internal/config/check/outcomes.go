@@ -39,7 +39,9 @@ func Outcomes(rules []guard.Rule, quota func(string) []headgate.Policy, memcache
 func unreturnable(r *guard.Rule) (problem, fix string) {
 	switch {
 	case r.Quota != "":
-		return "", "" // Its limits have no departures, and it has no ban.
+		return "", "" // Its limits have no departures, and a rule with a quota has no ban.
+	case len(r.Policies) == 0 && r.BansAnswers() && r.Settle == "":
+		return "", "" // The ban counts.
 	case len(r.Policies) == 0:
 		return "has no effect without limits", "write limits: [\"5/m\"], or remove it"
 	case r.Policies[0].Algorithm == headgate.LeakyBucket:
@@ -48,8 +50,6 @@ func unreturnable(r *guard.Rule) (problem, fix string) {
 		return "delay schedules departures, which cannot be returned", "use another action"
 	case r.Exceed.Action == guard.Degrade && r.Exceed.Hard.Algorithm == headgate.LeakyBucket:
 		return "the hard limit schedules departures, which cannot be returned", "use another algorithm"
-	case r.Ban.For > 0 && len(r.Count) > 0:
-		return "the ban counts every attempt, also those that are returned", "remove ban, or count"
 	default:
 		return "", ""
 	}
