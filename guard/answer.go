@@ -227,6 +227,13 @@ func (a *Answer) RetryAfter() time.Duration {
 	return 0
 }
 
+// Drops reports whether a refusal gets no answer: its rule has the action Drop, and the refusal is not for lack of our own
+// capacity, which is no fault of the client.
+func (a *Answer) Drops() bool {
+	r := a.Closest()
+	return r != nil && a.Verdict == headgate.Deny && r.Rule.Exceed.Action == Drop && !r.Decision.Reason.Overloaded()
+}
+
 // judge sets the verdict and the result that determines it.
 func (a *Answer) judge() { a.Verdict, a.closest = a.determining(true) }
 

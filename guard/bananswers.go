@@ -60,5 +60,5 @@ func (p *prepared) meetBan(key string, d *headgate.Decision) {
 	own := key[len(p.space):]
 	met := &ban{rule: p.Name, text: string(rule.PlainKeyNames().AppendKey([]byte(p.Name+" "), own)), key: own}
 	met.update(until, shadow)
-	p.state.bans.meet(hash, d.At, met)
+	p.state.bans.meet(hash, d.At, met, false)
 }

@@ -98,7 +98,7 @@ func checkExceed(x *Exceed) error {
 		least, most = 300, 399
 	}
 	switch {
-	case x.Action > Degrade:
+	case x.Action > Drop:
 		return fmt.Errorf("action %d is not known: use the constants", x.Action)
 	case x.MaxWaiters < 0 || x.MaxWait < 0:
 		return errors.New("max_waiters or max_wait is negative: use 0 or more")

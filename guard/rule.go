@@ -139,16 +139,19 @@ const (
 	Redirect
 	// Degrade lets the request pass, with a mark for the service, which answers with less.
 	Degrade
+	// Drop refuses the request and closes its connection, or its stream of HTTP/2, without an answer. A front that cannot do so
+	// answers as for Reject: gRPC in a Go program, and every decision server.
+	Drop
 )
 
 // actionNames has the words of configurations, in the order of the constants.
-var actionNames = [...]string{"reject", "delay", "redirect", "degrade"}
+var actionNames = [...]string{"reject", "delay", "redirect", "degrade", "drop"}
 
 // String gives the word that configurations use.
 func (a Action) String() string { return actionNames[min(int(a), len(actionNames)-1)] }
 
 // Actions lists every action, in the order of the constants.
-func Actions() []Action { return []Action{Reject, Delay, Redirect, Degrade} }
+func Actions() []Action { return []Action{Reject, Delay, Redirect, Degrade, Drop} }
 
 // Exceed is the action on a request over the limit, with its settings. The zero Exceed rejects.
 type Exceed struct {

@@ -51,7 +51,7 @@ func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
 		choices = append(choices, choice[guard.Action]{word: a.String(), value: a})
 	}
 	oneOf(e, e.declare("action", field.Taken, "reject refuses; delay lets the request wait; redirect sends the client elsewhere; degrade "+
-		"lets the request pass with a header."), &x.Action, choices)
+		"lets the request pass with a header; drop closes the connection without an answer."), &x.Action, choices)
 	known := !e.blamed(e.pathOf("action"))
 	e.record("status")
 	for _, own := range exceedFieldTable {

@@ -33,7 +33,8 @@ type Options struct {
 }
 
 // New returns middleware with which g decides each request. All handlers that it wraps
-// share g and its counters. The middleware is safe for concurrent use. New panics if g is
+// share g and its counters. A request that a rule drops ends with a panic of http.ErrAbortHandler, with which net/http closes the
+// connection, or the stream of HTTP/2. Middleware around this one must not recover from it. The middleware is safe for concurrent use. New panics if g is
 // nil or Check(g) gives an error, and the middleware panics if the handler is nil. A zero guard.Guard gives 500 for
 // each request.
 //
@@ -106,6 +107,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x = &Exchange{ResolvePath: h.resolves, CORS: h.cors, Instance: h.instance}
 	}
 	forward, end := h.admit(x, w, r)
+	dropped := forward == nil && x.decided && x.Answer.Drops()
 	var ticket *guard.Ticket
 	if forward != nil {
 		ticket = x.Detach()
@@ -115,6 +117,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The Exchange returns to the pool now, because the next handler may run for long.
 	x.Reset()
 	h.pool.Put(x)
+	if dropped {
+		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to close a connection without an answer.
+	}
 	if forward == nil {
 		return
 	}
@@ -147,6 +152,9 @@ func (l *limits) admit(x *Exchange, w http.ResponseWriter, r *http.Request) (*ht
 			l.canceled(w, r, x, err)
 			return nil, guard.ClientLeft
 		}
+	}
+	if verdict == headgate.Deny && x.Answer.Drops() {
+		return nil, guard.Refused
 	}
 	x.Announce(l.style, w.Header())
 	if verdict == headgate.Deny {

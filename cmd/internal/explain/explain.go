@@ -143,6 +143,8 @@ func outcomeOf(a *guard.Answer) string {
 	switch {
 	case closest == nil:
 		return "allowed, and no enforced rule counts it"
+	case a.Drops():
+		return "dropped without an answer, " + closest.Decision.Reason.String()
 	case a.Verdict == headgate.Deny:
 		return fmt.Sprintf("refused with %d, %s", fields.Status(a), closest.Decision.Reason)
 	case a.Verdict == headgate.Wait:

@@ -193,6 +193,9 @@ func (e *explanation) writeDecision(b *strings.Builder, r *guard.Result, results
 func refusalText(r *guard.Result) string {
 	alone := guard.Answer{Verdict: headgate.Deny, Results: []guard.Result{*r}}
 	text := "status " + strconv.Itoa(fields.Status(&alone))
+	if alone.Drops() {
+		text = "the connection is closed without an answer"
+	}
 	if r.Rule.Exceed.Action == guard.Redirect && r.Rule.Exceed.Location != "" {
 		text += " to " + r.Rule.Exceed.Location
 	}

@@ -96,6 +96,9 @@ func (e *explanation) writeAnswer(b *strings.Builder) {
 	case e.failed != nil:
 		_, problem, _ := strings.Cut(e.failed.Error(), ": ") // The text without the package name.
 		fmt.Fprintf(b, "answer %d %s: %s\n", e.answer.status, http.StatusText(e.answer.status), problem)
+	case a.Drops():
+		fmt.Fprintf(b, "no answer: the connection, or the stream of HTTP/2, is closed: %s\n", fields.Detail(a.Closest()))
+		return
 	case a.Verdict == headgate.Deny:
 		fmt.Fprintf(b, "answer %d %s: %s\n", e.answer.status, http.StatusText(e.answer.status), fields.Detail(a.Closest()))
 	case a.Verdict == headgate.Wait:

@@ -31,8 +31,8 @@ store_timeout: 5s
 rules:
   - name: login
     key: [header:X-Client-Id]
-    algorithm: fixed_window
-    limits: ["5/1d"]
+    algorithm: sliding_window
+    limits: ["5/1h"]
     count: {status: [401]}
     ban: {after: "5/1h", for: 1h}
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
@@ -68,7 +68,7 @@ proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 					t.Fatal(err)
 				}
 				_ = resp.Body.Close()
-				return resp.Header.Get("RateLimit-Policy") == `"login";q=5;w=86400`
+				return resp.Header.Get("RateLimit-Policy") == `"login";q=5;w=3600`
 			})
 		})
 	}

@@ -67,7 +67,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, l *http1.List, no
 func (s *Server) leave(e *entry, finished bool) {
 	if e.logs() {
 		e.line.Duration = time.Since(e.line.Time)
-		e.line.Aborted = !finished && e.line.Status != statusClientGone
+		e.line.Aborted = !finished && e.line.Status != statusClientGone && e.line.Status != statusDropped
 		if finished && e.line.Status == 0 {
 			e.line.Status = http.StatusOK
 		}

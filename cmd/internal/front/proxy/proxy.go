@@ -170,6 +170,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		x.decision.Done(guard.ClientLeft)
 		x.gone()
+	case verdict == headgate.Deny && x.decision.Answer.Drops():
+		x.decision.Done(guard.Refused)
+		x.drop()
 	case verdict == headgate.Deny:
 		x.decision.Refuse(x)
 		x.decision.Done(guard.Refused)
@@ -228,6 +231,15 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 // plain responds with a problem that needs no details of a decision.
 func (x *exchange) plain(status int, title, detail string) {
 	x.decision.Problem(x, status, title, detail)
+}
+
+// drop closes the connection, or the stream of HTTP/2, without an answer. The counters and the access log have statusDropped.
+func (x *exchange) drop() {
+	x.status, x.end = statusDropped, guard.Refused
+	if e := entryOf(x); e != nil && e.line.Status == 0 {
+		e.answered(statusDropped)
+	}
+	panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort.
 }
 
 // gone aborts an exchange whose client disconnected or whose request was canceled by the

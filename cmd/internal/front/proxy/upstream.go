@@ -154,6 +154,9 @@ func writableStatus(status int) error {
 // proxies log the same number.
 const statusClientGone = 499
 
+// statusDropped marks a request that a rule has dropped, as nginx does.
+const statusDropped = 444
+
 // failed responds when the upstream did not. It separates failures that the client
 // caused, which are not upstream failures.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
