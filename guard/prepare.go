@@ -82,11 +82,8 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	if c.RefusalsMemory < 0 {
 		return nil, fmt.Errorf("guard: RefusalsMemory is %d: give a number of bytes, or 0 to remember nothing", c.RefusalsMemory)
 	}
-	if err := c.checkRetry(); err != nil {
+	if err := c.checkBounds(); err != nil {
 		return nil, err
-	}
-	if err := CheckNamespace(c.Namespace); err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
 	}
 	s := &set{
 		guard: g, claims: claimed, independent: c.Independent, config: c, marks: spellings(FieldMark), needs: c.Folds.Needs(),

@@ -13,8 +13,11 @@ const (
 	MostRetryAfter = 2_147_483 * time.Second
 )
 
-// checkRetry rejects a bound with which clients would return at once.
-func (c *Config) checkRetry() error {
+// checkBounds rejects an invalid namespace, and a RetryAfterMax with which clients would return at once.
+func (c *Config) checkBounds() error {
+	if err := CheckNamespace(c.Namespace); err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
 	if c.RetryAfterMax != 0 && (c.RetryAfterMax < time.Second || c.RetryAfterMax > MostRetryAfter) {
 		return fmt.Errorf("guard: RetryAfterMax is %v: give a time from 1s to %v, or 0 for %v", c.RetryAfterMax, MostRetryAfter,
 			DefaultRetryAfterMax)
