@@ -20,7 +20,7 @@ type keyCommand struct {
 // keyFlags name a key.
 type keyFlags struct {
 	Domain string   `help:"Domain of a descriptor, whose entries follow as NAME=VALUE, in place of a rule." placeholder:"NAME"`
-	Name   []string `arg:"" name:"rule value" help:"Name of a rule, and a value for each part of its key; '(missing)' is one that requests lack."`
+	Name   []string `arg:"" name:"rule value" help:"Name of a rule, and a value for each part of its key, or '(missing)'."`
 }
 
 // changeKeyFlags say how a key is changed.

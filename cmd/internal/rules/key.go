@@ -28,13 +28,19 @@ const (
 	keyTimeout  = 5 * time.Second
 )
 
+// keyAction changes a key; nil only reads it.
+type keyAction func(*keyChange, context.Context) error
+
 // keyCalls are the calls of headgate ctl key.
 func (r *Rules) keyCalls() []calls.Call {
 	var all []calls.Call
-	for action, do := range map[string]func(*keyChange) error{"get": nil, "reset": (*keyChange).reset, "ban": (*keyChange).ban, "unban": (*keyChange).unban} {
+	for action, do := range map[string]keyAction{
+		"get": nil, "reset": (*keyChange).reset, "ban": (*keyChange).ban, "unban": (*keyChange).unban,
+	} {
+		answer := func(w http.ResponseWriter, req *http.Request) { r.answerKey(w, req, action, do) }
 		all = append(all, calls.Call{
 			Pattern: "POST /api/v1/key/" + action, Scope: config.ScopeAdminister,
-			Handler: calls.OwnSiteOrProgram(calls.Parameters(r.log, func(w http.ResponseWriter, req *http.Request) { r.answerKey(w, req, action, do) })),
+			Handler: calls.OwnSiteOrProgram(calls.Parameters(r.log, answer)),
 		})
 	}
 	return all
@@ -49,11 +55,10 @@ type keyChange struct {
 	length time.Duration // of a ban
 	before *guard.KeyState
 	after  string // what the record says
-	ctx    context.Context
 }
 
 // answerKey reads a key, and changes it with do. do is nil for a call that only reads.
-func (r *Rules) answerKey(w http.ResponseWriter, req *http.Request, action string, do func(*keyChange) error) {
+func (r *Rules) answerKey(w http.ResponseWriter, req *http.Request, action string, do keyAction) {
 	order, failure := keyOrderOf(req, action)
 	if failure != nil {
 		calls.Fail(r.log, w, failure)
@@ -61,7 +66,7 @@ func (r *Rules) answerKey(w http.ResponseWriter, req *http.Request, action strin
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), keyTimeout)
 	defer cancel()
-	c := &keyChange{Rules: r, order: order, name: nameOf(order), ctx: ctx}
+	c := &keyChange{Rules: r, order: order, name: nameOf(order)}
 	c.length, _ = rule.ParseDuration(order.For)
 	var err error
 	if c.before, err = r.guard.Peek(ctx, c.name); err != nil {
@@ -71,7 +76,7 @@ func (r *Rules) answerKey(w http.ResponseWriter, req *http.Request, action strin
 	if do != nil && !order.DryRun {
 		record := objects.Record(req, "keys/"+c.before.Rule+" "+r.banned(c.before.ID), order.Reason)
 		record.Action, record.Before = action, keyText(c.before)
-		err = do(c)
+		err = do(c, ctx)
 		if record.After = c.after; err != nil {
 			record.After = "not known"
 		}
@@ -84,8 +89,8 @@ func (r *Rules) answerKey(w http.ResponseWriter, req *http.Request, action strin
 	calls.WriteJSON(r.log, w, r.keyAnswer(c.before, order.DryRun))
 }
 
-func (c *keyChange) reset() error {
-	before, err := c.guard.Reset(c.ctx, c.name)
+func (c *keyChange) reset(ctx context.Context) error {
+	before, err := c.guard.Reset(ctx, c.name)
 	if before != nil {
 		c.before = before
 	}
@@ -93,16 +98,16 @@ func (c *keyChange) reset() error {
 	return err //nolint:wrapcheck // because failureOfKey says what failed.
 }
 
-func (c *keyChange) ban() error {
-	entry, err := c.guard.Ban(c.ctx, c.name, c.length, c.order.Reason)
+func (c *keyChange) ban(ctx context.Context) error {
+	entry, err := c.guard.Ban(ctx, c.name, c.length, c.order.Reason)
 	if c.before.Ban = entry; entry != nil {
 		c.after = "banned until " + entry.Until.Format(time.RFC3339)
 	}
 	return err //nolint:wrapcheck // because failureOfKey says what failed.
 }
 
-func (c *keyChange) unban() error {
-	_, err := c.guard.Unban(c.ctx, c.name)
+func (c *keyChange) unban(ctx context.Context) error {
+	_, err := c.guard.Unban(ctx, c.name)
 	c.after = "not banned"
 	return err //nolint:wrapcheck // because failureOfKey says what failed.
 }

@@ -78,7 +78,8 @@ func WriteKeyChange(out io.Writer, action string, k *admin.Key) error {
 	case action == "reset":
 		for i := range k.Limits {
 			l := &k.Limits[i]
-			said += fmt.Sprintf("%s: %s of %s %s used, and all are back%s\n", name, field.Counted(l.Used, "unit"), l.Limit, were(l.Used), dry(k))
+			used := field.Counted(l.Used, "unit")
+			said += fmt.Sprintf("%s: %s of %s %s used, and all are back%s\n", name, used, l.Limit, were(l.Used), dry(k))
 		}
 		if k.Ban != nil {
 			said += fmt.Sprintf("%s: still banned until %s: headgate ctl key unban ends the ban\n", name, k.Ban.Until.Format(time.RFC3339))
@@ -120,7 +121,8 @@ func reach(action string, k *admin.Key) string {
 	case action == "ban":
 		return "in all instances with the same store, within a second\n"
 	case k.Ahead && action == "reset":
-		return "in all instances with the same store; another one may repeat a refusal for one more second, and spend units that it has prefetched\n"
+		return "in all instances with the same store; another one may repeat a refusal for one more second, and spend units that " +
+			"it has prefetched\n"
 	default:
 		return "in all instances with the same store; another one may repeat a refusal for one more second\n"
 	}

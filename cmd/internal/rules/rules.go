@@ -103,7 +103,7 @@ const followEvery = time.Second
 // Start follows the bans that operators make in other instances with the same store.
 func (r *Rules) Start(context.Context) (begin func(), err error) {
 	if !r.store.Shared() {
-		return nil, nil
+		return begin, nil
 	}
 	return func() {
 		ctx, cancel := context.WithCancel(context.Background())
