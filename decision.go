@@ -106,6 +106,9 @@ const (
 	// PlanMissing means that the plan of the customer is not known, because it is in a source that
 	// has not given it.
 	PlanMissing
+	// KeyMissing means that the request lacks a part of the rule's key, and the rule refuses such requests. RetryAfter is 0,
+	// because only another request can pass.
+	KeyMissing
 	reasonCount
 )
 
@@ -118,7 +121,7 @@ var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
 	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned", "too_many_waiters",
 	"over_share", "anonymous_client", "throttle_full", "throttle_evicted", "throttle_deadline",
-	"in_flight", "metered", "source_unavailable", "plan_missing",
+	"in_flight", "metered", "source_unavailable", "plan_missing", "key_missing",
 }
 
 // String returns the name that metrics, logs and problem bodies show.

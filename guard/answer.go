@@ -57,6 +57,7 @@ type Result struct {
 	op       int
 	mode     headgate.OpKind
 	before   int64 // the cost of earlier results that share the Op
+	lacks    uint8 // the position of the part that the request lacks; with KeyMissing
 	full     bool  // the rule had no free place before the store was called
 	// counted says that Config.Meter has counted the rule as admitted; others, that it summed it under the others.
 	counted, others bool
@@ -122,7 +123,7 @@ func (r *Result) AppendKey(dst []byte, names *rule.KeyNames) []byte {
 func (r *Result) Final() bool { return final(r.Decision.Reason) }
 
 func final(reason headgate.Reason) bool {
-	return reason == headgate.Never || reason == headgate.AnonymousClient || reason == headgate.InFlight
+	return reason == headgate.Never || reason == headgate.AnonymousClient || reason == headgate.InFlight || reason == headgate.KeyMissing
 }
 
 // Algorithm gives the algorithm of the limit. It is meaningless for fair share and stages.

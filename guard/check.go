@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
 )
 
 var errBanIsNoLimit = errors.New("ban is no algorithm of a limit: use Ban beside the limits")
@@ -24,6 +25,8 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 		return errors.New("its name is that of fair share: choose another")
 	case len(r.Key) == 0:
 		return errors.New("it has no key: write who is counted")
+	case r.Missing > rule.MissingRefuse:
+		return fmt.Errorf("missing %d is not known: use the constants", r.Missing)
 	case r.Mode > Off || r.Fallback > FallbackError:
 		return fmt.Errorf("mode %d or fallback %d is not known: use the constants", r.Mode, r.Fallback)
 	case r.Cost < 0 || r.Cost > headgate.MaxUnits || r.MaxCost < 0 || r.MaxCost > headgate.MaxUnits:

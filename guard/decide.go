@@ -95,13 +95,14 @@ type ruleFacts struct {
 	ends       *prepared  // the first rule that needs the end of the request
 	soft       bool       // one of the rules has a soft limit
 	held       bool       // one of the rules has InFlight
+	lacking    bool       // an enforced rule refuses a request that lacks a part of its key
 	shadowPlan bool       // the plan of an enforced rule's customer is in shadow
 	watching   bool       // a key is looked up for a ban by an operator
 }
 
 func (f *ruleFacts) reset() {
 	f.matched, f.resolved, f.ends, f.soft, f.held = f.matched[:0], 0, nil, false, false
-	f.shadowPlan, f.watching = false, false
+	f.lacking, f.shadowPlan, f.watching = false, false, false
 }
 
 // ruleSource decides by fair share, rules and quotas.

@@ -168,7 +168,7 @@ func (s *set) lacking(f *Front, req *headgate.Request, a *Answer) error {
 	if h := s.share; h != nil && h.Mode == Enforce && lacks(h.Client) && s.shareExempt(req, a) == "" {
 		return &UnsuppliedError{f.Name, "fair share", h.Client, f.Fix}
 	}
-	a.matched = s.match(req, a.matched[:0])
+	a.matched = s.match(req, a, a.matched[:0])
 	for _, m := range a.matched {
 		r := s.rules[m].Rule
 		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && r.Mode == Enforce {
@@ -192,7 +192,7 @@ func (s *set) unsupplied(queries []headgate.Request) *UnsuppliedError {
 	}
 	var matched []int
 	for i := range queries {
-		matched = s.match(&queries[i], matched[:0])
+		matched = s.match(&queries[i], nil, matched[:0])
 		for _, m := range matched {
 			r := s.rules[m].Rule
 			if at := slices.IndexFunc(r.Key, rule.Part.BeyondQueries); at >= 0 && r.Mode == Enforce {

@@ -37,10 +37,17 @@ func (s *set) numberGroups() error {
 }
 
 // match finds the rules that decide on a request, in the order of the rules.
-func (s *set) match(req *headgate.Request, into []int) []int {
+// a may be nil if the facts about the sender are not needed.
+func (s *set) match(req *headgate.Request, a *Answer, into []int) []int {
 	matched := s.exemptProbe(req, s.index.Match(req, into))
 	if req.Preflight {
 		matched = s.exemptPreflight(req, matched)
+	}
+	if s.skips {
+		if a != nil {
+			s.identify(req, a, matched)
+		}
+		matched = s.withKeys(req, matched)
 	}
 	if s.grouped {
 		matched = s.alternatives(matched)

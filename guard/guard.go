@@ -306,15 +306,18 @@ func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *
 // addRules adds the Ops of the matching rules. The decision of a fair share in shadow stands
 // between the enforced rules and those in shadow.
 func (s *set) addRules(req *headgate.Request, a *Answer) error {
-	a.matched = s.match(req, a.matched[:0])
+	a.matched = s.match(req, a, a.matched[:0])
 	if req.Permitted != nil {
 		if err := s.permit(req, a.matched); err != nil {
 			return err
 		}
 	}
-	s.identify(req, a)
+	s.identify(req, a, a.matched)
 	if err := s.addOps(req, a, Enforce); err != nil {
 		return err
+	}
+	if a.lacking && !s.independent {
+		a.peekEnforced()
 	}
 	// In shadow, a bad cost refuses nothing either.
 	_, _ = s.decideShare(req, a, Shadow)
@@ -323,12 +326,12 @@ func (s *set) addRules(req *headgate.Request, a *Answer) error {
 }
 
 // identify derives the facts that the matching rules need.
-func (s *set) identify(req *headgate.Request, a *Answer) {
+func (s *set) identify(req *headgate.Request, a *Answer, matched []int) {
 	if !s.needs.Derived() {
 		return
 	}
 	var needs rule.Needs
-	for _, m := range a.matched {
+	for _, m := range matched {
 		needs |= s.rules[m].needs
 	}
 	s.resolve(req, a, needs)

@@ -94,6 +94,11 @@ func (s *set) addLease(p *prepared, req *headgate.Request, a *Answer, cost int64
 	from := len(a.keys)
 	keys, shared := p.AppendKey(append(a.keys, p.space...), req)
 	key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
+	if shared && p.Missing == rule.MissingRefuse {
+		a.keys = keys
+		s.addLacking(p, p.Rule, req, a, key, 0)
+		return
+	}
 	name := len(keys)
 	a.keys = p.lease.resource.Append(keys, req)
 	r := a.nextResult()
@@ -119,7 +124,7 @@ func (s *set) takeLeases(ctx context.Context, a *Answer, patience time.Duration)
 	if s.config.StoreTimeout > 0 && a.asked() {
 		patience = min(patience, s.config.StoreTimeout/2) // The store has the rest of its budget.
 	}
-	refused := false
+	refused := a.lacking && !s.independent
 	for i := range a.Results {
 		r := &a.Results[i]
 		if r.op != opLease {

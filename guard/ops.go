@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
 )
 
 // addOps adds the Results and the Ops of the matching rules of one mode.
@@ -88,6 +89,10 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	a.keys = keys
 	// The store reads the key only during Apply, and nothing writes to it until then.
 	key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
+	if shared && p.Missing == rule.MissingRefuse {
+		s.addLacking(p, p.Rule, req, a, key, 0)
+		return
+	}
 	windows, overridden := p.limits, false
 	if p.overrides != nil {
 		i, found := p.overrides.find(req, s.guard)
@@ -123,16 +128,18 @@ func (s *set) addUnlimited(p *prepared, req *headgate.Request, a *Answer, key st
 	}
 }
 
-// addWindows adds the Results of a list of limits, and those of their Ops that can refuse. rule is the rule as the results
+// addWindows adds the Results of a list of limits, and those of their Ops that can refuse. shown is the rule as the results
 // show it.
-func (s *set) addWindows(p *prepared, rule *Rule, windows []window, req *headgate.Request, a *Answer, key string, cost int64, shared bool) {
+func (s *set) addWindows(
+	p *prepared, shown *Rule, windows []window, req *headgate.Request, a *Answer, key string, cost int64, shared bool,
+) {
 	for i := range windows {
 		w := &windows[i]
 		if req.Kind == headgate.Refund && w.kind != kindLimit {
 			continue // Attempts before a ban, and those above a hard limit, stay counted.
 		}
 		r := a.nextResult()
-		r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = rule, w.index, w.policy, w.limit, "", p.number
+		r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = shown, w.index, w.policy, w.limit, "", p.number
 		r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = shared, false, w, p, key, cost
 		r.mode, r.full, r.member, r.Recalled = w.mode, false, nil, false
 		if req.Kind != headgate.Take {

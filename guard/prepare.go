@@ -33,6 +33,7 @@ type set struct {
 	uncounted   window          // of decisions that no store counts
 	// beyondQueries: an enforced rule for queries counts by more than descriptors.
 	beyondQueries bool
+	skips         bool // a rule has MissingSkip
 	// keyed is what the keys of enforced rules, and of fair share, need from a front. Rules for queries are left out.
 	keyed rule.Supply
 	// parts are the names of these parts.
@@ -118,6 +119,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		}
 		s.rules = append(s.rules, p)
 		s.needs |= p.needs
+		s.skips = s.skips || r.Missing == rule.MissingSkip
 		s.readKey(r)
 		s.readOutcome(r)
 		if r.Exceed.Action == Degrade && !slices.Contains(s.marks, r.Exceed.Header) {

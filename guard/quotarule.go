@@ -1,6 +1,9 @@
 package guard
 
-import "github.com/headgate/headgate"
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
+)
 
 // addQuota adds the Results and the Ops of a rule with a quota, if its mode for the customer's plan is mode. It
 // reports whether it has added any.
@@ -23,6 +26,10 @@ func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 	}
 	if s.quotas.plans[plan].Missing {
 		s.addMissing(p, r, a, key, name, shared)
+		return true, nil
+	}
+	if shared && p.Missing == rule.MissingRefuse {
+		s.addLacking(p, r, req, a, key, name)
 		return true, nil
 	}
 	windows := s.quotas.prepared.at(s.quotas.variants.at(n).quotas[p.quota]).windows

@@ -24,8 +24,8 @@ func (s *set) refuseWithoutState(req *headgate.Request, a *Answer) {
 	if s.probe(req) {
 		return
 	}
-	a.matched = s.match(req, a.matched[:0])
-	s.identify(req, a)
+	a.matched = s.match(req, a, a.matched[:0])
+	s.identify(req, a, a.matched)
 	for _, m := range a.matched {
 		if s.missesPlan(&s.rules[m], req, a) {
 			return

@@ -8,6 +8,8 @@ type Rule struct {
 	Match Match
 	// Key has one to three parts. Requests with equal values of all parts count together.
 	Key []Part
+	// Missing says what happens to a request that lacks a part of the key.
+	Missing Missing
 	// Quota names the quota that the rule counts. Key then has one part, whose value names the
 	// customer. Rules with one quota share one key for each customer: see AppendKey.
 	Quota string

@@ -77,6 +77,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.match(&r.Match)
 	s.group(r)
 	s.key(&r.Key)
+	s.missingPart(r)
 	s.quota(r)
 	s.leaseRule(r)
 	sh := s.shape()

@@ -167,7 +167,7 @@ func TestDetail(t *testing.T) {
 		refused := true
 		switch reason {
 		case headgate.NoRule, headgate.WithinLimit, headgate.SoftLimit, headgate.Degraded, headgate.Metered, headgate.Scheduled, headgate.Never,
-			headgate.AnonymousClient, headgate.InFlight:
+			headgate.AnonymousClient, headgate.InFlight, headgate.KeyMissing:
 			refused = false
 		default:
 		}

@@ -28,6 +28,8 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 		return appendNever(b, r)
 	case headgate.AnonymousClient:
 		return appendAnonymous(b, r)
+	case headgate.KeyMissing:
+		return appendLacking(b, r)
 	case headgate.InFlight:
 		b = appendPolicy(b, "The client has as many requests in flight as", r)
 		b = strconv.AppendInt(append(b, " allows, "...), r.Limit.Count, 10)
@@ -81,6 +83,16 @@ func appendAnonymous(b []byte, r *guard.Result) []byte {
 		b = append(append(b, " by "...), r.Rule.Key[0].String()...)
 	}
 	return append(b, '.')
+}
+
+// appendLacking names the part of the key that the request lacks.
+func appendLacking(b []byte, r *guard.Result) []byte {
+	name := "part of the key"
+	if part, lacks := r.Lacks(); lacks {
+		name = part.String()
+	}
+	b = append(append(b, "The request has no "...), name...)
+	return append(appendPolicy(b, ", by which it is counted under", r), ": send the request with it."...)
 }
 
 // appendPolicy appends the start of a sentence and the policy.

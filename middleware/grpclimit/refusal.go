@@ -25,8 +25,11 @@ const maxViolations = 16
 func refusal(a *guard.Answer, method string) error {
 	closest := a.Closest()
 	code, d := codes.ResourceExhausted, &closest.Decision
-	if d.Reason.Overloaded() {
+	switch {
+	case d.Reason.Overloaded():
 		code = codes.Unavailable // The server's store, and not the client, causes this refusal.
+	case d.Reason == headgate.KeyMissing:
+		code = codes.InvalidArgument
 	}
 	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(d.Reason.String()), Domain: "headgate"}
 	if code == codes.ResourceExhausted && closest.Rule.Exceed.Action == guard.Redirect {

@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/grpclimit"
+	"github.com/headgate/headgate/rule"
 )
 
 // details are the details of a refusal's status.
@@ -135,6 +136,13 @@ func TestRefusals(t *testing.T) {
 			message: "retry in 3660 s.",
 		},
 		{
+			name:    "a part of the key is missing",
+			change:  func(r *guard.Rule) { r.Missing = rule.MissingRefuse },
+			code:    codes.InvalidArgument,
+			details: details{reason: "KEY_MISSING", retry: -1, violated: "calls"},
+			message: "The request has no header:X-Client-Id, by which it is counted under the policy calls: send the request with it.",
+		},
+		{
 			name: "the store is unavailable", store: broken{}, code: codes.Unavailable,
 			details: details{reason: "STORE_UNAVAILABLE", retry: time.Second},
 			message: "retry in 1 s.",
@@ -174,7 +182,11 @@ func TestRefusals(t *testing.T) {
 			if err == nil {
 				return
 			}
-			if len(header) > 0 || len(trailer["ratelimit"]) != 1 {
+			fields := 1
+			if c.details.reason == "KEY_MISSING" {
+				fields = 0 // No limit has decided.
+			}
+			if len(header) > 0 || len(trailer["ratelimit"]) != fields {
 				t.Errorf("got header %v, trailer %v, want the fields in the trailer, and no header", header, trailer)
 			}
 			if got := int(behind.calls.Load()); got != c.before {

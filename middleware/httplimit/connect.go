@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/fields"
 )
 
@@ -60,8 +61,11 @@ func (x *Exchange) refuseConnect(w http.ResponseWriter, p *problem, location str
 		return false
 	}
 	e := connectError{http.StatusTooManyRequests, "resource_exhausted", fields.Detail(p.refused), x.details(p, location), p.retryAfter}
-	if p.refused.Decision.Reason.Overloaded() {
+	switch reason := p.refused.Decision.Reason; {
+	case reason.Overloaded():
 		e.status, e.code = http.StatusServiceUnavailable, "unavailable"
+	case reason == headgate.KeyMissing:
+		e.status, e.code = http.StatusBadRequest, "invalid_argument"
 	}
 	x.answerConnect(w, &e)
 	return true

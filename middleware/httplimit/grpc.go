@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/fields"
 )
 
@@ -45,8 +46,11 @@ func (x *Exchange) grpcKind() (kind string, ok bool) {
 // trailer ("Trailers-Only").
 func (x *Exchange) refuseCall(w http.ResponseWriter, kind string, p *problem, location string) {
 	code := codeResourceExhausted
-	if p.refused.Decision.Reason.Overloaded() {
+	switch reason := p.refused.Decision.Reason; {
+	case reason.Overloaded():
 		code = codeUnavailable
+	case reason == headgate.KeyMissing:
+		code = codeInvalidArgument
 	}
 	w.Header()[fields.FieldPushback] = []string{fields.Pushback(p.refused)} // grpc-go does not read RetryInfo.
 	answerCall(w, kind, callStatus{code, fields.Detail(p.refused), x.details(p, location), p.retryAfter})

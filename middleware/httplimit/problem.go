@@ -151,8 +151,8 @@ type cachedDocument struct {
 // append does what append of p does.
 func (c *cachedDocument) append(b []byte, p *problem) []byte {
 	r := p.refused
-	if len(p.violated) != 1 || p.violated[0] != r.Policy {
-		return p.append(b)
+	if len(p.violated) != 1 || p.violated[0] != r.Policy || r.Decision.Reason == headgate.KeyMissing {
+		return p.append(b) // A missing part is one of several.
 	}
 	same := c.rule == r.Rule && c.policy == r.Policy && c.limit == r.Limit && c.reason == r.Decision.Reason && c.status == p.status
 	if !same || c.rule == nil {

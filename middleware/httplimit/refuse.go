@@ -34,6 +34,8 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	switch {
 	case reason.Overloaded():
 		p.kind, p.title, redirects = typeReducedCapacity, "Temporary Reduced Capacity", false
+	case reason == headgate.KeyMissing:
+		p.kind, p.title, redirects = typeBlank, "Bad Request", false
 	case reason == headgate.Banned:
 		p.kind, p.title = typeAbnormalUsage, "Abnormal Usage Detected"
 	}

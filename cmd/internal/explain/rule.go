@@ -22,10 +22,15 @@ func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
 	}
 	b.WriteByte('\n')
 	shared := ""
-	if results[0].Shared {
+	if results[0].Shared && r.Missing == rule.MissingShared {
 		shared = "; all requests without this value share the key"
 	}
 	linef(b, "key", "%s%s", r.KeyText(req), shared)
+	if part, lacks := results[0].Lacks(); lacks {
+		linef(b, "missing", "%s: the rule refuses requests without it", part)
+		e.writeDecision(b, &results[0], results)
+		return
+	}
 	e.writeCustomer(b, &results[0])
 	e.writeOverride(b, r)
 	writeStated(b, results[0].Stated)
@@ -196,7 +201,7 @@ func refusalText(r *guard.Result) string {
 	if alone.Drops() {
 		text = "the connection is closed without an answer"
 	}
-	if r.Rule.Exceed.Action == guard.Redirect && r.Rule.Exceed.Location != "" {
+	if r.Rule.Exceed.Action == guard.Redirect && r.Rule.Exceed.Location != "" && r.Decision.Reason != headgate.KeyMissing {
 		text += " to " + r.Rule.Exceed.Location
 	}
 	if r.Decision.RetryAfter > 0 {

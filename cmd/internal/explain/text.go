@@ -53,6 +53,7 @@ func (e *explanation) writeResults(b *strings.Builder) {
 	}
 	ruled = e.writeUncounted(b) || ruled
 	e.writePassedOver(b)
+	e.writeSkipped(b)
 	e.writeExempt(b)
 	closest := e.exchange.Answer.Closest()
 	switch {

@@ -62,7 +62,7 @@ func Read(a *guard.Answer, path string, out *Answer) {
 		out.Delay = a.RetryAfter()
 	case a.Verdict == headgate.Deny:
 		out.Status, out.RetryAfter = fields.Status(a), a.RetryAfter()
-		if closest.Rule.Exceed.Action == guard.Redirect && !d.Reason.Overloaded() {
+		if closest.Rule.Exceed.Action == guard.Redirect && !d.Reason.Overloaded() && d.Reason != headgate.KeyMissing {
 			out.Location = fields.Location(closest.Rule.Exceed.Location, path)
 		}
 	}
