@@ -29,6 +29,8 @@ type Request struct {
 	Subject string
 	// Cost is in units. With the Kind Take, 0 means unspecified: the rules then set the cost.
 	Cost int64
+	// Length is the length of the body that the request announces, in bytes. It is 0 without a body or if the length is not known.
+	Length int64
 	// Kind is what the request does with its limits, and Sent is a limit that replaces the one of
 	// its domain's tree. Only requests to a decision server have them: see
 	// guard.DecideDescriptors.

@@ -232,7 +232,8 @@ func (a *Answer) RetryAfter() time.Duration {
 // capacity, which is no fault of the client.
 func (a *Answer) Drops() bool {
 	r := a.Closest()
-	return r != nil && a.Verdict == headgate.Deny && r.Rule.Exceed.Action == Drop && !r.Decision.Reason.Overloaded()
+	return r != nil && a.Verdict == headgate.Deny && r.Rule.Exceed.Action == Drop && !r.Decision.Reason.Overloaded() &&
+		r.Decision.Reason != headgate.KeyMissing
 }
 
 // judge sets the verdict and the result that determines it.

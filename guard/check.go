@@ -36,7 +36,7 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 	case r.Ban.For < 0:
 		return errors.New("its ban is negative: use 0 or more")
 	}
-	for _, check := range [...]error{checkLease(c, r), checkHeader(r.CostHeader), checkHeader(r.Settle), checkOutcome(r)} {
+	for _, check := range [...]error{checkLease(c, r), checkHeader(r.CostHeader), checkHeader(r.Settle), checkBytes(r), checkOutcome(r)} {
 		if check != nil {
 			return check
 		}
@@ -86,9 +86,9 @@ func checkOutcome(r *Rule) error {
 		switch {
 		case p.Algorithm == headgate.LeakyBucket:
 			return errors.New("count and settle cannot return the departures of leaky_bucket: use another algorithm")
-		case p.Hold > 0 && r.Settle != "":
+		case p.Hold > 0 && r.Settles():
 			return errors.New("settle cannot charge prefetched units: leave out prefetch, or settle")
-		case p.Limit.Count > headgate.MaxUnits/2 && r.Settle != "":
+		case p.Limit.Count > headgate.MaxUnits/2 && r.Settles():
 			return fmt.Errorf("settle charges up to twice the limit: use a limit of at most %d", int64(headgate.MaxUnits/2))
 		}
 	}

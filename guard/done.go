@@ -43,6 +43,9 @@ type Outcome struct {
 	// Duration is the time since the rules decided, waits included. It ends with Done. For a stage
 	// that is left early, it ends when a stage refused the request or its client left.
 	Duration time.Duration
+	// Received and Sent are the bytes of bodies that have passed, without heads: from the client, and to the client. A front sets
+	// them if Ticket.CountsBytes.
+	Received, Sent int64
 	// Header looks up a header or trailer of the answer, by a name of Facts.Answer, during Leave.
 	// Several lines of one name are one value, separated by commas. It is nil if there are none.
 	Header func(name string) (value string, ok bool)

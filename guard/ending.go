@@ -16,6 +16,7 @@ type ending struct {
 	local      headgate.Store // the store of the charges after a local fallback; nil means the guard's store
 	usages     []countedUsage
 	settlement settlement
+	bytes      bool // a rule counts the bytes of the request
 }
 
 // charge is the units of one limit whose number the outcome decides.
@@ -44,7 +45,9 @@ func (r *Rule) NeedsEnd() string {
 		return "in_flight"
 	case len(r.Count) > 0:
 		return "count"
-	case r.Settle != "":
+	case r.Announced:
+		return "cost"
+	case r.Settles():
 		return "settle"
 	default:
 		return ""
@@ -52,11 +55,11 @@ func (r *Rule) NeedsEnd() string {
 }
 
 // byOutcome reports whether the outcome of a request changes the number of its units.
-func (r *Rule) byOutcome() bool { return len(r.Count) > 0 || r.Settle != "" }
+func (r *Rule) byOutcome() bool { return len(r.Count) > 0 || r.Settles() }
 
 // EndError says that a rule needs the end of each request, which Decide and DecideAll are not told.
 type EndError struct {
-	// Rule is the name of the rule. Setting is in_flight, count or settle.
+	// Rule is the name of the rule. Setting is in_flight, count, cost or settle.
 	Rule, Setting string
 }
 
@@ -89,7 +92,7 @@ func (t *Ticket) dropEnding() {
 func (e *ending) close(s *State) {
 	e.freeSlots()
 	clear(e.charges)
-	e.charges, e.keys, e.local = e.charges[:0], e.keys[:0], nil
+	e.charges, e.keys, e.local, e.bytes = e.charges[:0], e.keys[:0], nil, false
 	clear(e.usages)
 	e.usages = e.usages[:0]
 	e.settlement.clear()
@@ -127,7 +130,8 @@ func (e *ending) collect(a *Answer) {
 		if n := len(e.usages) - 1; n >= 0 && e.usages[n].prepared == r.from {
 			c.usage = n
 		}
-		if r.Rule.Settle != "" || bans {
+		e.bytes = e.bytes || r.Rule.Bytes != 0
+		if r.Rule.Settles() || bans {
 			e.keys = append(e.keys, r.key...)
 		}
 		c.to = len(e.keys)

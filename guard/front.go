@@ -17,6 +17,8 @@ type Front struct {
 	Name string
 	// Supplies are the parts of keys that the front gives.
 	Supplies rule.Supply
+	// Bytes says that the front counts the bytes of bodies: see Ticket.CountsBytes.
+	Bytes bool
 	// Method is the method of all requests of the front. "" means that they can have any.
 	Method string
 	// Fix says in errors what to do about a part that the front cannot give. "" means the usual advice.
@@ -52,7 +54,8 @@ func (e *UnsuppliedError) Error() string {
 }
 
 // Attach tells the Guard that a front gives it requests. The error is a *UnsuppliedError if a key that counts the front's requests
-// has a part that the front cannot give. Reload then refuses such keys too. Fronts call Attach when they are made. A rule that none of
+// has a part that the front cannot give, and a *BytesError if a rule counts bytes that the front does not see. Reload then refuses
+// such rules too. Fronts call Attach when they are made. A rule that none of
 // the front's requests can match is not checked: one for another method, or for the queries of a decision server.
 func (g *Guard) Attach(f Front) error {
 	if g.now() == nil {
@@ -209,6 +212,9 @@ func (s *set) suppliedBy(f Front) error {
 		r := s.rules[i].Rule
 		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && f.meets(&r.Match) {
 			return &UnsuppliedError{f.Name, fmt.Sprintf("rule %q", r.Name), r.Key[at], f.Fix}
+		}
+		if r.Bytes != 0 && !f.Bytes && f.meets(&r.Match) {
+			return &BytesError{f.Name, r.Name}
 		}
 	}
 	if s.share != nil && s.share.Mode != Off && lacks(s.share.Client) && f.meets(&s.share.Match) {

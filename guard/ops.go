@@ -233,6 +233,8 @@ func costOf(req *headgate.Request, r *Rule) (int64, error) {
 	switch {
 	case req.Cost > 0 || req.Kind != headgate.Take:
 		return req.Cost, nil
+	case r.Announced:
+		return min(max(1, req.Length), headgate.MaxUnits), nil
 	case r.CostHeader != "" && req.Header != nil:
 		if all, ok := req.Header.(headgate.Lines); ok && len(all.Lines(r.CostHeader)) > 1 {
 			return -1, &CostError{r.Name, r.CostHeader, "is stated more than once: state one"}

@@ -47,6 +47,7 @@ type preparedList struct {
 type quotaNeeds struct {
 	fallback Fallback
 	settle   string
+	bytes    Bytes
 }
 
 // maxEffects bounds the copies of rules that plans change: one for each rule and plan, of about 400 bytes.
@@ -72,6 +73,7 @@ func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
 		if r.Settle != "" {
 			n.settle = r.Settle
 		}
+		n.bytes |= r.Bytes
 		needs[r.Quota] = n
 	}
 	if rules == 0 {
@@ -182,7 +184,7 @@ func (q *quotaSet) shareCalendar(w *window, l *quotaList) {
 
 // prepare prepares one list of limits.
 func (q *quotaSet) prepare(g *Guard, c *Config, l *quotaList, need quotaNeeds, claimed *claims) ([]window, error) {
-	r := &Rule{Fallback: need.fallback, Settle: need.settle, Calendar: l.calendar}
+	r := &Rule{Fallback: need.fallback, Settle: need.settle, Bytes: need.bytes, Calendar: l.calendar}
 	r.Name = l.quota
 	policies := make([]headgate.Policy, len(l.limits))
 	for i := range policies {

@@ -97,6 +97,11 @@ type Rule struct {
 	// Settle names the header or trailer in which the service states the real cost of a request,
 	// in canonical spelling. The units that the request took are an estimate then. "" keeps them.
 	Settle string
+	// Bytes are the bodies whose bytes are the real cost of a request, in place of Settle: those that have passed when the request
+	// ends. The units that the request took before are an estimate. 0 counts no bytes.
+	Bytes Bytes
+	// Announced takes the announced length of the request's body as the estimate, at least 1. It needs RequestBytes or Settle.
+	Announced bool
 	// InFlight bounds the requests of a key between Admit and Done, waits included. 0 is no bound.
 	// With a bound, Policies may be empty.
 	InFlight int64

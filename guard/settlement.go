@@ -105,10 +105,10 @@ func (w *settlement) add(g *Guard, c *charge, key []byte, o *Outcome, local bool
 		w.receipts = append(w.receipts, r)
 		return
 	}
-	if c.prepared.Settle == "" {
+	if !c.prepared.Settles() {
 		return
 	}
-	switch cost, stated := statedActual(o, c.prepared.Settle); {
+	switch cost, stated := c.prepared.actual(o); {
 	case !stated:
 		settled.estimates.Add(1)
 	case cost < r.Cost:

@@ -20,8 +20,8 @@ func (e *ending) correct(c *countedUsage, by *set, o *Outcome) {
 	left := taken
 	if status := httpStatus(o); len(c.prepared.Count) > 0 && status != 0 && !slices.Contains(c.prepared.Count, status) {
 		left = 0
-	} else if c.prepared.Settle != "" {
-		if cost, stated := statedActual(o, c.prepared.Settle); stated {
+	} else if c.prepared.Settles() {
+		if cost, stated := c.prepared.actual(o); stated {
 			left = cost
 		}
 	}

@@ -202,7 +202,7 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 
 // addWide prepares the version of a limit that charges units beyond it.
 func (s *counters) addWide(store headgate.Store, policy headgate.Policy) (headgate.PolicyID, error) {
-	if s.rule.Settle == "" || policy.Algorithm == headgate.Ban {
+	if !s.rule.Settles() || policy.Algorithm == headgate.Ban {
 		return 0, nil
 	}
 	id, err := s.claims.prepare(store, SettlePolicy(policy))

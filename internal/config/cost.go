@@ -10,12 +10,18 @@ import (
 	"github.com/headgate/headgate/internal/limit"
 )
 
-const costHeaderPrefix = "header:"
+const (
+	costHeaderPrefix = "header:"
+	bytesPrefix      = "bytes:"
+)
 
 // cost reads how many units a request takes: a number, or the header that states the number.
 // all are the limits of the rule, and of each override.
 func (s *section) cost(r *guard.Rule, all []limits) {
-	v, stated := s.unitsOf(headgate.MaxUnits, &r.Cost, &r.CostHeader)
+	v, stated := s.unitsOf(headgate.MaxUnits, &r.Cost, &r.CostHeader, &r.Announced)
+	if r.Announced {
+		s.announced(v, r)
+	}
 	if r.Cost > 0 {
 		s.checkCost(v, r.Cost, all)
 	}
@@ -23,13 +29,30 @@ func (s *section) cost(r *guard.Rule, all []limits) {
 }
 
 // unitsOf reads a cost: a number up to most into *number, or the name of a header into
-// *header. stated reports that the field names a header, even an invalid one.
-func (s *section) unitsOf(most int64, number *int64, header *string) (v value, stated bool) {
-	s.declare("cost", field.Taken, "Units that a request takes, or the header in which a request states them.")
+// *header. stated reports that the field names a header, even an invalid one. announced is set for the bytes of the request, and nil
+// where bytes do not count.
+func (s *section) unitsOf(most int64, number *int64, header *string, announced *bool) (v value, stated bool) {
+	text, pattern := "Units that a request takes, or the header in which a request states them.", costPattern
+	if announced != nil {
+		text, pattern = "Units that a request takes, or the header in which a request states them. bytes:request takes the bytes of its "+
+			"body.", costBytesPattern
+	}
+	s.declare("cost", field.Taken, text)
 	s.outline.field("cost").number(1, 1, most)
-	s.outline.field("cost").written("", costPattern)
+	s.outline.field("cost").written("", pattern)
 	v, ok := s.scalar("cost", "a number or header:NAME")
 	if !ok {
+		return v, false
+	}
+	if bodies, found := strings.CutPrefix(v.text(), bytesPrefix); found {
+		switch {
+		case announced == nil:
+			s.fault(v, v.text()+" is only the cost of a rule", "use a number or header:NAME, or write cost: bytes:request in a rule")
+		case bodies != guard.RequestBytes.String():
+			s.fault(v, quote(v.text())+" is not known before the answer", "write cost: bytes:request, or settle: bytes:response")
+		default:
+			*announced = true
+		}
 		return v, false
 	}
 	name, stated := strings.CutPrefix(v.text(), costHeaderPrefix)
@@ -44,6 +67,19 @@ func (s *section) unitsOf(most int64, number *int64, header *string) (v value, s
 		s.wholeNumber(v, number, 1, most)
 	}
 	return v, stated
+}
+
+// announced counts the bytes of the request's body: those that it announces at first, and those that have passed at its end.
+func (s *section) announced(v value, r *guard.Rule) {
+	switch {
+	case s.has(leaseName):
+		s.fault(v, "the units of a lease stay counted, and bytes are known at the end of a request", "use a number or header:NAME")
+	case r.Bytes == guard.ResponseBytes:
+		s.fault(v, "takes the bytes of the request, and settle counts only those of the response",
+			"write settle: bytes:both, or remove cost")
+	case r.Bytes == 0 && r.Settle == "" && !s.blamed(s.pathOf("settle")):
+		r.Bytes = guard.RequestBytes
+	}
 }
 
 // checkCost rejects a cost that one of the limits never admits.

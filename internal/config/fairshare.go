@@ -189,7 +189,7 @@ func (s *section) capacity(f *guard.FairShare) {
 
 // shareCost reads the cost of a request. A cost above the capacity would never be admitted.
 func (s *section) shareCost(f *guard.FairShare) {
-	v, stated := s.unitsOf(share.MaxCapacity, &f.Cost, &f.CostHeader)
+	v, stated := s.unitsOf(share.MaxCapacity, &f.Cost, &f.CostHeader, nil)
 	s.checkShareCost(v, f.Cost, f.Capacity)
 	s.declare("max_cost", field.Taken, "Highest cost that a request may state. Default: the capacity.")
 	v, ok := s.mostStated(share.MaxCapacity, stated || s.blamedAny("cost"))

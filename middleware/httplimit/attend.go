@@ -14,8 +14,12 @@ import (
 
 // serveTracked runs the next handler and ends the ticket with it. The ticket ends when the
 // handler returns, or when a connection that the handler hijacked is closed.
-func serveTracked(next http.Handler, t *guard.Ticket, c *CORS, w http.ResponseWriter, r *http.Request) {
-	a := &trackedWriter{ResponseWriter: w, ticket: t, reported: fields.Report(t.Facts()), streams: fields.DetectStream(t)}
+// in counts the bytes of the body; nil without a body, or if no rule counts bytes.
+func serveTracked(next http.Handler, t *guard.Ticket, c *CORS, w http.ResponseWriter, r *http.Request, in *counted) {
+	a := &trackedWriter{
+		ResponseWriter: w, ticket: t, reported: fields.Report(t.Facts()), streams: fields.DetectStream(t), in: in,
+		head: r.Method == http.MethodHead,
+	}
 	end := guard.Panicked
 	defer func() { a.finish(end) }()
 	if body, ok := r.Body.(*received); ok && body.ticket == t {
@@ -40,6 +44,9 @@ type trackedWriter struct {
 	streams  fields.StreamDetector
 	status   int
 	hijacked bool
+	head     bool     // net/http drops the body of the answer to HEAD
+	in       *counted // the body of the request; nil if it is not counted
+	sent     int64
 }
 
 // writer returns a writer with the same optional interfaces as the original, because
@@ -88,7 +95,11 @@ func (a *trackedWriter) finish(end guard.End) {
 		a.status = http.StatusOK
 	}
 	a.reported.Take(fields.Map(a.Header()))
-	a.ticket.Done(guard.Outcome{End: end, Status: a.status, Header: a.reported.Lookup()})
+	o := guard.Outcome{End: end, Status: a.status, Header: a.reported.Lookup(), Received: a.in.count()}
+	if !a.head {
+		o.Sent = a.sent
+	}
+	a.ticket.Done(o)
 }
 
 // Unwrap implements the interface with which http.ResponseController finds the original
@@ -125,7 +136,9 @@ func (a *trackedWriter) detach() {
 func (a *trackedWriter) Write(b []byte) (int, error) {
 	a.answers(http.StatusOK)
 	a.streams.Body(b)
-	return a.ResponseWriter.Write(b)
+	n, err := a.ResponseWriter.Write(b)
+	a.sent += int64(n)
+	return n, err
 }
 
 // Flush implements http.Flusher.
@@ -144,7 +157,9 @@ type trackedConn struct{ *trackedWriter }
 func (a trackedConn) ReadFrom(from io.Reader) (int64, error) {
 	a.answers(http.StatusOK)
 	if inner, ok := a.ResponseWriter.(io.ReaderFrom); ok && !a.streams.Counts() {
-		return inner.ReadFrom(from)
+		n, err := inner.ReadFrom(from)
+		a.sent += n
+		return n, err
 	}
 	return io.Copy(struct{ io.Writer }{a.trackedWriter}, from)
 }
@@ -163,20 +178,24 @@ func (a trackedConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}()
 	a.detach()
 	notified = true
-	c := &hijacked{Conn: conn, ticket: a.ticket}
+	u := &upgrade{ticket: a.ticket, in: a.in}
+	c := &hijacked{Conn: conn, upgrade: u}
 	// The runtime closes a garbage-collected connection without a call of Close.
-	runtime.AddCleanup(c, closed, a.ticket)
-	return c, rw, nil
+	runtime.AddCleanup(c, (*upgrade).closed, u)
+	if !a.ticket.CountsBytes() {
+		return c, rw, nil
+	}
+	return c, c.count(rw), nil
 }
-
-// closed ends the ticket of a hijacked connection.
-func closed(t *guard.Ticket) { t.Done(guard.Outcome{Status: http.StatusSwitchingProtocols}) }
 
 // hijacked is a connection that ends its request's ticket when it is closed.
 type hijacked struct {
 	net.Conn
 
-	ticket *guard.Ticket
+	*upgrade
+
+	counts bool
+	early  []byte // what the server has read ahead; only if counts
 }
 
 // CloseWrite closes the sending side, if the connection supports it.
@@ -190,6 +209,6 @@ func (c *hijacked) CloseWrite() error {
 // Close implements net.Conn.
 func (c *hijacked) Close() error {
 	err := c.Conn.Close()
-	closed(c.ticket)
+	c.closed()
 	return err
 }

@@ -20,6 +20,7 @@ type Fields interface {
 // shared. Header and Cookie are set. The error is ErrHost, ErrPath or an error of rule.CleanPath.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves bool) error {
 	req.Method, req.Authority = r.Method, r.Host
+	req.Length = max(0, r.ContentLength)
 	if r.URL.Opaque != "" { // "http:x" has no path, but services derive one.
 		return ErrPath
 	}

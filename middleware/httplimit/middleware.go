@@ -71,7 +71,7 @@ func Check(g *guard.Guard) error {
 
 // front describes this package to a guard.
 func front() guard.Front {
-	return guard.Front{Name: "package httplimit", Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplySubjects}
+	return guard.Front{Name: "package httplimit", Bytes: true, Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplySubjects}
 }
 
 // made removes the error of a guard that was not made.
@@ -123,14 +123,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if forward == nil {
 		return
 	}
+	var in *counted
 	if ticket != nil {
+		forward, in = counting(ticket, forward)
 		forward = withContext(ticket, w, forward)
 	}
 	if forward != r {
 		defer copyBack(r, forward)
 	}
 	if ticket != nil {
-		serveTracked(h.next, ticket, h.cors, w, forward)
+		serveTracked(h.next, ticket, h.cors, w, forward, in)
 		return
 	}
 	h.next.ServeHTTP(w, forward)

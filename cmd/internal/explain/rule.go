@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/fields"
+	"github.com/headgate/headgate/rule"
 )
 
 // writeRule describes the decision of one rule. All results belong to that rule.
@@ -107,6 +108,9 @@ func (e *explanation) writeUncounted(b *strings.Builder) (some bool) {
 }
 
 func costText(r *guard.Rule, req *headgate.Request) string {
+	if r.Announced {
+		return field.Counted(max(1, req.Length), "byte") + ", as the request announces; at its end, those that have passed"
+	}
 	if r.CostHeader != "" && req.Header != nil {
 		if stated, found := req.Header.Lookup(r.CostHeader); found {
 			return fmt.Sprintf("%q, as %s says", stated, r.CostHeader)

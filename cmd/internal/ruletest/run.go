@@ -190,12 +190,16 @@ func (x *exchange) act(v headgate.Verdict) {
 
 // serve is the service: it answers what the request asks it to, in fields whose names begin with Answer-.
 func (x *exchange) serve(h http.Header) guard.Outcome {
-	status, stated := http.StatusOK, http.Header{}
+	status, stated, body := http.StatusOK, http.Header{}, int64(0)
 	for name, lines := range h {
 		switch answer, found := strings.CutPrefix(name, "Answer-"); {
 		case found && answer == "Status":
 			if n, err := strconv.Atoi(lines[0]); err == nil && n >= 200 && n <= 599 {
 				status = n
+			}
+		case found && answer == "Body":
+			if n, err := strconv.ParseInt(lines[0], 10, 64); err == nil && n > 0 {
+				body = n
 			}
 		case found:
 			stated[answer] = lines
@@ -203,8 +207,11 @@ func (x *exchange) serve(h http.Header) guard.Outcome {
 		}
 	}
 	x.answer.WriteHeader(status)
-	return guard.Outcome{End: guard.Answered, Status: status, Duration: x.waited + x.step.lasts, Header: func(name string) (string, bool) {
-		lines, found := stated[name]
-		return strings.Join(lines, ", "), found
-	}}
+	return guard.Outcome{
+		End: guard.Answered, Status: status, Duration: x.waited + x.step.lasts, Sent: body,
+		Header: func(name string) (string, bool) {
+			lines, found := stated[name]
+			return strings.Join(lines, ", "), found
+		},
+	}
 }

@@ -23,13 +23,15 @@ func Outcomes(rules []guard.Rule, quota func(string) []headgate.Policy, memcache
 		switch {
 		case len(r.Count) > 0:
 			setting = "count"
-		case r.Settle == "":
+		case r.Announced:
+			setting = "cost"
+		case !r.Settles():
 			continue
 		}
 		if problem, fix := unreturnable(r); problem != "" && !found.blamed(path+setting) {
 			found.add(path+setting, problem, fix)
-		} else if r.Settle != "" && !found.blamed(path+"settle") {
-			found.charges(path+"settle", limitsOf(r, quota), fit)
+		} else if r.Settles() && !found.blamed(path+setting) {
+			found.charges(path+setting, limitsOf(r, quota), fit)
 		}
 	}
 	return found.all

@@ -34,7 +34,7 @@ func Unprefetchable(r *guard.Rule, p headgate.Policy) (problem, fix string) {
 		return "delay schedules each request in the store", "write prefetch: off, or use another action"
 	case r.Exceed.Hard.Limit.HasPeriod():
 		return "the hard limit counts every request in the store", "write prefetch: off, or leave hard out"
-	case r.Settle != "":
+	case r.Settles():
 		return "settle charges units in the store", "write prefetch: off, or leave settle out"
 	case r.LimitsFrom.Most.Limit.HasPeriod():
 		return "limits_from has limits that are not known before", "write prefetch: off, or leave limits_from out"

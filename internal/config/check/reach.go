@@ -67,7 +67,7 @@ func unreached(rules []guard.Rule, independent bool, sound func(int) bool) []int
 // refuses reports whether the rule refuses every request over one of its limits, and its counts depend on
 // its requests alone.
 func refuses(r *guard.Rule) bool {
-	return r.InFlight == 0 && len(r.Count) == 0 && r.Settle == "" &&
+	return r.InFlight == 0 && len(r.Count) == 0 && !r.Settles() &&
 		r.Mode == guard.Enforce && r.Exceed.Action == guard.Reject && len(r.Overrides) == 0 && !r.LimitsFrom.Most.Limit.HasPeriod() && len(r.Policies) > 0
 }
 

@@ -36,6 +36,7 @@ type body struct {
 	place      *place        // of the request; nil in tests without a Server
 	ticket     *guard.Ticket // is told of each wait for the client; nil if no stage can end the request
 	awaits     listened      // HTTP/1: told of each wait for the client; nil without a connection of package listen
+	received   atomic.Int64  // bytes that were read
 	failure    atomic.Int32
 	ended      atomic.Bool // set when the end was read; later bytes on the connection belong to another request
 
@@ -70,6 +71,7 @@ func (b *body) Read(p []byte) (int, error) {
 		b.ticket.Receiving(true)
 	}
 	n, err := b.ReadCloser.Read(p)
+	b.received.Add(int64(n))
 	if b.ticket != nil {
 		b.ticket.Receiving(false)
 	}

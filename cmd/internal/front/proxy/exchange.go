@@ -44,8 +44,10 @@ type exchange struct {
 	// does, up to the last byte written. counts is true only without a Server.
 	counts    bool
 	written   int
-	interim   int // number of 1xx responses
-	announced int // number of the trailers that the header announces
+	sent      int64     // bytes of the response's body that the client's connection has taken
+	upgraded  *upgraded // nil unless a rule counts the bytes of an upgraded connection
+	interim   int       // number of 1xx responses
+	announced int       // number of the trailers that the header announces
 }
 
 // connection has the methods of net/http's writers that read and write bodies.
@@ -104,6 +106,7 @@ func (p *Proxy) done(x *exchange) {
 	x.decision.Reset()
 	x.reported, x.streams = fields.Reported{}, fields.StreamDetector{}
 	x.status, x.end, x.written, x.interim, x.finished = 0, guard.Answered, 0, 0, false
+	x.sent, x.upgraded = 0, nil
 	p.pool.Put(x)
 }
 
@@ -122,6 +125,10 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	x.streams.Header(http.StatusSwitchingProtocols, fields.Map(nil))
 	x.streams.Stream()
 	notified = true
+	if x.ticket.CountsBytes() {
+		x.upgraded = new(upgraded)
+		conn = countedConn{conn, x.upgraded}
+	}
 	return conn, in, nil
 }
 
@@ -240,6 +247,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 		defer x.endWrite()
 	}
 	n, err := x.ResponseWriter.Write(b)
+	x.sent += int64(n)
 	return n, x.unsent(err)
 }
 

@@ -38,6 +38,7 @@ func (x *exchange) splice(a *client.Answer) (done bool, err error) {
 	})
 	a.Consume(sent)
 	x.written += int(sent)
+	x.sent += sent
 	e.line.Bytes += sent
 	if _, client := errors.AsType[*http1.WriteError](err); client {
 		return false, x.unsent(err)

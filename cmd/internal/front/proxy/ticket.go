@@ -56,6 +56,9 @@ func (x *exchange) endTicket() {
 	case x.status == 0 && o.End == guard.Answered:
 		o.Status = http.StatusSwitchingProtocols
 	}
+	if x.ticket.CountsBytes() {
+		o.Received, o.Sent = x.passed()
+	}
 	if x.place == nil {
 		x.ticket.Done(o)
 		return

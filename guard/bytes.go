@@ -1,0 +1,81 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/headgate/headgate"
+)
+
+// Bytes is a set of bodies whose bytes a rule counts. Heads do not count.
+type Bytes uint8
+
+const (
+	// RequestBytes are those that were read from the client: of the body, or of a connection that was upgraded.
+	RequestBytes Bytes = 1 << iota
+	// ResponseBytes are those that were written to the client.
+	ResponseBytes
+)
+
+// String gives the word that configurations use.
+func (b Bytes) String() string {
+	switch b {
+	case RequestBytes:
+		return "request"
+	case ResponseBytes:
+		return "response"
+	case RequestBytes | ResponseBytes:
+		return "both"
+	default:
+		return "none"
+	}
+}
+
+// Settles reports whether the end of a request states its real cost.
+func (r *Rule) Settles() bool { return r.Settle != "" || r.Bytes != 0 }
+
+// actual gives the real cost of a request that has ended. It reports false if its answer states none.
+func (r *Rule) actual(o *Outcome) (cost int64, stated bool) {
+	if r.Bytes == 0 {
+		return statedActual(o, r.Settle)
+	}
+	if r.Bytes&RequestBytes != 0 {
+		cost = o.Received
+	}
+	if r.Bytes&ResponseBytes != 0 {
+		cost += o.Sent
+	}
+	return min(cost, headgate.MaxUnits), true
+}
+
+// CountsBytes reports whether a rule counts the bytes of the request. The front then sets Received and Sent of the Outcome. Call it
+// after Forward.
+func (t *Ticket) CountsBytes() bool { return t.ending != nil && t.ending.bytes }
+
+// BytesError says that a front does not see the bytes that a rule counts.
+type BytesError struct {
+	// Front is the name of the front, and Rule that of the rule.
+	Front, Rule string
+}
+
+// Error names the front and the rule, and says what to do.
+func (e *BytesError) Error() string {
+	return fmt.Sprintf("guard: rule %q counts the bytes of bodies, which %s does not see: count requests, or decide the rule in headgate "+
+		"proxy or package httplimit", e.Rule, e.Front)
+}
+
+// checkBytes refuses settings that contradict each other.
+func checkBytes(r *Rule) error {
+	switch {
+	case r.Bytes > RequestBytes|ResponseBytes:
+		return fmt.Errorf("bytes %d are not known: use the constants", r.Bytes)
+	case r.Bytes != 0 && r.Settle != "":
+		return fmt.Errorf("settle states the real cost in %s, and Bytes count it: leave out one of them", r.Settle)
+	case r.Announced && (r.Cost > 0 || r.CostHeader != ""):
+		return errors.New("the announced length is the cost, and so is Cost or CostHeader: leave out one of them")
+	case r.Announced && r.Bytes == ResponseBytes, r.Announced && !r.Settles():
+		return errors.New("the announced length of a request needs its real length: set RequestBytes")
+	default:
+		return nil
+	}
+}
