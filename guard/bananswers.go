@@ -40,7 +40,7 @@ func (w *settlement) countAnswer(c *charge, key []byte, status int, local bool) 
 		return
 	}
 	op := headgate.Op{
-		Key: string(key), Policy: c.window.id, Window: banWindow, Group: uint8(len(w.ops)), Cost: answerCost(c.window.limit),
+		Key: string(key), Policy: c.window.id, Window: c.window.number, Group: uint8(len(w.ops)), Cost: answerCost(c.window.limit),
 	}
 	if local {
 		op.Policy, op.Cost = c.window.local, answerCost(c.window.part)

@@ -244,7 +244,7 @@ func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 			return false, err
 		}
 	}
-	if err := g.endBan(ctx, s, key); err != nil {
+	if err := g.endBan(ctx, s, p, key); err != nil {
 		return false, err
 	}
 	return true, nil
@@ -279,4 +279,24 @@ func (p *prepared) bans(ctx context.Context, g *Guard, key string) (bool, error)
 		return false, fmt.Errorf("guard: the ban stays: %w", err)
 	}
 	return banned, nil
+}
+
+// banNumbers lists the numbers of the rule's bans: the usual one, and those of a Switch.
+func (p *prepared) banNumbers() []uint8 {
+	numbers := []uint8{banWindow}
+	lists := [][]window{p.limits}
+	if p.overrides != nil {
+		lists = append(lists, p.overrides.windows...)
+	}
+	for _, windows := range lists {
+		for i := range windows {
+			if w := &windows[i]; w.kind == kindBan && !slices.Contains(numbers, w.number) {
+				numbers = append(numbers, w.number)
+			}
+		}
+	}
+	if p.part != nil {
+		numbers = append(numbers, p.part.shadow.banNumbers()[1:]...)
+	}
+	return numbers
 }

@@ -29,6 +29,8 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 		return fmt.Errorf("missing %d is not known: use the constants", r.Missing)
 	case r.Mode > Off || r.Fallback > FallbackError:
 		return fmt.Errorf("mode %d or fallback %d is not known: use the constants", r.Mode, r.Fallback)
+	case r.Switch.check(r) != nil:
+		return r.Switch.check(r)
 	case r.Cost < 0 || r.Cost > headgate.MaxUnits || r.MaxCost < 0 || r.MaxCost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	case r.Soft < 0 || r.Soft > 100:

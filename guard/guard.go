@@ -29,6 +29,8 @@ type Config struct {
 	// Domains are the trees of limits of a decision server; see DecideDescriptors. New and Reload
 	// keep references to them.
 	Domains []Domain
+	// DomainsMode applies to all limits of Domains, as far as it weakens their own mode. Off makes them unlimited.
+	DomainsMode Mode
 	// MaxSentLimits bounds the different limits that clients send to one domain: the least
 	// recently used one leaves. 0 is DefaultMaxSentLimits.
 	MaxSentLimits int

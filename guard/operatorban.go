@@ -277,17 +277,19 @@ func (g *Guard) Unban(ctx context.Context, name KeyName) (banned bool, err error
 	if banned, err = k.from.bans(ctx, g, k.key); err != nil {
 		return false, err
 	}
-	return banned, g.endBan(ctx, k.set, k.key)
+	return banned, g.endBan(ctx, k.set, k.from, k.key)
 }
 
 // endBan ends the ban of a key of a store.
-func (g *Guard) endBan(ctx context.Context, s *set, key string) error {
+func (g *Guard) endBan(ctx context.Context, s *set, p *prepared, key string) error {
 	for _, store := range [...]headgate.Store{s.config.Local, g.store} {
 		if store == nil {
 			continue
 		}
-		if err := store.Forget(ctx, []headgate.Op{{Key: key, Window: banWindow}}); err != nil {
-			return fmt.Errorf("guard: the ban stays: %w", err)
+		for _, number := range p.banNumbers() {
+			if err := store.Forget(ctx, []headgate.Op{{Key: key, Window: number}}); err != nil {
+				return fmt.Errorf("guard: the ban stays: %w", err)
+			}
 		}
 	}
 	b := &g.state.bans

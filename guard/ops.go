@@ -43,6 +43,9 @@ func (s *set) addOps(req *headgate.Request, a *Answer, mode Mode) error {
 
 // addMatch adds the Results and Ops of one rule, if its mode is mode. It reports whether it has.
 func (s *set) addMatch(p *prepared, req *headgate.Request, a *Answer, mode Mode) (added bool, err error) {
+	if p.part != nil {
+		p = p.part.of(p, req, a)
+	}
 	if p.Quota != "" {
 		return s.addQuota(p, req, a, mode)
 	}

@@ -58,6 +58,7 @@ type prepared struct {
 	quota     int           // the position of the quota in Quotas.names; with Quota
 	effects   []*Rule       // the rule as each plan changes it; with Quota
 	state     *State
+	part      *sharePart // nil without Switch.Percent
 
 	slotStores [2]headgate.SlotStore // the guard's store, and Local; with slots
 	slotsPart  int64                 // this instance's part of InFlight in Local
@@ -114,6 +115,9 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 			continue
 		}
 		p, err := g.prepareRule(&c, r, i, claimed)
+		if err == nil {
+			err = g.prepareSharePart(&c, &p, claimed)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("guard: rule %q: %w", r.Name, err)
 		}

@@ -114,6 +114,8 @@ type Rule struct {
 	Ban      Ban
 	Mode     Mode
 	Fallback Fallback
+	// Switch says that Mode was switched for some time; nil means that it was not.
+	Switch *Switch
 }
 
 // AllPolicies lists the policies of the rule, its overrides, its hard limit, and the highest that requests may state.

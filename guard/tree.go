@@ -91,10 +91,16 @@ func leafNames(names []string, above string, level []Descriptor) []string {
 
 func (g *Guard) prepareLeaf(c *Config, t *tree, l *Leaf, name string, claimed *claims) (treeLeaf, error) {
 	leaf := treeLeaf{Leaf: l}
-	if err := checkLeaf(l); err != nil || l.Unlimited {
+	err := checkLeaf(l)
+	if c.DomainsMode == Off {
+		own := *l
+		own.Unlimited, own.Policies = true, nil
+		leaf.Leaf = &own
+	}
+	if err != nil || leaf.Unlimited {
 		return leaf, err
 	}
-	r := &Rule{Rule: rule.Rule{Name: name}, Policies: l.Policies, Mode: l.Mode, Fallback: t.Fallback, Calendar: calendar.Default()}
+	r := &Rule{Rule: rule.Rule{Name: name}, Policies: l.Policies, Mode: max(l.Mode, c.DomainsMode), Fallback: t.Fallback, Calendar: calendar.Default()}
 	leaf.counts = prepared{Rule: r, state: g.state, space: t.space, number: -1}
 	limits, err := g.windows(c, r, r.Policies, claimed)
 	leaf.counts.limits = limits

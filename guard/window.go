@@ -152,6 +152,9 @@ func (s *counters) addBan(policies []headgate.Policy) error {
 		ban.After = headgate.Limit{Count: policies[0].Limit.Count, Per: policies[0].Limit.Per}
 	}
 	w := window{policy: s.rule.Name + "-ban", number: banWindow, kind: kindBan, answers: s.rule.BansAnswers()}
+	if s.rule.bansApart() {
+		w.number = apartNumber(policies)
+	}
 	w.beside = s.rule.Exceed.Action == Degrade && !s.rule.Exceed.Hard.Limit.HasPeriod()
 	return s.add(w, headgate.Policy{Algorithm: headgate.Ban, Limit: ban.After, BanFor: ban.For})
 }
@@ -246,6 +249,17 @@ func windowsByPeriod(policies []headgate.Policy) []uint8 {
 		taken[n], numbers[i] = true, n
 	}
 	return numbers
+}
+
+// apartNumber gives a number for bans that are counted apart: the highest of those for lengths that no limit of the rule has. The limits
+// alone choose it, so all instances have the same.
+func apartNumber(policies []headgate.Policy) uint8 {
+	numbers := windowsByPeriod(policies)
+	n := uint8(windowNumbers - 1)
+	for slices.Contains(numbers, n) || lengthNumber(uint64(n)) != n { // A rule has at most maxWindows limits.
+		n--
+	}
+	return n
 }
 
 // LimitNumber gives the number under which stores keep a limit, if no other limit of its rule has that

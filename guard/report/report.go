@@ -88,7 +88,7 @@ var usualRefusalsTable = map[string][]headgate.Reason{
 // fallback. Each rule has its own cache lines, so that busy rules do not slow down each
 // other.
 type block struct {
-	counts    [verdictCount * headgate.ReasonCount]atomic.Uint64
+	counts    [2 * modeCounts]atomic.Uint64 // those with mode enforce, then those in shadow
 	fallbacks [fallbackCount]atomic.Uint64
 	aboveSoft atomic.Uint64 // decisions above the soft limit of a quota
 	metered   atomic.Uint64 // units
@@ -97,6 +97,7 @@ type block struct {
 
 const (
 	verdictCount  = int(headgate.Deny) + 1
+	modeCounts    = verdictCount * headgate.ReasonCount
 	fallbackCount = int(guard.FallbackError) + 1
 	lineBytes     = 64
 )
@@ -301,7 +302,7 @@ func (v *view) count(result *guard.Result) {
 	if b == nil || int(d.Verdict) >= verdictCount || int(d.Reason) >= headgate.ReasonCount {
 		return // The guard has a rule that this view does not know, so no counter exists.
 	}
-	b.counter(d.Verdict, d.Reason).Add(1)
+	b.counter(v.mode(result), d.Verdict, d.Reason).Add(1)
 	if result.Fallback {
 		b.fallbacks[result.Rule.Fallback].Add(1)
 	}
@@ -319,10 +320,6 @@ func (v *view) block(result *guard.Result) *block {
 		return s.counts
 	}
 	return nil
-}
-
-func (b *block) counter(v headgate.Verdict, reason headgate.Reason) *atomic.Uint64 {
-	return &b.counts[int(v)*headgate.ReasonCount+int(reason)]
 }
 
 // Close writes the queued log lines and ends the log. Later decisions are counted but
@@ -343,6 +340,8 @@ type RuleCounts struct {
 	// within_limit and over_limit. Fair share always has the counts for within_limit,
 	// over_share and anonymous_client.
 	Counts []Count
+	// Modes divides Counts by the mode that the rule had then. The usual counts are those of its present mode.
+	Modes []ModeCount
 	// AboveSoft counts the decisions above the soft limit of a quota. Metered counts the units beyond the
 	// included units of plans, when they were taken: units that come back later stay in it.
 	AboveSoft, Metered uint64
@@ -364,7 +363,7 @@ func (r *Report) Rules() []RuleCounts {
 	for i := range v.rules {
 		if v.rules[i].Mode != guard.Off {
 			all = append(all, RuleCounts{
-				Rule: &v.rules[i], Counts: v.blocks[i].list(headgate.OverLimit),
+				Rule: &v.rules[i], Counts: v.blocks[i].list(headgate.OverLimit), Modes: v.blocks[i].modes(v.rules[i].Mode, headgate.OverLimit),
 				Fallbacks: v.blocks[i].listFallbacks(v.rules[i].Fallback),
 				AboveSoft: v.blocks[i].aboveSoft.Load(), Metered: v.blocks[i].metered.Load(),
 			})
@@ -381,7 +380,8 @@ func (r *Report) Stage(name string) (RuleCounts, bool) {
 	if s == nil || s.rule.Mode == guard.Off {
 		return RuleCounts{}, false
 	}
-	return RuleCounts{Rule: &s.rule, Counts: s.counts.list(usualRefusalsTable[name]...)}, true
+	usual := usualRefusalsTable[name]
+	return RuleCounts{Rule: &s.rule, Counts: s.counts.list(usual...), Modes: s.counts.modes(s.rule.Mode, usual...)}, true
 }
 
 // Stages returns the counts of all stages without rules, in the order of admission. Buckets that clients send are there after
@@ -405,14 +405,17 @@ func (b *block) list(refusals ...headgate.Reason) []Count {
 	var all []Count
 	for v := range headgate.Verdict(verdictCount) {
 		for _, reason := range headgate.Reasons() {
-			n := b.counter(v, reason).Load()
-			usual := v == headgate.Allow && reason == headgate.WithinLimit || v == headgate.Deny && slices.Contains(refusals, reason)
-			if n > 0 || usual {
+			n := b.counter(guard.Enforce, v, reason).Load() + b.counter(guard.Shadow, v, reason).Load()
+			if n > 0 || isUsual(v, reason, refusals) {
 				all = append(all, Count{v, reason, n})
 			}
 		}
 	}
 	return all
+}
+
+func isUsual(v headgate.Verdict, reason headgate.Reason, refusals []headgate.Reason) bool {
+	return v == headgate.Allow && reason == headgate.WithinLimit || v == headgate.Deny && slices.Contains(refusals, reason)
 }
 
 func (b *block) unused() bool {

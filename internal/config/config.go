@@ -78,6 +78,8 @@ type Config struct {
 	Throttle *throttler.Config
 	// Metering delivers the usage of quotas. It is nil without metering.
 	Metering *Metering
+	// Mode is the mode of the whole configuration. Rules, FairShare and Throttle have it already, as far as it weakens theirs.
+	Mode guard.Mode
 	// Instance names the process in logs and towards clients; "" leaves it to the process. DecisionHeader sends it with refusals. Default true.
 	Instance       string
 	DecisionHeader bool
@@ -104,6 +106,9 @@ type Config struct {
 	environment bool
 	// prefetch is the resulting prefetch of each of Rules.
 	prefetch []rulePrefetch
+	// own are the modes without Mode and without WithModes. domainsMode is that of all domains.
+	own         ownModes
+	domainsMode guard.Mode
 	// written is what Parse or Load read, for NewObjects.
 	written *written
 	// bodies are the files of on_exceed.body_file.

@@ -52,7 +52,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
 	}
-	want.fixed, want.written = got.fixed, got.written // TestNeedsRestart and the tests of Objects test these fields.
+	want.fixed, want.written, want.own = got.fixed, got.written, got.own // TestNeedsRestart and the tests of Objects test these fields.
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
@@ -95,7 +95,7 @@ admin: {listen: "0.0.0.0:1", health: off}
 		},
 		Admin: Admin{Listen: "0.0.0.0:1"},
 	}
-	want.fixed, want.written = got.fixed, got.written // TestNeedsRestart and the tests of Objects test these fields.
+	want.fixed, want.written, want.own = got.fixed, got.written, got.own // TestNeedsRestart and the tests of Objects test these fields.
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}

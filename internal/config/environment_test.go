@@ -66,6 +66,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_FALLBACK", "allow", func(c *Config) any { return c.Fallback.String() }},
 		{"HEADGATE_MAX_MEMORY", "9MiB", func(c *Config) any { return field.FormatSize(c.MaxMemory) }},
 		{"HEADGATE_DEFAULT_PLAN", "paid", func(c *Config) any { return c.DefaultPlan }},
+		{"HEADGATE_MODE", "shadow", func(c *Config) any { return c.Mode.String() }},
 		{"HEADGATE_INSTANCE", "eu-1", func(c *Config) any { return c.Instance }},
 		{"HEADGATE_DECISION_HEADER", "false", func(c *Config) any { return strconv.FormatBool(c.DecisionHeader) }},
 		{"HEADGATE_NAMESPACE", "shop-1", func(c *Config) any { return c.Namespace }},

@@ -37,7 +37,7 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 		return guard.Config{}, err
 	}
 	described := guard.Config{
-		FairShare: c.FairShare, Rules: rules, Domains: c.Domains,
+		FairShare: c.FairShare, Rules: rules, Domains: c.Domains, DomainsMode: c.domainsMode,
 		Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
 		Namespace:     c.Namespace,
 		RetryAfterMax: c.RetryAfterMax, XShouldRetry: c.XShouldRetry,

@@ -41,7 +41,7 @@ func (o *Objects) readBase(complete bool) (*objectBase, ObjectFaults) {
 		return nil, in.located(r.faults)
 	}
 	own := *o.file
-	own.Rules, own.prefetch, own.LocalShare = c.Rules, c.prefetch, c.LocalShare
+	own.Rules, own.own.rules, own.prefetch, own.LocalShare = c.Rules, c.own.rules, c.prefetch, c.LocalShare
 	own.Plans, own.DefaultPlan, own.Customers = c.Plans, c.DefaultPlan, c.Customers
 	b := &objectBase{config: &own, reader: r, facts: r.quotaFacts, plans: map[string]*guard.Plan{}, named: map[string]bool{}}
 	for i := range own.Plans {

@@ -41,6 +41,7 @@ func (r *reader) config(c *Config) {
 	root.quotas(c)
 	root.fairShare(c)
 	root.throttle(c)
+	root.mode(c)
 	if c.Throttle != nil {
 		r.noteAll(check.Throttle(c.Throttle, c.Rules, r.identityFacts(c), r.blamed))
 	}

@@ -15,7 +15,9 @@ type Status struct {
 
 	Requests RequestStatus `json:"requests"`
 	Rules    []RuleStatus  `json:"rules"`
-	Store    StoreStatus   `json:"store"`
+	// Modes are the modes that were set at run time. They end with the process.
+	Modes []ModeOverride `json:"modes,omitempty"`
+	Store StoreStatus    `json:"store"`
 	// Domains are the trees of limits of headgate server.
 	Domains []DomainStatus `json:"domains,omitempty"`
 

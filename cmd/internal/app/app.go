@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/heap/bounds"
 	"github.com/headgate/headgate/cmd/internal/lease"
+	"github.com/headgate/headgate/cmd/internal/mode"
 	"github.com/headgate/headgate/cmd/internal/objects"
 	"github.com/headgate/headgate/cmd/internal/proxy"
 	"github.com/headgate/headgate/cmd/internal/rules"
@@ -50,6 +51,7 @@ type Instance struct {
 	leases    *lease.Component
 	accessLog *proxy.AccessLog // nil for headgate server, because only the proxy writes an access log
 	access    *access.Component
+	modes     *mode.Component
 	objects   *objects.Component
 	domains   *envoy.Domains   // nil without a source of domains
 	source    *source.Follower // nil without a source
@@ -237,5 +239,5 @@ func (i *Instance) apply(components []component.Component, next *config.Config) 
 	if i.draining.Load() {
 		return component.ErrStopping
 	}
-	return component.Reload(components, next)
+	return component.Reload(components, i.modes.With(next))
 }

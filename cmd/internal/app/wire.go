@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/component"
 	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/lease"
+	"github.com/headgate/headgate/cmd/internal/mode"
 	"github.com/headgate/headgate/cmd/internal/objects"
 	"github.com/headgate/headgate/cmd/internal/proxy"
 	"github.com/headgate/headgate/cmd/internal/quota"
@@ -60,6 +61,8 @@ func (i *Instance) makeComponents() error {
 		Host: i.host, Config: o.Config, Instance: admitted{i}, Access: callers, Version: o.Version, Commit: o.Commit,
 	}))
 	if i.rules != nil {
+		i.modes = mode.New(i.host, configuration{i})
+		i.add(i.modes)
 		i.objects = objects.New(o.Log, i.config.Load)
 		i.add(i.objects, quota.NewUsage(o.Log, i.rules.Guard(), i.objects))
 	}
@@ -136,6 +139,9 @@ func (i *Instance) makeServer() error {
 	}
 	return err
 }
+
+// Again implements component.Configuration.
+func (c configuration) Again() error { return c.apply(c.rules.Components(), c.config.Load()) }
 
 // healthy reports whether objects and limits are loaded as far as they must be, and no drain has begun.
 func (i *Instance) healthy() bool {

@@ -128,6 +128,8 @@ type Configuration interface {
 	// Put has components take next or, after an error, none of them, and records the result of the part. only are the
 	// components that a change concerns; none stand for all. base is the Base of next.
 	Put(part string, base, next *config.Config, only ...Component) error
+	// Again has the components that decide take the configuration in effect again, for modes that have changed at run time.
+	Again() error
 }
 
 // ListenError is the error of a listener that cannot be opened.

@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/fairshare"
+	"github.com/headgate/headgate/cmd/internal/mode"
 	"github.com/headgate/headgate/cmd/internal/quota"
 	"github.com/headgate/headgate/cmd/internal/source"
 	"github.com/headgate/headgate/cmd/internal/throttle"
@@ -50,6 +51,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 			terminal.Rowf(w, "\noverrides of %s have ended: %s\n", s.Rules[i].Name, strings.Join(ended, ", "))
 		}
 	}
+	mode.Write(w, s.Modes)
 	envoy.WriteDomains(w, s.Domains)
 	source.Write(w, s.Source)
 	writeFairShare(w, s.FairShare)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -35,7 +36,7 @@ func (r *Rules) ruleStatus() []admin.RuleStatus {
 	for _, counted := range r.report.Rules() {
 		rule := counted.Rule
 		s := admin.RuleStatus{
-			Name: rule.Name, Mode: rule.Mode.String(), Algorithm: report.AlgorithmOf(rule), Reasons: map[string]uint64{},
+			Name: rule.Name, Mode: modeText(rule), Algorithm: report.AlgorithmOf(rule), Reasons: map[string]uint64{},
 		}
 		for _, policy := range rule.Policies {
 			s.Limits = append(s.Limits, policy.Limit.String())
@@ -68,4 +69,12 @@ func (r *Rules) storeStatus() admin.StoreStatus {
 	addShared(&s, r.store.State())
 	s.ClockErrors = r.report.ClockErrors()
 	return s
+}
+
+// modeText gives the mode of a rule, and the part of the keys that it applies to.
+func modeText(r *guard.Rule) string {
+	if r.Switch != nil && r.Switch.Percent > 0 {
+		return fmt.Sprintf("%s %d%%", r.Mode, r.Switch.Percent)
+	}
+	return r.Mode.String()
 }

@@ -27,6 +27,7 @@ type collector struct {
 	shared                                   *sharedMetrics
 	shares                                   *shareMetrics
 	throttle                                 *throttleMetrics
+	modes                                    *modeMetrics
 	outcomes                                 *outcomeMetrics
 	server                                   *serverMetrics
 	refused, sessions                        *prometheus.Desc
@@ -42,7 +43,7 @@ func newCollector(c Config) *collector {
 	return &collector{
 		config: c,
 		shared: newSharedMetrics(desc),
-		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc), outcomes: newOutcomeMetrics(desc),
+		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc), modes: newModeMetrics(desc), outcomes: newOutcomeMetrics(desc),
 		server: newServerMetrics(desc), quota: newQuotaMetrics(desc), metering: newMeteringMetrics(desc),
 		leases: newLeaseMetrics(desc),
 		refused: desc("refused_clients_total",
@@ -135,6 +136,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	if c.config.Sessions != nil {
 		ch <- c.sessions
 	}
+	if c.config.Modes != nil {
+		c.modes.describe(ch)
+	}
 	if c.config.Store != nil {
 		for _, d := range []*prometheus.Desc{
 			c.places, c.placesUsed, c.blocks, c.blocksUsed, c.storeEvicted, c.storeRefused,
@@ -174,6 +178,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if c.config.Sessions != nil {
 		ch <- gauge(c.sessions, c.config.Sessions())
 	}
+	if c.config.Modes != nil {
+		c.modes.collect(ch, c.config.Modes)
+	}
 	if c.config.Server != nil {
 		s := c.config.Server()
 		c.server.collect(ch, &s)
@@ -202,8 +209,8 @@ func (c *collector) collectShares(ch chan<- prometheus.Metric) {
 }
 
 func (c *collector) collectDecisions(ch chan<- prometheus.Metric, rule *report.RuleCounts) {
-	for _, n := range rule.Counts {
-		ch <- counter(c.decisions, n.N, rule.Rule.Name, rule.Rule.Mode.String(), n.Verdict.String(), n.Reason.String())
+	for _, n := range rule.Modes {
+		ch <- counter(c.decisions, n.N, rule.Rule.Name, n.Mode.String(), n.Verdict.String(), n.Reason.String())
 	}
 }
 

@@ -41,6 +41,9 @@ type Config struct {
 	Leases func() Leases
 	// Refused calls yield with the refused clients of each listener and reason. nil omits them.
 	Refused func(yield func(listener, reason string, n uint64))
+	// Modes calls yield with each mode that was set at run time: of a rule, or of all for "", with the percentage of its keys, and its
+	// end, which may be zero. nil omits them.
+	Modes func(yield func(rule, mode string, percent int, until time.Time))
 	// Sessions is the number of open streams and connections of callers with credentials. nil omits it.
 	Sessions func() int64
 	// Source returns the state of the source of rules, plans and customers. nil omits it.

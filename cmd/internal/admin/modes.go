@@ -1,0 +1,35 @@
+package admin
+
+import "time"
+
+// Modes is the answer of /api/v1/mode: the modes that were set at run time.
+type Modes struct {
+	Modes []ModeOverride `json:"modes"`
+}
+
+// ModeOverride is a mode that was set at run time.
+type ModeOverride struct {
+	// Rule is the name of a rule, fair_share, or throttle. "" means all of them and the domains, but for those with an override of their own.
+	Rule string `json:"rule,omitempty"`
+	Mode string `json:"mode"` // enforce or shadow
+	// Percent is the part of the keys that enforce applies to; 0 means all.
+	Percent  int  `json:"percent,omitempty"`
+	KeepBans bool `json:"keep_bans,omitempty"`
+	// Since is when it was set, by the caller By. It ends at Until, or with the process.
+	Since time.Time  `json:"since"`
+	Until *time.Time `json:"until,omitempty"`
+	By    string     `json:"by,omitempty"`
+}
+
+// ModeChange is the body of POST /api/v1/mode.
+type ModeChange struct {
+	// Mode is enforce, shadow, or file, which ends overrides.
+	Mode string `json:"mode"`
+	// Rules are the names of rules, fair_share and throttle. An empty list means all, and ends all overrides of single rules.
+	Rules []string `json:"rules,omitempty"`
+	// For is how long the override lasts, like 30m; "" means until it is changed.
+	For      string `json:"for,omitempty"`
+	Percent  int    `json:"percent,omitempty"`
+	KeepBans bool   `json:"keep_bans,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}

@@ -1,0 +1,148 @@
+package mode
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/headgate/headgate/cmd/internal/access"
+	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/admin/calls"
+	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/objects"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/rule"
+)
+
+// Bounds of a change.
+const (
+	maxBody   = 64 << 10
+	maxNames  = 1000 // also of all overrides together
+	maxReason = 1024
+	// mostTime bounds --for: a longer mode belongs in the file.
+	mostTime = 31 * 24 * time.Hour
+)
+
+func (c *Component) list(w http.ResponseWriter, _ *http.Request) {
+	calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: c.current.Load().list()})
+}
+
+// change sets or ends overrides.
+func (c *Component) change(w http.ResponseWriter, r *http.Request) {
+	var asked admin.ModeChange
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	body.DisallowUnknownFields()
+	if err := body.Decode(&asked); err != nil {
+		calls.Fail(c.host.Log, w, calls.BadRequest("the body is not valid ("+err.Error()+`): write {"mode": "shadow", "for": "30m"}`))
+		return
+	}
+	c.instance.Lock()
+	defer c.instance.Unlock()
+	now := c.now()
+	made, fault := read(&asked, c.instance.Base(), now)
+	if fault != "" {
+		calls.Fail(c.host.Log, w, calls.BadRequest(fault))
+		return
+	}
+	if made != nil {
+		made.by = access.CallOf(r.Context()).Client().Name()
+	}
+	former := *c.current.Load()
+	next := former.at(now).with(asked.Rules, made)
+	if len(next) > maxNames {
+		calls.Fail(c.host.Log, w, calls.BadRequest("there are more than "+strconv.Itoa(maxNames)+" modes of single rules: leave out the names"))
+		return
+	}
+	record := objects.Record(r, "mode", asked.Reason)
+	record.Action, record.Before, record.After = "mode", former.text(asked.Rules), next.text(asked.Rules)
+	switch err := c.put(next); {
+	case errors.Is(err, component.ErrStopping):
+		calls.Fail(c.host.Log, w, calls.Unavailable(err))
+	case err != nil:
+		calls.Fail(c.host.Log, w, calls.Failed(admin.Failure{
+			Code: admin.CodeFaults, Error: "the modes were not changed: " + err.Error(),
+		}, http.StatusUnprocessableEntity))
+	default:
+		objects.Audit(c.host.Log, &record, nil)
+		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: next.list()})
+	}
+}
+
+// read checks a change. It gives nil for the mode of the file. fault says what is wrong and what to write.
+func read(asked *admin.ModeChange, base *config.Config, now time.Time) (made *override, fault string) {
+	if fault := checkNames(asked.Rules, base); fault != "" {
+		return nil, fault
+	}
+	invisible := func(c rune) bool { return !unicode.IsPrint(c) }
+	if len(asked.Reason) > maxReason || !utf8.ValidString(asked.Reason) || strings.ContainsFunc(asked.Reason, invisible) {
+		return nil, "reason must be one line of at most " + strconv.Itoa(maxReason) + " bytes"
+	}
+	made = &override{since: now, ModeOverride: config.ModeOverride{Percent: asked.Percent, KeepBans: asked.KeepBans}}
+	switch asked.Mode {
+	case "file":
+		if asked.For != "" || asked.Percent != 0 || asked.KeepBans {
+			return nil, "file ends modes of the run time at once: leave out for, percent and keep_bans"
+		}
+		return nil, ""
+	case guard.Enforce.String():
+	case guard.Shadow.String():
+		made.Mode = guard.Shadow
+		if asked.Percent != 0 {
+			return nil, "percent is the part of the keys that enforce applies to: write mode enforce, or leave it out"
+		}
+	default:
+		return nil, "mode must be enforce, shadow, or file, which ends modes of the run time"
+	}
+	switch stage := slices.ContainsFunc(asked.Rules, isStage); {
+	case asked.Percent < 0 || asked.Percent > 100:
+		return nil, "percent must be a number from 1 to 100"
+	case asked.Percent == 100:
+		made.Percent = 0
+	case asked.Percent > 0 && stage:
+		return nil, "fair_share and throttle have no keys to take a part of: leave out percent"
+	}
+	if asked.For == "" {
+		return made, ""
+	}
+	lasts, err := time.ParseDuration(asked.For)
+	if err != nil || lasts < time.Second || lasts > mostTime {
+		return nil, "for must be a time from 1s to 744h, like 30m"
+	}
+	made.until = now.Add(lasts)
+	return made, ""
+}
+
+func isStage(name string) bool { return name == guard.FairShareName || name == throttler.Name }
+
+// checkNames finds a name that the configuration does not have.
+func checkNames(names []string, base *config.Config) (fault string) {
+	if len(names) > maxNames {
+		return "there are more than " + strconv.Itoa(maxNames) + " rules: leave the list out to change all"
+	}
+	known := map[string]bool{guard.FairShareName: base.FairShare != nil, throttler.Name: base.Throttle != nil}
+	all := make([]string, 0, len(base.Rules))
+	for i := range base.Rules {
+		known[base.Rules[i].Name] = true
+		all = append(all, base.Rules[i].Name)
+	}
+	for _, name := range names {
+		if known[name] {
+			continue
+		}
+		const most = 128
+		text := "no rule has the name " + strconv.Quote(name[:min(len(name), most)]) + ": "
+		if near := rule.Nearest(name, all); near != "" {
+			return text + "did you mean " + near + "?"
+		}
+		return text + "headgate ctl status lists the rules"
+	}
+	return ""
+}
