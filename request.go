@@ -56,6 +56,8 @@ type Request struct {
 	// XFFIP is the client address from X-Forwarded-For. UserIP is the client address
 	// from a user-IP header. Both equal IP when the header is not trusted.
 	XFFIP, UserIP netip.Addr
+	// ClientIP is the address with which networks of a match are compared. It is invalid when a trusted peer names no single client.
+	ClientIP netip.Addr
 	// Region is the client's ISO 3166 region ("NL"). Region is empty when unknown.
 	Region string
 	// Claims are the claims of the verified token. nil means that no token was verified.

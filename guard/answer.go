@@ -162,6 +162,8 @@ type Answer struct {
 	StoreError error
 	// Error says why the request cannot be decided: it is the error of Decide.
 	Error error
+	// Exempt says that the request is one of Config.Exempt: it was not decided, and the verdict is Allow.
+	Exempt bool
 
 	closest int
 	id      DecisionID // 0 until DecisionID is called
@@ -172,7 +174,7 @@ type Answer struct {
 
 func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError, a.Error = headgate.Allow, a.Results[:0], nil, nil
-	a.closest, a.id, a.denied, a.begun = -1, 0, false, nil
+	a.closest, a.id, a.denied, a.begun, a.Exempt = -1, 0, false, nil, false
 	a.storeFacts.reset()
 	a.ruleFacts.reset()
 	a.share, a.sharer = fairshare.Receipt{}, nil

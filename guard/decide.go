@@ -75,7 +75,7 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 
 // observe reports a decision.
 func (s *set) observe(req *headgate.Request, a *Answer) {
-	if s.config.Observer != nil && !req.Peek {
+	if s.config.Observer != nil && !req.Peek && !a.Exempt {
 		s.config.Observer.Observe(req, a)
 	}
 }
@@ -134,6 +134,13 @@ func (s ruleSource) askOne(q *question, req *headgate.Request, a *Answer) error 
 	}
 	sent := req.Path
 	req.Path = s.config.Folds.Path(sent)
+	if s.needs&rule.NeedClientIP != 0 {
+		s.resolve(req, a, rule.NeedClientIP)
+	}
+	if a.Exempt = s.exempt.Has(req); a.Exempt {
+		req.Path = sent
+		return nil
+	}
 	err := s.addResults(req, a)
 	if err == nil && a.ends != nil && !q.ends {
 		err = &EndError{a.ends.Name, a.ends.NeedsEnd()}

@@ -49,14 +49,14 @@ type RequestError struct {
 func (e *RequestError) Error() string { return "guard: " + e.Problem }
 
 // errDeciderAlone says which parts of a Config have no effect with a Decider.
-var errDeciderAlone = errors.New("guard: Config.Decider decides in place of FairShare, Rules and Domains: leave these out")
+var errDeciderAlone = errors.New("guard: Config.Decider decides in place of FairShare, Rules, Exempt and Domains: leave these out")
 
 // decider adds the facts of the Decider to the set.
 func (s *set) decider(c *Config) error {
 	switch {
 	case c.Decider == nil:
 		return nil
-	case c.FairShare != nil || len(c.Rules) > 0 || len(c.Domains) > 0:
+	case c.FairShare != nil || len(c.Rules) > 0 || len(c.Domains) > 0 || len(c.Exempt) > 0:
 		return errDeciderAlone
 	}
 	f := c.Decider.Reads()

@@ -84,7 +84,7 @@ func newScope(f *FairShare, folds rule.Folds) (scope, error) {
 		return s, err
 	}
 	match := f.Match
-	match.Path = folds.Pattern(match.Path)
+	match = folds.Match(match)
 	s.match, err = rule.NewIndex([]rule.Rule{{Name: FairShareName, Match: match, Key: []rule.Part{key}}})
 	if err != nil {
 		return s, err
@@ -190,6 +190,7 @@ func (g *Guard) ShareExempt(req *headgate.Request) string {
 	}
 	seen := *req
 	seen.Path = s.config.Folds.Path(seen.Path)
+	s.config.Identity.Resolve(&seen, s.needs&rule.NeedClientIP)
 	return s.shareExempt(&seen, new(Answer))
 }
 

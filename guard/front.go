@@ -167,6 +167,12 @@ func (s *set) lacking(f *Front, req *headgate.Request, a *Answer) error {
 	sent := req.Path
 	req.Path = s.config.Folds.Path(sent)
 	defer func() { req.Path = sent }()
+	if s.needs&rule.NeedClientIP != 0 {
+		s.resolve(req, a, rule.NeedClientIP)
+	}
+	if s.exempt.Has(req) {
+		return nil
+	}
 	lacks := func(p rule.Part) bool { return p.Supply()&^f.Supplies != 0 }
 	if h := s.share; h != nil && h.Mode == Enforce && lacks(h.Client) && s.shareExempt(req, a) == "" {
 		return &UnsuppliedError{f.Name, "fair share", h.Client, f.Fix}

@@ -22,6 +22,9 @@ type Config struct {
 	// FairShare divides the capacity of the service among its clients, before the rules decide.
 	// nil means no fair share.
 	FairShare *FairShare
+	// Exempt are requests that nothing decides: neither fair share, nor Rules, nor Stages. They are not counted and not observed. They
+	// are no exception for the trees of Domains. At most rule.MaxExempt entries.
+	Exempt []rule.Match
 	// Rules are matched in this order. Rules that are Off are skipped.
 	Rules []Rule
 	// Quotas are the plans and customers of the rules with a quota; nil without such rules.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -38,6 +39,8 @@ type set struct {
 	keyed rule.Supply
 	// parts are the names of these parts.
 	parts []string
+	// exempt are the requests that nothing decides; nil for none.
+	exempt *rule.MatchSet
 }
 
 // prepared is a rule with its windows prepared in the store.
@@ -94,7 +97,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	if err := s.decider(&c); err != nil {
 		return nil, err
 	}
-	if err := s.addShare(g, &c); err != nil {
+	if err := cmp.Or(s.addExempt(&c), s.addShare(g, &c)); err != nil {
 		return nil, err
 	}
 	if err := s.prepareStages(); err != nil {
@@ -134,7 +137,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 			s.reads.AddStated(r.CostHeader)
 		}
 		folded := r.Rule
-		folded.Match.Path = c.Folds.Pattern(folded.Match.Path)
+		folded.Match, folded.Exempt = c.Folds.Match(folded.Match), c.Folds.Matches(folded.Exempt)
 		matching = append(matching, folded)
 	}
 	if err := s.finishRules(); err != nil {
@@ -149,6 +152,28 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// addExempt prepares the requests that nothing decides.
+func (s *set) addExempt(c *Config) (err error) {
+	if len(c.Exempt) == 0 {
+		return nil
+	}
+	if len(c.Exempt) > rule.MaxExempt {
+		return fmt.Errorf("guard: Config.Exempt has %d entries: use at most %d, with lists in their fields", len(c.Exempt), rule.MaxExempt)
+	}
+	for i := range c.Exempt {
+		if c.Exempt[i].IsZero() {
+			return fmt.Errorf("guard: Config.Exempt[%d] has no field, so that nothing would be decided: write at least one", i)
+		}
+	}
+	if s.exempt, err = rule.NewMatchSet(c.Folds.Matches(c.Exempt)); err != nil {
+		return fmt.Errorf("guard: Config.Exempt: %w", err)
+	}
+	all := rule.Rule{Exempt: c.Exempt}
+	s.needs |= all.Needs()
+	s.reads.AddRule(&all)
+	return nil
 }
 
 // addShare prepares fair share.

@@ -30,6 +30,7 @@ type Ticket struct {
 	since    time.Duration     // the time of Admit, by the clock of the queues
 	now      time.Duration     // the time of the current call of a stage, by that clock
 	observed bool              // the Observer has got the Answer
+	exempt   bool              // Config.Exempt: no stage is entered
 	headers  []Header
 	passes   []Pass
 	outcome  Outcome // during Done
@@ -89,7 +90,7 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 		t.state, t.set = ticketEnded, nil
 		return a.Error
 	}
-	t.guard, t.set = g, s
+	t.guard, t.set, t.exempt = g, s, a.Exempt
 	if a.Verdict == headgate.Wait {
 		g.refuseLate(ctx, a)
 	}
@@ -115,7 +116,7 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 }
 
 // lives reports whether Done has work to do for an admitted request.
-func (t *Ticket) lives() bool { return len(t.set.stages.all) > 0 || t.ending != nil }
+func (t *Ticket) lives() bool { return len(t.set.stages.all) > 0 && !t.exempt || t.ending != nil }
 
 // errNoAnswer is the error of Admit for a Ticket without an Answer.
 var errNoAnswer = errors.New("guard: the Ticket has no Answer: set Ticket.Answer before each Admit")

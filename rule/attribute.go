@@ -2,15 +2,17 @@ package rule
 
 import (
 	"cmp"
+	"net/netip"
 	"strings"
 )
 
-// attribute is one condition on a request: a host, or a field.
+// attribute is one condition on a request: a host, a network or a field.
 type attribute struct {
-	field // the zero field for a host
+	field // the zero field for a host and for a network
 
-	value string
-	wild  bool // the end of a host, or any value of a field
+	network netip.Prefix // invalid for the others
+	value   string
+	wild    bool // the end of a host, or any value of a field
 }
 
 // attribute returns what the index looks up. A pattern without an end that is known has none.
@@ -27,7 +29,7 @@ func (p *fieldPattern) attribute() (a attribute, ok bool) {
 }
 
 func (a attribute) compare(b attribute) int {
-	return cmp.Or(a.field.compare(b.field), strings.Compare(a.value, b.value))
+	return cmp.Or(a.field.compare(b.field), strings.Compare(a.value, b.value), comparePrefixes(a.network, b.network))
 }
 
 // attributeCounts has the number of entries with each attribute, and the number of
@@ -48,6 +50,9 @@ func countAttributes(entries []entry) attributeCounts {
 				counts.indexes[a]++
 			}
 		}
+		for _, network := range e.rest.networks() {
+			counts.indexes[attribute{network: network}]++
+		}
 		for i := range e.rest.fields {
 			p := &e.rest.fields[i]
 			if a, ok := p.attribute(); ok {
@@ -60,16 +65,29 @@ func countAttributes(entries []entry) attributeCounts {
 }
 
 // group puts the entry under its rarest attribute and removes that attribute from its
-// conditions. An entry with several hosts goes under each host. group reports false
+// conditions. An entry with several hosts or networks goes under each of them. group reports false
 // for an entry without attributes.
 func (c attributeCounts) group(e entry, groups map[attribute][]entry) bool {
-	if e.rest == nil || len(e.rest.hosts)+len(e.rest.fields) == 0 {
+	if e.rest == nil {
 		return false
 	}
 	fewest := c.mostAtHost(e.rest)
+	networks := c.mostAtNetwork(e.rest)
+	byNetworks := networks > 0 && (fewest == 0 || networks < fewest)
+	if byNetworks {
+		fewest = networks
+	}
 	if i, found := c.rarestField(e.rest, fewest); found {
 		a, _ := e.rest.fields[i].attribute()
 		groups[a] = append(groups[a], entry{e.rule, e.rest.withoutField(i)})
+		return true
+	}
+	if byNetworks {
+		rest := e.rest.withoutNetworks()
+		for _, network := range e.rest.networks() {
+			a := attribute{network: network}
+			groups[a] = append(groups[a], entry{e.rule, rest})
+		}
 		return true
 	}
 	for i := range e.rest.hosts {
@@ -95,8 +113,17 @@ func (c attributeCounts) mostAtHost(rest *conditions) int {
 	return most
 }
 
+// mostAtNetwork returns the largest number of entries at a network of the entry, or 0 without networks.
+func (c attributeCounts) mostAtNetwork(rest *conditions) int {
+	most := 0
+	for _, network := range rest.networks() {
+		most = max(most, c.indexes[attribute{network: network}], fewEntries)
+	}
+	return most
+}
+
 // rarestField returns the field that best separates the entry from the others. It
-// reports false when the hosts, with at most fewest entries, separate the entry better.
+// reports false when the hosts or the networks, with at most fewest entries, separate the entry better.
 //
 // Up to fewEntries rules are compared one by one, so they count as unique. Hosts then
 // come first, and then the field that most entries use, because every field costs a

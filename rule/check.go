@@ -29,7 +29,7 @@ type fault struct{ problem, fix string }
 // checkRules finds all faults up to maxCheckFaults, so that the operator can correct
 // them at once.
 func checkRules(rules []Rule) error {
-	c := checker{named: map[string]int{}}
+	c := checker{named: map[string]int{}, networks: map[networkList]bool{}}
 	for i := range rules {
 		if len(c.faults) == maxCheckFaults {
 			break
@@ -45,10 +45,12 @@ func checkRules(rules []Rule) error {
 
 // checker collects the faults of a list of rules.
 type checker struct {
-	rule   int
-	named  map[string]int
-	size   int // of all expressions
-	faults []error
+	rule        int
+	named       map[string]int
+	size        int // of all expressions
+	faults      []error
+	networks    map[networkList]bool
+	allNetworks int
 }
 
 // notePattern notes the fault of a pattern, and counts its expressions.
@@ -77,21 +79,31 @@ func (c *checker) check(r *Rule) {
 		}
 		c.note(field, fault{bad.Problem, bad.Fix})
 	}
-	p, f := compilePath(r.Match.Path)
-	c.notePattern("match.path", p, f)
-	for i, method := range r.Match.Methods {
+	c.checkMatch("match", &r.Match)
+	c.checkExcept(r)
+}
+
+// checkMatch checks a match. field is its place in the rule.
+func (c *checker) checkMatch(field string, m *Match) {
+	p, f := compilePath(m.Path)
+	c.notePattern(field+".path", p, f)
+	for i, method := range m.Methods {
 		p, f = compileMethod(method)
-		c.notePattern(fmt.Sprintf("match.methods[%d]", i), p, f)
+		c.notePattern(fmt.Sprintf("%s.methods[%d]", field, i), p, f)
 	}
-	for i, host := range r.Match.Hosts {
+	for i, host := range m.Hosts {
 		p, f = compileHost(host)
-		c.notePattern(fmt.Sprintf("match.hosts[%d]", i), p, f)
+		c.notePattern(fmt.Sprintf("%s.hosts[%d]", field, i), p, f)
 	}
-	c.checkHeaders(r.Match.Headers)
-	c.checkQuery(r.Match.Query)
-	p, f = compileDomain(r.Match.Domain)
-	c.notePattern("match.domain", p, f)
-	c.checkDescriptors(r.Match.Descriptors)
+	c.checkHeaders(field, m.Headers)
+	c.checkQuery(field, m.Query)
+	c.checkNetworks(field+".addresses", m.Addresses)
+	p, f = compileDomain(m.Domain)
+	c.notePattern(field+".domain", p, f)
+	c.checkDescriptors(field, m.Descriptors)
+	if m.Not != nil {
+		c.checkNot(field+".not", m.Not)
+	}
 }
 
 func (c *checker) checkName(name string) fault {

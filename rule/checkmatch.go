@@ -8,10 +8,10 @@ import (
 )
 
 // checkHeaders checks the names in sorted order, so that errors have a fixed order.
-func (c *checker) checkHeaders(headers map[string]string) {
+func (c *checker) checkHeaders(match string, headers map[string]string) {
 	spelled := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		field := "match.headers." + name
+		field := match + ".headers." + name
 		canonical := canonicalHeader(name)
 		if other, twice := spelled[canonical]; twice {
 			c.note(field, fault{fmt.Sprintf("duplicates %q", other), "remove one of them"})
@@ -102,7 +102,7 @@ func compileOne(text string) (pattern, fault) {
 }
 
 // checkQuery checks the names in sorted order, as checkHeaders does.
-func (c *checker) checkQuery(query map[string]string) {
+func (c *checker) checkQuery(match string, query map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		p, f := pattern{}, checkEntryName(name)
 		switch value := query[name]; {
@@ -114,7 +114,7 @@ func (c *checker) checkQuery(query map[string]string) {
 		default:
 			p, f = compileValue(value)
 		}
-		c.notePattern("match.query."+name, p, f)
+		c.notePattern(match+".query."+name, p, f)
 	}
 }
 
@@ -154,7 +154,7 @@ func checkDomain(domain string) fault {
 }
 
 // checkDescriptors checks the names in sorted order, as checkHeaders does.
-func (c *checker) checkDescriptors(descriptors map[string]string) {
+func (c *checker) checkDescriptors(match string, descriptors map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(descriptors)) {
 		p, f := pattern{}, checkEntryName(name)
 		if f == (fault{}) && descriptors[name] == "" {
@@ -166,7 +166,7 @@ func (c *checker) checkDescriptors(descriptors map[string]string) {
 		if f == (fault{}) {
 			p, f = compileValue(descriptors[name])
 		}
-		c.notePattern("match.descriptors."+name, p, f)
+		c.notePattern(match+".descriptors."+name, p, f)
 	}
 }
 

@@ -18,11 +18,14 @@ type conditions struct {
 	other   *patternConditions
 }
 
-// patternConditions are the checks that most rules do not have. They are apart, so that the others cost the same with and without them.
+// patternConditions are the checks that most rules do not have: of patterns, of addresses, and of what a rule leaves out. They are
+// apart, so that the others cost the same with and without them.
 type patternConditions struct {
-	methods []pattern // beside the methods of conditions
-	domain  *pattern  // nil matches every domain
-	host    *hostRest // of a host that the index has found by its end
+	networks *networkSet // nil matches every address
+	except   *Index      // nil leaves out no request
+	methods  []pattern   // beside the methods of conditions
+	domain   *pattern    // nil matches every domain
+	host     *hostRest   // of a host that the index has found by its end
 }
 
 // hostRest is the pattern of the labels before the end of a host. Hosts of one form share it, so that it stays in the processor's caches.
@@ -66,11 +69,14 @@ type hostPattern struct {
 	rest  *hostRest
 }
 
-// newConditions returns the conditions of a checked match, without its path. newConditions copies
+// newConditions returns the conditions of a checked rule, without its path. newConditions copies
 // all values, because the caller may change the rule later.
-func newConditions(m *Match) *conditions {
+func newConditions(r *Rule, sets networkSets) *conditions {
 	var c conditions
-	var other patternConditions
+	m, other := &r.Match, patternConditions{except: newExcept(r, sets)}
+	if len(m.Addresses) > 0 {
+		other.networks = sets.set(m.Addresses)
+	}
 	c.methods, other.methods = newMethods(m.Methods)
 	for _, text := range m.Hosts {
 		c.hosts = append(c.hosts, newHostPattern(text))
@@ -83,10 +89,16 @@ func newConditions(m *Match) *conditions {
 		p, _ := compileValue(m.Domain)
 		other.domain = &p
 	}
-	if len(other.methods) > 0 || other.domain != nil {
-		c.other = &other
-	}
+	c.other = other.orNil()
 	return c.orNil()
+}
+
+// orNil returns nil when no check is left.
+func (c *patternConditions) orNil() *patternConditions {
+	if len(c.methods) == 0 && c.domain == nil && c.host == nil && c.networks == nil && c.except == nil {
+		return nil
+	}
+	return c
 }
 
 // newMethods compiles methods, and adds HEAD to GET. Services process HEAD like GET
@@ -163,6 +175,22 @@ func (c *conditions) withoutHosts(found *hostPattern) *conditions {
 	return &rest
 }
 
+// networks returns the networks that the index can look up; nil without them.
+func (c *conditions) networks() []netip.Prefix {
+	if c.other == nil || c.other.networks == nil || len(c.other.networks.all) > mostIndexedNetworks {
+		return nil
+	}
+	return c.other.networks.all
+}
+
+// withoutNetworks returns the conditions without the networks, for one that has the address.
+func (c *conditions) withoutNetworks() *conditions {
+	rest, other := *c, *c.other
+	other.networks = nil
+	rest.other = other.orNil()
+	return rest.orNil()
+}
+
 // withoutField returns the conditions without field i, for a field that matched.
 func (c *conditions) withoutField(i int) *conditions {
 	rest := *c
@@ -191,7 +219,8 @@ func (c *conditions) match(req *headgate.Request) bool {
 // match tests the patterns. literals is the number of methods that the rule names without a pattern.
 func (c *patternConditions) match(req *headgate.Request, literals int) bool {
 	return (literals > 0 || len(c.methods) == 0 || matchesAny(c.methods, req.Method)) &&
-		(c.domain == nil || c.domain.match(req.Domain)) && (c.host == nil || c.host.match(req.Host))
+		(c.domain == nil || c.domain.match(req.Domain)) && (c.host == nil || c.host.match(req.Host)) &&
+		(c.networks == nil || c.networks.contains(req.ClientIP)) && (c.except == nil || !c.except.any(req))
 }
 
 func matchesAny(patterns []pattern, text string) bool {

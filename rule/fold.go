@@ -73,6 +73,25 @@ func (f Folds) Pattern(text string) string {
 	return prefix + end
 }
 
+// Match folds the paths of a match, and of the one that it leaves out. It changes neither.
+func (f Folds) Match(m Match) Match {
+	m.Path = f.Pattern(m.Path)
+	if m.Not != nil {
+		not := f.Match(*m.Not)
+		m.Not = &not
+	}
+	return m
+}
+
+// Matches folds the paths of all matches, in a new list.
+func (f Folds) Matches(all []Match) []Match {
+	folded := make([]Match, len(all))
+	for i := range all {
+		folded[i] = f.Match(all[i])
+	}
+	return folded
+}
+
 // template folds the literals of a template.
 func (f Folds) template(text string) string {
 	var kept []string

@@ -28,14 +28,47 @@ func (id *Identity) xffIP(req *headgate.Request) netip.Addr {
 	return sender
 }
 
+// clientIP returns the address of the client. See Resolve.
+func (id *Identity) clientIP(req *headgate.Request) netip.Addr {
+	if !id.Trusts(req.IP) {
+		return req.IP
+	}
+	var room [1]string
+	for _, name := range id.UserIPHeaders {
+		found := lines(req.Header, name, &room)
+		if len(found) == 0 {
+			continue
+		}
+		if sender, ok := parseSender(found[0]); ok && len(found) == 1 {
+			return sender
+		}
+		return netip.Addr{}
+	}
+	sender, found, plain := id.readForwarded(lines(req.Header, "X-Forwarded-For", &room))
+	switch {
+	case found:
+		return sender
+	case plain:
+		return req.IP
+	default:
+		return netip.Addr{}
+	}
+}
+
 // firstUntrusted reads the entries of all lines from the right. firstUntrusted reports false when
 // all entries are trusted, before an invalid address, and after maxForwarded entries.
 func (id *Identity) firstUntrusted(lines []string) (sender netip.Addr, found bool) {
+	sender, found, _ = id.readForwarded(lines)
+	return sender, found
+}
+
+// readForwarded is firstUntrusted. plain says that all entries are trusted.
+func (id *Identity) readForwarded(lines []string) (sender netip.Addr, found, plain bool) {
 	looked := 0
 	for _, line := range slices.Backward(lines) {
 		for more := true; more; {
 			if looked == maxForwarded {
-				return netip.Addr{}, false
+				return netip.Addr{}, false, false
 			}
 			looked++
 			entry := line
@@ -45,14 +78,14 @@ func (id *Identity) firstUntrusted(lines []string) (sender netip.Addr, found boo
 			}
 			ip, ok := parseSender(entry)
 			if !ok {
-				return netip.Addr{}, false
+				return netip.Addr{}, false, false
 			}
 			if !id.Trusts(ip) {
-				return ip, true
+				return ip, true, false
 			}
 		}
 	}
-	return netip.Addr{}, false
+	return netip.Addr{}, false, true
 }
 
 // userIP returns the client address from the first user-IP header of the request. Two

@@ -55,7 +55,7 @@ func (id *Identity) Trusts(peer netip.Addr) bool {
 	return false
 }
 
-// Resolve sets XFFIP, UserIP, Region and Claims of the request, as far as needs asks
+// Resolve sets XFFIP, UserIP, ClientIP, Region and Claims of the request, as far as needs asks
 // for them. Resolve keeps values that the front has set: a valid address, a Region that is
 // not "", and Claims that are not nil.
 //
@@ -64,6 +64,10 @@ func (id *Identity) Trusts(peer netip.Addr) bool {
 // are UserIPHeaders, and otherwise the region of XFFIP. Claims come from the bearer
 // token in Authorization, from any peer, because the signature proves them.
 //
+// ClientIP is IP when the peer is not trusted. Else it is the address of the first of UserIPHeaders that the request has, or without
+// one that of X-Forwarded-For, or without entries of clients IP. Unlike UserIP and XFFIP, it is invalid when such a header is not
+// plain: IP is then the address of a proxy, and a client must not get the rights of its network.
+//
 // Resolve itself allocates nothing. Regions and Tokens may allocate.
 func (id *Identity) Resolve(req *headgate.Request, needs Needs) {
 	if needs&NeedXFFIP != 0 && !req.XFFIP.IsValid() {
@@ -71,6 +75,9 @@ func (id *Identity) Resolve(req *headgate.Request, needs Needs) {
 	}
 	if needs&NeedUserIP != 0 && !req.UserIP.IsValid() {
 		req.UserIP = id.userIP(req)
+	}
+	if needs&NeedClientIP != 0 && !req.ClientIP.IsValid() {
+		req.ClientIP = id.clientIP(req)
 	}
 	if id == nil {
 		return

@@ -11,7 +11,7 @@ import (
 // immutable and safe for concurrent use.
 //
 // A lookup reads the rules of the request's path, of each prefix of the path, and of
-// every path. Index then looks up the host, the headers and the descriptor entries, and
+// every path. Index then looks up the host, the address, the headers and the other fields, and
 // starts with the attribute that separates the rules best. The cost grows with the
 // number of different header and entry names in the rules of one path, because each
 // name needs a lookup. The cost does not grow with the number of rules.
@@ -34,6 +34,11 @@ func NewIndex(rules []Rule) (*Index, error) {
 	if err := checkRules(rules); err != nil {
 		return nil, err
 	}
+	return buildIndex(rules, networkSets{}), nil
+}
+
+// buildIndex is NewIndex for checked rules.
+func buildIndex(rules []Rule, sets networkSets) *Index {
 	x := &Index{asked: make([]bool, 0, len(rules))}
 	var always []entry
 	var templates treeBuilder
@@ -42,7 +47,7 @@ func NewIndex(rules []Rule) (*Index, error) {
 	for i := range rules {
 		m := &rules[i].Match
 		x.asked = append(x.asked, m.ForQueries())
-		e := entry{i, newConditions(m)}
+		e := entry{i, newConditions(&rules[i], sets)}
 		rests.share(e.rest)
 		switch p, _ := compilePath(m.Path); p.form {
 		case formAny:
@@ -64,7 +69,7 @@ func NewIndex(rules []Rule) (*Index, error) {
 		x.always = &n
 	}
 	x.exact, x.prefixes = newNodes(exact), newNodes(prefixes)
-	return x, nil
+	return x
 }
 
 func newNodes(groups map[string][]entry) map[string]node {
@@ -110,7 +115,9 @@ type search struct {
 	index  *Index
 	req    *headgate.Request
 	found  []int
-	looked int // number of tested entries, for the tests of the index
+	looked int  // number of tested entries, for the tests of the index
+	single bool // One rule is enough, and its position does not matter.
+	hit    bool // of a single search: a rule matches
 }
 
 func (s *search) run() {
@@ -164,6 +171,9 @@ func (s *search) visit(n node) {
 	if c.below != nil {
 		s.visitBelow(c.below)
 	}
+	if c.networks != nil {
+		s.visitNetworks(c.networks)
+	}
 	for i := range c.fields {
 		s.visitField(&c.fields[i])
 	}
@@ -172,7 +182,11 @@ func (s *search) visit(n node) {
 // look tests the remaining conditions of a rule.
 func (s *search) look(e entry) {
 	s.looked++
-	if e.rest.match(s.req) {
+	switch {
+	case s.hit || !e.rest.match(s.req):
+	case s.single:
+		s.hit = true
+	default:
 		s.found = append(s.found, e.rule)
 	}
 }

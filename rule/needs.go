@@ -2,7 +2,7 @@ package rule
 
 // Needs is a set of bits. Each bit is a value that rules read and that a front or an
 // Identity must find first. 0 means no value.
-type Needs uint8
+type Needs uint16
 
 const (
 	// NeedXFFIP is Request.XFFIP, for key part xff_ip.
@@ -23,10 +23,12 @@ const (
 	// Request.Path is decoded, so Folds would treat the text after the semicolon as a
 	// parameter.
 	NeedPlainParameters
+	// NeedClientIP is Request.ClientIP, for matches by addresses.
+	NeedClientIP
 )
 
 // needDerived are the needs that an Identity fills. A front fills the others.
-const needDerived = NeedXFFIP | NeedUserIP | NeedRegion | NeedClaims
+const needDerived = NeedXFFIP | NeedUserIP | NeedRegion | NeedClaims | NeedClientIP
 
 // Derived reports whether an Identity has to fill a need.
 func (n Needs) Derived() bool { return n&needDerived != 0 }
@@ -34,8 +36,13 @@ func (n Needs) Derived() bool { return n&needDerived != 0 }
 // Needs returns the values that the key and the match of the rule read.
 func (r *Rule) Needs() Needs {
 	var needs Needs
-	if len(r.Match.Hosts) > 0 {
-		needs |= NeedHost
+	for m := range r.matches {
+		if len(m.Hosts) > 0 {
+			needs |= NeedHost
+		}
+		if len(m.Addresses) > 0 {
+			needs |= NeedIP | NeedClientIP
+		}
 	}
 	for _, p := range r.Key {
 		needs |= p.Needs()

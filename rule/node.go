@@ -29,6 +29,8 @@ type branch struct {
 	hosts  map[string]node // by the full host
 	below  map[string]node // by the end of the host, starting with a dot
 	fields []fieldBranch   // in the order of field.compare
+	// networks has the rules of networks; nil without them.
+	networks *networkBranch
 }
 
 // fieldBranch separates rules by one header or one descriptor entry.
@@ -60,11 +62,22 @@ func newNode(entries []entry) node {
 	for _, a := range slices.SortedFunc(maps.Keys(groups), attribute.compare) {
 		c.attach(a, newNode(groups[a]))
 	}
+	if c.networks != nil {
+		c.networks.table = newNetworkTable(c.networks.networks)
+		c.networks.networks = nil
+	}
 	return node{branch: c}
 }
 
 // attach adds the child node for an attribute. The caller passes attributes in order.
 func (c *branch) attach(a attribute, child node) {
+	if a.network.IsValid() {
+		if c.networks == nil {
+			c.networks = &networkBranch{}
+		}
+		c.networks.networks, c.networks.nodes = append(c.networks.networks, a.network), append(c.networks.nodes, child)
+		return
+	}
 	if a.kind == fieldNone {
 		if a.wild {
 			c.below = put(c.below, a.value, child)

@@ -26,15 +26,17 @@ func (r *Reads) AddRule(rule *Rule) {
 	for _, p := range rule.Key {
 		r.AddPart(p)
 	}
-	for name := range rule.Match.Headers {
-		r.Headers = withName(r.Headers, canonicalHeader(name))
-	}
-	for _, name := range slices.Sorted(maps.Keys(rule.Match.Query)) {
-		text := rule.Match.Query[name]
-		if p, _ := compileValue(text); p.size() > 0 {
-			text = "+" // An expression may tell a space from a plus sign.
+	for m := range rule.matches {
+		for name := range m.Headers {
+			r.Headers = withName(r.Headers, canonicalHeader(name))
 		}
-		r.AddQuery(name, text)
+		for _, name := range slices.Sorted(maps.Keys(m.Query)) {
+			text := m.Query[name]
+			if p, _ := compileValue(text); p.size() > 0 {
+				text = "+" // An expression may tell a space from a plus sign.
+			}
+			r.AddQuery(name, text)
+		}
 	}
 }
 

@@ -1,11 +1,15 @@
 package rule
 
+import "net/netip"
+
 // Rule says which requests match and under which key they count.
 type Rule struct {
 	// Name is unique among the rules. Name is part of every key, so that rules never share
 	// state. Name has 1 to 64 letters, digits, -, _ and dots.
 	Name  string
 	Match Match
+	// Exempt leaves out the requests that match one of its entries.
+	Exempt []Match
 	// Key has one to three parts. Requests with equal values of all parts count together.
 	Key []Part
 	// Missing says what happens to a request that lacks a part of the key.
@@ -36,6 +40,8 @@ type Match struct {
 	// Query has values of the query of the URL. Each must be present with the value, or with any value for "*". An empty value counts as
 	// missing. Names are compared exactly, and both are decoded: see Query of headgate.Request.
 	Query map[string]string
+	// Addresses are networks, one of which must have the client's address: Request.ClientIP, which an Identity finds.
+	Addresses []netip.Prefix
 	// Domain is the domain of a request to a decision server. Rules that
 	// name neither a domain nor descriptors match no such request.
 	Domain string
@@ -43,6 +49,8 @@ type Match struct {
 	// present with the value, or with any value for "*". An empty entry counts as missing.
 	// Names are compared exactly.
 	Descriptors map[string]string
+	// Not leaves out the requests that match all of its fields; nil leaves out none. It has no Not itself.
+	Not *Match
 }
 
 // ForQueries reports whether only queries of a decision server match, because the match names a domain or descriptors.

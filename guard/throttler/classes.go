@@ -37,7 +37,7 @@ func indexClasses(all []Classified, folds rule.Folds) (*rule.Index, error) {
 			return nil, fmt.Errorf("class %d is not known: use the constants", all[i].Class)
 		}
 		rules[i] = rule.Rule{Name: "class-" + strconv.Itoa(i), Match: all[i].Match, Key: []rule.Part{key}}
-		rules[i].Match.Path = folds.Pattern(rules[i].Match.Path)
+		rules[i].Match = folds.Match(rules[i].Match)
 	}
 	return rule.NewIndex(rules) //nolint:wrapcheck // The callers wrap it.
 }

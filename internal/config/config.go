@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"net/url"
 	"os"
@@ -59,6 +60,8 @@ type Config struct {
 	// EnvoyCalendarMonths makes a month one of the calendar in files of envoyproxy/ratelimit that
 	// state no month of their own.
 	EnvoyCalendarMonths bool
+	// Exempt are the requests that nothing decides.
+	Exempt []rule.Match
 	// Rules has the rules in the order of the file, with rules of mode off.
 	Rules []guard.Rule
 	// Plans, DefaultPlan and Customers are the limits of the quotas that Rules count. The customers have the names under
@@ -109,6 +112,8 @@ type Config struct {
 	// own are the modes without Mode and without WithModes. domainsMode is that of all domains.
 	own         ownModes
 	domainsMode guard.Mode
+	// unreadNetworks is set if Parse has read a configuration that names a file of networks.
+	unreadNetworks bool
 	// written is what Parse or Load read, for NewObjects.
 	written *written
 	// bodies are the files of on_exceed.body_file.
@@ -383,7 +388,8 @@ func LoadText(name string, text []byte) (*Config, error) {
 }
 
 func loadText(path string, text []byte, read stamps) (*Config, error) {
-	c, r, err := readConfig(path, text, os.LookupEnv)
+	networks := newNetworkFiles(path)
+	c, r, err := readConfig(path, text, os.LookupEnv, networks)
 	if err != nil {
 		return nil, err
 	}
@@ -391,6 +397,7 @@ func loadText(path string, text []byte, read stamps) (*Config, error) {
 		return nil, err
 	}
 	read.take(c.Files()...)
+	maps.Copy(read, networks.stamps) // Those of before the files were read.
 	c.stamps, c.proxyOnly, c.environment = read, r.proxyOnly, true
 	return c, nil
 }
@@ -423,13 +430,13 @@ func Parse(name string, text []byte) (*Config, error) {
 }
 
 func parse(name string, text []byte, environment func(string) (string, bool)) (*Config, error) {
-	c, _, err := readConfig(name, text, environment)
+	c, _, err := readConfig(name, text, environment, nil)
 	return c, err
 }
 
 // readConfig also returns the reader, which can note further faults. The reader is nil if the
 // text is not valid YAML.
-func readConfig(name string, text []byte, environment func(string) (string, bool)) (*Config, *reader, error) {
+func readConfig(name string, text []byte, environment func(string) (string, bool), networks *networkFiles) (*Config, *reader, error) {
 	src, bad := newSource(name, text)
 	if bad != nil {
 		return nil, nil, Faults{*bad}
@@ -438,13 +445,14 @@ func readConfig(name string, text []byte, environment func(string) (string, bool
 	if bad != nil {
 		return nil, nil, Faults{*bad}
 	}
-	r := &reader{source: src, environment: environment, root: root}
+	r := &reader{source: src, environment: environment, root: root, networks: networks}
 	c := defaults()
 	r.config(c)
 	if err := r.result(); err != nil {
 		return nil, r, err
 	}
 	c.places, c.fixed, c.bodies = r.places(), r.fixed, r.bodies
-	c.written = &written{source: src, environment: environment}
+	c.written = &written{source: src, environment: environment, networks: networks}
+	c.unreadNetworks = r.unreadNetworks
 	return c, r, nil
 }

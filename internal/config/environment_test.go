@@ -140,6 +140,8 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_FAIR_SHARE_MATCH_PATH", "/a/*", func(c *Config) any { return c.FairShare.Match.Path }},
 		{"HEADGATE_FAIR_SHARE_MATCH_METHODS", "PUT", func(c *Config) any { return strings.Join(c.FairShare.Match.Methods, ",") }},
 		{"HEADGATE_FAIR_SHARE_MATCH_HOSTS", "b.example", func(c *Config) any { return strings.Join(c.FairShare.Match.Hosts, ",") }},
+		{"HEADGATE_FAIR_SHARE_MATCH_ADDRESSES", "10.0.0.0/8", func(c *Config) any { return strings.Trim(fmt.Sprint(c.FairShare.Match.Addresses), "[]") }},
+		{"HEADGATE_FAIR_SHARE_MATCH_NETWORKS_FILE", "partners.txt", func(c *Config) any { return map[bool]string{true: "partners.txt"}[c.unreadNetworks] }},
 		{"HEADGATE_FAIR_SHARE_MATCH_DOMAIN", "shop", func(c *Config) any { return c.FairShare.Match.Domain }},
 		{"HEADGATE_FAIR_SHARE_EXEMPT_PATHS", "/healthz", func(c *Config) any { return strings.Join(c.FairShare.Exempt.Paths, ",") }},
 		{"HEADGATE_FAIR_SHARE_EXEMPT_METHODS", "PUT", func(c *Config) any { return strings.Join(c.FairShare.Exempt.Methods, ",") }},

@@ -37,7 +37,7 @@ func (s *section) fairShare(c *Config) {
 	fair.declare("match", field.Taken, "Requests that fair share applies to: all given fields must match. Default: "+
 		"every request.")
 	fair.match(&f.Match)
-	fair.exempt(&f.Exempt)
+	fair.shareExempt(&f.Exempt)
 	fair.anonymous(&f)
 	fair.capacity(&f)
 	fair.duration(fair.declare("cycle", field.Taken, "Length of a cycle, after which shares are divided again; 10ms to 1h."),
@@ -70,8 +70,8 @@ func (s *section) fairShare(c *Config) {
 	c.FairShare = &f
 }
 
-// exempt reads which requests bypass fair share.
-func (s *section) exempt(into *guard.Exempt) {
+// shareExempt reads which requests bypass fair share.
+func (s *section) shareExempt(into *guard.Exempt) {
 	exempt := s.sub(s.declare("exempt", field.Taken, "Requests that bypass fair share: those that match any entry. Their work is "+
 		"not counted."), "{paths: [/healthz]}")
 	into.Paths = exempt.texts(exempt.declare("paths", field.Taken, "Paths, exact or a prefix like /probes/*."),

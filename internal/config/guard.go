@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
+
+var errUnreadNetworks = errors.New("config: Parse does not read networks_file: use Load or LoadText")
 
 // GuardConfig returns the configuration of a guard that counts in store, for guard.New and
 // guard.Guard.Reload. It reads the keys for tokens and the bodies of refusals. regions is the opened database of
@@ -28,6 +31,9 @@ import (
 // is ErrStoreChanged. To try the rules of a shared store in memory, see InMemory. For any other
 // store, the caller sets Local too.
 func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.Config, error) {
+	if c.unreadNetworks {
+		return guard.Config{}, errUnreadNetworks
+	}
 	identity, err := c.identity(regions)
 	if err != nil {
 		return guard.Config{}, err
@@ -37,7 +43,7 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 		return guard.Config{}, err
 	}
 	described := guard.Config{
-		FairShare: c.FairShare, Rules: rules, Domains: c.Domains, DomainsMode: c.domainsMode,
+		FairShare: c.FairShare, Exempt: c.Exempt, Rules: rules, Domains: c.Domains, DomainsMode: c.domainsMode,
 		Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
 		Namespace:     c.Namespace,
 		RetryAfterMax: c.RetryAfterMax, XShouldRetry: c.XShouldRetry,

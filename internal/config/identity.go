@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/headgate/headgate/internal/config/check"
@@ -76,42 +75,15 @@ func (s *section) peers(name string) (networks []netip.Prefix, unix bool) {
 
 // network reads an IP address or a network.
 func (r *reader) network(v value) (netip.Prefix, bool) {
-	text := v.text()
-	if !strings.Contains(text, "/") {
-		ip, err := netip.ParseAddr(text)
-		if err == nil && ip.Zone() == "" && !ip.Is4In6() {
-			return netip.PrefixFrom(ip, ip.BitLen()), true
-		}
-		r.addressFault(v, ip, err)
-		return netip.Prefix{}, false
-	}
-	network, err := netip.ParsePrefix(text)
-	switch {
-	case err != nil || network.Addr().Is4In6():
-		r.addressFault(v, network.Addr(), err)
-	case network != network.Masked():
-		r.fault(v, fmt.Sprintf("%s has bits beyond its /%d", quote(text), network.Bits()),
-			fmt.Sprintf("write %s, or %s for one address", network.Masked(), network.Addr()))
-	default:
+	network, problem, fix := parseNetwork(v.text())
+	if problem == "" {
 		return network, true
 	}
-	return netip.Prefix{}, false
-}
-
-// addressFault reports a text that is not a supported address or network.
-func (r *reader) addressFault(v value, ip netip.Addr, err error) {
-	problem, fix := " is not an address or a network", "write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1"
-	switch {
-	case err == nil && ip.Zone() != "":
-		problem, fix = " has a zone, but addresses of requests have none", "remove % and the text after it"
-	case err == nil && ip.Is4In6():
-		problem, fix = " is IPv4 in IPv6, but requests have plain IPv4 addresses", "write it as IPv4, like 10.0.0.0/8"
-	default:
-		if near := rule.Nearest(v.text(), []string{trustUnixWord}); near != "" {
-			fix = "did you mean " + near + "?"
-		}
+	if near := rule.Nearest(v.text(), []string{trustUnixWord}); near != "" {
+		fix = "did you mean " + near + "?"
 	}
-	r.fault(v, quote(v.text())+problem, fix)
+	r.fault(v, problem, fix)
+	return netip.Prefix{}, false
 }
 
 // listHeaderWords are headers with a list of addresses, to which every proxy adds one.

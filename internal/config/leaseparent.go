@@ -14,7 +14,7 @@ func LoadParent(path string) (*Config, error) {
 	if err != nil {
 		return nil, adviseRead(err)
 	}
-	c, r, err := readConfig(path, text, func(string) (string, bool) { return "", false })
+	c, r, err := readConfig(path, text, func(string) (string, bool) { return "", false }, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ type leaseSide struct {
 // sideOf reads the file again. Then the reader knows the lines with secrets, which faults do not show.
 func sideOf(c *Config) leaseSide {
 	root, _ := c.written.source.tree() // It was read before without a fault.
-	r := &reader{source: c.written.source, environment: c.written.environment, root: root}
+	r := &reader{source: c.written.source, environment: c.written.environment, root: root, networks: c.written.networks.known()}
 	r.config(defaults())
 	r.faults, r.full = nil, false
 	return leaseSide{c, r}

@@ -35,6 +35,7 @@ func (o *Objects) readBase(complete bool) (*objectBase, ObjectFaults) {
 		return nil, faults
 	}
 	r := &reader{source: o.file.written.source, environment: o.file.written.environment, root: root, complete: complete}
+	r.networks = o.file.written.networks.known()
 	c := defaults()
 	r.config(c)
 	if err := r.result(); err != nil {

@@ -14,6 +14,7 @@ import (
 type written struct {
 	source      *document
 	environment func(string) (string, bool)
+	networks    *networkFiles // nil if Parse has read the text
 }
 
 // fileTexts has the texts of the objects of a file. It parses the file when they are first used. It is safe for

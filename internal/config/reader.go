@@ -33,6 +33,9 @@ type reader struct {
 	files []file
 	// bodies are the files of on_exceed.body_file.
 	bodies []*bodyFile
+	// networks are the files of networks; nil if no file is read. unreadNetworks is then set if the configuration names one.
+	networks       *networkFiles
+	unreadNetworks bool
 	// proxyOnly are the settings of the file that only headgate proxy uses.
 	proxyOnly []string
 	aliases   int

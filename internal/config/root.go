@@ -37,6 +37,7 @@ func (r *reader) config(c *Config) {
 	root.envoyFiles(&c.EnvoyCalendarMonths)
 	root.sourceOfObjects(c)
 	root.domains(c)
+	root.exempt(c)
 	root.rules(c)
 	root.quotas(c)
 	root.fairShare(c)
@@ -62,6 +63,17 @@ func (r *reader) config(c *Config) {
 	root.checkAuth(c)
 	r.proxyOnly = root.unusedByPrograms()
 	root.end()
+}
+
+// exempt reads the requests that nothing decides.
+func (s *section) exempt(c *Config) {
+	s.refuseTable("exempt")
+	s.declare("exempt", field.Taken, "Requests that nothing decides: neither rules, nor fair share, nor the throttle. They are not counted, and not "+
+		"logged as decisions. A list of entries with the fields of match; any of them exempts a request.")
+	s.exemptMatches(&c.Exempt)
+	if len(c.Exempt) > 0 {
+		s.noteAll(check.Exempt(c.Exempt, s.blamed))
+	}
 }
 
 // version reads the version of the format, so that a later version can change the meaning of fields.

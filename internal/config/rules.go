@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
@@ -76,6 +74,9 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 		"request.")
 	s.match(&r.Match)
 	s.group(r)
+	s.declare("exempt", field.Taken, "Requests that the rule leaves out, although they match: those that any entry matches. An entry has the fields "+
+		"of match.")
+	s.exemptMatches(&r.Exempt)
 	s.key(&r.Key)
 	s.missingPart(r)
 	s.quota(r)
@@ -113,79 +114,6 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 
 // maxMatches bounds each list of a match.
 const maxMatches = 1000
-
-// match reads which requests the rule applies to.
-func (s *section) match(m *rule.Match) {
-	match := s.sub("match", "{path: /v1/product}")
-	match.declare("path", field.Taken, "An exact path, or a prefix: /search/* matches /search and all paths below it.")
-	match.outline.field("path").text("", pathPattern, 0, 0)
-	v, hasPath := match.textOf("path", &m.Path)
-	if hasPath {
-		match.checkPathLetters(v)
-	}
-	m.Methods = match.texts(match.declare("methods", field.Taken, "Methods, in capitals. The request must have one of the methods."),
-		"[GET, HEAD]", maxMatches)
-	if hasPath {
-		match.methodOfPath(v, m)
-	}
-	m.Hosts = match.texts(match.declare("hosts", field.Taken, "Hosts, without port. The request must have one of the hosts. "+
-		"*.example.com matches every name below example.com."), "[api.example.com]", maxMatches)
-	match.pairs(match.declare("headers", field.Taken, "Headers and their values. The request must have all headers. * matches any value."),
-		"{X-Tenant: a}", &m.Headers)
-	match.pairs(match.declare("query", field.Taken, "Names and values of the query, decoded. The request must have all of them. * matches "+
-		"any value."), "{format: json}", &m.Query)
-	match.outline.field("domain").text("", "", 0, 0)
-	match.textOf(match.declare("domain", field.Taken, "Domain of a query to a decision server, exactly. Rules that name neither a "+
-		"domain nor descriptors match no such query."), &m.Domain)
-	match.pairs(match.declare("descriptors", field.Taken, "Descriptors and their values in a query to a decision server. The query must "+
-		"have all of them. * matches any value."), "{tenant: a}", &m.Descriptors)
-	match.end()
-}
-
-// methodOfPath reads a path of Go's ServeMux that begins with a method: GET /users/{id}.
-func (s *section) methodOfPath(v value, m *rule.Match) {
-	method, path, found := rule.CutMethod(m.Path)
-	switch {
-	case !found:
-	case len(m.Methods) > 0:
-		s.fault(v, "begins with the method "+method+", beside the field methods", "write the method in one of them")
-	default:
-		m.Path, m.Methods = path, []string{method}
-	}
-}
-
-// checkPathLetters rejects paths that no request can have, because the proxy cleans paths and
-// refuses such requests before any rule applies.
-func (r *reader) checkPathLetters(v value) {
-	switch bad, at := rule.FaultyPathText(v.text()); {
-	case bad == "":
-	case len(bad) == 1:
-		r.faultAt(v, at, "no request can have "+quote(bad)+" in its path", "remove it")
-	default:
-		r.fault(v, "no request can have a segment "+quote(bad)+" in its path", "remove it")
-	}
-}
-
-// pairs reads a mapping of names to required values.
-func (s *section) pairs(field, example string, into *map[string]string) {
-	pairs := s.sub(field, example)
-	pairs.outline.each(maxMatches).text("", "", 0, 0)
-	if pairs.self.node == nil {
-		return
-	}
-	if len(pairs.names) > maxMatches {
-		s.fault(pairs.self, fmt.Sprintf("has %d %s", len(pairs.names), field), fmt.Sprintf("use at most %d", maxMatches))
-		return
-	}
-	found := make(map[string]string, len(pairs.names))
-	for _, name := range pairs.names {
-		text := ""
-		if _, ok := pairs.text(name, &text); ok {
-			found[name] = text
-		}
-	}
-	*into = found
-}
 
 // key reads the parts of the key that the rule counts.
 func (s *section) key(into *[]rule.Part) {

@@ -164,7 +164,7 @@ func (d *docsTables) missing() []string {
 	for path, o := range d.fields {
 		if !d.listed[path] && !o.refused && !o.mapping && !strings.Contains(path, "overrides.") && !strings.Contains(path, "[].prefetch.") &&
 			!strings.HasPrefix(path, "customers.*.limits.") && !strings.HasPrefix(path, "customers.*.raise.limits.") &&
-			!strings.HasPrefix(path, "throttle.classes[].match.") {
+			!strings.HasPrefix(path, "throttle.classes[].match.") && !strings.Contains(path, ".match.not.") {
 			paths = append(paths, path)
 		}
 	}

@@ -30,7 +30,7 @@ func (c *Config) Files() []string {
 			files = append(files, file)
 		}
 	}
-	return files
+	return append(files, c.written.networks.paths()...)
 }
 
 // Watch calls changed each time the configuration at path, or a file that Files lists,

@@ -86,14 +86,14 @@ func filesNamedBy(path string) []string {
 	if err != nil {
 		return nil
 	}
-	_, r, _ := readConfig(path, text, os.LookupEnv)
+	_, r, _ := readConfig(path, text, os.LookupEnv, nil)
 	if r == nil || r.locate(path) != nil {
 		return nil
 	}
 	var named []string
 	for _, f := range r.files {
 		if strings.HasPrefix(f.value.path, "identity.") || f.value.path == "server.callers_file" || f.value.path == keysSecretField ||
-			strings.HasSuffix(f.value.path, ".body_file") {
+			strings.HasSuffix(f.value.path, ".body_file") || strings.HasSuffix(f.value.path, "."+networksFileField) {
 			named = append(named, *f.into)
 		}
 	}

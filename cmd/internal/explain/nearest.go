@@ -75,6 +75,17 @@ func missOf(r *guard.Rule, req *headgate.Request, folds rule.Folds) miss {
 			m.reasons = append(m.reasons, headerReason(name, want))
 		}
 	}
+	if !fits(r, rule.Match{Addresses: match.Addresses}, req) {
+		m.reasons = append(m.reasons, "its addresses are "+someNetworks(match.Addresses)+clientText(req))
+	}
+	if match.Not != nil && !fits(r, rule.Match{Not: folds.Match(rule.Match{Not: match.Not}).Not}, req) {
+		m.reasons = append(m.reasons, "its not leaves out the request: "+matchText(match.Not))
+	}
+	for i := range r.Exempt {
+		if fits(r, folds.Match(r.Exempt[i]), req) {
+			m.reasons = append(m.reasons, fmt.Sprintf("its exempt[%d] leaves out the request: %s", i, matchText(&r.Exempt[i])))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(match.Query)) {
 		if want := match.Query[name]; !fits(r, rule.Match{Query: map[string]string{name: want}}, req) {
 			m.reasons = append(m.reasons, queryReason(name, want))

@@ -20,7 +20,11 @@ import (
 func (e *explanation) write(out io.Writer) error {
 	var b strings.Builder
 	e.writeRequest(&b)
-	if e.failed == nil {
+	switch {
+	case e.failed != nil:
+	case e.exchange.Answer.Exempt:
+		e.writeUndecided(&b)
+	default:
 		e.writeResults(&b)
 	}
 	e.writeAnswer(&b)

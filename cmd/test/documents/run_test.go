@@ -14,7 +14,11 @@ import (
 var documentsTable = map[string]int{
 	"reference/patterns.md": 10, "rules.md": 60, "cloud-armor.md": 40, "quotas.md": 25, "metering.md": 4, "configuration.md": 5,
 	"recipes.md": 20,
+	usersTable:   40,
 }
+
+// usersTable has what users of other limiters asked for and could not say, as configurations with requests and their status.
+const usersTable = "../cmd/test/documents/testdata/users.md"
 
 func TestDocuments(t *testing.T) {
 	files := newIdentityFiles(t)

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -13,12 +15,60 @@ import (
 // spellings with the same meaning have the same text. The text "" matches every request.
 type conditions [6]string
 
-func newConditions(m *rule.Match) conditions {
+// The last text has all that few rules have: the query, the addresses, and what the rule leaves out. A rule that leaves out requests so
+// covers only rules that leave out the same.
+func newConditions(r *rule.Rule, lists networkTexts) conditions {
+	m := &r.Match
 	return conditions{
-		spell(m.Methods, withoutMark), spell(m.Hosts, func(host string) string { return withoutMark(strings.ToLower(host)) }),
+		spell(m.Methods, withoutMark), spellHosts(m.Hosts),
 		spellPairs(m.Headers, http.CanonicalHeaderKey), spellPairs(m.Descriptors, asWritten), withoutMark(m.Domain),
-		spellPairs(m.Query, asWritten),
+		lists.spellRest(r),
 	}
+}
+
+func spellHosts(hosts []string) string {
+	return spell(hosts, func(host string) string { return withoutMark(strings.ToLower(host)) })
+}
+
+// networkTexts has a short text for each list of networks, by the begin of the list: rules share long ones.
+type networkTexts map[*netip.Prefix]string
+
+func (lists networkTexts) spellRest(r *rule.Rule) string {
+	m := &r.Match
+	if len(m.Query)+len(m.Addresses)+len(r.Exempt) == 0 && m.Not == nil {
+		return ""
+	}
+	exempt := make([]string, len(r.Exempt))
+	for i := range r.Exempt {
+		exempt[i] = lists.spellMatch(&r.Exempt[i])
+	}
+	return fmt.Sprintf("%s %s %s %s", spellPairs(m.Query, asWritten), lists.spell(m.Addresses), lists.spellMatch(m.Not), spell(exempt, asWritten))
+}
+
+// spellMatch returns a text of all fields of a match; "" for none.
+func (lists networkTexts) spellMatch(m *rule.Match) string {
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q %s %s %s %s %s %s %q %s", m.Path, spell(m.Methods, withoutMark), spellHosts(m.Hosts),
+		spellPairs(m.Headers, http.CanonicalHeaderKey), spellPairs(m.Query, asWritten), lists.spell(m.Addresses),
+		spellPairs(m.Descriptors, asWritten), m.Domain, lists.spellMatch(m.Not))
+}
+
+func (lists networkTexts) spell(networks []netip.Prefix) string {
+	if len(networks) == 0 {
+		return ""
+	}
+	text, known := lists[&networks[0]]
+	if !known {
+		texts := make([]string, len(networks))
+		for i, network := range networks {
+			texts[i] = network.String()
+		}
+		text = fmt.Sprintf("%x", sha256.Sum256([]byte(spell(texts, asWritten))))
+		lists[&networks[0]] = text
+	}
+	return text
 }
 
 // fields returns the indexes of the fields that are set, as a set of bits.

@@ -50,8 +50,9 @@ func Groups(rules []guard.Rule, more bool, read []bool, blamed Blamed) []Finding
 // place, and for each group and path a bit for each set of fields (conditions.fields) that a rule matches.
 type earlier struct {
 	first     map[groupPlace]int
-	fieldSets map[groupPath]uint32
+	fieldSets map[groupPath]uint64
 	steps     int
+	networks  networkTexts
 }
 
 // groupPath is the path of a match in a group. shadow is set for rules that are not enforced.
@@ -70,14 +71,14 @@ type groupPlace struct {
 }
 
 func newEarlier() *earlier {
-	return &earlier{first: map[groupPlace]int{}, fieldSets: map[groupPath]uint32{}, steps: maxReachSteps}
+	return &earlier{first: map[groupPlace]int{}, fieldSets: map[groupPath]uint64{}, steps: maxReachSteps, networks: networkTexts{}}
 }
 
 // check notes a finding if rule i never decides anything, and adds the rule.
 func (e *earlier) check(found *findings, rules []guard.Rule, i int) {
 	r := &rules[i]
 	path, below := splitPath(r.Match.Path)
-	own := groupPlace{groupPath{r.Group, r.Mode == guard.Shadow, r.Match.ForQueries(), path, below}, newConditions(&r.Match)}
+	own := groupPlace{groupPath{r.Group, r.Mode == guard.Shadow, r.Match.ForQueries(), path, below}, newConditions(&r.Rule, e.networks)}
 	by := e.covering(own)
 	if by < 0 && own.shadow { // An enforced rule decides, and a rule in shadow reports alone.
 		enforced := own
@@ -86,7 +87,7 @@ func (e *earlier) check(found *findings, rules []guard.Rule, i int) {
 	}
 	if by >= 0 {
 		fix := "put it before the other rule, or remove it"
-		if sameMatch(&rules[by].Match, &r.Match) {
+		if sameMatch(&rules[by].Rule, &r.Rule) {
 			fix = "remove one of the two, or change its match"
 		}
 		problem := fmt.Sprintf("%q never decides anything: rules[%d], %q, is before it in group %q and matches the same requests",
@@ -119,7 +120,7 @@ func (e *earlier) at(own groupPlace, at groupPath) int {
 	e.steps--
 	fields, best := own.conditions.fields(), -1
 	for sets := e.fieldSets[at]; sets != 0; sets &= sets - 1 {
-		some := uint8(bits.TrailingZeros32(sets))
+		some := uint8(bits.TrailingZeros64(sets))
 		if e.steps--; some&^fields != 0 {
 			continue
 		}

@@ -32,6 +32,26 @@ func Matching(rules []guard.Rule, read []bool, blamed Blamed) []Finding {
 	return found.all
 }
 
+// Exempt checks the matches of requests that nothing decides.
+func Exempt(matches []rule.Match, blamed Blamed) []Finding {
+	found := &findings{known: blamed}
+	for i := range matches {
+		if path := fmt.Sprintf("exempt[%d]", i); matches[i].IsZero() && !found.blamed(path) {
+			found.add(path, "has no field, so that nothing would be decided", "write at least one, like {path: /healthz}")
+		}
+	}
+	_, err := rule.NewMatchSet(matches)
+	for _, err := range Unjoin(err) {
+		if bad, ok := errortype.As[*rule.RuleError](err); ok {
+			path := fmt.Sprintf("exempt[%d].%s", bad.Rule, strings.TrimPrefix(bad.Field, "match."))
+			if !found.blamed(outermost(path)) {
+				found.add(path, bad.Problem, bad.Fix)
+			}
+		}
+	}
+	return found.all
+}
+
 // outermost returns the path of the field of a rule that contains a value: rules[1].key for
 // rules[1].key[0].
 func outermost(path string) string {

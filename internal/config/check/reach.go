@@ -36,7 +36,7 @@ func reachFix(rules []guard.Rule, i, by int) string {
 	const fix = "remove the rule, lower its limits, or set mode: shadow"
 	r, other := &rules[i], &rules[by]
 	switch {
-	case r.Group != "" || other.Group != "" || sameMatch(&r.Match, &other.Match):
+	case r.Group != "" || other.Group != "" || sameMatch(&r.Rule, &other.Rule):
 		return fix
 	case i < by:
 		return fmt.Sprintf("%s; if it is an exception to %[2]s, give both rules one group, like group: %[2]s", fix, other.Name)
@@ -46,11 +46,11 @@ func reachFix(rules []guard.Rule, i, by int) string {
 	}
 }
 
-// sameMatch reports whether two matches are spelled alike.
-func sameMatch(a, b *rule.Match) bool {
-	path, below := splitPath(a.Path)
-	otherPath, otherBelow := splitPath(b.Path)
-	return path == otherPath && below == otherBelow && newConditions(a) == newConditions(b)
+// sameMatch reports whether the matches of two rules are spelled alike.
+func sameMatch(a, b *rule.Rule) bool {
+	path, below := splitPath(a.Match.Path)
+	otherPath, otherBelow := splitPath(b.Match.Path)
+	return path == otherPath && below == otherBelow && newConditions(a, networkTexts{}) == newConditions(b, networkTexts{})
 }
 
 // maxReachSteps bounds the search to about 0.2 seconds. Beyond the bound, the search finds no
@@ -87,6 +87,7 @@ type search struct {
 	// matches. at has the rules of each spot.
 	fieldSets map[scope]uint64
 	at        map[spot][]int
+	networks  networkTexts
 }
 
 // scope says what a rule counts, and on which paths.
@@ -107,6 +108,7 @@ func newSearch(rules []guard.Rule, independent bool) *search {
 	return &search{
 		rules: rules, independent: independent, steps: maxReachSteps,
 		classes: map[string]int{}, fieldSets: map[scope]uint64{}, at: map[spot][]int{},
+		networks: networkTexts{},
 	}
 }
 
@@ -143,7 +145,7 @@ func (s *search) spotOf(r *guard.Rule) spot {
 		s.classes[class] = len(s.classes) + 1
 	}
 	path, below := splitPath(r.Match.Path)
-	return spot{scope{s.classes[class], path, below}, newConditions(&r.Match)}
+	return spot{scope{s.classes[class], path, below}, newConditions(&r.Rule, s.networks)}
 }
 
 // splitPath splits the pattern of a match. The pattern "" matches all paths below "". A pattern with variables is a path of its own.
