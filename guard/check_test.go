@@ -22,7 +22,7 @@ func TestRulesThatCannotBeActedOn(t *testing.T) {
 		"33 limits":               func(r *guard.Rule) { r.Policies = make([]headgate.Policy, 33) },
 		"mode 3":                  func(r *guard.Rule) { r.Mode = 3 },
 		"fallback 4":              func(r *guard.Rule) { r.Fallback = 4 },
-		"action 4":                func(r *guard.Rule) { r.Exceed.Action = 4 },
+		"action 5":                func(r *guard.Rule) { r.Exceed.Action = 5 },
 		"101 percent":             func(r *guard.Rule) { r.Soft = 101 },
 		"status 42":               func(r *guard.Rule) { r.Exceed.Status = 42 }, // net/http panics.
 		"status 204":              func(r *guard.Rule) { r.Exceed.Status = 204 },

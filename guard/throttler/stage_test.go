@@ -100,7 +100,11 @@ func (s *service) receive(name string, r *http.Request) {
 	}
 	text := ""
 	if w.Code != http.StatusOK {
-		text = ", retry after " + w.Header().Get("Retry-After") + " s"
+		after := w.Header().Get("Retry-After")
+		if after == "2" {
+			after = "1" // A refusal without a time says 1 or 2 by chance, so that clients do not return together.
+		}
+		text = ", retry after " + after + " s"
 		if !strings.Contains(w.Body.String(), "temporary-reduced-capacity") {
 			s.Errorf("the refusal is %s", w.Body.String())
 		}
