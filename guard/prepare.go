@@ -117,10 +117,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		if r.Mode == Off {
 			continue
 		}
-		p, err := g.prepareRule(&c, r, i, claimed)
-		if err == nil {
-			err = g.prepareSharePart(&c, &p, claimed)
-		}
+		p, err := g.prepareSwitched(&c, r, i, claimed)
 		if err != nil {
 			return nil, fmt.Errorf("guard: rule %q: %w", r.Name, err)
 		}

@@ -53,6 +53,15 @@ type sharePart struct {
 	skipped int // the length of the namespace and the name at the begin of a key without a quota
 }
 
+// prepareSwitched prepares a rule with its Switch.
+func (g *Guard) prepareSwitched(c *Config, r *Rule, number int, claimed *claims) (prepared, error) {
+	p, err := g.prepareRule(c, r, number, claimed)
+	if err == nil {
+		err = g.prepareSharePart(c, &p, claimed)
+	}
+	return p, err
+}
+
 // prepareSharePart prepares the shadow rule of a Switch with a Percent. Both have the same limits, so their counters are the same.
 func (g *Guard) prepareSharePart(c *Config, p *prepared, claimed *claims) error {
 	if p.Switch == nil || p.Switch.Percent == 0 {

@@ -100,7 +100,10 @@ func (g *Guard) prepareLeaf(c *Config, t *tree, l *Leaf, name string, claimed *c
 	if err != nil || leaf.Unlimited {
 		return leaf, err
 	}
-	r := &Rule{Rule: rule.Rule{Name: name}, Policies: l.Policies, Mode: max(l.Mode, c.DomainsMode), Fallback: t.Fallback, Calendar: calendar.Default()}
+	r := &Rule{
+		Rule: rule.Rule{Name: name}, Policies: l.Policies, Mode: max(l.Mode, c.DomainsMode), Fallback: t.Fallback,
+		Calendar: calendar.Default(),
+	}
 	leaf.counts = prepared{Rule: r, state: g.state, space: t.space, number: -1}
 	limits, err := g.windows(c, r, r.Policies, claimed)
 	leaf.counts.limits = limits

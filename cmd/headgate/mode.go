@@ -10,8 +10,8 @@ import (
 )
 
 type modeCommand struct {
-	Mode     string        `arg:"" optional:"" name:"mode" help:"enforce, shadow, or file, which ends modes of the run time. The default prints them."`
-	Rules    []string      `arg:"" optional:"" name:"rule" help:"Names of rules, fair_share or throttle. The default is all, with the domains."`
+	Mode     string        `arg:"" optional:"" name:"mode" help:"enforce, shadow, or file, which ends them. The default prints them."`
+	Rules    []string      `arg:"" optional:"" name:"rule" help:"Names of rules, fair_share or throttle. The default is all."`
 	For      time.Duration `help:"How long the mode lasts. The default is until it is changed, or the instance ends." placeholder:"TIME"`
 	Percent  int           `help:"With enforce: part of the keys, 1 to 100. The others are in shadow." placeholder:"N"`
 	KeepBans bool          `help:"Let bans that began in one mode hold in the other one."`

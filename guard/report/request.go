@@ -30,7 +30,9 @@ func describeRequest(req *headgate.Request) lineRequest {
 	if host == "" {
 		host = req.Host
 	}
-	return lineRequest{printable(req.ID, mostID), printable(req.Method, mostMethod), printable(host, mostHost), printable(req.Path, mostPath)}
+	return lineRequest{
+		printable(req.ID, mostID), printable(req.Method, mostMethod), printable(host, mostHost), printable(req.Path, mostPath),
+	}
 }
 
 func (r *lineRequest) size() int { return len(r.id) + len(r.method) + len(r.host) + len(r.path) }

@@ -58,7 +58,8 @@ func (c *Component) change(w http.ResponseWriter, r *http.Request) {
 	former := *c.current.Load()
 	next := former.at(now).with(asked.Rules, made)
 	if len(next) > maxNames {
-		calls.Fail(c.host.Log, w, calls.BadRequest("there are more than "+strconv.Itoa(maxNames)+" modes of single rules: leave out the names"))
+		calls.Fail(c.host.Log, w, calls.BadRequest(
+			"there are more than "+strconv.Itoa(maxNames)+" modes of single rules: leave out the names"))
 		return
 	}
 	record := objects.Record(r, "mode", asked.Reason)

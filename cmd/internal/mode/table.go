@@ -24,6 +24,7 @@ func Write(w io.Writer, modes []admin.ModeOverride) {
 		if m.Until != nil {
 			ends = m.Until.Local().Format(time.DateTime) + ", or with the process"
 		}
-		terminal.Rowf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Mode, cmp.Or(m.Rule, "all"), keys, m.Since.Local().Format(time.DateTime), cmp.Or(m.By, "-"), ends)
+		terminal.Rowf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Mode, cmp.Or(m.Rule, "all"), keys,
+			m.Since.Local().Format(time.DateTime), cmp.Or(m.By, "-"), ends)
 	}
 }
