@@ -364,7 +364,7 @@ func (r *Report) Rules() []RuleCounts {
 		if v.rules[i].Mode != guard.Off {
 			all = append(all, RuleCounts{
 				Rule: &v.rules[i], Counts: v.blocks[i].list(headgate.OverLimit),
-				Modes: v.blocks[i].modes(v.rules[i].Mode, headgate.OverLimit),
+				Modes:     v.blocks[i].modes(v.rules[i].Mode, headgate.OverLimit),
 				Fallbacks: v.blocks[i].listFallbacks(v.rules[i].Fallback),
 				AboveSoft: v.blocks[i].aboveSoft.Load(), Metered: v.blocks[i].metered.Load(),
 			})
