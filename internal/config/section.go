@@ -256,6 +256,8 @@ func (s *section) end() {
 	for _, name := range s.recorded {
 		known[name] = true
 	}
+	// Only one fault of the section lists the fields: a section may have dozens of them, and many unknown ones.
+	listed := ""
 	for _, name := range s.names {
 		if s.full {
 			return
@@ -263,9 +265,15 @@ func (s *section) end() {
 		if known[name] {
 			continue
 		}
-		fix := "use one of " + strings.Join(s.recorded, ", ")
-		if near := rule.Nearest(name, s.recorded); near != "" {
+		fix := ""
+		switch near := rule.Nearest(name, s.recorded); {
+		case near != "":
 			fix = "did you mean " + near + "?"
+		case listed != "":
+			fix = "use one of the fields that the fault of " + listed + " lists"
+		default:
+			listed = quote(name)
+			fix = "use one of " + strings.Join(s.recorded, ", ")
 		}
 		s.fault(value{path: s.self.path, node: s.fields[name].key}, "field "+quote(name)+" is not known", fix)
 	}
