@@ -188,11 +188,11 @@ func TestRules(t *testing.T) {
 				Rule: rule.Rule{Key: ip}, CostHeader: "X-Cost", MaxCost: 80, Exceed: guard.Exceed{Status: 429},
 				Policies: []headgate.Policy{{Algorithm: headgate.TokenBucket, Limit: second(50)}},
 				Overrides: []guard.Override{
-					{Value: "192.0.2.1", Policies: []headgate.Policy{
+					{Value: "192.0.2.1", Many: true, Policies: []headgate.Policy{
 						{Algorithm: headgate.TokenBucket, Limit: second(80)},
 						{Algorithm: headgate.TokenBucket, Limit: headgate.Limit{Count: 900, Per: time.Minute}},
 					}},
-					{Value: "192.0.2.2", Policies: []headgate.Policy{{Algorithm: headgate.TokenBucket, Limit: second(0)}}},
+					{Value: "192.0.2.2", Many: true, Policies: []headgate.Policy{{Algorithm: headgate.TokenBucket, Limit: second(0)}}},
 				},
 			},
 		},
@@ -218,7 +218,7 @@ func TestRules(t *testing.T) {
 				Rule:     rule.Rule{Key: []rule.Part{part(t, "path")}},
 				Exceed:   guard.Exceed{Action: guard.Delay, Status: 503, MaxWait: 24 * time.Hour, MaxWaiters: 1_000_000},
 				Policies: []headgate.Policy{{Algorithm: headgate.LeakyBucket, Limit: second(5), MaxWait: 24 * time.Hour}},
-				Overrides: []guard.Override{{Value: "/a", Policies: []headgate.Policy{
+				Overrides: []guard.Override{{Value: "/a", Many: true, Policies: []headgate.Policy{
 					{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 6, Per: time.Second, Burst: 3}, MaxWait: 24 * time.Hour},
 				}}},
 				Mode: guard.Shadow,
