@@ -57,15 +57,21 @@ func (p *pattern) lower() {
 }
 
 // checkHost refuses hosts that no request has. plain is the text without a mark and with a letter in place of each sign.
+// everyHost and orListHosts end fixes for texts of a match.
+const (
+	everyHost   = "leave hosts out for every host"
+	orListHosts = ", or list the hosts"
+)
+
 func checkHost(text, plain string) fault {
 	if f := hostPatternFault(text, plain); f != (fault{}) {
 		return f
 	}
 	switch {
 	case text == "":
-		return fault{"is empty", "write a host like api.example.com; leave hosts out for every host"}
+		return fault{"is empty", "write a host like api.example.com; " + everyHost}
 	case strings.Trim(text, "*") == "":
-		return fault{quote(text) + " has no name after the *", "leave hosts out for every host"}
+		return fault{quote(text) + " has no name after the *", everyHost}
 	case strings.Contains(plain, "://") || strings.Contains(plain, "/"):
 		return fault{quote(text) + " is a URL or has a path", "write only the host, like api.example.com"}
 	case strings.Contains(plain, ":"):
@@ -80,19 +86,19 @@ func checkHost(text, plain string) fault {
 // hostPatternFault refuses signs of other languages.
 func hostPatternFault(text, plain string) fault {
 	what, rest := cutSign(textHost, text)
-	fix := "write one like *.example.com, which matches every name below it, or list the hosts"
+	fix := "write one like *.example.com, which matches every name below it" + orListHosts
 	domain := strings.TrimPrefix(plain[strings.LastIndexAny(plain, "{}[]()|+?^$\\:")+1:], ".")
 	if form := expressionFor(textHost, text); form != "" && strings.ContainsAny(text, "[(|+?\\^$~") {
 		fix = "write " + quote(form)
 	} else if strings.Contains(domain, ".") && checkLabels(domain, domain) == (fault{}) {
-		fix = "write " + quote("*."+domain) + " for every name below it, or list the hosts"
+		fix = "write " + quote("*."+domain) + " for every name below it" + orListHosts
 	}
 	switch {
 	case text == "" || text == literalMark:
 		return fault{}
 	case what == signNot:
 		return fault{
-			quote(text) + " looks like a pattern: a text cannot leave another one out",
+			quote(text) + leavesOut,
 			leaveOut(textHost, rest) + ", or list the hosts that count, like [api.example.com]",
 		}
 	case what != signNone || strings.ContainsAny(plain, "{}()|+?^$\\") || strings.Contains(plain, "[") && !strings.Contains(plain, ":"),

@@ -42,7 +42,7 @@ func compileMethod(text string) (pattern, fault) {
 func isGlob(text string) bool { return strings.Contains(text, "*") && strings.Trim(text, "*") != "" }
 
 func checkMethod(text string) fault {
-	const fix = "write a method like GET; leave methods out for every method"
+	const fix = "write a method like GET; " + everyMethod
 	literal, marked := cutLiteral(text)
 	upper := strings.ToUpper(text)
 	switch {

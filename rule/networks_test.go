@@ -120,6 +120,10 @@ func TestManyOverridesTeach(t *testing.T) {
 		{"header:A", "a*", "a*", `"a*" duplicates "a*": remove one of them`},
 		{"header:A", "a", "=a", `"=a" duplicates "a": remove one of them`},
 		{"header:A", "", "", `is empty: write the value that requests send`},
+		{"path", "", "!/a", `"!/a" looks like a pattern: a text cannot leave another one out: the rule's limits apply to all other values: write "/a" with limits of its own`},
+		{"method", "", "GET|POST", `"GET|POST" is not one method: write "re:GET|POST"`},
+		{"method", "", "", `is empty: write a method like GET`},
+		{"host", "", "*", `"*" has no name after the *: write a host like api.example.com`},
 	} {
 		entries := []Override{{c.first, true}, {c.value, true}}
 		if c.first == "" {

@@ -123,18 +123,24 @@ func (p Part) readWide(text string) (network netip.Prefix, wide bool, f fault) {
 func (o *Overrides) addText(i int, entries []Override) fault {
 	value := entries[i].Value
 	if entries[i].Many {
-		p, f := compilePattern(o.part.kind.textKind(), value)
-		if _, one := p.literal(); f != (fault{}) || !one {
-			return o.addPattern(i, entries, p, f)
+		p, text, f := readMany(o.part.kind, value)
+		if f != (fault{}) {
+			return overrideFault(o.part.kind, value, f)
 		}
-		if o.part.kind.textKind() == textValue {
-			value, _ = cutLiteral(value)
+		if _, one := p.literal(); !one {
+			return o.addPattern(i, entries, p)
 		}
+		return o.addLiteral(i, entries, text)
 	}
 	text, f := readOverride(o.part.kind, value)
 	if f != (fault{}) {
 		return f
 	}
+	return o.addLiteral(i, entries, text)
+}
+
+// addLiteral adds entry i, which stands for one text.
+func (o *Overrides) addLiteral(i int, entries []Override, text string) fault {
 	if first, twice := o.texts[text]; twice {
 		return again(entries[i].Value, entries[first].Value)
 	}
@@ -142,10 +148,7 @@ func (o *Overrides) addText(i int, entries []Override) fault {
 	return fault{}
 }
 
-func (o *Overrides) addPattern(i int, entries []Override, p pattern, f fault) fault {
-	if f != (fault{}) {
-		return f
-	}
+func (o *Overrides) addPattern(i int, entries []Override, p pattern) fault {
 	if len(o.patterns) == MaxOverridePatterns {
 		return fault{quote(entries[i].Value) + fmt.Sprintf(" is one of more than %d patterns", MaxOverridePatterns), "write the values"}
 	}

@@ -1,6 +1,9 @@
 package rule
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // readOverride checks a value of a text part and converts it to the form of requests.
 // A value that no request can have is a fault.
@@ -29,6 +32,82 @@ func readOverride(kind partKind, value string) (string, fault) {
 	default:
 		return value, fault{}
 	}
+}
+
+// readMany reads a value that may be a pattern. text is the form of requests if the pattern is a literal.
+func readMany(kind partKind, value string) (p pattern, text string, f fault) {
+	p, f = compilePattern(kind.textKind(), value)
+	if _, one := p.literal(); f != (fault{}) || !one {
+		return p, "", f
+	}
+	if kind.textKind() == textValue {
+		value, _ = cutLiteral(value)
+	}
+	text, f = readOverride(kind, value)
+	return p, text, f
+}
+
+// overrideFault changes the fix of a faulty text for an override, which is one pattern. The fix for a text of a match may name
+// lists and other fields of the match.
+func overrideFault(kind partKind, value string, f fault) fault {
+	if what, rest := cutSign(kind.textKind(), value); what == signNot {
+		return fault{quote(value) + leavesOut, leaveOutOfOverrides(kind, value, rest)}
+	}
+	switch kind.textKind() {
+	case textPath:
+		if _, path, found := CutMethod(value); found {
+			f.fix = "write " + quote(path)
+		}
+	case textHost:
+		f.fix = strings.TrimSuffix(f.fix, orListHosts)
+		if strings.HasSuffix(f.fix, everyHost) {
+			f.fix = "write a host like api.example.com"
+		}
+	case textMethod:
+		f.fix = overrideMethodFix(value, f.fix)
+	default:
+	}
+	return f
+}
+
+// leaveOutOfOverrides says how to give all values but one the same limits.
+func leaveOutOfOverrides(kind partKind, value, rest string) string {
+	const others = "the rule's limits apply to all other values: "
+	form := rest
+	switch kind.textKind() {
+	case textPath:
+		form = "/" + strings.TrimLeft(rest, "/")
+	case textMethod:
+		form = methodForms([]string{rest})[0]
+	default:
+	}
+	fix := others + "write " + quote(form) + " with limits of its own"
+	if _, _, f := readMany(kind, form); f != (fault{}) || len(form) > quoteLength {
+		fix = others + "write the values that have limits of their own"
+	}
+	if kind.textKind() != textMethod && len(value) < quoteLength {
+		fix += orExactly(kind.textKind(), value)
+	}
+	return fix
+}
+
+// overrideMethodFix changes the fix of a faulty method. Several known methods are an expression.
+func overrideMethodFix(value, fix string) string {
+	words := methodForms(methodWords(value))
+	several := len(words) > 1
+	for _, word := range words {
+		several = several && slices.Contains(knownMethodNames[:], word)
+	}
+	if several {
+		if form := expressionMark + strings.Join(words, "|"); len(form) <= quoteLength {
+			return "write " + quote(form)
+		}
+	}
+	fix = strings.TrimSuffix(fix, "; "+everyMethod)
+	if strings.HasPrefix(fix, everyMethod) || strings.HasPrefix(fix, "write [") {
+		return "write a method like GET"
+	}
+	return fix
 }
 
 // readCookie converts the value to the form in which keys have it. A value without one is that of no request.

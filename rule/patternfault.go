@@ -16,7 +16,7 @@ func signFault(kind textKind, text string) fault {
 	if what == signNot {
 		_, rest := cutSign(kind, text)
 		return fault{
-			quote(text) + " looks like a pattern: a text cannot leave another one out", leaveOut(kind, rest) + orExactly(kind, text),
+			quote(text) + leavesOut, leaveOut(kind, rest) + orExactly(kind, text),
 		}
 	}
 	var forms []string
@@ -31,6 +31,9 @@ func signFault(kind textKind, text string) fault {
 	}
 	return fault{quote(text) + " looks like a pattern of another language", fix + orExactly(kind, text)}
 }
+
+// leavesOut ends the problem of a text like "!a".
+const leavesOut = " looks like a pattern: a text cannot leave another one out"
 
 // leaveOut says how to leave a text out of a rule.
 func leaveOut(kind textKind, rest string) string {
@@ -184,24 +187,29 @@ func namePatternText(kind textKind, text, fix string) fault {
 	return fault{quote(text) + " looks like a pattern, which is not supported here", fix + ", or " + exactly(text)}
 }
 
+const everyMethod = "leave methods out for every method"
+
+// methodWords returns what looks like methods in a text like "GET|POST".
+func methodWords(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune("|, ()/^$~", c) })
+}
+
 // methodPatternFault refuses what looks like several methods, or like none.
 func methodPatternFault(text string) fault {
-	const every = "leave methods out for every method"
 	what, rest := cutSign(textName, text)
-	split := func(c rune) bool { return strings.ContainsRune("|, ()/^$~", c) }
-	switch words := strings.FieldsFunc(text, split); {
+	switch words := methodWords(text); {
 	case what == signNot:
 		return fault{
-			quote(text) + " looks like a pattern: a text cannot leave another one out",
+			quote(text) + leavesOut,
 			leaveOut(textMethod, rest) + ", or list the methods that count, like [GET, POST]",
 		}
 	case strings.Trim(text, "*.") == "" || slices.Contains([]string{"ANY", "ALL"}, strings.ToUpper(text)):
-		return fault{quote(text) + " is no method", every + ", or list the methods, like [GET, POST]"}
+		return fault{quote(text) + " is no method", everyMethod + ", or list the methods, like [GET, POST]"}
 	case len(words) > 1 && !slices.ContainsFunc(words, func(word string) bool { return faultyTokenByte(word) >= 0 }):
 		return fault{quote(text) + " is not one method", "write [" + strings.Join(methodForms(words), ", ") + "]"}
 	case what != signNone:
 		return fault{
-			quote(text) + " looks like a pattern of another language", "write a method like " + nearestMethod(rest) + "; " + every,
+			quote(text) + " looks like a pattern of another language", "write a method like " + nearestMethod(rest) + "; " + everyMethod,
 		}
 	default:
 		return fault{}

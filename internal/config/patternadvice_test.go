@@ -35,11 +35,17 @@ func TestAdviceOfPatternsWorks(t *testing.T) {
 		"*.php", "/files/...", "free*", "!x", "~x", "*bot*", "re:bot", "not:bot", "free|paid", "[0-9]+", `\d+`, "v.+", "{plan}", "=", "", "==", "OPTION",
 		"GET|POST", "(GET|POST)", "get", "BREW", "!OPTIONS", "ANY", "*.example.com", "{t}.example.com", "api-*.example.com", ".example.com", "not:a.example",
 		"=/a/*", "=free*", "/a//b", "/a/../b", "a b", `"quoted"`, "it's", "192.0.2.*", "192.0.2.1/24",
+		"GET /a", "!", "!!x", "not:", "!*.example.com", "!/a|b", "/!/healthz", "^GET$", "GET|GET", "!nl",
 	}
+	ofMatches := regexp.MustCompile(`to the match|leave \w+ out|list the|as a method|write \[`)
 	applied := 0
 	for place, file := range places {
 		for _, text := range texts {
-			for _, form := range formsIn(t, file, strconv.Quote(text)) {
+			forms, fixes := formsIn(t, file, strconv.Quote(text))
+			if strings.HasPrefix(place, "overrides") && ofMatches.MatchString(fixes) {
+				t.Errorf("%s: the fix of %q is for a match: %s", place, text, fixes)
+			}
+			for _, form := range forms {
 				applied++
 				if strings.HasPrefix(form, "[") {
 					form = strings.Trim(form, "[]")
@@ -60,8 +66,8 @@ func parseAt(file, value string) (*config.Config, error) {
 	return config.Parse("f", fmt.Appendf(nil, "version: 1\nidentity: {jwt: {keys: k}, region_db: r}\n"+file+"\n", value))
 }
 
-// formsIn gives the forms that the faults of a file name.
-func formsIn(t *testing.T, file, value string) (forms []string) {
+// formsIn gives the forms that the faults of a file name, and the whole texts of their fixes.
+func formsIn(t *testing.T, file, value string) (forms []string, fixes string) {
 	t.Helper()
 	_, err := parseAt(file, value)
 	var faults config.Faults
@@ -69,9 +75,10 @@ func formsIn(t *testing.T, file, value string) (forms []string) {
 		t.Fatal(err)
 	}
 	for _, f := range faults {
+		fixes += f.Fix + "\n"
 		for _, m := range quotedForm.FindAllStringSubmatch(f.Fix, -1) {
 			forms = append(forms, m[1]+m[2]+m[3]+m[4])
 		}
 	}
-	return forms
+	return forms, fixes
 }

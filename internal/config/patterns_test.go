@@ -10,6 +10,9 @@ import (
 // names a form that works.
 func TestPatternsAreFaults(t *testing.T) {
 	const rule, share = "rules: [{name: a, key: [ip], limits: [5/s], match: {%s}}]", "fair_share: {client: 'header:X-A', capacity: 10, %s}"
+	over := func(key string) string {
+		return "rules: [{name: a, key: [" + key + "], limits: [5/s], overrides: {%s: {limits: [6/s]}}}]"
+	}
 	for _, row := range []struct{ file, text, fix string }{
 		{rule, `methods: ['!OPTIONS']`, "add not: {methods: [OPTIONS]} to the match, or list the methods that count, like [GET, POST]"},
 		{rule, `methods: ['not:OPTIONS']`, "list the methods that count"},
@@ -83,10 +86,22 @@ func TestPatternsAreFaults(t *testing.T) {
 		{share, `exempt: {methods: [OPTION]}`, "did you mean OPTIONS?"},
 		{share, `exempt: {methods: ['!GET']}`, "list the methods"},
 		{share, `weights: {'premium-*': 2}`, `"=premium-*"`},
-		{"rules: [{name: a, key: ['header:X-A'], limits: [5/s], overrides: {%s: {limits: [6/s]}}}]", `'premium*'`, `"=premium*"`},
-		{"rules: [{name: a, key: [method], limits: [5/s], overrides: {%s: {limits: [6/s]}}}]", `OPTION`, "did you mean OPTIONS?"},
-		{"rules: [{name: a, key: [path], limits: [5/s], overrides: {%s: {limits: [6/s]}}}]", `'/users/{id}'`, `"=/users/{id}"`},
-		{"rules: [{name: a, key: [path], limits: [5/s], overrides: {%s: {limits: [6/s]}}}]", `'!/users'`, "write one path"},
+		{over("'header:X-A'"), `'^premium'`, `write "re:premium.*", or "=^premium" for exactly`},
+		{over("'header:X-A'"), `'!free'`, `write "free" with limits of its own, or "=!free" for exactly`},
+		{over("'header:X-A'"), `'not:re:('`, `write the values that have limits of their own, or "=not:re:(" for exactly`},
+		{over("method"), `OPTION`, "did you mean OPTIONS?"},
+		{over("method"), `'get|post|GET'`, `write "re:GET|POST"`},
+		{over("method"), `'GET|GET'`, "write a method like GET"},
+		{over("method"), `'a|b'`, "write a method like GET"},
+		{over("method"), `ANY`, "write a method like GET"},
+		{over("method"), `'!OPTIONS'`, `write "OPTIONS" with limits of its own`},
+		{over("method"), `'!BREW'`, `write "=BREW" with limits of its own`},
+		{over("path"), `'/users/:id'`, `write "/users/{id}"`},
+		{over("path"), `'!/users'`, `the rule's limits apply to all other values: write "/users" with limits of its own`},
+		{over("path"), `'GET /users'`, `write "/users"`},
+		{over("host"), `'!*.example.com'`, `write "*.example.com" with limits of its own`},
+		{over("host"), `.example.com`, `write "*.example.com" for every name below it`},
+		{over("host"), `'*'`, "write a host like api.example.com"},
 		{"rules: [{name: a, key: ['header:X-*'], limits: [5/s]%s}]", ``, "write the whole name"},
 		{"rules: [{name: a, key: ['cookie:*'], limits: [5/s]%s}]", ``, "write the whole name"},
 		{"rules: [{name: a, key: ['descriptor:*'], limits: [5/s]%s}]", ``, "write the whole name"},
