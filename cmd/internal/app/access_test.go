@@ -171,6 +171,8 @@ func requested(t *testing.T, at, name, token string) string {
 		if strings.HasSuffix(path, "/ban") {
 			body = `{"rule": "none", "for": "1h"}`
 		}
+	case "/api/v1/mode":
+		body = map[string]string{http.MethodPost: `{"mode": "file"}`}[verb] // It ends overrides, and there is none.
 	case "/debug/pprof/profile":
 		path += "?seconds=1"
 	case "/debug/pprof/trace":

@@ -110,7 +110,7 @@ func (d *reloaded) with(n int) string {
 
 func (d *reloaded) run(t *testing.T) {
 	t.Helper()
-	first, err := config.Parse("test.yaml", []byte(d.with(-1)))
+	first, err := config.LoadText("test.yaml", []byte(d.with(-1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (d *reloaded) run(t *testing.T) {
 		if race.On && n%16 != 0 { // A reload takes long there.
 			continue
 		}
-		if next, err = config.Parse("test.yaml", []byte(d.with(n))); err != nil {
+		if next, err = config.LoadText("test.yaml", []byte(d.with(n))); err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
@@ -258,7 +258,8 @@ func filesOfReloads(t *testing.T) string {
 		for suffix, text := range map[string]string{
 			"crt": block("CERTIFICATE", certificate), "key": block("PRIVATE KEY", private), "jwks": block("PUBLIC KEY", public),
 			"secret": strings.Repeat(name, 32) + "\n", "token": name + "\n", "headers": "X-A: " + name + "\n",
-			"callers": fmt.Sprintf("callers: [{name: %s, tokens: ['sha256:%064d'], scopes: [read]}]\n", name, n),
+			"networks": fmt.Sprintf("192.0.2.%d\n", n),
+			"callers":  fmt.Sprintf("callers: [{name: %s, tokens: ['sha256:%064d'], scopes: [read]}]\n", name, n),
 		} {
 			for _, copied := range []string{".", "2."} {
 				if err := os.WriteFile(filepath.Join(folder, name+copied+suffix), []byte(text), 0o600); err != nil {
