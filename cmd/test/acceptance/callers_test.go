@@ -25,11 +25,11 @@ import (
 const callersConfiguration = `version: 1
 max_memory: 16MiB
 rules:
-  - {name: monthly, match: {path: /monthly}, key: ["header:X-Caller"], limits: ["1/20d"]}
-  - {name: payments, match: {path: /v1/payment_intents}, key: ["header:X-Caller"], limits: ["1/20d"]}
-  - {name: chat, match: {path: /v1/chat/completions}, key: ["header:X-Caller"], limits: ["1/20d"], on_exceed: {style: openai}}
+  - {name: monthly, match: {path: /monthly}, key: ["header:X-Caller"], limits: ["1/30d"]}
+  - {name: payments, match: {path: /v1/payment_intents}, key: ["header:X-Caller"], limits: ["1/30d"]}
+  - {name: chat, match: {path: /v1/chat/completions}, key: ["header:X-Caller"], limits: ["1/30d"], on_exceed: {style: openai}}
   - {name: flight, match: {path: /flight/*}, key: ["header:X-Caller"], in_flight: 1}
-  - {name: objects, match: {path: /bucket/*}, key: ["header:X-Caller"], limits: ["1/20d"], on_exceed: {style: s3}}
+  - {name: objects, match: {path: /bucket/*}, key: ["header:X-Caller"], limits: ["1/30d"], on_exceed: {style: s3}}
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
