@@ -62,7 +62,7 @@ func NewManyOverrides(part Part, entries []Override) (*Overrides, error) {
 	numbers := map[netip.Prefix]int{}
 	var faults []error
 	for i := range entries {
-		f := fault{}
+		var f fault
 		if part.isAddress() {
 			f = o.addNetwork(i, entries, numbers)
 		} else {

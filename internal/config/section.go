@@ -265,7 +265,7 @@ func (s *section) end() {
 		if known[name] {
 			continue
 		}
-		fix := ""
+		var fix string
 		switch near := rule.Nearest(name, s.recorded); {
 		case near != "":
 			fix = "did you mean " + near + "?"
