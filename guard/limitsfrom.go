@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -44,10 +45,11 @@ const (
 	NotStated Stated = iota
 	// StatedUsed is the limit of the request, also if it was lowered to Most.
 	StatedUsed
-	// StatedAbsent, StatedInvalid and StatedBeyond are the limits of the rule: the request states none, an invalid one, or one of too
-	// many.
+	// StatedAbsent is the limit of the rule, because the request states none.
 	StatedAbsent
+	// StatedInvalid is the limit of the rule, because the request states an invalid one.
 	StatedInvalid
+	// StatedBeyond is the limit of the rule, because the request states one of too many.
 	StatedBeyond
 )
 
@@ -279,9 +281,7 @@ func (l *statedLimits) add(text string, limit headgate.Limit) []window {
 	l.all.Add(1)
 	runtime.AddCleanup(&windows[0], release, claimed.all)
 	next := make(map[string]*statedLimit, len(known)+1)
-	for other, kept := range known {
-		next[other] = kept
-	}
+	maps.Copy(next, known)
 	kept := &statedLimit{windows: windows}
 	kept.recent.Store(true)
 	next[strings.Clone(text)] = kept // The request owns its text.

@@ -130,7 +130,8 @@ func TestStatedLimitChanges(t *testing.T) {
 				pass int
 			}{{"2/m", 2}, {"", 1}, {"6/m", 3}, {"1/m", 0}, {"", 0}, {"9/m", 2}, {"8/m", 0}} {
 				n := 0
-				for ; n < 20 && decide(t, g, withLimit("a", step.text)).Verdict != headgate.Deny; n++ {
+				for n < 20 && decide(t, g, withLimit("a", step.text)).Verdict != headgate.Deny {
+					n++
 				}
 				if n != step.pass {
 					t.Errorf("with %q, %d pass, want %d", step.text, n, step.pass)

@@ -84,7 +84,8 @@ func TestOverridesEnd(t *testing.T) {
 			}
 			// passes requests until one is refused, within a millisecond.
 			passes := func() (n int) {
-				for ; n < 40 && decide(t, g, fromAddress("10.1.2.3")).Verdict != headgate.Deny; n++ {
+				for n < 40 && decide(t, g, fromAddress("10.1.2.3")).Verdict != headgate.Deny {
+					n++
 				}
 				return n
 			}

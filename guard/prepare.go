@@ -111,13 +111,32 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	if err := s.addQuotas(&c, claimed); err != nil {
 		return nil, err
 	}
-	var matching []rule.Rule
+	matching, err := s.addMatching(g, &c, claimed)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.finishRules(); err != nil {
+		return nil, err
+	}
+	index, err := rule.NewIndex(matching)
+	if err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	s.index = index
+	if err := s.supplied(g.fronts); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// addMatching prepares the rules that are not off, and gives those of the index.
+func (s *set) addMatching(g *Guard, c *Config, claimed *claims) (matching []rule.Rule, err error) {
 	for i := range c.Rules {
 		r := &c.Rules[i]
 		if r.Mode == Off {
 			continue
 		}
-		p, err := g.prepareSwitched(&c, r, i, claimed)
+		p, err := g.prepareSwitched(c, r, i, claimed)
 		if err != nil {
 			return nil, fmt.Errorf("guard: rule %q: %w", r.Name, err)
 		}
@@ -137,18 +156,7 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		folded.Match, folded.Exempt = c.Folds.Match(folded.Match), c.Folds.Matches(folded.Exempt)
 		matching = append(matching, folded)
 	}
-	if err := s.finishRules(); err != nil {
-		return nil, err
-	}
-	index, err := rule.NewIndex(matching)
-	if err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
-	}
-	s.index = index
-	if err := s.supplied(g.fronts); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return matching, nil
 }
 
 // addExempt prepares the requests that nothing decides.

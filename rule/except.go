@@ -98,7 +98,8 @@ func (s *MatchSet) First(req *headgate.Request) int {
 // checkExcept checks what a rule leaves out.
 func (c *checker) checkExcept(r *Rule) {
 	if len(r.Exempt) > MaxExempt {
-		c.note("exempt", fault{fmt.Sprintf("has %d entries", len(r.Exempt)), fmt.Sprintf("use at most %d, with lists in their fields", MaxExempt)})
+		c.note("exempt", fault{fmt.Sprintf("has %d entries", len(r.Exempt)), fmt.Sprintf("use at most %d, with lists in their fields",
+			MaxExempt)})
 		return
 	}
 	for i := range r.Exempt {

@@ -9,7 +9,8 @@ import (
 const (
 	// MaxNetworks bounds the networks of one match.
 	MaxNetworks = 11_000
-	// maxAllNetworks bounds the networks of all rules. Matches that share one slice count it once. A network takes up to 200 bytes, and more if others begin with the same bits.
+	// maxAllNetworks bounds the networks of all rules. Matches that share one slice count it once. A network takes up to 200 bytes, and more
+	// if others begin with the same bits.
 	maxAllNetworks = 200_000
 	// fewNetworks are compared one by one.
 	fewNetworks = 4

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// networkTable finds the networks of an address. It is a trie that reads six bits of the address at each step, until one network is left: at
-// most 6 steps for IPv4 and 22 for IPv6. Most addresses need one to three, for ten networks and for 10,000. A node takes 24 bytes:
+// networkTable finds the networks of an address. It is a trie that reads six bits of the address at each step, until one network is left:
+// at most 6 steps for IPv4 and 22 for IPv6. Most addresses need one to three, for ten networks and for 10,000. A node takes 24 bytes:
 // poptrie of Asai and Ohara, SIGCOMM 2015.
 type networkTable struct {
 	nodes  []trieNode // The first two are the roots of IPv4 and of IPv6.
@@ -54,7 +54,7 @@ func newNetworkTable(networks []netip.Prefix) *networkTable {
 	t := &networkTable{nodes: make([]trieNode, 2), wider: make([]int32, len(networks))}
 	var four, six []trieNetwork
 	for i, network := range networks {
-		n := trieNetwork{network: network, position: int32(i)} //nolint:gosec // The number of networks is bounded.
+		n := trieNetwork{network: network, position: int32(i)}
 		if n.high, n.low = addressBits(network.Addr()); network.Addr().Is4() {
 			four = append(four, n)
 		} else {
@@ -84,7 +84,7 @@ func (n *trieNetwork) slotAt(depth int) int {
 	} else {
 		high = n.low << (depth - 64)
 	}
-	return int(high >> (64 - trieBits)) //nolint:gosec // Six bits.
+	return int(high >> (64 - trieBits))
 }
 
 // fill fills a node with the networks of its addresses, which are longer than depth; only those of a root may have the length 0.
@@ -117,12 +117,12 @@ func (t *networkTable) fill(node int, networks []trieNetwork, depth int, inherit
 		slot := n.slotAt(depth)
 		below[slot] = append(below[slot], n)
 	}
-	for slot, one := range below {
-		if len(one) == 1 {
-			n := &one[0]
+	for slot := range below {
+		if len(below[slot]) == 1 {
+			n := &below[slot][0]
 			t.wider[n.position], below[slot] = slots[slot], nil
-			t.tails = append(t.tails, trieTail{n.high, n.low, int32(n.network.Bits()), n.position, slots[slot]}) //nolint:gosec // At most 128.
-			slots[slot] = -int32(len(t.tails)) - 1                                                               //nolint:gosec // Bounded.
+			t.tails = append(t.tails, trieTail{n.high, n.low, int32(n.network.Bits()), n.position, slots[slot]})
+			slots[slot] = -int32(len(t.tails)) - 1
 		}
 	}
 	t.write(node, &slots, &below)
@@ -137,8 +137,8 @@ func (t *networkTable) fill(node int, networks []trieNetwork, depth int, inherit
 
 // write writes the slots of a node, and makes room for its children.
 func (t *networkTable) write(node int, slots *[trieSlots]int32, below *[trieSlots][]trieNetwork) {
-	n := trieNode{firstNode: uint32(len(t.nodes)), firstLeaf: uint32(len(t.leaves))} //nolint:gosec // Bounded by the networks.
-	last := int32(math.MinInt32)                                                     // No leaf has this value.
+	n := trieNode{firstNode: uint32(len(t.nodes)), firstLeaf: uint32(len(t.leaves))}
+	last := int32(math.MinInt32) // No leaf has this value.
 	for slot := range slots {
 		switch {
 		case len(below[slot]) > 0:

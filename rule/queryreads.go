@@ -116,8 +116,8 @@ func (q *queryReads) find(form []byte) []queryRead {
 }
 
 // spelling appends the form that all spellings of a name have in common to form, up to one byte more than longest: services ignore
-// case (ASP.NET), blanks in front, and what follows a zero byte, and read a dot and a blank as "_" (PHP). brackets are the positions of the first two [,
-// behind which PHP, Rack and qs read an element of a list. ended reports whether the whole name is in form.
+// case (ASP.NET), blanks in front, and what follows a zero byte, and read a dot and a blank as "_" (PHP). brackets are the positions of
+// the first two [, behind which PHP, Rack and qs read an element of a list. ended reports whether the whole name is in form.
 func spelling(name string, form []byte, longest int) (all []byte, brackets [2]int, ended bool) {
 	found := 0
 	for i := 0; i < len(name); i++ {

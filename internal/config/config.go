@@ -83,7 +83,8 @@ type Config struct {
 	Metering *Metering
 	// Mode is the mode of the whole configuration. Rules, FairShare and Throttle have it already, as far as it weakens theirs.
 	Mode guard.Mode
-	// Instance names the process in logs and towards clients; "" leaves it to the process. DecisionHeader sends it with refusals. Default true.
+	// Instance names the process in logs and towards clients; "" leaves it to the process. DecisionHeader sends it with refusals. Default
+	// true.
 	Instance       string
 	DecisionHeader bool
 	Log            Log

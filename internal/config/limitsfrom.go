@@ -42,7 +42,8 @@ func (s *section) limitsFrom(r *guard.Rule, sh shape) []limits {
 			r.LimitsFrom.Value = part
 		}
 	}
-	from.declare("most", field.Taken, "Highest limit that a request may state. A higher count in its period is lowered to it, and a limit with "+
+	from.declare("most", field.Taken, "Highest limit that a request may state. A higher count in its period is lowered to it, and a "+
+		"limit with "+
 		"another period decides beside it.")
 	from.outline.field("most").written("", limitPattern)
 	v, ok := from.scalar("most", "a limit")
@@ -66,7 +67,7 @@ func (r *reader) checkLimitsFrom(c *Config) {
 	id := r.identityFacts(c)
 	for i := range c.Rules {
 		value := c.Rules[i].LimitsFrom.Value
-		problem, fix := "", ""
+		var problem, fix string
 		switch {
 		case value == rule.Part{} || id.Unknown:
 			continue

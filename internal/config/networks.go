@@ -35,7 +35,14 @@ type networkFiles struct {
 
 type networkList struct {
 	networks []netip.Prefix
-	err      error
+	problem  string // "" for a file that was read
+}
+
+func (l *networkList) result() ([]netip.Prefix, error) {
+	if l.problem != "" {
+		return nil, errors.New(l.problem)
+	}
+	return l.networks, nil
 }
 
 func newNetworkFiles(configuration string) *networkFiles {
@@ -50,7 +57,7 @@ func (f *networkFiles) list(path string) ([]netip.Prefix, error) {
 	known, found := f.read[path]
 	switch {
 	case found:
-		return known.networks, known.err
+		return known.result()
 	case f.closed:
 		return nil, errors.New("names a file that the configuration file does not name: write the networks as addresses")
 	case len(f.read) == maxNetworkFiles:
@@ -62,10 +69,10 @@ func (f *networkFiles) list(path string) ([]netip.Prefix, error) {
 		known.networks, err = parseNetworks(text)
 	}
 	if err != nil {
-		known.err = fmt.Errorf("%s: %w", path, err)
+		known.problem = fmt.Sprintf("%s: %v", path, err)
 	}
 	f.read[path] = known
-	return known.networks, known.err
+	return known.result()
 }
 
 // known gives the same files, and reads no others.
@@ -157,7 +164,8 @@ func (s *section) addresses(m *rule.Match) {
 		}
 	}
 	path := new(string)
-	s.file(s.declare(networksFileField, field.Taken, "File with further addresses and networks, one a line; # begins a comment. It is read again "+
+	s.file(s.declare(networksFileField, field.Taken, "File with further addresses and networks, one a line; # begins a comment. It is "+
+		"read again "+
 		"when it changes."), path)
 	v, ok := s.given(networksFileField)
 	if !ok || *path == "" {

@@ -68,7 +68,8 @@ func (r *reader) config(c *Config) {
 // exempt reads the requests that nothing decides.
 func (s *section) exempt(c *Config) {
 	s.refuseTable("exempt")
-	s.declare("exempt", field.Taken, "Requests that nothing decides: neither rules, nor fair share, nor the throttle. They are not counted, and not "+
+	s.declare("exempt", field.Taken, "Requests that nothing decides: neither rules, nor fair share, nor the throttle. They are not "+
+		"counted, and not "+
 		"logged as decisions. A list of entries with the fields of match; any of them exempts a request.")
 	s.exemptMatches(&c.Exempt)
 	if len(c.Exempt) > 0 {
@@ -148,7 +149,8 @@ func (s *section) log(l *Log) {
 	if v, ok := log.given("access_file"); ok && l.Access == AccessOff && !log.blamedAny("access", "access_file") {
 		s.fault(v, "has no effect without an access log", "set log.access to json or combined")
 	}
-	if v, ok := log.given("keys_secret_file"); ok && l.Keys != KeysHash && l.Keys != KeysByReader && !log.blamedAny("keys", "keys_secret_file") {
+	if v, ok := log.given("keys_secret_file"); ok && l.Keys != KeysHash && l.Keys != KeysByReader && !log.blamedAny("keys",
+		"keys_secret_file") {
 		s.fault(v, "has no effect with keys "+string(l.Keys), "remove it, or write keys: by_reader")
 	}
 }

@@ -74,7 +74,8 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 		"request.")
 	s.match(&r.Match)
 	s.group(r)
-	s.declare("exempt", field.Taken, "Requests that the rule leaves out, although they match: those that any entry matches. An entry has the fields "+
+	s.declare("exempt", field.Taken, "Requests that the rule leaves out, although they match: those that any entry matches. An entry has "+
+		"the fields "+
 		"of match.")
 	s.exemptMatches(&r.Exempt)
 	s.key(&r.Key)

@@ -158,7 +158,7 @@ func (a trackedConn) ReadFrom(from io.Reader) (int64, error) {
 	a.answers(http.StatusOK)
 	if inner, ok := a.ResponseWriter.(io.ReaderFrom); ok && !a.streams.Counts() {
 		n, err := inner.ReadFrom(from)
-		a.sent += n
+		a.trackedWriter.sent += n
 		return n, err
 	}
 	return io.Copy(struct{ io.Writer }{a.trackedWriter}, from)
@@ -182,10 +182,10 @@ func (a trackedConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c := &hijacked{Conn: conn, upgrade: u}
 	// The runtime closes a garbage-collected connection without a call of Close.
 	runtime.AddCleanup(c, (*upgrade).closed, u)
-	if !a.ticket.CountsBytes() {
-		return c, rw, nil
+	if a.ticket.CountsBytes() {
+		rw = c.count(rw)
 	}
-	return c, c.count(rw), nil
+	return c, rw, nil
 }
 
 // hijacked is a connection that ends its request's ticket when it is closed.

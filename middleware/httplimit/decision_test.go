@@ -42,7 +42,10 @@ func TestRefusalsNameTheirDecision(t *testing.T) {
 				got = append(got, w.Header().Get(guard.DecisionField))
 			}
 			counted.Close()
-			var line struct{ Decision, Path string }
+			var line struct {
+				Decision string `json:"decision"`
+				Path     string `json:"path"`
+			}
 			if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Path != "/v1/x" || line.Decision == "" {
 				t.Fatalf("%v in %q", err, out.String())
 			}

@@ -52,8 +52,8 @@ type Exchange struct {
 	CORS *CORS
 	// ID is the id of the next request, for logs. Reset clears it.
 	ID string
-	// Instance names this instance to clients: Refuse sends it with the DecisionID of the Answer, in the field Headgate-Decision. "" sends no
-	// field. Reset keeps Instance.
+	// Instance names this instance to clients: Refuse sends it with the DecisionID of the Answer, in the field Headgate-Decision. "" sends
+	// no field. Reset keeps Instance.
 	Instance string
 
 	ticket   *guard.Ticket

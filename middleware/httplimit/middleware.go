@@ -34,8 +34,8 @@ type Options struct {
 
 // New returns middleware with which g decides each request. All handlers that it wraps
 // share g and its counters. A request that a rule drops ends with a panic of http.ErrAbortHandler, with which net/http closes the
-// connection, or the stream of HTTP/2. Middleware around this one must not recover from it. The middleware is safe for concurrent use. New panics if g is
-// nil or Check(g) gives an error, and the middleware panics if the handler is nil. A zero guard.Guard gives 500 for
+// connection, or the stream of HTTP/2. Middleware around this one must not recover from it. The middleware is safe for concurrent use.
+// New panics if g is nil or Check(g) gives an error, and the middleware panics if the handler is nil. A zero guard.Guard gives 500 for
 // each request.
 //
 // An allowed request costs one allocation, for the rate limit fields, or none if no

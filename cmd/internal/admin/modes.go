@@ -9,7 +9,8 @@ type Modes struct {
 
 // ModeOverride is a mode that was set at run time.
 type ModeOverride struct {
-	// Rule is the name of a rule, fair_share, or throttle. "" means all of them and the domains, but for those with an override of their own.
+	// Rule is the name of a rule, fair_share, or throttle. "" means all of them and the domains, but for those with an override of their
+	// own.
 	Rule string `json:"rule,omitempty"`
 	Mode string `json:"mode"` // enforce or shadow
 	// Percent is the part of the keys that enforce applies to; 0 means all.

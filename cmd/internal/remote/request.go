@@ -100,7 +100,8 @@ func (r *Request) fillPath(into *headgate.Request) error {
 // isShort reports that checkLengths would find no fault. It is the quick form for usual requests.
 func (r *Request) isShort() bool {
 	longest := max(len(r.Host), len(r.Path), len(r.IP), len(r.Subject), len(r.Domain))
-	if len(r.Method) > maxMethod || longest > maxHost || max(len(r.Headers), len(r.Cookies), len(r.Query), len(r.Descriptors)) > MaxDescriptors {
+	if len(r.Method) > maxMethod || longest > maxHost || max(len(r.Headers), len(r.Cookies), len(r.Query),
+		len(r.Descriptors)) > MaxDescriptors {
 		return false
 	}
 	return areShort(r.Headers) && areShort(r.Cookies) && areShort(r.Query) && areShort(r.Descriptors)

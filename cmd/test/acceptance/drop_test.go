@@ -43,7 +43,7 @@ proxy: {listen: "127.0.0.1:0", upstream: "%s", data_plane: %s}
 			} {
 				transport := &http.Transport{Protocols: new(http.Protocols)}
 				protocols(transport.Protocols)
-				defer transport.CloseIdleConnections()
+				t.Cleanup(transport.CloseIdleConnections)
 				ask := func(path string) (status int, err error) {
 					req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+i.Proxy+path, strings.NewReader("{}"))
 					if err != nil {

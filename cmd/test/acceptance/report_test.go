@@ -52,8 +52,10 @@ proxy: {listen: 127.0.0.1:0, upstream: %q}
 	}
 	var line logLine
 	var answered struct {
-		URI, Key, Decision string
-		RequestID          string `json:"request_id"`
+		URI       string `json:"uri"`
+		Key       string `json:"key"`
+		Decision  string `json:"decision"`
+		RequestID string `json:"request_id"`
 	}
 	eventually(t, "the lines of "+reported, func() bool {
 		var logged bool

@@ -15,7 +15,8 @@ func newOutcomeMetrics(desc func(name, help string, labels ...string) *prometheu
 		returned:  desc("rule_units_returned_total", "Units that the outcomes of requests gave back (count, settle, bytes).", "rule"),
 		charged:   desc("rule_units_charged_total", "Units charged beyond the estimates of requests (settle).", "rule"),
 		estimates: desc("rule_estimates_total", "Requests whose answer stated no valid cost, so that the estimate stays (settle).", "rule"),
-		stated: desc("rule_stated_limits_total", "Requests under a rule with limits_from, by the limit that decided: used is that of the request. "+
+		stated: desc("rule_stated_limits_total", "Requests under a rule with limits_from, by the limit that decided: used is that of the "+
+			"request. "+
 			"absent, invalid and beyond (too many different ones) are the limits of the rule.", "rule", "limit"),
 		unreturned: desc("unreturned_requests_total", "Requests whose unused units could not be returned to the store, because too many "+
 			"waited. The units stay counted until they expire."),

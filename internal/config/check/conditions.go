@@ -42,7 +42,8 @@ func (lists networkTexts) spellRest(r *rule.Rule) string {
 	for i := range r.Exempt {
 		exempt[i] = lists.spellMatch(&r.Exempt[i])
 	}
-	return fmt.Sprintf("%s %s %s %s", spellPairs(m.Query, asWritten), lists.spell(m.Addresses), lists.spellMatch(m.Not), spell(exempt, asWritten))
+	return fmt.Sprintf("%s %s %s %s", spellPairs(m.Query, asWritten), lists.spell(m.Addresses), lists.spellMatch(m.Not), spell(exempt,
+		asWritten))
 }
 
 // spellMatch returns a text of all fields of a match; "" for none.

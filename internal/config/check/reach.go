@@ -68,7 +68,8 @@ func unreached(rules []guard.Rule, independent bool, sound func(int) bool) []int
 // its requests alone.
 func refuses(r *guard.Rule) bool {
 	return r.InFlight == 0 && len(r.Count) == 0 && !r.Settles() &&
-		r.Mode == guard.Enforce && r.Exceed.Action == guard.Reject && len(r.Overrides) == 0 && !r.LimitsFrom.Most.Limit.HasPeriod() && len(r.Policies) > 0
+		r.Mode == guard.Enforce && r.Exceed.Action == guard.Reject && len(r.Overrides) == 0 && !r.LimitsFrom.Most.Limit.HasPeriod() &&
+		len(r.Policies) > 0
 }
 
 // refusesOnly reports whether the rule refuses requests and has no other effect.

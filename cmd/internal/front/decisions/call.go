@@ -79,7 +79,8 @@ func (s *Service) call(ctx context.Context, account *rpc.Account, allowed *acces
 func (s *Service) release(c *call) {
 	c.account.Release(c.acquired)
 	c.rest = nil
-	if c.batch.Len() > maxKept || cap(c.encoded) > maxKeptBytes || cap(c.headers)+cap(c.cookies)+cap(c.queries)+cap(c.descriptors) > maxKept*maxKept {
+	if c.batch.Len() > maxKept || cap(c.encoded) > maxKeptBytes ||
+		cap(c.headers)+cap(c.cookies)+cap(c.queries)+cap(c.descriptors) > maxKept*maxKept {
 		return
 	}
 	c.batch.Release()
