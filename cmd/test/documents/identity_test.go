@@ -98,7 +98,7 @@ func (f *identityFiles) fill(t *testing.T, value string) string {
 	}
 	encode := base64.RawURLEncoding.EncodeToString
 	all := map[string]any{"exp": expires}
-	for _, claim := range strings.FieldsSeq(found[2]) {
+	for claim := range strings.FieldsSeq(found[2]) {
 		name, text, _ := strings.Cut(claim, "=")
 		all[name] = text
 	}
