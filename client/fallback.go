@@ -56,7 +56,8 @@ func (q queryValues) Lookup(name string) (string, bool) {
 // decideLocally decides by Config.Local.
 func (k *Client) decideLocally(ctx context.Context, r *Request) (Answer, error) {
 	req := headgate.Request{
-		Method: r.Method, Host: r.Host, Path: r.Path, IP: r.IP, Header: values(r.Headers), Cookie: values(r.Cookies), Query: queryValues(r.Query),
+		Method: r.Method, Host: r.Host, Path: r.Path, IP: r.IP, Header: values(r.Headers), Cookie: values(r.Cookies),
+		Query:  queryValues(r.Query),
 		Domain: r.Domain, Descriptors: r.Descriptors, Subject: r.Subject, Cost: r.Cost,
 	}
 	var answer guard.Answer

@@ -31,7 +31,7 @@ func TestPreflights(t *testing.T) {
 	})
 	const twice = "allow" + " allow"
 	for path, want := range map[string]string{
-		"/counts": twice, "/named": "allow deny", "/both": twice, "/flight": "needs its end", "/shared": "deny deny",
+		"/counts": twice, "/named": "allow deny", "/both": twice, "/flight": "needs its end", "/shared": "deny" + " deny",
 	} {
 		preflight := headgate.Request{Method: "OPTIONS", Path: path, Preflight: true}
 		var end *guard.EndError

@@ -9,8 +9,8 @@ import (
 const (
 	// MaxNetworks bounds the networks of one match.
 	MaxNetworks = 11_000
-	// maxAllNetworks bounds the networks of all rules. Matches that share one slice count it once. A network takes up to 200 bytes, and more
-	// if others begin with the same bits.
+	// maxAllNetworks bounds the networks of all rules. Matches that share one slice count it once. A network takes up to 200 bytes, and
+	// more if others begin with the same bits.
 	maxAllNetworks = 200_000
 	// fewNetworks are compared one by one.
 	fewNetworks = 4
@@ -118,7 +118,8 @@ func networkFault(network netip.Prefix) fault {
 	case !network.IsValid():
 		return fault{"is not a network", "write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1/32"}
 	case network.Addr().Is4In6():
-		return fault{fmt.Sprintf("%s is IPv4 in IPv6, but addresses of clients are plain IPv4", network), "write it as IPv4, like 10.0.0.0/8"}
+		return fault{fmt.Sprintf("%s is IPv4 in IPv6, but addresses of clients are plain IPv4", network), "write it as IPv4, like " +
+			"10.0.0.0/8"}
 	case network != network.Masked():
 		return fault{
 			fmt.Sprintf("%s has bits beyond its /%d", network, network.Bits()),

@@ -9,7 +9,7 @@ import (
 )
 
 type ctlCommand struct {
-	Admin string `help:"The instance's admin.listen; several for key." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"`
+	Admin string `help:"The instance's admin.listen. Commands of key take several, with commas between them." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"` //nolint:lll // A tag has one line.
 	// The flag has no token itself, because other users of the machine see the command line.
 	TokenFile string `help:"File with the token of a caller, if admin.auth is token." env:"HEADGATE_TOKEN_FILE" placeholder:"FILE"`
 

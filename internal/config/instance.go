@@ -13,6 +13,7 @@ func (s *section) instanceName(c *Config) {
 	if v, ok := s.textOf("instance", &c.Instance); ok && guard.CheckNamespace(c.Instance) != nil {
 		s.fault(v, quote(c.Instance)+" is not a valid name", "use up to 64 letters, digits, - _ and .")
 	}
-	s.boolean(s.declare("decision_header", field.Taken, "true sends the name of the instance and of the decision with each refusal, in the "+
+	s.boolean(s.declare("decision_header", field.Taken, "true sends the name of the instance and of the decision with each refusal, "+
+		"in the "+
 		"field Headgate-Decision."), &c.DecisionHeader)
 }

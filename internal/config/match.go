@@ -35,7 +35,8 @@ func (s *section) exemptMatches(into *[]rule.Match) {
 // wholeMatch reads the fields of a match, and what it leaves out.
 func (s *section) wholeMatch(m *rule.Match) {
 	s.matchFields(m)
-	not := s.sub(s.declare("not", field.Taken, "Requests that are left out: those to which all of its fields apply. It has the same fields, "+
+	not := s.sub(s.declare("not", field.Taken, "Requests that are left out: those to which all of its fields apply. It has the same "+
+		"fields, "+
 		"but no not."), "{path: /healthz}")
 	not.settable = false // A variable sets one value, and an exclusion has several.
 	if not.begun() {

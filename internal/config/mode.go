@@ -24,7 +24,8 @@ func (o *ownModes) ofRule(i int, present guard.Mode) guard.Mode {
 
 // mode reads the mode of the top level. The weaker mode wins: a rule that is in shadow or off by its own mode stays so.
 func (s *section) mode(c *Config) {
-	oneOf(s, s.declare("mode", field.Taken, "Mode of all rules, limits of domains, fair share and throttle together: shadow and off weaken "+
+	oneOf(s, s.declare("mode", field.Taken, "Mode of all rules, limits of domains, fair share and throttle together: shadow and off "+
+		"weaken "+
 		"all of them, and enforce changes nothing."), &c.Mode, choicesOf([]guard.Mode{guard.Enforce, guard.Shadow, guard.Off}))
 	c.own = ownModes{rules: make([]guard.Mode, len(c.Rules))}
 	for i := range c.Rules {

@@ -74,7 +74,8 @@ func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 func (s *section) override(o *guard.Override, sh shape) limits {
 	l := s.limits(sh)
 	o.Policies = l.policies
-	s.boolean(s.declare("unlimited", field.Taken, "true lets requests pass, in place of limits: the rule does not count them."), &o.Unlimited)
+	s.boolean(s.declare("unlimited", field.Taken, "true lets requests pass, in place of limits: the rule does not count them."),
+		&o.Unlimited)
 	s.outline.field("unlimited").dependent()
 	s.declare("until", field.Taken, "When the override ends: a date, which includes that day in UTC, or a time. Default: never.")
 	s.ending(&o.Until)
@@ -215,7 +216,8 @@ func (c *Config) OverrideWarnings(now time.Time) []string {
 	var warnings []string
 	for i := range c.Rules {
 		if ended := EndedOverrides(&c.Rules[i], now); len(ended) > 0 {
-			warnings = append(warnings, fmt.Sprintf("rule %s: these overrides have ended, and have no effect: %s: remove them, or set a later until",
+			warnings = append(warnings, fmt.Sprintf("rule %s: these overrides have ended, and have no effect: %s: remove them, or set a "+
+				"later until",
 				c.Rules[i].Name, strings.Join(ended, ", ")))
 		}
 	}

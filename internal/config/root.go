@@ -129,14 +129,16 @@ func (s *section) log(l *Log) {
 		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},
 	})
 	oneOf(log, log.declare("keys", field.Taken, "How logs and ctl top show keys: by_reader shows a keyed hash of each value in "+
-		"logs, and the values themselves in ctl top to callers with the scope administer; hash always hashes, plain the values, off no key."),
+		"logs, and the values themselves in ctl top to callers with the scope administer; hash always hashes, plain the values, off no "+
+		"key."),
 		&l.Keys, []choice[LogKeys]{
 			{word: string(KeysByReader), value: KeysByReader},
 			{word: string(KeysHash), value: KeysHash},
 			{word: string(KeysPlain), value: KeysPlain},
 			{word: string(KeysOff), value: KeysOff},
 		})
-	log.file(log.declare("keys_secret_file", field.Taken, "File with the secret of the hashes of log.keys, so that several instances show a "+
+	log.file(log.declare("keys_secret_file", field.Taken, "File with the secret of the hashes of log.keys, so that several "+
+		"instances show a "+
 		"key in the same way. Without it, each start makes a random secret."), &l.KeysSecretFile)
 	oneOf(log, log.declare("access", field.Taken, "Format of the access log."), &l.Access, []choice[AccessFormat]{
 		{word: string(AccessOff), value: AccessOff},

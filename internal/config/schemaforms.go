@@ -123,28 +123,29 @@ func (o *outline) list(least, most int) {
 // Patterns of the texts that parsers of package rule and of this package read. A test compares
 // them with the parsers.
 const (
-	elementPattern   = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
-	durationPattern  = `^(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+$`
-	zeroPattern      = `^(0|(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+)$`
-	periodPattern    = `(us|µs|μs|ms|s|m|h|d)`
-	limitPattern     = `^[0-9]+/(day|week|month|year|` + periodPattern + `|(` + elementPattern + periodPattern + `)+)$`
-	percentPattern   = `^[0-9]+%$`
-	networkPattern   = `^[0-9A-Fa-f:.]+(/[0-9]+)?$`
-	peerPattern      = `^(unix|[0-9A-Fa-f:.]+(/[0-9]+)?)$`
-	adminPattern     = `^(off|.*:[0-9]+)$`
-	listenerPattern  = `^(off|.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
-	frontPattern     = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
-	upstreamPattern  = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
-	callerPattern    = `^[A-Za-z0-9._-]{1,64}$`
-	digestPattern    = `^sha256:[0-9A-Fa-f]{64}$`
-	untilPattern     = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`
-	namePattern      = `^[A-Za-z0-9._:-]+$`
-	pathPattern      = `^(=?/|re:.|[A-Z-]+ +/|$)`
-	locationPattern  = `^(/|https?://)`
-	markPattern      = `^[!-~]([ -~]*[!-~])?$`
-	headerPattern    = "^" + letterPattern
-	costPattern      = "^" + costHeaderPrefix + letterPattern
-	settlePattern    = "^(" + bytesPrefix + "(request|response|both)$|(" + costHeaderPrefix + "|" + trailerPrefix + ")" + letterPattern + ")"
+	elementPattern  = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
+	durationPattern = `^(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+$`
+	zeroPattern     = `^(0|(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+)$`
+	periodPattern   = `(us|µs|μs|ms|s|m|h|d)`
+	limitPattern    = `^[0-9]+/(day|week|month|year|` + periodPattern + `|(` + elementPattern + periodPattern + `)+)$`
+	percentPattern  = `^[0-9]+%$`
+	networkPattern  = `^[0-9A-Fa-f:.]+(/[0-9]+)?$`
+	peerPattern     = `^(unix|[0-9A-Fa-f:.]+(/[0-9]+)?)$`
+	adminPattern    = `^(off|.*:[0-9]+)$`
+	listenerPattern = `^(off|.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
+	frontPattern    = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
+	upstreamPattern = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
+	callerPattern   = `^[A-Za-z0-9._-]{1,64}$`
+	digestPattern   = `^sha256:[0-9A-Fa-f]{64}$`
+	untilPattern    = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`
+	namePattern     = `^[A-Za-z0-9._:-]+$`
+	pathPattern     = `^(=?/|re:.|[A-Z-]+ +/|$)`
+	locationPattern = `^(/|https?://)`
+	markPattern     = `^[!-~]([ -~]*[!-~])?$`
+	headerPattern   = "^" + letterPattern
+	costPattern     = "^" + costHeaderPrefix + letterPattern
+	settlePattern   = "^(" + bytesPrefix + "(request|response|both)$|(" + costHeaderPrefix + "|" + trailerPrefix + ")" +
+		letterPattern + ")"
 	costBytesPattern = "^(" + bytesPrefix + "request$|" + costHeaderPrefix + letterPattern + ")"
 	letterPattern    = "[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 )

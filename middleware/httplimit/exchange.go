@@ -214,7 +214,8 @@ func (x *Exchange) Fail(w http.ResponseWriter, err error) (internal bool) {
 	case errors.Is(err, ErrField):
 		x.reject(w, "A header or cookie that a limit is counted by has more than one value or meaning.")
 	case errors.Is(err, ErrQuery):
-		x.reject(w, "A value of the query that a limit reads has more than one value or meaning: send NAME=VALUE once, and %20 for a space.")
+		x.reject(w, "A value of the query that a limit reads has more than one value or meaning: send NAME=VALUE once, and %20 for a "+
+			"space.")
 	case errors.As(err, &cost):
 		x.reject(w, "The cost in "+cost.Header+" "+cost.Problem+".", badCost(cost))
 	case errors.As(err, &invalid):

@@ -21,8 +21,9 @@ type Reads struct {
 func ReadsOf(g *guard.Guard) *Reads {
 	needs, reads := g.Needs(), g.Reads()
 	r := &Reads{
-		Headers: slices.Concat(reads.Headers, reads.Stated), Cookies: reads.Cookies, Queries: reads.Queries, Marks: g.Marks(), Parts: g.Parts(),
-		Host: needs&rule.NeedHost != 0, Subject: needs&rule.NeedSubject != 0, PlainParameters: needs&rule.NeedPlainParameters != 0,
+		Headers: slices.Concat(reads.Headers, reads.Stated), Cookies: reads.Cookies, Queries: reads.Queries, Marks: g.Marks(),
+		Parts: g.Parts(),
+		Host:  needs&rule.NeedHost != 0, Subject: needs&rule.NeedSubject != 0, PlainParameters: needs&rule.NeedPlainParameters != 0,
 	}
 	if needs&(rule.NeedXFFIP|rule.NeedUserIP|rule.NeedRegion) != 0 {
 		r.Lines = append(r.Lines, "X-Forwarded-For")

@@ -136,7 +136,8 @@ func (c *call) decodeRequest(b []byte) {
 			c.queries = addEntry(c.queries, queries, remote.MaxQuery, f.Bytes)
 		}
 	}
-	r.Headers, r.Cookies, r.Query, r.Descriptors = c.headers[headers:], c.cookies[cookies:], c.queries[queries:], c.descriptors[descriptors:]
+	r.Headers, r.Cookies, r.Query, r.Descriptors = c.headers[headers:], c.cookies[cookies:], c.queries[queries:],
+		c.descriptors[descriptors:]
 	c.batch.Add(&r)
 }
 

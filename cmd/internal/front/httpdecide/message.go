@@ -150,7 +150,8 @@ func meaning(e *json.SemanticError) error {
 	case errors.Is(e.Err, json.ErrUnknownName) && e.GoType == reflect.TypeFor[entry]():
 		return errors.New("the field is not known: use key and value")
 	case errors.Is(e.Err, json.ErrUnknownName):
-		return errors.New("the field is not known: use method, host, path, ip, headers, cookies, query, subject, domain, descriptors, cost " +
+		return errors.New("the field is not known: use method, host, path, ip, headers, cookies, query, subject, domain, descriptors, " +
+			"cost " +
 			"and peek")
 	case e.GoType == reflect.TypeFor[int64](): // cost
 		return fmt.Errorf("write a whole number without a point or an exponent, from 1 to %d", int64(headgate.MaxUnits))
