@@ -31,6 +31,7 @@ func (s *set) numberGroups() error {
 			numbers[p.Group] = n
 		}
 		p.group = n
+		s.parted = s.parted || p.part != nil
 	}
 	s.grouped = len(numbers) > 0
 	return nil
@@ -43,30 +44,35 @@ func (s *set) match(req *headgate.Request, a *Answer, into []int) []int {
 	if req.Preflight {
 		matched = s.exemptPreflight(req, matched)
 	}
+	if (s.skips || s.parted) && a != nil {
+		s.identify(req, a, matched)
+	}
 	if s.skips {
-		if a != nil {
-			s.identify(req, a, matched)
-		}
 		matched = s.withKeys(req, matched)
 	}
 	if s.grouped {
-		matched = s.alternatives(matched)
+		matched = s.alternatives(req, a, matched)
 	}
 	return matched
 }
 
-// alternatives leaves of the rules with one group the first that is enforced. A rule in shadow does not take its place: it stays
-// beside it if no other rule of the group is before it. So it reports what it would decide with mode enforce.
-func (s *set) alternatives(matched []int) []int {
+// alternatives leaves of the rules with one group the first that is enforced. A rule in shadow does not take its place, also if only the
+// key of the request is in shadow: it stays beside it if no other rule of the group is before it. So it reports what it would decide
+// with mode enforce. Without an Answer, a rule that is enforced for a part of the keys counts as enforced.
+func (s *set) alternatives(req *headgate.Request, a *Answer, matched []int) []int {
 	var decided, shown groupSet
 	kept := matched[:0]
 	for _, m := range matched {
 		p := &s.rules[m]
-		switch {
-		case p.group == 0:
-		case decided.has(p.group) || p.Mode == Shadow && shown.has(p.group):
+		if p.group == 0 {
+			kept = append(kept, m)
 			continue
-		case p.Mode == Shadow:
+		}
+		shadow := p.Mode == Shadow || p.part != nil && a != nil && p.part.of(p, req, a) != p
+		switch {
+		case decided.has(p.group) || shadow && shown.has(p.group):
+			continue
+		case shadow:
 			shown.add(p.group)
 		default:
 			decided.add(p.group)

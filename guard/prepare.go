@@ -22,6 +22,7 @@ type set struct {
 	independent bool
 	stated      atomic.Int64 // the limits that requests stated
 	grouped     bool         // one of the rules has a group
+	parted      bool         // one of these is enforced for a part of the keys
 	config      Config
 	needs       rule.Needs
 	marks       []string

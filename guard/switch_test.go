@@ -122,6 +122,45 @@ func TestSwitchForAPartOfTheKeys(t *testing.T) {
 	}
 }
 
+// TestSwitchInAGroup: for the keys that a switch leaves in shadow, the next rule of the group decides, as without the switch.
+func TestSwitchInAGroup(t *testing.T) {
+	first, next := inGroup(t, "first", "/p", "g", guard.Enforce), inGroup(t, "next", "/p", "g", guard.Enforce)
+	first.Switch = &guard.Switch{From: guard.Shadow, Percent: 10}
+	g := guardOf(t, guard.Config{Rules: []guard.Rule{first, next}})
+	enforced := 0
+	for n := range 500 {
+		client := fmt.Sprint("client ", n)
+		a := decide(t, g, request("/p", client))
+		want := "first+ "
+		if !guard.InShare(keyOf(t, &first, client), 10) {
+			want = "next+ first- "
+		} else {
+			enforced++
+		}
+		got := ""
+		for i := range a.Results {
+			sign := "-"
+			if a.Results[i].Enforced() {
+				sign = "+"
+			}
+			got += a.Results[i].Rule.Name + sign + " "
+		}
+		if got != want {
+			t.Fatalf("%s: %s decides, want %s", client, got, want)
+		}
+	}
+	if enforced < 25 || enforced > 75 {
+		t.Errorf("%d of 500 keys are enforced, want about 50", enforced)
+	}
+}
+
+// keyOf gives the values of the key of a client.
+func keyOf(t *testing.T, r *guard.Rule, client string) []byte {
+	t.Helper()
+	key, _ := r.AppendKey(nil, request("/p", client))
+	return key[1+len(r.Name):]
+}
+
 // TestSwitchUnderLoad: 8 callers decide while the mode changes. No request fails, and the counter has exactly what was taken: after the
 // last switch, the limit is where the number of requests has put it.
 func TestSwitchUnderLoad(t *testing.T) {
