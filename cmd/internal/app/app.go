@@ -16,7 +16,6 @@ import (
 	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/heap/bounds"
 	"github.com/headgate/headgate/cmd/internal/lease"
-	"github.com/headgate/headgate/cmd/internal/mode"
 	"github.com/headgate/headgate/cmd/internal/objects"
 	"github.com/headgate/headgate/cmd/internal/proxy"
 	"github.com/headgate/headgate/cmd/internal/rules"
@@ -51,7 +50,7 @@ type Instance struct {
 	leases    *lease.Component
 	accessLog *proxy.AccessLog // nil for headgate server, because only the proxy writes an access log
 	access    *access.Component
-	modes     *mode.Component
+	modes     *rules.Modes
 	objects   *objects.Component
 	domains   *envoy.Domains   // nil without a source of domains
 	source    *source.Follower // nil without a source

@@ -8,7 +8,6 @@ import (
 	"github.com/headgate/headgate/cmd/internal/component"
 	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/lease"
-	"github.com/headgate/headgate/cmd/internal/mode"
 	"github.com/headgate/headgate/cmd/internal/objects"
 	"github.com/headgate/headgate/cmd/internal/proxy"
 	"github.com/headgate/headgate/cmd/internal/quota"
@@ -61,7 +60,7 @@ func (i *Instance) makeComponents() error {
 		Host: i.host, Config: o.Config, Instance: admitted{i}, Access: callers, Version: o.Version, Commit: o.Commit,
 	}))
 	if i.rules != nil {
-		i.modes = mode.New(i.host, configuration{i})
+		i.modes = i.rules.Modes(configuration{i})
 		i.add(i.modes)
 		i.objects = objects.New(o.Log, i.config.Load)
 		i.add(i.objects, quota.NewUsage(o.Log, i.rules.Guard(), i.objects))

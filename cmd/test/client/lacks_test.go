@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/headgate/headgate/client"
@@ -102,7 +103,8 @@ func TestReadsOfOtherVersions(t *testing.T) {
 	file := protodesc.ToFileDescriptorProto(headgatev1.File_headgate_v1_decisions_proto)
 	for _, m := range file.GetMessageType() {
 		if m.GetName() == "Reads" {
-			m.Field = m.GetField()[:len(m.GetField())-1]
+			later := slices.IndexFunc(m.GetField(), func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetName() == "parts" })
+			m.Field = m.GetField()[:later]
 		}
 	}
 	former, err := protodesc.NewFile(file, deps{})
