@@ -241,9 +241,9 @@ func meantExpression(text string) string {
 		sign *regexp.Regexp
 		text string
 	}{
+		{regexp.MustCompile(`\(([^|)]*)(\|[^)]*)?\)`), "$1"},
 		{regexp.MustCompile(`\|.*`), ""},
 		{regexp.MustCompile(`\[[^\]]*\]\+?|\\d\+?`), "7"},
-		{regexp.MustCompile(`\(([^|)]*)\|?[^)]*\)?`), "$1"},
 		{regexp.MustCompile(`[a-z0-9]\*|\?$`), ""},
 		{regexp.MustCompile(`\.[*+]?`), "x"},
 	} {
