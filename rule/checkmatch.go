@@ -113,6 +113,7 @@ func (c *checker) checkQuery(match string, query map[string]string) {
 			f = fault{"has no value", `write the value, or "*" for any`}
 		default:
 			p, f = compileValue(value)
+			f.fix = strings.Replace(f.fix, "not: {headers: {NAME:", "not: {query: {"+quote(name)+":", 1)
 		}
 		c.notePattern(match+".query."+name, p, f)
 	}
