@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // TestPatterns shows the language: docs/reference/patterns.md has the same rows.
@@ -121,7 +123,7 @@ func TestPatternsAllocateNothing(t *testing.T) {
 			for _, name := range names {
 				p.capture(row.with, name)
 			}
-		}); n != 0 {
+		}); n != 0 && !race.On { // The pool of an expression's machines loses some on purpose under the race detector.
 			t.Errorf("%s: %v allocations", row.text, n)
 		}
 	}

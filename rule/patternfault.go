@@ -77,7 +77,7 @@ func templateFor(kind textKind, text string) string {
 
 // acceptedForm returns a form that differs from the text and has a meaning, or "".
 func acceptedForm(kind textKind, form, text string) string {
-	if form == text || form == "" {
+	if form == text || form == "" || kind == textValue && !isHeaderValue(form) {
 		return ""
 	}
 	if findSign(kind, form) != signNone && !strings.HasPrefix(form, expressionMark) {

@@ -60,6 +60,7 @@ func TestOfferedFormsAreAccepted(t *testing.T) {
 		{"path: %s", `/api/\d+`},
 		{"path: %s", `/a\b/{id}`},
 		{"path: %s", "/..;/{id}"},
+		{"headers: {x-a: %s}", "/a $"},
 		{methods, "get|post"},
 		{methods, "GET,brew"},
 		{methods, "(get|GET)"},
