@@ -33,17 +33,10 @@ func (id *Identity) clientIP(req *headgate.Request) netip.Addr {
 	if !id.Trusts(req.IP) {
 		return req.IP
 	}
-	var room [1]string
-	for _, name := range id.UserIPHeaders {
-		found := lines(req.Header, name, &room)
-		if len(found) == 0 {
-			continue
-		}
-		if sender, ok := parseSender(found[0]); ok && len(found) == 1 {
-			return sender
-		}
-		return netip.Addr{}
+	if sender, found := id.userIPHeader(req); found {
+		return sender
 	}
+	var room [1]string
 	sender, found, plain := id.readForwarded(lines(req.Header, "X-Forwarded-For", &room))
 	switch {
 	case found:
@@ -88,25 +81,30 @@ func (id *Identity) readForwarded(lines []string) (sender netip.Addr, found, pla
 	return netip.Addr{}, false, true
 }
 
-// userIP returns the client address from the first user-IP header of the request. Two
-// lines or two addresses come from a wrong proxy or a forged header, and either could
-// be false. userIP then returns the peer.
+// userIP returns the client address from the first user-IP header of the request, or the peer.
 func (id *Identity) userIP(req *headgate.Request) netip.Addr {
 	if !id.Trusts(req.IP) {
 		return req.IP
 	}
-	var room [1]string
-	for _, name := range id.UserIPHeaders {
-		found := lines(req.Header, name, &room)
-		if len(found) == 0 {
-			continue
-		}
-		if sender, ok := parseSender(found[0]); ok && len(found) == 1 {
-			return sender
-		}
-		break
+	if sender, _ := id.userIPHeader(req); sender.IsValid() {
+		return sender
 	}
 	return req.IP
+}
+
+// userIPHeader returns the address in the first user-IP header that the request has. Two lines or two addresses come from a wrong
+// proxy or a forged header, and either could be false: then it returns no address.
+func (id *Identity) userIPHeader(req *headgate.Request) (sender netip.Addr, found bool) {
+	var room [1]string
+	for _, name := range id.UserIPHeaders {
+		if all := lines(req.Header, name, &room); len(all) > 0 {
+			if ip, ok := parseSender(all[0]); ok && len(all) == 1 {
+				sender = ip
+			}
+			return sender, true
+		}
+	}
+	return netip.Addr{}, false
 }
 
 // lines returns all lines of a header. A front without headgate.Lines knows one line,
