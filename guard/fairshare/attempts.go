@@ -1,8 +1,9 @@
 package fairshare
 
 import (
-	"hash/maphash"
 	"sync/atomic"
+
+	"github.com/headgate/headgate/internal/keyhash"
 )
 
 // attemptPlaces bounds the remembered request IDs. The table takes 512 KiB. With more
@@ -15,17 +16,17 @@ type attempts struct {
 }
 
 type attemptTable struct {
-	seed   maphash.Seed
+	names  keyhash.Hash
 	hashes [attemptPlaces]atomic.Uint64
 }
 
 // enable allocates the table, or drops it if countOnce is false.
-func (a *attempts) enable(countOnce bool) {
+func (a *attempts) enable(countOnce bool, seed uint64) {
 	switch {
 	case !countOnce:
 		a.table.Store(nil)
 	case a.table.Load() == nil:
-		a.table.Store(&attemptTable{seed: maphash.MakeSeed()})
+		a.table.Store(&attemptTable{names: keyhash.New(seed)})
 	}
 }
 
@@ -37,12 +38,7 @@ func (a *attempts) note(number uint64, client, id string) (hash uint64, again bo
 	if t == nil {
 		return 0, false
 	}
-	var h maphash.Hash
-	h.SetSeed(t.seed)
-	_, _ = h.WriteString(client) // It never fails.
-	_ = h.WriteByte(0)
-	_, _ = h.WriteString(id)
-	hash = h.Sum64() + number*0x9e3779b97f4a7c15
+	hash = t.names.Pair(client, id) + number*0x9e3779b97f4a7c15
 	return hash, t.hashes[hash%attemptPlaces].Swap(hash) == hash
 }
 

@@ -1,8 +1,9 @@
 package fairshare
 
 import (
-	"hash/maphash"
 	"sync"
+
+	"github.com/headgate/headgate/internal/keyhash"
 )
 
 const (
@@ -20,7 +21,8 @@ const (
 // It is safe for concurrent use.
 type candidates struct {
 	mu     sync.Mutex // held for one name; only names without a share use the table
-	seed   maphash.Seed
+	names  keyhash.Hash
+	seed   uint64 // Config.Seed of New
 	places []candidate
 }
 
@@ -38,9 +40,9 @@ func (s *candidates) seen(name string, number, forget uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.places == nil {
-		s.seed, s.places = maphash.MakeSeed(), make([]candidate, candidatePlaces)
+		s.names, s.places = keyhash.New(s.seed), make([]candidate, candidatePlaces)
 	}
-	hash := maphash.String(s.seed, name)
+	hash := s.names.String(name)
 	from := hash % (candidatePlaces / neighbours) * neighbours
 	var free *candidate
 	for i := range uint64(neighbours) {

@@ -26,6 +26,7 @@ func (l *Limiter) carry(c *cycle, now headgate.Instant, s *settings) {
 	if c.others != nil {
 		used += next.continueClient(l.others, c.others)
 	}
+	next.sortSeeded()
 	l.credit.carry(now, next)
 	l.course.carry(c, next)
 	used -= l.credit.inCycle // These units were beyond the capacity.

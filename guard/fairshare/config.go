@@ -62,6 +62,9 @@ type Config struct {
 	TrustNames bool
 	// CountOnce counts requests with the same ID once in a cycle's demand.
 	CountOnce bool
+	// Seed makes two simulations with the same requests give the same shares. 0 hashes names under a secret: a server needs it,
+	// so that no client can choose names that take the places of others.
+	Seed uint64
 }
 
 // Lasting is the time for which a client must be established, without being forgotten,

@@ -37,9 +37,10 @@ func New(now headgate.Instant, c Config) (*Limiter, error) {
 		return nil, err
 	}
 	l := &Limiter{clients: map[string]*client{}, others: newClient(Others, 1)}
+	l.candidates.seed = c.Seed
 	s := newSettings(c)
 	l.pin(s)
-	l.attempts.enable(s.CountOnce)
+	l.attempts.enable(s.CountOnce, c.Seed)
 	l.credit.restart(clampTime(now), s.Cycle)
 	l.begin(s, 1, s.startOf(clampTime(now)))
 	return l, nil
@@ -220,7 +221,7 @@ func (l *Limiter) Reload(now headgate.Instant, c Config) error {
 	defer l.mu.Unlock()
 	l.moveTo(now)
 	s := newSettings(c)
-	l.attempts.enable(s.CountOnce)
+	l.attempts.enable(s.CountOnce, c.Seed)
 	old := l.current.Load()
 	now = max(now, old.start)
 	l.pin(s)

@@ -1,6 +1,9 @@
 package fairshare
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/headgate/headgate"
 )
 
@@ -50,6 +53,7 @@ func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 	if l.others.idle == 0 && l.others.demand > 0 {
 		next.add(l.others, true)
 	}
+	next.sortSeeded()
 	next.divide()
 	l.credit.begin(next)
 	l.course.begin(next, l.last.admitted)
@@ -79,6 +83,13 @@ func (c *cycle) add(who *client, known bool) *cell {
 	}
 	c.count(x)
 	return x
+}
+
+// sortSeeded gives the cells an order that does not depend on the order of a map, for Config.Seed.
+func (c *cycle) sortSeeded() {
+	if c.Seed != 0 {
+		slices.SortFunc(c.all, func(a, b *cell) int { return cmp.Compare(a.client.name, b.client.name) })
+	}
 }
 
 // count adds a cell to all, and its client to the cycle's sums.

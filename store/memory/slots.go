@@ -2,18 +2,19 @@ package memory
 
 import (
 	"context"
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/keyhash"
 )
 
 // slotTable counts the slots of requests in flight. It grows with the requests in flight, not with keys:
 // a key without a slot has no entry. An entry takes about 40 bytes, which max_memory does not count.
 type slotTable struct {
-	// Two seeds give 128 bits of a key, so that two keys never share an entry.
-	seeds  [2]maphash.Seed
+	// Two hashes give 128 bits of a key, so that two keys never share an entry.
+	hashes [2]keyhash.Hash
+	seed   uint64                                // Config.Seed
 	shards atomic.Pointer[[slotShards]slotShard] // nil until the first slot
 	seeded sync.Once
 }
@@ -73,10 +74,20 @@ func (s *Store) FreeSlot(r headgate.Receipt) {
 // place gives the 128 bits of a key and window.
 func (s *slotTable) place(op *headgate.SlotOp) [2]uint64 {
 	s.seeded.Do(func() {
-		s.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+		for i := range s.hashes {
+			s.hashes[i] = keyhash.New(secondSeed(s.seed, uint64(i)))
+		}
 		s.shards.Store(new([slotShards]slotShard))
 	})
-	return [2]uint64{maphash.String(s.seeds[0], op.Key) + uint64(op.Window), maphash.String(s.seeds[1], op.Key)}
+	return [2]uint64{s.hashes[0].String(op.Key) + uint64(op.Window), s.hashes[1].String(op.Key)}
+}
+
+// secondSeed gives another seed for each number; 0 stays a secret.
+func secondSeed(seed, number uint64) uint64 {
+	if seed == 0 {
+		return 0
+	}
+	return max(seed+number, 1)
 }
 
 func (s *slotTable) shard(place [2]uint64) *slotShard { return &s.shards.Load()[place[1]%slotShards] }

@@ -15,11 +15,11 @@ package memory
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"runtime"
 	"sync/atomic"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/keyhash"
 	"github.com/headgate/headgate/internal/limit"
 	"github.com/headgate/headgate/internal/store/prepared"
 )
@@ -41,6 +41,9 @@ type Config struct {
 	// Clock replaces the monotonic clock, in tests and simulations. Its times must not be before
 	// the Unix epoch.
 	Clock func() headgate.Instant
+	// Seed makes two simulations with one clock and one goroutine place and evict the same keys. 0 places keys by a secret: a
+	// server needs it, so that no client can choose keys that take the places of others.
+	Seed uint64
 }
 
 // Sizes of a Store.
@@ -55,7 +58,7 @@ type Store struct {
 	table    table
 	blocks   *blocks
 	clock    Clock
-	seed     maphash.Seed
+	keys     keyhash.Hash
 	onFull   headgate.Verdict
 	returned ledger
 
@@ -91,7 +94,7 @@ func New(c Config) (*Store, error) {
 	s := &Store{
 		table:  layOut((c.MaxMemory - forBlocks) / placeBytes),
 		clock:  NewClock(c.Clock),
-		seed:   maphash.MakeSeed(),
+		keys:   keyhash.New(c.Seed),
 		onFull: headgate.Deny,
 	}
 	if c.AllowOnFull {
@@ -104,6 +107,7 @@ func New(c Config) (*Store, error) {
 	}
 	s.table.fill(r)
 	s.blocks = newBlocks(r, words)
+	s.slots.seed = c.Seed
 	s.openPolicies()
 	return s, nil
 }
@@ -114,7 +118,7 @@ func (s *Store) made() bool { return s != nil && s.policies.Made() }
 // hash is keyed, so that a client cannot find two keys that collide. Its low byte is free for
 // the number of the window, and the next two bits for the ages of counts.
 func (s *Store) hash(key string) uint64 {
-	h := maphash.String(s.seed, key) &^ (0xff | ages)
+	h := s.keys.String(key) &^ (0xff | ages)
 	if h == 0 {
 		h = 0x400 // A tag of 0 marks an unused place.
 	}
