@@ -48,6 +48,13 @@ func (t *Time) plan(e event) {
 	t.due.Push(e)
 }
 
+// RunTo calls the functions that are due until a time, with those that they add until then, and sets the clock to it. A time that
+// has passed changes nothing.
+func (t *Time) RunTo(at headgate.Instant) {
+	t.Run(func() bool { return t.due.First().at <= at })
+	t.now = max(t.now, at)
+}
+
 // Run calls all functions in the order of their times, with those that they add, and stops the clock at the last one. It ends
 // sooner when goOn reports false before an event.
 func (t *Time) Run(goOn func() bool) {

@@ -51,6 +51,24 @@ func TestTime(t *testing.T) {
 	}
 }
 
+// TestRunTo: the clock stops at a time between two events, and at the time of an event after it.
+func TestRunTo(t *testing.T) {
+	t.Parallel()
+	clock := sim.NewTime(100)
+	ran := 0
+	for _, at := range []headgate.Instant{110, 120, 120, 130} {
+		clock.At(at, func() { ran++ })
+	}
+	for _, step := range []struct {
+		to, now headgate.Instant
+		ran     int
+	}{{105, 105, 0}, {120, 120, 3}, {50, 120, 3}, {129, 129, 3}, {500, 500, 4}} {
+		if clock.RunTo(step.to); clock.Now() != step.now || ran != step.ran {
+			t.Errorf("to %d: the clock stands at %d, and %d functions ran, want %d and %d", step.to, clock.Now(), ran, step.now, step.ran)
+		}
+	}
+}
+
 // TestQueue compares the queue with a sorted list.
 func TestQueue(t *testing.T) {
 	t.Parallel()
