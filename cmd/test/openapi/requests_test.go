@@ -23,6 +23,7 @@ rules:
 - {name: hosts, match: {hosts: [api.example.com]}, key: [method], limits: [9/365d]}
 - {name: cookie, match: {path: /cookie}, key: ["cookie:id"], limits: [9/365d]}
 - {name: header, match: {path: /header}, key: ["header:X-Client-Id"], limits: [9/365d]}
+- {name: query, match: {path: /query, query: {format: json}}, key: [ip], limits: [9/365d]}
 - {name: subject, match: {path: /subject}, key: [mtls_subject], limits: [9/365d]}
 - {name: tenant, match: {domain: rules}, key: ["descriptor:tenant"], limits: [9/365d]}
 - {name: moved, match: {path: /moved}, key: [all], limits: [1/365d], on_exceed: {action: redirect, location: "https://b.example/x"}}
@@ -181,6 +182,9 @@ func posts() []row {
 		{usual, "POST", at, nil, `{"host": "api.example.com:443", "method": "PUT"}`, 200, true},
 		{usual, "POST", at, nil, `{"path": "/cookie", "cookies": {"id": "a"}}`, 200, true},
 		{usual, "POST", at, nil, `{"path": "/header", "headers": {"x-client-id": "a"}}`, 200, true},
+		{usual, "POST", at, nil, `{"path": "/query", "ip": "192.0.2.1", "query": {"format": "json"}, "peek": true}`, 200, true},
+		{usual, "POST", at, nil, `{"query": {"format": 1}}`, 400, false},
+		{usual, "POST", at, nil, `{"peek": "yes"}`, 400, false},
 		{usual, "POST", at, nil, `{"path": "/subject", "subject": "CN=a"}`, 200, true},
 		{usual, "POST", at, nil, `{"domain": "rules", "descriptors": [{"key": "tenant", "value": "a"}, {"key": "b"}]}`, 200, true},
 		{usual, "POST", at, nil, `[{"path": "/less"}, {"path": "/less"}]`, 200, true},
