@@ -13,7 +13,7 @@ func TestSoakServerHandOver(t *testing.T) { handOver(t, 30, time.Second) }
 // TestSoakServerWithoutRedis takes Redis away for a minute, in each way. The store_timeout is 100 ms, and the
 // store is probed every 2 s or more often.
 func TestSoakServerWithoutRedis(t *testing.T) {
-	withoutRedis(t, time.Minute, outageBounds{calls: 250 * time.Millisecond, recovery: 3 * time.Second})
+	withoutRedis(t, time.Minute, outageBounds{timeout: 100 * time.Millisecond, calls: 250 * time.Millisecond, recovery: 3 * time.Second})
 }
 
 // slowestReload bounds the time that the server takes for 99% of the calls while it reloads. It catches calls

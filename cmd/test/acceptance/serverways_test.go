@@ -225,13 +225,13 @@ func TestServerWaysWithoutRedis(t *testing.T) {
 	t.Parallel()
 	redis := testserver.Start(t)
 	const anywhere = "127.0.0.1:0"
-	i := launchServer(t, file(t, fmt.Sprintf(waysConfigured, redis.Addr, "100ms", anywhere, anywhere, anywhere)))
+	i := launchServer(t, file(t, fmt.Sprintf(waysConfigured, redis.Addr, busyMachine.timeout, anywhere, anywhere, anywhere)))
 	for _, w := range waysAndStream() {
 		for _, o := range []absence{
-			{w.name + "-ended", redis.Kill, redis.Restart, true, outageBounds{patience, patience}},
-			{w.name + "-silent", redis.Pause, redis.Resume, false, outageBounds{patience, patience}},
+			{w.name + "-ended", redis.Kill, redis.Restart, true, busyMachine},
+			{w.name + "-silent", redis.Pause, redis.Resume, false, busyMachine},
 		} {
-			o.meet(t, i, w.load(o.name, 0), w.at(i), 200*time.Millisecond)
+			o.meet(t, i, w.load(o.name, 0), w.at(i), 2*busyMachine.timeout)
 		}
 	}
 }
