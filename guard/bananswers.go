@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"hash/maphash"
 	"slices"
 
@@ -45,7 +46,26 @@ func (w *settlement) countAnswer(c *charge, key []byte, status int, local bool) 
 	if local {
 		op.Policy, op.Cost = c.window.local, answerCost(c.window.part)
 	}
+	if c.window.growth != nil {
+		w.growing = append(w.growing, growingAnswer{op: op, growth: c.window.growth, prepared: c.prepared, local: local})
+		return
+	}
 	w.ops, w.rules = append(w.ops, op), append(w.rules, charging{window: c.window, prepared: c.prepared, local: local, extra: -1})
+}
+
+// growingAnswer is an answer that counts for a ban with Growth.
+type growingAnswer struct {
+	op       headgate.Op
+	growth   *growth
+	prepared *prepared
+	local    bool
+}
+
+// count counts the answer. After an error, it may not count.
+func (a *growingAnswer) count(ctx context.Context, store headgate.Store) {
+	if d, err := a.growth.count(ctx, store, a.prepared, a.op, a.local); err == nil {
+		a.prepared.meetBan(a.op.Key, &d)
+	}
 }
 
 // meetBan remembers a ban that an answer has begun, so that Bans lists it before its client returns.

@@ -281,22 +281,42 @@ func (p *prepared) bans(ctx context.Context, g *Guard, key string) (bool, error)
 	return banned, nil
 }
 
-// banNumbers lists the numbers of the rule's bans: the usual one, and those of a Switch.
-func (p *prepared) banNumbers() []uint8 {
-	numbers := []uint8{banWindow}
+// banWindows lists the windows with bans of the rule, each number once: the usual one, and those of a Switch.
+func (p *prepared) banWindows() (all []*window) {
 	lists := [][]window{p.limits}
 	if p.overrides != nil {
 		lists = append(lists, p.overrides.windows...)
 	}
+	add := func(w *window) {
+		if w.kind == kindBan && !slices.ContainsFunc(all, func(one *window) bool { return one.number == w.number }) {
+			all = append(all, w)
+		}
+	}
 	for _, windows := range lists {
 		for i := range windows {
-			if w := &windows[i]; w.kind == kindBan && !slices.Contains(numbers, w.number) {
-				numbers = append(numbers, w.number)
-			}
+			add(&windows[i])
 		}
 	}
 	if p.part != nil {
-		numbers = append(numbers, p.part.shadow.banNumbers()[1:]...)
+		for _, w := range p.part.shadow.banWindows() {
+			add(w)
+		}
 	}
-	return numbers
+	return all
+}
+
+// forgetBan makes a store forget the bans of a key, and the earlier ones that make the next one longer.
+func (p *prepared) forgetBan(ctx context.Context, store headgate.Store, key string) error {
+	ops := []headgate.Op{{Key: key, Window: banWindow}} // Without a ban of its own, a rule has those of operators.
+	for _, w := range p.banWindows() {
+		if w.number != banWindow {
+			ops = append(ops, headgate.Op{Key: key, Window: w.number})
+		}
+		if w.growth != nil {
+			if err := w.growth.forget(ctx, store, p.growthKey(key)); err != nil {
+				return err
+			}
+		}
+	}
+	return store.Forget(ctx, ops) //nolint:wrapcheck // because the caller says what failed.
 }

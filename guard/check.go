@@ -38,7 +38,9 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 	case r.Ban.For < 0:
 		return errors.New("its ban is negative: use 0 or more")
 	}
-	for _, check := range [...]error{checkLease(c, r), checkHeader(r.CostHeader), checkHeader(r.Settle), checkBytes(r), checkOutcome(r)} {
+	for _, check := range [...]error{
+		checkLease(c, r), checkHeader(r.CostHeader), checkHeader(r.Settle), checkBytes(r), checkOutcome(r), r.checkGrowth(),
+	} {
 		if check != nil {
 			return check
 		}

@@ -23,7 +23,10 @@ type KeyState struct {
 	InFlight *SlotState
 	// Ban is the ban in force; nil without one.
 	Ban *BanEntry
-	At  headgate.Instant
+	// EarlierBans counts the bans by which the next one is longer, with Ban.Growth: at most one for each of Ban.Lengths. A ban in force
+	// counts too.
+	EarlierBans int
+	At          headgate.Instant
 }
 
 // LimitState is what a key has used of one limit.
@@ -92,7 +95,20 @@ func (k *namedKey) peek(ctx context.Context) (*KeyState, error) {
 		})
 	}
 	state.Ban = k.banOf(&decided[len(decided)-1])
+	if state.EarlierBans, err = k.earlierBans(ctx); err != nil {
+		return nil, fmt.Errorf("guard: the earlier bans of the key were not read: %w", err)
+	}
 	return state, k.peekSlots(ctx, state)
+}
+
+// earlierBans reads the bans by which the next one is longer.
+func (k *namedKey) earlierBans(ctx context.Context) (int, error) {
+	for i := range k.windows {
+		if g := k.windows[i].growth; g != nil {
+			return g.earlier(ctx, k.set.guard.store, k.from.growthKey(k.key), false)
+		}
+	}
+	return 0, nil
 }
 
 // banOf describes the ban of a decision; nil without one.

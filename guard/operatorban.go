@@ -236,12 +236,8 @@ func (k *namedKey) mark(ctx context.Context, store headgate.Store, w *watch, pol
 // attempt makes an attempt of a ban, and gives the end of the ban in force.
 func attempt(ctx context.Context, store headgate.Store, key string, id headgate.PolicyID, kind headgate.OpKind, cost int64,
 ) (end headgate.Instant, banned bool, err error) {
-	var d [1]headgate.Decision
-	op := headgate.Op{Key: key, Policy: id, Window: banWindow, Kind: kind, Cost: cost}
-	if err := store.Apply(ctx, []headgate.Op{op}, d[:]); err != nil {
-		return 0, false, err //nolint:wrapcheck // because the caller says what failed.
-	}
-	return d[0].At.Add(d[0].RetryAfter), d[0].Reason == headgate.Banned, nil
+	d, err := applyOne(ctx, store, headgate.Op{Key: key, Policy: id, Window: banWindow, Kind: kind, Cost: cost})
+	return d.At.Add(d.RetryAfter), d.Reason == headgate.Banned && err == nil, err
 }
 
 // errContended says that other operators ban keys at the same moment.
@@ -286,10 +282,8 @@ func (g *Guard) endBan(ctx context.Context, s *set, p *prepared, key string) err
 		if store == nil {
 			continue
 		}
-		for _, number := range p.banNumbers() {
-			if err := store.Forget(ctx, []headgate.Op{{Key: key, Window: number}}); err != nil {
-				return fmt.Errorf("guard: the ban stays: %w", err)
-			}
+		if err := p.forgetBan(ctx, store, key); err != nil {
+			return fmt.Errorf("guard: the ban stays: %w", err)
 		}
 	}
 	b := &g.state.bans

@@ -193,4 +193,11 @@ type Ban struct {
 	After headgate.Limit
 	// For is the length of the ban after the period; 0 means no ban.
 	For time.Duration
+	// Growth makes each further ban of a key that many times as long as the one before, from For up to Most: 2 to MostGrowth. 0 keeps
+	// the length. It needs Count. Guard.Lift and Guard.Unban also forget the earlier bans of the key.
+	Growth int64
+	Most   time.Duration
+	// Forget is the time after the end of a ban from which the next one lasts For again. A key is remembered up to the period of
+	// After longer.
+	Forget time.Duration
 }

@@ -19,6 +19,7 @@ type settlement struct {
 	rules     []charging       // of ops
 	extras    []headgate.Usage // the metered units of ops, by rule
 	meter     headgate.Meter
+	growing   []growingAnswer
 }
 
 // charging is what an op charges for.
@@ -79,7 +80,7 @@ func (e *ending) settle(t *Ticket, o *Outcome) {
 		}
 	}
 	switch set := t.set; {
-	case len(w.receipts) == 0 && len(w.ops) == 0:
+	case len(w.receipts) == 0 && len(w.ops) == 0 && len(w.growing) == 0:
 	case e.local != nil || set.config.StoreTimeout <= 0:
 		w.apply(context.Background(), store)
 	default:
@@ -149,6 +150,9 @@ const chargeRounds = 3
 // estimates stay counted.
 func (w *settlement) apply(ctx context.Context, store headgate.Store) {
 	w.change(ctx, store)
+	for i := range w.growing {
+		w.growing[i].count(ctx, store)
+	}
 	for i := range w.extras {
 		if w.extras[i].Metered > 0 {
 			w.meter.Count(w.extras[i])
@@ -201,6 +205,8 @@ func (w *settlement) clear() {
 	clear(w.ops[:cap(w.ops)])
 	clear(w.rules[:cap(w.rules)])
 	clear(w.extras[:cap(w.extras)])
+	clear(w.growing[:cap(w.growing)])
+	w.growing = w.growing[:0]
 	w.extras, w.meter = w.extras[:0], nil
 	w.receipts, w.ops, w.rules = w.receipts[:0], w.ops[:0], w.rules[:0]
 }
@@ -209,7 +215,7 @@ func (w *settlement) clear() {
 func (w *settlement) clone() *settlement {
 	return &settlement{
 		receipts: slices.Clone(w.receipts), ops: slices.Clone(w.ops), rules: slices.Clone(w.rules),
-		extras: slices.Clone(w.extras), meter: w.meter,
+		extras: slices.Clone(w.extras), meter: w.meter, growing: slices.Clone(w.growing),
 	}
 }
 

@@ -50,6 +50,8 @@ type window struct {
 	countsFirst bool
 	// answers: the window of a ban that counts answers in place of attempts.
 	answers bool
+	// growth has the lengths of a ban with Growth; nil for others.
+	growth *growth
 	// quota says what a customer has of a quota; the zero terms belong to other windows.
 	quota terms
 }
@@ -196,6 +198,11 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 		}
 		w.part = part.Limit
 		if w.wideLocal, err = s.addWide(s.config.Local, part); err != nil {
+			return err
+		}
+	}
+	if w.kind == kindBan {
+		if err := s.addGrowth(&w, policy); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,9 @@ func (s *section) ban(r *guard.Rule, all []limits) {
 		"answers with these statuses. Default: the rule's first limit.")
 	b.outline.field("after").written("", limitPattern)
 	v, ok := b.scalar("after", "a limit")
+	b.growth(r)
 	b.end()
+	defer b.checkGrowth(r)
 	switch {
 	case ok:
 		l := b.oneLimit(v, headgate.Policy{Algorithm: headgate.Ban, BanFor: leastBan})

@@ -182,6 +182,9 @@ func excessText(r *guard.Rule) string {
 		if r.BansAnswers() {
 			text += " of " + statusesText(r.Count)
 		}
+		if r.Ban.Growth > 0 {
+			text += fmt.Sprintf(", growing to %s", field.FormatDuration(r.Ban.Most))
+		}
 	}
 	return text
 }

@@ -42,6 +42,8 @@ type Key struct {
 	InFlight *KeySlots  `json:"in_flight,omitempty"`
 	// Ban is the ban in force: after a ban, the new one. It is null for a key that is not banned.
 	Ban *guard.BanEntry `json:"ban"`
+	// EarlierBans counts the bans by which the next one is longer, with growth in the ban of the rule.
+	EarlierBans int `json:"earlier_bans,omitempty"`
 	// Now is the time of the store's clock.
 	Now time.Time `json:"now"`
 	// Shared says that a change has effect in all instances with the same store. Otherwise it has effect in this instance alone.

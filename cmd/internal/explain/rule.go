@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
+	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
@@ -124,8 +126,9 @@ func writeLimit(b *strings.Builder, r *guard.Result) {
 	d := &r.Decision
 	switch {
 	case r.Policy == r.Rule.Name+"-ban" && d.Reason != headgate.Banned && r.Rule.BansAnswers():
-		linef(b, "ban", "%s: after %s answers with status %s, for %s", r.Policy, r.Limit, strings.Trim(fmt.Sprint(r.Rule.Count), "[]"),
-			span(r.Rule.Ban.For))
+		lengths := cmp.Or(config.GrowthText(&r.Rule.Ban), span(r.Rule.Ban.For))
+		statuses := strings.Trim(fmt.Sprint(r.Rule.Count), "[]")
+		linef(b, "ban", "%s: after %s answers with status %s, for %s", r.Policy, r.Limit, statuses, lengths)
 		return
 	case r.Policy == r.Rule.Name+"-ban" && d.Reason == headgate.Banned:
 		linef(b, "ban", "%s: more than %s attempts were made; it ends in %s", r.Policy, r.Limit, span(d.RetryAfter))

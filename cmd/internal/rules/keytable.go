@@ -23,6 +23,9 @@ func WriteKey(out io.Writer, k *admin.Key) error {
 		terminal.Rowf(w, "override\t%s\n", terminal.Printable(k.Override))
 	}
 	terminal.Rowf(w, "ban\t%s\n", banText(k))
+	if k.EarlierBans > 0 {
+		terminal.Rowf(w, "earlier bans\t%d: the next ban is longer\n", k.EarlierBans)
+	}
 	if err := w.Flush(); err != nil {
 		return err //nolint:wrapcheck // because it is the writer's own error.
 	}

@@ -132,7 +132,7 @@ func overrideOfSet(r *guard.Rule, which int) (value string, found bool) {
 func Counted(r *guard.Rule, limits []headgate.Policy) []headgate.Policy {
 	all := slices.Clip(limits)
 	if r.Ban.For > 0 {
-		all = append(all, BanPolicy(r, limits))
+		all = append(all, r.Ban.Policies(BanPolicy(r, limits).Limit)...)
 	}
 	if r.Exceed.Hard.Limit.HasPeriod() {
 		all = append(all, r.Exceed.Hard)

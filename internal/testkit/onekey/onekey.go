@@ -36,11 +36,14 @@ func Run(t *testing.T, open func(t *testing.T) headgate.Store, without ...headga
 	}
 	t.Run("ResetAtAnyTime", func(t *testing.T) { resetAnyTime(t, open(t)) })
 	t.Run("BanAndUnban", func(t *testing.T) { banAndUnban(t, open(t), false) })
+	t.Run("BansGrow", func(t *testing.T) { bansGrow(t, open(t)) })
 	t.Run("BanUnderARuleWithABan", func(t *testing.T) { banAndUnban(t, open(t), true) })
 }
 
 // guards makes two guards of one rule and one store.
-func guards(t *testing.T, store headgate.Store, policy headgate.Policy, own guard.Ban) (all [2]*guard.Guard) {
+func guards(
+	t *testing.T, store headgate.Store, policy headgate.Policy, own guard.Ban, count ...int,
+) (all [2]*guard.Guard) {
 	t.Helper()
 	client, err := rule.ParsePart("header:X-Client")
 	if err != nil {
@@ -49,7 +52,7 @@ func guards(t *testing.T, store headgate.Store, policy headgate.Policy, own guar
 	space := fmt.Sprint("test", rand.Uint64()) // Tests may have one server.
 	for i := range all {
 		all[i], err = guard.New(guard.Config{Store: store, Namespace: space, Rules: []guard.Rule{{
-			Rule: rule.Rule{Name: "api", Key: []rule.Part{client}}, Policies: []headgate.Policy{policy}, Ban: own,
+			Rule: rule.Rule{Name: "api", Key: []rule.Part{client}}, Policies: []headgate.Policy{policy}, Ban: own, Count: count,
 		}}})
 		if err != nil {
 			t.Fatal(err)
