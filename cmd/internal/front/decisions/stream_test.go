@@ -224,13 +224,16 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			<-time.After(300 * time.Millisecond)
 			return stands
 		})
-		if before > maxUnanswered+20 { // Some responses are in the buffers of the connection.
-			t.Errorf("%d messages are decided for a client that reads nothing", before)
-		}
-		if r.pending.TryAcquire(maxPending) {
-			r.pending.Release(maxPending)
-		} else {
-			t.Error("a message that waits for its client takes requests from all other streams")
+		// On a busy machine the server may stand still before it waits for the client.
+		until(t, "messages that wait for their client and take no requests from other streams", func() bool {
+			free := r.pending.TryAcquire(maxPending)
+			if free {
+				r.pending.Release(maxPending)
+			}
+			return free
+		})
+		if n := r.Stats().Messages; n > maxUnanswered+20 { // Some responses are in the buffers of the connection.
+			t.Errorf("%d messages are decided for a client that reads nothing", n)
 		}
 		other := r.open(t)
 		other.send(&headgatev1.DecideRequest{Requests: requestsFor("/five")})
