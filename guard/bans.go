@@ -106,7 +106,11 @@ func (r *Result) keyText(req *headgate.Request, a *Answer) string {
 	if r.InTree() {
 		return domain.KeyText(a.tree.Name, req.Descriptors, a.shares())
 	}
-	return r.Rule.KeyText(req)
+	sent := req.Path
+	req.Path = a.from.config.Folds.Path(sent) // As in the key.
+	text := r.Rule.KeyText(req)
+	req.Path = sent
+	return text
 }
 
 func (b *bans) known(hash uint64, until headgate.Instant, shadow bool) bool {

@@ -85,7 +85,7 @@ func newScope(f *FairShare, folds rule.Folds) (scope, error) {
 	}
 	match := f.Match
 	match = folds.Match(match)
-	s.match, err = rule.NewIndex([]rule.Rule{{Name: FairShareName, Match: match, Key: []rule.Part{key}}})
+	s.match, err = rule.NewIndex([]rule.Rule{{Name: FairShareName, Match: match, Key: []rule.Part{f.Client}}})
 	if err != nil {
 		return s, err
 	}

@@ -137,6 +137,9 @@ func (s *set) addMatching(g *Guard, c *Config, claimed *claims) (matching []rule
 		if r.Mode == Off {
 			continue
 		}
+		folded := r.Rule
+		folded.Match, folded.Exempt = c.Folds.Match(folded.Match), c.Folds.Matches(folded.Exempt)
+		r.Key = folded.BoundKey() // Decisions see folded paths.
 		p, err := g.prepareSwitched(c, r, i, claimed)
 		if err != nil {
 			return nil, fmt.Errorf("guard: rule %q: %w", r.Name, err)
@@ -153,8 +156,6 @@ func (s *set) addMatching(g *Guard, c *Config, claimed *claims) (matching []rule
 			s.reads.AddRule(&r.Rule)
 			s.reads.AddStated(r.CostHeader)
 		}
-		folded := r.Rule
-		folded.Match, folded.Exempt = c.Folds.Match(folded.Match), c.Folds.Matches(folded.Exempt)
 		matching = append(matching, folded)
 	}
 	return matching, nil

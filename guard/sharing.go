@@ -38,6 +38,8 @@ func (g *Guard) prepareShare(f FairShare, folds rule.Folds) (*sharing, error) {
 	if f.Anonymous != "" {
 		f.Anonymous = rule.ClientName(f.Anonymous)
 	}
+	bound := rule.Rule{Match: folds.Match(f.Match), Key: []rule.Part{f.Client}}
+	f.Client = bound.BoundKey()[0]
 	h := &sharing{FairShare: f, rule: f.Rule(), window: window{policy: FairShareName}, limiter: g.state.sharer()}
 	h.from = prepared{Rule: &h.rule, needs: f.needs(), state: g.state}
 	var err error

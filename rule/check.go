@@ -79,6 +79,7 @@ func (c *checker) check(r *Rule) {
 		}
 		c.note(field, fault{bad.Problem, bad.Fix})
 	}
+	c.checkVariables(r)
 	c.checkMatch("match", &r.Match)
 	c.checkExcept(r)
 }

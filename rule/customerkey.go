@@ -1,6 +1,10 @@
 package rule
 
-import "github.com/headgate/headgate"
+import (
+	"strings"
+
+	"github.com/headgate/headgate"
+)
 
 // customerMark is the first byte of a customer's key. Keys of rules begin with the length of a name,
 // 1 to 64. Keys of trees begin with 0 to 0x80, or 0xFE.
@@ -50,6 +54,8 @@ func CustomerName(part Part, value string) (string, error) {
 	case part.kind == partHost:
 		host, _ := readHost(value)
 		return ClientName(host), nil
+	case part.kind == partHostName:
+		return ClientName(strings.ToLower(value)), nil
 	case part.kind == partCookie:
 		return ClientName(CookieForm(value)), nil
 	default:
@@ -59,7 +65,9 @@ func CustomerName(part Part, value string) (string, error) {
 
 // HasSpellings reports whether CustomerName gives one name to several values of the part: an address, a host and a cookie
 // can be written in several ways.
-func (p Part) HasSpellings() bool { return p.isAddress() || p.kind == partHost || p.kind == partCookie }
+func (p Part) HasSpellings() bool {
+	return p.isAddress() || p.kind == partHost || p.kind == partHostName || p.kind == partCookie
+}
 
 // withoutMark removes the mark of customers from the start of a key.
 func withoutMark(key string) string {

@@ -33,8 +33,8 @@ const (
 //
 // A missing or empty text and an invalid IP are missing values. An empty text counts
 // as missing because a client could otherwise use it as a second allowance. Path,
-// method and host are never missing. Requests that lack the same parts and have equal
-// other parts share one key, and shared is then true.
+// method and host are never missing, and what their variables stand for is not missing in a request that matches
+// the rule. Requests that lack the same parts and have equal other parts share one key, and shared is then true.
 //
 // The key of a rule with a Quota is that of the customer: see AppendCustomerKey.
 func (r *Rule) AppendKey(dst []byte, req *headgate.Request) (key []byte, shared bool) {
@@ -77,16 +77,20 @@ func appendName(dst []byte, name string) []byte {
 // appendValue appends the value of a text part.
 func appendValue(dst []byte, p Part, req *headgate.Request) (key []byte, present bool) {
 	value, present := p.lookup(req)
+	return appendText(dst, value, present), present
+}
+
+func appendText(dst []byte, value string, present bool) []byte {
 	switch {
 	case !present:
-		return append(dst, markMissing), false
+		return append(dst, markMissing)
 	case len(value) <= maxValueLength:
 		dst = append(dst, byte(len(value)))
-		return append(dst, value...), true
+		return append(dst, value...)
 	default:
 		sum := digest(value)
 		dst = append(dst, markDigest)
-		return append(dst, sum[:]...), true
+		return append(dst, sum[:]...)
 	}
 }
 
@@ -126,8 +130,24 @@ func (p Part) lookup(req *headgate.Request) (value string, present bool) {
 		return lookup(req.Claims, p.name)
 	case partDescriptor:
 		return descriptor(req, p.name)
+	case partQuery:
+		return lookup(req.Query, p.name)
+	case partPathName, partHostName:
+		return p.variable(req)
 	default:
 		return "", false
+	}
+}
+
+// variable returns what the name of a bound part stands for. A request that matches the rule has it.
+func (p Part) variable(req *headgate.Request) (value string, present bool) {
+	switch {
+	case p.from == nil:
+		return "", false
+	case p.kind == partHostName:
+		return p.from.find(req.Host)
+	default:
+		return p.from.find(req.Path)
 	}
 }
 

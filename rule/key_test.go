@@ -19,7 +19,7 @@ func TestKeyForm(t *testing.T) {
 		Method: "GET", Host: "h", Path: "/p", IP: addr("192.0.2.1"),
 		Header: sent{"X-Id": "a", "X-Long": strings.Repeat("x", 129), "X-Longer": strings.Repeat("xyz", 1000)}, Cookie: sent{"s": strings.Repeat("y", 128)},
 		XFFIP: addr("198.51.100.7"), UserIP: addr("2001:db8::9"), Region: "NL", Subject: "CN=a",
-		Claims: sent{"sub": "u"}, Descriptors: sent{"tenant": "t"}.entries(),
+		Claims: sent{"sub": "u"}, Descriptors: sent{"tenant": "t"}.entries(), Query: sent{"q": "v"},
 	}
 	digest := sha256.Sum256([]byte(strings.Repeat("x", 129)))
 	longer := sha256.Sum256([]byte(strings.Repeat("xyz", 1000)))
@@ -47,8 +47,12 @@ func TestKeyForm(t *testing.T) {
 		{"jwt:sub", "\x01r\x0c\x03sub\x01u"},
 		{"jwt:none", "\x01r\x0c\x04none\xff"},
 		{"descriptor:tenant", "\x01r\x0d\x06tenant\x01t"},
+		{"path:{p}", "\x01r\x12\x01p\x01p"},
+		{"host:{h} query:q", "\x01r\x13\x01h\x01h\x14\x01q\x01v"},
+		{"query:none", "\x01r\x14\x04none\xff"},
 	} {
-		r := Rule{Name: "r", Key: parts(t, strings.Fields(c.key)...)}
+		r := Rule{Name: "r", Key: parts(t, strings.Fields(c.key)...), Match: Match{Path: "/{p}", Hosts: []string{"{h}"}}}
+		r.Key = r.BoundKey()
 		if got, _ := r.AppendKey(nil, req); string(got) != c.want {
 			t.Errorf("key %s is %q, want %q", c.key, got, c.want)
 		}
@@ -223,7 +227,7 @@ type element struct {
 func plainKey(r *Rule, req *headgate.Request) string {
 	var all []element
 	for _, p := range r.Key {
-		e := element{part: p}
+		e := element{part: p.unbound()}
 		switch p.kind {
 		case partNone, partAll, partCustomer:
 		case partIP:
@@ -258,6 +262,16 @@ func plainKey(r *Rule, req *headgate.Request) string {
 			e.missing = e.value == ""
 		case partDescriptor:
 			e.value, _ = req.Descriptors.Lookup(p.name)
+			e.missing = e.value == ""
+		case partQuery:
+			e.value, _ = req.Query.Lookup(p.name)
+			e.missing = e.value == ""
+		case partPathName: // of /{A}/{B}
+			segments := append(strings.Split(strings.TrimPrefix(req.Path, "/"), "/"), "")
+			e.value = segments[strings.Index("AB", p.name)]
+			e.missing = e.value == ""
+		case partHostName: // of {A}
+			e.value = req.Host[strings.LastIndex(req.Host, ".")+1:]
 			e.missing = e.value == ""
 		}
 		all = append(all, e)
@@ -304,6 +318,7 @@ func drawKeyRule(t *property.T, label string) *Rule {
 	texts := []string{
 		"all", "ip", "path", "method", "host", "header:A", "header:B", "header:Ab", "cookie:A", "cookie:B",
 		"xff_ip", "user_ip", "ip/24", "ip/24/56", "xff_ip/24", "user_ip/128", "region", "mtls_subject", "jwt:A", "jwt:Ab", "descriptor:A", "descriptor:B",
+		"path:{A}", "path:{B}", "host:{A}", "query:A", "query:B",
 	}
 	r := &Rule{Name: property.SampledFrom([]string{"r", "r2", "rr", "r.A"}).Draw(t, label+" name")}
 	for _, text := range property.DistinctSliceOfN(property.SampledFrom(texts), 1, MaxParts).Draw(t, label+" key") {
@@ -313,6 +328,8 @@ func drawKeyRule(t *property.T, label string) *Rule {
 		}
 		r.Key = append(r.Key, p)
 	}
+	r.Match = Match{Path: "/{A}/{B}", Hosts: []string{"{A}"}}
+	r.Key = r.BoundKey()
 	return r
 }
 
@@ -330,7 +347,7 @@ func drawKeyRequest(t *property.T, label string) *headgate.Request {
 	}
 	ips := []string{"", "192.0.2.1", "192.0.2.2", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "fe80::1%a", "fe80::1%b", "::"}
 	req := &headgate.Request{
-		Path: value.Draw(t, label+" path"), Method: value.Draw(t, label+" method"), Host: value.Draw(t, label+" host"),
+		Path: property.OneOf(value, property.SampledFrom([]string{"/a/b", "/ab/a", "/b/a"})).Draw(t, label+" path"), Query: texts(" query"), Method: value.Draw(t, label+" method"), Host: value.Draw(t, label+" host"),
 		Header: texts(" headers"), Cookie: texts(" cookies"), Claims: texts(" claims"), Descriptors: texts(" descriptors").entries(),
 		Region: value.Draw(t, label+" region"), Subject: value.Draw(t, label+" subject"),
 	}
@@ -355,7 +372,7 @@ func readKey(key []byte) (name string, elements []element, err error) {
 			lengths := r.take(2)
 			e.part.v4, e.part.v6 = lengths[0], lengths[1]
 			e.value, e.missing = r.value()
-		case partHeader, partCookie, partClaim, partDescriptor:
+		case partHeader, partCookie, partClaim, partDescriptor, partPathName, partHostName, partQuery:
 			e.part.name = r.name()
 			e.value, e.missing = r.value()
 		default:

@@ -206,7 +206,10 @@ func (p Part) appendTo(dst []byte) []byte {
 		return append(dst, "none"...)
 	}
 	dst = append(dst, partTable[p.kind].word...)
-	if p.name != "" {
+	switch {
+	case p.kind.isVariable():
+		dst = append(append(append(dst, ":{"...), p.name...), '}')
+	case p.name != "":
 		dst = append(append(dst, ':'), p.name...)
 	}
 	return p.appendPrefixes(dst)

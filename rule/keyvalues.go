@@ -13,7 +13,8 @@ import (
 type NamedKey struct {
 	// Key is the key that AppendKey gives a request with the values. Text is its KeyText.
 	Key, Text string
-	// Request has the values. It has none for a value of which only the digest is known.
+	// Request has the values. It has none for a value of which only the digest is known. Its path or host is one with the value of a
+	// part path:{NAME} or host:{NAME} only if that is the first part.
 	Request *headgate.Request
 }
 
@@ -38,7 +39,7 @@ func (r *Rule) NameKey(values []string) (NamedKey, error) {
 		return NamedKey{}, &KeyError{min(len(values), len(r.Key)), fmt.Sprintf("of rule %s has %d values, and %d are given",
 			r.Name, len(parts), len(values)), "write a value for each of its parts: " + v.form(parts)}
 	}
-	v.digests = make([]string, len(r.Key))
+	v.digests, v.variables = make([]string, len(r.Key)), make([]*string, len(r.Key))
 	for n, text := range values {
 		i := parts[n]
 		if f := v.read(i, text); f != (fault{}) {
@@ -46,6 +47,7 @@ func (r *Rule) NameKey(values []string) (NamedKey, error) {
 		}
 	}
 	key := v.key()
+	v.setFirst()
 	return NamedKey{Key: key, Text: r.Name + " " + string(PlainKeyNames().AppendKey(nil, key)), Request: v.req}, nil
 }
 
@@ -64,6 +66,8 @@ type keyValues struct {
 	req     *headgate.Request
 	texts   map[partKind]texts
 	digests []string // by part; "" for a value that is known
+	// variables are the values of parts path:{NAME} and host:{NAME} that are known.
+	variables []*string
 }
 
 // form shows the values of a key.
@@ -102,6 +106,8 @@ func (v *keyValues) read(i int, text string) fault {
 		text = unquoted
 	}
 	switch p.kind {
+	case partPathName, partHostName:
+		return v.setVariable(i, text)
 	case partHost:
 		host, f := readHost(text)
 		if f != (fault{}) {
@@ -163,12 +169,13 @@ func (v *keyValues) set(p Part, text string) fault {
 		v.req.Subject = text
 	case partDescriptor:
 		v.req.Descriptors = append(v.req.Descriptors, headgate.DescriptorEntry{Name: p.name, Value: text})
-	case partHeader, partCookie, partClaim:
+	case partHeader, partCookie, partQuery, partClaim:
 		if v.texts[p.kind] == nil {
 			v.texts[p.kind] = texts{}
 		}
 		v.texts[p.kind][p.name] = text
 		v.req.Header, v.req.Cookie, v.req.Claims = v.texts[partHeader], v.texts[partCookie], v.texts[partClaim]
+		v.req.Query = v.texts[partQuery]
 	default:
 		return fault{"its value cannot be written", "name another rule"}
 	}
@@ -182,10 +189,48 @@ func (v *keyValues) key() string {
 	for i, p := range v.rule.Key {
 		alone, _ := (&Rule{Key: []Part{p}}).AppendKey(nil, v.req)
 		part := alone[1:] // behind the length of the empty name
+		if p.kind.isVariable() {
+			part = appendName([]byte{byte(p.kind)}, p.name)
+			if text := v.variables[i]; text != nil {
+				part = appendText(part, *text, true)
+			} else {
+				part = append(part, markMissing)
+			}
+		}
 		if v.digests[i] != "" {
 			part = append(append(part[:len(part)-1], markDigest), v.digests[i]...)
 		}
 		key = append(key, part...)
 	}
 	return string(key)
+}
+
+// setVariable sets the value of a part path:{NAME} or host:{NAME}, which a path or a host of the rule must have.
+func (v *keyValues) setVariable(i int, text string) fault {
+	p := v.rule.Key[i]
+	if p.kind == partHostName {
+		text = strings.ToLower(text)
+	}
+	if _, found := p.from.example(text); !found {
+		return fault{
+			"no " + partTable[p.kind].word + " of the rule's match has the value " + quote(text),
+			"write what {" + p.name + "} can stand for",
+		}
+	}
+	v.variables[i] = &text
+	return fault{}
+}
+
+// setFirst gives the request a path or a host with the value of the first part.
+func (v *keyValues) setFirst() {
+	p := v.rule.Key[0]
+	if !p.kind.isVariable() || v.variables[0] == nil {
+		return
+	}
+	text, _ := p.from.example(*v.variables[0])
+	if p.kind == partHostName {
+		v.req.Host = text
+	} else {
+		v.req.Path = text
+	}
 }

@@ -15,7 +15,7 @@ func TestNameKeyOfEveryPart(t *testing.T) {
 	full := &headgate.Request{
 		Method: "GET", Path: `/a "b"`, Host: "api.example.com", IP: addr("192.0.2.1"), XFFIP: addr("2001:db8:1:2:3::4"), UserIP: addr("192.0.2.7"),
 		Region: "NL", Subject: "CN=a,O=b", Header: sent{"X-A": "me \"x\"\n", "X-Long": long}, Cookie: sent{"a": `x%41+y`},
-		Claims: sent{"a": `header:X-A=`}, Descriptors: headgate.Descriptors{{Name: "a", Value: "1"}, {Name: "b", Value: long}},
+		Claims: sent{"a": `header:X-A=`}, Query: sent{"a": "x+y z"}, Descriptors: headgate.Descriptors{{Name: "a", Value: "1"}, {Name: "b", Value: long}},
 	}
 	words := []string{"header:X-Long", "descriptor:b"}
 	for kind := partAll + 1; int(kind) < len(partTable); kind++ {
@@ -27,6 +27,8 @@ func TestNameKeyOfEveryPart(t *testing.T) {
 			word += "/24/48"
 		case kind == partHeader:
 			word += ":X-A"
+		case kind.isVariable():
+			word += ":{a}"
 		case kind.named():
 			word += ":a"
 		}
@@ -34,7 +36,12 @@ func TestNameKeyOfEveryPart(t *testing.T) {
 	}
 	for _, word := range words {
 		for name, req := range map[string]*headgate.Request{"with the value": full, "without it": {Method: "GET", Path: "/", Host: "h"}} {
-			r := &Rule{Name: "api", Key: parts(t, "header:X-Tenant", word)}
+			r := &Rule{
+				Name: "api", Key: parts(t, "header:X-Tenant", word), Match: Match{Path: "/{a}", Hosts: []string{"{a}.example.com"}},
+			}
+			if r.Key = r.BoundKey(); r.Key[1].OfMatch() && req != full {
+				continue // The request does not match.
+			}
 			key, _ := r.AppendKey(nil, req)
 			printed := string(PlainKeyNames().AppendKey(nil, string(key)))
 			for _, text := range []string{strings.TrimPrefix(r.KeyText(req), "api "), printed} {
@@ -96,6 +103,11 @@ func TestNameKeyRefuses(t *testing.T) {
 		if is := new(KeyError); !errors.As(err, &is) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.values, err, c.want)
 		}
+	}
+	r = &Rule{Name: "api", Key: parts(t, "path:{id}"), Match: Match{Path: "/users/{id}"}}
+	r.Key = r.BoundKey()
+	if _, err := r.NameKey([]string{"a/b"}); err == nil || !strings.Contains(err.Error(), `no path of the rule's match has the value "a/b"`) {
+		t.Errorf("a value that no path has: %v", err)
 	}
 	_, err := (&Rule{Name: "api", Key: parts(t, "cookie:a")}).NameKey([]string{` ""`})
 	if err == nil || !strings.Contains(err.Error(), "only blanks and quotes") {

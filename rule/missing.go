@@ -29,7 +29,7 @@ func (r *Rule) Lacks(req *headgate.Request) (part int, lacks bool) {
 	for i, p := range r.Key {
 		present := true
 		switch {
-		case p.kind == partNone || p.kind == partAll:
+		case p.kind == partNone || !p.Optional():
 		case p.isAddress():
 			present = p.address(req).IsValid()
 		default:
@@ -44,5 +44,10 @@ func (r *Rule) Lacks(req *headgate.Request) (part int, lacks bool) {
 
 // Optional reports whether a request may lack the part.
 func (p Part) Optional() bool {
-	return p.kind != partAll && p.kind != partPath && p.kind != partMethod && p.kind != partHost
+	switch p.kind {
+	case partAll, partPath, partPathName, partMethod, partHost, partHostName:
+		return false
+	default:
+		return true
+	}
 }

@@ -23,6 +23,8 @@ func readOverride(kind partKind, value string) (string, fault) {
 	case kind == partPath:
 		literal, _ := cutLiteral(value)
 		return literal, checkOnePath(value)
+	case kind == partHostName:
+		return strings.ToLower(value), fault{}
 	case kind == partRegion:
 		return value, checkRegion(value)
 	case kind == partCookie:

@@ -13,12 +13,14 @@ import (
 const MaxParts = 3
 
 // Part is one part of a key: a value of the request by which clients are counted
-// separately. ParsePart returns a Part. Parts can be compared with ==.
+// separately. ParsePart returns a Part. Parts can be compared with ==, unless they are bound: see Rule.BoundKey.
 type Part struct {
 	kind partKind
 	// v4 and v6 are the prefix lengths of an address with networks of its own. Other addresses have usualV4 and usualV6.
 	v4, v6 uint8
-	name   string // of a header (in canonical spelling), a cookie, a claim or a descriptor entry
+	// name is that of a header (in canonical spelling), a cookie, a claim, a descriptor entry, a query, or of a variable without braces.
+	name string
+	from *capture // of a variable, after BoundKey
 }
 
 // partKind is the kind of a part. Keys contain these numbers and stores keep the keys,
@@ -46,13 +48,17 @@ const (
 	partIPNet
 	partXFFNet
 	partUserNet
+	// The parts path:{NAME} and host:{NAME}, and query:NAME.
+	partPathName
+	partHostName
+	partQuery
 )
 
 // partForm describes a kind of part. partTable has all of them: words, patterns of the schema, faults and documents come from
 // the table. Only Part.lookup and Part.address have another case for each kind, because they decide each request.
 type partForm struct {
 	word string
-	// name stands for the name in documents, and example is one; both are "" for a part without a name.
+	// name stands for the name in documents, and example is one; both are "" for a part without a name. A name of a variable has braces.
 	name, example string
 	// printable allows each printable character in a name. Otherwise a name is a token.
 	printable bool
@@ -101,12 +107,24 @@ var partTable = [...]partForm{
 	partIPNet:    {word: "ip", needs: NeedIP},
 	partXFFNet:   {word: "xff_ip", needs: NeedXFFIP | NeedIP},
 	partUserNet:  {word: "user_ip", needs: NeedUserIP | NeedIP},
+	partPathName: {
+		word: "path", name: "{NAME}", example: "{id}",
+		meaning: "what `{NAME}` in `match.path` stands for: the segment of `/users/{id}`",
+	},
+	partHostName: {
+		word: "host", name: "{NAME}", example: "{tenant}", needs: NeedHost,
+		meaning: "what `{NAME}` stands for in `match.hosts`: the label of `{tenant}.example.com`",
+	},
+	partQuery: {
+		word: "query", name: "NAME", example: "user", printable: true, supply: SupplyQueries,
+		meaning: "value of the query of the URL, decoded",
+	},
 }
 
 // partOrderTable is the order of documents. The numbers of the kinds have another one.
 var partOrderTable = [...]partKind{
-	partAll, partIP, partXFFIP, partUserIP, partRegion, partPath, partMethod, partHost,
-	partHeader, partCookie, partSubject, partClaim, partDescriptor,
+	partAll, partIP, partXFFIP, partUserIP, partRegion, partPath, partPathName, partMethod, partHost, partHostName,
+	partHeader, partCookie, partQuery, partSubject, partClaim, partDescriptor,
 }
 
 // partSynonymsTable has the names of the parts in other products.
@@ -131,9 +149,11 @@ func PartForms() []PartForm {
 	for _, kind := range partOrderTable {
 		f := &partTable[kind]
 		form := PartForm{Text: f.word, Word: f.word, Pattern: f.word, Meaning: f.meaning}
-		if f.name != "" {
-			form.Text += ":" + f.name
-			form.Pattern += ":.+"
+		switch {
+		case kind.isVariable():
+			form.Text, form.Pattern = f.word+":"+f.name, f.word+`:\{.+\}`
+		case f.name != "":
+			form.Text, form.Pattern = f.word+":"+f.name, f.word+":.+"
 		}
 		if forms = append(forms, form); kind == partUserIP {
 			forms = append(forms, networkForm())
@@ -162,6 +182,8 @@ func ParsePart(text string) (Part, error) {
 	switch {
 	case kind == partNone:
 		return Part{}, unknownPart(text, word)
+	case colon && (kind == partPath || kind == partHost):
+		return parseVariable(kind, name)
 	case kind.named():
 		return parseNamed(kind, name)
 	case colon:
@@ -174,7 +196,7 @@ func ParsePart(text string) (Part, error) {
 }
 
 func partKindOf(word string) partKind {
-	for kind := partAll; kind < partCustomer; kind++ {
+	for _, kind := range partOrderTable {
 		if partTable[kind].word == word {
 			return kind
 		}
@@ -189,8 +211,8 @@ func unknownPart(text, word string) error {
 		return &ParseError{Problem: "key part " + quote(text) + " is called " + usual + " here", Fix: "write " + usual}
 	}
 	var words []string
-	for i := partAll; i < partCustomer; i++ {
-		words = append(words, partTable[i].word)
+	for _, kind := range partOrderTable {
+		words = append(words, partTable[kind].word)
 	}
 	if near := Nearest(word, words); near != "" {
 		fix = "did you mean " + near + "? " + fix
@@ -198,8 +220,14 @@ func unknownPart(text, word string) error {
 	return &ParseError{Problem: "key part " + quote(text) + " is not known", Fix: fix}
 }
 
+// isVariable reports whether parts of the kind have the name of a variable of the match.
+func (k partKind) isVariable() bool { return k == partPathName || k == partHostName }
+
 // named reports whether parts of the kind have a name, which is then part of the key.
 func (k partKind) named() bool { return int(k) < len(partTable) && partTable[k].name != "" }
+
+// OfMatch reports whether the part is path:{NAME} or host:{NAME}, which needs the name in the match of its rule.
+func (p Part) OfMatch() bool { return p.kind.isVariable() }
 
 // Needs returns the values that the part reads.
 func (p Part) Needs() Needs { return partTable[p.kind].needs }
@@ -207,7 +235,8 @@ func (p Part) Needs() Needs { return partTable[p.kind].needs }
 // Supply returns what the part needs from a front. 0 means that every front gives it.
 func (p Part) Supply() Supply { return partTable[p.kind].supply }
 
-// Name returns the name of a header (in canonical spelling), a cookie, a claim or a descriptor, and "" for other parts.
+// Name returns the name of a header (in canonical spelling), a cookie, a query, a claim or a descriptor, that of a variable without
+// braces, and "" for other parts.
 func (p Part) Name() string { return p.name }
 
 // Text returns the value of a part that is a text in the request, such as a header or a claim. It reports false for other parts, and
@@ -245,7 +274,7 @@ func CheckKey(parts []Part) error {
 			return &KeyError{i, "has an empty part", "use ParsePart"}
 		case p.kind == partAll && len(parts) > 1:
 			return &KeyError{i, "has all together with other parts", "remove all, because the other parts identify the client"}
-		case slices.Contains(parts[:i], p):
+		case slices.ContainsFunc(parts[:i], func(former Part) bool { return former.unbound() == p.unbound() }):
 			return &KeyError{i, "has " + p.String() + " twice", "remove one of them"}
 		}
 	}

@@ -45,6 +45,11 @@ func TestParsePart(t *testing.T) {
 		{"ip/64", "ip"},
 		{"user_ip/32/64", "user_ip"},
 		{"descriptor:remote_address", "descriptor:remote_address"},
+		{"path:{id}", "path:{id}"},
+		{"path:{user-id.v_1}", "path:{user-id.v_1}"},
+		{"host:{Tenant}", "host:{Tenant}"}, // names are case-sensitive
+		{"query:api_key", "query:api_key"},
+		{"query:filter[user]", "query:filter[user]"},
 		{"descriptor:" + strings.Repeat("a", 128), "descriptor:" + strings.Repeat("a", 128)},
 	} {
 		p, err := ParsePart(c.text)
@@ -61,8 +66,8 @@ func TestParsePart(t *testing.T) {
 }
 
 func TestParsePartTeaches(t *testing.T) {
-	const known = "use one of all, ip, xff_ip, user_ip, ip/24/56, region, path, method, host, " +
-		"header:NAME, cookie:NAME, mtls_subject, jwt:CLAIM, descriptor:NAME"
+	const known = "use one of all, ip, xff_ip, user_ip, ip/24/56, region, path, path:{NAME}, method, host, host:{NAME}, " +
+		"header:NAME, cookie:NAME, query:NAME, mtls_subject, jwt:CLAIM, descriptor:NAME"
 	for _, c := range []struct {
 		text   string
 		offset int
@@ -102,6 +107,14 @@ func TestParsePartTeaches(t *testing.T) {
 		{"jwt:a\n", 5, `rule: jwt name "a\n" contains "\n": write only printable characters without spaces, like jwt:sub`},
 		{"jwt:\u202ebus", 4, `rule: jwt name "\u202ebus" contains "\u202e": write only printable characters without spaces, like jwt:sub`},
 		{"descriptor:é\xff", 13, `rule: descriptor name "é\xff" contains "\xff": write only printable characters without spaces, like descriptor:tenant`},
+		{"path:id", 5, `rule: key part "path:id" is no name of a variable in braces: write path:{id} for what {id} stands for in match, or path for all of it`},
+		{"path:{id...}", 5, `rule: key part "path:{id...}" is no name of a variable in braces: write path:{id} for what {id} stands for in match, or path for all of it`},
+		{"path:{id:[0-9]+}", 5, `rule: key part "path:{id:[0-9]+}" is no name of a variable in braces: write path:{id} for what {id} stands for in match, or path for all of it`},
+		{"host:", 5, `rule: key part "host:" is no name of a variable in braces: write host:{tenant} for what {tenant} stands for in match, or host for all of it`},
+		{"host:{a b}", 5, `rule: key part "host:{a b}" is no name of a variable in braces: write host:{tenant} for what {tenant} stands for in match, or host for all of it`},
+		{"query", 5, `rule: key part query has no name: write it like query:user`},
+		{"query:a%5Bb", 6, `rule: query name "a%5Bb" is percent-encoded: write it decoded`},
+		{"query:a b", 7, `rule: query name "a b" contains " ": write only printable characters without spaces, like query:user`},
 		{"jwt:" + strings.Repeat("a", 129), 132, `rule: jwt name is 129 bytes long: use at most 128`},
 	} {
 		_, err := ParsePart(c.text)
@@ -170,7 +183,7 @@ func TestCheckKey(t *testing.T) {
 }
 
 func FuzzParsePart(f *testing.F) {
-	for _, text := range []string{"all", "ip", "header:x-client-id", "cookie:a", "jwt:sub", "jwt:https://a/b c", "ip/24", "xff_ip/24/56", "user_ip/129", "descriptor:é", "header:", "cookie:a=b", "ips", "header:Host"} {
+	for _, text := range []string{"all", "ip", "header:x-client-id", "cookie:a", "jwt:sub", "jwt:https://a/b c", "ip/24", "xff_ip/24/56", "user_ip/129", "descriptor:é", "header:", "cookie:a=b", "ips", "path:{id}", "host:{a.b}", "path:{id:[0-9]+}", "query:a[]", "header:Host"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -31,7 +32,11 @@ func parseNamed(kind partKind, name string) (Part, error) {
 			Offset:  at + maxNameLength,
 		}
 	}
-	if f := namePatternFault(name); f != (fault{}) {
+	f := namePatternFault(name)
+	if kind == partQuery && hasEscape(name) {
+		f = fault{"name " + quote(name) + " is percent-encoded", "write it decoded"}
+	}
+	if f != (fault{}) {
 		return Part{}, &ParseError{Problem: word + " " + f.problem, Fix: f.fix, Offset: at}
 	}
 	if kind != partHeader {
@@ -42,6 +47,34 @@ func parseNamed(kind partKind, name string) (Part, error) {
 		return Part{}, &ParseError{Problem: "key part header:Host is never present", Fix: "write host", Offset: 0}
 	}
 	return Part{kind: kind, name: name}, nil
+}
+
+// parseVariable parses what follows path: or host:, the name of a variable in braces.
+func parseVariable(kind partKind, text string) (Part, error) {
+	word := partTable[kind].word
+	name, braced := strings.CutPrefix(text, "{")
+	name, closed := strings.CutSuffix(name, "}")
+	bare, _, _ := strings.Cut(strings.TrimSuffix(name, restWord), ":")
+	reader := templateReader{text: text}
+	valid := reader.name(bare, bare) == (fault{})
+	if valid && braced && closed && name == bare {
+		return Part{kind: kind.variable(), name: name}, nil
+	}
+	if !valid {
+		bare = strings.Trim(partTable[kind.variable()].example, "{}")
+	}
+	return Part{}, &ParseError{
+		Problem: "key part " + quote(word+":"+text) + " is no name of a variable in braces", Offset: len(word) + 1,
+		Fix: "write " + word + ":{" + bare + "} for what {" + bare + "} stands for in match, or " + word + " for all of it",
+	}
+}
+
+// variable is the kind of the parts with a variable of the path or the host.
+func (k partKind) variable() partKind {
+	if k == partHost {
+		return partHostName
+	}
+	return partPathName
 }
 
 // faultyName returns the position and size of an invalid character in a name of the

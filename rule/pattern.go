@@ -3,7 +3,7 @@ package rule
 import "strings"
 
 // pattern is a compiled text of a match or an override. docs/reference/patterns.md defines the language. A pattern is
-// immutable and safe for concurrent use. match and capture allocate nothing, and their time is linear in the length of
+// immutable and safe for concurrent use. match allocates nothing, and its time is linear in the length of
 // the text that a client sends.
 type pattern struct {
 	form patternForm
@@ -68,8 +68,7 @@ func (p *pattern) match(text string) bool {
 	case formExpression:
 		return p.expression.match(text)
 	default:
-		_, ok := p.walk(text, "")
-		return ok
+		return p.walk(text)
 	}
 }
 
@@ -79,15 +78,6 @@ func (p *pattern) isBelow(text string) bool {
 		return len(text) > len(p.text) && strings.HasSuffix(text, p.text)
 	}
 	return strings.HasPrefix(text, p.text) && (len(text) == len(p.text) || text[len(p.text)] == '/')
-}
-
-// capture returns the part of the text that a name of the pattern stands for. capture reports false when the pattern does not
-// match, or has no such name. The rest of a path may be empty.
-func (p *pattern) capture(text, name string) (value string, ok bool) {
-	if name == "" || p.form != formTemplate || !p.hasName(name) {
-		return "", false
-	}
-	return p.walk(text, name)
 }
 
 // names lists the names of a pattern, in the order of the text that requests have.
@@ -133,42 +123,37 @@ func (p *pattern) hasName(name string) bool {
 	return p.restName == name
 }
 
-// walk compares a text with a template. With a name, walk also returns what the name stands for.
-func (p *pattern) walk(text, name string) (value string, ok bool) {
+// walk compares a text with a template.
+func (p *pattern) walk(text string) bool {
 	rest, more := text, true
 	if p.separator == '/' {
 		if rest, more = strings.CutPrefix(text, "/"); !more {
-			return "", false
+			return false
 		}
 	}
-	return p.walkSegments(rest, more, name)
+	return p.walkSegments(rest, more)
 }
 
 // walkSegments compares the segments of a template. more says whether rest begins a segment, which may be empty.
-func (p *pattern) walkSegments(rest string, more bool, name string) (value string, ok bool) {
+func (p *pattern) walkSegments(rest string, more bool) bool {
 	for i := range p.segments {
 		if !more {
-			return "", false
+			return false
 		}
 		var own string
 		own, rest, more = cutSegment(rest, p.separator)
-		found, matches := p.segments[i].walk(own, name)
-		if !matches {
-			return "", false
-		}
-		if found != "" {
-			value = found // A variable is never empty.
+		if _, matches := p.segments[i].walk(own, ""); !matches {
+			return false
 		}
 	}
-	switch {
-	case p.rest == restNone && more,
-		p.rest == restBelow && p.separator != '/' && rest == "", // "**.example.com" has at least one name.
-		p.rest == restGlued && (!more || !strings.HasPrefix(rest, p.restText)):
-		return "", false
-	case name != "" && name == p.restName:
-		value = rest
+	switch p.rest {
+	case restBelow:
+		return p.separator == '/' || rest != "" // "**.example.com" has at least one name.
+	case restGlued:
+		return more && strings.HasPrefix(rest, p.restText)
+	default:
+		return !more
 	}
-	return value, true
 }
 
 // cutSegment cuts the next segment from a text: the first one of a path, the last one of a host.

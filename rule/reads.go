@@ -40,13 +40,15 @@ func (r *Reads) AddRule(rule *Rule) {
 	}
 }
 
-// AddPart adds the header or cookie that a part of a key reads.
+// AddPart adds the header, the cookie or the name of the query that a part of a key reads.
 func (r *Reads) AddPart(p Part) {
 	switch p.kind {
 	case partHeader:
 		r.Headers = withName(r.Headers, p.name)
 	case partCookie:
 		r.Cookies = withName(r.Cookies, p.name)
+	case partQuery:
+		r.AddQuery(p.name, "+") // A key tells a space from a plus sign.
 	default:
 	}
 }

@@ -183,7 +183,7 @@ func TestPatternsAreSlowPatterns(t *testing.T) {
 				matched++
 			}
 			for _, name := range p.names() {
-				if value, ok := p.capture(with, name); ok != got || !strings.Contains(with, value) {
+				if value, ok := capturedOf(&p, with, name); ok != got || !strings.Contains(with, value) {
 					t.Fatalf("%s captures %s=%q of %q: %t", text, name, value, with, ok)
 				}
 			}
@@ -222,7 +222,7 @@ func FuzzPattern(f *testing.F) {
 			}
 			matches := p.match(with)
 			for _, name := range p.names() {
-				if value, ok := p.capture(with, name); ok != matches || !strings.Contains(with, value) {
+				if value, ok := capturedOf(&p, with, name); ok != matches || !strings.Contains(with, value) {
 					t.Fatalf("%q captures %s=%q of %q: %t, want %t", text, name, value, with, ok, matches)
 				}
 			}

@@ -13,6 +13,8 @@ const (
 	SupplySubjects
 	// SupplyDescriptors is for key parts descriptor:NAME.
 	SupplyDescriptors
+	// SupplyQueries is for key parts query:NAME.
+	SupplyQueries
 )
 
 // BeyondQueries reports whether the part is never in a query that has descriptors alone.

@@ -72,7 +72,7 @@ func (s *search) visitTree(t *tree) {
 func (s *search) visitSegments(n *treeNode, rest string, more bool) {
 	if n.tail != nil {
 		s.looked++
-		if _, matches := n.tail.walkSegments(rest, more, ""); matches {
+		if n.tail.walkSegments(rest, more) {
 			s.visit(n.rules)
 		}
 		return

@@ -77,6 +77,8 @@ func (c *Config) check() error {
 	switch {
 	case c.Mode > guard.Off:
 		return fmt.Errorf("throttler: mode %d is not known: use the constants", c.Mode)
+	case c.Tenant.OfMatch():
+		return fmt.Errorf("throttler: the tenant %s names a part of a match, and the stage has none: use another part", c.Tenant)
 	case c.Class > throttle.Sheddable:
 		return fmt.Errorf("throttler: class %d is not known: use the constants", c.Class)
 	case c.MaxDeadline < c.Deadline:

@@ -111,6 +111,9 @@ func clientName(part rule.Part, text string) string {
 	if word := part.String(); word == "host" || word == "path" || word == "method" {
 		text = strings.TrimPrefix(text, "=") // The mark of a literal.
 	}
+	if part.OfMatch() && part.Word() == "host" {
+		return strings.ToLower(text)
+	}
 	if strings.HasPrefix(part.String(), "cookie:") {
 		return rule.CookieForm(text)
 	}

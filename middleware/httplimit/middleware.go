@@ -71,7 +71,8 @@ func Check(g *guard.Guard) error {
 
 // front describes this package to a guard.
 func front() guard.Front {
-	return guard.Front{Name: "package httplimit", Bytes: true, Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplySubjects}
+	supplies := rule.SupplyHeaders | rule.SupplyCookies | rule.SupplyQueries | rule.SupplySubjects
+	return guard.Front{Name: "package httplimit", Bytes: true, Supplies: supplies}
 }
 
 // made removes the error of a guard that was not made.

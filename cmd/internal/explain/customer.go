@@ -14,7 +14,7 @@ func (e *explanation) writeCustomer(b *strings.Builder, r *guard.Result) {
 	if r.Rule.Quota == "" {
 		return
 	}
-	key, from, _ := r.Rule.AppendCustomerKey(nil, &e.exchange.Request)
+	key, from, _ := r.Rule.AppendCustomerKey(nil, e.seen())
 	name := string(key[from:])
 	entry := entryOf(e.config, name)
 	text := "no entry"

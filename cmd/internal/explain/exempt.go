@@ -13,13 +13,11 @@ import (
 
 // writeUndecided says which entry of exempt leaves out the request from everything.
 func (e *explanation) writeUndecided(b *strings.Builder) {
-	seen := e.exchange.Request
-	seen.Path = e.config.Folds.Path(seen.Path)
 	set, err := rule.NewMatchSet(e.config.Folds.Matches(e.config.Exempt))
 	if err != nil {
 		return // The guard has accepted the same matches.
 	}
-	at := set.First(&seen)
+	at := set.First(e.seen())
 	fmt.Fprintf(b, "\nexempt[%d] matches: nothing decides the request, and nothing counts it\n", at)
 	linef(b, "match", "%s", matchText(&e.config.Exempt[at]))
 }

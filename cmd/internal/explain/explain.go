@@ -33,7 +33,7 @@ func (r *Request) Explain(out io.Writer, c *config.Config, now time.Time) error 
 		return err
 	}
 	e := &explanation{config: c, guard: g, request: r.http, now: now}
-	e.exchange.ResolvePath, e.exchange.CORS = true, c.CORS // The proxy does the same.
+	e.exchange.ResolvePath, e.exchange.OneValue, e.exchange.CORS = true, true, c.CORS // The proxy does the same.
 	ctx := r.http.Context()
 	for n := 1; n <= r.times && ctx.Err() == nil; n++ {
 		if err := e.decide(n); err != nil {
@@ -85,6 +85,13 @@ type explanation struct {
 	failed  error
 	forward *http.Request // nil when the request does not reach the service
 	runs    []outcomes
+}
+
+// seen returns the request as the rules see it.
+func (e *explanation) seen() *headgate.Request {
+	seen := e.exchange.Request
+	seen.Path = e.config.Folds.Path(seen.Path)
+	return &seen
 }
 
 // decide decides the request for the nth time.

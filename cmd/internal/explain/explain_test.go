@@ -108,6 +108,25 @@ rules:
 	golden(t, "override-unlimited", explained(t, c, Flags{Request: "GET /", IP: "10.1.2.3"}, before.Add(time.Second)))
 }
 
+// TestExplainVariables checks what is said about keys by a segment of the path, as the rules see it, by a label of the host, and by a
+// value of the query.
+func TestExplainVariables(t *testing.T) {
+	c, err := config.Parse("headgate.yaml", []byte(`version: 1
+paths: {ignore_case: true, ignore_parameters: true}
+fair_share: {client: "path:{id}", capacity: 10, match: {path: "/users/{id}/**"}}
+rules:
+  - {name: user, match: {path: "/Users/{id}/**"}, key: ["path:{id}", "query:page"], limits: [9/m], overrides: {acme: {limits: [5/m]}}}
+  - {name: tenant, match: {hosts: ["{tenant}.example.com"]}, key: ["host:{tenant}"], missing: shared, limits: [9/m]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := Flags{Request: "GET /users;v=1/ACME/a?page=a%20b", Header: []string{"Host: Shop.example.com"}}
+	golden(t, "variables", explained(t, c, request, time.Unix(0, 0)))
+	request.Request = "GET /users/x/a?page=1&page=2"
+	golden(t, "query-of-two-meanings", explained(t, c, request, time.Unix(0, 0)))
+}
+
 // TestExplainAGroup checks what is said about rules that another one of their group replaces.
 func TestExplainAGroup(t *testing.T) {
 	c, err := config.Parse("headgate.yaml", []byte(`version: 1

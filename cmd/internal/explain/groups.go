@@ -20,8 +20,7 @@ func (e *explanation) writePassedOver(b *strings.Builder) {
 	if len(decided) == 0 {
 		return
 	}
-	seen := e.exchange.Request
-	seen.Path = e.config.Folds.Path(seen.Path)
+	seen := e.seen()
 	for i := range e.config.Rules {
 		r := &e.config.Rules[i]
 		by := decided[r.Group]
@@ -30,7 +29,7 @@ func (e *explanation) writePassedOver(b *strings.Builder) {
 		}
 		match := r.Match
 		match.Path = e.config.Folds.Pattern(match.Path)
-		if fits(r, match, &seen) {
+		if fits(r, match, seen) {
 			fmt.Fprintf(b, "\nrule %s\n", r.Name)
 			linef(b, "group", "%s: %s decides in its place, and this rule does not count the request", r.Group, by)
 		}

@@ -25,6 +25,6 @@ func (e *explanation) writeLease(b *strings.Builder, r *guard.Rule) {
 	if err != nil {
 		return // The guard has accepted the same name.
 	}
-	name := resource.Append(nil, &e.exchange.Request)
+	name := resource.Append(nil, e.seen())
 	linef(b, "lease", "%s; until a server gives a lease of it, the fallback decides: %s", name, r.Fallback)
 }

@@ -29,11 +29,10 @@ func (e *explanation) writeNearest(b *strings.Builder) {
 		b.WriteString("\nno rule matches: the configuration has no rules\n")
 		return
 	}
-	seen := e.exchange.Request
-	seen.Path = e.config.Folds.Path(seen.Path)
+	seen := e.seen()
 	misses := make([]miss, len(e.config.Rules))
 	for i := range e.config.Rules {
-		misses[i] = missOf(&e.config.Rules[i], &seen, e.config.Folds)
+		misses[i] = missOf(&e.config.Rules[i], seen, e.config.Folds)
 	}
 	if slices.ContainsFunc(misses, func(m miss) bool { return !m.path }) {
 		misses = slices.DeleteFunc(misses, func(m miss) bool { return m.path })
@@ -144,7 +143,8 @@ func queryReason(name, want string) string {
 }
 
 func fits(r *guard.Rule, part rule.Match, req *headgate.Request) bool {
-	index, err := rule.NewIndex([]rule.Rule{{Name: r.Name, Key: r.Key, Match: part}})
+	all, _ := rule.ParsePart("all") // The key of the rule may need another part of the match.
+	index, err := rule.NewIndex([]rule.Rule{{Name: r.Name, Key: []rule.Part{all}, Match: part}})
 	return err == nil && len(index.Match(req, nil)) > 0
 }
 

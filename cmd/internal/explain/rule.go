@@ -18,7 +18,7 @@ import (
 
 // writeRule describes the decision of one rule. All results belong to that rule.
 func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
-	r, req := results[0].Rule, &e.exchange.Request
+	r, req := results[0].Rule, e.seen()
 	fmt.Fprintf(b, "\nrule %s", r.Name)
 	if !results[0].Enforced() {
 		b.WriteString(", which is in mode shadow: it reports this result, and does not enforce it")
@@ -69,7 +69,7 @@ func (e *explanation) writeStage(b *strings.Builder, r *guard.Result) {
 
 // writeOverride says which override applies to the request.
 func (e *explanation) writeOverride(b *strings.Builder, r *guard.Rule) {
-	o := r.OverrideAt(&e.exchange.Request, e.now)
+	o := r.OverrideAt(e.seen(), e.now)
 	if o == nil {
 		return
 	}
@@ -99,9 +99,9 @@ func writeStated(b *strings.Builder, s guard.Stated) {
 // writeUncounted describes the rules that match and do not count the request, because an override is unlimited.
 func (e *explanation) writeUncounted(b *strings.Builder) (some bool) {
 	for _, r := range e.exchange.Answer.Matched() {
-		if o := r.OverrideAt(&e.exchange.Request, e.now); o != nil && o.Unlimited {
+		if o := r.OverrideAt(e.seen(), e.now); o != nil && o.Unlimited {
 			fmt.Fprintf(b, "\nrule %s\n", r.Name)
-			linef(b, "key", "%s", r.KeyText(&e.exchange.Request))
+			linef(b, "key", "%s", r.KeyText(e.seen()))
 			e.writeOverride(b, r)
 			some = true
 		}

@@ -27,13 +27,13 @@ func cycleStart(c *config.Config, now time.Time) headgate.Instant {
 
 // writeShare describes the client that fair share counts the request for, and its share.
 func (e *explanation) writeShare(b *strings.Builder, r *guard.Result) {
-	f, req := e.config.FairShare, &e.exchange.Request
+	f, req, client := e.config.FairShare, e.seen(), r.Rule.Key[0]
 	b.WriteString("\nfair share")
 	if !r.Enforced() {
 		b.WriteString(", which is in mode shadow: it reports this result, and does not enforce it")
 	}
 	b.WriteByte('\n')
-	name, named := f.Client.AppendClient(nil, req)
+	name, named := client.AppendClient(nil, req)
 	switch {
 	case named:
 		linef(b, "client", "%s, by %s", strconv.Quote(string(name)), f.Client)

@@ -10,8 +10,7 @@ import (
 
 // writeSkipped names the rules that match and do not apply, because the request lacks a part of their key.
 func (e *explanation) writeSkipped(b *strings.Builder) {
-	seen := e.exchange.Request
-	seen.Path = e.config.Folds.Path(seen.Path)
+	seen := e.seen()
 	for i := range e.config.Rules {
 		r := &e.config.Rules[i]
 		if r.Missing != rule.MissingSkip || r.Mode == guard.Off {
@@ -19,7 +18,7 @@ func (e *explanation) writeSkipped(b *strings.Builder) {
 		}
 		match := r.Match
 		match.Path = e.config.Folds.Pattern(match.Path)
-		if part, lacks := r.Lacks(&seen); lacks && fits(r, match, &seen) {
+		if part, lacks := r.Lacks(seen); lacks && fits(r, match, seen) {
 			fmt.Fprintf(b, "\nrule %s does not apply: the request has no %s, and missing is skip\n", r.Name, r.Key[part])
 		}
 	}

@@ -78,13 +78,14 @@ func (f *findings) countOnce(share *guard.FairShare, c ShareContext) {
 
 // shareScope finds a match or an exempt path that package rule rejects.
 func (f *findings) shareScope(share *guard.FairShare) (found bool) {
+	one, _ := rule.ParsePart("all") // The client may need a name of the match.
 	all := []rule.Rule{{Name: guard.FairShareName, Match: share.Match, Key: []rule.Part{share.Client}}}
 	for i, path := range share.Exempt.Paths {
 		if path == "" || path == "/*" {
 			f.add(exemptPath(i), "matches every path", "leave it out, or use mode: off")
 			return true
 		}
-		all = append(all, rule.Rule{Name: fmt.Sprint("exempt-", i), Match: rule.Match{Path: path}, Key: []rule.Part{share.Client}})
+		all = append(all, rule.Rule{Name: fmt.Sprint("exempt-", i), Match: rule.Match{Path: path}, Key: []rule.Part{one}})
 	}
 	_, err := rule.NewIndex(all)
 	for _, err := range Unjoin(err) {
@@ -92,7 +93,7 @@ func (f *findings) shareScope(share *guard.FairShare) (found bool) {
 		if !ok {
 			continue
 		}
-		path, fix := "fair_share."+bad.Field, bad.Fix
+		path, fix := "fair_share."+strings.Replace(bad.Field, "key[0]", "client", 1), bad.Fix
 		if bad.Rule > 0 { // Fair share without any path is none.
 			path = exemptPath(bad.Rule - 1)
 			fix = strings.Replace(fix, `write "/*" for every path`, "write a path like /healthz or /probes/*", 1)

@@ -27,6 +27,10 @@ func Throttle(t *throttler.Config, rules []guard.Rule, id Identity, blamed Blame
 	if t.Tenant == (rule.Part{}) || found.blamed(tenant) {
 		return found.all
 	}
+	if t.Tenant.OfMatch() {
+		found.add(tenant, t.Tenant.String()+" names a part of a match, and the throttle has none",
+			"write another part of requests as tenant, like header:X-Client-Id")
+	}
 	if problem, fix := id.missing(t.Tenant); problem != "" {
 		found.add(tenant, t.Tenant.String()+" cannot be determined: "+problem, fix)
 	}

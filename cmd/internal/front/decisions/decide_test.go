@@ -25,6 +25,8 @@ rules:
 - {name: forwarded, match: {path: /xff}, key: [xff_ip], limits: [1/1d]}
 - {name: header, match: {path: /header}, key: ["header:X-Client-Id"], limits: [1/1d]}
 - {name: cookie, match: {path: /cookie}, key: ["cookie:id"], limits: [1/1d]}
+- {name: query, match: {path: /query}, key: ["query:user"], limits: [1/1d]}
+- {name: segment, match: {path: "/users/{id}/**", hosts: ["{sub}.example"]}, key: ["path:{id}", "host:{sub}"], limits: [1/1d]}
 - {name: subject, match: {path: /subject}, key: [mtls_subject], limits: [1/1d]}
 - {name: domain, match: {domain: shop}, key: ["descriptor:tenant"], limits: [1/1d]}
 - {name: cost, match: {path: /cost}, key: [all], limits: [9/1d]}
@@ -59,6 +61,11 @@ func TestAttributes(t *testing.T) {
 		{header("/header", "x-client-id", "b"), "header", false},
 		{&headgatev1.Request{Path: "/cookie", Cookies: map[string]string{"id": "a"}}, "cookie", false},
 		{&headgatev1.Request{Path: "/cookie", Cookies: map[string]string{"ID": "a"}}, "cookie", true},
+		{&headgatev1.Request{Path: "/query", Query: map[string]string{"user": "a b"}}, "query", false},
+		{&headgatev1.Request{Path: "/query", Query: map[string]string{"user": "a b", "x": "y"}}, "query", true},
+		{&headgatev1.Request{Path: "/users/a/x", Host: "s.example"}, "segment", false},
+		{&headgatev1.Request{Path: "/users/a/y", Host: "S.example:80"}, "segment", true},
+		{&headgatev1.Request{Path: "/users/a/y", Host: "t.example"}, "segment", false},
 		{&headgatev1.Request{Path: "/subject", Subject: "CN=a"}, "subject", false},
 		{&headgatev1.Request{Path: "/subject", Subject: "CN=a"}, "subject", true},
 		{&headgatev1.Request{Domain: "shop", Descriptors: []*headgatev1.Descriptor{{Key: "tenant", Value: "a"}}}, "domain", false},

@@ -59,7 +59,7 @@ type Stats struct {
 // New makes a Service that decides by g. log gets faults of our own, and peers outside trusted_proxies.
 func New(g *guard.Guard, log *slog.Logger) *Service {
 	return &Service{guard: g, log: log, bodies: semaphore.NewWeighted(bodyMemory), front: &guard.Front{
-		Name: "GET /v1/decide", Supplies: rule.SupplyHeaders | rule.SupplyCookies,
+		Name: "GET /v1/decide", Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplyQueries,
 		Fix: "count by another part, or ask with POST /v1/decide, which takes descriptors and the subject",
 	}}
 }

@@ -22,6 +22,7 @@ rules:
 - {name: host, match: {hosts: [api.example.com]}, key: [method], limits: [1/365d]}
 - {name: header, match: {path: /header}, key: ["header:X-Client-Id"], limits: [1/365d]}
 - {name: cookie, match: {path: /cookie}, key: ["cookie:id"], limits: [1/365d]}
+- {name: query, match: {path: "/q/{id}"}, key: ["path:{id}", "query:user"], limits: [1/365d]}
 - {name: user, match: {path: /user}, key: [user_ip], limits: [1/365d]}
 - {name: moved, match: {path: /moved}, key: [all], limits: [1/365d], on_exceed: {action: redirect, location: "https://b.example/x"}}
 - {name: less, match: {path: /less}, key: [all], limits: [1/365d], on_exceed: {action: degrade, header: X-Degraded, value: "1"}}
@@ -63,6 +64,11 @@ func TestSubrequests(t *testing.T) {
 		{"from=original&refuse=403", described("Original", "GET", "/header", "X-Client-Id: a", "X-Client-Id: b"), 403},
 		{"from=original", described("Original", "GET", "/cookie", "Cookie: id=a"), 204},
 		{"from=original", described("Original", "GET", "/cookie", "Cookie: b=c; id=a"), 429},
+		{"from=original", described("Original", "GET", "/q/a?user=b"), 204},
+		{"from=original", described("Original", "GET", "/q/%61?x=y&us%65r=b"), 429},
+		{"from=original", described("Original", "GET", "/q/a?user=c"), 204},
+		{"from=original", described("Original", "GET", "/q/a?user=c&user=d"), 400},
+		{"from=original", described("Original", "GET", "/q/a?user=a+b"), 400},
 		{"from=original", described("Original", "GET", "/user", "X-Real-Ip: 198.51.100.1"), 204},
 		{"from=original", described("Original", "GET", "/user", "X-Real-Ip: 198.51.100.1"), 429},
 		{"from=original", described("Original", "GET", "/moved"), 204},

@@ -82,7 +82,7 @@ func New(c Config) (*Proxy, error) {
 	if c.Guard == nil || c.Traffic == nil || c.Log == nil {
 		return nil, errors.New("proxy: Config needs Guard, Traffic and Log: set all three")
 	}
-	front := guard.Front{Name: "the proxy", Bytes: true, Supplies: rule.SupplyHeaders | rule.SupplyCookies}
+	front := guard.Front{Name: "the proxy", Bytes: true, Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplyQueries}
 	if c.Certificates {
 		front.Supplies |= rule.SupplySubjects
 	}

@@ -68,6 +68,9 @@ rules:
 - {name: forwarded, match: {path: /xff}, key: [xff_ip], limits: [1/1d]}
 - {name: header, match: {path: /header}, key: ["header:X-Client-Id"], limits: [1/1d]}
 - {name: cookie, match: {path: /cookie}, key: ["cookie:id"], limits: [1/1d]}
+- {name: query, match: {path: /query}, key: ["query:user"], limits: [1/1d]}
+- {name: segment, match: {path: "/users/{id}/**"}, key: ["path:{id}"], limits: [1/1d]}
+- {name: label, match: {hosts: ["{sub}.example"], path: /label}, key: ["host:{sub}"], limits: [1/1d]}
 - {name: subject, match: {path: /subject}, key: [mtls_subject], limits: [1/1d]}
 - {name: domain, match: {domain: shop}, key: ["descriptor:tenant"], limits: [1/1d]}
 `)
@@ -80,6 +83,9 @@ rules:
 		"forwarded": {"path=/xff ip=10.0.0.1 header:X-Forwarded-For=192.0.2.1", "path=/xff ip=10.0.0.1 header:x-forwarded-for=192.0.2.2"},
 		"header":    {"path=/header header:x-client-id=a", "path=/header header:X-Client-Id=b"},
 		"cookie":    {"path=/cookie cookie:id=a", "path=/cookie cookie:id=b"},
+		"query":     {"path=/query query:user=a", "path=/query query:user=b"},
+		"segment":   {"path=/users/a/x", "path=/users/b/x"},
+		"label":     {"path=/label host=a.example", "path=/label host=b.example"},
 		"subject":   {"path=/subject subject=CN=a", "path=/subject subject=CN=b"},
 		"domain":    {"domain=shop descriptor:tenant=a", "domain=shop descriptor:tenant=b"},
 	} {
