@@ -32,6 +32,7 @@ type commands struct {
 	Proxy   proxyCommand   `cmd:"" help:"Run the reverse proxy in front of one service."`
 	Server  serverCommand  `cmd:"" help:"Run the decision service: gRPC and HTTP listeners for other programs."`
 	Check   checkCommand   `cmd:"" help:"Check the configuration, and print each fault with its place and its correction."`
+	Replay  replayCommand  `cmd:"" help:"Show what the rules would have refused in an access log, and suggest limits."`
 	Convert convertCommand `cmd:"" help:"Print files of envoyproxy/ratelimit as the section domains of a configuration."`
 	Ctl     ctlCommand     `cmd:"" help:"Query and control a running instance; set the limits that pacers keep to."`
 	Token   tokenCommand   `cmd:"" help:"Make a token for a client of the decision service, and print it once."`

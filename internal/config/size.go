@@ -50,3 +50,12 @@ func parseSize(text string) (n int64, offset int, problem string) {
 	}
 	return 0, digits, "has the unknown unit " + quote(text[digits:])
 }
+
+// ParseSize reads a size of a command line, such as 256MiB.
+func ParseSize(text string) (int64, error) {
+	n, _, problem := parseSize(text)
+	if problem != "" {
+		return 0, fmt.Errorf("size %q %s: write it like 256MiB; the units are B, KiB, MiB, GiB and TiB", text, problem)
+	}
+	return n, nil
+}
