@@ -48,6 +48,17 @@ func (r *Rule) actual(o *Outcome) (cost int64, stated bool) {
 	return min(cost, headgate.MaxUnits), true
 }
 
+// Cost is the cost with which the result's rule decided the request. It is 0 for a step without a cost.
+func (r *Result) Cost() int64 { return r.cost }
+
+// Actual returns the real cost that the end of a request states for the rule; see Settles.
+func (r *Rule) Actual(o *Outcome) (cost int64, stated bool) {
+	if !r.Settles() {
+		return 0, false
+	}
+	return r.actual(o)
+}
+
 // CountsBytes reports whether a rule counts the bytes of the request. The front then sets Received and Sent of the Outcome. Call it
 // after Forward.
 func (t *Ticket) CountsBytes() bool { return t.ending != nil && t.ending.bytes }

@@ -134,8 +134,8 @@ func (s ruleSource) askOne(q *question, req *headgate.Request, a *Answer) error 
 	}
 	sent := req.Path
 	req.Path = s.config.Folds.Path(sent)
-	if s.needs&rule.NeedClientIP != 0 {
-		s.resolve(req, a, rule.NeedClientIP)
+	if early := s.needs&rule.NeedClientIP | s.logged; early != 0 {
+		s.resolve(req, a, early)
 	}
 	if a.Exempt = s.exempt.Has(req); a.Exempt {
 		req.Path = sent

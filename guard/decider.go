@@ -89,6 +89,9 @@ func (s deciderSource) askOne(ctx context.Context, req *headgate.Request, a *Ans
 	if req.Cost < 0 || req.Cost > headgate.MaxUnits {
 		return headgate.ErrBadCost
 	}
+	if s.logged != 0 {
+		s.resolve(req, a, s.logged)
+	}
 	if err := s.config.Decider.Decide(ctx, req, a); err != nil {
 		return err
 	}

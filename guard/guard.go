@@ -90,6 +90,9 @@ type Config struct {
 	Observer Observer
 	// Identity sets which sources about the sender of a request are trusted; nil trusts none.
 	Identity *rule.Identity
+	// Logged are parts of keys that a log shows. Their facts about a sender are known for each request, also without a rule that reads
+	// them.
+	Logged []rule.Part
 	// Folds are the differences between paths that the service ignores.
 	Folds rule.Folds
 	// State is shared by consecutive guards; nil makes a new one.

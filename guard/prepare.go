@@ -25,6 +25,7 @@ type set struct {
 	parted      bool         // one of these is enforced for a part of the keys
 	config      Config
 	needs       rule.Needs
+	logged      rule.Needs // of Config.Logged
 	marks       []string
 	stages      stages
 	sent        *sentLimits     // the buckets that clients sent; nil without a store
@@ -95,6 +96,10 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 		guard: g, claims: claimed, independent: c.Independent, config: c, marks: spellings(FieldMark), needs: c.Folds.Needs(),
 		unknown: SourceRule(),
 	}
+	for _, p := range c.Logged {
+		s.logged |= p.Needs()
+	}
+	s.needs |= s.logged
 	if err := s.decider(&c); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"strconv"
+
+	"github.com/headgate/headgate"
 )
 
 // KeyNames formats the parts of keys for logs and tables. A value appears as plain text
@@ -86,6 +88,55 @@ func (n *KeyNames) AppendClient(dst []byte, part Part, client string) []byte {
 	}
 	return n.appendText(dst, part, client)
 }
+
+// AppendPart appends the value of a part of a request, in the form in which AppendKey has it after the part and "=", but without
+// quotes. It reports false, and appends nothing, if the request has no value. AppendPart allocates nothing for values of at most 128
+// bytes if dst has enough capacity.
+func (n *KeyNames) AppendPart(dst []byte, part Part, req *headgate.Request) (text []byte, present bool) {
+	if part.isAddress() {
+		var address, network [len("2001:db8:1111:2222::/64") + 16]byte
+		var key []byte
+		const prefixes, length = 2, 1 // bytes before the value
+		value := length
+		if part.v4 > 0 {
+			key, present = part.appendNetwork(address[:0], req)
+			value += prefixes
+		} else {
+			key, present = appendIP(address[:0], part.address(req))
+		}
+		if !present {
+			return dst, false
+		}
+		return n.appendValue(dst, part, string(part.appendNetworkText(network[:0], string(key[value:])))), true
+	}
+	value, present := part.lookup(req)
+	if !present {
+		return dst, false
+	}
+	return n.AppendValue(dst, part, value), true
+}
+
+// AppendValue appends the value of a part whose text is known, as AppendPart does. The value of an address part is the text of its network,
+// such as 192.0.2.1 or 2001:db8::/64.
+func (n *KeyNames) AppendValue(dst []byte, part Part, value string) []byte {
+	if len(value) <= maxValueLength {
+		return n.appendValue(dst, part, value)
+	}
+	sum := digest(value)
+	var text [len(digestWord) + 2*digestLength]byte
+	return n.appendValue(dst, part, string(hex.AppendEncode(append(text[:0], digestWord...), sum[:])))
+}
+
+// appendValue appends a value without quotes, or its hash.
+func (n *KeyNames) appendValue(dst []byte, part Part, value string) []byte {
+	if n.hashed {
+		return n.appendHash(dst, part, value)
+	}
+	return append(dst, value...)
+}
+
+// Hashes reports whether values appear as hashes.
+func (n *KeyNames) Hashes() bool { return n.hashed }
 
 // appendNamed appends a part and its value.
 func (n *KeyNames) appendNamed(dst []byte, part Part, value string, missing, digested bool) []byte {

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -124,4 +125,62 @@ func FuzzKeyNames(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestPartOfKeyNames: a part alone has the value or the hash that it has in a key.
+func TestPartOfKeyNames(t *testing.T) {
+	long := strings.Repeat("k", 200)
+	sum := sha256.Sum256([]byte(long))
+	digest := "sha256:" + hex.EncodeToString(sum[:16])
+	req := &headgate.Request{
+		IP: addr("192.0.2.1"), XFFIP: addr("2001:db8:1:2:3::4"), Region: "NL",
+		Header: sent{"X-Client-Id": `me "x"`, "X-Plan": `me "x"`, "X-Long": long, "X-Empty": ""},
+	}
+	hashed := HashedKeyNames([]byte("secret"))
+	seen := map[string]string{}
+	for part, value := range map[string]string{
+		"header:X-Client-Id": `me "x"`, "header:X-Plan": `me "x"`, "header:X-Long": digest, "region": "NL", "ip": "192.0.2.1",
+		"ip/24": "192.0.2.0/24", "xff_ip": "2001:db8:1:2::/64", "header:X-None": "", "header:X-Empty": "", "jwt:sub": "",
+	} {
+		p := parts(t, part)[0]
+		plain, present := PlainKeyNames().AppendPart([]byte("a "), p, req)
+		if string(plain) != "a "+value || present != (value != "") {
+			t.Errorf("%s is %q, present %v, want %q", part, plain, present, value)
+		}
+		hash, _ := hashed.AppendPart(nil, p, req)
+		if value == "" {
+			if len(hash) > 0 {
+				t.Errorf("%s without a value has the hash %s", part, hash)
+			}
+			continue
+		}
+		if string(hash) != hashOf("secret", part, value) {
+			t.Errorf("%s has the hash %s", part, hash)
+		}
+		if former := seen[string(hash)]; former != "" {
+			t.Errorf("%s and %s have one hash", part, former)
+		}
+		seen[string(hash)] = part
+		if value == digest {
+			value = long
+		}
+		if again := hashed.AppendValue(nil, p, value); !bytes.Equal(again, hash) {
+			t.Errorf("%s as a text has the hash %s, and in a request %s", part, again, hash)
+		}
+	}
+}
+
+// TestPartsAllocateNothing names the parts of a request in a buffer.
+func TestPartsAllocateNothing(t *testing.T) {
+	req := &headgate.Request{IP: addr("192.0.2.1"), XFFIP: addr("2001:db8:1:2:3::4"), Header: sent{"X-Client-Id": "me"}}
+	all, b := parts(t, "header:X-Client-Id", "xff_ip/56", "ip"), make([]byte, 0, 1024)
+	hashed := HashedKeyNames([]byte("secret"))
+	if n := testing.AllocsPerRun(100, func() {
+		b = b[:0]
+		for _, p := range all {
+			b, _ = hashed.AppendPart(b, p, req)
+		}
+	}); n > 0 {
+		t.Errorf("naming parts takes %v allocations", n)
+	}
 }

@@ -266,6 +266,9 @@ type Log struct {
 	KeysSecretFile string
 	// Access is the format of the access log. Default AccessOff.
 	Access AccessFormat
+	// Identity are parts of keys whose values the lines of a JSON access log have, in the form of Keys. IdentityPlain are others, whose
+	// values the lines have in clear.
+	Identity, IdentityPlain []rule.Part
 	// AccessFile is the file of the access log, or "" for standard output. A reload opens
 	// the file again, so that it can be rotated.
 	AccessFile string

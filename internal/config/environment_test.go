@@ -92,6 +92,8 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_LOG_KEYS_SECRET_FILE", "other.key", nil}, // log.keys plain uses no secret.
 		{"HEADGATE_LOG_FORMAT", "text", func(c *Config) any { return string(c.Log.Format) }},
 		{"HEADGATE_LOG_ACCESS", "json", func(c *Config) any { return string(c.Log.Access) }},
+		{"HEADGATE_LOG_IDENTITY", "header:A,jwt:sub", nil}, // A combined access log has no such fields.
+		{"HEADGATE_LOG_IDENTITY_PLAIN", "header:B", nil},
 		{"HEADGATE_LOG_ACCESS_FILE", "other.log", func(c *Config) any { return c.Log.AccessFile }},
 		{"HEADGATE_PROXY_TLS_CERT", "other.crt", func(c *Config) any { return c.Proxy.TLS.Cert }},
 		{"HEADGATE_PROXY_TLS_KEY", "other.key", func(c *Config) any { return c.Proxy.TLS.Key }},

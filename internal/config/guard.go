@@ -46,6 +46,7 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 		FairShare: c.FairShare, Exempt: c.Exempt, Rules: rules, Domains: c.Domains, DomainsMode: c.domainsMode,
 		Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
 		Namespace:     c.Namespace,
+		Logged:        c.Log.logged(),
 		RetryAfterMax: c.RetryAfterMax, XShouldRetry: c.XShouldRetry,
 		LeaseTimeout: c.StoreTimeout,
 		WithoutState: c.Source != nil && c.Source.WithoutState == RefuseWithoutState && !c.sourceKnown,

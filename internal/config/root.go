@@ -24,6 +24,7 @@ func (r *reader) config(c *Config) {
 	root.log(&c.Log)
 	root.instanceName(c)
 	root.identity(&c.Identity)
+	r.checkLogIdentity(c)
 	oneOf(root, root.declare("evaluate", field.Taken, "all_or_nothing: when one rule refuses, no other matching rule counts the request; "+
 		"independent: each rule counts on its own."), &c.Independent, []choice[bool]{
 		{word: "all_or_nothing", value: false}, {word: "independent", value: true},
@@ -147,6 +148,7 @@ func (s *section) log(l *Log) {
 	})
 	log.file(log.declare("access_file", field.Taken, "File of the access log. Default: standard output. A reload opens the file "+
 		"again."), &l.AccessFile)
+	log.identityParts(l)
 	log.end()
 	if v, ok := log.given("access_file"); ok && l.Access == AccessOff && !log.blamedAny("access", "access_file") {
 		s.fault(v, "has no effect without an access log", "set log.access to json or combined")

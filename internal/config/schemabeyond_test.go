@@ -88,7 +88,9 @@ var beyondSchemaNames = map[string]string{
 		ban-after-below-the-limit-in-longer-time ban-of-a-limit-of-zero ban-of-in-flight-alone
 		local-share-of-a-ban-of-in-flight-too-little local-share-of-in-flight-too-little burst-of-a-limit-of-zero
 		cost-above-an-override cost-above-burst front-log-access-file-beside-off
-		front-log-access-file-without-access front-request-id-of-a-rule front-request-id-of-the-throttle
+		front-log-access-file-without-access log-identity-combined log-identity-in-both log-identity-keys-off
+		log-identity-path log-identity-plain-claim log-identity-plain-cookie log-identity-plain-credentials log-identity-too-many
+		log-identity-twice log-identity-without-access log-identity-without-keys front-request-id-of-a-rule front-request-id-of-the-throttle
 		front-tls-cert-without-key
 		front-tls-client-auth-alone front-tls-client-auth-without-authorities front-tls-client-ca-alone
 		front-tls-empty-section front-tls-key-without-cert front-upstream-tls-cert-without-key

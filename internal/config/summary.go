@@ -47,6 +47,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 	c.writeMetering(&b)
 	fmt.Fprintf(&b, "admin %s, health %s\n", orOff(c.Admin.Listen), orOff(c.Admin.Health))
 	c.writeHashes(&b)
+	c.writeLogIdentity(&b)
 	if len(c.Rules) > 0 {
 		b.WriteByte('\n')
 		c.writeRules(&b)

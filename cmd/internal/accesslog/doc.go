@@ -16,6 +16,11 @@
 //	"duration":0.000341,"user_agent":"curl/8","referer":"…","upstream_status":200,"upstream_duration":0.012,
 //	"verdict":"deny","reason":"over_limit","rule":"product","key":"ip=…","decision":"eu-1/…","tls":"TLS 1.3","aborted":true}
 //
+// Lines also have user_ip, region and cost, if the rules or the log need them. identity_hash has the values that log.identity names, as
+// hashes, and identity those in clear. A part that the request lacks is null:
+//
+//	"user_ip":"198.51.100.7","region":"NL","cost":5,"identity":{"header:X-Plan":"gold"},"identity_hash":{"jwt:sub":null}
+//
 // If rules in shadow match, shadow_verdict, shadow_reason, shadow_rule and shadow_key have their
 // decision. The request did not get it: verdict has the decision that it got.
 //

@@ -70,10 +70,24 @@ type Entry struct {
 	// DecidedAt is the time of the decision, in Unix microseconds, by the clock of
 	// the store or of fair share. By this clock the limit or cycle is exact.
 	DecidedAt int64
+	// UserIP and Region are those of the request, if a rule or the log needs them. Cost is the cost of the request in units; 0 is unknown.
+	UserIP netip.Addr
+	Region string
+	Cost   int64
+	// Identity has the values that the configuration names for the log. The caller must not change their texts until Write returns.
+	Identity []Part
 	// TLS is the version of TLS, or "" without TLS.
 	TLS string
 	// Aborted says that the response is incomplete.
 	Aborted bool
+}
+
+// Part is the value of a part of a key.
+type Part struct {
+	Name string
+	// Text is the value, or its hash. Absent says that the request has no value.
+	Text           []byte
+	Hashed, Absent bool
 }
 
 // Judgment is a decision. Its fields are those of Entry with the same names.
@@ -86,13 +100,15 @@ type Judgment struct {
 const (
 	// MaxLine bounds a line with its end. It holds every field at its bound, and is less than the usual bound of
 	// log collectors, 16 KiB.
-	MaxLine = 9 << 10
+	MaxLine = 15 << 10
 
 	maxURI    = 4 << 10
 	maxAgent  = 1 << 10
 	maxHost   = 320 // A name has at most 253 bytes, and a port follows.
 	maxName   = 256
 	maxKey    = 448 // room for three components of usual names, hashed
+	maxPart   = 512 // room for a value of 128 bytes that are no text, in an escaped form; there are at most eight parts
+	maxPartID = 160 // of the name of a part
 	maxMethod = 64
 	maxProto  = 32
 )
@@ -166,11 +182,47 @@ func appendObject(b []byte, e *Entry, second string) []byte {
 		b = strconv.AppendInt(append(b, `,"decided_at":`...), e.DecidedAt/1e6, 10)
 		b = appendMicros(append(b, '.'), e.DecidedAt%1e6)
 	}
+	if e.UserIP.IsValid() {
+		b = append(e.UserIP.WithZone("").AppendTo(append(b, `,"user_ip":"`...)), '"')
+	}
+	b = appendText(b, `,"region":`, e.Region, maxMethod)
+	if e.Cost > 0 {
+		b = strconv.AppendInt(append(b, `,"cost":`...), e.Cost, 10)
+	}
+	b = appendParts(b, `,"identity":{`, e.Identity, false)
+	b = appendParts(b, `,"identity_hash":{`, e.Identity, true)
 	b = appendText(b, `,"tls":`, e.TLS, maxProto)
 	if e.Aborted {
 		b = append(b, `,"aborted":true`...)
 	}
 	return append(b, '}', '\n')
+}
+
+// appendParts writes an object with the parts that are hashed, or with the others. A part that the request lacks is null.
+func appendParts(b []byte, start string, parts []Part, hashed bool) []byte {
+	none := true
+	for i := range parts {
+		p := &parts[i]
+		if p.Hashed != hashed {
+			continue
+		}
+		if none {
+			b = append(b, start...)
+		} else {
+			b = append(b, ',')
+		}
+		none = false
+		b = append(appendQuoted(b, p.Name, maxPartID), ':')
+		if p.Absent {
+			b = append(b, "null"...)
+			continue
+		}
+		b = appendQuoted(b, unsafe.String(unsafe.SliceData(p.Text), len(p.Text)), maxPart) //nolint:gosec // A copy would allocate.
+	}
+	if none {
+		return b
+	}
+	return append(b, '}')
 }
 
 // append writes the four fields of a decision by their names.

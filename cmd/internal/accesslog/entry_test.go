@@ -92,6 +92,10 @@ func huge(unit string) *Entry {
 	e.Status, e.Bytes, e.Duration = 999, 1<<63-1, 1<<63-1
 	e.UpstreamStatus, e.UpstreamDuration, e.DecidedAt = 999, 1<<63-1, 1<<63-1
 	e.Remote = netip.MustParseAddr("2001:db8:1111:2222:3333:4444:5555:6666%zone")
+	e.UserIP, e.Region, e.Cost = e.Remote, s, 1<<63-1
+	for range 8 {
+		e.Identity = append(e.Identity, Part{Name: s, Text: []byte(s)})
+	}
 	return e
 }
 

@@ -125,6 +125,7 @@ func (p *Component) begin() {
 		MaxRequests: c.MaxRequests, MaxConnections: c.MaxConnections,
 		Memory: p.o.Memory.Now(), Trusts: p.trusts,
 		RequestID: c.RequestID, Access: p.o.Access.Current(), KeyNames: p.o.Report.KeyNames(), Instance: p.o.Host.Name(p.o.Config),
+		Identity: p.o.Config.Log.Identity, IdentityPlain: p.o.Config.Log.IdentityPlain,
 		Log: p.o.Host.Log,
 	})
 	p.o.Host.Serve(func() error { return p.server.Serve(p.socket) })
@@ -156,7 +157,10 @@ func (p *Component) Reload(next *config.Config) (component.Change, error) {
 			commit()
 			p.upstream.Swap(to).CloseIdleConnections()
 			if p.server != nil { // A source gives its first objects before the proxy serves; begin reads the log then.
-				p.server.SetAccess(p.o.Access.Current(), p.o.Report.KeyNames(), p.o.Host.Name(next))
+				p.server.SetAccess(front.AccessConfig{
+					Access: p.o.Access.Current(), Instance: p.o.Host.Name(next), KeyNames: p.o.Report.KeyNames(),
+					Identity: next.Log.Identity, IdentityPlain: next.Log.IdentityPlain,
+				})
 				p.server.Rebound(p.o.Memory.Reloaded(next))
 			}
 			p.o.Access.Retire()

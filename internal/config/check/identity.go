@@ -45,6 +45,15 @@ func (id Identity) missing(part rule.Part) (problem, fix string) {
 	}
 }
 
+// Part finds a part of a list that the identity has no facts for. path is that of the part.
+func (id Identity) Part(part rule.Part, path string) []Finding {
+	problem, fix := id.missing(part)
+	if problem == "" {
+		return nil
+	}
+	return []Finding{{path, part.String() + " cannot be determined: " + problem, fix}}
+}
+
 // Keys finds parts of keys for which the identity has no facts. All requests would share one
 // key, or a proxy's address would count in place of the client's.
 func Keys(rules []guard.Rule, id Identity) []Finding {

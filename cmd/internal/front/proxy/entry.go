@@ -29,6 +29,9 @@ type entry struct {
 	sent   time.Time // when the request went to the upstream
 	keys   [2][]byte // reused buffers behind the keys of line
 	named  []byte    // reused buffer behind the decision of line
+	values []accesslog.Part
+	texts  []byte      // reused buffer behind the texts of values
+	rule   *guard.Rule // that decided; nil without one
 }
 
 // closeTable is the Connection field of the last response on a connection. For HTTP/2,
@@ -75,7 +78,8 @@ func (s *Server) leave(e *entry, finished bool) {
 			now.log.Write(&e.line)
 		}
 	}
-	*e = entry{server: s, keys: e.keys, named: e.named}
+	clear(e.values)
+	*e = entry{server: s, keys: e.keys, named: e.named, values: e.values, texts: e.texts}
 	s.entries.Put(e)
 }
 
@@ -121,14 +125,16 @@ func (e *entry) requestIDValue() string {
 // logs reports whether the request has a line. e is nil in tests.
 func (e *entry) logs() bool { return e != nil && e.access != nil && e.access.log != nil }
 
-// decided notes the rules' decision.
-func (e *entry) decided(a *guard.Answer) {
+// decided notes the rules' decision on a request.
+func (e *entry) decided(req *headgate.Request, a *guard.Answer) {
 	if !e.logs() {
 		return
 	}
+	e.identified(req)
 	made := accesslog.Judgment{Verdict: a.Verdict.String()}
 	if closest := a.Closest(); closest != nil {
 		e.judged(&made, closest, 0)
+		e.rule, e.line.Cost = closest.Rule, closest.Cost()
 	}
 	e.line.Verdict, e.line.Reason, e.line.Rule, e.line.Key = made.Verdict, made.Reason, made.Rule, made.Key
 	if a.Verdict == headgate.Deny || a.Named() { // Else no other line names the decision.

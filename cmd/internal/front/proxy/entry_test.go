@@ -271,7 +271,7 @@ func TestEntryOfBareWriter(t *testing.T) {
 	if _, err := e.Write([]byte("x")); err != nil || w.Code != http.StatusOK || e.line.Bytes != 1 {
 		t.Errorf("got status %d, %d bytes: %v", w.Code, e.line.Bytes, err)
 	}
-	entryOf(w).decided(nil) // entryOf is nil, and decided must accept that.
+	entryOf(w).decided(nil, nil) // entryOf is nil, and decided must accept that.
 	entryOf(w).forwarded()
 	entryOf(w).unanswered()
 }

@@ -165,7 +165,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if verdict == headgate.Wait {
 		verdict, err = p.wait(r.Context(), x)
 	}
-	entryOf(x).decided(&x.decision.Answer)
+	entryOf(x).decided(&x.decision.Request, &x.decision.Answer)
 	switch {
 	case err != nil:
 		x.decision.Done(guard.ClientLeft)

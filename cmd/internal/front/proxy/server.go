@@ -73,6 +73,9 @@ type ServerConfig struct {
 	Instance string
 	// KeyNames gives keys their names in Access. With nil, lines have no key.
 	KeyNames *rule.KeyNames
+	// Identity are parts of keys whose values lines of Access have in the form of KeyNames, and IdentityPlain others in clear. The
+	// guard has them in guard.Config.Logged.
+	Identity, IdentityPlain []rule.Part
 	// Log receives the messages of net/http.
 	Log *slog.Logger
 
@@ -132,7 +135,7 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 		proxy: p, cancel: cancel, tls: c.TLS, log: c.Log, trusts: c.Trusts, requestID: c.RequestID,
 		places: newPlaces(int64(c.MaxRequests), time.Now()), mostHeads: max(int64(c.MaxConnections)*headShare, 4*int64(c.MaxHeader)),
 	}
-	s.SetAccess(c.Access, c.KeyNames, c.Instance)
+	s.SetAccess(AccessConfig{c.Access, c.Instance, c.KeyNames, c.Identity, c.IdentityPlain})
 	s.pressure = newPressure(s, &c)
 	s.http = s.newHTTP(base, &c, true)
 	s.later = s.newHTTP(base, &c, false)
@@ -147,12 +150,26 @@ type access struct {
 	names *rule.KeyNames // nil names no key
 	// instance is "" without a name.
 	instance string
+	parts    []loggedPart
 }
 
-// SetAccess replaces ServerConfig.Access, ServerConfig.KeyNames and ServerConfig.Instance. Requests in flight write their lines to the new
+// AccessConfig has the fields of ServerConfig about the access log.
+type AccessConfig struct {
+	Access                  *accesslog.Log
+	Instance                string
+	KeyNames                *rule.KeyNames
+	Identity, IdentityPlain []rule.Part
+}
+
+// SetAccess replaces the fields of ServerConfig about the access log. Requests in flight write their lines to the new
 // log. Those that began without a log write none.
-func (s *Server) SetAccess(log *accesslog.Log, names *rule.KeyNames, instance string) {
-	s.access.Store(&access{log, names, instance})
+func (s *Server) SetAccess(c AccessConfig) {
+	a := &access{log: c.Access, names: c.KeyNames, instance: c.Instance}
+	if c.KeyNames != nil {
+		a.add(c.Identity, c.KeyNames)
+	}
+	a.add(c.IdentityPlain, rule.PlainKeyNames())
+	s.access.Store(a)
 }
 
 // newHTTP returns a server of net/http. Without HTTP/2 it does not look for the preface of

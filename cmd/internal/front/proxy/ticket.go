@@ -59,6 +59,7 @@ func (x *exchange) endTicket() {
 	if x.ticket.CountsBytes() {
 		o.Received, o.Sent = x.passed()
 	}
+	entryOf(x).settled(&o)
 	if x.place == nil {
 		x.ticket.Done(o)
 		return

@@ -108,10 +108,13 @@ func (r *Reader) use(f *format) {
 		f.fields(r.fields, parts)
 	}
 	r.timeIsEnd = r.options.TimeIs == TimeIsEnd || r.options.TimeIs == TimeIsUsual && f.kind == kindNginx
-	r.usual = make([]Value, len(parts))
+	r.usual, r.cookies = make([]Value, len(parts)), nil
 	for i, p := range parts {
 		if f.headers && strings.HasPrefix(p, "header:") {
 			r.usual[i].Form = Absent
+		}
+		if name, ok := strings.CutPrefix(p, "cookie:"); ok {
+			r.cookies = append(r.cookies, cookiePart{name, i})
 		}
 	}
 }

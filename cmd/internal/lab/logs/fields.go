@@ -39,7 +39,7 @@ const (
 	slotMessage // a word that a line of the access log must have
 	slotPart
 	slotHash
-	slotCookies // a header Cookie, of which a part is one cookie
+	slotCookies // a header Cookie, of which parts are cookies
 )
 
 // wordsTable are the names of fields in --field.
@@ -60,8 +60,8 @@ type field struct {
 	name string
 	slot slot
 	unit time.Duration // of a number; 0 finds the unit of a time by its size
-	part int           // of slotPart, slotHash and slotCookies
-	want string        // of slotMessage, and the cookie of slotCookies
+	part int           // of slotPart and slotHash
+	want string        // of slotMessage
 	sub  *fieldSet     // the fields of an object
 }
 
@@ -189,7 +189,7 @@ func (r *Reader) assign(f *field, value []byte, l *Line, times *lineTimes) bool 
 	case slotHash:
 		l.Parts[f.part] = Value{value, Hashed}
 	case slotCookies:
-		r.cookie(f, value, l)
+		r.readCookies(value, l)
 	default:
 		assignText(f.slot, value, l)
 	}
@@ -254,20 +254,28 @@ func (r *Reader) assignTime(f *field, value []byte, l *Line, times *lineTimes) b
 	return true
 }
 
-// cookie finds a cookie in the header field Cookie.
-func (r *Reader) cookie(f *field, value []byte, l *Line) {
-	l.Parts[f.part] = Value{Form: Absent}
+// readCookies finds the cookies of parts in the header field Cookie. Caddy writes REDACTED for a field that it hides.
+func (r *Reader) readCookies(value []byte, l *Line) {
 	if bytes.Equal(value, []byte("REDACTED")) {
-		l.Parts[f.part] = Value{}
 		return
+	}
+	for _, c := range r.cookies {
+		l.Parts[c.part] = Value{Form: Absent}
 	}
 	for len(value) > 0 {
 		var pair []byte
 		pair, value, _ = bytes.Cut(value, []byte{';'})
 		name, text, found := bytes.Cut(bytes.TrimSpace(pair), []byte{'='})
-		if found && string(name) == f.want {
-			l.Parts[f.part] = logged(text)
-			return
+		for _, c := range r.cookies {
+			if found && string(name) == c.name && l.Parts[c.part].Form == Absent { // The first cookie of a name counts.
+				l.Parts[c.part] = logged(text)
+			}
 		}
 	}
+}
+
+// cookiePart is a part that is a cookie.
+type cookiePart struct {
+	name string
+	part int
 }

@@ -88,6 +88,9 @@ func (s *fieldSet) addParts(parts []string, object string) {
 		inner := s.inner(object)
 		inner.all = append(inner.all, f)
 	}
+	if object == "" {
+		s.all = append(s.all, field{name: partCookies, slot: slotCookies})
+	}
 }
 
 // inner returns the fields of an object, which it makes if needed.
@@ -148,10 +151,8 @@ func caddyFields(s *fieldSet, parts []string) {
 		if name, ok := strings.CutPrefix(p, "header:"); ok {
 			headers.all = append(headers.all, field{name: name, slot: slotPart, part: i})
 		}
-		if name, ok := strings.CutPrefix(p, "cookie:"); ok {
-			headers.all = append(headers.all, field{name: "Cookie", slot: slotCookies, part: i, want: name})
-		}
 	}
+	headers.all = append(headers.all, field{name: "Cookie", slot: slotCookies})
 	s.addParts(parts, "")
 }
 
@@ -172,10 +173,8 @@ func traefikFields(s *fieldSet, parts []string) {
 		if name, ok := strings.CutPrefix(p, "header:"); ok {
 			s.all = append(s.all, field{name: "request_" + name, slot: slotPart, part: i})
 		}
-		if name, ok := strings.CutPrefix(p, "cookie:"); ok {
-			s.all = append(s.all, field{name: "request_Cookie", slot: slotCookies, part: i, want: name})
-		}
 	}
+	s.all = append(s.all, field{name: "request_Cookie", slot: slotCookies})
 }
 
 func envoyFields(s *fieldSet, parts []string) {
@@ -234,4 +233,5 @@ const (
 	partAgent     = "header:User-Agent"
 	partForwarded = "header:X-Forwarded-For"
 	partID        = "header:X-Request-Id"
+	partCookies   = "header:Cookie" // of which parts are cookies
 )

@@ -68,6 +68,8 @@ func (r *Reader) complete(l *Line, times *lineTimes) bool {
 		l.Skip = BadRequest
 	case string(l.Method) == "PRI" && string(l.Path) == "*":
 		l.Skip = Preface
+	case r.format.kind == kindHeadgate && len(l.Verdict) == 0:
+		l.Skip = Undecided
 	case times.length == 0 && len(times.uri) > 0 && !bytes.Equal(times.uri, l.Path):
 		l.Skip = Subrequest
 	}

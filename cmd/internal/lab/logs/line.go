@@ -91,6 +91,8 @@ const (
 	Preface
 	// Subrequest is a request that nginx made itself, for auth_request or mirror.
 	Subrequest
+	// Undecided is a request that the proxy of Headgate refused before a decision, such as a malformed one.
+	Undecided
 	// Event is a line of another kind in the same file, such as a message of the program.
 	Event
 	// SkipCount is the number of kinds.
@@ -99,7 +101,7 @@ const (
 
 var skipNames = [SkipCount]string{
 	"request", "malformed", "bad request (<BADREQ>, or no request line)", "no request (NONE_NONE/000)", "HTTP/2 preface (PRI)",
-	"subrequest of nginx", "not of the access log",
+	"subrequest of nginx", "refused before a decision", "not of the access log",
 }
 
 // String names the kind for people.

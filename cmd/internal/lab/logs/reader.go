@@ -50,7 +50,8 @@ type Reader struct {
 	times     lineTimes
 	scratch   []byte // texts of the line that had escapes
 	timeIsEnd bool
-	other     string  // the problem of a line of another form
+	other     string // the problem of a line of another form
+	cookies   []cookiePart
 	usual     []Value // of Parts on a line that has none of them
 	seen      seen
 
