@@ -49,7 +49,9 @@ func (r *Report) sections() (all []section) {
 	add(r.Against.table(r))
 	add(r.Against.keysTable(r))
 	add(r.suggestionsTable())
-	add(r.malformedTable())
+	if r.MalformedCount > 0 {
+		all = append(all, r.malformedLines())
+	}
 	if r.Against != nil && len(r.Against.LeftOut) > 0 {
 		all = append(all, section{title: "Left out of " + r.Against.Name, list: r.Against.LeftOut})
 	}
@@ -363,13 +365,10 @@ func (r *Report) suggestionsTable() *output.Table {
 	return t
 }
 
-func (r *Report) malformedTable() *output.Table {
-	t := &output.Table{
-		Title: fmt.Sprintf("Malformed lines: %s, of which these are the first", grouped(r.MalformedCount)),
-		Head:  []string{"line", "cause", "text"},
-	}
+func (r *Report) malformedLines() section {
+	s := section{title: fmt.Sprintf("Malformed lines: %s, of which these are the first", grouped(r.MalformedCount))}
 	for _, m := range r.Malformed {
-		t.Add(fmt.Sprintf("%s:%d", m.File, m.Number), m.Cause, m.Text)
+		s.list = append(s.list, fmt.Sprintf("%s:%d: %s: %s", m.File, m.Number, m.Cause, m.Text))
 	}
-	return t
+	return s
 }

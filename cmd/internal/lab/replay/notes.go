@@ -3,6 +3,8 @@ package replay
 import (
 	"fmt"
 	"time"
+
+	"github.com/headgate/headgate/cmd/internal/lab/logs"
 )
 
 // notes say what a log cannot tell, and what was assumed.
@@ -106,6 +108,10 @@ func (p *replay) formatNotes(note func(string, ...any)) {
 		}
 		kind := f.reader.Kind()
 		known[kind.Name] = true
+		if kind.Moment == logs.Unknown && !f.reader.EndIsTime() {
+			note("%s: the time of a line is taken as the arrival of the request. If it is the end of the answer, set --time-is end.",
+				kind.Name)
+		}
 		for _, text := range kind.Hides {
 			note("%s: %s", kind.Name, text)
 		}

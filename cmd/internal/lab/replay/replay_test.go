@@ -225,3 +225,30 @@ func TestPartial(t *testing.T) {
 		t.Errorf("the text is %.100q, %v", b.String(), err)
 	}
 }
+
+// TestDocument: the example of the document has the output that it shows.
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../../docs/choosing-limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```")
+	rules, found := strings.CutPrefix(blocks[1], "yaml\nversion: 1\n")
+	shown, replays := strings.CutPrefix(blocks[3], "\n$ headgate replay access.log --suggest 1%\n")
+	if !found || !replays {
+		t.Fatalf("the page begins with %q and %q", blocks[1], blocks[3])
+	}
+	var b strings.Builder
+	if err := replayed(t, replay.Options{Config: parse(t, rules), Suggest: 1}).WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	rest := b.String()
+	for part := range strings.SplitSeq(shown, "...\n") {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Fatalf("the output is\n%s\nwithout\n%s", rest, part)
+		}
+		rest = after
+	}
+}
