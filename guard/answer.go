@@ -48,6 +48,8 @@ type Result struct {
 	// Stated says which limit decided under a rule with LimitsFrom.
 	Stated Stated
 
+	spread uint8 // what Spread has drawn, in seconds; 0 before
+
 	window *window
 	from   *prepared
 	key    string // valid until the next Decide

@@ -103,7 +103,7 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 			windows = p.overrides.windows[i]
 		}
 		if len(windows) == 0 && found {
-			s.addUnlimited(p, req, a, key)
+			a.lookForBan(p, req, key)
 			return
 		}
 	}
@@ -113,8 +113,8 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	} else {
 		s.addWindows(p, p.Rule, windows, req, a, key, cost, shared)
 	}
-	if r, added := a.addOperatorBan(p, req, key); added {
-		a.addOp(r, r.window.id)
+	if p.Ban.For == 0 {
+		a.lookForBan(p, req, key)
 	}
 	if p.slots != nil {
 		a.addSlot(p, key, shared)
@@ -124,8 +124,8 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	}
 }
 
-// addUnlimited adds what a rule decides on a request whose Override is Unlimited: a ban by an operator.
-func (s *set) addUnlimited(p *prepared, req *headgate.Request, a *Answer, key string) {
+// lookForBan adds what a rule decides by a ban of an operator, also on a request whose Override is Unlimited.
+func (a *Answer) lookForBan(p *prepared, req *headgate.Request, key string) {
 	if r, added := a.addOperatorBan(p, req, key); added {
 		a.addOp(r, r.window.id)
 	}
@@ -207,6 +207,7 @@ func (a *Answer) nextResult() *Result {
 		a.Results = a.Results[:n+1]
 	}
 	a.Results[n].Beyond, a.Results[n].AboveSoft, a.Results[n].counted, a.Results[n].Stated = 0, false, false, NotStated
+	a.Results[n].spread = 0
 	return &a.Results[n]
 }
 

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -24,6 +25,18 @@ func (c *Config) checkBounds() error {
 	}
 	return nil
 }
+
+// Spread returns the wait for a client whose request can pass at a time that is not known: 1 s or 2 s, by chance. Many clients may be
+// refused at one time, and must not return at one time. All calls for one decision return the same wait.
+func (r *Result) Spread() time.Duration {
+	if r.spread == 0 {
+		r.spread = uint8(Spread() / time.Second)
+	}
+	return time.Duration(r.spread) * time.Second
+}
+
+// Spread draws a wait for a refusal without a Result.
+func Spread() time.Duration { return time.Second * time.Duration(1+rand.IntN(2)) }
 
 // RetryAfterMax gives the bound of the time until a retry that a front states.
 func (a *Answer) RetryAfterMax() time.Duration {

@@ -145,7 +145,7 @@ func TestSeconds(t *testing.T) {
 			t.Errorf("Seconds(%d) = %d, want %d", d, got, want)
 		}
 	}
-	if got := RetryAfter(&headgate.Decision{}); got != 1 {
+	if got := RetryAfter(&guard.Result{}); got != 1 && got != 2 {
 		t.Errorf("Retry-After = %d, want at least 1", got)
 	}
 }

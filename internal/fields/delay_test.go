@@ -1,6 +1,8 @@
 package fields_test
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,12 +40,13 @@ func TestDelay(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := new(guard.Answer)
-			if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, a); err != nil {
-				t.Fatal(err)
-			}
 			seen := map[time.Duration]bool{}
 			for range 100 { // Of two values, one of 2^99 runs sees only one.
+				if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, a); err != nil {
+					t.Fatal(err)
+				}
 				seen[fields.Delay(a)] = true
+				wantOneDraw(t, a)
 			}
 			for _, want := range c.want {
 				if !seen[want] || len(seen) != len(c.want) {
@@ -59,5 +62,20 @@ func TestDelay(t *testing.T) {
 		if _, err := guard.New(guard.Config{RetryAfterMax: most}); err == nil {
 			t.Errorf("New accepts a RetryAfterMax of %v", most)
 		}
+	}
+}
+
+// wantOneDraw checks that the text, Retry-After, RateLimit and the pushback of gRPC state one time.
+func wantOneDraw(t *testing.T, a *guard.Answer) {
+	t.Helper()
+	r := a.Closest()
+	if !fields.IsSpread(a) || r.Final() {
+		return
+	}
+	seconds := strconv.FormatInt(fields.RetryAfter(r), 10)
+	limit := string(fields.AppendRateLimit(nil, r))
+	if fields.Delay(a).String() != seconds+"s" || fields.Pushback(r) != seconds+"000" ||
+		!strings.HasSuffix(fields.Detail(r), "retry in "+seconds+" s.") || !strings.HasSuffix(limit, ";t="+seconds) {
+		t.Errorf("a wait of %v: %s, %q, %q", fields.Delay(a), fields.Pushback(r), fields.Detail(r), limit)
 	}
 }

@@ -64,7 +64,7 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 		b = append(appendLimit(b, r), "is used up"...)
 	}
 	b = append(b, ": retry in "...)
-	return append(strconv.AppendInt(b, RetryAfter(&r.Decision), 10), " s."...)
+	return append(strconv.AppendInt(b, RetryAfter(r), 10), " s."...)
 }
 
 // appendNever writes the sentence for a cost that the limit never admits. A limit of 0

@@ -2,7 +2,6 @@ package fields
 
 import (
 	"math"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -10,42 +9,33 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// leastDelay is the wait that RateLimit and the text of a refusal state if the time until the request can pass is not known. A wait
-// of 0 would cause an immediate retry.
-const leastDelay = time.Second
-
-// spreads is the number of different waits of Spread.
-const spreads = 2
-
-// Spread returns the wait for clients whose request can pass at a time that is not known: 1 s or 2 s, by chance. Many clients
-// may be refused at one time, and must not return at one time.
-func Spread() time.Duration {
-	return leastDelay + time.Second*time.Duration(rand.IntN(spreads))
-}
-
 // Delay returns how long the client of a refused request should wait: the exact time if it is known, at most
-// Answer.RetryAfterMax, and Spread otherwise. It is 0 for a refusal that waiting does not help.
+// Answer.RetryAfterMax, and Result.Spread otherwise. It is 0 for a refusal that waiting does not help.
 func Delay(a *guard.Answer) time.Duration {
 	return min(delay(a.Closest()), a.RetryAfterMax())
 }
 
 // delay is Delay without the bound.
 func delay(r *guard.Result) time.Duration {
-	switch {
-	case hopeless(r):
+	if hopeless(r) {
 		return 0
-	case r.Decision.RetryAfter <= 0:
-		return Spread()
-	default:
-		return r.Decision.RetryAfter
 	}
+	return wait(r)
+}
+
+// wait is delay for a refusal that waiting helps.
+func wait(r *guard.Result) time.Duration {
+	if r.Decision.RetryAfter <= 0 {
+		return r.Spread()
+	}
+	return r.Decision.RetryAfter
 }
 
 // hopeless reports that a request can never pass. A refusal for the requests in flight is guard.Result.Final too, and passes
 // when one of them has ended.
 func hopeless(r *guard.Result) bool { return r.Final() && r.Decision.Reason != headgate.InFlight }
 
-// IsSpread reports whether Delay is that of Spread: the time of a refusal is not known.
+// IsSpread reports whether Delay is that of Result.Spread: the time of a refusal is not known.
 func IsSpread(a *guard.Answer) bool {
 	r := a.Closest()
 	return r != nil && !hopeless(r) && r.Decision.RetryAfter <= 0
@@ -61,9 +51,9 @@ func Discourages(a *guard.Answer) bool {
 	return a.XShouldRetry() && (hopeless(r) || r.Decision.RetryAfter > longRefusal)
 }
 
-// RetryAfter returns the seconds of Retry-After for a refusal, rounded up. The result is at
-// least 1, and exact: see Delay for the bound.
-func RetryAfter(d *headgate.Decision) int64 { return RetrySeconds(d.RetryAfter) }
+// RetryAfter returns the seconds of Retry-After for a refusal, rounded up: at least 1, and without the bound of Delay. RateLimit and
+// the text of a refusal state them too.
+func RetryAfter(r *guard.Result) int64 { return RetrySeconds(wait(r)) }
 
 // RetrySeconds is RetryAfter for a wait without a decision.
 func RetrySeconds(wait time.Duration) int64 { return max(1, Seconds(wait)) }
@@ -103,7 +93,7 @@ func Pushback(r *guard.Result) string {
 func reset(r *guard.Result) int64 {
 	d := &r.Decision
 	if d.Verdict == headgate.Deny && !r.Final() {
-		return RetryAfter(d)
+		return RetryAfter(r)
 	}
 	return Seconds(d.ResetAfter)
 }
@@ -117,7 +107,7 @@ func resetAt(r *guard.Result) int64 {
 		at = headgate.Instant(time.Now().UnixNano())
 	}
 	if d.Verdict == headgate.Deny && !r.Final() {
-		left = max(d.RetryAfter, leastDelay)
+		left = wait(r)
 	}
 	return Seconds(time.Duration(at) + min(left, math.MaxInt64-time.Duration(at)))
 }

@@ -31,7 +31,7 @@ func TestCachedRefusals(t *testing.T) {
 					}
 					var exact int64
 					if !refused.Final() {
-						exact = fields.RetryAfter(&refused.Decision)
+						exact = fields.RetryAfter(refused)
 					}
 					all = append(all, problem{
 						kind: typeQuotaExceeded, title: "Quota Exceeded", status: 429 + i, violated: []string{name}, refused: refused,

@@ -41,7 +41,7 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	}
 	p.retryAfter = fields.Seconds(fields.Delay(&x.Answer))
 	if !closest.Final() {
-		p.exact = fields.RetryAfter(&closest.Decision)
+		p.exact = fields.RetryAfter(closest)
 	}
 	x.crossOrigin(w)
 	var elsewhere string

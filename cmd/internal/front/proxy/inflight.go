@@ -77,7 +77,7 @@ func (s *Server) refuse(e *entry, r *http.Request) {
 var spreadTable = [...][]string{{"1"}, {"2"}}
 
 // spread gives the Retry-After of a refusal whose end is not known.
-func spread() []string { return spreadTable[fields.Spread()/time.Second-1] }
+func spread() []string { return spreadTable[guard.Spread()/time.Second-1] }
 
 // handled arranges the release of the place after the handler. net/http may still have
 // buffered bytes of the response to write.
