@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -39,9 +38,9 @@ func (r registrar) RegisterService(description *grpc.ServiceDesc, service any) {
 	guarded := *description
 	guarded.Methods = make([]grpc.MethodDesc, len(description.Methods))
 	for i, m := range description.Methods {
-		scope, handle := r.scopeOf(description, m.MethodName), m.Handler
+		admit, handle := r.admission(description, m.MethodName), m.Handler
 		m.Handler = func(srv any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
-			ctx, err := r.gate.admit(ctx, scope)
+			ctx, err := admit(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -51,9 +50,9 @@ func (r registrar) RegisterService(description *grpc.ServiceDesc, service any) {
 	}
 	guarded.Streams = make([]grpc.StreamDesc, len(description.Streams))
 	for i, m := range description.Streams {
-		scope, handle := r.scopeOf(description, m.StreamName), m.Handler
+		admit, handle := r.admission(description, m.StreamName), m.Handler
 		m.Handler = func(srv any, stream grpc.ServerStream) error {
-			ctx, err := r.gate.admit(stream.Context(), scope)
+			ctx, err := admit(stream.Context())
 			if err != nil {
 				return err
 			}
@@ -64,14 +63,17 @@ func (r registrar) RegisterService(description *grpc.ServiceDesc, service any) {
 	r.to.RegisterService(&guarded, service)
 }
 
-func (r registrar) scopeOf(description *grpc.ServiceDesc, method string) config.Scope {
+// admission gives what lets the clients of a method in. A method without a scope lets no client in: a new method of a protocol must not
+// be open before its scope is known.
+func (r registrar) admission(description *grpc.ServiceDesc, method string) func(context.Context) (context.Context, error) {
 	name := "/" + description.ServiceName + "/" + method
 	scope, found := r.scopes[name]
 	if !found {
-		//nolint:forbidigo // A programming error may panic.
-		panic(fmt.Sprintf("access: the method %s has no scope", name))
+		return func(context.Context) (context.Context, error) {
+			return nil, status.Errorf(codes.Unimplemented, "the method %s has no scope, so this server does not offer it", name)
+		}
 	}
-	return scope
+	return func(ctx context.Context) (context.Context, error) { return r.gate.admit(ctx, scope) }
 }
 
 // admitted is a stream with its call in the context.
