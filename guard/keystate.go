@@ -119,7 +119,7 @@ func (k *namedKey) banOf(d *headgate.Decision) *BanEntry {
 	g := k.set.guard
 	entry := BanEntry{
 		ID: banID(k.own), Rule: k.from.Name, Key: k.text, Shadow: k.from.Mode == Shadow, Until: d.At.Add(d.RetryAfter).Time(),
-		Operator: k.from.operator != nil,
+		Operator: k.from.Ban.For == 0,
 	}
 	b := &g.state.bans
 	b.mu.RLock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -78,9 +79,10 @@ func (w *watch) end(now headgate.Instant) {
 	}
 }
 
-// addOperatorBans lets a rule look for bans, unless its own ban sees them.
+// addOperatorBans lets a rule look for bans, unless its own ban sees them. It does not see those of keys with an Unlimited override.
 func (g *Guard) addOperatorBans(p *prepared, marker string) {
-	if g.store != nil && p.Ban.For == 0 {
+	unlimited := slices.ContainsFunc(p.Overrides, func(o Override) bool { return o.Unlimited })
+	if g.store != nil && (p.Ban.For == 0 || unlimited) {
 		p.operator = &operatorBans{watch: g.state.watchOf(marker), policy: p.Name + "-ban"}
 	}
 }
@@ -163,7 +165,7 @@ func (a *Answer) dropUnbanned() {
 //
 // The store keeps the ban. Other instances refuse the key at once if its rule has a ban of its own, and otherwise after their next
 // FollowBans. Only this instance knows the reason. While the store does not answer, the fallback of the rule decides. Rules that degrade
-// without a hard limit let banned keys pass with their mark, and rules in shadow refuse nothing.
+// without a hard limit and have a ban of their own let banned keys pass with their mark, and rules in shadow refuse nothing.
 //
 // After an error, the key may be banned or not.
 func (g *Guard) Ban(ctx context.Context, name KeyName, d time.Duration, reason string) (*BanEntry, error) {

@@ -58,7 +58,7 @@ func overSoft(d *headgate.Decision, soft int) bool {
 }
 
 // degrades reports whether the rule degrades this refusal into a pass. Without a hard limit,
-// it degrades its ban too: such a rule refuses nothing. A refusal for lack of capacity or of
+// it degrades its ban too: such a rule refuses nothing by itself. The ban of an operator refuses. A refusal for lack of capacity or of
 // an answer stays: the fallbacks decide it.
 func (r *Result) degrades() bool {
 	if r.Rule.Exceed.Action != Degrade {
@@ -68,7 +68,7 @@ func (r *Result) degrades() bool {
 	case headgate.OverLimit, headgate.Never, headgate.QueueFull, headgate.WaitTooLong:
 		return r.window.kind == kindLimit
 	case headgate.Banned:
-		return !r.Rule.Exceed.Hard.Limit.HasPeriod()
+		return r.window.kind == kindBan && !r.Rule.Exceed.Hard.Limit.HasPeriod()
 	default:
 		return false
 	}
