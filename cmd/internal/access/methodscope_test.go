@@ -28,7 +28,7 @@ func TestMethodWithoutAScope(t *testing.T) {
 	served := 0
 	unary := func(any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error) {
 		served++
-		return nil, nil
+		return 0, nil
 	}
 	streamed := func(any, grpc.ServerStream) error { served++; return nil }
 	description := &grpc.ServiceDesc{

@@ -95,8 +95,12 @@ func (r *row) checkHTTP(t *testing.T) {
 	w := request(h, http.MethodGet, "/", "")
 	expect(t, "httplimit", r.spread(w.Header().Get("Retry-After")), r.field)
 	if r.field != "" {
-		expect(t, "the problem document", strings.Contains(w.Body.String(), ": retry in "+r.text+" s."), true)
-		expect(t, "RateLimit", w.Header().Get("RateLimit"), `"requests";r=0;t=`+r.text)
+		text := r.text
+		if r.field == "*" { // One draw is in all parts of an answer.
+			text = w.Header().Get("Retry-After")
+		}
+		expect(t, "the problem document", strings.Contains(w.Body.String(), ": retry in "+text+" s."), true)
+		expect(t, "RateLimit", w.Header().Get("RateLimit"), `"requests";r=0;t=`+text)
 		busy := httptest.NewRecorder()
 		access.RefuseHTTP(busy, &access.BusyError{RetryAfter: r.wait})
 		expect(t, "access", busy.Header().Get("Retry-After"), strings.Replace(r.field, "*", "1", 1))
@@ -119,10 +123,24 @@ func (r *row) checkCalls(t *testing.T) {
 	w := request(middleware(g), http.MethodPost, "/s/m", "", "Content-Type", "application/grpc")
 	expect(t, "gRPC over net/http", r.spread(w.Header().Get("Retry-After")), r.field)
 	expect(t, "gRPC over net/http, pushback", r.spread(w.Header().Get("Grpc-Retry-Pushback-Ms")), r.pushback)
-	expect(t, "gRPC over net/http, RetryInfo", r.spreadDelay(retryInfo(t, statusIn(t, w.Header()))), r.delay)
+	info := retryInfo(t, statusIn(t, w.Header()))
+	expect(t, "gRPC over net/http, RetryInfo", r.spreadDelay(info), r.delay)
 	delay, pushback := intercepted(t, g)
+	if r.field == "*" {
+		expect(t, "gRPC over net/http, RetryInfo and pushback", info, milliseconds(t, w.Header().Get("Grpc-Retry-Pushback-Ms")))
+		expect(t, "grpclimit, RetryInfo and pushback", delay, milliseconds(t, pushback))
+	}
 	expect(t, "grpclimit, pushback", r.spread(pushback), r.pushback)
 	expect(t, "grpclimit, RetryInfo", r.spreadDelay(delay), r.delay)
+}
+
+func milliseconds(t *testing.T, text string) time.Duration {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Error(err)
+	}
+	return time.Duration(n) * time.Millisecond
 }
 
 // checkServer compares the protocols of headgate server.

@@ -76,7 +76,15 @@ func (m *wireMessage) text(lines []string, what string) []string {
 	if !m.whole {
 		return append(lines, what+" is incomplete")
 	}
-	return append(lines, fmt.Sprintf("%s body: %q", what, withoutIDs(m.body)))
+	return append(lines, fmt.Sprintf("%s body: %q", what, anyWait(withoutIDs(m.body))))
+}
+
+// anyWait replaces the wait of a refusal whose time is not known, which is drawn by chance.
+func anyWait(text string) string {
+	for _, pair := range [...]string{";r=0;t=1", ";r=0;t=2", ": retry in 1 s.", ": retry in 2 s."} {
+		text = strings.ReplaceAll(text, pair, strings.NewReplacer("1", "*", "2", "*").Replace(pair))
+	}
+	return text
 }
 
 // withoutID replaces what differs between two equal fields: the Date of a response, a wait that is spread, and a
@@ -88,6 +96,8 @@ func (m *wireMessage) withoutID(field string) string {
 		return "date: *"
 	case name == "retry-after" && (value == "1" || value == "2"): // Spread over the clients whose wait is not known.
 		return "retry-after: *"
+	case name == "ratelimit" && m.isResponse():
+		return anyWait(field)
 	case isGenerated(value):
 		return name + ": *"
 	default:
