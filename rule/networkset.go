@@ -23,6 +23,14 @@ const (
 type networkSet struct {
 	all   []netip.Prefix // without duplicates
 	table *networkTable  // nil for few networks
+	few   []fewNetwork   // without a table
+}
+
+// fewNetwork is a network that is compared without a table.
+type fewNetwork struct {
+	trieTail
+
+	four bool
 }
 
 func newNetworkSet(networks []netip.Prefix) *networkSet {
@@ -31,6 +39,11 @@ func newNetworkSet(networks []netip.Prefix) *networkSet {
 	s.all = slices.Compact(s.all)
 	if len(s.all) > fewNetworks {
 		s.table = newNetworkTable(s.all)
+		return s
+	}
+	for _, network := range s.all {
+		high, low := addressBits(network.Addr())
+		s.few = append(s.few, fewNetwork{trieTail{high: high, low: low, bits: int32(network.Bits()), otherwise: -1}, network.Addr().Is4()})
 	}
 	return s
 }
@@ -40,9 +53,12 @@ func (s *networkSet) contains(ip netip.Addr) bool {
 	if s.table != nil {
 		return s.table.narrowest(ip) >= 0
 	}
-	ip = ip.Unmap()
-	for _, network := range s.all {
-		if network.Contains(ip) {
+	if ip = ip.Unmap(); !ip.IsValid() {
+		return false
+	}
+	high, low := addressBits(ip)
+	for i := range s.few {
+		if n := &s.few[i]; n.four == ip.Is4() && n.leaf(high, low) >= 0 {
 			return true
 		}
 	}

@@ -103,15 +103,57 @@ func TestQueriesAllocateNothing(t *testing.T) {
 	var r Reads
 	r.AddQuery("format", "json")
 	q := Query("page=2&sort=name&f%6Frmat=json&x[y]=" + strings.Repeat("%20", 1000))
+	var v QueryValues
 	if n := testing.AllocsPerRun(100, func() {
-		if _, unclear := r.UnclearQuery(string(q)); unclear {
+		v.Reset(string(q))
+		if _, unclear := r.ReadQuery(&v); unclear {
 			t.Fatal("unclear")
+		}
+		if value, found := v.Lookup("format"); !found || value != "json" {
+			t.Fatal(value, found)
 		}
 		if value, found := q.Lookup("format"); !found || value != "json" {
 			t.Fatal(value, found)
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestQueryValues: what one scan finds is what a lookup finds, for names that rules read and for others.
+func TestQueryValues(t *testing.T) {
+	pieces := []string{"a", "b", "A", "f", "format", "for%6Dat", "a.b", "a[]", "=", "=", "=", "&", "&", "&", "1", "%20", "+", "%", ";", "x-y_1"}
+	names := []string{"a", "b", "format", "x-y_1", "a.b", "A", "c"}
+	draw, plain := rand.New(rand.NewPCG(1, 2)), 0
+	var v QueryValues
+	for range 20_000 {
+		var raw strings.Builder
+		for range draw.IntN(12) {
+			raw.WriteString(pieces[draw.IntN(len(pieces))])
+		}
+		var r Reads
+		for _, name := range names[:draw.IntN(len(names))] {
+			r.AddQuery(name)
+		}
+		v.Reset(raw.String())
+		_, unclear := r.ReadQuery(&v)
+		if _, same := r.UnclearQuery(raw.String()); same != unclear {
+			t.Fatalf("%q: unclear %t, and then %t", raw.String(), unclear, same)
+		}
+		if unclear {
+			continue
+		}
+		plain++
+		q := Query(raw.String())
+		for _, name := range names {
+			got, found := v.Lookup(name)
+			if want, there := q.Lookup(name); got != want || found != there {
+				t.Fatalf("%q, %s: got %q, %t; want %q, %t", raw.String(), name, got, found, want, there)
+			}
+		}
+	}
+	if plain < 5000 {
+		t.Errorf("only %d queries have one meaning", plain)
 	}
 }
 

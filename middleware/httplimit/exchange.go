@@ -58,7 +58,6 @@ type Exchange struct {
 
 	ticket   *guard.Ticket
 	cookies  cookies
-	sent     rule.Query
 	marks    []string // the memory of the values that Mark has set
 	query    string
 	used     bool
@@ -68,6 +67,7 @@ type Exchange struct {
 	cached   cachedDocument
 	violated []string
 	response response
+	sent     rule.QueryValues
 }
 
 // ErrPath means that services would read the path of a request in different ways, so that
@@ -127,7 +127,7 @@ func (x *Exchange) identify(g *guard.Guard, r *http.Request, h Fields) error {
 	x.used, x.query, x.cookies.fields, x.Request.ID = true, r.URL.RawQuery, h, id
 	x.Request.Header, x.Request.Cookie = h, &x.cookies // Fail reads the fields even after an error.
 	if x.query != "" {
-		x.sent = rule.Query(x.query)
+		x.sent.Reset(x.query)
 		x.Request.Query = &x.sent
 	}
 	if err := identify(&x.Request, r, g.Begin(&x.Answer), x.ResolvePath); err != nil {
@@ -142,8 +142,10 @@ func (x *Exchange) identify(g *guard.Guard, r *http.Request, h Fields) error {
 	if !unambiguous(h, reads) {
 		return ErrField
 	}
-	if _, unclear := reads.UnclearQuery(x.query); unclear {
-		return ErrQuery
+	if len(reads.Queries) > 0 && x.query != "" {
+		if _, unclear := reads.ReadQuery(&x.sent); unclear {
+			return ErrQuery
+		}
 	}
 	return nil
 }
@@ -194,8 +196,11 @@ type ResponseFields interface {
 
 // Reset prepares x for another request and drops its references to the last one.
 func (x *Exchange) Reset() {
+	if x.Request.Query != nil {
+		x.sent.Reset("")
+	}
 	x.Request, x.cookies.fields, x.query, x.used, x.decided, x.marks = headgate.Request{}, nil, "", false, false, x.marks[:0]
-	x.sent, x.ID = "", ""
+	x.ID = ""
 }
 
 // Fail answers a request after an error of Admit. If the client caused the error, it

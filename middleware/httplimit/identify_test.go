@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/headgate/headgate"
@@ -22,6 +23,18 @@ func TestPeer(t *testing.T) {
 	} {
 		if got := peer(remote); got != netip.MustParseAddr(want) {
 			t.Errorf("peer(%q) = %v, want %s", remote, got, want)
+		}
+	}
+	for _, odd := range []string{
+		"1.2.3.4", "1.2.3.4:", "1.2.3:5", "1.2.3.4.5:6", "256.1.1.1:1", "01.2.3.4:5", "00.1.1.1:1", "0.0.0.0:0", "1..2.3:4", "1.2.3.4:5:6", "", ":1", "a",
+		"1.2.3.4 :5", "255.255.255.255:1", "1.2.3.1000:1", "1.2.3.4\x00:5",
+	} {
+		host := odd
+		if i := strings.IndexByte(odd, ':'); i >= 0 && i == strings.LastIndexByte(odd, ':') {
+			host = odd[:i]
+		}
+		if want, _ := netip.ParseAddr(host); peer(odd) != want {
+			t.Errorf("peer(%q) = %v, want %v", odd, peer(odd), want)
 		}
 	}
 	if got := peer("@"); got.IsValid() {
