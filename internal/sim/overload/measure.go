@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/share"
+	"github.com/headgate/headgate/internal/sim/service"
 )
 
 // Figures are the results of a run, over the measured part of its time.
@@ -64,14 +65,14 @@ func (m *measure) within(at headgate.Instant) bool {
 }
 
 // work is the work of a job, in the measure of the capacity.
-func (m *measure) work(j Job) float64 {
+func (m *measure) work(j service.Job) float64 {
 	if m.Pool > 0 {
 		return j.Pool
 	}
 	return j.CPU
 }
 
-func (m *measure) arrived(l *Logical, j Job) {
+func (m *measure) arrived(l *Logical, j service.Job) {
 	if m.within(l.Arrived) {
 		m.logical = append(m.logical, l)
 		m.asked[l.Tenant] += m.work(j)

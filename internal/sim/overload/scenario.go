@@ -121,6 +121,8 @@ const (
 	poolTime    = 10 * time.Millisecond
 	hangTimeout = 2 * time.Second
 	slowBody    = 3 * time.Second
+	// slowFrom, slowBy and leastSpeed describe the loss by many runnable jobs.
+	slowFrom, slowBy, leastSpeed = 64, 0.001, 0.05
 )
 
 // classOf draws a class: 2, 8, 50 and 40 %.

@@ -91,10 +91,10 @@ func (t *Throttled) move(r *throttle.Request, v headgate.Verdict) {
 	switch v {
 	case headgate.Allow:
 		t.engine.Start(a)
-		t.watch(t.engine.now, a)
+		t.watch(t.engine.time.Now(), a)
 	case headgate.Deny:
 		t.engine.Refuse(a, r.RetryAfter)
 	case headgate.Wait:
-		t.engine.Wake(a, t.throttler.Patience(t.engine.now, r))
+		t.engine.Wake(a, t.throttler.Patience(t.engine.time.Now(), r))
 	}
 }

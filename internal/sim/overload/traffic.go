@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/sim/service"
 	"github.com/headgate/headgate/internal/throttle"
 )
 
@@ -22,7 +23,7 @@ type Logical struct {
 type Attempt struct {
 	*Logical
 
-	Job      Job
+	Job      service.Job
 	Deadline headgate.Instant
 	// Request is for the Design under test.
 	Request throttle.Request
@@ -30,7 +31,6 @@ type Attempt struct {
 	cpu     time.Duration // drawn with the logical request
 	state   attemptState
 	started headgate.Instant // the time from which the proxy waits for the answer
-	finish  float64          // of the CPU part, on the scale of Service.attained
 	left    bool             // the client has given up
 	slow    bool             // its body takes slowBody to arrive
 	whole   bool             // its body has arrived
@@ -107,8 +107,8 @@ func (t *traffic) logical(now headgate.Instant) (*Logical, time.Duration) {
 }
 
 // job draws what an attempt takes. Attempts of one request take different times.
-func (t *traffic) job(now headgate.Instant, l *Logical, cpu time.Duration) Job {
-	j := Job{CPU: float64(cpu)}
+func (t *traffic) job(now headgate.Instant, l *Logical, cpu time.Duration) service.Job {
+	j := service.Job{CPU: float64(cpu)}
 	if t.Poison > 0 && l.Tenant == 0 {
 		j.CPU *= t.Poison
 	}
