@@ -102,7 +102,7 @@ func tasks() []task {
 			name:  "the time of Retry-After",
 			place: regexp.MustCompile(`\bfields\.(Seconds|RetrySeconds|RetryAfter|Delay|Pushback)\(|^func (\(a \*Answer\) RetryAfter|Seconds|RetrySeconds|RetryAfter|Delay|Pushback)\(`),
 			files: []string{
-				"cmd/internal/access/http.go", "cmd/internal/front/resp/writer.go", "cmd/internal/envoy/rls/status.go",
+				"cmd/internal/access/http.go", "cmd/internal/front/resp/writer.go", "cmd/internal/lab/simulate/drive.go", "cmd/internal/envoy/rls/status.go",
 				"guard/answer.go", "internal/fields/retry.go", "middleware/grpclimit/answer.go",
 				"middleware/grpclimit/refusal.go", "middleware/httplimit/grpc.go", "middleware/httplimit/grpcstatus.go",
 				"middleware/httplimit/refuse.go", "middleware/httplimit/response.go",

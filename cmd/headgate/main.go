@@ -28,15 +28,16 @@ var (
 
 // commands are the subcommands. Each subcommand has its own file.
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Show fair share with a test service and clients whose demand changes."`
-	Proxy   proxyCommand   `cmd:"" help:"Run the reverse proxy in front of one service."`
-	Server  serverCommand  `cmd:"" help:"Run the decision service: gRPC and HTTP listeners for other programs."`
-	Check   checkCommand   `cmd:"" help:"Check the configuration, and print each fault with its place and its correction."`
-	Replay  replayCommand  `cmd:"" help:"Show what the rules would have refused in an access log, and suggest limits."`
-	Convert convertCommand `cmd:"" help:"Print files of envoyproxy/ratelimit as the section domains of a configuration."`
-	Ctl     ctlCommand     `cmd:"" help:"Query and control a running instance; set the limits that pacers keep to."`
-	Token   tokenCommand   `cmd:"" help:"Make a token for a client of the decision service, and print it once."`
-	Version versionCommand `cmd:"" help:"Print version, commit and Go version."`
+	Demo     demoCommand     `cmd:"" help:"Show fair share with a test service and clients whose demand changes."`
+	Proxy    proxyCommand    `cmd:"" help:"Run the reverse proxy in front of one service."`
+	Server   serverCommand   `cmd:"" help:"Run the decision service: gRPC and HTTP listeners for other programs."`
+	Check    checkCommand    `cmd:"" help:"Check the configuration, and print each fault with its place and its correction."`
+	Simulate simulateCommand `cmd:"" help:"Show what limits do with made-up traffic, in virtual time."`
+	Replay   replayCommand   `cmd:"" help:"Show what the rules would have refused in an access log, and suggest limits."`
+	Convert  convertCommand  `cmd:"" help:"Print files of envoyproxy/ratelimit as the section domains of a configuration."`
+	Ctl      ctlCommand      `cmd:"" help:"Query and control a running instance; set the limits that pacers keep to."`
+	Token    tokenCommand    `cmd:"" help:"Make a token for a client of the decision service, and print it once."`
+	Version  versionCommand  `cmd:"" help:"Print version, commit and Go version."`
 }
 
 // Exit statuses.

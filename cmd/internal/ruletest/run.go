@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/explain"
+	"github.com/headgate/headgate/cmd/internal/lab/engine"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/fields"
@@ -46,8 +47,14 @@ type Difference struct {
 func (r *Runner) Run(ctx context.Context, test *Test) (differences []Difference, requests int, err error) {
 	t := &trial{Runner: r, steps: test.steps, ctx: ctx, time: sim.NewTime(start())}
 	t.style, _ = fields.ParseStyle(string(r.Config.Proxy.HeaderStyle)) // The configuration was checked.
-	t.guard, err = explain.NewGuard(r.Config.InMemory(), t.time.Now, func(c *guard.Config) {
-		if c.State = guard.NewStateAt(clock{t.time}); r.Adapt != nil {
+	own := r.Config.InMemory()
+	if own.Throttle != nil {
+		throttle := *own.Throttle
+		throttle.Clock = engine.Clock{Time: t.time}
+		own.Throttle = &throttle
+	}
+	t.guard, err = explain.NewGuard(own, t.time.Now, func(c *guard.Config) {
+		if c.State = guard.NewStateAt(engine.Clock{Time: t.time}); r.Adapt != nil {
 			r.Adapt(c)
 		}
 	})
@@ -61,12 +68,6 @@ func (r *Runner) Run(ctx context.Context, test *Test) (differences []Difference,
 	}
 	return t.differences, t.requests, t.err
 }
-
-// clock is the virtual time as a clock of waiting requests.
-type clock struct{ *sim.Time }
-
-func (c clock) Now() time.Duration            { return c.Since() }
-func (c clock) Alarm(ring func()) guard.Alarm { return c.Time.Alarm(ring) }
 
 // trial is one run of a test.
 type trial struct {

@@ -151,3 +151,25 @@ func TestFaults(t *testing.T) {
 		t.Errorf("after its end: %v", err)
 	}
 }
+
+// TestThrottleWaits: the queue of the throttle moves in virtual time.
+func TestThrottleWaits(t *testing.T) {
+	t.Parallel()
+	c, err := config.Parse("headgate.yaml", []byte("version: 1\nrules: []\nthrottle: {concurrency: 1, deadline: 1m}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := ruletest.Parse("requests", []byte(`
+GET /a  lasts 3s  -> 200
+GET /a  -> 200  waits 3s
+after 1s
+GET /a  -> 200
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	differences, requests, err := (&ruletest.Runner{Config: c}).Run(t.Context(), &tests[0])
+	if err != nil || len(differences) > 0 || requests != 3 {
+		t.Errorf("%d requests, %v, %v", requests, differences, err)
+	}
+}

@@ -41,6 +41,11 @@ type Engine struct {
 func New(c *config.Config, o Options) (*Engine, error) {
 	e := &Engine{time: sim.NewTime(max(o.Start, 0))}
 	own, leftOut := runnable(c, &o)
+	if own.Throttle != nil {
+		throttle := *own.Throttle
+		throttle.Clock = Clock{e.time}
+		own.Throttle = &throttle
+	}
 	e.leftOut = leftOut
 	settings := own.StoreConfig()
 	if o.Keys > 0 {

@@ -44,7 +44,9 @@ func (t *Table) Text(b *strings.Builder) {
 		b.WriteString(strings.TrimRight(strings.Join(row, "  "), " ") + "\n")
 	}
 	if t.Note != "" {
-		b.WriteString(terminal.Printable(t.Note) + "\n")
+		for line := range strings.Lines(t.Note) {
+			b.WriteString(terminal.Printable(strings.TrimSuffix(line, "\n")) + "\n")
+		}
 	}
 }
 
