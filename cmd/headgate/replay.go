@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/lab/output"
 	"github.com/headgate/headgate/cmd/internal/lab/replay"
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/internal/readfile"
 )
 
 type replayCommand struct {
@@ -35,6 +36,7 @@ type replayCommand struct {
 	Against     string `help:"Compare with another configuration, in one pass." placeholder:"FILE"`
 	Suggest     string `help:"Suggest limits that refuse at most this part of the keys or of the requests, like 1%." placeholder:"PERCENT"`
 	SkipUnknown bool   `help:"Leave out rules that read what the log does not have."`
+	KeysSecret  string `name:"keys-secret-file" help:"The secret of log.keys_secret_file, for logs with hashed values." placeholder:"FILE"`
 	MaxMemory   string `help:"Memory of the counters. The default is max_memory of the configuration." placeholder:"SIZE"`
 
 	Refused string `help:"Write each refused request to a file, as a JSON object on a line." placeholder:"FILE"`
@@ -161,6 +163,13 @@ func (c replayCommand) options() (*replay.Options, error) {
 			return nil, fmt.Errorf("replay: --max-memory: %w", err)
 		}
 	}
+	if c.KeysSecret != "" {
+		secret, err := readfile.Line(c.KeysSecret, mostSecret, "secret")
+		if err != nil {
+			return nil, fmt.Errorf("replay: --keys-secret-file: %w", err)
+		}
+		o.Secret = []byte(secret)
+	}
 	if o.Suggest, err = percentOf(c.Suggest); err != nil {
 		return nil, err
 	}
@@ -189,6 +198,9 @@ func (c replayCommand) checkInputs() error {
 	}
 	return nil
 }
+
+// mostSecret bounds the file of a secret, as log.keys_secret_file does.
+const mostSecret = 4096
 
 const mostReorder = 24 * time.Hour
 

@@ -66,6 +66,8 @@ type Options struct {
 	Within  Within
 	// SkipUnknown leaves out rules that read what the log does not have.
 	SkipUnknown bool
+	// Secret is that of log.keys_secret_file, which hashed values of a log of Headgate; nil without one.
+	Secret []byte
 	// MaxMemory bounds the counters of a configuration; 0 is its max_memory.
 	MaxMemory int64
 	// KeyMemory bounds the statistics by key; 0 is tally.MaxBytes.

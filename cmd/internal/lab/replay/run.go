@@ -33,6 +33,7 @@ type run struct {
 	logs    *merged
 	window  *order.Window
 	seen    seen
+	hashes  map[string]bool // the parts of which a line has hashes
 	// begin makes the trials when the first requests are known.
 	begin func(*run) error
 	begun bool
@@ -70,7 +71,7 @@ type Malformed struct {
 
 // newRun opens the logs for the configurations.
 func newRun(o *Options, configs ...*config.Config) (*run, error) {
-	r := &run{options: o, window: o.window(), seen: seen{}}
+	r := &run{options: o, window: o.window(), seen: seen{}, hashes: map[string]bool{}}
 	for _, c := range configs {
 		d := demandOf(c)
 		r.demands = append(r.demands, d)
@@ -158,6 +159,9 @@ func (r *run) look(l *logs.Line) {
 		if l.Parts[i].Form != logs.Unlogged {
 			r.seen[name]++
 		}
+		if l.Parts[i].Form == logs.Hashed {
+			r.hashes[name] = true
+		}
 	}
 }
 
@@ -231,15 +235,33 @@ func (r *run) runnable(n int, c *config.Config, name string) (own *config.Config
 	if r.facts.requests == 0 {
 		missing = nil
 	}
-	own, leftOut = r.demands[n].without(c, missing)
-	return own, leftOut, nil
+	h := &hashing{parts: r.hashes}
+	if r.options.Secret != nil {
+		h.hasher = logs.NewHasher(r.options.Secret)
+	}
+	own, leftOut = r.demands[n].without(h.config(c), missing)
+	return own, append(leftOut, h.lost...), nil
 }
 
 // lacks says which parts the logs lack, and how to log them.
 func (r *run) lacks(missing []want, c *config.Config, name string) error {
 	var errs []error
-	for _, w := range missing {
-		errs = append(errs, fmt.Errorf("%s: %s reads %s, which no line of the log has", name, w.ownerOf(c), w.part))
+	for i, w := range missing {
+		err := fmt.Errorf("%s: %s reads %s, which no line of the log has", name, w.ownerOf(c), w.part)
+		if !slices.ContainsFunc(missing[:i], func(before want) bool { return before.part == w.part }) {
+			err = fmt.Errorf("%w: %s", err, r.howToLog(w.part))
+		}
+		errs = append(errs, err)
 	}
 	return fmt.Errorf("replay: %w\n--skip-unknown leaves these rules out", errors.Join(errs...))
+}
+
+// howToLog is the setting of the server that logs a part.
+func (r *run) howToLog(part string) string {
+	for _, f := range r.logs.files {
+		if f.reader != nil {
+			return logs.HowToLog(f.reader.Kind().Name, part)
+		}
+	}
+	return "log " + part
 }
