@@ -15,18 +15,19 @@ type modeCommand struct {
 	For      time.Duration `help:"How long the mode lasts. The default is until it is changed, or the instance ends." placeholder:"TIME"`
 	Percent  int           `help:"With enforce: part of the keys, 1 to 100. The others are in shadow." placeholder:"N"`
 	KeepBans bool          `help:"Let bans that began in one mode hold in the other one."`
-	Reason   string        `help:"Reason, for the log." placeholder:"TEXT"`
+	Here     bool          `help:"Change this instance alone, although a source keeps the modes of all instances."`
+	Reason   string        `help:"Reason, for the log and the records." placeholder:"TEXT"`
 }
 
 // Run prints or sets modes.
 func (m modeCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
 	if m.Mode == "" {
-		if m.For != 0 || m.Percent != 0 || m.KeepBans || m.Reason != "" {
+		if m.For != 0 || m.Percent != 0 || m.KeepBans || m.Here || m.Reason != "" {
 			return errors.New("which mode? write enforce, shadow or file before the flags")
 		}
 		return c.instance().Modes(ctx, stdout)
 	}
-	change := admin.ModeChange{Mode: m.Mode, Rules: m.Rules, Percent: m.Percent, KeepBans: m.KeepBans, Reason: m.Reason}
+	change := admin.ModeChange{Mode: m.Mode, Rules: m.Rules, Percent: m.Percent, KeepBans: m.KeepBans, Reason: m.Reason, Here: m.Here}
 	if m.For != 0 {
 		change.For = m.For.String()
 	}

@@ -20,6 +20,8 @@ type ModeOverride struct {
 	Since time.Time  `json:"since"`
 	Until *time.Time `json:"until,omitempty"`
 	By    string     `json:"by,omitempty"`
+	// Everywhere says that the source has it, so that all instances have it. It does not end with the process.
+	Everywhere bool `json:"everywhere,omitempty"`
 }
 
 // ModeChange is the body of POST /api/v1/mode.
@@ -33,4 +35,6 @@ type ModeChange struct {
 	Percent  int    `json:"percent,omitempty"`
 	KeepBans bool   `json:"keep_bans,omitempty"`
 	Reason   string `json:"reason,omitempty"`
+	// Here changes this instance alone, although a source keeps the modes of all. Its modes come before those of all instances.
+	Here bool `json:"here,omitempty"`
 }

@@ -79,6 +79,7 @@ func (i *Instance) makeSource() error {
 	if err == nil {
 		i.source = f
 		i.objects.Followed = f
+		f.Modes, i.modes.Source = i.modes, f
 		i.add(f)
 	}
 	return err

@@ -19,6 +19,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -44,10 +45,29 @@ func (c *Component) change(w http.ResponseWriter, r *http.Request) {
 		calls.Fail(c.host.Log, w, calls.BadRequest("the body is not valid ("+err.Error()+`): write {"mode": "shadow", "for": "30m"}`))
 		return
 	}
+	if to := c.writer(); to != nil && !asked.Here {
+		c.changeAll(w, r, &asked, to)
+		return
+	}
+	c.changeHere(w, r, &asked)
+}
+
+// writer gives the source that keeps the modes of all instances; nil without one.
+func (c *Component) writer() source.Writer {
+	if c.Source == nil {
+		return nil
+	}
+	return c.Source.Writer()
+}
+
+var errTooMany = errors.New("there are more than " + strconv.Itoa(maxNames) + " modes of single rules: leave out the names")
+
+// changeHere sets or ends overrides of this instance.
+func (c *Component) changeHere(w http.ResponseWriter, r *http.Request, asked *admin.ModeChange) {
 	c.instance.Lock()
 	defer c.instance.Unlock()
 	now := c.now()
-	made, fault := read(&asked, c.instance.Base(), now)
+	made, fault := read(asked, c.instance.Base(), now)
 	if fault != "" {
 		calls.Fail(c.host.Log, w, calls.BadRequest(fault))
 		return
@@ -55,16 +75,15 @@ func (c *Component) change(w http.ResponseWriter, r *http.Request) {
 	if made != nil {
 		made.by = access.CallOf(r.Context()).Client().Name()
 	}
-	former := *c.current.Load()
+	former := c.here
 	next := former.at(now).with(asked.Rules, made)
 	if len(next) > maxNames {
-		calls.Fail(c.host.Log, w, calls.BadRequest(
-			"there are more than "+strconv.Itoa(maxNames)+" modes of single rules: leave out the names"))
+		calls.Fail(c.host.Log, w, calls.BadRequest(errTooMany.Error()))
 		return
 	}
 	record := objects.Record(r, "mode", asked.Reason)
 	record.Action, record.Before, record.After = "mode", former.text(asked.Rules), next.text(asked.Rules)
-	switch err := c.put(next); {
+	switch err := c.put(next.over(c.fleet.at(now))); {
 	case errors.Is(err, component.ErrStopping):
 		calls.Fail(c.host.Log, w, calls.Unavailable(err))
 	case err != nil:
@@ -72,8 +91,9 @@ func (c *Component) change(w http.ResponseWriter, r *http.Request) {
 			Code: admin.CodeFaults, Error: "the modes were not changed: " + err.Error(),
 		}, http.StatusUnprocessableEntity))
 	default:
+		c.here = next
 		objects.Audit(c.host.Log, &record, nil)
-		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: next.list()})
+		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: c.current.Load().list()})
 	}
 }
 

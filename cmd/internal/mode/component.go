@@ -4,6 +4,8 @@ package mode
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,17 +21,24 @@ import (
 // retryAfter is the pause after an end of overrides that could not be applied.
 const retryAfter = time.Second
 
-// Component has the overrides of an instance. They end with the process.
+// Component has the overrides of an instance, which end with the process, and those of a source, which all instances have.
 type Component struct {
 	component.Defaults
+
+	// Source keeps the overrides of all instances; nil without one. The wiring sets it.
+	Source Source
 
 	host     *component.Host
 	instance component.Configuration
 	now      func() time.Time
-	current  atomic.Pointer[overrides] // Writers hold the lock of instance.
-	changed  chan struct{}             // wakes the goroutine that waits for the first end
-	stop     chan struct{}
-	stopping sync.Once
+	current  atomic.Pointer[overrides] // Those in effect. Writers hold the lock of instance.
+	// here are the overrides of this instance, and fleet those of the source, whose text is text. The lock of instance guards them.
+	here, fleet overrides
+	text        string
+	failed      atomic.Bool   // The overrides in effect are not here over fleet: the configuration could not be applied.
+	changed     chan struct{} // wakes the goroutine that waits for the first end
+	stop        chan struct{}
+	stopping    sync.Once
 }
 
 // New makes the component.
@@ -56,12 +65,16 @@ func (c *Component) Drain(context.Context) error {
 	return nil
 }
 
-// run ends overrides at their time.
+// run ends overrides at their time, and tries again to apply those that could not be applied.
 func (c *Component) run() {
 	for {
 		var end <-chan time.Time
 		timer := (*time.Timer)(nil)
-		if first := c.current.Load().ends(); !first.IsZero() {
+		first := c.current.Load().ends()
+		if c.failed.Load() {
+			first = c.now().Add(retryAfter)
+		}
+		if !first.IsZero() {
 			timer = time.NewTimer(first.Sub(c.now()))
 			end = timer.C
 		}
@@ -69,9 +82,7 @@ func (c *Component) run() {
 		case <-c.stop:
 		case <-c.changed:
 		case <-end:
-			if !c.expire() {
-				c.pause()
-			}
+			c.expire()
 		}
 		if timer != nil {
 			timer.Stop()
@@ -84,31 +95,34 @@ func (c *Component) run() {
 	}
 }
 
-// pause waits for retryAfter, or for the stop.
-func (c *Component) pause() {
-	timer := time.NewTimer(retryAfter)
-	defer timer.Stop()
-	select {
-	case <-c.stop:
-	case <-timer.C:
-	}
-}
-
-// expire takes back the overrides that have ended. It reports false if the configuration without them could not be applied.
-func (c *Component) expire() bool {
+// expire takes back the overrides that have ended.
+func (c *Component) expire() {
 	c.instance.Lock()
 	defer c.instance.Unlock()
 	former := *c.current.Load()
-	next := former.at(c.now())
-	if len(next) == len(former) {
+	if c.renew() && !maps.Equal(former, *c.current.Load()) {
+		c.host.Log.Info("modes have ended", "before", former.text(nil), "after", c.current.Load().text(nil))
+	}
+}
+
+// renew applies the overrides that should be in effect now. After a failure, run tries again. The caller holds the lock of instance.
+func (c *Component) renew() bool {
+	now := c.now()
+	c.here = c.here.at(now)
+	next := c.here.over(c.fleet.at(now))
+	if maps.Equal(next, *c.current.Load()) {
+		c.failed.Store(false)
 		return true
 	}
-	if err := c.put(next); err != nil {
-		c.host.Log.Error("modes whose time has ended stay in effect: the configuration could not be applied without them", "error", err)
-		return false
+	err := c.put(next)
+	if err != nil && !errors.Is(err, component.ErrStopping) && !c.failed.Swap(true) {
+		c.host.Log.Error("the modes stay as they were: the configuration could not be applied with other ones", "error", err)
 	}
-	c.host.Log.Info("modes have ended", "before", former.text(nil), "after", next.text(nil))
-	return true
+	if err == nil {
+		c.failed.Store(false)
+	}
+	c.wake()
+	return err == nil
 }
 
 // put applies overrides, or leaves the former ones. The caller holds the lock of instance.
@@ -118,11 +132,16 @@ func (c *Component) put(next overrides) error {
 		c.current.Store(former)
 		return err //nolint:wrapcheck // The caller says what failed.
 	}
+	c.wake()
+	return nil
+}
+
+// wake has run look at the ends again.
+func (c *Component) wake() {
 	select {
 	case c.changed <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // Status implements component.Component.

@@ -18,6 +18,7 @@ type override struct {
 
 	since, until time.Time // until is zero without an end
 	by           string
+	everywhere   bool // The source has it, so that all instances have it.
 }
 
 // overrides are the overrides by the names of their rules; "" is the one of all. A value of it does not change.
@@ -84,6 +85,7 @@ func (o overrides) list() []admin.ModeOverride {
 	for name, one := range o {
 		shown := admin.ModeOverride{
 			Rule: name, Mode: one.Mode.String(), Percent: one.Percent, KeepBans: one.KeepBans, Since: one.since.UTC(), By: one.by,
+			Everywhere: one.everywhere,
 		}
 		if !one.until.IsZero() {
 			until := one.until.UTC()

@@ -17,12 +17,16 @@ func Write(w io.Writer, modes []admin.ModeOverride) {
 	terminal.Rowf(w, "\nMODE OF THE RUN TIME\tRULE\tKEYS\tSET AT\tBY\tENDS\n")
 	for i := range modes {
 		m := &modes[i]
-		keys, ends := "all", "with the process"
+		keys, never, instances := "all", "with the process", ", or with the process"
+		if m.Everywhere {
+			never, instances = "never, in all instances", ", in all instances"
+		}
+		ends := never
 		if m.Percent > 0 {
 			keys = percent(m.Percent)
 		}
 		if m.Until != nil {
-			ends = m.Until.Local().Format(time.DateTime) + ", or with the process"
+			ends = m.Until.Local().Format(time.DateTime) + instances
 		}
 		terminal.Rowf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Mode, cmp.Or(m.Rule, "all"), keys,
 			m.Since.Local().Format(time.DateTime), cmp.Or(m.By, "-"), ends)

@@ -51,7 +51,7 @@ func (c *Component) listAudit(w http.ResponseWriter, r *http.Request) {
 	}
 	if object := r.URL.Query().Get("object"); object != "" {
 		if _, err := source.ParseKey(object); err != nil {
-			calls.Fail(c.log, w, calls.BadRequest("object must be rules/NAME, plans/NAME or customers/NAME"))
+			calls.Fail(c.log, w, calls.BadRequest("object must be rules/NAME, plans/NAME, customers/NAME or modes/current"))
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,9 @@ const firstObjects = 5 * time.Second
 // Follower is the component that follows the source of rules, plans and customers.
 type Follower struct {
 	component.Defaults
+
+	// Modes takes the modes of the source; nil without the component. The wiring sets it.
+	Modes interface{ Follow(*source.Change) }
 
 	host     *component.Host
 	instance component.Configuration
@@ -122,8 +126,36 @@ func (f *Follower) Changed(changes []source.Change) {
 	}
 	last := &changes[len(changes)-1]
 	f.revision, f.cached, f.heard = last.Revision, nil, true
+	modes := takeModes(changes)
 	f.apply(changes)
+	if f.Modes != nil {
+		for i := range modes {
+			f.Modes.Follow(&modes[i])
+		}
+	}
 	f.at = last.Position
+}
+
+// takeModes moves the modes out of changes: they are no part of the configuration.
+func takeModes(changes []source.Change) []source.Change {
+	modes := make([]source.Change, len(changes))
+	for i := range changes {
+		from, to := &changes[i], &modes[i]
+		to.All = from.All
+		from.Objects = slices.DeleteFunc(from.Objects, func(o source.Object) bool {
+			if o.Kind == source.Mode {
+				to.Objects = append(to.Objects, o)
+			}
+			return o.Kind == source.Mode
+		})
+		from.Deleted = slices.DeleteFunc(from.Deleted, func(k source.Key) bool {
+			if k.Kind == source.Mode {
+				to.Deleted = append(to.Deleted, k)
+			}
+			return k.Kind == source.Mode
+		})
+	}
+	return modes
 }
 
 // apply takes changes, and tries what is held back. The caller holds the lock of instance.

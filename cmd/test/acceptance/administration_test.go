@@ -127,6 +127,7 @@ func TestAdministration(t *testing.T) { //nolint:tparallel // because the subtes
 	t.Run("a reset", o.resets)
 	t.Run("two writers", o.twoWriters)
 	t.Run("no change is lost", o.noChangeIsLost)
+	t.Run("modes of all instances", o.modes)
 	t.Run("every command with and without the scope", o.everyCommand)
 }
 
@@ -136,6 +137,7 @@ func TestAdministrationInPostgres(t *testing.T) { //nolint:tparallel // as above
 	_, source := tablesOfObjects(t)
 	o := openOffice(t, source)
 	t.Run("two writers", o.twoWriters)
+	t.Run("modes of all instances", o.modes)
 	t.Run("every command with and without the scope", o.everyCommand)
 }
 

@@ -47,7 +47,7 @@ func RecordText(text string) string {
 // ParseKey is the inverse of Key.String: it reads a section, a slash and a name.
 func ParseKey(text string) (Key, error) {
 	section, name, found := strings.Cut(text, "/")
-	for _, k := range Kinds() {
+	for _, k := range AllKinds() {
 		if found && section == k.Section() {
 			return Key{k, name}, CheckName(name)
 		}
@@ -57,7 +57,7 @@ func ParseKey(text string) (Key, error) {
 
 // Check says whether a source may have the key.
 func (k Key) Check() error {
-	if k.Kind < Rule || k.Kind > Customer {
+	if k.Kind < Rule || k.Kind > Mode {
 		return fmt.Errorf("source: there is no kind %d: use Rule, Plan or Customer", k.Kind)
 	}
 	return CheckName(k.Name)

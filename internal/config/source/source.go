@@ -31,10 +31,15 @@ const (
 	Rule     Kind = 1
 	Plan     Kind = 2
 	Customer Kind = 3
+	// Mode is the kind of the modes that operators set at run time. They are no part of a configuration, and of no cache.
+	Mode Kind = 4
 )
 
-// Kinds are all kinds, in the order in which a configuration reads them.
+// Kinds are the kinds of a configuration, in the order in which it reads them.
 func Kinds() []Kind { return []Kind{Rule, Plan, Customer} }
+
+// AllKinds are the kinds that a source which can be written keeps.
+func AllKinds() []Kind { return append(Kinds(), Mode) }
 
 // String gives the word of the kind in the singular.
 func (k Kind) String() string {
@@ -45,6 +50,8 @@ func (k Kind) String() string {
 		return "plan"
 	case Customer:
 		return "customer"
+	case Mode:
+		return "mode"
 	}
 	return "unknown"
 }

@@ -25,6 +25,8 @@ func advice(err error) string {
 		return ": grant the user the rights that docs/sources.md lists"
 	case "42703": // undefined_column
 		return ": the tables are older than this program: add the columns with headgate ctl source init | psql DATABASE"
+	case "23514": // check_violation
+		return ": the tables refuse the object: if they are older than this program, run headgate ctl source init | psql DATABASE"
 	case "42883", "42704": // undefined_function, undefined_object
 		return ": use PostgreSQL 13 or newer"
 	case "28P01", "28000": // invalid_password, invalid_authorization_specification

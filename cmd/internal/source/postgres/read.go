@@ -154,7 +154,7 @@ func object(key source.Key, body string, revision int64) source.Object {
 
 // key reads the columns of a key. ok is false for a row that the table's own bounds would refuse.
 func (c *connection) key(kind, name string) (key source.Key, ok bool) {
-	for _, k := range source.Kinds() {
+	for _, k := range source.AllKinds() {
 		if kind == k.String() {
 			key = source.Key{Kind: k, Name: name}
 		}

@@ -6,12 +6,14 @@ CREATE SCHEMA IF NOT EXISTS {schema};
 
 -- One row for each object. Triggers set the revision. A name has no controls, no spaces except U+0020, and nothing invisible.
 CREATE TABLE IF NOT EXISTS {schema}.objects (
-  kind     text   NOT NULL CHECK (kind IN ('rule', 'plan', 'customer')),
+  kind     text   NOT NULL CONSTRAINT objects_kind_check CHECK (kind IN ('rule', 'plan', 'customer', 'mode')),
   name     text   NOT NULL CHECK (octet_length(name) BETWEEN 1 AND {max_name} AND name !~ '[{unprintable}]'),
   body     text   NOT NULL CHECK (octet_length(body) <= {max_text}),
   revision bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (kind, name)
 );
+ALTER TABLE {schema}.objects DROP CONSTRAINT IF EXISTS objects_kind_check, ADD CONSTRAINT objects_kind_check
+  CHECK (kind IN ('rule', 'plan', 'customer', 'mode')); -- Older tables have no modes.
 CREATE SEQUENCE IF NOT EXISTS {schema}.revisions;
 
 -- One row for each change of a row. added is the change of the number of objects.
