@@ -18,7 +18,7 @@ func parseCombined(r *Reader, line []byte, l *Line) bool {
 	}
 	end := bytes.IndexByte(line[open:], ']')
 	space := bytes.IndexByte(line, ' ')
-	if end < 0 || space > open {
+	if end < 0 || space < 0 || space > open {
 		return false
 	}
 	at, unit, ok := r.clocks.readCommon(line[open+1 : open+end])

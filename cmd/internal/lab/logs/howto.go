@@ -38,9 +38,16 @@ var settingsTable = []struct {
 	kind  string
 	write func(p *wanted) string
 }{
-	{"headgate", headgateSetting}, {"nginx", nginxSetting}, {"apache", apacheSetting}, {"lighttpd", lighttpdSetting},
-	{"haproxy", haproxySetting}, {"envoy", envoySetting}, {"caddy", caddySetting}, {"traefik", traefikSetting},
-	{"varnish", varnishSetting}, {"squid", squidSetting},
+	{"headgate", headgateSetting},
+	{"nginx", nginxSetting},
+	{"apache", apacheSetting},
+	{"lighttpd", lighttpdSetting},
+	{"haproxy", haproxySetting},
+	{"envoy", envoySetting},
+	{"caddy", caddySetting},
+	{"traefik", traefikSetting},
+	{"varnish", varnishSetting},
+	{"squid", squidSetting},
 }
 
 // expressions are the terms of a server's log format for the words of parts. %s is the name of the part.
@@ -67,7 +74,7 @@ func attribute(p *wanted, term, quote string) string {
 	switch {
 	case term == "":
 		return ""
-	case p.word == "xff_ip" || p.word == "user_ip": // Who is trusted is known by the configuration alone.
+	case p.word == "xff_ip" || p.word == "user_ip": // Only the configuration knows the trusted proxies.
 		name = partForwarded
 	}
 	return " " + name + "=" + quote + term + quote
@@ -91,8 +98,8 @@ func headgateSetting(p *wanted) string {
 
 func nginxSetting(p *wanted) string {
 	term := expressions{
-		"header": "$http_" + strings.ToLower(strings.ReplaceAll(p.name, "-", "_")), "cookie": "$cookie_%s", "forwarded": "$http_x_forwarded_for",
-		"mtls_subject": "$ssl_client_s_dn", "region": "$geoip2_data_country_code",
+		"header": "$http_" + strings.ToLower(strings.ReplaceAll(p.name, "-", "_")), "cookie": "$cookie_%s",
+		"forwarded": "$http_x_forwarded_for", "mtls_subject": "$ssl_client_s_dn", "region": "$geoip2_data_country_code",
 	}.term(p)
 	return unable("nginx", `log_format headgate '$remote_addr - - [$time_local] "$request" $status $body_bytes_sent "$http_referer" `+
 		`"$http_user_agent" msec=$msec request_time=$request_time request_length=$request_length uri="$uri" host="$http_host"`+
@@ -136,8 +143,9 @@ func haproxySetting(p *wanted) string {
 
 func envoySetting(p *wanted) string {
 	term := expressions{
-		"header": "%REQ(" + strings.ToUpper(p.name) + ")%", "forwarded": "%REQ(X-FORWARDED-FOR)%", "mtls_subject": "%DOWNSTREAM_PEER_SUBJECT%",
-		"cookie": "%REQ(COOKIE)%", "jwt": "%DYNAMIC_METADATA(envoy.filters.http.jwt_authn:payload:%s)%",
+		"header": "%REQ(" + strings.ToUpper(p.name) + ")%", "forwarded": "%REQ(X-FORWARDED-FOR)%",
+		"mtls_subject": "%DOWNSTREAM_PEER_SUBJECT%", "cookie": "%REQ(COOKIE)%",
+		"jwt": "%DYNAMIC_METADATA(envoy.filters.http.jwt_authn:payload:%s)%",
 	}.term(p)
 	name := p.text
 	switch p.word {

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -88,7 +87,7 @@ func New(from io.Reader, o Options) (*Reader, error) {
 	r := &Reader{options: o}
 	var err error
 	if r.source, err = newSource(from, o.Name); err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Name, err)
+		return nil, err
 	}
 	if r.format, err = r.detect(r.source.sample()); err != nil {
 		return nil, err

@@ -68,7 +68,13 @@ func newSource(from io.Reader, name string) (*source, error) {
 		}
 		s.from, s.zipped = unzip, true
 	}
-	for s.err == nil && s.end < len(s.buffer) {
+	for s.err == nil { // The sample has a whole line, unless the first is longer than any.
+		if s.end == len(s.buffer) {
+			if bytes.IndexByte(s.buffer, '\n') >= 0 || s.end > MaxLine {
+				break
+			}
+			s.room()
+		}
 		s.fill()
 	}
 	if bom := []byte("\xef\xbb\xbf"); bytes.HasPrefix(s.buffer[:s.end], bom) {
