@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/headgate/headgate/cmd/internal/http1/client"
 )
 
@@ -49,6 +51,7 @@ func FuzzResponse(f *testing.F) {
 		f.Add([]byte(s.text), uint16(len(s.text)), s.method == http.MethodHead)
 		f.Add([]byte(s.text), uint16(len(s.text)/2), s.method == http.MethodHead)
 	}
+	f.Add([]byte("HTTP/1.1 200 OK\r\nA b: c\r\n\r\n"), uint16(0), true) // a name that net/http reads and would not write
 	f.Fuzz(func(t *testing.T, text []byte, at uint16, head bool) {
 		first := min(int(at), len(text))
 		conns := 0
@@ -98,6 +101,9 @@ func readFinal(in *bufio.Reader, method string) (*http.Response, error) {
 func compareAnswers(t *testing.T, a *client.Answer, want *http.Response, method string) {
 	t.Helper()
 	same := func(a, b http.Header) bool { return maps.EqualFunc(a, b, slices.Equal) }
+	maps.DeleteFunc(want.Header, func(name string, _ []string) bool { // The client leaves them out: net/http would not write them.
+		return !httpguts.ValidHeaderFieldName(name)
+	})
 	length := want.ContentLength
 	if method == http.MethodHead {
 		length = 0
