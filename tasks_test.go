@@ -76,7 +76,7 @@ func tasks() []task {
 				"cmd/headgate/envoy.go", "cmd/internal/rules/rules.go", "cmd/internal/explain/request.go",
 				"cmd/internal/explain/text.go", "cmd/internal/front/decisions/message.go",
 				"cmd/internal/front/decisions/response.go", "cmd/internal/front/httpdecide/message.go",
-				"cmd/internal/front/proxy/proxy.go", "cmd/internal/front/resp/decide.go", "cmd/internal/lab/replay/call.go",
+				"cmd/internal/front/proxy/proxy.go", "cmd/internal/front/resp/decide.go", "cmd/internal/lab/logs/howto.go", "cmd/internal/lab/replay/call.go",
 				"cmd/internal/remote/reads.go",
 				"cmd/internal/remote/request.go", "internal/config/check/supply.go",
 				"internal/proto/headgate/v1/decisions.proto", "middleware/grpclimit/convert.go",

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/rule"
@@ -32,6 +33,11 @@ const durationPart = "duration"
 
 // wanted is a part that a log lacks.
 type wanted struct{ text, word, name string }
+
+// usual reports whether each of the settings writes the part.
+func (p *wanted) usual() bool {
+	return p.text == durationPart || slices.Contains([]string{"all", "ip", "host", "path", "query", "method"}, p.word)
+}
 
 // settingsTable has the settings of each server.
 var settingsTable = []struct {
@@ -82,15 +88,14 @@ func attribute(p *wanted, term, quote string) string {
 
 // unable says that a server cannot log a part, or returns the setting.
 func unable(server, setting string, p *wanted, term string) string {
-	usual := p.text == durationPart || p.word == "ip" || p.word == "host" || p.word == "path" || p.word == "method"
-	if term == "" && !usual {
+	if term == "" && !p.usual() {
 		return server + " cannot log " + p.text + " by itself: log it at a server that knows it, such as headgate proxy with log.identity"
 	}
 	return setting
 }
 
 func headgateSetting(p *wanted) string {
-	if p.text == durationPart || p.word == "ip" || p.word == "host" || p.word == "path" || p.word == "method" {
+	if p.usual() {
 		return "log: {access: json}"
 	}
 	return "log: {access: json, identity: [" + p.text + "], keys_secret_file: keys.secret}"
