@@ -40,7 +40,7 @@ func tasks() []task {
 			place:  regexp.MustCompile(`\b[sS]liding_?[lL]og\b|\bsliding log\b|\bluaLog\b|\b([jJ]udge|[tT]ake|[rR]eturn|[rR]efund)Log\b`),
 			others: []string{"README.md", "limiter/doc.go"},
 			files: []string{
-				"cmd/internal/rules/rules.go", "doc.go", "guard/quotausage.go", "guard/report/prom/collector.go",
+				"cmd/internal/lab/simulate/compare.go", "cmd/internal/rules/rules.go", "doc.go", "guard/quotausage.go", "guard/report/prom/collector.go",
 				"internal/limit/log.go", "internal/limit/traits.go", "internal/limit/twin/twin.go",
 				"internal/store/script/algorithm.go", "internal/store/script/lua/log.lua", "limit.go", "limiter/state.go",
 				"store/memory/blockstate.go", "store/memory/state.go",

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -70,7 +69,7 @@ func randomRules(r *rand.Rand) (text string, modelled bool) {
 		case bucket && r.IntN(3) == 0:
 			fmt.Fprintf(&b, ", on_exceed: {action: delay, max_wait: 5s, max_waiters: %d}", 1+r.IntN(3))
 			modelled = false
-		case r.IntN(4) == 0:
+		case r.IntN(5) == 0:
 			fmt.Fprintf(&b, ", ban: {after: \"%d/10s\", for: 20s}", 20+r.IntN(40))
 		case r.IntN(4) == 0:
 			fmt.Fprintf(&b, ", in_flight: %d", 1+r.IntN(4))
@@ -207,7 +206,7 @@ func byHand(t *testing.T, text string, arrivals []arrival) (log []string) {
 	for i := range arrivals {
 		w.until(arrivals[i].at)
 		request, ticket := arrivals[i].request(), &guard.Ticket{Answer: new(guard.Answer)}
-		if err := g.Admit(context.Background(), &request, ticket); err != nil {
+		if err := g.Admit(t.Context(), &request, ticket); err != nil {
 			t.Fatal(err)
 		}
 		decided := func(v headgate.Verdict) {

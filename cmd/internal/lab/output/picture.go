@@ -169,7 +169,11 @@ func (l *Line) write(b *strings.Builder, toX, toY func(float64) float64) {
 	if len(l.Points) == 0 {
 		return
 	}
-	b.WriteString(`<path fill="none" stroke-linejoin="round" stroke-width="1.6" stroke="` + l.Color + `" d="`)
+	width := "1.6"
+	if l.Color == Grey { // It lies behind others.
+		width = "4"
+	}
+	b.WriteString(`<path fill="none" stroke-linejoin="round" stroke-width="` + width + `" stroke="` + l.Color + `" d="`)
 	lastX, lastY := "", ""
 	for i, at := range l.Points {
 		x, y := fixed(toX(at.X)), fixed(toY(at.Y))
@@ -230,6 +234,9 @@ func fixed(x float64) string {
 
 // number writes the number of a tick.
 func number(v float64) string {
-	text := strconv.FormatFloat(v, 'f', 6, 64)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	text := strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 6, 64), "0"), ".")
+	if text == "-0" {
+		return "0"
+	}
+	return text
 }

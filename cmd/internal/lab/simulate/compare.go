@@ -49,6 +49,11 @@ type contender struct {
 	subWindows int64
 }
 
+// exactly is the algorithm that counts exactly, with which the others are compared.
+//
+//nolint:gochecknoglobals // because it is a constant.
+var exactly = contender{algorithm: headgate.SlidingLog}
+
 func (c contender) name() string {
 	if c.algorithm == headgate.SlidingWindow {
 		return c.algorithm.String() + " N=" + strconv.FormatInt(c.subWindows, 10)
@@ -118,13 +123,13 @@ func Compare(ctx context.Context, c *Comparison) (*Compared, error) {
 		Seed: c.Seed, Seconds: c.Length.Seconds(), Results: []*Result{}, Estimates: []Estimate{}, curves: map[string]*curve{},
 	}
 	steps := stepper{c.Tell, 1 + len(all) + len(gauges), 0, 0}
-	exact, whole, err := c.decide(ctx, contender{headgate.SlidingLog, 0}, &steps)
+	exact, whole, err := c.decide(ctx, exactly, &steps)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range all {
 		r := exact
-		if k.algorithm != headgate.SlidingLog {
+		if k != exactly {
 			var full bool
 			if r, full, err = c.decide(ctx, k, &steps); err != nil {
 				return nil, err

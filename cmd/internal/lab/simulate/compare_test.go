@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,9 +48,7 @@ func TestAccuracy(t *testing.T) {
 			}
 		}
 		for _, r := range done.Results {
-			if r.Algorithm == "sliding_window" {
-				excess[r.SubWindows] = max(excess[r.SubWindows], r.WorstExcess)
-			}
+			excess[r.SubWindows] = max(excess[r.SubWindows], r.WorstExcess)
 		}
 	}
 	for n, part := range want {
@@ -58,6 +58,13 @@ func TestAccuracy(t *testing.T) {
 	}
 	if excess[4] > 45 || excess[60] > 8 {
 		t.Errorf("the worst excess is %d %% at N=4 and %d %% at N=60, want at most 45 and 8", excess[4], excess[60])
+	}
+	if text, err := os.ReadFile(page); seeds == 20 {
+		for _, row := range accuracyRows(mean, excess) {
+			if err != nil || !strings.Contains(string(text), row+"\n") {
+				t.Errorf("docs/choosing-limits.md lacks the row %s", row)
+			}
+		}
 	}
 	t.Logf("mean errors %v, worst excess in percent %v", mean, excess)
 }

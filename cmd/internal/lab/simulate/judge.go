@@ -25,7 +25,7 @@ type Result struct {
 	Admitted    int64 `help:"Requests that passed, at once or after a wait." json:"admitted"`
 	Waited      int64 `help:"Requests that passed after a wait." json:"waited"`
 	Refused     int64 `help:"Requests that were refused." json:"refused"`
-	OfLog       int64 `help:"Requests that sliding_log admits, with the same traffic." json:"sliding_log_admitted"`
+	OfLog       int64 `help:"Requests that pass when counted exactly, with the same traffic." json:"sliding_log_admitted"`
 	FalseAllows int64 `help:"Requests that passed although this run had used up the limit in the period before." json:"false_allows"`
 	FalseDenies int64 `help:"Requests that were refused although the limit was not used up." json:"false_denies"`
 	WorstExcess int64 `help:"The most units above the limit that were admitted in any period (t-W, t], by key." json:"worst_excess"`

@@ -152,9 +152,7 @@ func (o *Options) comparison() (*Comparison, error) {
 		c.Length = min(windows*l.Per, mostLength)
 	}
 	if len(o.Algorithms) == 0 {
-		c.Algorithms = []headgate.Algorithm{
-			headgate.FixedWindow, headgate.SlidingWindow, headgate.TokenBucket, headgate.LeakyBucket, headgate.SlidingLog,
-		}
+		c.Algorithms = headgate.Algorithms()
 	}
 	for _, name := range o.Algorithms {
 		a, err := algorithmOf(name)
@@ -172,7 +170,7 @@ func (o *Options) comparison() (*Comparison, error) {
 	if c.Rate, c.Zipf, err = o.traffic(l); err != nil {
 		return nil, err
 	}
-	if _, err := configuration(contender{headgate.SlidingLog, 0}, l, 0); err != nil {
+	if _, err := configuration(exactly, l, 0); err != nil {
 		return nil, usagef("--limit %s: %w", o.Limit, err)
 	}
 	return c, nil
