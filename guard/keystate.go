@@ -18,7 +18,10 @@ type KeyState struct {
 	Mode          Mode
 	// Override is the value of the override whose limits apply; "" without one.
 	Override string
-	Limits   []LimitState
+	// Stated reports that requests of the rule may state another limit: see Rule.LimitsFrom. Limits are those of requests that state
+	// none.
+	Stated bool
+	Limits []LimitState
 	// InFlight are the requests in flight of the key; nil for a rule without that bound.
 	InFlight *SlotState
 	// Ban is the ban in force; nil without one.
@@ -61,7 +64,9 @@ func (g *Guard) Peek(ctx context.Context, name KeyName) (*KeyState, error) {
 // peek reads each limit at cost 0, for what is used, and at cost 1, for the time of the next unit.
 func (k *namedKey) peek(ctx context.Context) (*KeyState, error) {
 	g := k.set.guard
-	state := &KeyState{ID: banID(k.own), Rule: k.from.Name, Key: k.text, Mode: k.from.Mode, Override: k.override}
+	state := &KeyState{
+		ID: banID(k.own), Rule: k.from.Name, Key: k.text, Mode: k.from.Mode, Override: k.override, Stated: k.from.stated != nil,
+	}
 	var counted []*window
 	for i := range k.windows {
 		if w := &k.windows[i]; w.kind == kindLimit || w.kind == kindHard {

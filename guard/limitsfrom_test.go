@@ -95,6 +95,10 @@ func TestStatedLimits(t *testing.T) {
 	if r := decide(t, g, req).Results[0]; r.Limit.Count != 3 || r.Stated != guard.StatedAbsent {
 		t.Errorf("a peer that is not trusted: %d by a limit that is %q", r.Limit.Count, r.Stated)
 	}
+	if state, err := g.Peek(t.Context(), guard.KeyName{Rule: "client", Values: []string{"c0"}}); err != nil || !state.Stated ||
+		state.Limits[0].Limit.Count != 3 || state.Limits[0].Used != 1 {
+		t.Errorf("a key is %+v, %v; want that requests state limits, and the limit of those that state none", state, err)
+	}
 	if n := g.Stated("client", guard.StatedInvalid); n != 8 {
 		t.Errorf("%d invalid limits are counted, want 8", n)
 	}

@@ -24,6 +24,9 @@ func compilePath(text string) (pattern, fault) {
 	if f := checkPathBegin(text); f != (fault{}) {
 		return pattern{}, f
 	}
+	if f := braceFault(text, plain); f != (fault{}) {
+		return pattern{}, f
+	}
 	prefix, below := cutBelow(plain)
 	if f := checkPlainPath(text, prefix, below); f != (fault{}) {
 		return pattern{}, f
@@ -69,6 +72,26 @@ func checkPathBegin(text string) fault {
 		return fault{quote(text) + " does not begin with /", "write " + quote("/"+text)}
 	}
 	return fault{}
+}
+
+// braceFault refuses a brace without a partner: a literal one is probably a variable that was misspelled.
+func braceFault(text, plain string) fault {
+	at := strings.IndexAny(plain, "{}")
+	if at < 0 {
+		return fault{}
+	}
+	if plain[at] == '}' {
+		return fault{quote(text) + " has a } without a {", "write one like {id}, or " + exactly(text)}
+	}
+	end := len(text)
+	if slash := strings.IndexByte(text[at:], '/'); slash >= 0 {
+		end = at + slash
+	}
+	fix := exactly(text)
+	if form := text[:end] + "}" + text[end:]; acceptedForm(textPath, form, text) != "" {
+		fix = quote(form) + ", or " + fix
+	}
+	return fault{quote(text) + " has a { without a }", "write " + fix}
 }
 
 // CutMethod cuts a pattern of Go's ServeMux that begins with a method, like "GET /users/{id}".

@@ -36,7 +36,7 @@ func TestPatterns(t *testing.T) {
 		{textPath, "=/users/{id}", "/users/{id}", "/users/7", ""},
 		{textPath, "re:/v[0-9]+/(a|b)", "/v1/a /v22/b", "/v/a /v1/ab /x/v1/a", ""},
 		{textPath, "re:(?i)/API/.*", "/api/x /Api/", "/api", ""},
-		{textPath, "/a{b", "/a{b", "/a", ""},
+		{textPath, "=/a{b", "/a{b", "/a", ""},
 		{textHost, "{tenant}.example.com", "a.example.com", "example.com a.b.example.com aexample.com", "tenant=a"},
 		{textHost, "{Tenant}.EXAMPLE.com", "a.example.com", "example.com", "Tenant=a"},
 		{textHost, "{sub...}.example.com", "a.b.example.com x.example.com", "example.com", "sub=a.b"},

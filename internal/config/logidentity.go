@@ -57,7 +57,7 @@ func (s *section) logParts(name, example string) []rule.Part {
 			s.fault(v, part.String()+" is in each line already, or has no value", "remove it")
 		case part.Word() == "descriptor":
 			s.fault(v, "requests of the proxy have no descriptors", "remove it")
-		case name == identityPlain && slices.Contains([]string{"cookie", "jwt"}, part.Word()):
+		case name == identityPlain && slices.Contains([]string{"cookie", "jwt", "query"}, part.Word()):
 			s.fault(v, part.String()+" may be a secret of the client, and this list is written in clear",
 				"move it to "+logIdentityPath+", which writes hashes")
 		case name == identityPlain && isCredential(part.Name()):

@@ -67,6 +67,8 @@ func TestUnreached(t *testing.T) {
 		"one group, the second watches":     {"group: g, limits: [10/s]", "group: g, limits: [1/s], mode: shadow", "b"},
 		"one group, the first is off":       {"group: g, limits: [10/s], mode: off", "group: g, limits: [10/s]", ""},
 		"one group, queries are apart":      {"group: g, limits: [10/s]", "group: g, match: {domain: a}, limits: [10/s]", ""},
+		"the first skips some":              {"missing: skip, limits: [10/s]", "limits: [10/s]", ""},
+		"one group, the first skips":        {"group: g, missing: skip, limits: [10/s]", "group: g, limits: [10/s]", ""},
 		"another status":                    {"limits: [10/s]", "limits: [10/s], on_exceed: {status: 503}", "b"},
 		"another algorithm":                 {"limits: [10/s]", "limits: [10/s], algorithm: sliding_log", ""},
 		"windows that count refused ones":   {"limits: [10/s], algorithm: fixed_window, count_rejected: true", "limits: [10/s], algorithm: fixed_window", "b"},

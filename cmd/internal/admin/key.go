@@ -37,9 +37,11 @@ type Key struct {
 	Key  string `json:"key"`
 	Mode string `json:"mode"`
 	// Override is the value of the override whose limits apply.
-	Override string     `json:"override,omitempty"`
-	Limits   []KeyLimit `json:"limits"`
-	InFlight *KeySlots  `json:"in_flight,omitempty"`
+	Override string `json:"override,omitempty"`
+	// LimitsFrom says that requests of the rule may state another limit (limits_from). Limits are those of requests that state none.
+	LimitsFrom bool       `json:"limits_from,omitempty"`
+	Limits     []KeyLimit `json:"limits"`
+	InFlight   *KeySlots  `json:"in_flight,omitempty"`
 	// Ban is the ban in force: after a ban, the new one. It is null for a key that is not banned.
 	Ban *guard.BanEntry `json:"ban"`
 	// EarlierBans counts the bans by which the next one is longer, with growth in the ban of the rule.

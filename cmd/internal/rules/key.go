@@ -166,8 +166,9 @@ func nameOf(order *admin.KeyOrder) guard.KeyName {
 func (r *Rules) keyAnswer(s *guard.KeyState, dry bool) *admin.Key {
 	shared := r.store.Shared()
 	k := &admin.Key{
-		ID: s.ID, Rule: s.Rule, Key: s.Key, Mode: s.Mode.String(), Override: s.Override, Limits: []admin.KeyLimit{}, Ban: s.Ban,
-		EarlierBans: s.EarlierBans, Now: s.At.Time(), Shared: shared, Ahead: shared && r.store.State().Ahead != nil, DryRun: dry,
+		ID: s.ID, Rule: s.Rule, Key: s.Key, Mode: s.Mode.String(), Override: s.Override, LimitsFrom: s.Stated,
+		Limits: []admin.KeyLimit{}, Ban: s.Ban, EarlierBans: s.EarlierBans,
+		Now: s.At.Time(), Shared: shared, Ahead: shared && r.store.State().Ahead != nil, DryRun: dry,
 	}
 	for i := range s.Limits {
 		l := &s.Limits[i]

@@ -22,6 +22,9 @@ func WriteKey(out io.Writer, k *admin.Key) error {
 	if k.Override != "" {
 		terminal.Rowf(w, "override\t%s\n", terminal.Printable(k.Override))
 	}
+	if k.LimitsFrom {
+		terminal.Rowf(w, "limits_from\ta request may state another limit: the limits below are those of requests that state none\n")
+	}
 	terminal.Rowf(w, "ban\t%s\n", banText(k))
 	if k.EarlierBans > 0 {
 		terminal.Rowf(w, "earlier bans\t%d: the next ban is longer\n", k.EarlierBans)

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/guard"
@@ -94,6 +95,9 @@ func (e *earlier) check(found *findings, rules []guard.Rule, i int) {
 			r.Name, by, rules[by].Name, r.Group)
 		found.add(fmt.Sprintf("rules[%d]", i), problem, fix)
 		return
+	}
+	if r.Missing == rule.MissingSkip && slices.ContainsFunc(r.Key, rule.Part.Optional) {
+		return // Requests without a part of its key are left to the rules after it.
 	}
 	if _, known := e.first[own]; !known {
 		e.first[own] = i

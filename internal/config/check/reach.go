@@ -224,6 +224,7 @@ func (s *search) among(i int, own, at spot) int {
 // Therefore an independent rule is covered only by an equal rule.
 func (s *search) covered(r, other *guard.Rule, alike bool) bool {
 	if r.Group != "" && r.Group == other.Group || // At most one of them decides.
+		r.Missing != other.Missing || // They differ for requests without a part of the key.
 		other.Fallback == guard.FallbackAllow && r.Fallback == guard.FallbackDeny ||
 		r.CostHeader != "" && mostCost(other) > mostCost(r) {
 		return false
