@@ -18,6 +18,10 @@ const (
 	// chunkBytes is the unit of memory for texts. A bucket of a quiet second wastes most of a chunk: 300 of them are 5 MiB.
 	chunkBytes = 16 << 10
 	entryBytes = 24
+	// maxSpare bounds the buckets and the chunks that are kept for others, and spareEntries the entries of such a bucket: 16 MiB of chunks
+	// and at most 6 MiB of entries.
+	maxSpare     = 1024
+	spareEntries = 256
 )
 
 // Config has the settings of a Window.
@@ -61,8 +65,9 @@ type Window struct {
 	edge   headgate.Instant
 	leaves *bucket // whose lines Next gives
 	next   int
-	free   [][]byte
-	spare  []entry
+	// free and spare are chunks and buckets to use again.
+	free  [][]byte
+	spare []*bucket
 }
 
 // bucket has the lines of one second.
@@ -143,9 +148,13 @@ func (w *Window) bucketOf(second int64) *bucket {
 	}
 	b := w.buckets[second]
 	if b == nil {
-		b = &bucket{second: second, entries: w.spare[:0:cap(w.spare)]}
-		w.bytes += int64(cap(w.spare)) * entryBytes
-		w.spare = nil
+		if n := len(w.spare); n > 0 {
+			b, w.spare = w.spare[n-1], w.spare[:n-1]
+			b.second = second
+		} else {
+			b = &bucket{second: second}
+		}
+		w.bytes += int64(cap(b.entries)) * entryBytes
 		w.buckets[second] = b
 		w.seconds.Push(second)
 	}
@@ -266,13 +275,15 @@ func (w *Window) release() {
 	w.leaves = nil
 	w.lines -= len(b.entries)
 	w.bytes -= int64(cap(b.entries)) * entryBytes
-	if cap(b.entries) > cap(w.spare) && cap(b.entries) <= 1<<16 {
-		w.spare = b.entries
-	}
 	for _, c := range b.chunks {
 		w.bytes -= int64(cap(c))
-		if cap(c) == chunkBytes && len(w.free) < 1024 {
+		if cap(c) == chunkBytes && len(w.free) < maxSpare {
 			w.free = append(w.free, c)
 		}
+	}
+	if cap(b.entries) <= spareEntries && len(w.spare) < maxSpare {
+		clear(b.chunks)
+		b.entries, b.chunks, b.whole = b.entries[:0], b.chunks[:0], 0
+		w.spare = append(w.spare, b)
 	}
 }

@@ -23,6 +23,8 @@ type Keys struct {
 	most, bytes int64
 	level       int // a key stays if the first level bits of its hash are 0
 	all         map[uint64]*Key
+	// latest has the key that Find found last for each of some owners: many requests in a row have one key, above all that of all clients.
+	latest [8]*Key
 }
 
 // Key has the counts of one key.
@@ -56,6 +58,17 @@ func hashOf(owner int, text []byte) uint64 {
 
 // Find returns the counts of a key, or nil if the key is not in the sample. peaks is the number of limits whose peaks Rise follows.
 func (k *Keys) Find(owner int, text []byte, peaks int) *Key {
+	latest := &k.latest[uint(owner)%uint(len(k.latest))]
+	if l := *latest; l != nil && l.Owner == owner && l.Text == string(text) {
+		return l
+	}
+	found := k.find(owner, text, peaks)
+	*latest = found
+	return found
+}
+
+// find is Find without the latest keys.
+func (k *Keys) find(owner int, text []byte, peaks int) *Key {
 	h := hashOf(owner, text)
 	if bits.LeadingZeros64(h) < k.level {
 		return nil
@@ -95,6 +108,7 @@ func (k *Keys) halve() {
 			}
 		}
 		k.all = kept
+		clear(k.latest[:])
 	}
 }
 
