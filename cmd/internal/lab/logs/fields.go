@@ -184,16 +184,26 @@ func (r *Reader) assign(f *field, value []byte, l *Line, times *lineTimes) bool 
 		if string(value) != f.want {
 			l.Skip = Event
 		}
-	case slotPart:
-		l.Parts[f.part] = logged(value)
-	case slotHash:
-		l.Parts[f.part] = Value{value, Hashed}
+	case slotPart, slotHash:
+		l.Parts[f.part] = r.value(f, value)
 	case slotCookies:
 		r.readCookies(value, l)
 	default:
 		assignText(f.slot, value, l)
 	}
 	return ok
+}
+
+// value is the value of a part. In the log of Headgate, - is a text like any other.
+func (r *Reader) value(f *field, text []byte) Value {
+	switch {
+	case len(text) > 0 && f.slot == slotHash:
+		return Value{text, Hashed}
+	case len(text) > 0 && r.format.kind == kindHeadgate:
+		return Value{text, Plain}
+	default:
+		return logged(text)
+	}
 }
 
 // assignText gives a text to the line.
