@@ -24,8 +24,10 @@ func TestOwnLog(t *testing.T) {
 		URI: "/v1/product?id=7", Proto: "HTTP/2.0", Status: 429, Verdict: "deny", Reason: "over_limit", Rule: "product",
 		DecidedAt: began.UnixMicro() + 100_000, UserIP: netip.MustParseAddr("198.51.100.7"), Region: "NL", Cost: 17, UserAgent: "curl/8",
 		Identity: []accesslog.Part{
-			{Name: client, Text: []byte("00112233"), Hashed: true}, {Name: "jwt:sub", Hashed: true, Absent: true},
-			{Name: "header:X-Plan", Text: []byte(hostile)}, {Name: "cookie:session", Text: []byte("-")},
+			{Name: client, Text: []byte("00112233"), Hashed: true},
+			{Name: "jwt:sub", Hashed: true, Absent: true},
+			{Name: "header:X-Plan", Text: []byte(hostile)},
+			{Name: "cookie:session", Text: []byte("-")},
 		},
 	})
 	log.Write(&accesslog.Entry{Time: began, Method: "BAD", URI: "/", Proto: "HTTP/1.1", Status: 400}) // refused before a decision
