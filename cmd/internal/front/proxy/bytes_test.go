@@ -106,3 +106,59 @@ func TestBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestBytesOfHTTP2 sends requests of HTTP/2 over both data planes: whole, with an upload of unknown length, and with an answer that the
+// client leaves after its begin.
+func TestBytesOfHTTP2(t *testing.T) {
+	const large = 1 << 20
+	for _, c := range []struct {
+		name    string
+		upload  string
+		unknown bool // the request does not announce its length
+		answer  int
+		endless bool // the answer ends only when the client leaves
+	}{
+		{"an upload and its answer", strings.Repeat("x", 100), false, 50, false},
+		{"an upload of unknown length", "abcdefg", true, 1, false},
+		{"no bodies", "", false, 0, false},
+		{"large bodies", strings.Repeat("x", large), false, large, false},
+		{"an answer that the client leaves", "", false, 300, true},
+	} {
+		for _, fast := range []bool{false, true} {
+			t.Run(c.name, func(t *testing.T) {
+				s := new(watching)
+				behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					_, _ = io.WriteString(w, strings.Repeat("y", c.answer))
+					if c.endless {
+						_ = http.NewResponseController(w).Flush()
+						<-r.Context().Done()
+					}
+				}))
+				defer behind.Close()
+				_, at := start(t, before(t, UpstreamConfig{URL: parsed(t, behind.URL)}, countingBytes(t, s), onThePlane(fast)), nil, ServerConfig{})
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at+"/", strings.NewReader(c.upload))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.unknown {
+					r.ContentLength = -1
+				}
+				res, err := httpClient(t, nil, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) }).Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _ := io.CopyN(io.Discard, res.Body, int64(c.answer))
+				if !c.endless {
+					_, _ = io.Copy(io.Discard, res.Body)
+				}
+				_ = res.Body.Close()
+				o := s.outcome(t)
+				if res.ProtoMajor != 2 || got != int64(c.answer) || o.Received != int64(len(c.upload)) || o.Sent != int64(c.answer) {
+					t.Errorf("fast %v, HTTP/%d: %d bytes came and %d went, want %d and %d", fast, res.ProtoMajor, o.Received, o.Sent, len(c.upload),
+						c.answer)
+				}
+			})
+		}
+	}
+}
