@@ -35,6 +35,15 @@ type Answer struct {
 // RetryAfterMax is the bound of RetryAfter for clients that hand it to a timer.
 func (a *Answer) RetryAfterMax() time.Duration { return a.from.RetryAfterMax() }
 
+// AppendDecision appends the name of a refusal, as the decision log has it: the instance, and the ID. It appends nothing without the
+// name of an instance, and for other decisions.
+func (a *Answer) AppendDecision(b []byte, instance string) []byte {
+	if instance == "" || a.Verdict != headgate.Deny {
+		return b
+	}
+	return a.from.DecisionID().AppendTo(b, instance)
+}
+
 // Undecided reports whether the store did not answer, and the fallback of a rule is error.
 func Undecided(a *guard.Answer) bool {
 	for i := range a.Results {

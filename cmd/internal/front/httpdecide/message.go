@@ -23,6 +23,8 @@ type message struct {
 	batch   remote.Batch
 	alone   bool // The message is one request, not a list.
 	encoded []byte
+	// decision is the name of the last refusal, if the answer has it.
+	decision []byte
 }
 
 // request is a request as it is sent.

@@ -238,3 +238,30 @@ func TestPostAllocations(t *testing.T) {
 		t.Errorf("a request takes %v allocations, want at most 12", got)
 	}
 }
+
+// TestPostNamesDecisions: a refusal has the name of its decision in its object, and a lone one in a header too.
+func TestPostNamesDecisions(t *testing.T) {
+	s := serviceOf(t, postRules)
+	post := func(body string) (header, answer string) {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, Pattern, strings.NewReader(body)))
+		return w.Header().Get("Headgate-Decision"), w.Body.String()
+	}
+	named := regexp.MustCompile(`"decision":"(eu-1/[0-9a-f]{16})"`)
+	s.Name("eu-1")
+	if header, answer := post(`{"path": "/moved"}`); header != "" || named.MatchString(answer) {
+		t.Errorf("a request that passes: %q, %s", header, answer)
+	}
+	header, answer := post(`{"path": "/moved"}`)
+	if found := named.FindStringSubmatch(answer); found == nil || found[1] != header {
+		t.Errorf("a lone refusal: %q, %s", header, answer)
+	}
+	header, answer = post(`[{"path": "/moved"}, {"path": "/other"}, {"path": "/moved"}]`)
+	if found := named.FindAllStringSubmatch(answer, -1); len(found) != 2 || found[0][1] == found[1][1] || header != "" {
+		t.Errorf("a list: %q, %s", header, answer)
+	}
+	s.Name("")
+	if header, answer := post(`{"path": "/moved"}`); header != "" || strings.Contains(answer, "decision") {
+		t.Errorf("without a name: %q, %s", header, answer)
+	}
+}

@@ -17,6 +17,8 @@ import (
 func (m *message) encode(s *Service, call *access.Call) (status int) {
 	n, faults, unavailable, forbidden := m.batch.Len(), 0, 0, false
 	b := m.encoded[:0]
+	instance, _ := s.instance.Load().(string)
+	m.decision = m.decision[:0]
 	if !m.alone {
 		b = append(b, '[')
 	}
@@ -26,7 +28,8 @@ func (m *message) encode(s *Service, call *access.Call) (status int) {
 			b = append(b, ",\n"...)
 		}
 		if err := m.batch.Answer(i, &a); err == nil {
-			b = appendAnswer(b, &a)
+			m.decision = a.AppendDecision(m.decision[:0], instance)
+			b = appendAnswer(b, &a, m.decision)
 		} else {
 			faults++
 			if errors.Is(err, remote.ErrUnavailable) {
@@ -56,8 +59,8 @@ func (m *message) encode(s *Service, call *access.Call) (status int) {
 	}
 }
 
-// appendAnswer appends the fields of an answer, with times in seconds.
-func appendAnswer(b []byte, a *remote.Answer) []byte {
+// appendAnswer appends the fields of an answer, with times in seconds, and the name of the decision; "" for none.
+func appendAnswer(b []byte, a *remote.Answer, decision []byte) []byte {
 	b = append(append(b, `{"verdict":"`...), a.Verdict.String()...)
 	b = append(append(b, `","reason":"`...), a.Reason.String()...)
 	b = append(b, '"')
@@ -87,6 +90,9 @@ func appendAnswer(b []byte, a *remote.Answer) []byte {
 		b = strconv.AppendInt(append(b, `,"metered":`...), a.Metered, 10)
 	}
 	b = appendLists(b, a)
+	if len(decision) > 0 {
+		b = append(append(append(b, `,"decision":"`...), decision...), '"')
+	}
 	return append(b, '}')
 }
 

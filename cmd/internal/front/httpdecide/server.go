@@ -128,7 +128,10 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) {
 }
 
 // encoded is the answer to a message, with memory that later ones use again.
-type encoded struct{ b []byte }
+type encoded struct {
+	b        []byte
+	decision string // the name of a lone refusal
+}
 
 // encode encodes the answers of a message, and ends the message. A client may leave its answer unread, so the
 // message keeps nothing for it.
@@ -139,7 +142,10 @@ func (s *Service) encode(m *message, call *access.Call) (status int, out *encode
 	}
 	m.encoded = out.b
 	status = m.encode(s, call)
-	out.b, m.encoded = m.encoded, nil
+	out.b, out.decision, m.encoded = m.encoded, "", nil
+	if m.alone {
+		out.decision = string(m.decision)
+	}
 	if len(m.body) <= maxKeptBytes {
 		m.batch.Release()
 		s.messages.Put(m)
@@ -151,6 +157,9 @@ func (s *Service) encode(m *message, call *access.Call) (status int, out *encode
 func (s *Service) write(w http.ResponseWriter, status int, out *encoded) {
 	h, values := w.Header(), [...]string{"application/json", "nosniff", "no-store"}
 	h["Content-Type"], h["X-Content-Type-Options"], h["Cache-Control"] = values[0:1:1], values[1:2:2], values[2:3:3]
+	if out.decision != "" {
+		h[guard.DecisionField] = []string{out.decision}
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(out.b) // The client has gone if this fails.
 	if cap(out.b) <= maxKeptBytes {
