@@ -253,7 +253,7 @@ func TestPostNamesDecisions(t *testing.T) {
 		t.Errorf("a request that passes: %q, %s", header, answer)
 	}
 	header, answer := post(`{"path": "/moved"}`)
-	if found := named.FindStringSubmatch(answer); found == nil || found[1] != header {
+	if found := named.FindStringSubmatch(answer); len(found) != 2 || found[1] != header {
 		t.Errorf("a lone refusal: %q, %s", header, answer)
 	}
 	header, answer = post(`[{"path": "/moved"}, {"path": "/other"}, {"path": "/moved"}]`)
