@@ -193,8 +193,8 @@ func (c replayCommand) checkInputs() error {
 		return errors.New("replay: the configuration and a log are both -: name a file for one of them")
 	case stdin > 0 && c.Suggest != "":
 		return errors.New("replay: --suggest reads the logs several times: name a file in place of -")
-	case c.Reorder < 0 || c.Reorder > mostReorder:
-		return fmt.Errorf("replay: --reorder is %s: write 0s to %s", c.Reorder, mostReorder)
+	case c.Reorder < leastReorder || c.Reorder > mostReorder:
+		return fmt.Errorf("replay: --reorder is %s: write 1s to 24h", c.Reorder)
 	}
 	return nil
 }
@@ -202,7 +202,11 @@ func (c replayCommand) checkInputs() error {
 // mostSecret bounds the file of a secret, as log.keys_secret_file does.
 const mostSecret = 4096
 
-const mostReorder = 24 * time.Hour
+// The bounds of --reorder. Lines wait in buckets of a second.
+const (
+	leastReorder = time.Second
+	mostReorder  = 24 * time.Hour
+)
 
 // percentOf reads a percentage such as 0.5%.
 func percentOf(text string) (float64, error) {

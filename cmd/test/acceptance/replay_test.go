@@ -86,6 +86,7 @@ func TestReplayStatuses(t *testing.T) {
 		{[]string{"--config", rules, fine, "--field", "when=ts"}, 2, "--field"},
 		{[]string{"--config", rules, fine, "--suggest", "200%"}, 2, "write a percentage"},
 		{[]string{"--config", rules, fine, "--within-second", "apart"}, 2, "write spread or together"},
+		{[]string{"--config", rules, fine, "--reorder", "0s"}, 2, "write 1s to 24h"},
 		{[]string{"--config", rules, "-", "--suggest", "1%"}, 2, "name a file"},
 		{[]string{"--config", rules, "-", "-"}, 2, "more than once"},
 		{[]string{"--config", rules}, 2, "expected"},
