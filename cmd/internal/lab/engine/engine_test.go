@@ -146,6 +146,34 @@ rules: [{name: daily, key: [all], algorithm: fixed_window, limits: [3/day]}]`, e
 	}
 }
 
+// TestPlans: customers use up the quotas of their plans, which come back in virtual time.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	e := made(t, `
+rules: [{name: api, key: [ip], quota: calls}]
+default_plan: free
+plans:
+  free: {quotas: {calls: [{limit: 3/30d}]}}
+  paid: {quotas: {calls: [{limit: 5/30d}]}}
+customers:
+  192.0.2.1: {plan: paid}`, engine.Options{})
+	passed := func(ip string) (n int) {
+		for range 10 {
+			a := &engine.Attempt{Request: headgate.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr(ip)}}
+			if e.Arrive(a); a.Verdict == headgate.Allow {
+				n++
+			}
+		}
+		return n
+	}
+	for range 2 {
+		if paid, free := passed("192.0.2.1"), passed("192.0.2.2"); paid != 5 || free != 3 {
+			t.Errorf("%d and %d of 10 requests pass, want 5 and 3", paid, free)
+		}
+		e.Advance(e.Now().Add(60 * 24 * time.Hour))
+	}
+}
+
 // TestLeftOut: the engine says what it does not decide, and decides the rest.
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
