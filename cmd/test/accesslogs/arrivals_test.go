@@ -2,8 +2,12 @@ package accesslogs
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,12 +26,12 @@ type line struct {
 }
 
 // read returns the lines of a log by their paths, and the format.
-func read(t *testing.T, path string, o logs.Options) (lines map[string]line, kind *logs.Kind, malformed int) {
+func read(t *testing.T, log string, o logs.Options) (lines map[string]line, kind *logs.Kind) {
 	t.Helper()
 	o.Parts = []string{client}
-	r, err := logs.Open(path, o)
+	r, err := logs.Open(log, o)
 	if err != nil {
-		return nil, nil, 0 // The first line is not there, or not whole.
+		return nil, nil // The first line is not there, or not whole.
 	}
 	defer r.Close()
 	lines = map[string]line{}
@@ -35,12 +39,9 @@ func read(t *testing.T, path string, o logs.Options) (lines map[string]line, kin
 	for {
 		switch err := r.Next(&l); {
 		case errors.Is(err, io.EOF):
-			return lines, r.Kind(), malformed
+			return lines, r.Kind()
 		case err != nil:
 			t.Fatal(err)
-		}
-		if l.Skip == logs.Malformed {
-			malformed++
 		}
 		if l.Skip == logs.Request {
 			lines[strings.TrimPrefix(string(l.Path), "/")] = line{
@@ -50,6 +51,9 @@ func read(t *testing.T, path string, o logs.Options) (lines map[string]line, kin
 	}
 }
 
+// rounds bounds how often the requests are sent again. A late arrival may be that of a busy machine: it counts if it is late in each round.
+const rounds = 3
+
 // TestArrivals: the arrivals in the logs of real servers are the moments that the presets name.
 func TestArrivals(t *testing.T) {
 	t.Parallel()
@@ -57,37 +61,81 @@ func TestArrivals(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			folder, at, http2 := s.start(t)
-			sent := scenarios(t, at)
-			if s.http2 {
-				sent = append(sent, streams(t, http2)...)
+			late := map[string]time.Duration{} // of each scenario, in its best round
+			for n := range rounds {
+				round := fmt.Sprintf("%d/", n)
+				sent := scenarios(t, at, round)
+				if s.http2 {
+					sent = append(sent, streams(t, http2, round)...)
+				}
+				s.judge(t, folder, sent, late)
+				if most := slices.Max(slices.Collect(maps.Values(late))); most <= slack {
+					t.Logf("the latest arrival is %v after the client, in %d rounds", most, n+1)
+					return
+				}
 			}
-			path := filepath.Join(folder, s.log)
-			if s.log == "" {
-				path = filepath.Join(folder, "out")
-			}
-			name := ""
-			if s.name == "lighttpd" { // Its lines are like those of Apache.
-				name = s.name
-			}
-			var lines map[string]line
-			var kind *logs.Kind
-			await(t, "the lines of "+s.name, func() bool {
-				lines, kind, _ = read(t, path, logs.Options{Format: name})
-				return kind != nil && has(lines, sent)
-			})
-			if kind.Name != s.name {
-				t.Fatalf("the format is %s, not %s", kind.Name, s.name)
-			}
-			var latest time.Duration
-			for _, r := range sent {
-				latest = max(latest, judge(t, kind, r, lines[r.name]))
-			}
-			t.Logf("the latest arrival is %v after the client", latest)
-			if s.combined != "" {
-				s.judgeCombined(t, filepath.Join(folder, s.combined), kind, sent)
+			for name, d := range late {
+				if d > slack {
+					t.Errorf("%s: the log is %v later than the client, in the best of %d rounds; at most %v may pass", name, d, rounds, slack)
+				}
 			}
 		})
 	}
+}
+
+// judge compares the logs with what the client knows, and notes how late they are.
+func (s *server) judge(t *testing.T, folder string, sent []*request, late map[string]time.Duration) {
+	t.Helper()
+	o := logs.Options{}
+	if s.name == "lighttpd" { // Its lines are like those of Apache.
+		o.Format = s.name
+	}
+	log := s.log
+	if log == "" {
+		log = "out"
+	}
+	lines, kind := awaitLines(t, filepath.Join(folder, log), o, sent)
+	if kind.Name != s.name {
+		t.Fatalf("the format is %s, not %s", kind.Name, s.name)
+	}
+	note := func(name string, d time.Duration) {
+		if former, found := late[name]; !found || d < former {
+			late[name] = d
+		}
+	}
+	for _, r := range sent {
+		note(path.Base(r.name), judge(t, kind, r, lines[r.name]))
+	}
+	if s.combined == "" {
+		return
+	}
+	// The time of nginx is the end and that of Apache the arrival, to the second.
+	lines, combined := awaitLines(t, filepath.Join(folder, s.combined), logs.Options{}, sent)
+	if combined.Name != "combined" {
+		t.Errorf("the format is %s", combined.Name)
+	}
+	for _, r := range sent {
+		from, to, l := r.moment(kind.Moment).from, r.moment(kind.Moment).to, lines[r.name]
+		if s.name == "nginx" {
+			if to = r.end; r.aborted {
+				continue
+			}
+		}
+		if l.unit != time.Second || l.at.Before(from.Add(-early).Truncate(time.Second)) {
+			t.Errorf("%s: the combined time is %v, and the client saw it between %v and %v", r.name, l.at, from, to)
+		}
+		note("combined "+path.Base(r.name), l.at.Sub(to))
+	}
+}
+
+// awaitLines reads a log until it has the lines of all requests.
+func awaitLines(t *testing.T, log string, o logs.Options, sent []*request) (lines map[string]line, kind *logs.Kind) {
+	t.Helper()
+	await(t, "the lines of "+log, func() bool {
+		lines, kind = read(t, log, o)
+		return kind != nil && has(lines, sent)
+	})
+	return lines, kind
 }
 
 func has(lines map[string]line, sent []*request) bool {
@@ -99,52 +147,25 @@ func has(lines map[string]line, sent []*request) bool {
 	return true
 }
 
-// judge compares a line with what the client knows. It returns how late the arrival is.
+// judge compares a line with what the client knows. It returns how late the arrival or the end is.
 func judge(t *testing.T, kind *logs.Kind, r *request, l line) time.Duration {
 	t.Helper()
 	moment := r.moment(kind.Moment)
-	if l.at.Before(moment.from.Add(-early)) || l.at.After(moment.to.Add(slack)) {
-		t.Errorf("%s: the arrival is %v after %v, at most %v may pass", r.name, l.at.Sub(moment.from), kind.Moment, moment.to.Sub(moment.from)+slack)
+	if l.at.Before(moment.from.Add(-early)) {
+		t.Errorf("%s: the arrival is %v before %v", r.name, moment.from.Sub(l.at), kind.Moment)
 	}
 	if l.client != clientID {
 		t.Errorf("%s: the client is %q", r.name, l.client)
 	}
-	if !r.aborted {
-		if l.duration < 0 || l.duration > r.end.Sub(moment.from)+early || l.status != 200 {
-			t.Errorf("%s: the duration is %v, the status %d; the client measured %v", r.name, l.duration, l.status, r.end.Sub(moment.from))
-		}
-		if r.name == "service" && l.duration < delay-early {
-			t.Errorf("the service takes %v, and the log says %v", delay, l.duration)
-		}
-	}
-	if !strings.HasPrefix(r.name, "stream") && l.query != "x=1" {
+	if !strings.Contains(r.name, "stream") && l.query != "x=1" {
 		t.Errorf("%s: the query is %q", r.name, l.query)
 	}
-	return l.at.Sub(moment.to)
-}
-
-// judgeCombined compares the combined format with the moment of the server: the end of nginx and the arrival of Apache, to the second.
-func (s *server) judgeCombined(t *testing.T, path string, kind *logs.Kind, sent []*request) {
-	t.Helper()
-	var lines map[string]line
-	var found *logs.Kind
-	await(t, "combined lines of "+s.name, func() bool {
-		lines, found, _ = read(t, path, logs.Options{})
-		return found != nil && has(lines, sent)
-	})
-	if found.Name != "combined" {
-		t.Errorf("the format is %s", found.Name)
+	late := l.at.Sub(moment.to)
+	if r.aborted {
+		return late
 	}
-	for _, r := range sent {
-		from, to := r.moment(kind.Moment).from, r.moment(kind.Moment).to
-		if s.name == "nginx" {
-			if to = r.end; r.aborted {
-				continue
-			}
-		}
-		l := lines[r.name]
-		if l.unit != time.Second || l.at.Before(from.Add(-early).Truncate(time.Second)) || l.at.After(to.Add(slack)) {
-			t.Errorf("%s: the time is %v, and the client saw it between %v and %v", r.name, l.at, from, to)
-		}
+	if l.duration < 0 || l.status != 200 || path.Base(r.name) == "service" && l.duration < delay-early {
+		t.Errorf("%s: the duration is %v, the status %d", r.name, l.duration, l.status)
 	}
+	return max(late, l.duration-r.end.Sub(moment.from))
 }

@@ -116,36 +116,36 @@ func (c *connection) read(r *request) *request {
 	return r
 }
 
-// scenarios sends the requests of all scenarios over HTTP/1.1.
-func scenarios(t *testing.T, at string) (all []*request) {
+// scenarios sends the requests of all scenarios over HTTP/1.1. round is the start of their paths.
+func scenarios(t *testing.T, at, round string) (all []*request) {
 	t.Helper()
 	c := connect(t, at)
-	all = append(all, c.read(c.get("plain", "GET", "", 0)))
+	all = append(all, c.read(c.get(round+"plain", "GET", "", 0)))
 
 	c = connect(t, at)
-	all = append(all, c.read(c.get("head", "GET", "", delay)))
+	all = append(all, c.read(c.get(round+"head", "GET", "", delay)))
 
 	c = connect(t, at)
-	r := c.get("body", "POST", "Content-Length: 4\r\n", 0)
+	r := c.get(round+"body", "POST", "Content-Length: 4\r\n", 0)
 	pause(delay)
 	c.send("body")
 	all = append(all, c.read(r))
 
 	c = connect(t, at)
-	all = append(all, c.read(c.get("service", "GET", "", 0)))
+	all = append(all, c.read(c.get(round+"service", "GET", "", 0)))
 
 	c = connect(t, at)
-	r = c.get("reader", "GET", "", 0)
+	r = c.get(round+"reader", "GET", "", 0)
 	pause(delay)
 	all = append(all, c.read(r))
 
 	c = connect(t, at)
-	all = append(all, c.read(c.get("before", "GET", "", 0)))
+	all = append(all, c.read(c.get(round+"before", "GET", "", 0)))
 	pause(delay)
-	all = append(all, c.read(c.get("idle", "GET", "", 0)))
+	all = append(all, c.read(c.get(round+"idle", "GET", "", 0)))
 
 	c = connect(t, at)
-	r = c.get("abort", "GET", "", 0)
+	r = c.get(round+"abort", "GET", "", 0)
 	pause(delay / 3)
 	_ = c.conn.Close()
 	r.aborted = true
@@ -153,7 +153,7 @@ func scenarios(t *testing.T, at string) (all []*request) {
 }
 
 // streams sends parallel requests on one connection of HTTP/2.
-func streams(t *testing.T, at string) []*request {
+func streams(t *testing.T, at, round string) []*request {
 	t.Helper()
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
@@ -163,7 +163,7 @@ func streams(t *testing.T, at string) []*request {
 	all := make([]*request, 6)
 	var wait sync.WaitGroup
 	for i := range all {
-		all[i] = &request{name: fmt.Sprintf("stream-%d", i)}
+		all[i] = &request{name: fmt.Sprintf("%sstream-%d", round, i)}
 		if i == 0 { // It opens the connection.
 			stream(t, client, at, all[i])
 			continue

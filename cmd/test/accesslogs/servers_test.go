@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -161,10 +162,10 @@ func service(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = http.MaxBytesReader(w, r.Body, 1<<20).Read(make([]byte, 16))
-		switch r.URL.Path {
-		case "/service", "/abort":
+		switch path.Base(r.URL.Path) {
+		case "service", "abort":
 			pause(delay)
-		case "/reader":
+		case "reader":
 			_, _ = w.Write(make([]byte, 8<<20))
 		}
 	}))
@@ -177,8 +178,8 @@ func (s *server) start(t *testing.T) (folder, at, http2 string) {
 	t.Helper()
 	process.Require(t, "nginx-light haproxy apache2-bin caddy varnish squid lighttpd", s.program)
 	folder = t.TempDir()
-	for _, path := range []string{filepath.Dir(folder), folder} {
-		if err := os.Chmod(path, 0o777); err != nil { // Squid writes its log as another user than root.
+	for _, f := range []string{filepath.Dir(folder), folder} {
+		if err := os.Chmod(f, 0o777); err != nil { // Squid writes its log as another user than root.
 			t.Fatal(err)
 		}
 	}
