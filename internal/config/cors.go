@@ -43,3 +43,11 @@ func (s *section) cors(c *Config) {
 	}
 	c.CORS = policy
 }
+
+// checkCORS rejects cors in the file of a decision server. Pages may not ask it, and a gateway answers its clients itself.
+func (s *section) checkCORS(c *Config) {
+	if s.has("cors") && s.has("server") && !s.has("proxy") && c.Proxy.Upstream == nil && !s.merged {
+		s.fault(s.keyOf("cors"), "has no effect without proxy: a decision server refuses requests of web pages, and gateways answer theirs",
+			"set the fields of CORS in the gateway, and remove it")
+	}
+}

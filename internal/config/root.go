@@ -58,6 +58,7 @@ func (r *reader) config(c *Config) {
 		}, r.blamed))
 	}
 	root.server(c)
+	root.checkCORS(c)
 	root.leases(c)
 	root.admin(&c.Admin)
 	root.checkListeners()

@@ -80,7 +80,7 @@ var beyondSchemaNames = map[string]string{
 		lease-rule-with-overrides lease-rule-with-quota lease-rule-with-window lease-rule-without-section
 		lease-rule-without-a-resource-of-the-root lease-rule-without-a-resource-of-the-group`,
 	"between fields: what one field means for another, in one section or across the file": `
-		count-with-ban count-with-delay count-with-leaky-bucket count-without-limits
+		cors-of-a-server count-with-ban count-with-delay count-with-leaky-bucket count-without-limits
 		in-flight-alone-with-degrade in-flight-alone-with-delay in-flight-alone-with-fields-of-limits
 		in-flight-alone-with-prefetch in-flight-and-overrides-with-burst in-flight-on-memcached in-flight-ttl-alone
 		rule-name-of-in-flight settle-too-much-for-redis settle-with-prefetch
