@@ -17,7 +17,7 @@ import (
 type simulateCommand struct {
 	Limit      string   `help:"Compare algorithms for this limit, like 100/m." placeholder:"LIMIT" xor:"what"`
 	Algorithm  []string `help:"With --limit: the algorithms to compare. The default is all of them." placeholder:"NAMES"`
-	SubWindows []int    `help:"With --limit: numbers of sub-windows to compare." name:"sub-windows" default:"1,2,4,12,60" placeholder:"NUMBERS"`
+	SubWindows []int    `help:"With --limit: numbers of sub-windows." name:"sub-windows" default:"1,2,4,12,60" placeholder:"NUMBERS"`
 	Config     string   `help:"Play this configuration instead." placeholder:"FILE" xor:"what"`
 	Scenario   string   `help:"With --config: groups of clients and a service, in YAML." placeholder:"FILE"`
 	Traffic    string   `help:"The traffic: constant, poisson, bursty, on_off, edge, herd or retry." default:"poisson" placeholder:"KIND"`

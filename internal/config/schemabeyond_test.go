@@ -30,7 +30,7 @@ var beyondSchemaNames = map[string]string{
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
 		burst-thousands fair-share-anonymous-boolean fair-share-capacity-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
 	"patterns: a text that looks like one, and names that are one without the mark of a literal": `
-		match-method-unknown match-method-negated match-method-several match-path-variable-optional match-path-parameter match-host-rest-within match-path-rest-within match-path-expression-class
+		path-braces match-method-unknown match-method-negated match-method-several match-path-variable-optional match-path-parameter match-host-rest-within match-path-rest-within match-path-expression-class
 		match-query-not match-header-expression-of-a-text match-header-name-wildcard match-descriptor-choice match-domain-expression
 		key-header-name-wildcard fair-share-exempt-method-unknown fair-share-weights-name-wildcard domains-value-template
 		domains-value-template-with-wildcard domains-name-twice`,
