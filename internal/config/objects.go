@@ -174,6 +174,7 @@ func (o *Objects) fromSource(key source.Key) (source.Object, bool) {
 		if entry, found := o.customers.get(key.Name); found {
 			return entry.Object, true
 		}
+	case source.Mode: // It is no part of a configuration.
 	}
 	return source.Object{}, false
 }
@@ -192,7 +193,7 @@ func (o *Objects) Needs(key source.Key) []source.Key {
 		if slices.ContainsFunc(o.base.config.Rules, counts) {
 			plan = o.base.config.DefaultPlan
 		}
-	case source.Plan: // A plan needs no other object.
+	case source.Plan, source.Mode: // They need no other object.
 	}
 	if _, found := o.plans[plan]; !found {
 		return nil // It is in the file.
