@@ -133,8 +133,28 @@ func checkExpression(kind textKind, text string) (*expression, fault) {
 		}
 	case kind == textPath && e.prefix != "" && e.prefix[0] != '/':
 		return nil, fault{marked + " matches no path, because paths begin with /", "write " + quote(expressionMark+"/"+text)}
+	case kind == textPath && hasLiteral(text, "//"):
+		return nil, fault{
+			marked + " matches no path, because paths have no empty segments",
+			"write " + quote(expressionMark+strings.ReplaceAll(text, "//", "/")),
+		}
 	}
 	return e, fault{}
+}
+
+// hasLiteral reports whether each text that an expression matches has this text, as far as its parts in a row say it.
+func hasLiteral(text, literal string) bool {
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return false
+	}
+	parts := []*syntax.Regexp{parsed}
+	if parsed.Op == syntax.OpConcat {
+		parts = parsed.Sub
+	}
+	return slices.ContainsFunc(parts, func(re *syntax.Regexp) bool {
+		return re.Op == syntax.OpLiteral && strings.Contains(string(re.Rune), literal)
+	})
 }
 
 // hasAnchor reports whether an expression has a sign for an end of the text.

@@ -282,6 +282,7 @@ func TestNewIndexTeaches(t *testing.T) {
 		{Match{Path: "re:^/a+"}, `match.path "re:^/a+" is compared with the whole text: write "re:/a+.*" for what begins so, or "re:/a+"`},
 		{Match{Path: "re:/a+$"}, `match.path "re:/a+$" is compared with the whole text: write "re:.*/a+" for what ends so, or "re:/a+"`},
 		{Match{Path: "re:a+"}, `match.path "re:a+" matches no path, because paths begin with /: write "re:/a+"`},
+		{Match{Path: "re:/a*//v1"}, `match.path "re:/a*//v1" matches no path, because paths have no empty segments: write "re:/a*/v1"`},
 		{Match{Path: "re:/" + strings.Repeat("a+", 300)}, `match.path has an expression of 601 bytes: use at most 512`},
 		{Match{Path: "re:/(a{30}){30}"}, `match.path "re:/(a{30}){30}" is too large: use smaller repetitions or fewer choices: at most 480 instructions`},
 		{Match{Path: "/a?b=c"}, `match.path "/a?b=c" has a query or a fragment: end the path before ? and #`},

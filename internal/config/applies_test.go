@@ -244,7 +244,7 @@ func meantExpression(text string) string {
 		{regexp.MustCompile(`\(([^|)]*)(\|[^)]*)?\)`), "$1"},
 		{regexp.MustCompile(`\|.*`), ""},
 		{regexp.MustCompile(`\[[^\]]*\]\+?|\\d\+?`), "7"},
-		{regexp.MustCompile(`[a-z0-9]\*|\?$`), ""},
+		{regexp.MustCompile(`([a-z0-9])\*|\?$`), "$1"},
 		{regexp.MustCompile(`\.[*+]?`), "x"},
 	} {
 		text = one.sign.ReplaceAllString(text, one.text)
