@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 
-const accessLog = "testdata/access.log.gz"
+const accessLog = "../logs/testdata/access.log.gz"
 
 // parse reads a configuration.
 func parse(tb testing.TB, text string) *config.Config {
