@@ -73,6 +73,9 @@ func (c replayCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWr
 			return err
 		}
 	}
+	if err = c.checkFiles(options.Config, options.Against); err != nil {
+		return configError{err}
+	}
 	closeRefused, err := c.openRefused(options)
 	if err != nil {
 		return err
@@ -191,10 +194,37 @@ func (c replayCommand) checkInputs() error {
 		return errors.New("replay: - is given more than once, and there is one standard input")
 	case stdin > 0 && slices.Contains([]string{c.Config, c.Against}, standardInput):
 		return errors.New("replay: the configuration and a log are both -: name a file for one of them")
-	case stdin > 0 && c.Suggest != "":
-		return errors.New("replay: --suggest reads the logs several times: name a file in place of -")
 	case c.Reorder < leastReorder || c.Reorder > mostReorder:
 		return fmt.Errorf("replay: --reorder is %s: write 1s to 24h", c.Reorder)
+	}
+	return nil
+}
+
+// checkFiles refuses outputs that would overwrite an input or each other, and logs that cannot be read twice.
+func (c replayCommand) checkFiles(configs ...*config.Config) error {
+	inputs := []output.File{
+		{Flag: "--config", Path: c.Config}, {Flag: "--against", Path: c.Against}, {Flag: "--keys-secret-file", Path: c.KeysSecret},
+	}
+	for _, own := range configs {
+		if own == nil {
+			continue
+		}
+		for _, name := range own.Files() {
+			inputs = append(inputs, output.File{Flag: "a file of the configuration,", Path: name})
+		}
+	}
+	for _, name := range c.Logs {
+		log := output.File{Flag: "LOG", Path: name}
+		inputs = append(inputs, log)
+		if c.Suggest == "" {
+			continue
+		}
+		if err := output.CheckRegular(log, "--suggest reads each log several times"); err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+	}
+	if err := output.CheckFiles([]output.File{{Flag: "--refused", Path: c.Refused}, {Flag: "--html", Path: c.HTML}}, inputs); err != nil {
+		return fmt.Errorf("replay: %w", err)
 	}
 	return nil
 }

@@ -87,7 +87,13 @@ func TestReplayStatuses(t *testing.T) {
 		{[]string{"--config", rules, fine, "--suggest", "200%"}, 2, "write a percentage"},
 		{[]string{"--config", rules, fine, "--within-second", "apart"}, 2, "write spread or together"},
 		{[]string{"--config", rules, fine, "--reorder", "0s"}, 2, "write 1s to 24h"},
-		{[]string{"--config", rules, "-", "--suggest", "1%"}, 2, "name a file"},
+		{[]string{"--config", rules, "-", "--suggest", "1%"}, 2, "name the file in place of -"},
+		{[]string{"--config", rules, "/dev/stdin", "--suggest", "1%"}, 2, "not a regular file"},
+		{[]string{"--config", rules, fine, "--refused", fine}, 2, "would overwrite LOG"},
+		{[]string{"--config", rules, fine, "--html", rules}, 2, "would overwrite --config"},
+		{[]string{"--config", rules, fine, "--html", fine + ".new", "--refused", fine + ".new"}, 2, "would overwrite --refused"},
+		{[]string{"--config", rules, fine, "--refused", "-"}, 2, "standard output has the report"},
+		{[]string{"--config", rules, fine}, 0, "200 requests"}, // The log is as before.
 		{[]string{"--config", rules, "-", "-"}, 2, "more than once"},
 		{[]string{"--config", rules}, 2, "expected"},
 	} {
