@@ -1,10 +1,15 @@
 package admin
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Modes is the answer of /api/v1/mode: the modes that were set at run time.
 type Modes struct {
 	Modes []ModeOverride `json:"modes"`
+	// Behind says that the source has the change, and that this instance does not have it yet.
+	Behind bool `json:"behind,omitempty"`
 }
 
 // ModeOverride is a mode that was set at run time.
@@ -28,13 +33,26 @@ type ModeOverride struct {
 type ModeChange struct {
 	// Mode is enforce, shadow, or file, which ends overrides.
 	Mode string `json:"mode"`
-	// Rules are the names of rules, fair_share and throttle. An empty list means all, and ends all overrides of single rules.
-	Rules []string `json:"rules,omitempty"`
-	// For is how long the override lasts, like 30m; "" means until it is changed.
-	For      string `json:"for,omitempty"`
-	Percent  int    `json:"percent,omitempty"`
+	// Rules are the names of rules, fair_share and throttle. Without the field, the change is for all, and ends all overrides of single
+	// rules. An empty list or null is an error: a caller whose list has become empty does not mean all.
+	Rules ModeRules `json:"rules,omitempty"`
+	// For is how long the override lasts, like 30m; nil means until it is changed.
+	For *string `json:"for,omitempty"`
+	// Percent is 1 to 100; nil means all keys.
+	Percent  *int   `json:"percent,omitempty"`
 	KeepBans bool   `json:"keep_bans,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	// Here changes this instance alone, although a source keeps the modes of all. Its modes come before those of all instances.
 	Here bool `json:"here,omitempty"`
+}
+
+// ModeRules are names. It is nil only for a document without the field.
+type ModeRules []string
+
+// UnmarshalJSON reads null as an empty list.
+func (r *ModeRules) UnmarshalJSON(text []byte) error {
+	var names []string
+	err := json.Unmarshal(text, &names)
+	*r = append(ModeRules{}, names...)
+	return err //nolint:wrapcheck // because it is a fault of the text.
 }

@@ -100,10 +100,16 @@ func (e *expectedError) Error() string {
 
 func (s *scanner) popValue(value string) (token, error) {
 	t := s.pop()
-	if !t.isValue() {
+	if !t.isValue() && (value == "string" || !t.isNegative()) {
 		return t, &expectedError{value, t}
 	}
 	return t, nil
+}
+
+// isNegative reports that the word can be a number below 0: no flag has a digit as its letter.
+func (t token) isNegative() bool {
+	const least = len("-1")
+	return t.kind == untyped && len(t.text) >= least && t.text[0] == '-' && '0' <= t.text[1] && t.text[1] <= '9'
 }
 
 // classify replaces the next word by its tokens, with their kinds.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
@@ -37,7 +38,27 @@ func (c *Instance) SetMode(ctx context.Context, stdout io.Writer, change *admin.
 	if err := c.decode(text, &modes); err != nil {
 		return err
 	}
-	return writeModes(stdout, &modes)
+	if err := writeModes(stdout, &modes); err != nil {
+		return err
+	}
+	return c.noteModes(stdout, &modes, change)
+}
+
+// noteModes says what a change has not done.
+func (c *Instance) noteModes(out io.Writer, m *admin.Modes, change *admin.ModeChange) error {
+	text := ""
+	if m.Behind {
+		text = "the source has the change, and this instance does not have it yet: see headgate ctl status\n"
+	}
+	for i := range m.Modes {
+		asked := change.Rules == nil || slices.Contains(change.Rules, m.Modes[i].Rule)
+		if change.Mode == "file" && !change.Here && !m.Modes[i].Everywhere && asked {
+			text += "this instance has modes of its own: headgate ctl mode file --here ends them\n"
+			break
+		}
+	}
+	_, err := io.WriteString(out, text)
+	return err //nolint:wrapcheck // because it is the writer's own error.
 }
 
 func writeModes(out io.Writer, m *admin.Modes) error {

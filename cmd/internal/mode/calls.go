@@ -3,6 +3,7 @@ package mode
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -31,6 +32,9 @@ const (
 	// mostTime bounds --for: a longer mode belongs in the file.
 	mostTime = 31 * 24 * time.Hour
 )
+
+// file is the mode of a change that ends overrides.
+const file = "file"
 
 func (c *Component) list(w http.ResponseWriter, _ *http.Request) {
 	calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: c.current.Load().list()})
@@ -67,7 +71,7 @@ func (c *Component) changeHere(w http.ResponseWriter, r *http.Request, asked *ad
 	c.instance.Lock()
 	defer c.instance.Unlock()
 	now := c.now()
-	made, fault := read(asked, c.instance.Base(), now)
+	made, fault := read(asked, c.instance.Base(), now, c.here, c.fleet)
 	if fault != "" {
 		calls.Fail(c.host.Log, w, calls.BadRequest(fault))
 		return
@@ -97,45 +101,51 @@ func (c *Component) changeHere(w http.ResponseWriter, r *http.Request, asked *ad
 	}
 }
 
-// read checks a change. It gives nil for the mode of the file. fault says what is wrong and what to write.
-func read(asked *admin.ModeChange, base *config.Config, now time.Time) (made *override, fault string) {
-	if fault := checkNames(asked.Rules, base); fault != "" {
+// read checks a change. It gives nil for the mode of the file. fault says what is wrong and what to write. set are the overrides so far:
+// one of a rule that is deleted can end.
+func read(asked *admin.ModeChange, base *config.Config, now time.Time, set ...overrides) (made *override, fault string) {
+	if asked.Mode != file {
+		set = nil
+	}
+	if fault := checkNames(asked.Rules, base, set); fault != "" {
 		return nil, fault
 	}
 	invisible := func(c rune) bool { return !unicode.IsPrint(c) }
 	if len(asked.Reason) > maxReason || !utf8.ValidString(asked.Reason) || strings.ContainsFunc(asked.Reason, invisible) {
 		return nil, "reason must be one line of at most " + strconv.Itoa(maxReason) + " bytes"
 	}
-	made = &override{since: now, ModeOverride: config.ModeOverride{Percent: asked.Percent, KeepBans: asked.KeepBans}}
+	made = &override{since: now, ModeOverride: config.ModeOverride{KeepBans: asked.KeepBans}}
 	switch asked.Mode {
-	case "file":
-		if asked.For != "" || asked.Percent != 0 || asked.KeepBans {
+	case file:
+		if asked.For != nil || asked.Percent != nil || asked.KeepBans {
 			return nil, "file ends modes of the run time at once: leave out for, percent and keep_bans"
 		}
 		return nil, ""
 	case guard.Enforce.String():
 	case guard.Shadow.String():
 		made.Mode = guard.Shadow
-		if asked.Percent != 0 {
+		if asked.Percent != nil {
 			return nil, "percent is the part of the keys that enforce applies to: write mode enforce, or leave it out"
 		}
 	default:
 		return nil, "mode must be enforce, shadow, or file, which ends modes of the run time"
 	}
-	switch stage := slices.ContainsFunc(asked.Rules, isStage); {
-	case asked.Percent < 0 || asked.Percent > 100:
-		return nil, "percent must be a number from 1 to 100"
-	case asked.Percent == 100:
-		made.Percent = 0
-	case asked.Percent > 0 && stage:
-		return nil, "fair_share and throttle have no keys to take a part of: leave out percent"
+	if n := asked.Percent; n != nil {
+		switch stage := slices.ContainsFunc(asked.Rules, isStage); {
+		case *n < 1 || *n > 100:
+			return nil, fmt.Sprintf("percent is %d: write a number from 1 to 100, or mode shadow to refuse nothing", *n)
+		case *n < 100 && stage:
+			return nil, "fair_share and throttle have no keys to take a part of: leave out percent"
+		case *n < 100:
+			made.Percent = *n
+		}
 	}
-	if asked.For == "" {
+	if asked.For == nil {
 		return made, ""
 	}
-	lasts, err := time.ParseDuration(asked.For)
+	lasts, err := time.ParseDuration(*asked.For)
 	if err != nil || lasts < time.Second || lasts > mostTime {
-		return nil, "for must be a time from 1s to 744h, like 30m"
+		return nil, "for must be a time from 1s to 744h, like 30m: leave it out for a mode without an end"
 	}
 	made.until = now.Add(lasts)
 	return made, ""
@@ -143,9 +153,12 @@ func read(asked *admin.ModeChange, base *config.Config, now time.Time) (made *ov
 
 func isStage(name string) bool { return name == guard.FairShareName || name == throttler.Name }
 
-// checkNames finds a name that the configuration does not have.
-func checkNames(names []string, base *config.Config) (fault string) {
-	if len(names) > maxNames {
+// checkNames finds a name that neither the configuration has nor one of the overrides.
+func checkNames(names []string, base *config.Config, set []overrides) (fault string) {
+	switch {
+	case names != nil && len(names) == 0:
+		return "rules is an empty list: name rules in it, or leave rules out to change all"
+	case len(names) > maxNames:
 		return "there are more than " + strconv.Itoa(maxNames) + " rules: leave the list out to change all"
 	}
 	known := map[string]bool{guard.FairShareName: base.FairShare != nil, throttler.Name: base.Throttle != nil}
@@ -153,6 +166,11 @@ func checkNames(names []string, base *config.Config) (fault string) {
 	for i := range base.Rules {
 		known[base.Rules[i].Name] = true
 		all = append(all, base.Rules[i].Name)
+	}
+	for _, o := range set {
+		for name := range o {
+			known[name] = known[name] || name != ""
+		}
 	}
 	for _, name := range names {
 		if known[name] {

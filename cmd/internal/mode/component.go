@@ -32,9 +32,10 @@ type Component struct {
 	instance component.Configuration
 	now      func() time.Time
 	current  atomic.Pointer[overrides] // Those in effect. Writers hold the lock of instance.
-	// here are the overrides of this instance, and fleet those of the source, whose text is text. The lock of instance guards them.
+	// here are the overrides of this instance, and fleet those of the source, with its text and revision. The lock of instance guards them.
 	here, fleet overrides
 	text        string
+	revision    int64         // of the object that the instance has followed; 0 without one
 	failed      atomic.Bool   // The overrides in effect are not here over fleet: the configuration could not be applied.
 	changed     chan struct{} // wakes the goroutine that waits for the first end
 	stop        chan struct{}

@@ -121,16 +121,20 @@ func (o overrides) over(all overrides) overrides {
 
 // Follow takes the modes of the source from a change, after its rules. The caller holds the lock of the configuration.
 func (c *Component) Follow(change *source.Change) {
-	text, found := "", change.All
+	text, revision, found := "", int64(0), change.All
 	for i := range change.Objects {
 		if o := &change.Objects[i]; o.Key == modesKey() {
-			text, found = o.Text, true
+			text, revision, found = o.Text, o.Revision, true
 		}
 	}
 	for _, key := range change.Deleted {
 		found = found || key == modesKey()
 	}
-	if !found || text == c.text {
+	if !found {
+		return
+	}
+	c.revision = revision
+	if text == c.text {
 		return
 	}
 	next, err := decode(text)
@@ -149,7 +153,7 @@ func (c *Component) Follow(change *source.Change) {
 // changeAll writes the modes of all instances into the source. Each instance takes them when it follows the change.
 func (c *Component) changeAll(w http.ResponseWriter, r *http.Request, asked *admin.ModeChange, to source.Writer) {
 	c.instance.Lock()
-	made, fault := read(asked, c.instance.Base(), c.now())
+	made, fault := read(asked, c.instance.Base(), c.now(), c.here, c.fleet)
 	c.instance.Unlock()
 	if fault != "" {
 		calls.Fail(c.host.Log, w, calls.BadRequest(fault))
@@ -161,10 +165,11 @@ func (c *Component) changeAll(w http.ResponseWriter, r *http.Request, asked *adm
 	record := objects.Record(r, modesKey().String(), asked.Reason)
 	record.Action = "mode"
 	var next overrides
+	var follows func() bool
 	var err error
 	const attempts = 5 // Another operator may be first.
 	for range attempts {
-		if next, err = c.write(r.Context(), to, asked.Rules, made, &record); !errors.As(err, new(*source.ConflictError)) {
+		if next, follows, err = c.write(r.Context(), to, asked.Rules, made, &record); !errors.As(err, new(*source.ConflictError)) {
 			break
 		}
 	}
@@ -181,42 +186,55 @@ func (c *Component) changeAll(w http.ResponseWriter, r *http.Request, asked *adm
 		calls.Fail(c.host.Log, w, f)
 	default:
 		objects.Audit(c.host.Log, &record, nil)
-		c.instance.Lock()
-		shown := c.here.at(c.now()).over(next)
-		c.instance.Unlock()
-		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: shown.list()})
+		behind := !objects.Await(r.Context(), follows)
+		shown := *c.current.Load()
+		if behind {
+			c.instance.Lock()
+			shown = c.here.at(c.now()).over(next)
+			c.instance.Unlock()
+		}
+		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: shown.list(), Behind: behind})
 	}
 }
 
 // modesError is a change that the source cannot keep.
 type modesError struct{ error }
 
-// write makes one attempt of a change.
+// write makes one attempt of a change. follows reports whether this instance has it, or a later one.
 func (c *Component) write(
 	ctx context.Context, to source.Writer, names []string, made *override, record *source.Record,
-) (overrides, error) {
+) (next overrides, follows func() bool, err error) {
 	present, err := to.Get(ctx, modesKey())
 	if err != nil && !errors.Is(err, source.ErrNotFound) {
-		return nil, err //nolint:wrapcheck // because the caller says what failed.
+		return nil, nil, err //nolint:wrapcheck // because the caller says what failed.
 	}
 	former, err := decode(present.Text)
 	if err != nil && len(names) > 0 { // A change of all replaces it.
-		return nil, &modesError{err}
+		return nil, nil, &modesError{err}
 	}
-	next := former.at(c.now()).with(names, made)
+	next = former.at(c.now()).with(names, made)
 	if len(next) > maxNames {
-		return nil, &modesError{errTooMany}
+		return nil, nil, &modesError{errTooMany}
 	}
 	text, err := next.encode()
 	if err != nil {
-		return nil, &modesError{err}
+		return nil, nil, &modesError{err}
 	}
 	record.Before, record.After = source.RecordText(present.Text), text
 	if text == "" && present.Revision == 0 {
-		return next, nil
+		return next, c.followed(0, 0), nil
 	}
-	_, err = to.Write(ctx, source.Write{
+	revision, err := to.Write(ctx, source.Write{
 		Key: modesKey(), Text: text, Delete: text == "", Revision: present.Revision, Record: *record,
 	})
-	return next, err //nolint:wrapcheck // because the caller says what failed.
+	return next, c.followed(present.Revision, revision), err //nolint:wrapcheck // because the caller says what failed.
+}
+
+// followed reports whether this instance has followed a change of the object from one revision to another, and has it in effect.
+func (c *Component) followed(read, written int64) func() bool {
+	return func() bool {
+		c.instance.Lock()
+		defer c.instance.Unlock()
+		return objects.ShowsChange(c.revision, read, written) && !c.failed.Load()
+	}
 }

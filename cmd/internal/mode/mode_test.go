@@ -1,6 +1,7 @@
 package mode
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -105,23 +106,43 @@ func TestRead(t *testing.T) {
 		want  *override
 		fault string
 	}{
-		"shadow":           {admin.ModeChange{Mode: "shadow", For: "30m"}, &override{ModeOverride: config.ModeOverride{Mode: guard.Shadow}, since: noon, until: noon.Add(30 * time.Minute)}, ""},
-		"a part":           {admin.ModeChange{Mode: "enforce", Percent: 10}, &override{ModeOverride: config.ModeOverride{Percent: 10}, since: noon}, ""},
-		"all keys":         {admin.ModeChange{Mode: "enforce", Percent: 100}, &override{since: noon}, ""},
+		"shadow":           {admin.ModeChange{Mode: "shadow", For: new("30m")}, &override{ModeOverride: config.ModeOverride{Mode: guard.Shadow}, since: noon, until: noon.Add(30 * time.Minute)}, ""},
+		"a part":           {admin.ModeChange{Mode: "enforce", Percent: new(10)}, &override{ModeOverride: config.ModeOverride{Percent: 10}, since: noon}, ""},
+		"all keys":         {admin.ModeChange{Mode: "enforce", Percent: new(100)}, &override{since: noon}, ""},
 		"the file":         {admin.ModeChange{Mode: "file", Rules: []string{"login"}}, nil, ""},
-		"the file, later":  {admin.ModeChange{Mode: "file", For: "1h"}, nil, "at once"},
+		"the file, later":  {admin.ModeChange{Mode: "file", For: new("1h")}, nil, "at once"},
 		"off":              {admin.ModeChange{Mode: "off"}, nil, "mode must be"},
-		"a part in shadow": {admin.ModeChange{Mode: "shadow", Percent: 10}, nil, "write mode enforce"},
-		"too many percent": {admin.ModeChange{Mode: "enforce", Percent: 101}, nil, "1 to 100"},
-		"an instant":       {admin.ModeChange{Mode: "shadow", For: "1ms"}, nil, "1s to 744h"},
-		"two months":       {admin.ModeChange{Mode: "shadow", For: "1500h"}, nil, "1s to 744h"},
+		"a part in shadow": {admin.ModeChange{Mode: "shadow", Percent: new(10)}, nil, "write mode enforce"},
+		"too many percent": {admin.ModeChange{Mode: "enforce", Percent: new(101)}, nil, "1 to 100"},
+		"no percent":       {admin.ModeChange{Mode: "enforce", Percent: new(0)}, nil, "percent is 0: write a number from 1 to 100, or mode shadow"},
+		"below 0 percent":  {admin.ModeChange{Mode: "enforce", Percent: new(-1)}, nil, "percent is -1"},
+		"no time":          {admin.ModeChange{Mode: "shadow", For: new("0s")}, nil, "1s to 744h"},
+		"an empty time":    {admin.ModeChange{Mode: "shadow", For: new("")}, nil, "leave it out for a mode without an end"},
+		"an empty list":    {admin.ModeChange{Mode: "shadow", Rules: admin.ModeRules{}}, nil, "leave rules out to change all"},
+		"a deleted rule":   {admin.ModeChange{Mode: "file", Rules: []string{"former", "elsewhere"}}, nil, ""},
+		"not what ended":   {admin.ModeChange{Mode: "file", Rules: []string{"earlier"}}, nil, "no rule has the name"},
+		"no deleted rule":  {admin.ModeChange{Mode: "shadow", Rules: []string{"former"}}, nil, "no rule has the name"},
+		"an instant":       {admin.ModeChange{Mode: "shadow", For: new("1ms")}, nil, "1s to 744h"},
+		"two months":       {admin.ModeChange{Mode: "shadow", For: new("1500h")}, nil, "1s to 744h"},
 		"two lines":        {admin.ModeChange{Mode: "shadow", Reason: "a\nb"}, nil, "one line"},
 		"a near name":      {admin.ModeChange{Mode: "shadow", Rules: []string{"logn"}}, nil, "did you mean login?"},
 		"no throttle":      {admin.ModeChange{Mode: "shadow", Rules: []string{"throttle"}}, nil, "no rule has the name"},
 	} {
-		got, fault := read(&row.asked, base, noon)
+		got, fault := read(&row.asked, base, noon, overrides{"": shadow(0), "former": shadow(0)}, overrides{"elsewhere": shadow(0)})
 		if row.fault == "" && (fault != "" || !reflect.DeepEqual(got, row.want)) || row.fault != "" && !strings.Contains(fault, row.fault) {
 			t.Errorf("%s: %+v, %q", name, got, fault)
+		}
+	}
+}
+
+// TestRulesOfAChange: only a change without rules is one for all.
+func TestRulesOfAChange(t *testing.T) {
+	for text, all := range map[string]bool{
+		`{"mode": "shadow"}`: true, `{"mode": "shadow", "rules": []}`: false, `{"mode": "shadow", "rules": null}`: false,
+	} {
+		var asked admin.ModeChange
+		if err := json.Unmarshal([]byte(text), &asked); err != nil || (asked.Rules == nil) != all {
+			t.Errorf("%s: all is %t, want %t: %v", text, asked.Rules == nil, all, err)
 		}
 	}
 }
@@ -177,7 +198,10 @@ func TestFollow(t *testing.T) {
 	c.renew()
 	c.Follow(&source.Change{Deleted: []source.Key{modesKey()}})
 	want("deleted", "file", 6)
-	follow(text)
+	c.Follow(&source.Change{Objects: []source.Object{{Key: modesKey(), Text: text, Revision: 7}}})
+	if had, will := c.followed(6, 7)(), c.followed(7, 8)(); !had || will {
+		t.Errorf("after revision 7, the change to it is followed: %t, and the next one: %t", had, will)
+	}
 	c.Follow(&source.Change{All: true})
 	want("all objects without it", "file", 8)
 }

@@ -111,14 +111,14 @@ var errBehind = errors.New("this instance has not followed the last change of an
 
 // awaitPosition waits until this instance has followed the source up to a position, and reports whether it has.
 func (c *Component) awaitPosition(ctx context.Context, position int64) bool {
-	return await(ctx, func() bool { return c.Followed.Position() >= position })
+	return Await(ctx, func() bool { return c.Followed.Position() >= position })
 }
 
 // awaitObject waits until a change is in force, so that the next one of the caller is checked against it. Otherwise, held says why
 // the change is held back; "" if it was not followed in time. A revision of 0 is a deletion.
 func (c *Component) awaitObject(ctx context.Context, write *source.Write, revision int64) (in bool, held string) {
 	key := write.Key
-	await(ctx, func() bool {
+	Await(ctx, func() bool {
 		all, failure := c.objects()
 		if failure != nil {
 			return false
@@ -128,7 +128,7 @@ func (c *Component) awaitObject(ctx context.Context, write *source.Write, revisi
 		if found {
 			present = o.Revision
 		}
-		if in = showsChange(present, write.Revision, revision); in {
+		if in = ShowsChange(present, write.Revision, revision); in {
 			return true
 		}
 		object, why, isHeld := c.Followed.Held(key)
@@ -140,17 +140,17 @@ func (c *Component) awaitObject(ctx context.Context, write *source.Write, revisi
 	return in, held
 }
 
-// showsChange reports whether an object shows a change of its revision from read to written, or a later one. A revision of 0 stands for no
+// ShowsChange reports whether an object shows a change of its revision from read to written, or a later one. A revision of 0 stands for no
 // object. After a deletion, another writer may have made the object again: it then has a later revision than the deleted one.
-func showsChange(present, read, written int64) bool {
+func ShowsChange(present, read, written int64) bool {
 	if written == 0 {
 		return present == 0 || present > read
 	}
 	return present >= written
 }
 
-// await waits for a condition for a bounded time, and reports whether it holds.
-func await(ctx context.Context, holds func() bool) bool {
+// Await waits for a condition for a bounded time, and reports whether it holds.
+func Await(ctx context.Context, holds func() bool) bool {
 	end, pause := time.NewTimer(followPatience), time.NewTicker(followPause)
 	defer end.Stop()
 	defer pause.Stop()

@@ -21,8 +21,8 @@ func TestShowsChange(t *testing.T) {
 		{"deleted, and seen", 0, 5, 0, true},
 		{"deleted, and made again by another writer", 8, 5, 0, true},
 	} {
-		if got := showsChange(c.present, c.read, c.written); got != c.want {
-			t.Errorf("%s: showsChange is %t, want %t", c.what, got, c.want)
+		if got := ShowsChange(c.present, c.read, c.written); got != c.want {
+			t.Errorf("%s: ShowsChange is %t, want %t", c.what, got, c.want)
 		}
 	}
 }

@@ -99,7 +99,8 @@ proxy: {listen: 127.0.0.1:0, upstream: %q}
 	load.Wait()
 	for args, want := range map[string]string{
 		"shadow prodct": "did you mean product?", "loud": "mode must be enforce, shadow, or file", "shadow --percent 10": "percent is the part",
-		"shadow --for 1ms": "for must be a time", "enforce throttle": "no rule has the name",
+		"shadow --for 1ms": "for must be a time", "shadow --for 0s": "for must be a time",
+		"enforce --percent 0": "--percent is 0: use 1 to 100", "enforce --percent -1": "--percent is -1", "enforce throttle": "no rule has the name",
 	} {
 		args := append([]string{"ctl", "mode", "--admin", i.Admin}, strings.Fields(args)...)
 		if status, _, stderr := call(t, args...); status == 0 || !strings.Contains(stderr, want) {

@@ -61,6 +61,9 @@ func (o *office) modes(t *testing.T) {
 	if modes := set(o.second); len(modes) != 1 || modes[0].Everywhere {
 		t.Errorf("the modes of the second instance are %+v", modes)
 	}
+	if out := o.must(o.second, "mode", "file"); !strings.Contains(out, "headgate ctl mode file --here ends them") {
+		t.Errorf("the mode of the instance stays without a word:\n%s", out)
+	}
 	o.must(o.second, "mode", "file", "--here")
 	want("the end of the mode in one instance", false, false)
 	o.must(o.second, "mode", "shadow", "--for", "2s")
