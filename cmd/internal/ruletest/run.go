@@ -24,6 +24,9 @@ func start() headgate.Instant {
 	return headgate.Instant(time.Date(2000, time.January, 1, 1, 0, 0, 0, time.UTC).UnixNano())
 }
 
+// statusDropped is what the access log of the proxy has for a request that gets no answer.
+const statusDropped = 444
+
 // mostDifferences bounds the differences of one test.
 const mostDifferences = 20
 
@@ -120,7 +123,8 @@ func (t *trial) send(s *step) {
 	}
 	t.requests++
 	x := &exchange{trial: t, step: s, request: r, answer: httptest.NewRecorder(), ticket: new(guard.Ticket), began: t.time.Now()}
-	x.ResolvePath = true // The proxy does the same.
+	x.ResolvePath, x.CORS = true, t.Config.CORS // The proxy does the same.
+	x.OneValue = t.Config.Proxy.Upstream != nil // Without an upstream, the rules are those of a program, as middleware reads requests.
 	x.Use(x.ticket)
 	x.run()
 }
@@ -146,6 +150,7 @@ func (x *exchange) run() {
 			x.err = fmt.Errorf("line %d: the request could not be decided: %w", x.step.line, err)
 			return
 		}
+		x.decided = " (" + err.Error() + ")"
 		x.compare(nil)
 		x.next()
 		return
@@ -170,9 +175,16 @@ func nameOf(r *guard.Result) string {
 // act refuses the request, or lets the service answer it.
 func (x *exchange) act(v headgate.Verdict) {
 	x.waited = x.time.Now().Sub(x.began)
-	x.Announce(x.style, x.answer.Header())
+	dropped := v == headgate.Deny && x.Answer.Drops()
+	if !dropped {
+		x.Announce(x.style, x.answer.Header())
+	}
 	if v == headgate.Deny {
-		x.Refuse(x.answer)
+		if dropped {
+			x.answer.WriteHeader(statusDropped)
+		} else {
+			x.Refuse(x.answer)
+		}
 		x.Done(guard.Refused)
 		x.compare(nil)
 		x.next()
@@ -180,6 +192,7 @@ func (x *exchange) act(v headgate.Verdict) {
 	}
 	forward := x.Forward(x.guard, x.request)
 	outcome := x.serve(forward.Header)
+	x.CORS.Expose(fields.Map(x.answer.Header()))
 	x.compare(forward.Header)
 	if x.step.lasts == 0 {
 		x.ticket.Done(outcome)

@@ -173,3 +173,62 @@ GET /a  -> 200
 		t.Errorf("%d requests, %v, %v", requests, differences, err)
 	}
 }
+
+const sameEverywhere = `version: 1
+cors: {origins: ["https://app.example"]}
+rules:
+  - {name: user, match: {path: /u}, key: ["query:user"], limits: ["100/1h"]}
+  - {name: dotted, match: {path: /d}, key: ["query:a.b"], limits: ["100/1h"]}
+  - {name: client, match: {path: /c}, key: [header:X-Client-Id], limits: ["100/1h"]}
+  - {name: once, match: {path: /once}, key: [ip], limits: ["1/1h"]}
+  - {name: flood, match: {path: /flood}, key: [ip], limits: ["1/1h"], on_exceed: {action: drop}}
+`
+
+// TestAsTheProxy: a file with an upstream describes the proxy, which refuses requests with several meanings. Without an upstream the rules
+// are those of a program, whose middleware reads the first value. Pages of other origins and dropped requests are alike in both.
+func TestAsTheProxy(t *testing.T) {
+	t.Parallel()
+	const both = `
+test values with one meaning
+GET /u?user=a  -> 200
+GET /c  X-Client-Id: a  -> 200
+
+test pages of a listed origin
+3 x OPTIONS /once  Origin: https://app.example | Access-Control-Request-Method: POST  -> 200
+GET /once  Origin: https://app.example | Answer-Access-Control-Allow-Origin: https://app.example  -> 200  Retry-After:
+GET /once  Origin: https://app.example  -> 429  Access-Control-Allow-Origin: https://app.example | Vary: Origin
+GET /once  Origin: https://other.example  -> 429  Access-Control-Allow-Origin: | Vary: Origin
+
+test preflights of other origins are counted
+OPTIONS /once  Origin: https://other.example | Access-Control-Request-Method: POST  -> 200
+GET /once  -> 429
+
+test no answer
+GET /flood  -> 200
+GET /flood  -> 444  Retry-After: | RateLimit: | Content-Type: | Access-Control-Allow-Origin: | Vary:
+
+test values with several meanings
+`
+	const unclear = `
+GET /u?user=%%00  -> %[1]d
+GET /u?USER=a  -> %[1]d
+GET /d?a_b=1  -> %[1]d
+GET /c  X-Client-Id: a | X-Client-Id: b  -> %[1]d
+`
+	for upstream, status := range map[string]int{"": 200, "proxy: {upstream: \"http://127.0.0.1:9\"}\n": 400} {
+		c, err := config.Parse("headgate.yaml", []byte(sameEverywhere+upstream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests, err := ruletest.Parse("requests", []byte(both+fmt.Sprintf(unclear, status)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range tests {
+			differences, _, err := (&ruletest.Runner{Config: c}).Run(t.Context(), &tests[i])
+			if err != nil || len(differences) > 0 {
+				t.Errorf("with %q, %s: %v, %v", upstream, tests[i].Name, differences, err)
+			}
+		}
+	}
+}
