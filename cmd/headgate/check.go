@@ -154,7 +154,7 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 func (c checkCommand) warn(stderr errorWriter, loaded *config.Config) error {
 	now := time.Now()
 	notes := slices.Concat(loaded.RaiseWarnings(now), loaded.OverrideWarnings(now), loaded.QueryWarnings(), loaded.PatternWarnings(),
-		loaded.LogWarnings())
+		loaded.ExemptWarnings(), loaded.LogWarnings())
 	for _, text := range append(notes, loaded.MemoryWarnings(bounds.MachineMemory())...) {
 		_, _ = fmt.Fprintf(stderr, "headgate: note: %s\n", text)
 	}

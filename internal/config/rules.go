@@ -50,6 +50,7 @@ func (r *reader) checkRules(c *Config, read []bool) {
 	if !r.blamed("max_memory") {
 		r.noteAll(check.Capacity(c.Rules, c.Domains, c.memory(), r.blamed))
 	}
+	r.noteAll(check.LeftOut(c.Rules, read, r.blamed))
 	r.noteAll(check.Reach(c.Rules, c.Independent, read, r.blamed))
 	r.noteAll(check.Groups(c.Rules, c.Source != nil, read, r.blamed))
 }

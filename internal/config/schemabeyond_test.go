@@ -97,7 +97,7 @@ var beyondSchemaNames = map[string]string{
 		front-upstream-tls-key-without-cert front-upstream-tls-of-a-socket front-upstream-tls-of-http
 		front-upstream-unix-is-itself identity-jwt-without-keys identity-user-ip-headers-without-proxies
 		key-jwt-without-keys key-region-without-database key-user-ip-without-headers key-xff-ip-without-proxies
-		limit-log-beyond-memory limit-log-too-long limit-never-reached limit-never-reached-in-a-log
+		limit-log-beyond-memory limit-log-too-long limit-never-reached limit-never-reached-in-a-log rule-left-out
 		limit-period-twice max-cost-above-limit max-cost-above-override max-cost-with-number max-cost-without-header
 		on-exceed-degrade-header-of-another-rule on-exceed-degrade-header-of-the-key on-exceed-delay-too-far-ahead
 		on-exceed-delay-with-window on-exceed-hard-below-a-window-begun on-exceed-hard-below-an-override

@@ -36,8 +36,14 @@ func Matching(rules []guard.Rule, read []bool, blamed Blamed) []Finding {
 func Exempt(matches []rule.Match, blamed Blamed) []Finding {
 	found := &findings{known: blamed}
 	for i := range matches {
-		if path := fmt.Sprintf("exempt[%d]", i); matches[i].IsZero() && !found.blamed(path) {
+		path, every := fmt.Sprintf("exempt[%d]", i), newComparison().within(&rule.Match{}, &matches[i])
+		switch {
+		case found.blamed(path) || !every:
+		case matches[i].IsZero():
 			found.add(path, "has no field, so that nothing would be decided", "write at least one, like {path: /healthz}")
+		default:
+			found.add(path+".path", fmt.Sprintf("%q is every path, so that nothing would be decided", matches[i].Path),
+				"write a narrower one, like /healthz, or set mode: off in the rules")
 		}
 	}
 	_, err := rule.NewMatchSet(matches)
