@@ -32,8 +32,9 @@ type ScenarioClients struct {
 	Cost         int64
 	Duration     time.Duration
 	From, Until  time.Duration
-	Method, Path string
-	Headers      [][2]string
+	// Method, Host, Path and Query are those of the requests, as rules see them: Path is clean, and Query as it was sent.
+	Method, Host, Path, Query string
+	Headers                   [][2]string
 }
 
 // ScenarioService is a model of the service behind the guard.
@@ -50,6 +51,7 @@ const (
 	mostScenarioKeys    = 1_000_000
 	mostScenarioHeaders = 20
 	mostScenarioLength  = 366 * 24 * time.Hour
+	scenarioRetries     = "retry" // the traffic whose refused requests come back
 	scenarioExample     = "clients: [{name: web, traffic: poisson, rate: 100/m}]"
 )
 
@@ -107,9 +109,11 @@ func (r *reader) scenario(into *Scenario, traffics []string) {
 // scenarioClients reads one group.
 func (r *reader) scenarioClients(v value, traffics []string, length time.Duration) ScenarioClients {
 	s := r.section(v, scenarioExample)
-	g := ScenarioClients{Number: 1, Method: "GET", Path: "/"}
+	g := ScenarioClients{Number: 1}
 	s.required("name", "write a name for the tables, like name: web")
-	s.text("name", &g.Name)
+	if at, ok := s.text("name", &g.Name); ok && g.Name == "" {
+		r.fault(at, "is empty", "write a name for the tables, like name: web")
+	}
 	s.number("number", &g.Number, 1, mostScenarioKeys)
 	g.Keys = g.Number
 	s.number("keys", &g.Keys, 1, mostScenarioKeys)
@@ -121,19 +125,22 @@ func (r *reader) scenarioClients(v value, traffics []string, length time.Duratio
 	s.required("rate", "write how many requests each client sends in a time, like rate: 100/m")
 	s.rate(&g.Rate)
 	s.boolean("jitter", &g.Jitter)
+	if g.Jitter && g.Traffic != "" && g.Traffic != scenarioRetries {
+		r.fault(s.keyOf("jitter"), "has no effect with traffic: "+g.Traffic,
+			"write traffic: retry, whose refused requests come back, or remove jitter")
+	}
 	s.number("cost", &g.Cost, 1, headgate.MaxUnits)
 	s.duration("duration", &g.Duration, 0, 24*time.Hour)
 	s.duration("from", &g.From, 0, mostScenarioLength)
 	g.Until = length
 	s.duration("until", &g.Until, 0, mostScenarioLength)
+	if length > 0 && g.Until > length {
+		r.fault(s.keyOf("until"), "is after the end of the run", "write a time up to the length, or remove until")
+	}
 	if length > 0 && g.From >= min(g.Until, length) {
 		r.fault(v, "the group sends nothing: it begins when it has ended", "write a from that is before until and before the length")
 	}
-	s.text("method", &g.Method)
-	if at, ok := s.text("path", &g.Path); ok && !strings.HasPrefix(g.Path, "/") {
-		r.fault(at, quote(g.Path)+" is no path", "begin it with /, like path: /v1/orders")
-	}
-	g.Headers = s.scenarioHeaders()
+	s.scenarioRequest(&g)
 	s.end()
 	return g
 }
@@ -167,31 +174,6 @@ func (s *section) rate(into *headgate.Limit) {
 	default:
 		*into = l
 	}
-}
-
-// scenarioHeaders reads the header fields of a group.
-func (s *section) scenarioHeaders() (all [][2]string) {
-	const example = `headers: {X-Client-Id: "{key}"}`
-	v, ok := s.get("headers")
-	if !ok {
-		return nil
-	}
-	fields := s.section(v, example)
-	for i, name := range fields.names {
-		at := fields.keyOf(name)
-		var text string
-		canonical, good := s.headerName(at, 0, name, example)
-		switch _, ok := fields.text(name, &text); {
-		case !good || !ok:
-		case i >= mostScenarioHeaders:
-			s.fault(at, "the group has more than 20 headers", "remove some")
-			return all
-		default:
-			all = append(all, [2]string{canonical, text})
-		}
-	}
-	fields.end()
-	return all
 }
 
 // scenarioService reads the model of a service.

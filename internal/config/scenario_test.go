@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-var someTraffics = []string{"constant", "poisson"}
+var someTraffics = []string{"constant", "poisson", "retry"}
 
 // TestScenario reads a scenario with every field.
 func TestScenario(t *testing.T) {
@@ -24,7 +24,7 @@ clients:
     number: 2
     keys: 30
     zipf: 1.1
-    traffic: constant
+    traffic: retry
     rate: 5/s
     jitter: true
     cost: 3
@@ -32,7 +32,8 @@ clients:
     from: 10m
     until: 1h
     method: POST
-    path: /v1/batch
+    host: API.example.com:8080
+    path: "/v1/x/../b%61tch?format=csv"
     headers: {x-client-id: "{key}", X-Plan: gold}
 service: {cores: 8, connections: 16, cpu: 5ms, hold: 10ms, wait: 20ms, slow_from: 64, slow_by: 1, least_speed: 10}
 `), someTraffics)
@@ -47,7 +48,7 @@ service: {cores: 8, connections: 16, cpu: 5ms, hold: 10ms, wait: 20ms, slow_from
 		t.Errorf("got %+v", web)
 	}
 	if batch.Keys != 30 || batch.Zipf != 1.1 || !batch.Jitter || batch.Cost != 3 || batch.Duration != 40*time.Millisecond || batch.From != 10*time.Minute ||
-		batch.Until != time.Hour || batch.Method != http.MethodPost || len(batch.Headers) != 2 || batch.Headers[0] != [2]string{"X-Client-Id", "{key}"} {
+		batch.Until != time.Hour || batch.Method != http.MethodPost || batch.Host != "api.example.com" || batch.Path != "/v1/batch" || batch.Query != "format=csv" || len(batch.Headers) != 2 || batch.Headers[0] != [2]string{"X-Client-Id", "{key}"} {
 		t.Errorf("got %+v", batch)
 	}
 	if want := (ScenarioService{8, 16, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 64, 1, 10}); *s.Service != want {
@@ -66,7 +67,7 @@ func TestScenarioFaults(t *testing.T) {
 		"length: 1h\nclients: [web]":             "2:11: clients[0]: must be fields, not",
 		"length: 0s\nclients: [" + client + "}]": `1:9: length: "0s" is`,
 		"length: 1h\ncolour: red\nclients: [" + client + "}]":                                           `2:1: field "colour" is not known: use one of seed, length, clients`,
-		"length: 1h\nclients: [{name: a, traffic: noise, rate: 1/s}]":                                   `2:30: clients[0].traffic: "noise" is no kind of traffic: write one of constant, poisson`,
+		"length: 1h\nclients: [{name: a, traffic: noise, rate: 1/s}]":                                   `2:30: clients[0].traffic: "noise" is no kind of traffic: write one of constant, poisson, retry`,
 		"length: 1h\nclients: [{name: a, traffic: poisson, rate: 5/day}]":                               `clients[0].rate: "5/day" is no rate: write 1 to 1000000000 requests`,
 		"length: 1h\nclients: [{name: a, traffic: poisson}]":                                            "clients[0].rate: is missing: write how many requests each client sends",
 		"length: 1h\nclients: [" + client + ", zipf: 1}]":                                               `clients[0].zipf: "1" is no exponent of a Zipf distribution`,
@@ -80,6 +81,17 @@ func TestScenarioFaults(t *testing.T) {
 		"length: 1h\nclients: [" + client + "}]\nservice: fast":                                         "service: must be fields, not",
 		"length: 1h\nclients: [" + strings.Repeat(client+"},", 1001) + "]":                              "clients: has 1001 entries: use at most 1000",
 		"length: [": "a value is missing here",
+		// What a front would refuse, or no rule would read.
+		"length: 1h\nclients: [" + client + ", path: '/a;x=1/%2e%2e/%2Fb'}]":     `2:56: clients[0].path: "/a;x=1/%2e%2e/%2Fb" is a path that services read in different ways`,
+		"length: 1h\nclients: [" + client + ", path: '/a%zz'}]":                  `clients[0].path: "/a%zz" has a broken escape`,
+		"length: 1h\nclients: [" + client + ", host: 'a b'}]":                    `2:56: clients[0].host: "a b" is no host`,
+		"length: 1h\nclients: [" + client + ", headers: {host: a.example.com}}]": "2:60: clients[0].headers.host: no rule reads the host as a header: write it as a field of the group, like host: a.example.com",
+		"length: 1h\nclients: [" + client + ", headers: {x-a: b, X-A: c}}]":      `2:68: clients[0].headers.X-A: is the same header as "x-a": remove one`,
+		"length: 1h\nclients: [" + client + ", headers: {a: \"b\\nc\"}}]":        `2:63: clients[0].headers.a: "b\nc" has a control character`,
+		"length: 1h\nclients: [" + client + ", method: 'G T'}]":                  `2:58: clients[0].method: "G T" is no method`,
+		"length: 1h\nclients: [" + client + ", until: 2h}]":                      "2:50: clients[0].until: is after the end of the run",
+		"length: 1h\nclients: [" + client + ", jitter: true}]":                   "2:50: clients[0].jitter: has no effect with traffic: poisson: write traffic: retry",
+		"length: 1h\nclients: [{name: '', traffic: poisson, rate: 1/s}]":         "2:18: clients[0].name: is empty: write a name",
 	} {
 		_, err := ParseScenario("scenario.yaml", []byte(text), someTraffics)
 		faults := Faults(nil)

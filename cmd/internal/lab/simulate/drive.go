@@ -171,8 +171,11 @@ func (d *driver) send(g *group, key, cost int64, tries int) {
 	c.group, c.key, c.cost, c.tries = g, g.firstKey+key, cost, tries
 	number := uint32(c.key)
 	c.Request = headgate.Request{
-		Method: g.Method, Path: g.Path, Cost: cost,
+		Method: g.Method, Host: g.Host, Authority: g.Host, Path: g.Path, Cost: cost,
 		IP: netip.AddrFrom4([4]byte{10, byte(number >> 16), byte(number >> 8), byte(number)}),
+	}
+	if g.Query != "" {
+		c.Request.Query = &g.Query
 	}
 	if len(g.Headers) > 0 {
 		c.Request.Header = g.headers(key)

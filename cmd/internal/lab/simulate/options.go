@@ -263,7 +263,8 @@ func scenarioOf(c *config.Scenario) *Scenario {
 		g := &c.Clients[i]
 		own := Group{
 			Name: g.Name, Clients: g.Number, Keys: g.Keys, Zipf: g.Zipf, Traffic: g.Traffic, Rate: Rate{g.Rate.Count, g.Rate.Per},
-			Jitter: g.Jitter, Cost: g.Cost, Duration: g.Duration, From: g.From, Until: g.Until, Method: g.Method, Path: g.Path,
+			Jitter: g.Jitter, Cost: g.Cost, Duration: g.Duration, From: g.From, Until: g.Until,
+			Method: g.Method, Host: g.Host, Path: g.Path, Query: rule.Query(g.Query),
 		}
 		for _, h := range g.Headers {
 			own.Headers = append(own.Headers, Header{h[0], h[1]})

@@ -114,6 +114,23 @@ rules: [{name: slow, key: [ip], limits: [10/s], on_exceed: {action: delay, max_w
 	}
 }
 
+// TestRequestsOfGroups: rules see the host, the clean path and the query of a group.
+func TestRequestsOfGroups(t *testing.T) {
+	t.Parallel()
+	c := parsed(t, `
+version: 1
+rules:
+  - {name: exports, match: {hosts: [a.example.com], path: /v1/x, query: {format: csv}}, key: [host], limits: [1/h]}
+`)
+	text, err := ran(t, Options{Config: c, Scenario: `
+length: 10s
+clients: [{name: a, traffic: constant, rate: 1/s, host: "A.example.com:80", path: "/v1/./%78?format=c%73v"}]
+`})
+	if want := "exports  over_limit      9"; err != nil || !strings.Contains(text, want) {
+		t.Errorf("got %v, want %q:\n%s", err, want, text)
+	}
+}
+
 // TestWrongOptions: each fault says what to write.
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()

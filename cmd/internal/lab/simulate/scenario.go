@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/sim/service"
+	"github.com/headgate/headgate/rule"
 )
 
 // Bounds of a Scenario.
@@ -50,9 +51,10 @@ type Group struct {
 	Duration time.Duration
 	// From and Until are the times of the first and the last request; an Until of 0 is the end.
 	From, Until time.Duration
-	// Method, Path and Headers are those of the requests.
-	Method, Path string
-	Headers      Headers
+	// Method, Host, Path, Query and Headers are those of the requests. Path is clean, and Query is as clients send it.
+	Method, Host, Path string
+	Query              rule.Query
+	Headers            Headers
 }
 
 // Header is a header field. {key} in its value stands for the name of the key: that of the group, and a number.
