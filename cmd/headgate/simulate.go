@@ -37,7 +37,7 @@ type simulateCommand struct {
 const maxScenario = 16 << 20
 
 // Run simulates in virtual time, and prints the result.
-func (c simulateCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, _ *commandline.Parsed) error {
+func (c simulateCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, parsed *commandline.Parsed) error {
 	if c.Schema {
 		text, err := output.Schema("The output of headgate simulate --json", simulate.Document{})
 		if err == nil {
@@ -49,6 +49,11 @@ func (c simulateCommand) Run(ctx context.Context, stdout io.Writer, stderr error
 		Limit: c.Limit, Algorithms: c.Algorithm, SubWindows: c.SubWindows, Traffic: c.Traffic, Rate: c.Rate, Seed: c.Seed, Keys: c.Keys,
 		Zipf: c.Zipf, Jitter: c.Jitter, Measure: c.Measure, JSON: c.JSON, HTML: c.HTML, Command: c.command(), Out: stdout,
 		Progress: output.NewProgress(stderr, isTerminal(stderr.Writer), time.Now),
+	}
+	for _, step := range parsed.Path {
+		if step.Flag != nil {
+			o.Given = append(o.Given, step.Flag.Name)
+		}
 	}
 	if err := c.read(o); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,8 +35,9 @@ type Options struct {
 	Jitter        bool
 	For           time.Duration
 	Measure, JSON bool
-	HTML          string // a file to write
-	Command       string // as the user wrote it
+	HTML          string   // a file to write
+	Command       string   // as the user wrote it
+	Given         []string // the names of the flags that the user wrote
 	Out           io.Writer
 	Progress      *output.Progress
 }
@@ -63,6 +65,9 @@ type shown interface {
 
 // Run simulates, and writes the result.
 func (o *Options) Run(ctx context.Context) error {
+	if err := o.checkEffects(); err != nil {
+		return err
+	}
 	run := o.play
 	if o.Limit != "" {
 		run = o.compare
@@ -181,6 +186,8 @@ func (o *Options) oneGroup() *Comparison {
 	return &Comparison{Traffic: o.Traffic, Keys: o.Keys, Jitter: o.Jitter, Seed: uint64(max(o.Seed, 0)), Length: o.For}
 }
 
+func wrongSeed(seed int64) error { return usagef("--seed %d: use a number above 0", seed) }
+
 func algorithmOf(name string) (headgate.Algorithm, error) {
 	var names []string
 	for _, a := range headgate.Algorithms() {
@@ -204,7 +211,7 @@ func (o *Options) traffic(l headgate.Limit) (Rate, float64, error) {
 		return Rate{}, 0, usagef("--keys %d: use 1 to %d", o.Keys, int64(mostKeys))
 	}
 	if o.Seed < 1 {
-		return Rate{}, 0, usagef("--seed %d: use a number above 0", o.Seed)
+		return Rate{}, 0, wrongSeed(o.Seed)
 	}
 	if o.For < 0 || o.For > mostLength {
 		return Rate{}, 0, usagef("--for %v: use a time above 0 and up to ten years", o.For)
@@ -225,14 +232,21 @@ func (o *Options) traffic(l headgate.Limit) (Rate, float64, error) {
 	return Rate{l.Count, l.Per}, zipf, nil
 }
 
-// scenario returns the traffic for a configuration: that of the file, or one group by the flags.
+// scenario returns the traffic for a configuration: that of the file, or one group by the flags. A --seed replaces that of the file.
 func (o *Options) scenario() (*Scenario, error) {
 	if o.Scenario != "" {
 		parsed, err := config.ParseScenario(o.ScenarioName, []byte(o.Scenario), Traffics())
 		if err != nil {
 			return nil, err
 		}
-		return scenarioOf(parsed), nil
+		s := scenarioOf(parsed)
+		if slices.Contains(o.Given, "seed") {
+			if o.Seed < 1 {
+				return nil, wrongSeed(o.Seed)
+			}
+			s.Seed = uint64(o.Seed)
+		}
+		return s, nil
 	}
 	var l headgate.Limit
 	for i := range o.Config.Rules {

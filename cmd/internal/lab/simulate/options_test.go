@@ -50,7 +50,10 @@ func ran(t *testing.T, o Options) (text string, err error) {
 	if o.Traffic == "" {
 		o.Traffic = "poisson"
 	}
-	o.Keys, o.Seed = max(o.Keys, 1), max(o.Seed, 1)
+	o.Keys = max(o.Keys, 1)
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
 	err = o.Run(t.Context())
 	return b.String(), err
 }
@@ -69,6 +72,10 @@ func TestPlayFairShareAndThrottle(t *testing.T) {
 	text := play()
 	if text != play() {
 		t.Error("two runs differ")
+	}
+	other, err := ran(t, Options{Config: parsed(t, overload), Scenario: overloadScenario, JSON: true, Seed: 4, Given: []string{"seed"}})
+	if err != nil || !strings.Contains(other, `"seed": 4`) {
+		t.Errorf("--seed does not replace the seed of the scenario (%v): %.60s", err, other)
 	}
 	var d Document
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -143,10 +150,21 @@ func TestWrongOptions(t *testing.T) {
 		`traffic "noise" is not known`:     {Limit: "5/s", Traffic: "noise"},
 		`--rate "x" is no rate`:            {Limit: "5/s", Rate: "x"},
 		"--keys 2000000: use 1 to 1000000": {Limit: "5/s", Keys: 2_000_000},
-		`--zipf "1"`:                       {Limit: "5/s", Zipf: "1"},
+		`--zipf "1"`:                       {Limit: "5/s", Zipf: "1", Keys: 2},
 		"--scenario needs":                 {Limit: "5/s", Scenario: overloadScenario},
 		"write --rate 100/m":               {Config: empty},
-		"overload.yaml:3:1: field":         {Config: empty, Scenario: "length: 1s\nclients: [{name: a, traffic: poisson, rate: 1/s}]\nx: y", ScenarioName: "overload.yaml"},
+		// Flags that would have no effect, and values that are given twice.
+		"--algorithm has no effect with --config":                  {Config: empty, Rate: "1/s", Algorithms: []string{"token_bucket"}, Given: []string{"algorithm"}},
+		"--sub-windows has no effect with --config":                {Config: empty, Rate: "1/s", Given: []string{"sub-windows"}},
+		"--rate has no effect with --scenario: write rate in s.y":  {Config: empty, Scenario: overloadScenario, ScenarioName: "s.y", Given: []string{"rate"}},
+		"--for has no effect with --scenario: write length in s.y": {Config: empty, Scenario: overloadScenario, ScenarioName: "s.y", Given: []string{"for"}},
+		"--seed -1: use":                      {Config: empty, Scenario: overloadScenario, Seed: -1, Given: []string{"seed"}},
+		"--sub-windows has no effect without": {Limit: "5/s", Algorithms: []string{"token_bucket"}, SubWindows: []int{4}, Given: []string{"sub-windows"}},
+		"--sub-windows has 4 twice":           {Limit: "5/s", SubWindows: []int{4, 1, 4}},
+		"--algorithm has token_bucket twice":  {Limit: "5/s", Algorithms: []string{"token_bucket", "token_bucket"}},
+		"--jitter has no effect with on_off":  {Limit: "5/s", Traffic: "on_off", Jitter: true},
+		"--zipf has no effect with one key":   {Limit: "5/s", Zipf: "1.1"},
+		"overload.yaml:3:1: field":            {Config: empty, Scenario: "length: 1s\nclients: [{name: a, traffic: poisson, rate: 1/s}]\nx: y", ScenarioName: "overload.yaml"},
 	} {
 		if text, err := ran(t, o); err == nil || !strings.Contains(err.Error(), want) || text != "" {
 			t.Errorf("got %v and %q, want %q", err, text, want)
