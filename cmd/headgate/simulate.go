@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/commandline"
 	"github.com/headgate/headgate/cmd/internal/lab/output"
 	"github.com/headgate/headgate/cmd/internal/lab/simulate"
+	"github.com/headgate/headgate/internal/config"
 )
 
 type simulateCommand struct {
@@ -81,14 +82,28 @@ func (c simulateCommand) read(o *simulate.Options) (err error) {
 			return err
 		}
 	}
-	if c.Scenario == "" {
-		return nil
+	if err = c.checkFiles(o.Config); err != nil || c.Scenario == "" {
+		return err
 	}
 	text, err := readAtMost(c.Scenario, maxScenario)
 	if err != nil {
 		return configError{fmt.Errorf("simulate: read the scenario: %w", err)}
 	}
 	o.Scenario, o.ScenarioName = text, c.Scenario
+	return nil
+}
+
+// checkFiles refuses a page that would overwrite a file that the command reads.
+func (c simulateCommand) checkFiles(own *config.Config) error {
+	inputs := []output.File{{Flag: "--config", Path: c.Config}, {Flag: "--scenario", Path: c.Scenario}}
+	if own != nil {
+		for _, name := range own.Files() {
+			inputs = append(inputs, output.File{Flag: "a file of the configuration,", Path: name})
+		}
+	}
+	if err := output.CheckFiles([]output.File{{Flag: "--html", Path: c.HTML}}, inputs); err != nil {
+		return configError{fmt.Errorf("simulate: %w", err)}
+	}
 	return nil
 }
 
