@@ -24,7 +24,7 @@ import (
 type replayCommand struct {
 	configFlag
 
-	Logs []string `arg:"" help:"Access logs, gzip too; - is standard input." placeholder:"LOG"`
+	Logs []string `arg:"" optional:"" help:"Access logs, gzip too; - is standard input." placeholder:"LOG"`
 
 	Format string   `help:"The format of the logs. The default is to detect it from the first lines." placeholder:"NAME"`
 	Field  []string `help:"What a log calls a value: time=ts, header:X-Client-Id=id. Repeatable." sep:"none" placeholder:"VALUE=NAME"`
@@ -94,7 +94,7 @@ func (c replayCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWr
 	if err := c.print(stdout, report); err != nil {
 		return err
 	}
-	return judge(report)
+	return judge(report, c.Format)
 }
 
 // writePage writes the HTML file.
@@ -121,7 +121,7 @@ func (c replayCommand) print(stdout io.Writer, report *replay.Report) error {
 }
 
 // judge says whether the logs were read to their ends, and as logs of their format.
-func judge(r *replay.Report) error {
+func judge(r *replay.Report, format string) error {
 	lines, cut := int64(0), []error(nil)
 	for i := range r.Files {
 		if lines += r.Files[i].Lines; r.Files[i].Cut != "" {
@@ -129,8 +129,12 @@ func judge(r *replay.Report) error {
 		}
 	}
 	if 100*r.MalformedCount > mostMalformed*lines {
-		cut = append(cut, fmt.Errorf("replay: %d of %d lines are malformed: name the format with --format, or leave the other lines out",
-			r.MalformedCount, lines))
+		fix := "name the format with --format"
+		if format != "" {
+			fix = "--format " + format + " may be the wrong format"
+		}
+		cut = append(cut, fmt.Errorf("replay: %d of %d lines are malformed: %s, or leave the other lines out",
+			r.MalformedCount, lines, fix))
 	}
 	return errors.Join(cut...)
 }
@@ -165,6 +169,9 @@ func (c replayCommand) options() (*replay.Options, error) {
 		if o.MaxMemory, err = config.ParseSize(c.MaxMemory); err != nil {
 			return nil, fmt.Errorf("replay: --max-memory: %w", err)
 		}
+		if o.MaxMemory < leastCounters {
+			return nil, fmt.Errorf("replay: --max-memory is %s: use at least 64KiB", c.MaxMemory)
+		}
 	}
 	if c.KeysSecret != "" {
 		secret, err := readfile.Line(c.KeysSecret, mostSecret, "secret")
@@ -188,6 +195,8 @@ func (c replayCommand) checkInputs() error {
 		}
 	}
 	switch {
+	case len(c.Logs) == 0:
+		return errors.New("replay: no log is named: write headgate replay access.log, or - for standard input")
 	case len(c.Logs) > replay.MaxFiles:
 		return fmt.Errorf("replay: %d logs are given: give at most %d", len(c.Logs), replay.MaxFiles)
 	case stdin > 1:
@@ -228,6 +237,9 @@ func (c replayCommand) checkFiles(configs ...*config.Config) error {
 	}
 	return nil
 }
+
+// leastCounters is the least memory of the counters, as of max_memory.
+const leastCounters = 64 << 10
 
 // mostSecret bounds the file of a secret, as log.keys_secret_file does.
 const mostSecret = 4096

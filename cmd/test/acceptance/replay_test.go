@@ -95,7 +95,10 @@ func TestReplayStatuses(t *testing.T) {
 		{[]string{"--config", rules, fine, "--refused", "-"}, 2, "standard output has the report"},
 		{[]string{"--config", rules, fine}, 0, "200 requests"}, // The log is as before.
 		{[]string{"--config", rules, "-", "-"}, 2, "more than once"},
-		{[]string{"--config", rules}, 2, "expected"},
+		{[]string{"--config", rules}, 2, "no log is named"},
+		{[]string{"--schema"}, 0, "Report of headgate replay"},
+		{[]string{"--config", rules, fine, "--max-memory", "1KiB"}, 2, "--max-memory is 1KiB: use at least 64KiB"},
+		{[]string{"--config", rules, mixed, "--format", "combined"}, 1, "--format combined may be the wrong format"},
 	} {
 		status, stdout, stderr := call(t, append([]string{"replay"}, c.args...)...)
 		if status != c.status || !strings.Contains(stdout+stderr, c.says) {

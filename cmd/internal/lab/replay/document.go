@@ -146,7 +146,11 @@ func (r *Report) totalsTable() *output.Table {
 		name string
 		n    int64
 	}{
-		{"refused by several rules", r.Several}, {"passed after a wait", r.Waited}, {"matched no rule", r.Unmatched}, {"exempt", r.Exempt},
+		{"refused by several rules", r.Several},
+		{"passed after a wait", r.Waited},
+		{"passed, degraded by on_exceed", r.Degraded},
+		{"matched no rule", r.Unmatched},
+		{"exempt", r.Exempt},
 	} {
 		if more.n > 0 {
 			add(more.name, more.n)
@@ -203,10 +207,20 @@ func (r *Report) peaksTable() *output.Table {
 	}
 	for i := range r.Rules {
 		for _, l := range r.Rules[i].Limits {
-			t.Add(r.Rules[i].Name, l.Limit, l.Algorithm, grouped(l.P50), grouped(l.P90), grouped(l.P99), grouped(l.P999), grouped(l.Most))
+			t.Add(r.Rules[i].Name, l.Limit, l.Algorithm,
+				peakText(l.P50), peakText(l.P90), peakText(l.P99), peakText(l.P999), peakText(l.Most))
 		}
 	}
+	t.Note = "The windows of fixed_window are aligned. Keys with an override, and limits of a calendar, have no peaks: -."
 	return t
+}
+
+// peakText writes a peak, or - if there is none.
+func peakText(n int64) string {
+	if n < 0 {
+		return "-"
+	}
+	return grouped(n)
 }
 
 func (r *RuleReport) topTable() *output.Table {
@@ -217,7 +231,7 @@ func (r *RuleReport) topTable() *output.Table {
 	for _, k := range r.Top {
 		cells := []string{k.Key, grouped(k.Requests), grouped(k.Refused), cmp.Or(k.First, "-")}
 		for _, peak := range k.Peaks {
-			cells = append(cells, grouped(peak))
+			cells = append(cells, peakText(peak))
 		}
 		t.Add(cells...)
 	}
@@ -343,16 +357,28 @@ func (r *Report) suggestionsTable() *output.Table {
 		Head: []string{
 			"rule", "limit", "of the keys", "refused keys", "refused requests", "of the requests", "refused keys", "refused requests",
 		},
-		Note: "A replay of the whole log with the algorithm of the rule confirms each suggestion.",
 	}
+	var notes []string
 	for i := range r.Suggestions {
 		s := &r.Suggestions[i]
-		cells := []string{s.Rule, s.Limit}
+		cells := []string{s.Rule, cmp.Or(s.Limit, "-")}
 		if s.LeftOut != "" {
 			t.Add(append(cells, "none: "+s.LeftOut)...)
 			continue
 		}
+		if len(notes) == 0 && (s.ForKeys != nil || s.ForRequests != nil) {
+			notes = append(notes, "A replay of the whole log with the algorithm of the rule confirms each suggestion.")
+		}
+		if len(s.Without) > 0 {
+			notes = append(notes, fmt.Sprintf("%s %s: without %s of the rule.", s.Rule, s.Limit, strings.Join(s.Without, ", ")))
+		}
 		for _, found := range [...]*Suggested{s.ForKeys, s.ForRequests} {
+			if found != nil && found.Invalid != "" {
+				note := fmt.Sprintf("%s %s is not valid as it is: %s.", s.Rule, found.Limit, found.Invalid)
+				if !slices.Contains(notes, note) {
+					notes = append(notes, note)
+				}
+			}
 			if found == nil {
 				cells = append(cells, "none found", "", "")
 				continue
@@ -362,6 +388,7 @@ func (r *Report) suggestionsTable() *output.Table {
 		}
 		t.Add(cells...)
 	}
+	t.Note = strings.Join(notes, " ")
 	return t
 }
 

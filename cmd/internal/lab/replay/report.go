@@ -32,6 +32,8 @@ type Report struct {
 	Passed   int64 `json:"passed"`
 	Refused  int64 `json:"refused"`
 	Waited   int64 `json:"waited"`
+	// Degraded requests passed over a limit, with the mark of on_exceed.
+	Degraded int64 `json:"degraded"`
 	// Several requests were refused by more than one rule, and count for the first of them in the file.
 	Several int64 `json:"refused_by_several"`
 	// Unmatched requests matched no rule, and Exempt ones are in the section exempt.
@@ -91,9 +93,11 @@ type RuleReport struct {
 	Name string `json:"name"`
 	Mode string `json:"mode,omitempty"`
 	// Requests matched. Refused were refused by this rule, First of them by this rule as the first of the file.
-	Requests int64            `json:"requests"`
-	Refused  int64            `json:"refused"`
-	First    int64            `json:"refused_first"`
+	Requests int64 `json:"requests"`
+	Refused  int64 `json:"refused"`
+	First    int64 `json:"refused_first"`
+	// Degraded passed over a limit of the rule, with the mark of on_exceed.
+	Degraded int64            `json:"degraded,omitempty"`
 	Reasons  map[string]int64 `json:"reasons,omitempty"`
 	Keys     KeyCounts        `json:"keys"`
 	Top      []TopKey         `json:"top_keys,omitempty"`
@@ -107,11 +111,12 @@ type TopKey struct {
 	Refused  int64  `json:"refused"`
 	// First is the time of the first refusal.
 	First string `json:"first_refused,omitempty"`
-	// Peaks are the most units in any window of each limit.
+	// Peaks are the most units in any window of each limit; -1 is unknown: the key has an override, or the limit a calendar.
 	Peaks []int64 `json:"peaks,omitempty"`
 }
 
-// LimitReport has the peaks of the keys for one limit: the most units of a key in any window of the limit's length.
+// LimitReport has the peaks of the keys for one limit: the most counted units of a key in any window of the limit's length, which is
+// aligned for fixed_window. Keys with an override are left out. Without any peak, each is -1.
 type LimitReport struct {
 	Limit     string `json:"limit"`
 	Algorithm string `json:"algorithm"`
@@ -152,7 +157,8 @@ func (p *replay) report() *Report {
 	t, f := p.first, &p.run.facts
 	r := &Report{
 		Version: 1, Config: p.options.Name, Requests: t.counts.Requests, Refused: t.counts.Refused, Waited: t.counts.Waited,
-		Several: t.counts.Several, Unmatched: t.counts.Unmatched, Exempt: t.counts.Exempt, Within: p.options.Within.String(),
+		Degraded: t.counts.Degraded,
+		Several:  t.counts.Several, Unmatched: t.counts.Unmatched, Exempt: t.counts.Exempt, Within: p.options.Within.String(),
 		Sample: t.keys.Sample(), Evictions: t.engine.Evictions(), Malformed: f.malformed, MalformedCount: f.malformedCount,
 		LeftOut: t.leftOut, Invalid: map[string]int64{}, Reasons: reasonsOf(&t.counts.Reasons), Files: p.run.logs.reports(),
 	}
@@ -213,7 +219,8 @@ func (p *replay) ruleReport(n int) *RuleReport {
 		r = &t.config.Rules[n]
 	}
 	own := &RuleReport{
-		Name: r.Name, Requests: counts.Requests, Refused: counts.Refused, First: counts.First, Reasons: reasonsOf(&counts.Reasons),
+		Name: r.Name, Requests: counts.Requests, Refused: counts.Refused, First: counts.First, Degraded: counts.Degraded,
+		Reasons: reasonsOf(&counts.Reasons),
 	}
 	if r.Mode != guard.Enforce {
 		own.Mode = r.Mode.String()
@@ -225,7 +232,11 @@ func (p *replay) ruleReport(n int) *RuleReport {
 	keys := t.keys.Of(n)
 	own.Top = topKeys(keys, len(r.Policies))
 	for i := range r.Policies {
-		own.Limits = append(own.Limits, p.limitReport(&r.Policies[i], i, keys))
+		l := p.limitReport(&r.Policies[i], i, keys)
+		if r.Mode == guard.Off {
+			l.Longer, l.TooFine = false, false
+		}
+		own.Limits = append(own.Limits, l)
 	}
 	return own
 }
@@ -235,7 +246,9 @@ func (p *replay) limitReport(policy *headgate.Policy, i int, keys []*tally.Key) 
 	l := LimitReport{Limit: policy.Limit.String(), Algorithm: policy.Algorithm.String()}
 	peaks := make([]int64, 0, len(keys))
 	for _, k := range keys {
-		peaks = append(peaks, k.Peak(i))
+		if peak := k.Peak(i); peak >= 0 {
+			peaks = append(peaks, peak)
+		}
 	}
 	slices.Sort(peaks)
 	l.P50, l.P90, l.P99, l.P999 = percentile(peaks, 500), percentile(peaks, 900), percentile(peaks, 990), percentile(peaks, 999)
@@ -250,7 +263,7 @@ func (p *replay) limitReport(policy *headgate.Policy, i int, keys []*tally.Key) 
 // percentile returns the smallest of sorted numbers that is not below so many thousandths of them.
 func percentile(sorted []int64, thousandths int) int64 {
 	if len(sorted) == 0 {
-		return 0
+		return -1
 	}
 	return sorted[max(0, (len(sorted)*thousandths+999)/1000-1)]
 }

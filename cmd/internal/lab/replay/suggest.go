@@ -10,6 +10,8 @@ import (
 	"github.com/headgate/headgate/cmd/internal/lab/replay/tally"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/rule"
 )
 
 const (
@@ -29,12 +31,14 @@ type Suggestion struct {
 	Algorithm string `json:"algorithm"`
 	// Percent is the bound.
 	Percent float64 `json:"percent"`
-	// Keys and Requests are those of the rule.
+	// Keys and Requests are those that the limit decides: those without an override.
 	Keys     int64 `json:"keys"`
 	Requests int64 `json:"requests"`
 	// ForKeys refuses at most Percent of the keys, and ForRequests at most Percent of the requests; nil if none was found.
 	ForKeys     *Suggested `json:"for_keys,omitempty"`
 	ForRequests *Suggested `json:"for_requests,omitempty"`
+	// Without lists what of the rule the suggestion leaves aside: overrides with their keys, ban, soft, in_flight and on_exceed.
+	Without []string `json:"without,omitempty"`
 	// LeftOut says why there is no suggestion.
 	LeftOut string `json:"left_out,omitempty"`
 }
@@ -45,6 +49,8 @@ type Suggested struct {
 	Limit           string `json:"limit"`
 	RefusedKeys     int64  `json:"refused_keys"`
 	RefusedRequests int64  `json:"refused_requests"`
+	// Invalid says why the rule cannot have this limit without another change.
+	Invalid string `json:"invalid,omitempty"`
 }
 
 // effect is what a Count did in a replay.
@@ -101,28 +107,30 @@ func suggest(ctx context.Context, p *replay) (all []Suggestion, err error) {
 func (p *replay) targets() (reports []*Suggestion, targets []*target) {
 	t := p.first
 	for n := range t.config.Rules {
-		rule := &t.config.Rules[n]
-		if rule.Mode == guard.Off {
+		r := &t.config.Rules[n]
+		if r.Mode == guard.Off {
 			continue
 		}
 		keys := t.keys.Of(n)
-		for i := range rule.Policies {
+		if len(r.Policies) == 0 {
+			reports = append(reports, &Suggestion{Rule: r.Name, Percent: p.options.Suggest, LeftOut: limitless(r)})
+		}
+		for i := range r.Policies {
 			report := &Suggestion{
-				Rule: rule.Name, Limit: rule.Policies[i].Limit.String(), Algorithm: rule.Policies[i].Algorithm.String(),
-				Percent: p.options.Suggest, Keys: int64(len(keys)) * t.keys.Sample(), Requests: t.rules[n].Requests,
+				Rule: r.Name, Limit: r.Policies[i].Limit.String(), Algorithm: r.Policies[i].Algorithm.String(),
+				Percent: p.options.Suggest, Keys: int64(len(keys)) * t.keys.Sample(), Requests: t.rules[n].Requests, Without: without(r),
 			}
 			reports = append(reports, report)
-			if report.LeftOut = leftOut(rule, keys); report.LeftOut != "" {
+			peaks := guesses(keys, i, &r.Policies[i])
+			if len(peaks) == 0 {
+				report.Keys, report.Requests = 0, 0
+			}
+			if report.LeftOut = leftOut(r, keys, peaks); report.LeftOut != "" {
 				continue
 			}
-			peaks := make([]int64, 0, len(keys))
-			for _, k := range keys {
-				peaks = append(peaks, k.Peak(i))
-			}
-			slices.Sort(peaks)
 			refused := int(p.options.Suggest / 100 * float64(len(peaks)))
 			targets = append(targets, &target{
-				rule: rule, limit: i, report: report, most: max(1, peaks[len(peaks)-1]), guess: max(1, peaks[len(peaks)-1-refused]),
+				rule: r, limit: i, report: report, most: max(1, peaks[len(peaks)-1]), guess: max(1, peaks[len(peaks)-1-refused]),
 				tried: map[int64]effect{},
 			})
 		}
@@ -130,15 +138,66 @@ func (p *replay) targets() (reports []*Suggestion, targets []*target) {
 	return reports, targets
 }
 
-// leftOut says why there is no suggestion for a rule.
-func leftOut(r *guard.Rule, keys []*tally.Key) string {
+// guesses returns the peaks of the keys that a limit decides, in their order. A calendar limit has no peaks: the requests of a key
+// stand for them.
+func guesses(keys []*tally.Key, limit int, policy *headgate.Policy) (peaks []int64) {
+	for _, k := range keys {
+		peak := k.Peak(limit)
+		if policy.Limit.Calendar != headgate.NoCalendar {
+			peak = k.Requests
+		}
+		if peak >= 0 {
+			peaks = append(peaks, peak)
+		}
+	}
+	slices.Sort(peaks)
+	return peaks
+}
+
+// without lists what of a rule the trials of its limits leave aside.
+func without(r *guard.Rule) (all []string) {
+	for _, own := range [...]struct {
+		text string
+		has  bool
+	}{
+		{"overrides and their keys", len(r.Overrides) > 0},
+		{"ban", r.Ban.For > 0},
+		{"soft", r.Soft > 0},
+		{"in_flight", r.InFlight > 0},
+		{"on_exceed", r.Exceed.Action != guard.Reject},
+	} {
+		if own.has {
+			all = append(all, own.text)
+		}
+	}
+	return all
+}
+
+// limitless says why a rule without limits has no suggestion.
+func limitless(r *guard.Rule) string {
+	switch {
+	case r.Quota != "":
+		return "the limits are those of plans"
+	case r.Ban.For > 0:
+		return "the rule has a ban and no limit, and suggestions are for limits"
+	default:
+		return "the rule has no limit"
+	}
+}
+
+// leftOut says why there is no suggestion for a limit of a rule.
+func leftOut(r *guard.Rule, keys []*tally.Key, peaks []int64) string {
 	switch {
 	case r.Quota != "":
 		return "the limits are those of plans"
 	case r.Group != "":
 		return "the rule is one of a group, and decides what the others leave"
+	case r.LimitsFrom.Value != (rule.Part{}):
+		return "requests state their limits, by limits_from"
 	case len(keys) == 0:
 		return "no request matched"
+	case len(peaks) == 0:
+		return "each key has an override"
 	default:
 		return ""
 	}
@@ -200,10 +259,30 @@ func (t *target) suggested(kind int) *Suggested {
 	if !b.done() {
 		return nil
 	}
-	limit := t.rule.Policies[t.limit].Limit
-	limit.Count = b.high
+	own := t.rule.Policies[t.limit].Limit
+	own.Count = b.high
 	e := t.tried[b.high]
-	return &Suggested{b.high, limit.String(), e.keys, e.requests}
+	return &Suggested{b.high, own.String(), e.keys, e.requests, t.invalid(b.high)}
+}
+
+// invalid says why the ban of the rule does not allow a Count.
+func (t *target) invalid(count int64) string {
+	after, policy := t.rule.Ban.After, t.rule.Policies[t.limit]
+	policy.Limit.Count = count
+	if t.rule.Ban.For == 0 || !after.HasPeriod() {
+		return ""
+	}
+	most := max(limit.Room(policy), count) / max(t.rule.Cost, 1)
+	switch {
+	case t.rule.BansAnswers():
+		if policy.Limit.Length() >= after.Per && most < after.Count && t.rule.Exceed.Action != guard.Degrade {
+			return fmt.Sprintf("ban.after %s then never bans: use at most %s", after, headgate.Limit{Count: max(most, 1), Per: after.Per})
+		}
+	case after.Per >= policy.Limit.Length() && after.Count < most:
+		return fmt.Sprintf("ban.after %s then bans clients that keep to the limit: use at least %s", after,
+			headgate.Limit{Count: most, Per: after.Per})
+	}
+	return ""
 }
 
 // try replays the logs with all candidates, each as a rule that counts on its own.
@@ -246,7 +325,9 @@ type candidates struct {
 	trial  *trial
 	keys   *tally.Keys
 	places []place // by the number of the rule
-	text   []byte
+	// requests are those that the limit of each target decided.
+	requests []int64
+	text     []byte
 }
 
 // place is the target and the position of a candidate.
@@ -259,6 +340,7 @@ type place struct {
 func (c *candidates) config(from *config.Config) *config.Config {
 	own := *from
 	own.Rules, own.Independent, own.FairShare, own.Throttle = nil, true, nil, nil
+	c.requests = make([]int64, len(c.batch))
 	for n, t := range c.batch {
 		for i, count := range c.counts[n] {
 			r := *t.rule
@@ -300,6 +382,7 @@ func (c *candidates) count(made *call) {
 		place := &c.places[r.Number]
 		if place.target != last {
 			last = place.target
+			c.requests[last]++
 			c.text = r.AppendRawKey(c.text[:0])
 			key = c.keys.Find(last, c.text[min(len(c.text), 1+len(r.Rule.Name)):], 0)
 		}
@@ -316,7 +399,11 @@ func (c *candidates) count(made *call) {
 // narrow gives the effects to the targets.
 func (c *candidates) narrow() {
 	effects := make([]effect, len(c.places))
-	for n := range c.batch {
+	for n, t := range c.batch {
+		if len(c.counts[n]) == 0 {
+			continue
+		}
+		t.report.Keys, t.report.Requests = int64(len(c.keys.Of(n)))*c.keys.Sample(), c.requests[n]
 		for _, key := range c.keys.Of(n) {
 			for i := range c.places {
 				if c.places[i].target == n && key.Marks>>c.places[i].position&1 == 1 {

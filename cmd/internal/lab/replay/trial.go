@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/lab/engine"
@@ -40,7 +41,7 @@ type trial struct {
 
 // counts are those of all requests.
 type counts struct {
-	Requests, Refused, Waited, Exempt, Unmatched int64
+	Requests, Refused, Waited, Degraded, Exempt, Unmatched int64
 	// Several were refused by more than one rule.
 	Several int64
 	Invalid [invalidCount]int64
@@ -53,8 +54,9 @@ type counts struct {
 type ruleCounts struct {
 	rule *guard.Rule // nil before the first request
 	// Requests matched. Refused were refused by the rule, and First by it as the first rule of the file.
-	Requests, Refused, First int64
-	Reasons                  [headgate.ReasonCount]int64
+	// Degraded passed over a limit.
+	Requests, Refused, First, Degraded int64
+	Reasons                            [headgate.ReasonCount]int64
 }
 
 // newTrial makes the engine for a configuration.
@@ -151,7 +153,9 @@ func (t *trial) decided(c *call) {
 		}
 		from = to
 	}
-	t.countVerdict(c, refusals)
+	if t.countVerdict(c, refusals); !c.refused && slices.ContainsFunc(a.Results, degraded) {
+		t.counts.Degraded++
+	}
 	t.countClient(c)
 	if t.then != nil {
 		t.then(c)
@@ -185,6 +189,8 @@ func (t *trial) countVerdict(c *call, refusals int) {
 	}
 }
 
+func degraded(r guard.Result) bool { return r.Decision.Reason == headgate.Degraded }
+
 func index(is bool) int {
 	if is {
 		return 1
@@ -216,6 +222,9 @@ func (t *trial) countRule(c *call, results []guard.Result) (refusal *guard.Resul
 			break
 		}
 	}
+	if slices.ContainsFunc(results, degraded) {
+		counts.Degraded++
+	}
 	if !t.light && r.Stage == "" {
 		t.countKey(c, n, results, refusal != nil)
 	}
@@ -237,11 +246,26 @@ func (t *trial) countKey(c *call, n int, results []guard.Result, refused bool) {
 		}
 	}
 	units := unitsOf(c, r)
+	if len(r.Rule.Count) > 0 && c.record.Status != 0 && !slices.Contains(r.Rule.Count, c.record.Status) {
+		units = 0 // The rule returns the units at the end.
+	}
 	for i := range results {
 		l := &results[i]
 		if l.Window < len(r.Rule.Policies) && l.Algorithm() != headgate.Ban && l.Limit == r.Rule.Policies[l.Window].Limit {
-			t.keys.Rise(key, l.Window, c.at, l.Limit.Length(), units)
+			t.rise(key, l, c.at, units)
 		}
+	}
+}
+
+// rise adds units to the peak of a limit of a key. Package tally has sliding windows: an aligned window is one of its times.
+func (t *trial) rise(key *tally.Key, l *guard.Result, at headgate.Instant, units int64) {
+	per := l.Limit.Length()
+	switch {
+	case l.Limit.Calendar != headgate.NoCalendar: // Only the guard knows the edges.
+	case l.Algorithm() == headgate.FixedWindow:
+		t.keys.Rise(key, l.Window, at-at%headgate.Instant(per), 1, units)
+	default:
+		t.keys.Rise(key, l.Window, at, per, units)
 	}
 }
 

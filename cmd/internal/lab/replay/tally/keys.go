@@ -117,8 +117,13 @@ func (k *Keys) Rise(key *Key, limit int, at headgate.Instant, per time.Duration,
 	k.bytes += int64(key.peaks[limit].add(at, per, units)) * tickBytes
 }
 
-// Peak returns the most units of a key in any window of a limit.
-func (key *Key) Peak(limit int) int64 { return key.peaks[limit].most }
+// Peak returns the most units of a key in any window of a limit, or -1 if Rise was never called for them.
+func (key *Key) Peak(limit int) int64 {
+	if key.peaks[limit].ticks == nil {
+		return -1
+	}
+	return key.peaks[limit].most
+}
 
 // Sample returns the part of the keys that is counted: one of Sample keys. It is 1 if all keys are.
 func (k *Keys) Sample() int64 { return 1 << k.level }
