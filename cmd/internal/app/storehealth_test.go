@@ -63,7 +63,7 @@ func TestHealthIsLogged(t *testing.T) {
 		}
 		var log logs.Text
 		o := serverOptions(t, "rules: [{name: a, key: [all], limits: [1000000/s]}]\n"+
-			"server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', unhealthy_without_store: true}\nstore: redis://"+store.Addr)
+			"server: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', unhealthy_without_store: true}\nstore_timeout: 5s\nstore: redis://"+store.Addr)
 		o.Log = log.Logger()
 		i := startServer(t, o)
 		if spoiled {
