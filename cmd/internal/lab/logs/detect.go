@@ -44,6 +44,9 @@ func (r *Reader) detect(sample []byte) (*format, error) {
 			"--field path=NAME --field ip=NAME --field status=NAME", r.options.Name)
 	case !known:
 		return nil, fmt.Errorf("--format %q is unknown: write one of %s", r.options.Format, kindWords())
+	case most <= 0 && r.missingTime() != "" && len(bytes.TrimSpace(sample)) > 0:
+		return nil, fmt.Errorf("%s: --field time=%s: none of the first lines has the field %s: write the name of the field with the time",
+			r.options.Name, r.missingTime(), r.missingTime())
 	case r.options.Format == "" && most <= 0 && len(bytes.TrimSpace(sample)) > 0:
 		return nil, fmt.Errorf("%s: the first lines are of no known format: name it with --format (%s), or the fields of a JSON log with "+
 			"--field time=NAME", r.options.Name, kindWords())
@@ -51,6 +54,16 @@ func (r *Reader) detect(sample []byte) (*format, error) {
 		return &formatsTable[len(formatsTable)-3], nil // An empty log has any format.
 	}
 	return best, nil
+}
+
+// missingTime is the field that --field time names, if no line of the sample has it, or "".
+func (r *Reader) missingTime() string {
+	for i, f := range r.options.Fields {
+		if wordsTable[f.Name].slot == slotTime && !r.found[i] {
+			return f.Path
+		}
+	}
+	return ""
 }
 
 func kindWords() string {
@@ -95,13 +108,16 @@ func (r *Reader) use(f *format) {
 	r.refererPart, r.agentPart = slices.Index(parts, partReferer), slices.Index(parts, partAgent)
 	r.forwardedPart, r.idPart = slices.Index(parts, partForwarded), slices.Index(parts, partID)
 	r.fields, r.other = new(fieldSet), "not in the format "+kindsTable[f.kind].Name
-	for _, given := range r.options.Fields { // The first field of a name counts: those of the command line are before those of a preset.
+	r.found = make([]bool, len(r.options.Fields))
+	for i, given := range r.options.Fields { // The first field of a name counts: those of the command line are before those of a preset.
 		added := wordsTable[given.Name]
 		if added.slot == slotNone {
 			if added = (field{slot: slotPart, part: slices.Index(parts, given.Name)}); added.part < 0 {
+				r.found[i] = true
 				continue // No rule reads the part.
 			}
 		}
+		added.given = i + 1
 		r.fields.add(given.Path, added)
 	}
 	if f.fields != nil {

@@ -63,6 +63,8 @@ type field struct {
 	part int           // of slotPart and slotHash
 	want string        // of slotMessage
 	sub  *fieldSet     // the fields of an object
+	// given is the place of a field of the command line in Options.Fields, from 1; 0 is a field of a preset.
+	given int
 }
 
 // fieldSet has the fields of an object of JSON, or the attributes of a text line. Lines of a log have their fields in one order:
@@ -160,6 +162,9 @@ func ParseField(text string) (Field, error) {
 
 // assign gives a value to the line. It reports false for a value that the field cannot have.
 func (r *Reader) assign(f *field, value []byte, l *Line, times *lineTimes) bool {
+	if f.given > 0 {
+		r.found[f.given-1] = true
+	}
 	ok := true
 	switch f.slot {
 	case slotTime, slotStart, slotReady, slotEnd, slotDecided:

@@ -53,6 +53,7 @@ type Reader struct {
 	cookies   []cookiePart
 	usual     []Value // of Parts on a line that has none of them
 	seen      seen
+	found     []bool // those of Options.Fields that a line has
 
 	// The places in Options.Parts of headers that text formats have; -1 is none.
 	refererPart, agentPart, forwardedPart, idPart int
@@ -143,6 +144,9 @@ func (r *Reader) Read() int64 { return r.source.counted.n }
 
 // Size is the size of the file; 0 is unknown.
 func (r *Reader) Size() int64 { return r.source.size }
+
+// Found reports whether one of the lines so far has Options.Fields[i], or no rule reads that part.
+func (r *Reader) Found(i int) bool { return r.found[i] }
 
 // EndIsTime reports whether the times of the lines are taken as the ends of answers.
 func (r *Reader) EndIsTime() bool { return r.timeIsEnd }

@@ -1,10 +1,15 @@
 package replay_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/cmd/internal/lab/logs"
+	"github.com/headgate/headgate/cmd/internal/lab/replay"
 )
 
 // TestSuggestionsSayWhatTheyDecide: counts are those of the keys without an override, and what a suggestion leaves aside is said.
@@ -91,5 +96,37 @@ func TestDegradedAreCounted(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "Rule idle: the window") {
 		t.Errorf("a rule that is off is said to miss refusals\n%s", b.String())
+	}
+}
+
+// TestFieldsMustExist: a field of the command line that no line has is an error that names the field.
+func TestFieldsMustExist(t *testing.T) {
+	t.Parallel()
+	const object = `{"ts":"2026-03-01T12:00:00Z","client":"192.0.2.1","method":"GET","url":"/"}` + "\n"
+	usual := []string{"time=ts", "ip=client", "method=method", "path=url"}
+	for _, c := range []struct {
+		log    string
+		fields []string
+		says   string
+	}{
+		{object, usual, ""},
+		{object, append(slices.Clone(usual), "header:X-Unread=nope"), ""},
+		{object, []string{"time=ts", "ip=nope", "method=method", "path=url"}, "--field ip=nope: no line of the log has the field nope"},
+		{object, []string{"time=nope", "ip=client", "method=method", "path=url"}, "--field time=nope: none of the first lines has the field nope"},
+		{combinedLine("192.0.2.1", 0, "/"), []string{"ip=client"}, "--field ip=client: no line of the log has the field client"},
+	} {
+		o := fromBytes(parse(t, "rules: [{name: perip, key: [ip], limits: [1/m]}]"), []byte(c.log))
+		for _, text := range c.fields {
+			f, err := logs.ParseField(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Logs.Fields = append(o.Logs.Fields, f)
+		}
+		_, err := replay.Run(t.Context(), &o)
+		_, usage := errors.AsType[replay.UsageError](err)
+		if usage != (c.says != "") || err == nil != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v, want %q", c.fields, err, c.says)
+		}
 	}
 }

@@ -183,6 +183,9 @@ func (r *run) skip(f *file, l *logs.Line) {
 func (r *run) drain() error {
 	if !r.begun {
 		r.begun = true
+		if err := errors.Join(r.missingFields()...); err != nil {
+			return UsageError{fmt.Errorf("replay: %w", err)}
+		}
 		if err := r.begin(r); err != nil {
 			return err
 		}
@@ -202,6 +205,18 @@ func (r *run) drain() error {
 		}
 	}
 	return nil
+}
+
+// missingFields names the fields of the command line that no line of any log has.
+func (r *run) missingFields() (errs []error) {
+	for i, f := range r.options.Logs.Fields {
+		found := slices.ContainsFunc(r.logs.files, func(own *file) bool { return own.reader != nil && own.reader.Found(i) })
+		if !found && r.facts.requests > 0 {
+			errs = append(errs, fmt.Errorf("--field %s=%s: no line of the log has the field %s: write a name that the lines have; a text "+
+				"format has only names that are written as name=value", f.Name, f.Path, f.Path))
+		}
+	}
+	return errs
 }
 
 // end decides what is left in the window.
