@@ -23,6 +23,9 @@ const (
 	logEvery      = 10 * time.Second
 )
 
+// mostLeft bounds the time left that is shown.
+const mostLeft = 30 * 24 * time.Hour
+
 // NewProgress begins a run. to is standard error. now is the clock of the machine.
 func NewProgress(to io.Writer, terminal bool, now func() time.Time) *Progress {
 	p := &Progress{to: to, terminal: terminal, now: now, began: now()}
@@ -68,8 +71,11 @@ func progressLine(requests int64, done float64, lasted time.Duration) string {
 	}
 	line += fmt.Sprintf(", %.0f %%", 100*min(done, 1))
 	if done > 0 && done < 1 {
-		left := time.Duration(float64(lasted) * (1 - done) / done)
-		line += fmt.Sprintf(", %v left", left.Round(time.Second))
+		if left := float64(lasted) * (1 - done) / done; left < float64(mostLeft) {
+			line += fmt.Sprintf(", %v left", time.Duration(left).Round(time.Second))
+		} else {
+			line += ", more than 30 days left"
+		}
 	}
 	return line
 }

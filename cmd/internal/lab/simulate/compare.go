@@ -192,6 +192,7 @@ func (c *Comparison) decide(ctx context.Context, k contender, steps *stepper) (*
 	}
 	steps.end(d)
 	r := j.finish(k.algorithm, e)
+	r.Reached = min(e.Now().Sub(start).Seconds(), c.Length.Seconds())
 	r.Algorithm, r.SubWindows, r.KeyBytes = k.algorithm.String(), k.subWindows, parsed.Needs()[0].Bytes()
 	if c.Measure && whole {
 		r.NanosecondsPerDecision, err = measure(parsed, s)
@@ -222,5 +223,5 @@ func (c *Comparison) estimate(ctx context.Context, k contender, steps *stepper, 
 	}
 	steps.end(d)
 	curves[k.name()] = g.curve
-	return Estimate{k.algorithm.String(), k.subWindows, g.errors.mean(), g.errors.percentile(0.99)}, whole, nil
+	return Estimate{k.algorithm.String(), k.subWindows, g.errors.mean(), g.errors.percentile(0.99), g.errors.n > 0}, whole, nil
 }

@@ -97,6 +97,9 @@ var errTooMany = errors.New("simulate: the run has more than 200,000,000 request
 
 // newDriver prepares the clients of a scenario.
 func newDriver(s *Scenario, e *engine.Engine, watch watcher) (*driver, error) {
+	if s.expects() > 2*mostRequests {
+		return nil, UsageError{errTooMany}
+	}
 	d := &driver{Scenario: s, engine: e, watch: watch, start: e.Now(), groups: make([]group, len(s.Groups))}
 	d.due.Before = func(a, b *stream) bool {
 		return a.at < b.at || a.at == b.at && (a.group.number < b.group.number || a.group.number == b.group.number && a.client < b.client)

@@ -14,6 +14,8 @@ type Estimate struct {
 	SubWindows int64   `help:"N of sliding_window." json:"sub_windows,omitempty"`
 	Mean       float64 `help:"The mean of |estimate - exact| / exact over all arrivals." json:"mean"`
 	P99        float64 `help:"The 99th percentile of the same." json:"p99"`
+
+	played bool // at least one request was counted
 }
 
 // Units of an estimate. A request costs as much as estimateCost, so that the whole units of a decision have fractions of a request.

@@ -21,16 +21,17 @@ type Result struct {
 	Algorithm  string `help:"The algorithm of the limit." json:"algorithm"`
 	SubWindows int64  `help:"N of sliding_window." json:"sub_windows,omitempty"`
 
-	Requests    int64 `help:"Requests that arrived, with those that came back after a refusal." json:"requests"`
-	Admitted    int64 `help:"Requests that passed, at once or after a wait." json:"admitted"`
-	Waited      int64 `help:"Requests that passed after a wait." json:"waited"`
-	Refused     int64 `help:"Requests that were refused." json:"refused"`
-	OfLog       int64 `help:"Requests that pass when counted exactly, with the same traffic." json:"sliding_log_admitted"`
-	FalseAllows int64 `help:"Requests that passed although this run had used up the limit in the period before." json:"false_allows"`
-	FalseDenies int64 `help:"Requests that were refused although the limit was not used up." json:"false_denies"`
-	WorstExcess int64 `help:"The most units above the limit that were admitted in any period (t-W, t], by key." json:"worst_excess"`
-	KeyBytes    int64 `help:"The memory of one key, at most." json:"key_bytes"`
-	Evictions   int64 `help:"Counters that were dropped because the memory was full." json:"evictions"`
+	Reached     float64 `help:"The virtual time that was played, in seconds." json:"reached"`
+	Requests    int64   `help:"Requests that arrived, with those that came back after a refusal." json:"requests"`
+	Admitted    int64   `help:"Requests that passed, at once or after a wait." json:"admitted"`
+	Waited      int64   `help:"Requests that passed after a wait." json:"waited"`
+	Refused     int64   `help:"Requests that were refused." json:"refused"`
+	OfLog       int64   `help:"Requests that pass when counted exactly, with the same traffic." json:"sliding_log_admitted"`
+	FalseAllows int64   `help:"Requests that passed although this run had used up the limit in the period before." json:"false_allows"`
+	FalseDenies int64   `help:"Requests that were refused although the limit was not used up." json:"false_denies"`
+	WorstExcess int64   `help:"The most units above the limit that were admitted in any period (t-W, t], by key." json:"worst_excess"`
+	KeyBytes    int64   `help:"The memory of one key, at most." json:"key_bytes"`
+	Evictions   int64   `help:"Counters that were dropped because the memory was full." json:"evictions"`
 
 	Promise *Promise `help:"The promise of token_bucket." json:"promise,omitempty"`
 

@@ -138,6 +138,28 @@ clients: [{name: a, traffic: constant, rate: 1/s, host: "A.example.com:80", path
 	}
 }
 
+// TestSpared: the output says what rules in shadow would have refused, what rules degraded, and that fair share knows no client.
+func TestSpared(t *testing.T) {
+	t.Parallel()
+	const rules = `
+version: 1
+rules:
+  - {name: trial, mode: shadow, key: [ip], limits: [2/m]}
+  - {name: less, key: [ip], limits: [4/m], on_exceed: {action: degrade, header: X-Less, value: "1"}}
+`
+	for want, o := range map[string]Options{
+		"trial  shadow: over_limit      8":                                    {Config: parsed(t, rules)},
+		"less             degraded      6":                                    {Config: parsed(t, rules)},
+		`"reason": "shadow: over_limit"`:                                      {Config: parsed(t, rules), JSON: true},
+		"Every request was refused because fair_share.client found no client": {Config: parsed(t, overload)},
+	} {
+		o.Scenario = "length: 10s\nclients: [{name: a, traffic: constant, rate: 1/s}]"
+		if text, err := ran(t, o); err != nil || !strings.Contains(text, want) {
+			t.Errorf("got %v, want %q:\n%s", err, want, text)
+		}
+	}
+}
+
 // TestWrongOptions: each fault says what to write.
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
@@ -153,6 +175,7 @@ func TestWrongOptions(t *testing.T) {
 		`--zipf "1"`:                       {Limit: "5/s", Zipf: "1", Keys: 2},
 		"--scenario needs":                 {Limit: "5/s", Scenario: overloadScenario},
 		"write --rate 100/m":               {Config: empty},
+		"more than 200,000,000 requests":   {Config: empty, Scenario: "length: 366d\nclients: [{name: a, traffic: poisson, rate: 1000000000/s}]"},
 		// Flags that would have no effect, and values that are given twice.
 		"--algorithm has no effect with --config":                  {Config: empty, Rate: "1/s", Algorithms: []string{"token_bucket"}, Given: []string{"algorithm"}},
 		"--sub-windows has no effect with --config":                {Config: empty, Rate: "1/s", Given: []string{"sub-windows"}},
@@ -183,7 +206,10 @@ func TestInterrupted(t *testing.T) {
 		stop()
 		var b bytes.Buffer
 		o.Out, o.Progress, o.Traffic, o.Keys, o.Seed = &b, output.NewProgress(&b, false, time.Now), "poisson", 1, 1
-		if err := o.Run(ctx); !errors.Is(err, ErrPartial) || !strings.HasPrefix(b.String(), "PARTIAL") {
+		if err := o.Run(ctx); !errors.Is(err, ErrPartial) || !strings.HasPrefix(b.String(), "PARTIAL") ||
+			!strings.Contains(b.String(), map[string]string{
+				"comparison": "0.000 s         -         -               -", "run": "It reached 0.000 s of virtual time",
+			}[name]) {
 			t.Errorf("%s: got %v\n%s", name, err, b.String())
 		}
 	}

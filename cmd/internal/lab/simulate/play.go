@@ -15,10 +15,12 @@ type Played struct {
 	Seed      uint64         `help:"The seed of the traffic." json:"seed"`
 	Seconds   float64        `help:"The length of the run in virtual time." json:"seconds"`
 	Partial   bool           `help:"Whether the run was ended before its end." json:"partial"`
+	Reached   float64        `help:"The virtual time that was played, in seconds." json:"reached"`
 	LeftOut   []string       `help:"What of the configuration was not decided." json:"left_out"`
 	Evictions uint64         `help:"Counters that were dropped because the memory was full." json:"evictions"`
 	Groups    []*GroupResult `help:"What happened to the requests of each group." json:"groups"`
 	Refusals  []*Refusals    `help:"Refusals by rule and reason. Of several rules, the first in the file counts." json:"refusals"`
+	Spared    []*Refusals    `help:"Requests that a rule in shadow would have refused, or that a rule degraded." json:"spared"`
 	Timeline  []Moment       `help:"The run in equal parts." json:"timeline"`
 
 	NanosecondsPerDecision float64 `help:"With --measure: the time of a decision here." json:"nanoseconds_per_decision,omitempty"`
@@ -74,6 +76,7 @@ func (t *tally) arrived(c *call, now headgate.Instant) {
 
 func (t *tally) decided(c *call, now headgate.Instant) {
 	g := t.Groups[c.group.number]
+	t.spare(c)
 	if c.Verdict == headgate.Allow {
 		g.Admitted++
 		t.moment(now).Admitted++
@@ -89,13 +92,40 @@ func (t *tally) decided(c *call, now headgate.Instant) {
 	if c.Err == nil {
 		by, reason = refusedBy(c)
 	}
-	for _, r := range t.Refusals {
+	count(&t.Refusals, by, reason)
+}
+
+// count counts a request by a rule and a reason.
+func count(all *[]*Refusals, by, reason string) {
+	for _, r := range *all {
 		if r.By == by && r.Reason == reason {
 			r.Count++
 			return
 		}
 	}
-	t.Refusals = append(t.Refusals, &Refusals{by, reason, 1})
+	*all = append(*all, &Refusals{by, reason, 1})
+}
+
+// spare counts what rules in shadow would have refused, and what rules degraded: once for each rule.
+func (t *tally) spare(c *call) {
+	last := ""
+	for i := range c.Answer.Results {
+		r := &c.Answer.Results[i]
+		shadow := !r.Enforced() && r.Decision.Verdict == headgate.Deny
+		if !shadow && r.Decision.Reason != headgate.Degraded || r.Rule == nil {
+			continue
+		}
+		name := nameOf(r.Stage, r.Policy, r.Rule.Name)
+		if name == last {
+			continue // Another limit of the same rule.
+		}
+		last = name
+		if shadow {
+			count(&t.Spared, name, "shadow: "+r.Decision.Reason.String())
+			continue
+		}
+		count(&t.Spared, name, r.Decision.Reason.String())
+	}
 }
 
 // refusedBy names the first rule that refused a request, and its reason.
@@ -132,7 +162,10 @@ func Play(ctx context.Context, c *config.Config, s *Scenario, tell func(requests
 	if err != nil {
 		return nil, err
 	}
-	p := &Played{Seed: s.Seed, Seconds: s.Length.Seconds(), LeftOut: append([]string{}, e.LeftOut()...), Refusals: []*Refusals{}}
+	p := &Played{
+		Seed: s.Seed, Seconds: s.Length.Seconds(), LeftOut: append([]string{}, e.LeftOut()...),
+		Refusals: []*Refusals{}, Spared: []*Refusals{},
+	}
 	for i := range s.Groups {
 		p.Groups = append(p.Groups, &GroupResult{Name: s.Groups[i].Name})
 	}
@@ -150,6 +183,7 @@ func Play(ctx context.Context, c *config.Config, s *Scenario, tell func(requests
 		return nil, err
 	}
 	p.Partial, p.Evictions = !whole, e.Evictions()
+	p.Reached = min(e.Now().Sub(start).Seconds(), p.Seconds)
 	for _, g := range p.Groups {
 		g.MeanWait = (g.waits / time.Duration(max(g.Waited, 1))).Seconds()
 	}

@@ -31,6 +31,19 @@ func (s *Scenario) keys() (n int64) {
 	return n
 }
 
+// expects returns about how many requests the groups send, without retries.
+func (s *Scenario) expects() (n float64) {
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		lasts := s.Length - g.From
+		if g.Until > 0 {
+			lasts = min(s.Length, g.Until) - g.From
+		}
+		n += float64(g.Clients) * float64(lasts) / g.Rate.interval()
+	}
+	return n
+}
+
 // Group is clients that do the same.
 type Group struct {
 	Name string

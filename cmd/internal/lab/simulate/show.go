@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/lab/engine"
 	"github.com/headgate/headgate/cmd/internal/lab/output"
 )
@@ -39,6 +40,9 @@ func (c *Compared) tables() []*output.Table {
 	if measured {
 		verdicts.Head = append(verdicts.Head, "NS PER DECISION")
 	}
+	if c.Partial {
+		verdicts.Head = slices.Insert(verdicts.Head, 1, "REACHED")
+	}
 	for _, r := range c.Results {
 		row := []string{
 			nameOfRow(r.Algorithm, r.SubWindows), output.Count(r.Requests), output.Count(r.Admitted), output.Share(r.Admitted, r.OfLog),
@@ -46,6 +50,10 @@ func (c *Compared) tables() []*output.Table {
 		}
 		if measured {
 			row = append(row, fmt.Sprintf("%.0f", r.NanosecondsPerDecision))
+		}
+		if c.Partial {
+			c.hideUnplayed(r, row)
+			row = slices.Insert(row, 1, seconds(r.Reached))
 		}
 		verdicts.Add(row...)
 	}
@@ -56,6 +64,10 @@ func (c *Compared) tables() []*output.Table {
 			Note: "|estimate - exact| / exact at each arrival, the arrival included, when nothing is refused.",
 		}
 		for _, e := range c.Estimates {
+			if !e.played {
+				errors.Add(nameOfRow(e.Algorithm, e.SubWindows), unplayed, unplayed)
+				continue
+			}
 			errors.Add(nameOfRow(e.Algorithm, e.SubWindows), output.Percent(e.Mean), output.Percent(e.P99))
 		}
 		all = append(all, errors)
@@ -63,11 +75,24 @@ func (c *Compared) tables() []*output.Table {
 	return all
 }
 
+// unplayed stands for a figure of a run that an interruption left out.
+const unplayed = "-"
+
+// hideUnplayed removes the figures of a run that did not begin, and the share of sliding_log if the run was shorter than the whole.
+func (c *Compared) hideUnplayed(r *Result, row []string) {
+	if r.Reached < c.Seconds {
+		row[3] = unplayed
+	}
+	for i := 1; r.Requests == 0 && i < len(row); i++ {
+		row[i] = unplayed
+	}
+}
+
 // promise says in words whether the promise of token_bucket held; "" without token_bucket.
 func (c *Compared) promise() string {
 	for _, r := range c.Results {
 		switch {
-		case r.Promise == nil:
+		case r.Promise == nil || r.Requests == 0:
 		case r.Promise.Held:
 			return "token_bucket kept its promise: at most Burst + rate x T units in any interval T."
 		default:
@@ -172,11 +197,42 @@ func (p *Played) tables() []*output.Table {
 	for _, r := range p.Refusals {
 		refusals.Add(r.By, r.Reason, output.Count(r.Count))
 	}
-	if len(p.Refusals) == 0 {
-		return []*output.Table{groups}
-	}
 	refusals.Note = "Of several rules that refuse a request, the first in the file counts."
-	return []*output.Table{groups, refusals}
+	spared := &output.Table{
+		Title: "Requests that passed, and would have been refused", Head: []string{"BY", "REASON", "COUNT"},
+		Note: "Rules in shadow refuse nothing. Degraded requests pass with less.",
+	}
+	for _, r := range p.Spared {
+		spared.Add(r.By, r.Reason, output.Count(r.Count))
+	}
+	all := []*output.Table{groups}
+	if len(p.Refusals) > 0 {
+		all = append(all, refusals)
+	}
+	if len(p.Spared) > 0 {
+		all = append(all, spared)
+	}
+	return all
+}
+
+// partial says how far the run came.
+func (p *Played) partial() string {
+	return partialText + " It reached " + strconv.FormatFloat(p.Reached, 'f', 3, 64) + " s of virtual time."
+}
+
+// anonymous says that fair share knew no client.
+func (p *Played) anonymous() string {
+	requests := int64(0)
+	for _, g := range p.Groups {
+		requests += g.Requests
+	}
+	for _, r := range p.Refusals {
+		if r.Reason == headgate.AnonymousClient.String() && r.Count == requests {
+			return "Every request was refused because fair_share.client found no client in it: write a scenario whose groups have what " +
+				"it reads, such as headers: {X-Client-Id: \"{key}\"}."
+		}
+	}
+	return ""
 }
 
 func seconds(s float64) string { return fmt.Sprintf("%.3f s", s) }
@@ -184,12 +240,15 @@ func seconds(s float64) string { return fmt.Sprintf("%.3f s", s) }
 // Text writes the tables for people.
 func (p *Played) Text(b *strings.Builder) {
 	if p.Partial {
-		b.WriteString(partialText + "\n")
+		b.WriteString(p.partial() + "\n")
 	}
 	fmt.Fprintf(b, "%s s of virtual time, seed %d\n\n", strconv.FormatFloat(p.Seconds, 'f', -1, 64), p.Seed)
 	for _, t := range p.tables() {
 		t.Text(b)
 		b.WriteString("\n")
+	}
+	if text := p.anonymous(); text != "" {
+		b.WriteString(text + "\n")
 	}
 	if p.NanosecondsPerDecision > 0 {
 		fmt.Fprintf(b, "%.0f ns per decision\n", p.NanosecondsPerDecision)
@@ -206,11 +265,14 @@ func (p *Played) Text(b *strings.Builder) {
 func (p *Played) Page(command string) *output.Page {
 	page := output.NewPage("headgate simulate")
 	if p.Partial {
-		page.Partial(partialText)
+		page.Partial(p.partial())
 	}
 	page.Source(command)
 	for _, t := range p.tables() {
 		page.Table(t)
+	}
+	if text := p.anonymous(); text != "" {
+		page.Text(text)
 	}
 	page.Picture(p.picture())
 	if len(p.LeftOut) > 0 {
