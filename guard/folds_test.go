@@ -40,3 +40,50 @@ func TestFolds(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldedValues: overrides and the names of keys mean the paths that requests have after folding.
+func TestFoldedValues(t *testing.T) {
+	for name, row := range map[string]struct{ key, override, value, path string }{
+		"a path":                {"path", "/Files/A", "/Files/A", "/files/a"},
+		"another end":           {"path", "/files/a/", "path=\"/files/a;x=1\"", "/FILES/A"},
+		"a pattern":             {"path", "/Files/*", "/FILES/A/", "/files/a"},
+		"a name":                {"path:{n}", "Acme", "ACME", "/files/acme"},
+		"a pattern of a name":   {"path:{n}", "Ac*", "Acme", "/Files/acme"},
+		"an expression":         {"path:{n}", "re:Ac.*", "Acme", "/Files/ACME"},
+		"a literal with a mark": {"path:{n}", "=Ac", "Ac", "/Files/AC"},
+	} {
+		key, err := rule.ParsePart(row.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := func(count int64) []headgate.Policy {
+			return []headgate.Policy{{Limit: headgate.Limit{Count: count, Per: 1e9 * 3600}}}
+		}
+		g, err := guard.New(guard.Config{
+			Store: store, Folds: rule.Folds{Case: true, TrailingSlash: true, Parameters: true},
+			Rules: []guard.Rule{{
+				Rule:     rule.Rule{Name: "r", Match: rule.Match{Path: "/Files/{n}"}, Key: []rule.Part{key}},
+				Policies: policy(1), Overrides: []guard.Override{{Value: row.override, Many: true, Policies: policy(5)}},
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a guard.Answer
+		if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: row.path}, &a); err != nil {
+			t.Fatal(err)
+		}
+		state, err := g.Peek(t.Context(), guard.KeyName{Rule: "r", Values: []string{row.value}})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if state.Override != row.override || state.Limits[0].Used != 1 || state.Limits[0].Remaining != 4 {
+			t.Errorf("%s: the key has %+v", name, state)
+		}
+	}
+}

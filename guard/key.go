@@ -75,7 +75,7 @@ func (s *set) namedByRule(name *KeyName) (*namedKey, error) {
 			Fix:     "look at the leases (headgate ctl leases)",
 		}
 	}
-	named, err := p.NameKey(name.Values)
+	named, err := s.config.Folds.NameKey(&p.Rule.Rule, name.Values)
 	if err != nil {
 		return nil, namesNoKey(err)
 	}

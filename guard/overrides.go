@@ -60,14 +60,14 @@ func (g *Guard) prepareOverrides(c *Config, r *Rule, claimed *claims) (*override
 		}
 	}
 	var err error
-	all.index, err = r.overrideIndex()
+	all.index, err = r.overrideIndex(c.Folds)
 	return all, err
 }
 
-func (r *Rule) overrideIndex() (*rule.Overrides, error) {
+func (r *Rule) overrideIndex(folds rule.Folds) (*rule.Overrides, error) {
 	entries := make([]rule.Override, len(r.Overrides))
 	for i := range r.Overrides {
-		entries[i] = rule.Override{Value: r.Overrides[i].Value, Many: r.Overrides[i].Many}
+		entries[i] = folds.Override(r.Key[0], rule.Override{Value: r.Overrides[i].Value, Many: r.Overrides[i].Many})
 	}
 	return rule.NewManyOverrides(r.Key[0], entries)
 }
@@ -85,12 +85,12 @@ func (o *overrides) find(req *headgate.Request, g *Guard) (number int, found boo
 }
 
 // OverrideAt gives the Override of the rule that applies to a request at a time, or nil. It reads all Overrides each time, so it is
-// for explanations.
-func (r *Rule) OverrideAt(req *headgate.Request, now time.Time) *Override {
+// for explanations. The path of the request is folded.
+func (r *Rule) OverrideAt(req *headgate.Request, now time.Time, folds rule.Folds) *Override {
 	if len(r.Overrides) == 0 {
 		return nil
 	}
-	index, err := r.overrideIndex()
+	index, err := r.overrideIndex(folds)
 	if err != nil {
 		return nil // A guard with this rule was not made.
 	}

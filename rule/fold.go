@@ -73,6 +73,24 @@ func (f Folds) Pattern(text string) string {
 	return prefix + end
 }
 
+// Override folds the value of an Override of a part, if it is a path or the value of a path's variable.
+func (f Folds) Override(part Part, o Override) Override {
+	switch {
+	case part.kind == partPath && o.Many:
+		o.Value = f.Pattern(o.Value)
+	case part.kind == partPath:
+		o.Value = f.Path(o.Value)
+	case part.kind != partPathName || !f.Case:
+	case o.Many && strings.HasPrefix(o.Value, expressionMark):
+		o.Value = f.Pattern(o.Value)
+	case o.Many:
+		o.Value = lowerLiterals(o.Value)
+	default:
+		o.Value = strings.ToLower(o.Value)
+	}
+	return o
+}
+
 // Match folds the paths of a match, and of the one that it leaves out. It changes neither.
 func (f Folds) Match(m Match) Match {
 	m.Path = f.Pattern(m.Path)

@@ -27,8 +27,12 @@ type NamedKey struct {
 //   - sha256: and 32 hexadecimal digits, or the end of a shortened text, for a value above 128 bytes.
 //
 // A text that begins with the name of its part and = is read without them, once. The error is a *KeyError.
-func (r *Rule) NameKey(values []string) (NamedKey, error) {
-	v := keyValues{rule: r, req: new(headgate.Request), texts: map[partKind]texts{}}
+func (r *Rule) NameKey(values []string) (NamedKey, error) { return Folds{}.NameKey(r, values) }
+
+// NameKey is Rule.NameKey for a service that ignores differences between paths: it folds values of paths as Path folds those of
+// requests.
+func (f Folds) NameKey(r *Rule, values []string) (NamedKey, error) {
+	v := keyValues{rule: r, folds: f, req: new(headgate.Request), texts: map[partKind]texts{}}
 	parts := make([]int, 0, len(r.Key)) // the positions of parts with a value
 	for i, p := range r.Key {
 		if p.kind != partNone && p.kind != partAll {
@@ -63,6 +67,7 @@ func (t texts) Lookup(name string) (value string, ok bool) {
 // keyValues makes a request of values.
 type keyValues struct {
 	rule    *Rule
+	folds   Folds
 	req     *headgate.Request
 	texts   map[partKind]texts
 	digests []string // by part; "" for a value that is known
@@ -114,6 +119,8 @@ func (v *keyValues) read(i int, text string) fault {
 			return f
 		}
 		text = host
+	case partPath:
+		text = v.folds.Path(text)
 	case partCookie:
 		if text = DecodedCookieForm(text); text == "" {
 			return fault{"its value has only blanks and quotes", "write the value of the cookie"}
@@ -208,7 +215,7 @@ func (v *keyValues) key() string {
 // setVariable sets the value of a part path:{NAME} or host:{NAME}, which a path or a host of the rule must have.
 func (v *keyValues) setVariable(i int, text string) fault {
 	p := v.rule.Key[i]
-	if p.kind == partHostName {
+	if p.kind == partHostName || v.folds.Case {
 		text = strings.ToLower(text)
 	}
 	if _, found := p.from.example(text); !found {

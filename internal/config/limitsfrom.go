@@ -66,7 +66,16 @@ func (s *section) limitsFrom(r *guard.Rule, sh shape) []limits {
 func (r *reader) checkLimitsFrom(c *Config) {
 	id := r.identityFacts(c)
 	for i := range c.Rules {
-		value := c.Rules[i].LimitsFrom.Value
+		value, most := c.Rules[i].LimitsFrom.Value, c.Rules[i].LimitsFrom.Most.Limit
+		for _, p := range c.Rules[i].Policies {
+			if value != (rule.Part{}) && most.Per == p.Limit.Per && 0 < most.Count && most.Count < p.Limit.Count {
+				r.noteAll([]check.Finding{{
+					Path: fmt.Sprintf("rules[%d].limits_from.most", i), Problem: fmt.Sprintf("is below %s in limits: a request that states "+
+						"a limit gets less than one that states none", p.Limit), Fix: fmt.Sprintf("write most: %s or more, or lower limits", p.Limit),
+				}})
+				break
+			}
+		}
 		var problem, fix string
 		switch {
 		case value == rule.Part{} || id.Unknown:

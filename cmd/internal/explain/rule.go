@@ -69,7 +69,7 @@ func (e *explanation) writeStage(b *strings.Builder, r *guard.Result) {
 
 // writeOverride says which override applies to the request.
 func (e *explanation) writeOverride(b *strings.Builder, r *guard.Rule) {
-	o := r.OverrideAt(e.seen(), e.now)
+	o := r.OverrideAt(e.seen(), e.now, e.config.Folds)
 	if o == nil {
 		return
 	}
@@ -99,7 +99,7 @@ func writeStated(b *strings.Builder, s guard.Stated) {
 // writeUncounted describes the rules that match and do not count the request, because an override is unlimited.
 func (e *explanation) writeUncounted(b *strings.Builder) (some bool) {
 	for _, r := range e.exchange.Answer.Matched() {
-		if o := r.OverrideAt(e.seen(), e.now); o != nil && o.Unlimited {
+		if o := r.OverrideAt(e.seen(), e.now, e.config.Folds); o != nil && o.Unlimited {
 			fmt.Fprintf(b, "\nrule %s\n", r.Name)
 			linef(b, "key", "%s", r.KeyText(e.seen()))
 			e.writeOverride(b, r)
