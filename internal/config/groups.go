@@ -2,10 +2,12 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/rule"
 )
 
 // group reads the group of a rule.
@@ -43,7 +45,11 @@ func (c *Config) writeGroup(b *strings.Builder, name string) {
 			fmt.Fprintf(b, "  %s: reports what it would decide on requests that it matches%s; the rules below decide them too\n",
 				r.Name, leftBy(enforced))
 		default:
-			fmt.Fprintf(b, "  %s: decides requests that it matches%s\n", r.Name, leftBy(enforced))
+			lacking := ""
+			if r.Missing == rule.MissingSkip && slices.ContainsFunc(r.Key, rule.Part.Optional) {
+				lacking = "; without a part of its key, the rules below decide"
+			}
+			fmt.Fprintf(b, "  %s: decides requests that it matches%s%s\n", r.Name, leftBy(enforced), lacking)
 			enforced = append(enforced, r.Name)
 		}
 	}

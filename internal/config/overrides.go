@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,7 +150,7 @@ func (c *Config) writeOverrides(b *strings.Builder) {
 		r, listed := &c.Rules[i], 0
 		for j := range r.Overrides {
 			o := &r.Overrides[j]
-			if !o.Unlimited && o.Until == 0 && !standsForMany(r, o.Value) {
+			if !o.Unlimited && o.Until == 0 && !standsForMany(r, o.Value) && !hasBurst(r.Policies) && !hasBurst(o.Policies) {
 				continue
 			}
 			switch listed++; {
@@ -157,7 +158,7 @@ func (c *Config) writeOverrides(b *strings.Builder) {
 				fmt.Fprintf(b, "\noverrides of %s\n", r.Name)
 				fallthrough
 			case listed <= mostOverrides:
-				fmt.Fprintf(b, "  %s: %s\n", quote(o.Value), overrideText(o))
+				fmt.Fprintf(b, "  %s: %s\n", quote(o.Value), overrideText(o, hasBurst(r.Policies)))
 			}
 		}
 		if listed > mostOverrides {
@@ -177,7 +178,12 @@ func standsForMany(r *guard.Rule, value string) bool {
 	}
 }
 
-func overrideText(o *guard.Override) string {
+func hasBurst(policies []headgate.Policy) bool {
+	return slices.ContainsFunc(policies, func(p headgate.Policy) bool { return p.Limit.Burst > 0 })
+}
+
+// overrideText says what an override allows. An override has no burst of the rule, which bursts says that it has.
+func overrideText(o *guard.Override, bursts bool) string {
 	text := "unlimited"
 	if !o.Unlimited {
 		texts := make([]string, len(o.Policies))
@@ -185,6 +191,9 @@ func overrideText(o *guard.Override) string {
 			texts[i] = field.FormatLimit(p)
 		}
 		text = strings.Join(texts, " ")
+		if bursts && !hasBurst(o.Policies) {
+			text += ", without the rule's burst"
+		}
 	}
 	if o.Until != 0 {
 		text += ", until " + o.Until.Time().UTC().Format(time.RFC3339)

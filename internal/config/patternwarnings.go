@@ -2,9 +2,12 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
 )
 
 // PatternWarnings tells which patterns of rules cost more than others, and which mean another thing in Go's ServeMux. Such rules are
@@ -20,7 +23,7 @@ func (c *Config) PatternWarnings() (notes []string) {
 		if path := r.Match.Path; strings.HasPrefix(path, "/") && strings.HasSuffix(path, "/") && !c.Folds.TrailingSlash {
 			slashed.add(r.Name)
 		}
-		if n, instructions := r.Match.Expressions(); n > 0 {
+		if n, instructions := r.Match.Expressions(); n > 0 && writesExpression(&r.Match) {
 			count, size = count+n, size+instructions
 			expressions.add(r.Name)
 		}
@@ -35,6 +38,15 @@ func (c *Config) PatternWarnings() (notes []string) {
 			count, size))
 	}
 	return notes
+}
+
+// writesExpression reports whether a text of a match is an expression as a whole. Those in a template are found by an index.
+func writesExpression(m *rule.Match) bool {
+	texts := slices.Concat([]string{m.Path, m.Domain}, m.Methods, m.Hosts)
+	for _, values := range []map[string]string{m.Headers, m.Query, m.Descriptors} {
+		texts = slices.AppendSeq(texts, maps.Values(values))
+	}
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(text, "re:") })
 }
 
 // named collects the names of rules for one text.

@@ -18,6 +18,7 @@ func TestPatternWarnings(t *testing.T) {
 		{"paths: {ignore_trailing_slash: true}\nrules: [{name: a, key: [ip], limits: [5/s], match: {path: /files/}}]", nil},
 		{"rules: [{name: a, key: [ip], limits: [5/s], match: {path: /}}]", []string{`rule "a"` + slash}},
 		{"rules: [{name: a, key: [ip], limits: [5/s], match: {path: 'GET /users/{id}/'}}]", []string{`rule "a"` + slash}},
+		{"rules: [{name: a, key: [ip], limits: [5/s], match: {path: '/u/{id:[0-9]+}'}}]", nil},
 		{
 			"rules: [{name: a, key: [ip], limits: [5/s], match: {path: '/{id:[0-9]+}', headers: {X-A: 're:a|b'}}}]",
 			[]string{`rule "a": regular expressions (2 in all) take up to 11 steps for each byte that they compare. Those of paths are compared ` +

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/rule"
 )
 
 // WriteSummary writes a few lines about the effect of a configuration: its listeners, and for
@@ -184,10 +185,20 @@ func excessText(r *guard.Rule) string {
 			text += " of " + statusesText(r.Count)
 		}
 		if r.Ban.Growth > 0 {
-			text += fmt.Sprintf(", growing to %s", field.FormatDuration(r.Ban.Most))
+			text += fmt.Sprintf(", times %d up to %s, forgotten after %s", r.Ban.Growth, wholeDays(r.Ban.Most),
+				field.FormatDuration(r.Ban.Forget))
 		}
 	}
 	return text
+}
+
+// wholeDays formats a duration of several days without the rest of the last one, like the default of most that fills what is left of 367d.
+func wholeDays(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d > 7*day {
+		d = d.Truncate(day)
+	}
+	return field.FormatDuration(d)
 }
 
 // statusesText lists statuses of answers.
@@ -204,7 +215,11 @@ func keyText(r *guard.Rule) string {
 	for i, p := range r.Key {
 		parts[i] = p.String()
 	}
-	return strings.Join(parts, "+")
+	text := strings.Join(parts, "+")
+	if r.Missing != rule.MissingShared && slices.ContainsFunc(r.Key, rule.Part.Optional) {
+		text += ", missing: " + r.Missing.String()
+	}
+	return text
 }
 
 // algorithmText gives the algorithm of a rule's limits. A rule with in_flight alone has none.
