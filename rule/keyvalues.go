@@ -46,8 +46,8 @@ func (f Folds) NameKey(r *Rule, values []string) (NamedKey, error) {
 	v.digests, v.variables = make([]string, len(r.Key)), make([]*string, len(r.Key))
 	for n, text := range values {
 		i := parts[n]
-		if f := v.read(i, text); f != (fault{}) {
-			return NamedKey{}, &KeyError{i, "part " + r.Key[i].String() + ": " + f.problem, f.fix}
+		if wrong := v.read(i, text); wrong != (fault{}) {
+			return NamedKey{}, &KeyError{i, "part " + r.Key[i].String() + ": " + wrong.problem, wrong.fix}
 		}
 	}
 	key := v.key()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ func TestSimulateKeepsItsInputs(t *testing.T) {
 		"--traffic has no effect with --scenario":            {"--traffic", "poisson"},
 	} {
 		var stdout, stderr bytes.Buffer
-		if status := run(append(play[:len(play):len(play)], more...), &stdout, &stderr); status != exitUsage || !strings.Contains(stderr.String(), want) {
+		if status := run(append(slices.Clip(play), more...), &stdout, &stderr); status != exitUsage || !strings.Contains(stderr.String(), want) {
 			t.Errorf("%v: status %d, want %q in %s", more, status, want, stderr.String())
 		}
 	}

@@ -250,22 +250,7 @@ func (t *trial) countKey(c *call, n int, results []guard.Result, refused bool) {
 		units = 0 // The rule returns the units at the end.
 	}
 	for i := range results {
-		l := &results[i]
-		if l.Window < len(r.Rule.Policies) && l.Algorithm() != headgate.Ban && l.Limit == r.Rule.Policies[l.Window].Limit {
-			t.rise(key, l, c.at, units)
-		}
-	}
-}
-
-// rise adds units to the peak of a limit of a key. Package tally has sliding windows: an aligned window is one of its times.
-func (t *trial) rise(key *tally.Key, l *guard.Result, at headgate.Instant, units int64) {
-	per := l.Limit.Length()
-	switch {
-	case l.Limit.Calendar != headgate.NoCalendar: // Only the guard knows the edges.
-	case l.Algorithm() == headgate.FixedWindow:
-		t.keys.Rise(key, l.Window, at-at%headgate.Instant(per), 1, units)
-	default:
-		t.keys.Rise(key, l.Window, at, per, units)
+		t.rise(key, r.Rule, &results[i], c.at, units)
 	}
 }
 

@@ -54,6 +54,9 @@ type contender struct {
 //nolint:gochecknoglobals // because it is a constant.
 var exactly = contender{algorithm: headgate.SlidingLog}
 
+// ofExact is the head of the column that compares with it.
+const ofExact = "OF SLIDING_LOG"
+
 func (c contender) name() string {
 	if c.algorithm == headgate.SlidingWindow {
 		return c.algorithm.String() + " N=" + strconv.FormatInt(c.subWindows, 10)

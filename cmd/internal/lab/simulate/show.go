@@ -31,7 +31,7 @@ func nameOfRow(algorithm string, subWindows int64) string {
 func (c *Compared) tables() []*output.Table {
 	verdicts := &output.Table{
 		Head: []string{
-			"ALGORITHM", "REQUESTS", "ADMITTED", "OF SLIDING_LOG", "FALSE ALLOWS", "FALSE DENIES", "WORST EXCESS", "BYTES PER KEY",
+			"ALGORITHM", "REQUESTS", "ADMITTED", ofExact, "FALSE ALLOWS", "FALSE DENIES", "WORST EXCESS", "BYTES PER KEY",
 		},
 		Note: "FALSE ALLOWS and FALSE DENIES compare each decision with the exact log of what the same run admitted.\n" +
 			"WORST EXCESS is the most units above the limit in any period (t-W, t].",
@@ -78,7 +78,7 @@ func (c *Compared) tables() []*output.Table {
 // unplayed stands for a figure of a run that an interruption left out.
 const unplayed = "-"
 
-// hideUnplayed removes the figures of a run that did not begin, and the share of sliding_log if the run was shorter than the whole.
+// hideUnplayed removes the figures of a run that did not begin, and the share of the exact log if the run was shorter than the whole.
 func (c *Compared) hideUnplayed(r *Result, row []string) {
 	if r.Reached < c.Seconds {
 		row[3] = unplayed
