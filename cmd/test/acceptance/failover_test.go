@@ -37,7 +37,8 @@ func quick() bars {
 	}
 }
 
-// nodesOf finds the node that counts each path, by the counter that changes after a request.
+// nodesOf finds the node that counts each path, by the counter that changes after a request. The look for bans by operators, each second,
+// changes a counter too: a request beside it is made again.
 func (o *outage) nodesOf(paths []string, nodes []string) map[string]string {
 	o.t.Helper()
 	counted := func() map[string]float64 {
@@ -50,14 +51,19 @@ func (o *outage) nodesOf(paths []string, nodes []string) map[string]string {
 	eventually(o.t, "a look at the slots", func() bool { return o.series("store_up") == float64(len(nodes)) })
 	nodeOfPath, before := map[string]string{}, counted()
 	for _, path := range paths {
-		get(o.t, "http://"+o.i.Proxy+path)
-		after := counted()
-		for _, node := range nodes {
-			if after[node] > before[node] {
-				nodeOfPath[path] += node
+		eventually(o.t, "one node that counts "+path, func() bool {
+			get(o.t, "http://"+o.i.Proxy+path)
+			after, changed := counted(), []string(nil)
+			for _, node := range nodes {
+				if after[node] > before[node] {
+					changed = append(changed, node)
+				}
 			}
-		}
-		before = after
+			if before = after; len(changed) == 1 {
+				nodeOfPath[path] = changed[0]
+			}
+			return len(changed) == 1
+		})
 	}
 	return nodeOfPath
 }
