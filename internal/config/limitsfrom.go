@@ -71,7 +71,7 @@ func (r *reader) checkLimitsFrom(c *Config) {
 			if value != (rule.Part{}) && most.Per == p.Limit.Per && 0 < most.Count && most.Count < p.Limit.Count {
 				r.noteAll([]check.Finding{{
 					Path:    fmt.Sprintf("rules[%d].limits_from.most", i),
-					Problem: fmt.Sprintf("is below %s in limits: a request that states a limit gets less than one that states none", p.Limit),
+					Problem: fmt.Sprintf("is below %s in limits: who states a limit gets less than who states none", p.Limit),
 					Fix:     fmt.Sprintf("write most: %s or more, or lower limits", p.Limit),
 				}})
 				break

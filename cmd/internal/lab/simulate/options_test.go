@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +47,7 @@ func parsed(t *testing.T, text string) *config.Config {
 func ran(t *testing.T, o Options) (text string, err error) {
 	t.Helper()
 	var b bytes.Buffer
-	o.Out, o.Progress = &b, output.NewProgress(&b, false, time.Now)
+	o.Out, o.Progress = &b, output.NewProgress(io.Discard, false, time.Now)
 	if o.Traffic == "" {
 		o.Traffic = "poisson"
 	}
@@ -205,7 +206,7 @@ func TestInterrupted(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		var b bytes.Buffer
-		o.Out, o.Progress, o.Traffic, o.Keys, o.Seed = &b, output.NewProgress(&b, false, time.Now), "poisson", 1, 1
+		o.Out, o.Progress, o.Traffic, o.Keys, o.Seed = &b, output.NewProgress(io.Discard, false, time.Now), "poisson", 1, 1
 		if err := o.Run(ctx); !errors.Is(err, ErrPartial) || !strings.HasPrefix(b.String(), "PARTIAL") ||
 			!strings.Contains(b.String(), map[string]string{
 				"comparison": "0.000 s         -         -               -", "run": "It reached 0.000 s of virtual time",
