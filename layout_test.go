@@ -59,7 +59,7 @@ const (
 	maxFileLines     = 500
 	maxFunctionLines = 70
 	// maxWired bounds the packages of this repository that cmd/internal/app imports: the rooms of features, and what all of them use.
-	maxWired = 14
+	maxWired = 15
 )
 
 // sourceFile has the facts about one Go file that the rules check.

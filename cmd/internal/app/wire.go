@@ -6,6 +6,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin/listener"
 	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/console"
 	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/lease"
 	"github.com/headgate/headgate/cmd/internal/objects"
@@ -64,6 +65,10 @@ func (i *Instance) makeComponents() error {
 		i.add(i.modes)
 		i.objects = objects.New(o.Log, i.config.Load)
 		i.add(i.objects, quota.NewUsage(o.Log, i.rules.Guard(), i.objects))
+		i.add(console.New(console.Options{
+			Host: i.host, Config: i.config.Load, Instance: configuration{i}, Rules: i.rules,
+			Components: func() []component.Component { return i.components }, Version: o.Version,
+		})...)
 	}
 	return errors.Join(err, accessFault, i.makeProxy(), i.makeServer(), i.makeSource())
 }

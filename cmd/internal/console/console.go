@@ -1,0 +1,26 @@
+// Package console is the room of what operators look at, and act on: the console in a browser, its calls of the admin listener, and the
+// history that they read. Each part is a component in a folder below.
+package console
+
+import (
+	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/rules"
+	"github.com/headgate/headgate/internal/config"
+)
+
+// Options are what the parts need.
+type Options struct {
+	Host *component.Host
+	// Config returns the configuration in effect.
+	Config func() *config.Config
+	// Instance changes the configuration.
+	Instance component.Configuration
+	Rules    *rules.Rules
+	// Components are those of the instance.
+	Components func() []component.Component
+	// Version identifies the build.
+	Version string
+}
+
+// New makes the parts. An instance starts them after its rules.
+func New(Options) []component.Component { return nil }
