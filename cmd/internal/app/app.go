@@ -51,9 +51,11 @@ type Instance struct {
 	accessLog *proxy.AccessLog // nil for headgate server, because only the proxy writes an access log
 	access    *access.Component
 	modes     *rules.Modes
-	objects   *objects.Component
-	domains   *envoy.Domains   // nil without a source of domains
-	source    *source.Follower // nil without a source
+	// overlays are what operators have changed at run time, in the order in which they change the configuration.
+	overlays []component.Overlay
+	objects  *objects.Component
+	domains  *envoy.Domains   // nil without a source of domains
+	source   *source.Follower // nil without a source
 
 	reloads  component.Failures
 	reloaded chan struct{} // The admin listener sends after it reloaded; follow receives.
@@ -238,5 +240,8 @@ func (i *Instance) apply(components []component.Component, next *config.Config) 
 	if i.draining.Load() {
 		return component.ErrStopping
 	}
-	return component.Reload(components, i.modes.With(next))
+	for _, o := range i.overlays {
+		next = o.Over(next)
+	}
+	return component.Reload(components, next)
 }

@@ -62,6 +62,7 @@ func (i *Instance) makeComponents() error {
 	}))
 	if i.rules != nil {
 		i.modes = i.rules.Modes(configuration{i})
+		i.overlays = append(i.overlays, i.modes)
 		i.add(i.modes)
 		i.objects = objects.New(o.Log, i.config.Load)
 		i.add(i.objects, quota.NewUsage(o.Log, i.rules.Guard(), i.objects))

@@ -132,6 +132,12 @@ type Configuration interface {
 	Again() error
 }
 
+// Overlay is what operators have changed at run time, on top of the configuration of the file and the source.
+type Overlay interface {
+	// Over gives a copy of next with the changes, or next itself without one. It changes nothing in next.
+	Over(next *config.Config) *config.Config
+}
+
 // ListenError is the error of a listener that cannot be opened.
 func ListenError(setting string, err error) error {
 	return &config.SettingError{Path: setting, Err: fmt.Errorf("app: %s: %w", setting, err)}

@@ -37,7 +37,7 @@ const (
 const file = "file"
 
 func (c *Component) list(w http.ResponseWriter, _ *http.Request) {
-	calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: c.current.Load().list()})
+	calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: c.current().list()})
 }
 
 // change sets or ends overrides.
@@ -70,8 +70,7 @@ var errTooMany = errors.New("there are more than " + strconv.Itoa(maxNames) + " 
 func (c *Component) changeHere(w http.ResponseWriter, r *http.Request, asked *admin.ModeChange) {
 	c.instance.Lock()
 	defer c.instance.Unlock()
-	now := c.now()
-	made, fault := read(asked, c.instance.Base(), now, c.here, c.fleet)
+	made, fault := read(asked, c.instance.Base(), c.set.Now(), c.set.Here(), c.set.Fleet())
 	if fault != "" {
 		calls.Fail(c.host.Log, w, calls.BadRequest(fault))
 		return
@@ -79,15 +78,15 @@ func (c *Component) changeHere(w http.ResponseWriter, r *http.Request, asked *ad
 	if made != nil {
 		made.by = access.CallOf(r.Context()).Client().Name()
 	}
-	former := c.here
-	next := former.at(now).with(asked.Rules, made)
+	former := overrides(c.set.Here())
+	next := former.with(asked.Rules, made)
 	if len(next) > maxNames {
 		calls.Fail(c.host.Log, w, calls.BadRequest(errTooMany.Error()))
 		return
 	}
 	record := objects.Record(r, "mode", asked.Reason)
 	record.Action, record.Before, record.After = "mode", former.text(asked.Rules), next.text(asked.Rules)
-	switch err := c.put(next.over(c.fleet.at(now))); {
+	switch err := c.set.SetHere(next); {
 	case errors.Is(err, component.ErrStopping):
 		calls.Fail(c.host.Log, w, calls.Unavailable(err))
 	case err != nil:
@@ -95,9 +94,8 @@ func (c *Component) changeHere(w http.ResponseWriter, r *http.Request, asked *ad
 			Code: admin.CodeFaults, Error: "the modes were not changed: " + err.Error(),
 		}, http.StatusUnprocessableEntity))
 	default:
-		c.here = next
 		objects.Audit(c.host.Log, &record, nil)
-		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: c.current.Load().list()})
+		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: c.current().list()})
 	}
 }
 

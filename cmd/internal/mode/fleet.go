@@ -2,7 +2,6 @@ package mode
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,12 +21,6 @@ import (
 
 // modesKey names the object of a source with the modes of all instances. One object has all of them, so that each change is one write.
 func modesKey() source.Key { return source.Key{Kind: source.Mode, Name: "current"} }
-
-// Source is what keeps the modes of all instances.
-type Source interface {
-	// Writer is nil for a source that can only be read. Modes are then those of one instance.
-	Writer() source.Writer
-}
 
 // document is the text of the object.
 type document struct {
@@ -119,41 +112,10 @@ func (o overrides) over(all overrides) overrides {
 	return next
 }
 
-// Follow takes the modes of the source from a change, after its rules. The caller holds the lock of the configuration.
-func (c *Component) Follow(change *source.Change) {
-	text, revision, found := "", int64(0), change.All
-	for i := range change.Objects {
-		if o := &change.Objects[i]; o.Key == modesKey() {
-			text, revision, found = o.Text, o.Revision, true
-		}
-	}
-	for _, key := range change.Deleted {
-		found = found || key == modesKey()
-	}
-	if !found {
-		return
-	}
-	c.revision = revision
-	if text == c.text {
-		return
-	}
-	next, err := decode(text)
-	if err != nil {
-		c.host.Log.Error("the modes of the source stay as they were", "error", err)
-		return
-	}
-	c.text, c.fleet = text, next
-	former := *c.current.Load()
-	if !c.renew() {
-		return
-	}
-	c.host.Log.Info("modes of the source have changed", "before", former.text(nil), "after", c.current.Load().text(nil))
-}
-
 // changeAll writes the modes of all instances into the source. Each instance takes them when it follows the change.
 func (c *Component) changeAll(w http.ResponseWriter, r *http.Request, asked *admin.ModeChange, to source.Writer) {
 	c.instance.Lock()
-	made, fault := read(asked, c.instance.Base(), c.now(), c.here, c.fleet)
+	made, fault := read(asked, c.instance.Base(), c.set.Now(), c.set.Here(), c.set.Fleet())
 	c.instance.Unlock()
 	if fault != "" {
 		calls.Fail(c.host.Log, w, calls.BadRequest(fault))
@@ -164,77 +126,19 @@ func (c *Component) changeAll(w http.ResponseWriter, r *http.Request, asked *adm
 	}
 	record := objects.Record(r, modesKey().String(), asked.Reason)
 	record.Action = "mode"
-	var next overrides
-	var follows func() bool
-	var err error
-	const attempts = 5 // Another operator may be first.
-	for range attempts {
-		if next, follows, err = c.write(r.Context(), to, asked.Rules, made, &record); !errors.As(err, new(*source.ConflictError)) {
-			break
+	shown, behind, failure := c.set.SetAll(r.Context(), to, func(former map[string]override, unread error) (map[string]override, error) {
+		next := overrides(former).with(asked.Rules, made)
+		switch {
+		case unread != nil && len(asked.Rules) > 0: // A change of all replaces it.
+			return nil, unread
+		case len(next) > maxNames:
+			return nil, errTooMany
 		}
+		return next, nil
+	}, &record)
+	if failure != nil {
+		calls.Fail(c.host.Log, w, failure)
+		return
 	}
-	var bad *modesError
-	switch {
-	case errors.As(err, &bad):
-		calls.Fail(c.host.Log, w, calls.BadRequest(bad.Error()))
-	case err != nil:
-		if errors.Is(err, source.ErrUnknownResult) {
-			objects.Audit(c.host.Log, &record, err)
-		}
-		f := calls.Unavailable(err)
-		f.Error += ": --here changes this instance alone"
-		calls.Fail(c.host.Log, w, f)
-	default:
-		objects.Audit(c.host.Log, &record, nil)
-		behind := !objects.Await(r.Context(), follows)
-		shown := *c.current.Load()
-		if behind {
-			c.instance.Lock()
-			shown = c.here.at(c.now()).over(next)
-			c.instance.Unlock()
-		}
-		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: shown.list(), Behind: behind})
-	}
-}
-
-// modesError is a change that the source cannot keep.
-type modesError struct{ error }
-
-// write makes one attempt of a change. follows reports whether this instance has it, or a later one.
-func (c *Component) write(
-	ctx context.Context, to source.Writer, names []string, made *override, record *source.Record,
-) (next overrides, follows func() bool, err error) {
-	present, err := to.Get(ctx, modesKey())
-	if err != nil && !errors.Is(err, source.ErrNotFound) {
-		return nil, nil, err //nolint:wrapcheck // because the caller says what failed.
-	}
-	former, err := decode(present.Text)
-	if err != nil && len(names) > 0 { // A change of all replaces it.
-		return nil, nil, &modesError{err}
-	}
-	next = former.at(c.now()).with(names, made)
-	if len(next) > maxNames {
-		return nil, nil, &modesError{errTooMany}
-	}
-	text, err := next.encode()
-	if err != nil {
-		return nil, nil, &modesError{err}
-	}
-	record.Before, record.After = source.RecordText(present.Text), text
-	if text == "" && present.Revision == 0 {
-		return next, c.followed(0, 0), nil
-	}
-	revision, err := to.Write(ctx, source.Write{
-		Key: modesKey(), Text: text, Delete: text == "", Revision: present.Revision, Record: *record,
-	})
-	return next, c.followed(present.Revision, revision), err //nolint:wrapcheck // because the caller says what failed.
-}
-
-// followed reports whether this instance has followed a change of the object from one revision to another, and has it in effect.
-func (c *Component) followed(read, written int64) func() bool {
-	return func() bool {
-		c.instance.Lock()
-		defer c.instance.Unlock()
-		return objects.ShowsChange(c.revision, read, written) && !c.failed.Load()
-	}
+	calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: overrides(shown).list(), Behind: behind})
 }

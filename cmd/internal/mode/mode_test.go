@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/overlay"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
@@ -45,8 +46,8 @@ func TestOverrides(t *testing.T) {
 		"the file for a rule": {some.with([]string{"a"}, nil), overrides{"b": part(10)}},
 		"the file":            {some.with(nil, nil), overrides{}},
 		"of none":             {overrides(nil).with([]string{"a"}, &night), overrides{"a": night}},
-		"before the end":      {overrides{"": night}.at(noon.Add(time.Hour - 1)), overrides{"": night}},
-		"at the end":          {overrides{"": night, "a": shadow(0)}.at(noon.Add(time.Hour)), overrides{"a": shadow(0)}},
+		"before the end":      {overlay.At(overrides{"": night}, noon.Add(time.Hour-1)), overrides{"": night}},
+		"at the end":          {overlay.At(overrides{"": night, "a": shadow(0)}, noon.Add(time.Hour)), overrides{"a": shadow(0)}},
 		"here, over all":      {overrides{"a": night}.over(some), overrides{"a": night, "b": part(10)}},
 		"here for all":        {overrides{"": night}.over(some), overrides{"": night}},
 		"nothing here":        {overrides{}.over(some), some},
@@ -58,7 +59,7 @@ func TestOverrides(t *testing.T) {
 	if some["a"] != shadow(0) || len(some) != 2 {
 		t.Errorf("a change has changed the former overrides: %v", some)
 	}
-	if first := (overrides{"a": shadow(2), "b": shadow(1), "c": shadow(0)}).ends(); !first.Equal(noon.Add(1)) {
+	if first := overlay.First(overrides{"a": shadow(2), "b": shadow(1), "c": shadow(0)}); !first.Equal(noon.Add(1)) {
 		t.Errorf("the first end is %v", first)
 	}
 	if text := (overrides{"": shadow(time.Hour), "b": part(10)}).text(nil); text != "all shadow until 2027-03-04T13:00:00Z, b enforce 10%" {
@@ -164,13 +165,13 @@ func (i *instance) Again() error { i.applied++; return i.fault }
 func TestFollow(t *testing.T) {
 	in, now := &instance{}, noon
 	c := New(&component.Host{Log: slog.New(slog.DiscardHandler)}, in)
-	c.now = func() time.Time { return now }
+	c.set.Now = func() time.Time { return now }
 	follow := func(text string) {
 		c.Follow(&source.Change{Objects: []source.Object{{Key: modesKey(), Text: text}, {Key: source.Key{Kind: source.Mode, Name: "x"}, Text: "x"}}})
 	}
 	want := func(what, text string, applied int) {
 		t.Helper()
-		if got := c.current.Load().text(nil); got != text || in.applied != applied {
+		if got := c.current().text(nil); got != text || in.applied != applied {
 			t.Errorf("%s: %s after %d configurations, want %s after %d", what, got, in.applied, text, applied)
 		}
 	}
@@ -181,25 +182,27 @@ func TestFollow(t *testing.T) {
 	c.Follow(&source.Change{})
 	follow("broken")
 	want("nothing new", "all shadow until 2027-03-04T13:00:00Z, a enforce 10%", 1)
-	c.here = overrides{"a": shadow(0)}
-	c.renew()
+	if err := c.set.SetHere(overrides{"a": shadow(0)}); err != nil {
+		t.Error(err)
+	}
 	want("of the instance", "all shadow until 2027-03-04T13:00:00Z, a shadow", 2)
 	now = noon.Add(time.Hour)
 	in.fault = errors.New("full")
-	c.expire()
+	c.set.Expire()
 	want("the end that fails", "all shadow until 2027-03-04T13:00:00Z, a shadow", 3)
-	if !c.failed.Load() {
+	if c.set.Followed(0, 0)() {
 		t.Error("nothing will try again")
 	}
 	in.fault = nil
-	c.expire()
+	c.set.Expire()
 	want("the end", "a shadow", 4)
-	c.here = nil
-	c.renew()
+	if err := c.set.SetHere(nil); err != nil {
+		t.Error(err)
+	}
 	c.Follow(&source.Change{Deleted: []source.Key{modesKey()}})
 	want("deleted", "file", 6)
 	c.Follow(&source.Change{Objects: []source.Object{{Key: modesKey(), Text: text, Revision: 7}}})
-	if had, will := c.followed(6, 7)(), c.followed(7, 8)(); !had || will {
+	if had, will := c.set.Followed(6, 7)(), c.set.Followed(7, 8)(); !had || will {
 		t.Errorf("after revision 7, the change to it is followed: %t, and the next one: %t", had, will)
 	}
 	c.Follow(&source.Change{All: true})

@@ -21,6 +21,9 @@ type override struct {
 	everywhere   bool // The source has it, so that all instances have it.
 }
 
+// Ends implements overlay.Entry.
+func (o override) Ends() time.Time { return o.until }
+
 // overrides are the overrides by the names of their rules; "" is the one of all. A value of it does not change.
 type overrides map[string]override
 
@@ -42,27 +45,6 @@ func (o overrides) with(names []string, change *override) overrides {
 		}
 	}
 	return next
-}
-
-// at gives the overrides that have not ended.
-func (o overrides) at(now time.Time) overrides {
-	next := overrides{}
-	for name, one := range o {
-		if one.until.IsZero() || now.Before(one.until) {
-			next[name] = one
-		}
-	}
-	return next
-}
-
-// ends gives the first end; zero without one.
-func (o overrides) ends() (first time.Time) {
-	for _, one := range o {
-		if !one.until.IsZero() && (first.IsZero() || one.until.Before(first)) {
-			first = one.until
-		}
-	}
-	return first
 }
 
 // config gives the overrides for a configuration.

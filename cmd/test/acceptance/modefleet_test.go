@@ -80,7 +80,7 @@ func (o *office) modes(t *testing.T) {
 		t.Errorf("a name that no rule has: status %d, %s", status, stderr)
 	}
 	for _, at := range both {
-		if !slices.ContainsFunc(strings.Split(at.text(), "\n"), func(line string) bool { return strings.Contains(line, "modes of the source have changed") }) {
+		if !slices.ContainsFunc(strings.Split(at.text(), "\n"), func(line string) bool { return strings.Contains(line, "changes of the run time in the source") }) {
 			t.Errorf("the log of an instance does not have the change:\n%s", at.text())
 		}
 	}
