@@ -216,9 +216,11 @@ func (a *Answer) Matched() []*Rule {
 	if a.from == nil {
 		return nil
 	}
-	rules := make([]*Rule, len(a.matched))
-	for i, m := range a.matched {
-		rules[i] = a.from.rules[m].Rule
+	rules := make([]*Rule, 0, len(a.matched))
+	for _, m := range a.matched {
+		if r := a.from.rules[m].Rule; r.TrialOf == "" {
+			rules = append(rules, r)
+		}
 	}
 	return rules
 }
@@ -249,7 +251,7 @@ func (a *Answer) determining(enforced bool) (verdict headgate.Verdict, closest i
 	verdict, closest = headgate.Allow, -1
 	for i := range a.Results {
 		r := &a.Results[i]
-		if r.Enforced() != enforced {
+		if r.Enforced() != enforced || !enforced && r.Rule.TrialOf != "" {
 			continue
 		}
 		switch v := r.Decision.Verdict; {

@@ -31,6 +31,8 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 		return fmt.Errorf("mode %d or fallback %d is not known: use the constants", r.Mode, r.Fallback)
 	case r.Switch.check(r) != nil:
 		return r.Switch.check(r)
+	case r.TrialOf != "" && (r.Mode != Shadow || r.Quota != "" || r.Lease.Resource != "" || r.InFlight > 0 || r.Ban.For > 0):
+		return errors.New("a trial counts limits in mode shadow: leave out quota, lease, in_flight and ban")
 	case r.Cost < 0 || r.Cost > headgate.MaxUnits || r.MaxCost < 0 || r.MaxCost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	case r.Soft < 0 || r.Soft > 100:

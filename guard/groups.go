@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/headgate/headgate"
 )
@@ -56,6 +57,16 @@ func (s *set) match(req *headgate.Request, a *Answer, into []int) []int {
 	return matched
 }
 
+// triesLast reports whether the last of the kept rules, but for trials, is the rule of a trial.
+func (s *set) triesLast(p *prepared, kept []int) bool {
+	for _, m := range slices.Backward(kept) {
+		if last := &s.rules[m]; last.TrialOf == "" {
+			return last.Name == p.TrialOf
+		}
+	}
+	return false
+}
+
 // alternatives leaves of the rules with one group the first that is enforced. A rule in shadow does not take its place, also if only the
 // key of the request is in shadow: it stays beside it if no other rule of the group is before it. So it reports what it would decide
 // with mode enforce. Without an Answer, a rule that is enforced for a part of the keys counts as enforced.
@@ -64,8 +75,10 @@ func (s *set) alternatives(req *headgate.Request, a *Answer, matched []int) []in
 	kept := matched[:0]
 	for _, m := range matched {
 		p := &s.rules[m]
-		if p.group == 0 {
-			kept = append(kept, m)
+		if p.group == 0 || p.TrialOf != "" {
+			if p.group == 0 || s.triesLast(p, kept) {
+				kept = append(kept, m)
+			}
 			continue
 		}
 		shadow := p.Mode == Shadow || p.part != nil && a != nil && p.part.of(p, req, a) != p

@@ -20,8 +20,8 @@ func (e *PermitError) Error() string {
 // permit checks the matching rules, those in shadow included. The error is a *PermitError.
 func (s *set) permit(req *headgate.Request, matched []int) error {
 	for _, m := range matched {
-		if name := s.rules[m].Name; !req.Permitted(name) {
-			return &PermitError{name}
+		if r := s.rules[m].Rule; r.TrialOf == "" && !req.Permitted(r.Name) {
+			return &PermitError{r.Name}
 		}
 	}
 	return nil

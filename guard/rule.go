@@ -116,6 +116,10 @@ type Rule struct {
 	Fallback Fallback
 	// Switch says that Mode was switched for some time; nil means that it was not.
 	Switch *Switch
+	// TrialOf names the rule for which this rule tries other limits; "" is no trial. A trial is in Shadow, follows its rule in
+	// Config.Rules, perhaps after other trials of it, and has its match and key. It decides on the requests on which its rule decides, and
+	// counts apart. Reports count it, and neither log its refusals nor list its keys. Answer.Shadowed and Answer.Matched leave it out.
+	TrialOf string
 }
 
 // AllPolicies lists the policies of the rule, its overrides, its hard limit, and the highest that requests may state.

@@ -18,6 +18,7 @@ type ctlCommand struct {
 	Status   statusCommand   `cmd:"" help:"Print the addresses, the rules, the store and the last reload of the instance."`
 	Reload   reloadCommand   `cmd:"" help:"Reload the configuration, certificates and log files, and print the faults."`
 	Mode     modeCommand     `cmd:"" help:"Print or set the mode of all rules, or of some, for some time."`
+	Trial    trialCommand    `cmd:"" help:"Try other limits of a rule on the requests of now, without an effect on them."`
 	Shares   sharesCommand   `cmd:"" help:"Print each client's share of the capacity: demand, size, borrowed or lent, admitted, refused."`
 	Throttle throttleCommand `cmd:"" help:"Print what the service has, what is queued by class, and what the throttle refused."`
 	Leases   leasesCommand   `cmd:"" help:"Print the tree of capacity leases: what resources, servers and holders want and have."`

@@ -255,6 +255,9 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 		if last.Rule.Quota != "" {
 			v.countQuota(about, all[:len(all)-len(results)])
 		}
+		if last.Rule.TrialOf != "" {
+			continue
+		}
 		verdict := last.Decision.Verdict
 		// A decision server answers at once: it refuses a request that would have to wait.
 		refused := verdict == headgate.Deny || verdict == headgate.Wait && about.code != ""

@@ -61,10 +61,12 @@ type LiveTotals struct {
 // LiveRule is a rule or a stage.
 type LiveRule struct {
 	Name string `json:"name"`
-	// Kind is rule, fair_share or throttle. Mode is as in RuleStatus.
-	Kind   string   `json:"kind"`
-	Mode   string   `json:"mode"`
-	Limits []string `json:"limits,omitempty"`
+	// Kind is rule, trial, fair_share or throttle. Mode is as in RuleStatus.
+	Kind string `json:"kind"`
+	Mode string `json:"mode"`
+	// TrialOf is the rule of a trial. What a trial would refuse is in no sum.
+	TrialOf string   `json:"trial_of,omitempty"`
+	Limits  []string `json:"limits,omitempty"`
 	// Passed, Refused and WouldRefuse are requests in a second.
 	Passed      float64 `json:"passed"`
 	Refused     float64 `json:"refused"`

@@ -17,7 +17,9 @@ type Status struct {
 	Rules    []RuleStatus  `json:"rules"`
 	// Modes are the modes that were set at run time. They end with the process.
 	Modes []ModeOverride `json:"modes,omitempty"`
-	Store StoreStatus    `json:"store"`
+	// Trials are the trials in progress.
+	Trials []Trial     `json:"trials,omitempty"`
+	Store  StoreStatus `json:"store"`
 	// Domains are the trees of limits of headgate server.
 	Domains []DomainStatus `json:"domains,omitempty"`
 
@@ -65,8 +67,10 @@ type RequestStatus struct {
 
 // RuleStatus counts the decisions of a rule.
 type RuleStatus struct {
-	Name      string   `json:"name"`
-	Mode      string   `json:"mode"`
+	Name string `json:"name"`
+	Mode string `json:"mode"`
+	// TrialOf is the rule for which this one tries other limits; "" is no trial.
+	TrialOf   string   `json:"trial_of,omitempty"`
 	Algorithm string   `json:"algorithm"`
 	Limits    []string `json:"limits"`
 	// Ended lists the first overrides that have ended and have no effect, with their ends: gold-* at 2026-12-31T12:00:00Z.

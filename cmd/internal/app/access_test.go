@@ -173,12 +173,15 @@ func requested(t *testing.T, at, name, token string) string {
 		}
 	case "/api/v1/mode":
 		body = map[string]string{http.MethodPost: `{"mode": "file"}`}[verb] // It ends overrides, and there is none.
+	case "/api/v1/trials":
+		body = map[string]string{http.MethodPost: `{"rule": "none", "limits": ["1/1s"]}`}[verb]
 	case "/debug/pprof/profile":
 		path += "?seconds=1"
 	case "/debug/pprof/trace":
 		path += "?seconds=0.01"
 	}
-	req, err := http.NewRequestWithContext(t.Context(), verb, "http://"+at+strings.Replace(path, "{id}", "none", 1), strings.NewReader(body))
+	path = strings.NewReplacer("{id}", "none", "{name}", "none").Replace(path)
+	req, err := http.NewRequestWithContext(t.Context(), verb, "http://"+at+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +211,7 @@ func requested(t *testing.T, at, name, token string) string {
 		return wasAnswered
 	case http.StatusNotFound: // There is no such ban, no fair share, and no quota.
 		if verb == http.MethodDelete || path == "/api/v1/shares" || strings.HasPrefix(path, "/api/v1/usage/reset") ||
-			strings.HasPrefix(path, "/api/v1/key/") {
+			strings.HasPrefix(path, "/api/v1/key/") || path == "/api/v1/trials" {
 			return wasAnswered
 		}
 	}

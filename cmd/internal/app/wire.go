@@ -62,7 +62,6 @@ func (i *Instance) makeComponents() error {
 	}))
 	if i.rules != nil {
 		i.modes = i.rules.Modes(configuration{i})
-		i.overlays = append(i.overlays, i.modes)
 		i.add(i.modes)
 		i.objects = objects.New(o.Log, i.config.Load)
 		i.add(i.objects, quota.NewUsage(o.Log, i.rules.Guard(), i.objects))
@@ -74,7 +73,16 @@ func (i *Instance) makeComponents() error {
 	return errors.Join(err, accessFault, i.makeProxy(), i.makeServer(), i.makeSource())
 }
 
-func (i *Instance) add(more ...component.Component) { i.components = append(i.components, more...) }
+// add adds components. Those that change the configuration at run time do so in the order of the list: the modes first, and then what
+// adds limits and rules.
+func (i *Instance) add(more ...component.Component) {
+	i.components = append(i.components, more...)
+	for _, c := range more {
+		if o, is := c.(component.Overlay); is {
+			i.overlays = append(i.overlays, o)
+		}
+	}
+}
 
 // makeSource creates the follower of the source, if there is one. It stands behind all components that it reloads.
 func (i *Instance) makeSource() error {

@@ -4,6 +4,7 @@ package console
 
 import (
 	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/console/trial"
 	"github.com/headgate/headgate/cmd/internal/rules"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -23,4 +24,8 @@ type Options struct {
 }
 
 // New makes the parts. An instance starts them after its rules.
-func New(Options) []component.Component { return nil }
+func New(o Options) []component.Component {
+	return []component.Component{
+		trial.New(o.Host, o.Instance, o.Rules.Report()),
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/console/trial"
 	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/cmd/internal/envoy"
 	"github.com/headgate/headgate/cmd/internal/fairshare"
@@ -43,7 +44,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 	terminal.Rowf(w, "\nRULE\tMODE\tALGORITHM\tLIMITS\tALLOWED\tWAITED\tREFUSED\tREASONS\n")
 	for i := range s.Rules {
 		r := &s.Rules[i]
-		terminal.Rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Mode, cmp.Or(r.Algorithm, "-"), strings.Join(r.Limits, ", "),
+		terminal.Rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, modeOf(r), cmp.Or(r.Algorithm, "-"), strings.Join(r.Limits, ", "),
 			r.Allowed, r.Waited, r.Refused, terminal.ListCounts(r.Reasons))
 	}
 	for i := range s.Rules {
@@ -52,6 +53,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 		}
 	}
 	mode.Write(w, s.Modes)
+	trial.Write(w, s.Trials)
 	envoy.WriteDomains(w, s.Domains)
 	source.Write(w, s.Source)
 	writeFairShare(w, s.FairShare)
@@ -63,6 +65,14 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 	envoy.WriteReceivers(w, s.Receivers)
 	writeStore(w, &s.Store)
 	return w.Flush()
+}
+
+// modeOf gives the mode of a rule. A trial is in shadow.
+func modeOf(r *admin.RuleStatus) string {
+	if r.TrialOf != "" {
+		return "trial"
+	}
+	return r.Mode
 }
 
 func writeRequests(w io.Writer, r *admin.RequestStatus) {

@@ -36,7 +36,7 @@ func (r *Rules) ruleStatus() []admin.RuleStatus {
 	for _, counted := range r.report.Rules() {
 		rule := counted.Rule
 		s := admin.RuleStatus{
-			Name: rule.Name, Mode: modeText(rule), Algorithm: report.AlgorithmOf(rule), Reasons: map[string]uint64{},
+			Name: rule.Name, Mode: modeText(rule), TrialOf: rule.TrialOf, Algorithm: report.AlgorithmOf(rule), Reasons: map[string]uint64{},
 		}
 		for _, policy := range rule.Policies {
 			s.Limits = append(s.Limits, policy.Limit.String())

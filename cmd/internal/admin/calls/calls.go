@@ -4,6 +4,7 @@ package calls
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -55,6 +56,20 @@ func Fail(log *slog.Logger, w http.ResponseWriter, f *Failure) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(f.Status)
 	WriteJSON(log, w, f.Failure)
+}
+
+// ReadJSON reads a body of at most so many bytes with one JSON document, whose fields into has. example is a valid body.
+func ReadJSON(w http.ResponseWriter, r *http.Request, most int64, into any, example string) *Failure {
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+	body.DisallowUnknownFields()
+	err := body.Decode(into)
+	if err == nil {
+		if _, more := body.Token(); errors.Is(more, io.EOF) {
+			return nil
+		}
+		err = errors.New("a second value follows")
+	}
+	return BadRequest("the body is not valid (" + strings.TrimPrefix(err.Error(), "json: ") + "): write " + example)
 }
 
 // WriteJSON sends value as indented JSON.

@@ -70,6 +70,9 @@ func closest(a *guard.Answer) *guard.Result {
 	var found *guard.Result
 	for i := range a.Results {
 		r := &a.Results[i]
+		if r.Rule.TrialOf != "" {
+			continue
+		}
 		if found == nil || r.Decision.Verdict > found.Decision.Verdict ||
 			r.Decision.Verdict == found.Decision.Verdict && r.Decision.Remaining < found.Decision.Remaining {
 			found = r
