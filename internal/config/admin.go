@@ -20,6 +20,8 @@ func (s *section) admin(a *Admin) {
 	admin.adminHosts(admin.declare("hosts", field.Taken, "Host names, without port, by which scrapers may request /metrics; IP addresses "+
 		"and localhost are always accepted."), a)
 	admin.auth(&a.Auth, nil)
+	admin.console(admin.declare("console", field.Taken, "The console in a browser, at /console/ of listen: on, off, or {actions: true}, "+
+		"which offers actions without auth too."), &a.Console)
 	admin.end()
 }
 

@@ -339,6 +339,8 @@ type Admin struct {
 	Hosts []string
 	// Auth is how clients of Listen prove who they are, as callers of Server: AuthToken or 0.
 	Auth Auth
+	// Console is the console in a browser, which Listen serves.
+	Console Console
 }
 
 // defaults returns the Config of a file that sets no field.

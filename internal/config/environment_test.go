@@ -186,6 +186,8 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_THROTTLE_CPU_IN_FLIGHT", "9ms", nil}, // concurrency is set in the file.
 		{"HEADGATE_ADMIN_LISTEN", "127.0.0.1:9", func(c *Config) any { return c.Admin.Listen }},
 		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9", func(c *Config) any { return c.Admin.Health }},
+		{"HEADGATE_ADMIN_CONSOLE", "off", func(c *Config) any { return map[bool]string{true: "off"}[c.Admin.Console.Off] }},
+		{"HEADGATE_ADMIN_CONSOLE_ACTIONS", "true", func(c *Config) any { return fmt.Sprint(c.Admin.Console.Acts(0)) }},
 		{"HEADGATE_ADMIN_HOSTS", "a.example,b.example", func(c *Config) any { return strings.Join(c.Admin.Hosts, ",") }},
 		{"HEADGATE_PATHS_IGNORE_CASE", "true", func(c *Config) any { return fmt.Sprint(c.Folds.Case) }},
 		{"HEADGATE_PATHS_IGNORE_TRAILING_SLASH", "true", func(c *Config) any { return fmt.Sprint(c.Folds.TrailingSlash) }},
@@ -379,6 +381,7 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 HEADGATE_BREAKER_PROBE: breaker.probe: has no effect with store memory: remove it, or use a shared store, like redis://127.0.0.1:6379/0`},
 		{"HEADGATE_FALLBACK", "local", `HEADGATE_FALLBACK: fallback: local has no effect with store memory, which is local already: use allow or deny, or a shared store`},
 		{"HEADGATE_LOCAL_SHARE", "25%", `HEADGATE_LOCAL_SHARE: local_share: has no effect without fallback local: remove it, or write fallback: local`},
+		{"HEADGATE_ADMIN_CONSOLE", "onn", `HEADGATE_ADMIN_CONSOLE: admin.console: "onn" is not known: did you mean on?`},
 		{"HEADGATE_PREFETCH", "atuo", `HEADGATE_PREFETCH: prefetch: "atuo" is not known: write off, auto, or how many units are taken at once, like 100`},
 		{"HEADGATE_PROXY_UPSTREAM", "http://u:secret@h", `HEADGATE_PROXY_UPSTREAM: proxy.upstream: contains a user or a password: remove it, and let the client send Authorization`},
 		{"HEADGATE_IDENTITY_JWT_ISSUER", "https://a", `headgate.yaml: identity.jwt.keys: is missing: name a file of public keys, like keys: jwks.json`},

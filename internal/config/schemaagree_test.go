@@ -139,6 +139,8 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "cors":
 			base += "cors: {origins: ['*']"
 			base, set = base+"}\n", base+", "+line+"}\n"
+		case within == "admin.console":
+			set = base + "admin: {console: {" + line + "}}\n"
 		case within == "fair_share":
 			base += "fair_share: {client: ip, capacity: 5"
 			base, set = base+"}\n", base+", "+line+"}\n"
