@@ -197,6 +197,10 @@ nightly: deps ## run all tests in random orders, with net/http in place of the d
 stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp selects
 	@internal/dev/scripts/stress
 
+.PHONY: console-shots
+console-shots: ## make the pictures of docs/console.md anew, in six minutes
+	HEADGATE_CONSOLE_SHOTS=$(CURDIR)/docs/console $(STATIC) go test -count 1 -timeout 15m -run 'TestConsoleShots$$' ./cmd/test/acceptance
+
 .PHONY: deps
 deps: ## install the missing programs and npm packages that the tests need
 	@internal/dev/scripts/install-deps

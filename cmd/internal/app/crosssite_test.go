@@ -24,7 +24,7 @@ func TestOtherSites(t *testing.T) {
 	plain := map[string]bool{
 		"/api/v1/status": true, "/api/v1/shares": true, "/api/v1/leases": true, "/api/v1/top": true, "/api/v1/bans": true, "/api/v1/mode": true,
 		"/api/v1/trials": true,
-		"/debug/pprof/": true,
+		"/debug/pprof/": true, "/console/": true, "/": true, "/api/v1/me": true,
 	}
 	pages := []string{"GET /metrics", "GET /debug/pprof/heap?gc=1", "GET /debug/pprof/goroutine"}
 	for _, c := range i.components {

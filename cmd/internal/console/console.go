@@ -4,6 +4,7 @@ package console
 
 import (
 	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/console/page"
 	"github.com/headgate/headgate/cmd/internal/console/trial"
 	"github.com/headgate/headgate/cmd/internal/rules"
 	"github.com/headgate/headgate/internal/config"
@@ -26,6 +27,7 @@ type Options struct {
 // New makes the parts. An instance starts them after its rules.
 func New(o Options) []component.Component {
 	return []component.Component{
+		page.New(o.Host, o.Config),
 		trial.New(o.Host, o.Instance, o.Rules.Report()),
 	}
 }

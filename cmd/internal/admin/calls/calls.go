@@ -17,7 +17,8 @@ import (
 	"github.com/headgate/headgate/internal/config"
 )
 
-// Call is a pattern of http.ServeMux with the scope that its clients need. Its handler refuses web pages of other sites.
+// Call is a pattern of http.ServeMux with the scope that its clients need; 0 is for files without data, which are open to everyone. Its
+// handler refuses web pages of other sites.
 type Call struct {
 	Pattern string
 	Scope   config.Scope

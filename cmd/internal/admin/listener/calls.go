@@ -40,12 +40,18 @@ func (a *Component) adminHandler(gate *access.Gate, metrics http.Handler) *http.
 	mux := http.NewServeMux()
 	for _, p := range a.o.Instance.Components() {
 		for _, r := range p.Calls() {
-			mux.Handle(r.Pattern, gate.Handler(r.Scope, r.Handler))
+			handler := http.Handler(r.Handler)
+			if r.Scope != 0 {
+				handler = gate.Handler(r.Scope, handler)
+			}
+			mux.Handle(r.Pattern, handler)
 		}
 	}
 	all := a.healthHandler(metrics)
 	all.Handle("/api/", byAddress(mux))
 	all.Handle("/debug/", byAddress(mux))
+	all.Handle("/console/", byAddress(mux))
+	all.Handle("/{$}", byAddress(mux))
 	return all
 }
 
