@@ -263,15 +263,26 @@ func TestHistogram(t *testing.T) {
 
 func TestTraffic(t *testing.T) {
 	var traffic Traffic
-	for _, status := range []int{0, 101, 204, 301, 429, 499, 502, 503, 999, -1} {
-		traffic.Answered(status)
+	all := []int{0, 101, 204, 301, 429, 499, 502, 503, 999, -1}
+	for i, status := range all {
+		traffic.Answered(Origins()[i%3], status)
 	}
-	for class, want := range map[CodeClass]uint64{
-		ClassCanceled: 1, Class1xx: 1, Class2xx: 1, Class3xx: 1, Class4xx: 2, Class5xx: 4,
+	for class, want := range map[CodeClass][3]uint64{
+		ClassCanceled: {1, 0, 0}, Class1xx: {0, 1, 0}, Class2xx: {0, 0, 1}, Class3xx: {1, 0, 0}, Class4xx: {0, 1, 1}, Class5xx: {2, 1, 1},
 	} {
-		if got := traffic.Answers(class); got != want {
-			t.Errorf("got %d answers of class %v, want %d", got, class, want)
+		sum := uint64(0)
+		for i, from := range Origins() {
+			if got := traffic.AnswersFrom(from, class); got != want[i] {
+				t.Errorf("got %d answers of class %v from %v, want %d", got, class, from, want[i])
+			}
+			sum += want[i]
 		}
+		if got := traffic.Answers(class); got != sum {
+			t.Errorf("got %d answers of class %v, want %d", got, class, sum)
+		}
+	}
+	if got := traffic.ServiceFailures(); got != 3 {
+		t.Errorf("got %d failures of the service, want 3", got)
 	}
 	traffic.UpstreamFailed(UpstreamTimeout)
 	if got := traffic.UpstreamFailures(UpstreamTimeout); got != 1 {

@@ -82,24 +82,14 @@ type Traffic struct {
 	ClosedForMemory atomic.Uint64
 	// Decision has the durations of decisions.
 	Decision Histogram
+	// ServiceTime has, for each request that reached the service, the time from forwarding it to the first byte of the answer.
+	// RequestTime has, for each request, the time from its header to the end of its answer.
+	ServiceTime, RequestTime Durations
 
-	answers  [classCount]atomic.Uint64
+	answers  [originCount][classCount]atomic.Uint64
 	failures [upstreamErrorCount]atomic.Uint64
 	paths    [pathCount]atomic.Uint64
 }
-
-// Answered counts a request by the status of its answer. 0 means canceled. Invalid
-// statuses count as 5xx.
-func (t *Traffic) Answered(status int) {
-	class := Class5xx
-	if status >= 0 && status < 600 {
-		class = CodeClass(status / 100)
-	}
-	t.answers[class].Add(1)
-}
-
-// Answers returns the number of answers of a class.
-func (t *Traffic) Answers(c CodeClass) uint64 { return t.answers[c].Load() }
 
 // UpstreamFailed counts a failure of the upstream.
 func (t *Traffic) UpstreamFailed(e UpstreamError) { t.failures[e].Add(1) }

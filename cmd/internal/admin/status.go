@@ -58,11 +58,24 @@ type RequestStatus struct {
 	InFlight int64  `json:"in_flight"`
 	Waiting  int64  `json:"waiting"`
 	NoRule   uint64 `json:"no_rule"`
-	// ByCode counts answers by the class of their status, and "canceled".
+	// ByCode counts answers by the class of their status, and "canceled". Answers divides them by their origin.
 	ByCode         map[string]uint64 `json:"by_code"`
+	Answers        AnswerStatus      `json:"answers"`
 	UpstreamErrors map[string]uint64 `json:"upstream_errors"`
 	// ByPath counts served requests by the name of their report.Path, without the counts of 0.
 	ByPath map[string]uint64 `json:"by_path"`
+}
+
+// AnswerStatus divides the answers of the proxy into its own and those of the service. All counts together are the number of
+// requests.
+type AnswerStatus struct {
+	// Headgate counts answers that Headgate wrote itself by class, and as canceled the requests whose client left before they
+	// reached the service.
+	Headgate map[string]uint64 `json:"headgate"`
+	// Service counts the service's own answers by class, as canceled the requests whose client left before the service answered,
+	// and as failed those that the service did not answer or whose answer it broke off. Headgate answered those of the first kind
+	// with 502 or 504.
+	Service map[string]uint64 `json:"service"`
 }
 
 // RuleStatus counts the decisions of a rule.

@@ -41,6 +41,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 	terminal.Rowf(w, "\n")
 	writeRequests(w, &s.Requests)
 	writePaths(w, s.Requests.ByPath)
+	writeAnswers(w, &s.Requests.Answers)
 	terminal.Rowf(w, "\nRULE\tMODE\tALGORITHM\tLIMITS\tALLOWED\tWAITED\tREFUSED\tREASONS\n")
 	for i := range s.Rules {
 		r := &s.Rules[i]
@@ -84,6 +85,25 @@ func writeRequests(w io.Writer, r *admin.RequestStatus) {
 	terminal.Rowf(w, "REQUESTS\tIN FLIGHT\tWAITING\tNO RULE\t%s\tUPSTREAM ERRORS\n", strings.Join(head, "\t"))
 	terminal.Rowf(w, "\t%d\t%d\t%d\t%s\t%s\n", r.InFlight, r.Waiting, r.NoRule, strings.Join(counts, "\t"),
 		terminal.ListCounts(r.UpstreamErrors))
+}
+
+// writeAnswers prints the answers of Headgate and of the service. It prints nothing before the first one, as of headgate server.
+func writeAnswers(w io.Writer, a *admin.AnswerStatus) {
+	all := uint64(0)
+	var head, own, service []string
+	for _, class := range slices.Sorted(maps.Keys(a.Service)) {
+		all += a.Headgate[class] + a.Service[class]
+		head, service = append(head, strings.ToUpper(class)), append(service, fmt.Sprint(a.Service[class]))
+		if n, found := a.Headgate[class]; found {
+			own = append(own, fmt.Sprint(n))
+		} else {
+			own = append(own, "-")
+		}
+	}
+	if all > 0 {
+		terminal.Rowf(w, "\nANSWERS OF\t%s\n", strings.Join(head, "\t"))
+		terminal.Rowf(w, "headgate\t%s\nservice\t%s\n", strings.Join(own, "\t"), strings.Join(service, "\t"))
+	}
 }
 
 // writePaths prints which part of the served requests took the fast path, and how many did not

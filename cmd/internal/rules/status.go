@@ -15,7 +15,7 @@ func (r *Rules) requestStatus() admin.RequestStatus {
 	t := &r.report.Traffic
 	s := admin.RequestStatus{
 		InFlight: t.InFlight.Load(), Waiting: t.Waiting.Load(), NoRule: r.report.Unmatched(),
-		ByCode: map[string]uint64{}, UpstreamErrors: map[string]uint64{}, ByPath: map[string]uint64{},
+		ByCode: map[string]uint64{}, Answers: answerStatus(t), UpstreamErrors: map[string]uint64{}, ByPath: map[string]uint64{},
 	}
 	for _, class := range report.CodeClasses() {
 		s.ByCode[class.String()] = t.Answers(class)
@@ -27,6 +27,15 @@ func (r *Rules) requestStatus() admin.RequestStatus {
 		if n := t.ServedBy(path); n > 0 {
 			s.ByPath[path.String()] = n
 		}
+	}
+	return s
+}
+
+func answerStatus(t *report.Traffic) admin.AnswerStatus {
+	s := admin.AnswerStatus{Headgate: map[string]uint64{}, Service: map[string]uint64{"failed": t.ServiceFailures()}}
+	for _, class := range report.CodeClasses() {
+		s.Headgate[class.String()] = t.AnswersFrom(report.OriginHeadgate, class)
+		s.Service[class.String()] = t.AnswersFrom(report.OriginService, class)
 	}
 	return s
 }

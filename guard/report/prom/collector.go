@@ -16,7 +16,8 @@ type collector struct {
 
 	build, decisions, unmatched, seconds     *prometheus.Desc
 	requests, failures, inFlight, waiting    *prometheus.Desc
-	requestsByPath                           *prometheus.Desc
+	requestsByPath, answers                  *prometheus.Desc
+	serviceSeconds, requestSeconds           *prometheus.Desc
 	places, placesUsed, blocks, blocksUsed   *prometheus.Desc
 	storeEvicted, storeRefused, ruleSettings *prometheus.Desc
 	reloads, reloadGood, reloadTime          *prometheus.Desc
@@ -62,6 +63,11 @@ func newCollector(c Config) *collector {
 		seconds:   desc("decision_seconds", "Duration of decisions, for all rules together."),
 		requests: desc("proxy_requests_total",
 			"Requests to the proxy, by the class of the response status. Code canceled means that the client left first.", "code"),
+		answers: desc("proxy_answers_total",
+			"Requests to the proxy, by the side that the answer comes from. service_failed: the service did not answer, or broke off.",
+			"origin", "code"),
+		serviceSeconds: desc("upstream_seconds", "Time from forwarding a request to the first byte of the upstream's answer."),
+		requestSeconds: desc("proxy_request_seconds", "Time from the header of a request to the end of its answer."),
 		requestsByPath: desc("proxy_requests_by_path_total",
 			"Requests to the proxy, by the HTTP server that served them: path fast, or path standard with the reason.", "path", "reason"),
 		failures:        desc("upstream_errors_total", "Requests that the upstream failed to answer.", "kind"),
@@ -98,7 +104,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 	c.quota.describe(ch)
 	if !c.library {
-		for _, d := range []*prometheus.Desc{c.build, c.seconds, c.requests, c.requestsByPath, c.failures, c.inFlight, c.waiting} {
+		for _, d := range []*prometheus.Desc{
+			c.build, c.seconds, c.requests, c.requestsByPath, c.answers, c.serviceSeconds, c.requestSeconds, c.failures, c.inFlight, c.waiting,
+		} {
 			ch <- d
 		}
 	}
@@ -244,14 +252,14 @@ func (c *collector) collectReloads(ch chan<- prometheus.Metric, r *report.Reload
 }
 
 func (c *collector) collectTraffic(ch chan<- prometheus.Metric, t *report.Traffic) {
-	decision := t.Decision.Distribution()
-	buckets := make(map[float64]uint64, len(decision.Below))
-	for bound, n := range decision.Below {
-		buckets[bound.Seconds()] = n
-	}
-	ch <- prometheus.MustNewConstHistogram(c.seconds, decision.Count, decision.Sum.Seconds(), buckets)
+	ch <- histogram(c.seconds, t.Decision.Distribution())
+	ch <- histogram(c.serviceSeconds, t.ServiceTime.Distribution())
+	ch <- histogram(c.requestSeconds, t.RequestTime.Distribution())
 	for _, class := range report.CodeClasses() {
 		ch <- counter(c.requests, t.Answers(class), class.String())
+		for _, from := range report.Origins() {
+			ch <- counter(c.answers, t.AnswersFrom(from, class), from.String(), class.String())
+		}
 	}
 	for _, path := range report.Paths() {
 		ch <- counter(c.requestsByPath, t.ServedBy(path), pathLabels(path)...)
@@ -300,4 +308,12 @@ func counter(d *prometheus.Desc, v uint64, labels ...string) prometheus.Metric {
 
 func gauge(d *prometheus.Desc, v int64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
+}
+
+func histogram(d *prometheus.Desc, of report.Distribution) prometheus.Metric {
+	buckets := make(map[float64]uint64, len(of.Below))
+	for bound, n := range of.Below {
+		buckets[bound.Seconds()] = n
+	}
+	return prometheus.MustNewConstHistogram(d, of.Count, of.Sum.Seconds(), buckets)
 }

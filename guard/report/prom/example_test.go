@@ -23,7 +23,7 @@ import (
 func Example() {
 	counted := report.New(report.Config{})
 	defer counted.Close()
-	counted.Traffic.Answered(http.StatusOK)
+	counted.Traffic.Answered(report.OriginService, http.StatusOK)
 	registry, err := prom.NewRegistry(prom.Config{Report: counted})
 	if err != nil {
 		panic(err)

@@ -42,7 +42,11 @@ func scraped(t *testing.T) string {
 		}
 		observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Stage: guard.FairShareName, Decision: d}}})
 	}
-	counted.Traffic.Answered(200)
+	counted.Traffic.Answered(report.OriginService, 200)
+	counted.Traffic.Answered(report.OriginHeadgate, 429)
+	counted.Traffic.Answered(report.OriginFailure, 502)
+	counted.Traffic.ServiceTime.Observe(30 * time.Millisecond)
+	counted.Traffic.RequestTime.Observe(time.Hour)
 	counted.Traffic.UpstreamFailed(report.UpstreamReset)
 	for range 3 {
 		counted.Traffic.Served(report.PathFast)
@@ -102,7 +106,11 @@ func TestMetrics(t *testing.T) {
 		`headgate_prefetch_units_total{state="spent"} 7`,
 		`headgate_denied_locally_total 4`,
 		`headgate_proxy_requests_total{code="2xx"} 1`,
-		`headgate_proxy_requests_total{code="canceled"} 0`,
+		`headgate_proxy_requests_total{code="canceled"} 0`, `headgate_proxy_requests_total{code="5xx"} 1`,
+		`headgate_proxy_answers_total{code="2xx",origin="service"} 1`, `headgate_proxy_answers_total{code="4xx",origin="headgate"} 1`,
+		`headgate_proxy_answers_total{code="5xx",origin="service_failed"} 1`, `headgate_proxy_answers_total{code="4xx",origin="service"} 0`,
+		`headgate_upstream_seconds_bucket{le="0.02"} 0`, `headgate_upstream_seconds_bucket{le="0.05"} 1`, `headgate_upstream_seconds_sum 0.03`,
+		`headgate_proxy_request_seconds_bucket{le="60"} 0`, `headgate_proxy_request_seconds_bucket{le="+Inf"} 1`,
 		`headgate_proxy_requests_by_path_total{path="fast",reason=""} 3`,
 		`headgate_proxy_requests_by_path_total{path="standard",reason="expect"} 1`,
 		`headgate_proxy_requests_by_path_total{path="standard",reason="off"} 0`,

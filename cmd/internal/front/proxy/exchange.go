@@ -33,9 +33,10 @@ type exchange struct {
 	body     *body                                 // nil if the client sends no body
 	place    *place                                // nil in tests without a Server
 
-	status   int
-	end      guard.End // how the request ended, if the handler knows
-	finished bool      // the handler has returned without a panic
+	status    int
+	end       guard.End // how the request ended, if the handler knows
+	forwarded bool      // to the service
+	finished  bool      // the handler has returned without a panic
 	// stream says that the connection has one request at a time: HTTP/1.
 	stream bool
 	// sends says that the request has a body.
@@ -80,8 +81,8 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 }
 
 // done counts the exchange and returns it to the pool. It also runs when the reverse proxy
-// aborts the response with a panic.
-func (p *Proxy) done(x *exchange) {
+// aborts the response with a panic. client is the context of the client's request.
+func (p *Proxy) done(client context.Context, x *exchange) {
 	if x.body != nil {
 		x.body.end()
 	}
@@ -91,21 +92,14 @@ func (p *Proxy) done(x *exchange) {
 	if x.ticket != nil {
 		x.endTicket()
 	}
-	switch {
-	case x.status == 0:
-		p.traffic.Answered(http.StatusSwitchingProtocols)
-	case x.status == statusClientGone:
-		p.traffic.Answered(0)
-	default:
-		p.traffic.Answered(x.status)
-	}
+	p.count(client, x)
 	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.ends, x.client = nil, nil, nil, nil, nil, false, nil
 	x.call.answer.Header.Reset()
 	x.own.Reset()
 	x.fields, x.announced = nil, 0
 	x.decision.Reset()
 	x.reported, x.streams = fields.Reported{}, fields.StreamDetector{}
-	x.status, x.end, x.written, x.interim, x.finished = 0, guard.Answered, 0, 0, false
+	x.status, x.end, x.written, x.interim, x.forwarded, x.finished = 0, guard.Answered, 0, 0, false, false
 	x.sent, x.upgraded = 0, nil
 	p.pool.Put(x)
 }
@@ -113,6 +107,9 @@ func (p *Proxy) done(x *exchange) {
 // Hijack gives the connection to the reverse proxy for an upgrade.
 func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, in, err := http.NewResponseController(x.ResponseWriter).Hijack()
+	if err == nil {
+		x.place.upgrade(time.Now())
+	}
 	if err != nil || x.ticket == nil {
 		return conn, in, err //nolint:wrapcheck // because the reverse proxy compares the error.
 	}

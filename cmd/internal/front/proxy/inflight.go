@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/http1"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/internal/fields"
 )
 
@@ -47,6 +48,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, l *http1.List) {
 		}
 		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort. The bound of 503 responses is reached.
 	}
+	at.startRequest(now)
 	s.proxy.traffic.InFlight.Add(1)
 	defer s.handled(w, r, c, at)
 	e := s.enter(w, r, l, now)
@@ -71,7 +73,7 @@ func (s *Server) refuse(e *entry, r *http.Request) {
 	e.Header()["Retry-After"] = spread()
 	s.proxy.current.Load().cors.Own(fields.Map(e.Header()), e.fields)
 	e.WriteHeader(http.StatusServiceUnavailable)
-	s.proxy.traffic.Answered(http.StatusServiceUnavailable)
+	s.proxy.traffic.Answered(report.OriginHeadgate, http.StatusServiceUnavailable)
 }
 
 var spreadTable = [...][]string{{"1"}, {"2"}}
@@ -79,11 +81,13 @@ var spreadTable = [...][]string{{"1"}, {"2"}}
 // spread gives the Retry-After of a refusal whose end is not known.
 func spread() []string { return spreadTable[guard.Spread()/time.Second-1] }
 
-// handled arranges the release of the place after the handler. net/http may still have
+// handled counts how long the request took, and arranges the release of the place after the handler. net/http may still have
 // buffered bytes of the response to write.
 func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, at *place) {
+	now := time.Now()
+	at.observe(s.proxy.traffic, now, c != nil && c.hijacked)
 	if stream, ok := w.(interface{ AfterClose(f func()) }); ok { // HTTP/2 on the fast path.
-		at.startWait(time.Now())
+		at.startWait(now)
 		s.boundRest(w, r)
 		stream.AfterClose(func() { s.release(at) })
 		return
@@ -96,7 +100,7 @@ func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, 
 	_, hijackable := w.(http.Hijacker)
 	switch {
 	case notifies && !hijackable:
-		at.startWait(time.Now())
+		at.startWait(now)
 		s.boundRest(w, r)
 		closed := notifier.CloseNotify()
 		go func() {
@@ -106,7 +110,7 @@ func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, 
 	case c == nil || c.hijacked:
 		s.release(at)
 	default:
-		at.startWait(time.Now())
+		at.startWait(now)
 		c.place = at // track releases the place.
 	}
 }

@@ -37,6 +37,7 @@ type place struct {
 	ticket  *guard.Ticket // if not nil, it ends with outcome when the place is released
 	again   bool          // the ticket may then be used again
 	outcome guard.Outcome
+	times   times
 	since   atomic.Int64 // start of the wait for the client, by in.clock; or reading, or gaveWay
 	next    *place       // in the list of used places, guarded by mu, or in the free list
 	last    *place
@@ -236,7 +237,9 @@ func (p *places) release(at *place) {
 // startWait notes that a write to the client has started. at is nil in some tests.
 func (at *place) startWait(now time.Time) {
 	if at != nil {
-		at.since.CompareAndSwap(reading, at.in.clock.At(now))
+		t := at.in.clock.At(now)
+		at.times.write(t)
+		at.since.CompareAndSwap(reading, t)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing/synctest"
 	"time"
+
+	"github.com/headgate/headgate/guard/report"
 )
 
 // conversation is what a client sends on one connection.
@@ -152,7 +154,9 @@ func textOf(line, name string) string {
 
 // counters are the counts of a plane.
 type counters struct {
-	answers  [6]uint64
+	answers  [3][6]uint64 // by origin and class
+	service  int          // requests whose service time was counted
+	requests int          // those whose whole time was
 	failures [4]uint64
 	inFlight int64
 	waiting  int64
@@ -161,9 +165,12 @@ type counters struct {
 }
 
 func (p *plane) counters() (c counters) {
-	for i := range c.answers {
-		c.answers[i] = p.traffic.Answers(classes[i])
+	for from := range c.answers {
+		for i := range c.answers[from] {
+			c.answers[from][i] = p.traffic.AnswersFrom(report.Origin(from), classes[i])
+		}
 	}
+	c.service, c.requests = durations(&p.traffic.ServiceTime), durations(&p.traffic.RequestTime)
 	for i := range c.failures {
 		c.failures[i] = p.traffic.UpstreamFailures(failureKinds[i])
 	}
@@ -171,14 +178,25 @@ func (p *plane) counters() (c counters) {
 	return c
 }
 
+// durations returns the number of durations.
+func durations(d *report.Durations) (n int) {
+	for _, count := range d.AppendBuckets(nil) {
+		n += int(count)
+	}
+	return n
+}
+
 // since describes what was counted since before, and what is not back to 0.
 func (c counters) since(before counters) string {
 	var text strings.Builder
-	for i := range c.answers {
-		if n := c.answers[i] - before.answers[i]; n > 0 {
-			fmt.Fprintf(&text, "%d %s, ", n, classes[i])
+	for from := range c.answers {
+		for i := range c.answers[from] {
+			if n := c.answers[from][i] - before.answers[from][i]; n > 0 {
+				fmt.Fprintf(&text, "%d %s of %s, ", n, classes[i], report.Origin(from))
+			}
 		}
 	}
+	fmt.Fprintf(&text, "%d service times, %d request times, ", c.service-before.service, c.requests-before.requests)
 	for i := range c.failures {
 		if n := c.failures[i] - before.failures[i]; n > 0 {
 			fmt.Fprintf(&text, "%d upstream %s, ", n, failureKinds[i])

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/headgate/headgate/guard/report"
 )
 
 // TestPlanesFindFaults breaks one of two equal planes in many ways. The comparison must find
@@ -43,10 +45,12 @@ func TestPlanesFindFaults(t *testing.T) {
 		"bytes after the answer":    {get, "answer 2 is malformed", onConn(func(c net.Conn) net.Conn { return &echoing{c, "", "x\r\n\r\n"} })},
 		"a byte before the request": {get, "answer 1", onConn(func(c net.Conn) net.Conn { return &echoing{c, " ", ""} })},
 		"a line end before it":      {get, "answer 1", onConn(func(c net.Conn) net.Conn { return &echoing{c, "\r\n", ""} })},
-		"a wrong count":             {get, "counted", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, _ *http.Request) { p.traffic.Answered(200) })},
-		"a failure that was none":   {get, "counted", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, _ *http.Request) { p.traffic.UpstreamFailed(0) })},
-		"a request left in flight":  {get, "counted", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, _ *http.Request) { p.traffic.InFlight.Add(1) })},
-		"no decision":               {get, "verdict 1", onHandler(func(_ *plane, _ http.Handler, _ http.ResponseWriter, r *http.Request) { r.Method = "CONNECT" })},
+		"a wrong count": {get, "counted", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, _ *http.Request) {
+			p.traffic.Answered(report.OriginService, 200)
+		})},
+		"a failure that was none":  {get, "counted", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, _ *http.Request) { p.traffic.UpstreamFailed(0) })},
+		"a request left in flight": {get, "counted", onHandler(func(p *plane, _ http.Handler, _ http.ResponseWriter, _ *http.Request) { p.traffic.InFlight.Add(1) })},
+		"no decision":              {get, "verdict 1", onHandler(func(_ *plane, _ http.Handler, _ http.ResponseWriter, r *http.Request) { r.Method = "CONNECT" })},
 		"another view of the rules": {get, "verdict 1", onHandler(func(_ *plane, _ http.Handler, _ http.ResponseWriter, r *http.Request) {
 			r.Header.Set("X-Api-Key", "forged")
 		})},

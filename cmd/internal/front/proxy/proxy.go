@@ -136,7 +136,7 @@ func (p *Proxy) Prepare(c Config) (commit func(), err error) {
 // ServeHTTP handles a request in five steps: identify, match, decide, act, report.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := p.take(w, r)
-	defer p.done(x)
+	defer p.done(r.Context(), x)
 	if r.Method == http.MethodConnect {
 		x.plain(http.StatusMethodNotAllowed, "Method Not Allowed", "This gateway serves one service and does not open tunnels.")
 		return
@@ -154,7 +154,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	began := time.Now()
 	err := x.decision.AdmitFields(p.guard, r, x.fields)
-	p.traffic.Decision.Observe(time.Since(began))
+	took := time.Since(began)
+	p.traffic.Decision.Observe(took)
+	decided := began.Add(took)
 	if err != nil {
 		if x.decision.Fail(x, err) {
 			p.log.Error("could not decide a request", "error", err)
@@ -164,6 +166,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	verdict := x.decision.Answer.Verdict
 	if verdict == headgate.Wait {
 		verdict, err = p.wait(r.Context(), x)
+		decided = time.Now()
 	}
 	entryOf(x).decided(&x.decision.Request, &x.decision.Answer)
 	switch {
@@ -177,6 +180,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.decision.Refuse(x)
 		x.decision.Done(guard.Refused)
 	default:
+		x.forwarded = true
+		x.place.startService(decided)
 		p.forward(x, x.detach(x.decision.Mark(p.guard, r, x.fields)))
 	}
 	x.finished = true

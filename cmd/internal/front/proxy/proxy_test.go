@@ -77,11 +77,11 @@ func denied(reason headgate.Reason, retry time.Duration) *scripted {
 }
 
 // product returns the rule of most tests in this package.
-func product(t *testing.T) guard.Rule {
-	t.Helper()
+func product(tb testing.TB) guard.Rule {
+	tb.Helper()
 	key, err := rule.ParsePart("header:X-Client-Id")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return guard.Rule{
 		Rule:     rule.Rule{Name: "product", Match: rule.Match{Path: "/v1/product"}, Key: []rule.Part{key}},
@@ -90,16 +90,16 @@ func product(t *testing.T) guard.Rule {
 }
 
 // newProxy returns a proxy before upstream whose decisions come from store.
-func newProxy(t *testing.T, store headgate.Store, upstream string, transport http.RoundTripper, change ...func(*Config)) *Proxy {
-	t.Helper()
-	rules := []guard.Rule{product(t)}
+func newProxy(tb testing.TB, store headgate.Store, upstream string, transport http.RoundTripper, change ...func(*Config)) *Proxy {
+	tb.Helper()
+	rules := []guard.Rule{product(tb)}
 	g, err := guard.New(guard.Config{Rules: rules, Store: store})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	u, err := url.Parse(upstream)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c := Config{
 		Guard: g, Upstream: u, Transport: transport, Traffic: new(report.Traffic), BodyIdle: time.Minute,
@@ -111,7 +111,7 @@ func newProxy(t *testing.T, store headgate.Store, upstream string, transport htt
 	}
 	p, err := New(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // start serves p on a free port, or on ln, until the test ends.
-func start(t *testing.T, p *Proxy, ln net.Listener, c ServerConfig) (*Server, string) {
-	t.Helper()
+func start(tb testing.TB, p *Proxy, ln net.Listener, c ServerConfig) (*Server, string) {
+	tb.Helper()
 	if ln == nil {
-		ln = opened(t, listen.Config{Address: "127.0.0.1:0"})
+		ln = opened(tb, listen.Config{Address: "127.0.0.1:0"})
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -26,24 +26,24 @@ func start(t *testing.T, p *Proxy, ln net.Listener, c ServerConfig) (*Server, st
 	s := NewServer(p, c)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), time.Second)
 		defer cancel()
 		if err := s.Drain(ctx); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 		if err := <-served; err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return s, ln.Addr().String()
 }
 
-func opened(t *testing.T, c listen.Config) *listen.Listener {
-	t.Helper()
-	ln, err := listen.Open(t.Context(), c)
+func opened(tb testing.TB, c listen.Config) *listen.Listener {
+	tb.Helper()
+	ln, err := listen.Open(tb.Context(), c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return ln
 }
@@ -82,11 +82,11 @@ func beforeHandler(t *testing.T, upstream http.Handler, change ...func(*Config))
 
 func fine(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("fine")) }
 
-func parsed(t *testing.T, address string) *url.URL {
-	t.Helper()
+func parsed(tb testing.TB, address string) *url.URL {
+	tb.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return u
 }
