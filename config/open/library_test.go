@@ -47,6 +47,9 @@ func TestLibraryTellsOfItsStore(t *testing.T) {
 	if len(rules) != 1 || len(rules[0].Fallbacks) == 0 || rules[0].Fallbacks[0].N == 0 {
 		t.Errorf("what fallbacks decided is not counted: %+v", rules)
 	}
+	if nodes := store.State().Nodes; len(nodes) != 1 || nodes[0].LastFailure.Text == "" || nodes[0].LastFailure.At.IsZero() {
+		t.Errorf("the last failure is not known: %+v", nodes)
+	}
 	if nodes := store.State().Nodes; len(nodes) != 1 || nodes[0].Opened == 0 {
 		t.Errorf("that the server was given up is not counted: %+v", nodes)
 	}

@@ -41,6 +41,9 @@ func (s *Opened) redisNodes() []report.Node {
 		both := &nodes[i]
 		both.Calls, both.Decisions, both.Failures = both.Calls+n.Calls, both.Decisions+n.Decisions, both.Failures+n.Failures
 		both.Refused, both.Opened, both.Waiting = both.Refused+n.Refused, both.Opened+n.Opened, both.Waiting+n.Waiting
+		if n.LastFailure.At.After(both.LastFailure.At) {
+			both.LastFailure = n.LastFailure
+		}
 		if both.State == breaker.Closed {
 			both.State = n.State
 		}
@@ -53,7 +56,8 @@ func nodesOf(store *redis.Store) []report.Node {
 	for _, n := range store.Stats().Nodes {
 		nodes = append(nodes, report.Node{
 			Name: n.Address, State: n.State, Calls: n.Calls, Decisions: n.Decisions, Failures: n.Failures,
-			Refused: n.Refused, Opened: n.Opened, Waiting: int64(n.Waiting),
+			LastFailure: report.NewFailure(n.LastFailure.At, n.LastFailure.Err),
+			Refused:     n.Refused, Opened: n.Opened, Waiting: int64(n.Waiting),
 			ClockKnown: n.ClockKnown, ClockOffset: n.ClockOffset, ClockBound: n.ClockBound,
 		})
 	}
@@ -65,7 +69,8 @@ func (s *Opened) memcachedNodes() []report.Node {
 	for _, n := range s.memcached.Stats() {
 		nodes = append(nodes, report.Node{
 			Name: n.Server, State: n.Breaker, Decisions: n.Decisions, Failures: n.Errors, Refused: n.Refused, Opened: n.Opened,
-			Conflicts: n.Conflicts, Exhausted: n.Exhausted, Evictions: n.Evictions,
+			LastFailure: report.NewFailure(n.LastFailure.At, n.LastFailure.Err),
+			Conflicts:   n.Conflicts, Exhausted: n.Exhausted, Evictions: n.Evictions,
 			ClockKnown: n.ClockKnown, ClockOffset: n.ClockOffset, ClockBound: n.ClockBound,
 		})
 	}

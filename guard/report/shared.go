@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"time"
 )
 
@@ -23,6 +24,8 @@ type Node struct {
 	// calls without an answer. Refused counts decisions without a call, because the node was
 	// known to be unreachable. Opened counts how often its circuit breaker opened.
 	Calls, Decisions, Failures, Refused, Opened uint64
+	// LastFailure is the last call without an answer. It stays when later calls succeed.
+	LastFailure Failure
 	// Waiting is the number of decisions that wait for the next call.
 	Waiting int64
 	// Conflicts counts writes that failed because another process wrote first. Exhausted
@@ -33,6 +36,31 @@ type Node struct {
 	// machine's clock by ClockOffset, with an error of at most ClockBound.
 	ClockKnown              bool
 	ClockOffset, ClockBound time.Duration
+}
+
+// Failure is a failed call. The zero Failure stands for none.
+type Failure struct {
+	At time.Time
+	// Text is the error: at most 300 bytes, without characters that a terminal may interpret.
+	Text string
+}
+
+// mostFailure bounds the text of a Failure, in bytes before escaping and after it.
+const (
+	mostFailure        = 200
+	mostFailureEscaped = 300
+)
+
+// NewFailure describes an error, whose text may come from a server. It returns the zero Failure without an error.
+func NewFailure(at time.Time, err error) Failure {
+	if err == nil {
+		return Failure{}
+	}
+	text := printable(err.Error(), mostFailure)
+	if len(text) > mostFailureEscaped {
+		text = strings.ToValidUTF8(text[:mostFailureEscaped-len("...")], "") + "..."
+	}
+	return Failure{At: at, Text: text}
 }
 
 // Ahead counts prefetched units: Granted by the store, Spent by requests, Expired

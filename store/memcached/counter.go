@@ -111,8 +111,7 @@ func (s *Store) count(ctx context.Context, p *part) error {
 		return err
 	}
 	if answer[0].Status != meta.OK {
-		n.faults.Add(1)
-		return refused(n.addr, &answer[0])
+		return n.failed(refused(n.addr, &answer[0]))
 	}
 	p.decide(p.counterItem(answer[0].Number, t.cost), p.at)
 	if !p.denied() {

@@ -62,8 +62,7 @@ func (s *Store) cycle(ctx context.Context, d digest, batch []*request, rivals *p
 func (s *Store) work(ctx context.Context, n *node, h *held, batch []*request) (*item, headgate.Instant, error) {
 	it, err := s.parse(h)
 	if err != nil {
-		n.faults.Add(1)
-		return nil, 0, err
+		return nil, 0, n.failed(err)
 	}
 	now, err := n.timeOf(ctx, it, 0)
 	if err != nil {
@@ -112,8 +111,7 @@ func (n *node) write(ctx context.Context, name string, it *item, now headgate.In
 		return false, err
 	}
 	if answer[0].Status == meta.Refused {
-		n.faults.Add(1)
-		return false, refused(n.addr, &answer[0])
+		return false, n.failed(refused(n.addr, &answer[0]))
 	}
 	return answer[0].Status == meta.OK, nil
 }

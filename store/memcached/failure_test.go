@@ -71,6 +71,9 @@ func TestKilledServer(t *testing.T) {
 	if st := store.Stats(); st[0].Breaker == breaker.Closed || st[0].Opened != 1 || st[0].Errors == 0 || st[1].Breaker != breaker.Closed {
 		t.Errorf("%+v", st)
 	}
+	if st := store.Stats(); st[0].LastFailure.At.IsZero() || st[0].LastFailure.Err == nil || st[1].LastFailure != (memcached.Failure{}) {
+		t.Errorf("got the last failures %v and %v, want one of the first server", st[0].LastFailure, st[1].LastFailure)
+	}
 	testserver.StartAt(t, dies.Addr)
 	until(t, "the server is asked again", func() bool { return ask(keys[0]) == nil })
 	until(t, "its breaker is closed", func() bool { return store.Stats()[0].Breaker == breaker.Closed })

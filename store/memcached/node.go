@@ -25,6 +25,7 @@ type node struct {
 	end     context.CancelFunc // of follow
 
 	decisions, faults, conflicts, exhausted atomic.Uint64
+	last                                    breaker.LastFailure
 	// reported is the last answer with the server's statistics.
 	reported atomic.Pointer[report]
 }
@@ -55,10 +56,16 @@ func (n *node) do(ctx context.Context, doing string, asked []meta.Request, answe
 	if err := n.guarded(ctx, doing, func() error { return n.client.Do(ctx, asked, answers) }); err != nil {
 		return err
 	}
-	err := unread(n.addr, asked, answers)
-	if err != nil {
-		n.faults.Add(1)
+	if err := unread(n.addr, asked, answers); err != nil {
+		return n.failed(err)
 	}
+	return nil
+}
+
+// failed counts and returns the error of a call.
+func (n *node) failed(err error) error {
+	n.faults.Add(1)
+	n.last.Note(time.Now(), err)
 	return err
 }
 
@@ -80,6 +87,7 @@ func (n *node) guarded(ctx context.Context, doing string, ask func() error) erro
 	}
 	n.faults.Add(1)
 	if says(err) {
+		n.last.Note(time.Now(), err)
 		state, changed := n.breaker.Failed(began, n.clock.mono())
 		n.turned(state, changed, err)
 	} else {

@@ -78,8 +78,7 @@ func (s *Store) refundCounted(ctx context.Context, p *part) error {
 		}
 		it, err := s.parsePart(p, &h)
 		if err != nil {
-			n.faults.Add(1)
-			return err
+			return n.failed(err)
 		}
 		if p.decide(it, p.at); !it.changed {
 			return nil
@@ -110,8 +109,7 @@ func (n *node) replaceCounter(ctx context.Context, name string, p *part, s *stat
 		return false, err
 	}
 	if answer[0].Status == meta.Refused {
-		n.faults.Add(1)
-		return false, refused(n.addr, &answer[0])
+		return false, n.failed(refused(n.addr, &answer[0]))
 	}
 	return answer[0].Status == meta.OK, nil
 }

@@ -16,8 +16,9 @@ type Stats struct {
 	Refused uint64
 	// Decisions counts decided Ops.
 	Decisions uint64
-	// Errors counts calls that failed or were refused.
-	Errors uint64
+	// Errors counts calls that failed or were refused. LastFailure is the last one that failed because of the server.
+	Errors      uint64
+	LastFailure Failure
 	// Conflicts counts writes that failed because another process had written first. Exhausted
 	// counts writes without a further attempt: their decisions are ErrContended.
 	Conflicts, Exhausted uint64
@@ -51,7 +52,7 @@ func (n *node) stats() Stats {
 	b := n.breaker.Stats()
 	st := Stats{
 		Server: n.addr, Breaker: n.breaker.State(), Opened: b.Opened, Refused: b.Refused,
-		Decisions: n.decisions.Load(), Errors: n.faults.Load(),
+		Decisions: n.decisions.Load(), Errors: n.faults.Load(), LastFailure: n.last.Load(),
 		Conflicts: n.conflicts.Load(), Exhausted: n.exhausted.Load(),
 	}
 	st.ClockOffset, st.ClockBound, st.ClockKnown = n.clock.ahead()

@@ -51,6 +51,10 @@ func TestGivenUpAndBack(t *testing.T) {
 	if _, err := take(store, id, "k", patience); err != nil {
 		t.Fatal(err)
 	}
+	if last := store.Stats().Nodes[0].LastFailure; !last.At.IsZero() || last.Err != nil {
+		t.Errorf("before a failure: got the last failure %v", last)
+	}
+	paused := time.Now()
 	server.Pause()
 	for i := range 3 {
 		if _, err := take(store, id, "k", 20*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
@@ -67,11 +71,18 @@ func TestGivenUpAndBack(t *testing.T) {
 	if node := store.Stats().Nodes[0]; node.State == breaker.Closed || node.Opened != 1 || node.Failures < 3 {
 		t.Errorf("got %+v, want an open breaker, Opened 1 and at least 3 Failures", node)
 	}
+	last := store.Stats().Nodes[0].LastFailure
+	if last.At.Before(paused) || !errors.Is(last.Err, context.DeadlineExceeded) {
+		t.Errorf("got the last failure %v, want a timeout after %v", last, paused)
+	}
 	server.Resume()
 	until(t, "an answer to a probe", func() bool {
 		_, err := take(store, id, "k", 200*time.Millisecond)
 		return err == nil
 	})
+	if now := store.Stats().Nodes[0].LastFailure; now.At.Before(last.At) || now.Err == nil {
+		t.Errorf("after a success: got the last failure %v, want that of the outage", now)
+	}
 	if got := reported.states(); len(got) != 2 || got[1] != breaker.Closed {
 		t.Errorf("reported states: got %v, want [Open Closed]", got)
 	}
@@ -89,6 +100,9 @@ func TestStartsWithoutServer(t *testing.T) {
 		if _, err := take(store, id, "k", patience); !errors.Is(err, headgate.ErrUnavailable) {
 			t.Fatalf("no server: got error %v, want ErrUnavailable", err)
 		}
+	}
+	if last := store.Stats().Nodes[0].LastFailure; last.Err == nil || last.At.IsZero() {
+		t.Errorf("without a server: got the last failure %v", last)
 	}
 	server.Restart()
 	until(t, "a decision", func() bool { _, err := take(store, id, "k", patience); return err == nil })

@@ -40,6 +40,7 @@ type link struct {
 	tried chan struct{}
 	// failure is the error of the last attempt to connect.
 	failure atomic.Pointer[error]
+	last    breaker.LastFailure // the same error, with its time
 	pauses  pauses
 
 	life    context.Context //nolint:containedctx // because it is the store's own life, which Close ends
@@ -90,6 +91,7 @@ func (l *link) connect() {
 		}
 		err = couldNotAt(l.store.config.Kind, "connect", err)
 		l.failure.Store(&err)
+		l.last.Note(time.Now(), err)
 		l.markTried()
 		if !notified {
 			notified = true

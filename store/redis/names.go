@@ -7,3 +7,6 @@ type Breaker = breaker.Config
 
 // BreakerState is the state of a circuit breaker.
 type BreakerState = breaker.State
+
+// Failure is a failed call: its time and its error.
+type Failure = breaker.Failure

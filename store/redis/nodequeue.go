@@ -53,6 +53,7 @@ type nodeQueue struct {
 	// lastTrip is the duration of the last call, in nanoseconds.
 	lastTrip atomic.Int64
 	clock    serverClock
+	last     breaker.LastFailure
 
 	across across
 
@@ -346,6 +347,7 @@ func (l *nodeQueue) missed(a *query, now time.Duration, err error) {
 	}
 	l.healthy.Store(false)
 	l.counts.failures.Add(1)
+	l.last.Note(time.Now(), err)
 	state, changed := l.breaker.Failed(a.began, now)
 	r := ruleFor(l.store.config.Kind, err)
 	refuses := r != nil && r.pause > 0

@@ -21,8 +21,10 @@ type Node struct {
 	// none because of the node: an error, no answer in time, or an open breaker. A caller has one query for each
 	// node, and for each slot of a cluster. Canceled callers do not count.
 	Decided, Undecided uint64
-	// Failures counts calls without an answer. The server may have counted their Ops.
-	Failures uint64
+	// Failures counts calls without an answer. The server may have counted their Ops. LastFailure is the last one, or the last
+	// attempt to connect as long as no server was reached.
+	Failures    uint64
+	LastFailure Failure
 	// Refused counts queries that were not sent because the breaker was open or no server was ever
 	// reached. Unsent counts queries whose callers left before the queries were sent.
 	Refused, Unsent uint64
@@ -51,12 +53,13 @@ func (s *Store) Stats() Stats {
 	}
 	stats := Stats{Connected: s.link.client.Load() != nil}
 	for _, l := range s.queues.list() {
-		b := l.breaker.Stats()
+		b, last := l.breaker.Stats(), l.last.Load()
 		l.mu.Lock()
 		waiting, inFlight, state := len(l.queue), l.inFlight, l.breaker.State()
 		l.mu.Unlock()
 		if !stats.Connected && s.link.failure.Load() != nil {
 			state = breaker.Open // The breaker stays closed without calls, but no server was ever reached.
+			last = last.Later(s.link.last.Load())
 		}
 		offset, bound, known := l.clock.ahead()
 		stats.Nodes = append(stats.Nodes, Node{
@@ -64,7 +67,7 @@ func (s *Store) Stats() Stats {
 			Address: l.node, State: state, Opened: b.Opened, Refused: b.Refused + l.counts.unreached.Load(),
 			Calls: l.counts.calls.Load(), Decisions: l.counts.decisions.Load(),
 			Decided: l.counts.decided.Load(), Undecided: l.counts.undecided.Load(),
-			Failures: l.counts.failures.Load(), Unsent: l.counts.unsent.Load(), Waiting: waiting, InFlight: inFlight,
+			Failures: l.counts.failures.Load(), LastFailure: last, Unsent: l.counts.unsent.Load(), Waiting: waiting, InFlight: inFlight,
 		})
 	}
 	return stats

@@ -132,6 +132,9 @@ type NodeStatus struct {
 	Decisions uint64 `json:"decisions"`
 	Failures  uint64 `json:"failures"`
 	GivenUp   uint64 `json:"given_up"`
+	// LastError is the text of the last failure, at LastErrorAt, and has at most 300 bytes. It stays when later calls succeed.
+	LastError   string     `json:"last_error,omitempty"`
+	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
 	// ClockAheadSeconds is how far the server's clock is ahead of this machine's clock, with an error of at most
 	// ClockErrorSeconds. Both are absent while the server's clock is not known.
 	ClockAheadSeconds float64 `json:"clock_ahead_seconds,omitempty"`

@@ -153,10 +153,23 @@ func writeNodes(w io.Writer, s *admin.StoreStatus) {
 		n := &s.Nodes[i]
 		terminal.Rowf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", n.Address, n.State, n.Calls, n.Decisions, n.Failures, n.GivenUp)
 	}
+	writeFailures(w, s.Nodes)
 	writeClocks(w, s)
 	if a := s.Ahead; a != nil {
 		terminal.Rowf(w, "\nUNITS AHEAD\tSPENT\tEXPIRED\tDENIED FROM MEMORY\n%d\t%d\t%d\t%d\n", a.Granted, a.Spent,
 			a.Expired, a.DeniedFromCache)
+	}
+}
+
+// writeFailures prints the last failure of each node that had one.
+func writeFailures(w io.Writer, nodes []admin.NodeStatus) {
+	title := "\nNODE\tLAST FAILURE\tERROR\n"
+	for i := range nodes {
+		if at := nodes[i].LastErrorAt; at != nil {
+			text := terminal.Printable(nodes[i].LastError)
+			terminal.Rowf(w, "%s%s\t%s\t%s\n", title, nodes[i].Address, at.Local().Format(time.DateTime), text)
+			title = ""
+		}
 	}
 }
 

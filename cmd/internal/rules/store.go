@@ -57,6 +57,9 @@ func addShared(s *admin.StoreStatus, shared report.Shared) {
 		node := admin.NodeStatus{
 			Address: n.Name, State: n.State.String(), Calls: n.Calls, Decisions: n.Decisions, Failures: n.Failures, GivenUp: n.Opened,
 		}
+		if at := n.LastFailure.At; !at.IsZero() {
+			node.LastError, node.LastErrorAt = n.LastFailure.Text, &at
+		}
 		if n.ClockKnown {
 			node.ClockAheadSeconds, node.ClockErrorSeconds = n.ClockOffset.Seconds(), n.ClockBound.Seconds()
 		}

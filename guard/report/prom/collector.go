@@ -105,7 +105,8 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	c.quota.describe(ch)
 	if !c.library {
 		for _, d := range []*prometheus.Desc{
-			c.build, c.seconds, c.requests, c.requestsByPath, c.answers, c.serviceSeconds, c.requestSeconds, c.failures, c.inFlight, c.waiting,
+			c.build, c.seconds, c.requests, c.requestsByPath, c.answers, c.serviceSeconds, c.requestSeconds,
+			c.failures, c.inFlight, c.waiting,
 		} {
 			ch <- d
 		}

@@ -71,7 +71,7 @@ func sharedStore() report.Shared {
 	return report.Shared{
 		Nodes: []report.Node{
 			{Name: "10.0.0.1:6379", Calls: 2, Decisions: 9, Waiting: 3},
-			{Name: "10.0.0.2:11211", State: breaker.Open, Opened: 1, ClockKnown: true, ClockOffset: -1500 * time.Millisecond},
+			{Name: "10.0.0.2:11211", State: breaker.Open, Opened: 1, LastFailure: report.Failure{At: time.Unix(1e9, 5), Text: "EOF"}, ClockKnown: true, ClockOffset: -1500 * time.Millisecond},
 		},
 		Ahead: &report.Ahead{Granted: 10, Spent: 7, Denied: 4},
 	}
@@ -99,7 +99,7 @@ func TestMetrics(t *testing.T) {
 		`headgate_decision_seconds_bucket{le="5e-06"} 1`,
 		`headgate_decision_seconds_count 1`,
 		`headgate_store_up{node="10.0.0.1:6379"} 1`,
-		`headgate_store_up{node="10.0.0.2:11211"} 0`,
+		`headgate_store_up{node="10.0.0.2:11211"} 0`, `headgate_store_last_failure_timestamp_seconds{node="10.0.0.2:11211"} 1e+09`,
 		`headgate_store_decisions_total{node="10.0.0.1:6379"} 9`,
 		`headgate_store_waiting{node="10.0.0.1:6379"} 3`,
 		`headgate_store_clock_offset_seconds{node="10.0.0.2:11211"} -1.5`,

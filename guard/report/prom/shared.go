@@ -9,9 +9,9 @@ import (
 
 // sharedMetrics describes the metrics of a Shared.
 type sharedMetrics struct {
-	up, waiting, offset, bound *prometheus.Desc
-	counters                   []nodeCounter
-	units, denied              *prometheus.Desc
+	up, waiting, failed, offset, bound *prometheus.Desc
+	counters                           []nodeCounter
+	units, denied                      *prometheus.Desc
 }
 
 // nodeCounter is a counter of each node.
@@ -27,6 +27,7 @@ func newSharedMetrics(desc func(name, help string, labels ...string) *prometheus
 	return &sharedMetrics{
 		up:      desc("store_up", "1 if this process sends queries to the server, 0 while its circuit breaker is open.", "node"),
 		waiting: desc("store_waiting", "Decisions that wait for the next call to a server.", "node"),
+		failed:  desc("store_last_failure_timestamp_seconds", "Time of the last call to a server without an answer.", "node"),
 		offset: desc("store_clock_offset_seconds",
 			"Seconds by which a server's clock is ahead of this machine's clock, if the store needs it.", "node"),
 		bound: desc("store_clock_error_seconds", "Maximum error of headgate_store_clock_offset_seconds.", "node"),
@@ -51,7 +52,7 @@ func newSharedMetrics(desc func(name, help string, labels ...string) *prometheus
 }
 
 func (m *sharedMetrics) describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.waiting, m.offset, m.bound, m.units, m.denied} {
+	for _, d := range []*prometheus.Desc{m.up, m.waiting, m.failed, m.offset, m.bound, m.units, m.denied} {
 		ch <- d
 	}
 	for _, c := range m.counters {
@@ -70,6 +71,9 @@ func (m *sharedMetrics) collect(ch chan<- prometheus.Metric, s report.Shared) {
 		ch <- gauge(m.waiting, n.Waiting, n.Name)
 		for _, c := range m.counters {
 			ch <- counter(c.desc, c.value(n), n.Name)
+		}
+		if !n.LastFailure.At.IsZero() {
+			ch <- gauge(m.failed, n.LastFailure.At.Unix(), n.Name)
 		}
 		if n.ClockKnown {
 			ch <- prometheus.MustNewConstMetric(m.offset, prometheus.GaugeValue, n.ClockOffset.Seconds(), n.Name)
