@@ -19,6 +19,9 @@ const (
 	low  = 40
 	// growth is how much the heap may grow after a collection before new connections await the next one.
 	growth = 10
+	// looks is how often Arrived looks at the heap while the estimate of what arrives grows by growth. A look takes microseconds, and the
+	// estimate can be several times too low.
+	looks = 8
 	// acceptsPerCheck is how many connections are accepted between two looks at the heap, which take microseconds.
 	acceptsPerCheck = 8
 )
@@ -92,7 +95,10 @@ type Pressure struct {
 	changed  atomic.Pointer[Bounds] // nil until Rebound
 	live     atomic.Int64           // of the last collection, in bytes
 	accepted atomic.Uint64
-	checking sync.Mutex // held by await during a collection
+	pending  atomic.Int64 // of the last look at the heap by Arrived, in bytes
+	checking sync.Mutex   // held by check during a collection
+	pressing sync.Mutex   // held while pressed or unread changes
+	unread   gate         // shut while connections are closed, and while check measures
 }
 
 // NewPressure follows the collector until Stop, if c has a bound.
@@ -179,6 +185,36 @@ func (p *Pressure) Await() {
 	}
 }
 
+// Arrived looks at the heap when requests that still arrive take much more than at the last look. pending is the estimate of what they
+// take, in bytes. Without it, connections that were accepted while the heap was small would fill the heap before the next collection.
+func (p *Pressure) Arrived(pending int64) {
+	if p.Most <= 0 {
+		return
+	}
+	last := p.pending.Load()
+	if pending > last && pending < last+(p.at(growth)-p.at(0))/looks {
+		return
+	}
+	if p.pending.CompareAndSwap(last, pending) && pending > last && p.hasGrown(InUse()) {
+		p.check()
+	}
+}
+
+// AwaitUnread blocks a connection whose request still arrives, while connections are closed and while a heap that has grown is measured:
+// the rest of the request would fill the heap meanwhile. It returns when goesOn reports true, which it calls after connections were closed,
+// and after most at the latest. It returns what is left of most.
+func (p *Pressure) AwaitUnread(most time.Duration, goesOn func() bool) (left time.Duration) {
+	return p.unread.wait(most, goesOn)
+}
+
+// press says whether connections are closed.
+func (p *Pressure) press(pressed bool) {
+	p.pressing.Lock()
+	defer p.pressing.Unlock()
+	p.pressed.Store(pressed)
+	p.unread.set(pressed)
+}
+
 // check measures a heap that has grown.
 func (p *Pressure) check() {
 	p.checking.Lock()
@@ -186,13 +222,22 @@ func (p *Pressure) check() {
 	if !p.hasGrown(InUse()) {
 		return // Another goroutine has measured it meanwhile.
 	}
+	p.unread.set(true)
+	defer p.measuredNow()
 	runtime.GC()
 	objects, stacks := Live()
 	p.live.Store(objects + stacks)
 	if p.isOver(objects + stacks) {
-		p.pressed.Store(true)
+		p.press(true)
 		p.notify() // The other goroutine closes connections, and resets pressed.
 	}
+}
+
+// measuredNow ends the wait for a measurement, unless connections are closed.
+func (p *Pressure) measuredNow() {
+	p.pressing.Lock()
+	defer p.pressing.Unlock()
+	p.unread.set(p.pressed.Load())
 }
 
 // hasGrown reports whether a heap with these bytes in use may be above High, and is by growth larger than the last live one.
@@ -214,20 +259,26 @@ func (p *Pressure) at(percent int64) int64 {
 func (p *Pressure) Pressed() bool { return p.pressed.Load() }
 
 // Stop ends the closing of connections.
-func (p *Pressure) Stop() { p.once.Do(func() { close(p.stopped) }) }
+func (p *Pressure) Stop() {
+	p.once.Do(func() {
+		close(p.stopped)
+		p.press(false)
+	})
+}
 
 // Relieve closes the costliest connections if live bytes are too many, and returns their number. Connections that cost only what a
 // client needs are closed after those, and trusted ones are the last.
 func (p *Pressure) Relieve(live int64) (closed int) {
 	p.live.Store(live)
-	p.pressed.Store(p.isOver(live))
+	p.press(p.isOver(live))
 	if !p.pressed.Load() {
 		return 0
 	}
 	var costs Costs
 	p.Costs(&costs)
 	bounds := p.Bounds()
-	if p.pressed.Store(costs.total >= bounds.Least); costs.total < bounds.Least {
+	if costs.total < bounds.Least {
+		p.press(false)
 		return 0
 	}
 	all := costs.open
@@ -247,6 +298,7 @@ func (p *Pressure) Relieve(live int64) (closed int) {
 		excess -= all[closed].bytes
 		all[closed].conn.Abort()
 	}
+	p.unread.wake() // Closed connections end at once.
 	if closed == 0 {
 		return 0
 	}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestNewConnectionsAwaitCollection: a heap that has grown beyond High since the last collection is measured before the next
@@ -32,6 +33,71 @@ func TestNewConnectionsAwaitCollection(t *testing.T) {
 	}
 	if !p.pressed.Load() || p.live.Load() == 0 {
 		t.Error("the heap was not measured")
+	}
+}
+
+// TestArrivingRequestsAreMeasured: what arrives is a reason to measure the heap, before a collection or a new connection is.
+func TestArrivingRequestsAreMeasured(t *testing.T) {
+	p := NewPressure(PressureConfig{})
+	p.Arrived(1 << 30)
+	if p.Pressed() {
+		t.Error("a heap without a bound is pressed")
+	}
+	p.Most = 64 << 10 // The test itself takes more.
+	step := (p.at(growth) - p.at(0)) / looks
+	if p.Arrived(step - 1); p.Pressed() {
+		t.Error("the heap was measured for less than a step")
+	}
+	if p.Arrived(step); !p.Pressed() || p.live.Load() == 0 {
+		t.Error("the heap was not measured after a step")
+	}
+	p.press(false)
+	p.live.Store(0)
+	p.Arrived(0)
+	if p.Arrived(step - 1); p.Pressed() {
+		t.Error("an estimate that has fallen counts from where it was")
+	}
+	if p.Arrived(step); !p.Pressed() {
+		t.Error("the heap was not measured after a further step")
+	}
+}
+
+// TestUnreadRequestsWait: while connections are closed, others whose request arrives wait until there is memory, and for the given time at
+// the longest. Closed ones go on at once.
+func TestUnreadRequestsWait(t *testing.T) {
+	const long = time.Minute
+	never := func() bool { return false }
+	p := NewPressure(PressureConfig{Closed: new(atomic.Uint64), Log: slog.New(slog.DiscardHandler), Costs: func(*Costs) {}})
+	p.Most = 1000
+	if left := p.AwaitUnread(long, never); left != long {
+		t.Errorf("without pressure %v are left, want all", left)
+	}
+	p.Relieve(900)
+	if left := p.AwaitUnread(time.Millisecond, never); left != 0 {
+		t.Errorf("a wait that times out leaves %v", left)
+	}
+	if left := p.AwaitUnread(0, never); left != 0 {
+		t.Errorf("a wait without time leaves %v", left)
+	}
+	var closed atomic.Bool
+	left := make(chan time.Duration, 2)
+	go func() { left <- p.AwaitUnread(long, closed.Load) }()
+	closed.Store(true)
+	p.Relieve(900)
+	if got := <-left; got <= 0 {
+		t.Error("a closed connection waits")
+	}
+	go func() { left <- p.AwaitUnread(long, never) }()
+	p.Relieve(900)
+	p.Relieve(500)
+	if got := <-left; got <= 0 {
+		t.Error("a connection waits although there is memory")
+	}
+	p.Relieve(900)
+	go func() { left <- p.AwaitUnread(long, never) }()
+	p.Stop()
+	if got := <-left; got <= 0 {
+		t.Error("a connection waits after the end")
 	}
 }
 

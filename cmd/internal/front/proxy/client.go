@@ -34,6 +34,7 @@ type clientConn struct {
 	// sinceRequest has the bytes that an HTTP/2 client has sent since its last request began.
 	sinceRequest atomic.Int64
 	multiplexed  atomic.Bool  // the client uses HTTP/2
+	unasked      atomic.Bool  // it uses HTTP/2, and its first request has not begun
 	named        atomic.Bool  // bytes have arrived, so that RemoteAddr does not wait for a header of the PROXY protocol
 	aborted      atomic.Bool  // the connection ends as soon as net/http closes it
 	deadline     atomic.Int64 // write deadline set by net/http, in Unix nanoseconds; 0 means none
@@ -42,6 +43,7 @@ type clientConn struct {
 
 	heading atomic.Bool  // the header of an HTTP/1 request may be arriving
 	head    atomic.Int64 // bytes of that header received so far
+	waited  atomic.Int64 // nanoseconds that awaitMemory has blocked since the last header
 
 	sending sync.Mutex     // held during a write
 	writer  socket.Writer  // of Conn, if it has a descriptor; guarded by sending
@@ -60,6 +62,9 @@ func (c *clientConn) Read(b []byte) (int, error) {
 		n, err := c.Conn.Read(b)
 		c.ahead += n
 		c.sinceRequest.Add(int64(n))
+		if c.unasked.Load() {
+			c.awaitMemory()
+		}
 		return n, err
 	}
 	n, err := c.Conn.Read(b)
@@ -77,10 +82,10 @@ func (c *clientConn) received(b []byte) error {
 		c.named.Store(true)
 	}
 	if c.preface.scan(b) {
-		c.multiplexed.Store(true)
+		c.multiplex()
 	}
 	if c.heading.Load() {
-		return c.arrived(len(b))
+		return c.arrived(b)
 	}
 	return nil
 }
@@ -262,6 +267,7 @@ func (c *clientConn) Close() error {
 	if c.in != nil {
 		c.in.remove(c)
 	}
+	c.asked()
 	return c.Conn.Close()
 }
 

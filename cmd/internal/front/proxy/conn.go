@@ -88,7 +88,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	if c.secure != nil && c.preface.scan(p[:n]) {
-		c.client.multiplexed.Store(true)
+		c.client.multiplex()
 	}
 	c.framing.Scan(p[:n])
 	return n, err

@@ -101,7 +101,7 @@ func (s *Server) multiplex(c *conn) {
 		return
 	}
 	c.path = report.PathFast
-	c.client.multiplexed.Store(true)
+	c.client.multiplex()
 	s.http2.Serve(&h2.Client{
 		Conn: c.fallback, Context: context.WithValue(s.base, connKey{}, c), State: func(state http.ConnState) { s.track(c, state) },
 	})

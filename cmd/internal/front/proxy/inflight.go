@@ -34,6 +34,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, l *http1.List) {
 	c := clientConnOf(conn)
 	if c != nil {
 		c.sinceRequest.Store(0)
+		c.asked()
 	}
 	if r.Context().Err() != nil {
 		// The client closed the stream or the connection before the handler started. No

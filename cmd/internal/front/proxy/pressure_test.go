@@ -112,6 +112,68 @@ func TestPressureAndGateways(t *testing.T) {
 	}
 }
 
+// TestUnfinishedHeadsAwaitMemory: while connections are closed, the rest of a request that arrives is not read, by HTTP/1 and HTTP/2.
+// Whole requests, trusted peers and closed connections do not wait.
+func TestUnfinishedHeadsAwaitMemory(t *testing.T) {
+	gateway, stranger := netip.MustParseAddrPort("192.0.2.1:7"), netip.MustParseAddrPort("192.0.2.2:7")
+	p := before(t, UpstreamConfig{URL: parsed(t, "http://127.0.0.1:1")})
+	s, _ := start(t, p, nil, ServerConfig{Trusts: func(from netip.Addr) bool { return from == gateway.Addr() }})
+	s.pressure.Most = 1 << 20
+	hold := holder(t, s)
+	press := func() { s.pressure.Relieve(1 << 20) }
+	open := func(from netip.AddrPort) *clientConn {
+		c := hold(from)
+		c.heading.Store(true)
+		return c
+	}
+	read := func(c *clientConn, sent string) chan error {
+		done := make(chan error, 1)
+		go func() { done <- c.received([]byte(sent)) }()
+		return done
+	}
+	press()
+	for name, done := range map[string]chan error{
+		"a whole request":            read(open(stranger), "GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+		"a request with a body":      read(open(stranger), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"),
+		"a request of a gateway":     read(open(gateway), "GET / HTTP/1.1\r\n"),
+		"a connection that is ended": read(aborted(open(stranger)), "GET / HTTP/1.1\r\n"),
+	} {
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, sent := range map[string]string{
+		"HTTP/1": "GET / HTTP/1.1\r\n", "HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+	} {
+		press()
+		c := open(stranger)
+		done := read(c, sent)
+		select {
+		case err := <-done:
+			done <- err
+			t.Errorf("%s: a request that arrives is read although connections are closed", name)
+		case <-time.After(100 * time.Millisecond):
+		}
+		s.pressure.Relieve(0)
+		if err := <-done; err != nil || c.waited.Load() <= 0 {
+			t.Errorf("%s: got %v, %v after a wait", name, err, time.Duration(c.waited.Load()))
+		}
+		if c.multiplexed.Load() != (s.unasked.Load() > 0) {
+			t.Errorf("%s: %d clients of HTTP/2 without a request", name, s.unasked.Load())
+		}
+		c.headDone()
+		_ = c.Close()
+		if s.unasked.Load() != 0 || c.waited.Load() != 0 {
+			t.Errorf("%s: %d clients of HTTP/2 without a request after the end", name, s.unasked.Load())
+		}
+	}
+}
+
+func aborted(c *clientConn) *clientConn {
+	c.Abort()
+	return c
+}
+
 // heldConn is like a connection of package listen: after Abort, it is open until net/http closes it.
 type heldConn struct {
 	net.Conn

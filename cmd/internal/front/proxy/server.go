@@ -98,6 +98,7 @@ type Server struct {
 	pressure  *pressure
 	mostHeads int64
 	heads     atomic.Int64 // bytes of HTTP/1 headers that are arriving
+	unasked   atomic.Int64 // clients of HTTP/2 whose first request has not begun
 	cancel    context.CancelFunc
 
 	open     atomic.Int64 // number of open connections, without upgraded ones
