@@ -28,12 +28,14 @@ func (t *Throttler) concurrency() int {
 
 // share returns the work that each active tenant may take in the time memory. Before the drain
 // rate is known, all work is within a share.
-func (t *Throttler) share() time.Duration {
+func (t *Throttler) share() time.Duration { return t.shareOf(t.tenants.active) }
+
+func (t *Throttler) shareOf(active int) time.Duration {
 	rate, known := t.drain.rate()
 	if !known {
 		return maxTime
 	}
-	return time.Duration(rate * float64(memory) / float64(max(t.tenants.active, 1)))
+	return time.Duration(rate * float64(memory) / float64(max(active, 1)))
 }
 
 // full reports whether the queue exceeds one of its bounds. The work of the new request does not
@@ -42,9 +44,14 @@ func (t *Throttler) full(r *Request) bool {
 	if t.queue.length > t.config.MaxWaiters {
 		return true
 	}
-	rate, known := t.drain.rate()
-	most := rate * t.config.PartOfDeadline * float64(t.config.Deadline)
+	most, known := t.mostWork()
 	return known && float64(t.queue.work-r.need.work) > most
+}
+
+// mostWork returns the work that the queue may have, and whether it is known.
+func (t *Throttler) mostWork() (most float64, known bool) {
+	rate, known := t.drain.rate()
+	return rate * t.config.PartOfDeadline * float64(t.config.Deadline), known
 }
 
 // hopeless reports whether a request that waits for a time gets its answer after its deadline,

@@ -3,6 +3,7 @@ package throttle
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,9 +97,13 @@ func (d *twins) arrive() {
 	d.Helper()
 	r := d.request()
 	last := d.code.lastGone
+	said := d.preview(r)
 	verdict := d.code.Arrive(d.now, r)
 	got := answer{verdict, r.Refusal, r.RetryAfter}
 	victims := goneAfter(d.code, last)
+	if said != got && (len(victims) == 0 || verdict == headgate.Wait) { // See Preview for several victims.
+		d.Fatalf("the preview is %v, and the answer %v:\n%s", said, got, strings.Join(d.trace, "\n"))
+	}
 	chosen := victims
 	if got.reason == headgate.ThrottleFull {
 		chosen = append(slices.Clone(victims), r)
@@ -110,6 +115,13 @@ func (d *twins) arrive() {
 	d.same(got, d.twin.Arrive(d.now, r, chosen))
 	d.put(r, got)
 	d.count(got.String(), d.twin.find(r))
+}
+
+// preview says what Arrive will say. That it changes nothing is seen by the comparison of all later answers.
+func (d *twins) preview(r *Request) answer {
+	mine := Request{Class: r.Class, Tenant: r.Tenant, Route: r.Route, Deadline: r.Deadline}
+	verdict, _ := d.code.Preview(d.now, &mine)
+	return answer{verdict, mine.Refusal, mine.RetryAfter}
 }
 
 // goneAfter lists the requests that the code has reported after the request last.
