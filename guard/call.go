@@ -25,6 +25,8 @@ type question struct {
 	decisions []headgate.Decision
 	receipts  []headgate.Receipt
 	ends      bool // the caller will say when the requests end
+	// explains is what a decision that takes nothing is for; nil for others. See Guard.Explain.
+	explains *Explanation
 }
 
 // storeFacts are what an Answer knows about its call of the store.

@@ -292,7 +292,11 @@ func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *
 	if a.watching {
 		a.dropUnbanned()
 	}
-	if req.Peek {
+	switch {
+	case !req.Peek:
+	case a.explains() != nil:
+		a.explainWaits(req.NoWait)
+	default:
 		a.refuseWaits()
 	}
 	if a.usual && !a.soft {

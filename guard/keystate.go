@@ -142,18 +142,25 @@ func (k *namedKey) peekSlots(ctx context.Context, state *KeyState) error {
 	if w == nil {
 		return nil
 	}
-	slots := k.from.slotStores[0]
+	used, _, err := k.from.slotsUsed(ctx, k.key)
+	if err == nil {
+		state.InFlight = &SlotState{Used: used, Limit: w.limit.Count}
+	}
+	return err
+}
+
+// slotsUsed reads how many requests of a key are in flight. at is the time of the store; 0 from a store that does not say it.
+func (p *prepared) slotsUsed(ctx context.Context, key string) (used int64, at headgate.Instant, err error) {
+	slots := p.slotStores[0]
 	d, err := slots.TakeSlot(ctx, headgate.SlotOp{
-		Key: k.key, Window: slotsWindow, Limit: headgate.MaxUnits, TTL: DefaultInFlightTTL, Peek: true,
+		Key: key, Window: slotsWindow, Limit: headgate.MaxUnits, TTL: DefaultInFlightTTL, Peek: true,
 	})
 	if err != nil {
-		return fmt.Errorf("guard: the requests in flight were not read: %w", err)
+		return 0, 0, fmt.Errorf("guard: the requests in flight were not read: %w", err)
 	}
 	slots.FreeSlot(d.Receipt) // A store that does not know Peek has taken one.
-	used := headgate.MaxUnits - d.Remaining
-	if !d.Receipt.Empty() {
+	if used = headgate.MaxUnits - d.Remaining; !d.Receipt.Empty() {
 		used--
 	}
-	state.InFlight = &SlotState{Used: used, Limit: w.limit.Count}
-	return nil
+	return used, d.At, nil
 }

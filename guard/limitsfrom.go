@@ -150,7 +150,10 @@ func (s *set) addStated(p *prepared, own []window, req *headgate.Request, a *Ans
 // find gives the limits that a request states, or those of the rule.
 func (l *statedLimits) find(req *headgate.Request, own []window) (windows []window, stated Stated) {
 	windows, stated = l.look(req)
-	if l.counts[stated].Add(1); stated != StatedUsed {
+	if !req.Peek {
+		l.counts[stated].Add(1)
+	}
+	if stated != StatedUsed {
 		windows = own
 	}
 	return windows, stated
@@ -168,7 +171,7 @@ func (l *statedLimits) look(req *headgate.Request) ([]window, Stated) {
 		return nil, StatedInvalid
 	}
 	if known, found := (*l.current.Load())[text]; found {
-		if !known.recent.Load() {
+		if !req.Peek && !known.recent.Load() {
 			known.recent.Store(true)
 		}
 		return known.windows, StatedUsed
@@ -177,7 +180,7 @@ func (l *statedLimits) look(req *headgate.Request) ([]window, Stated) {
 	if !ok {
 		return nil, StatedInvalid
 	}
-	windows := l.add(text, limit)
+	windows := l.add(text, limit, req.Peek)
 	if windows == nil {
 		return nil, StatedBeyond
 	}
@@ -258,15 +261,15 @@ func (l *statedLimits) windows(limit headgate.Limit, claimed *claims) ([]window,
 	return slices.Clip(windows), err
 }
 
-// add keeps a new limit. It gives nil if there are too many.
-func (l *statedLimits) add(text string, limit headgate.Limit) []window {
+// add keeps a new limit, unless peeks says that it is only for one Answer. It gives nil if there are too many.
+func (l *statedLimits) add(text string, limit headgate.Limit, peeks bool) []window {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := *l.current.Load()
 	if other, found := known[text]; found {
 		return other.windows
 	}
-	if now := l.guard.calendarNow(); now.Sub(l.swept) >= statedIdle {
+	if now := l.guard.calendarNow(); !peeks && now.Sub(l.swept) >= statedIdle {
 		l.swept = now
 		known = l.sweep(known)
 	}
@@ -278,8 +281,11 @@ func (l *statedLimits) add(text string, limit headgate.Limit) []window {
 	if err != nil {
 		return nil // headgate.ErrTooManyPolicies, or a count that the store does not take.
 	}
-	l.all.Add(1)
 	runtime.AddCleanup(&windows[0], release, claimed.all)
+	if peeks {
+		return windows
+	}
+	l.all.Add(1)
 	next := make(map[string]*statedLimit, len(known)+1)
 	maps.Copy(next, known)
 	kept := &statedLimit{windows: windows}

@@ -160,9 +160,7 @@ func (s *set) addWindows(
 			a.nextGroup()
 			a.addOp(r, w.id)
 			a.nextGroup()
-		case r.mode == headgate.Peek:
-			a.addOp(r, w.id)
-		case w.waits() && s.place(p, r, a, req.NoWait):
+		case r.mode != headgate.Peek && w.waits() && s.place(p, r, a, req.NoWait), a.explains() != nil && s.promises(p, r, a, req.NoWait):
 			r.op = opReserved
 		case w.beside:
 			r.op = opLater
@@ -188,7 +186,7 @@ func (p *prepared) refundable() error {
 func (s *set) place(p *prepared, r *Result, a *Answer, noWait bool) (reserved bool) {
 	if !noWait && p.places.waiting.Load() < int64(p.maxWaiters()) {
 		id, _ := s.guard.queueOf(a, r)
-		return !r.window.beside && p.state.queues.reserve(r, id, r.window)
+		return !r.window.beside && p.state.queues.reserve(r, id, true)
 	}
 	r.full, r.mode = !noWait, headgate.Take
 	if r.window.algorithm == headgate.LeakyBucket {

@@ -75,8 +75,9 @@ func (q *quotaSet) find(name string, g *Guard) (n uint32, plan int) {
 // this request's cost C included. So the request has the units U-C+1 to U of the counter, and those above the included
 // I are beyond: min(C, max(0, U - I)). Each unit of the counter has one number, so the requests of a window together
 // have max(0, used - I) units beyond, in whatever order they come. Units that are given back do not
-// change what earlier answers said: later requests then have fewer units beyond.
-func (r *Result) charge() {
+// change what earlier answers said: later requests then have fewer units beyond. The decision on a Peek has the numbers of a Take, which
+// only an explanation shows.
+func (r *Result) charge(explained bool) {
 	d, q := &r.Decision, &r.window.quota
 	switch {
 	case d.Verdict == headgate.Deny && (d.Reason == headgate.OverLimit || d.Reason == headgate.Never):
@@ -94,7 +95,7 @@ func (r *Result) charge() {
 	}
 	r.AboveSoft = q.soft > 0 && overSoft(d, int(q.soft))
 	switch {
-	case r.mode == headgate.Refund || r.mode == headgate.Peek: // They take no units.
+	case r.mode == headgate.Refund || r.mode == headgate.Peek && !explained: // They take no units.
 		r.Beyond, r.AboveSoft = 0, false
 	case r.Beyond > 0 && q.after == AfterMeter:
 		d.Reason = headgate.Metered

@@ -18,6 +18,9 @@ func (g *Guard) settle(ctx context.Context, s *set, req *headgate.Request, a *An
 		a.markFallbacks()
 	}
 	a.judge()
+	if a.explains() != nil {
+		return // Nothing is booked, and nothing was taken.
+	}
 	g.enqueueWaits(a)
 	g.returnRefused(ctx, s, a)
 }
@@ -29,12 +32,13 @@ func (a *Answer) soften() {
 		d := &r.Decision
 		switch {
 		case r.window.quota.ofQuota:
-			r.charge()
+			r.charge(a.explains() != nil)
 		case r.Rule.Soft > 0 && d.Reason == headgate.WithinLimit && r.window.kind == kindLimit && overSoft(d, r.Rule.Soft):
 			d.Reason = headgate.SoftLimit
 		case d.Verdict == headgate.Deny && r.degrades():
 			d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.Degraded, 0
-		case d.Verdict == headgate.Wait && d.Receipt.Empty() && r.Rule.Exceed.Action == Degrade && r.window.kind == kindLimit:
+		case d.Verdict == headgate.Wait && d.Receipt.Empty() && r.Rule.Exceed.Action == Degrade && r.window.kind == kindLimit &&
+			(a.explains() == nil || a.besideRefuses(r.Rule)):
 			// Another limit of the rule is used up, or its key is banned, so no departure is booked.
 			d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.Degraded, 0
 		}

@@ -80,7 +80,7 @@ func (g *Guard) reshare(h *sharing) {
 // fair share refuses. The error is that of an invalid cost, as for rules.
 func (s *set) decideShare(req *headgate.Request, a *Answer, mode Mode) (refused bool, err error) {
 	h := s.share
-	if h == nil || h.Mode != mode || req.Peek || s.shareExempt(req, a) != "" {
+	if h == nil || h.Mode != mode || req.Peek && a.explains() == nil || s.shareExempt(req, a) != "" {
 		return false, nil
 	}
 	cost, err := costOf(req, &h.rule)
@@ -97,11 +97,13 @@ func (s *set) decideShare(req *headgate.Request, a *Answer, mode Mode) (refused 
 		r.Decision = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, At: now}
 	case name == "":
 		r.Decision = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.AnonymousClient, At: now}
+	case req.Peek:
+		r.Decision = s.explainShare(a.explains(), now, fairshare.Request{Client: name, Cost: cost, ID: h.id(req)})
 	default:
 		r.Decision, a.share = h.limiter.Take(now, fairshare.Request{Client: name, Cost: cost, ID: h.id(req)})
 	}
 	refused = r.Decision.Verdict == headgate.Deny
-	if !refused {
+	if !refused && !req.Peek {
 		a.sharer = h.limiter
 	}
 	r.Limit = headgate.Limit{Count: r.Decision.Limit, Per: h.Cycle}

@@ -198,8 +198,8 @@ func (m *member) leave(now time.Duration) {
 }
 
 // reserve gives a request the spare units of a queue, if they cover its cost. The decision is
-// then a Wait for these units, and nothing is booked.
-func (s *waitQueues) reserve(r *Result, id queueID, policy *window) bool {
+// then a Wait for these units, and nothing is booked. Without takes, the queue keeps them.
+func (s *waitQueues) reserve(r *Result, id queueID, takes bool) bool {
 	if s.count.Load() == 0 {
 		return false
 	}
@@ -216,13 +216,15 @@ func (s *waitQueues) reserve(r *Result, id queueID, policy *window) bool {
 		q.rearm()
 		return false
 	}
-	m := &member{Waiter: queue.Waiter{Cost: r.cost}, queue: q}
-	m.Owner = m
-	q.Append(&m.Waiter)
+	if takes {
+		m := &member{Waiter: queue.Waiter{Cost: r.cost}, queue: q}
+		m.Owner = m
+		q.Append(&m.Waiter)
+		r.member = m
+	}
 	q.rearm()
-	r.member = m
 	r.Decision = headgate.Decision{
-		Verdict: headgate.Wait, Reason: headgate.Scheduled, Limit: roomOf(policy.limit),
+		Verdict: headgate.Wait, Reason: headgate.Scheduled, Limit: roomOf(r.window.limit),
 		RetryAfter: max(at-now, 1), ResetAfter: max(q.End()-now, 1), At: q.clock + headgate.Instant(now),
 	}
 	return true

@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Preview returns what Take would decide at now, and the shares at that time, and changes nothing: it decides in a copy. A request with an ID
-// counts as a first attempt. Preview costs time and memory in proportion to the number of clients, and holds the lock under
+// Preview returns what Take would decide at now, and the shares at that time, and changes nothing: it decides in a copy. A request with
+// an ID counts as a first attempt. Preview costs time and memory in proportion to the number of clients, and holds the lock under
 // which clients join, so it is for explanations and not for decisions.
 func (l *Limiter) Preview(now headgate.Instant, r Request) (headgate.Decision, Shares) {
 	twin := l.twin()

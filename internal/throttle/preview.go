@@ -7,8 +7,8 @@ import (
 )
 
 // Preview says what Arrive would say about a request now, and changes nothing but the request: its Refusal and RetryAfter. Tenants,
-// predictions and the queue stay as they are, also the order in which they give way. wait is how long a queued request probably waits, and 0
-// if the drain rate is not known.
+// predictions and the queue stay as they are, also the order in which they give way. wait is how long a queued request probably waits,
+// and 0 if the drain rate is not known.
 //
 // If several requests would lose their places in the queue because its bound was lowered, Preview looks at the first of them.
 func (t *Throttler) Preview(now headgate.Instant, r *Request) (v headgate.Verdict, wait time.Duration) {
@@ -30,7 +30,7 @@ func (t *Throttler) Preview(now headgate.Instant, r *Request) (v headgate.Verdic
 		return headgate.Allow, 0
 	case t.hopeless(now, r, wait):
 		return t.previewRefusal(now, r, headgate.ThrottleDeadline), 0
-	case t.fullWith(r) && t.victimWith(r):
+	case t.fullWithOne() && t.victimWith(r):
 		return t.previewRefusal(now, r, headgate.ThrottleFull), 0
 	default:
 		return headgate.Wait, wait
@@ -42,8 +42,8 @@ func (t *Throttler) previewRefusal(now headgate.Instant, r *Request, why headgat
 	return headgate.Deny
 }
 
-// fullWith is full with the request in the queue.
-func (t *Throttler) fullWith(r *Request) bool {
+// fullWithOne is full with one more request in the queue, whose work does not count.
+func (t *Throttler) fullWithOne() bool {
 	if t.queue.length+1 > t.config.MaxWaiters {
 		return true
 	}
