@@ -14,16 +14,10 @@ func (e *explanation) writeCustomer(b *strings.Builder, r *guard.Result) {
 	if r.Rule.Quota == "" {
 		return
 	}
-	key, from, _ := r.Rule.AppendCustomerKey(nil, e.seen())
-	name := string(key[from:])
-	entry := entryOf(e.config, name)
+	name, plan, entry := e.Customer(r.Rule)
 	text := "no entry"
-	plan := e.config.DefaultPlan
 	if entry != nil {
 		text = "an entry"
-		if entry.Plan != "" {
-			plan = entry.Plan
-		}
 		if len(entry.Quotas) > 0 {
 			text += " with limits of its own"
 		}
@@ -39,6 +33,16 @@ func (e *explanation) writeCustomer(b *strings.Builder, r *guard.Result) {
 		}
 		linef(b, "raise", "%s%s", state, entry.Raise.Until.Time().Format(time.RFC3339))
 	}
+}
+
+// Customer names the customer of a rule with a quota, its plan, and its entry; nil without one.
+func (r *Reading) Customer(of *guard.Rule) (name, plan string, entry *guard.Customer) {
+	key, from, _ := of.AppendCustomerKey(nil, r.Seen())
+	name, plan = string(key[from:]), r.Config.DefaultPlan
+	if entry = entryOf(r.Config, name); entry != nil && entry.Plan != "" {
+		plan = entry.Plan
+	}
+	return name, plan, entry
 }
 
 // entryOf finds the entry of a customer; nil without one.

@@ -13,13 +13,9 @@ import (
 
 // writeUndecided says which entry of exempt leaves out the request from everything.
 func (e *explanation) writeUndecided(b *strings.Builder) {
-	set, err := rule.NewMatchSet(e.config.Folds.Matches(e.config.Exempt))
-	if err != nil {
-		return // The guard has accepted the same matches.
-	}
-	at := set.First(e.seen())
+	at, text, _ := e.ExemptEntry()
 	fmt.Fprintf(b, "\nexempt[%d] matches: nothing decides the request, and nothing counts it\n", at)
-	linef(b, "match", "%s", matchText(&e.config.Exempt[at]))
+	linef(b, "match", "%s", text)
 }
 
 // matchText writes the fields of a match like the configuration does.

@@ -32,7 +32,8 @@ func (r *Request) Explain(out io.Writer, c *config.Config, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	e := &explanation{config: c, guard: g, request: r.http, now: now}
+	e := &explanation{Reading: Reading{Config: c, Guard: g, Now: now}, sent: r.http}
+	e.Request, e.Answer = &e.exchange.Request, &e.exchange.Answer
 	e.exchange.ResolvePath, e.exchange.OneValue, e.exchange.CORS = true, true, c.CORS // The proxy does the same.
 	ctx := r.http.Context()
 	for n := 1; n <= r.times && ctx.Err() == nil; n++ {
@@ -74,50 +75,41 @@ func NewGuard(c *config.Config, clock func() headgate.Instant, adapt func(*guard
 
 // explanation has the decision of the last request, and the results of the requests before.
 type explanation struct {
-	config  *config.Config
-	guard   *guard.Guard
-	request *http.Request
-	now     time.Time
+	Reading
 
+	sent     *http.Request
 	exchange httplimit.Exchange
-	answer   answer
+	response answer
 	// failed is the error of an invalid request that could not be decided.
 	failed  error
 	forward *http.Request // nil when the request does not reach the service
 	runs    []outcomes
 }
 
-// seen returns the request as the rules see it.
-func (e *explanation) seen() *headgate.Request {
-	seen := e.exchange.Request
-	seen.Path = e.config.Folds.Path(seen.Path)
-	return &seen
-}
-
 // decide decides the request for the nth time.
 func (e *explanation) decide(n int) error {
 	x := &e.exchange
-	e.answer, e.forward = answer{}, nil
-	if e.failed = x.Admit(e.guard, e.request); e.failed != nil {
-		if x.Fail(&e.answer, e.failed) {
+	e.response, e.forward = answer{}, nil
+	if e.failed = x.Admit(e.Guard, e.sent); e.failed != nil {
+		if x.Fail(&e.response, e.failed) {
 			return fmt.Errorf("check: the request could not be decided: %w", e.failed)
 		}
-		text := fmt.Sprintf("refused with %d", e.answer.status)
-		if e.answer.status == http.StatusOK {
+		text := fmt.Sprintf("refused with %d", e.response.status)
+		if e.response.status == http.StatusOK {
 			text = "refused as invalid, in the protocol of gRPC or Connect"
 		}
 		e.count(n, text)
 		return nil
 	}
-	style, _ := fields.ParseStyle(string(e.config.Proxy.HeaderStyle)) // The configuration was checked.
-	x.Announce(style, e.answer.Header())
+	style, _ := fields.ParseStyle(string(e.Config.Proxy.HeaderStyle)) // The configuration was checked.
+	x.Announce(style, e.response.Header())
 	if x.Answer.Verdict == headgate.Deny {
-		x.Refuse(&e.answer)
+		x.Refuse(&e.response)
 		if fields.IsSpread(&x.Answer) {
-			e.answer.Header().Set("Retry-After", "1 or 2")
+			e.response.Header().Set("Retry-After", "1 or 2")
 		}
 	} else {
-		e.forward = x.Forward(e.guard, e.request)
+		e.forward = x.Forward(e.Guard, e.sent)
 	}
 	e.count(n, outcomeOf(&x.Answer))
 	return nil

@@ -21,10 +21,19 @@ func (noServer) Lease(string, int64, func(bucket.Rate)) (bucket.Lease, error) {
 
 // writeLease names the resource of a rule with a lease.
 func (e *explanation) writeLease(b *strings.Builder, r *guard.Rule) {
-	resource, err := rule.ParseResource(r.Lease.Resource, r.Key)
-	if err != nil {
-		return // The guard has accepted the same name.
+	if name := e.Lease(r); name != "" {
+		linef(b, "lease", "%s; until a server gives a lease of it, the fallback decides: %s", name, r.Fallback)
 	}
-	name := resource.Append(nil, e.seen())
-	linef(b, "lease", "%s; until a server gives a lease of it, the fallback decides: %s", name, r.Fallback)
+}
+
+// Lease names the resource of a rule with a lease; "" for others.
+func (r *Reading) Lease(of *guard.Rule) string {
+	if of.Lease.Resource == "" {
+		return ""
+	}
+	resource, err := rule.ParseResource(of.Lease.Resource, of.Key)
+	if err != nil {
+		return "" // The guard has accepted the same name.
+	}
+	return string(resource.Append(nil, r.Seen()))
 }

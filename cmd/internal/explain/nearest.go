@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,30 +24,20 @@ type miss struct {
 
 // writeNearest lists the rules that nearly match, for a request that no rule matches.
 func (e *explanation) writeNearest(b *strings.Builder) {
-	if len(e.config.Rules) == 0 {
+	if len(e.Config.Rules) == 0 {
 		b.WriteString("\nno rule matches: the configuration has no rules\n")
 		return
 	}
-	seen := e.seen()
-	misses := make([]miss, len(e.config.Rules))
-	for i := range e.config.Rules {
-		misses[i] = missOf(&e.config.Rules[i], seen, e.config.Folds)
-	}
-	if slices.ContainsFunc(misses, func(m miss) bool { return !m.path }) {
-		misses = slices.DeleteFunc(misses, func(m miss) bool { return m.path })
-	}
-	slices.SortStableFunc(misses, func(a, b miss) int {
-		return cmp.Or(cmp.Compare(b.common, a.common), cmp.Compare(len(a.reasons), len(b.reasons)))
-	})
+	misses, more := e.Nearest(maxNearest)
 	counted := "and nothing is counted; "
-	if len(e.exchange.Answer.Results) > 0 {
+	if len(e.Answer.Results) > 0 {
 		counted = "only fair share counts; "
 	}
 	b.WriteString("\nno rule matches, " + counted + "the nearest rules are\n")
-	for _, m := range misses[:min(len(misses), maxNearest)] {
-		fmt.Fprintf(b, "  %s: %s\n", m.rule.Name, strings.Join(m.reasons, "; "))
+	for _, m := range misses {
+		fmt.Fprintf(b, "  %s: %s\n", m.Rule, strings.Join(m.Reasons, "; "))
 	}
-	if more := len(misses) - maxNearest; more > 0 {
+	if more > 0 {
 		fmt.Fprintf(b, "  and %d more\n", more)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // writeRule describes the decision of one rule. All results belong to that rule.
 func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
-	r, req := results[0].Rule, e.seen()
+	r, req := results[0].Rule, e.Seen()
 	fmt.Fprintf(b, "\nrule %s", r.Name)
 	if !results[0].Enforced() {
 		b.WriteString(", which is in mode shadow: it reports this result, and does not enforce it")
@@ -56,7 +56,7 @@ func (e *explanation) writeStage(b *strings.Builder, r *guard.Result) {
 		b.WriteString(", which is in mode shadow: it reports this result, and does not enforce it")
 	}
 	b.WriteByte('\n')
-	if t := e.config.Throttle; t != nil && r.Stage == throttler.Name {
+	if t := e.Config.Throttle; t != nil && r.Stage == throttler.Name {
 		most := field.Counted(t.Concurrency, "request")
 		if t.Concurrency == 0 {
 			most = span(t.CPUInFlight) + " of CPU time"
@@ -69,10 +69,13 @@ func (e *explanation) writeStage(b *strings.Builder, r *guard.Result) {
 
 // writeOverride says which override applies to the request.
 func (e *explanation) writeOverride(b *strings.Builder, r *guard.Rule) {
-	o := r.OverrideAt(e.seen(), e.now, e.config.Folds)
-	if o == nil {
-		return
+	if o := e.Override(r); o != nil {
+		linef(b, "override", "%s", OverrideText(o))
 	}
+}
+
+// OverrideText names the value of an override, what it does, and when it ends.
+func OverrideText(o *guard.Override) string {
 	text := strconv.Quote(o.Value)
 	if o.Unlimited {
 		text += ", unlimited: the rule does not count the request"
@@ -80,7 +83,7 @@ func (e *explanation) writeOverride(b *strings.Builder, r *guard.Rule) {
 	if o.Until != 0 {
 		text += ", until " + o.Until.Time().UTC().Format(time.RFC3339)
 	}
-	linef(b, "override", "%s", text)
+	return text
 }
 
 // writeStated says which limit decides under a rule with limits_from.
@@ -98,13 +101,11 @@ func writeStated(b *strings.Builder, s guard.Stated) {
 
 // writeUncounted describes the rules that match and do not count the request, because an override is unlimited.
 func (e *explanation) writeUncounted(b *strings.Builder) (some bool) {
-	for _, r := range e.exchange.Answer.Matched() {
-		if o := r.OverrideAt(e.seen(), e.now, e.config.Folds); o != nil && o.Unlimited {
-			fmt.Fprintf(b, "\nrule %s\n", r.Name)
-			linef(b, "key", "%s", r.KeyText(e.seen()))
-			e.writeOverride(b, r)
-			some = true
-		}
+	for _, r := range e.Uncounted() {
+		fmt.Fprintf(b, "\nrule %s\n", r.Name)
+		linef(b, "key", "%s", r.KeyText(e.Seen()))
+		e.writeOverride(b, r)
+		some = true
 	}
 	return some
 }
@@ -177,6 +178,9 @@ func strictest(results []guard.Result) *guard.Result {
 	}
 	return worst
 }
+
+// Strictest returns the result that decides for a rule, of all its results.
+func Strictest(results []guard.Result) *guard.Result { return strictest(results) }
 
 // writeDecision describes what the rule does with the request.
 func (e *explanation) writeDecision(b *strings.Builder, r *guard.Result, results []guard.Result) {

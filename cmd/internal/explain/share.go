@@ -27,7 +27,7 @@ func cycleStart(c *config.Config, now time.Time) headgate.Instant {
 
 // writeShare describes the client that fair share counts the request for, and its share.
 func (e *explanation) writeShare(b *strings.Builder, r *guard.Result) {
-	f, req, client := e.config.FairShare, e.seen(), r.Rule.Key[0]
+	f, req, client := e.Config.FairShare, e.Seen(), r.Rule.Key[0]
 	b.WriteString("\nfair share")
 	if !r.Enforced() {
 		b.WriteString(", which is in mode shadow: it reports this result, and does not enforce it")
@@ -48,14 +48,14 @@ func (e *explanation) writeShare(b *strings.Builder, r *guard.Result) {
 	e.writeShareOf(b, string(name), r)
 	linef(b, "cost", "%s", costText(r.Rule, req))
 	e.writeDecision(b, r, []guard.Result{*r})
-	if e.exchange.Answer.Verdict == headgate.Deny && r.Decision.Verdict == headgate.Allow {
+	if e.Answer.Verdict == headgate.Deny && r.Decision.Verdict == headgate.Allow {
 		linef(b, "returned", "%s", "the cost, because a rule refuses the request")
 	}
 }
 
 // writeExempt says why fair share ignores the request, if it does.
 func (e *explanation) writeExempt(b *strings.Builder) {
-	why := e.guard.ShareExempt(&e.exchange.Request)
+	why := e.Guard.ShareExempt(&e.exchange.Request)
 	if why == "" {
 		return
 	}
@@ -69,7 +69,7 @@ func (e *explanation) writeExempt(b *strings.Builder) {
 
 // writeShareOf describes a client's share of the capacity, beside the other known clients.
 func (e *explanation) writeShareOf(b *strings.Builder, name string, r *guard.Result) {
-	shares, _ := e.guard.Shares()
+	shares, _ := e.Guard.Shares()
 	find := func(name string) int {
 		return slices.IndexFunc(shares.Clients, func(s fairshare.Share) bool { return s.Client == name })
 	}

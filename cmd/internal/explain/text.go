@@ -22,7 +22,7 @@ func (e *explanation) write(out io.Writer) error {
 	e.writeRequest(&b)
 	switch {
 	case e.failed != nil:
-	case e.exchange.Answer.Exempt:
+	case e.Answer.Exempt:
 		e.writeUndecided(&b)
 	default:
 		e.writeResults(&b)
@@ -38,7 +38,7 @@ func (e *explanation) write(out io.Writer) error {
 
 // writeResults describes the results of fair share and of each rule, in the guard's order.
 func (e *explanation) writeResults(b *strings.Builder) {
-	results, ruled := e.exchange.Answer.Results, false
+	results, ruled := e.Answer.Results, false
 	for len(results) > 0 {
 		n := slices.IndexFunc(results, func(r guard.Result) bool { return r.Rule != results[0].Rule })
 		if n < 0 {
@@ -59,10 +59,10 @@ func (e *explanation) writeResults(b *strings.Builder) {
 	e.writePassedOver(b)
 	e.writeSkipped(b)
 	e.writeExempt(b)
-	closest := e.exchange.Answer.Closest()
+	closest := e.Answer.Closest()
 	switch {
 	case ruled:
-	case closest != nil && closest.Stage == guard.FairShareName && e.exchange.Answer.Verdict == headgate.Deny && !e.config.Independent:
+	case closest != nil && closest.Stage == guard.FairShareName && e.Answer.Verdict == headgate.Deny && !e.Config.Independent:
 		b.WriteString("\nno rule decides: rules do not count requests that fair share refuses\n")
 	default:
 		e.writeNearest(b)
@@ -75,7 +75,7 @@ func linef(b *strings.Builder, word, format string, args ...any) {
 }
 
 func (e *explanation) writeRequest(b *strings.Builder) {
-	r, seen := e.request, &e.exchange.Request
+	r, seen := e.sent, &e.exchange.Request
 	fmt.Fprintf(b, "request %s %s\n", r.Method, r.RequestURI)
 	if e.failed == nil && seen.Path != r.URL.Path {
 		linef(b, "path", "%q, as the service will see it", seen.Path)
@@ -96,29 +96,29 @@ func (e *explanation) writeRequest(b *strings.Builder) {
 // writeAnswer describes the answer that headgate sends to the client.
 func (e *explanation) writeAnswer(b *strings.Builder) {
 	b.WriteByte('\n')
-	a := &e.exchange.Answer
+	a := e.Answer
 	switch {
 	case e.failed != nil:
 		_, problem, _ := strings.Cut(e.failed.Error(), ": ") // The text without the package name.
-		fmt.Fprintf(b, "answer %d %s: %s\n", e.answer.status, http.StatusText(e.answer.status), problem)
+		fmt.Fprintf(b, "answer %d %s: %s\n", e.response.status, http.StatusText(e.response.status), problem)
 	case a.Drops():
 		fmt.Fprintf(b, "no answer: the connection, or the stream of HTTP/2, is closed: %s\n", fields.Detail(a.Closest()))
 		return
 	case a.Verdict == headgate.Deny:
-		fmt.Fprintf(b, "answer %d %s: %s\n", e.answer.status, http.StatusText(e.answer.status), fields.Detail(a.Closest()))
+		fmt.Fprintf(b, "answer %d %s: %s\n", e.response.status, http.StatusText(e.response.status), fields.Detail(a.Closest()))
 	case a.Verdict == headgate.Wait:
 		fmt.Fprintf(b, "answer from the service, after a wait of %s\n", span(a.RetryAfter()))
 	default:
 		b.WriteString("answer from the service\n")
 	}
-	writeHeader(b, e.answer.header)
+	writeHeader(b, e.response.header)
 }
 
 // writeForward lists the header fields that headgate adds to the request to the service.
 func (e *explanation) writeForward(b *strings.Builder) {
 	added := http.Header{}
 	for name, values := range e.forward.Header {
-		if !slices.Equal(values, e.request.Header[name]) {
+		if !slices.Equal(values, e.sent.Header[name]) {
 			added[name] = values
 		}
 	}
@@ -126,8 +126,8 @@ func (e *explanation) writeForward(b *strings.Builder) {
 		b.WriteString("the service sees\n")
 		writeHeader(b, added)
 	}
-	for _, name := range e.guard.Marks() {
-		if len(e.request.Header[name]) > 0 && len(e.forward.Header[name]) == 0 {
+	for _, name := range e.Guard.Marks() {
+		if len(e.sent.Header[name]) > 0 && len(e.forward.Header[name]) == 0 {
 			fmt.Fprintf(b, "the service does not see %s: only headgate sends it\n", name)
 		}
 	}
@@ -155,6 +155,9 @@ func (e *explanation) writeRuns(b *strings.Builder) {
 		fmt.Fprintf(b, "  %s: %s\n", which, run.text)
 	}
 }
+
+// Span formats a duration as configurations do, rounded to milliseconds.
+func Span(d time.Duration) string { return span(d) }
 
 // span formats a duration as configurations do, rounded to milliseconds.
 func span(d time.Duration) string {
