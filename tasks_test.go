@@ -73,7 +73,7 @@ func tasks() []task {
 			others: []string{"cmd/internal/access/control.go"},
 			files: []string{
 				"client/encode.go", "client/fallback.go", "client/guard.go", "cmd/headgate/check.go",
-				"cmd/headgate/envoy.go", "cmd/internal/rules/rules.go", "cmd/internal/explain/request.go",
+				"cmd/headgate/envoy.go", "cmd/headgate/why.go", "cmd/internal/console/why/order.go", "cmd/internal/console/why/steps.go", "cmd/internal/rules/rules.go", "cmd/internal/explain/request.go",
 				"cmd/internal/explain/text.go", "cmd/internal/front/decisions/message.go",
 				"cmd/internal/front/decisions/response.go", "cmd/internal/front/httpdecide/message.go",
 				"cmd/internal/front/proxy/proxy.go", "cmd/internal/front/resp/decide.go", "cmd/internal/lab/logs/howto.go", "cmd/internal/lab/replay/call.go",

@@ -166,6 +166,8 @@ func requested(t *testing.T, at, name, token string) string {
 		}
 	case "/api/v1/usage/reset":
 		path += "?customer=none" // It is not found, because no rule has a quota.
+	case "/api/v1/explain":
+		body = `{"request": "GET /v1/search"}`
 	case "/api/v1/key/get", "/api/v1/key/reset", "/api/v1/key/ban", "/api/v1/key/unban":
 		body = `{"rule": "none"}` // It is not found.
 		if strings.HasSuffix(path, "/ban") {
