@@ -165,7 +165,7 @@ func (c checkCommand) warn(stderr errorWriter, loaded *config.Config) error {
 	if err != nil {
 		return configError{err}
 	}
-	for _, text := range loaded.CallerWarnings(all, time.Now()) {
+	for _, text := range append(loaded.CallerWarnings(all, time.Now()), loaded.AdminWarnings()...) {
 		_, _ = fmt.Fprintf(stderr, "headgate: warning: %s\n", text)
 	}
 	return nil

@@ -9,7 +9,8 @@ import (
 )
 
 type ctlCommand struct {
-	Admin string `help:"The instance's admin.listen. Commands of key take several, with commas between them." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"` //nolint:lll // A tag has one line.
+	Admin string `help:"The instance's admin.listen, with https:// before it for admin.tls. Commands of key take several, with commas between them." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"` //nolint:lll // A tag has one line.
+	CA    string `help:"PEM file of authorities for a certificate of admin.tls. The default is those of the system." name:"ca" env:"HEADGATE_CA_FILE" placeholder:"FILE"`                                                         //nolint:lll // A tag has one line.
 	// The flag has no token itself, because other users of the machine see the command line.
 	TokenFile string `help:"File with the token of a caller, if admin.auth is token." env:"HEADGATE_TOKEN_FILE" placeholder:"FILE"`
 
@@ -45,7 +46,7 @@ func (c *ctlCommand) Validate() error {
 
 // instance returns a client of the instance that the flags name.
 func (c *ctlCommand) instance() *ctl.Instance {
-	return &ctl.Instance{Admin: c.Admin, JSON: c.JSON, TokenFile: c.TokenFile}
+	return &ctl.Instance{Admin: c.Admin, JSON: c.JSON, TokenFile: c.TokenFile, CA: c.CA}
 }
 
 type statusCommand struct{}

@@ -124,8 +124,8 @@ func (s *section) serverLimits(l *ServerLimits) {
 	limits.end()
 }
 
-// auth reads how the clients of a listener prove who they are. tls are its certificates; nil for a listener
-// without TLS, which is admin.listen.
+// auth reads how the clients of a listener prove who they are. tls are its certificates; nil for
+// admin.listen, which asks for no client certificates.
 func (s *section) auth(into *Auth, tls *TLS) {
 	defer func() { s.keep("auth", *into) }()
 	words := []choice[Auth]{{word: "token", value: AuthToken}}

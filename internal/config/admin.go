@@ -17,15 +17,16 @@ func (s *section) admin(a *Admin) {
 		&a.Listen)
 	admin.adminListen(admin.declare("health", field.Taken, "host:port of /healthz, /readyz and /metrics alone; off closes the "+
 		"listener."), &a.Health)
-	admin.adminHosts(admin.declare("hosts", field.Taken, "Host names, without port, by which scrapers may request /metrics; IP addresses "+
-		"and localhost are always accepted."), a)
+	admin.adminHosts(admin.declare("hosts", field.Taken, "Host names, without port, by which scrapers may request /metrics, and with "+
+		"auth: token everything; IP addresses and localhost are always accepted."), a)
 	admin.auth(&a.Auth, nil)
 	admin.console(admin.declare("console", field.Taken, "The console in a browser, at /console/ of listen: on, off, or {actions: true}, "+
 		"which offers actions without auth too."), &a.Console)
+	admin.certificate(&a.TLS)
 	admin.end()
 }
 
-// adminHosts reads the host names by which scrapers may request /metrics.
+// adminHosts reads the host names of Admin.
 func (s *section) adminHosts(name string, a *Admin) {
 	s.outline.field(name).entries().written("", namePattern)
 	entries, _ := s.scalars(name, "[headgate.example.com]", maxAdminHosts)

@@ -85,3 +85,22 @@ func TestCallerWarningsOfManyCallers(t *testing.T) {
 		t.Errorf("without a server: %q", got)
 	}
 }
+
+// TestAdminWarnings: tokens without TLS are named where the network reaches the listener.
+func TestAdminWarnings(t *testing.T) {
+	for _, row := range []struct {
+		admin Admin
+		warns bool
+	}{
+		{Admin{Listen: "0.0.0.0:9902", Auth: AuthToken}, true},
+		{Admin{Listen: "admin.example.com:9902", Auth: AuthToken}, true},
+		{Admin{Listen: "0.0.0.0:9902", Auth: AuthToken, TLS: TLS{Cert: "a", Key: "b"}}, false},
+		{Admin{Listen: "127.0.0.1:9902", Auth: AuthToken}, false},
+		{Admin{Listen: "0.0.0.0:9902"}, false}, // Another warning says that it asks for no proof.
+		{Admin{Auth: AuthToken}, false},
+	} {
+		if got := (&Config{Admin: row.admin}).AdminWarnings(); len(got) > 0 != row.warns {
+			t.Errorf("%+v: %q", row.admin, got)
+		}
+	}
+}

@@ -334,13 +334,15 @@ type Admin struct {
 	Listen string
 	// Health is host:port of /healthz, /readyz and /metrics, or "" for off. Default "127.0.0.1:9903".
 	Health string
-	// Hosts are the host names by which scrapers may request /metrics, in lower case and without
+	// Hosts are the host names by which scrapers may request /metrics, and with Auth everything, in lower case and without
 	// port. IP addresses and localhost are always accepted.
 	Hosts []string
 	// Auth is how clients of Listen prove who they are, as callers of Server: AuthToken or 0.
 	Auth Auth
 	// Console is the console in a browser, which Listen serves.
 	Console Console
+	// TLS has the certificate of Listen. The zero value means no TLS.
+	TLS TLS
 }
 
 // defaults returns the Config of a file that sets no field.

@@ -30,8 +30,13 @@ func (s *section) tls(t *TLS) {
 			s.fault(v, "has no effect without client_ca", "set "+tls.pathOf("client_ca"))
 		}
 	}
-	if t.Cert == "" && t.Key == "" && tls.begun() && !tls.blamedAny("cert", "key") && !tls.blamedAt(tls.self.path) {
-		tls.missing("cert", "name the server's certificate and its key, or remove tls")
+	tls.needsPair(t)
+}
+
+// needsPair finds a section without certificate and key.
+func (s *section) needsPair(t *TLS) {
+	if t.Cert == "" && t.Key == "" && s.begun() && !s.blamedAny("cert", "key") && !s.blamedAt(s.self.path) {
+		s.missing("cert", "name the server's certificate and its key, or remove tls")
 	}
 }
 

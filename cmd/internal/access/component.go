@@ -48,7 +48,7 @@ func (a *Component) prepare(c *config.Config) (commit func(), err error) {
 	}
 	return func() {
 		inForce()
-		a.warn(c.CallerWarnings(all, time.Now()))
+		a.warn(append(c.CallerWarnings(all, time.Now()), c.AdminWarnings()...))
 	}, nil
 }
 

@@ -18,7 +18,7 @@ type ReloadStatus struct {
 // ReloadFailure says why a part was not reloaded.
 type ReloadFailure struct {
 	// Part is configuration, certificates, upstream certificates, gRPC certificates, HTTP
-	// certificates, access log, admin.listen or admin.health.
+	// certificates, admin certificates, access log, admin.listen or admin.health.
 	Part  string    `json:"part"`
 	At    time.Time `json:"at"`
 	Error string    `json:"error"`

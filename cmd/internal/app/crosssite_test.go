@@ -19,7 +19,7 @@ func TestOtherSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop()
-	handler, _ := adminOf(i, &i.options.Config.Admin).Handlers(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	handler, _ := adminOf(t, i, &i.options.Config.Admin).Handlers(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	const mozilla = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
 	plain := map[string]bool{
 		"/api/v1/status": true, "/api/v1/shares": true, "/api/v1/leases": true, "/api/v1/top": true, "/api/v1/bans": true, "/api/v1/mode": true,
@@ -76,8 +76,13 @@ func TestOtherSites(t *testing.T) {
 }
 
 // adminOf makes other admin listeners of an instance.
-func adminOf(i *Instance, c *config.Admin) *listener.Component {
+func adminOf(t *testing.T, i *Instance, c *config.Admin) *listener.Component {
+	t.Helper()
 	settings := *i.options.Config
 	settings.Admin = *c
-	return listener.New(listener.Options{Host: i.host, Config: &settings, Instance: admitted{i}, Access: i.access})
+	made, err := listener.New(listener.Options{Host: i.host, Config: &settings, Instance: admitted{i}, Access: i.access})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }

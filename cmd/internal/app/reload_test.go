@@ -100,7 +100,7 @@ func TestAdminByAddress(t *testing.T) {
 	defer i.Stop()
 	settings := i.options.Config.Admin
 	settings.Hosts = []string{"metrics.example.com"}
-	admin, health := adminOf(i, &settings).Handlers(http.NotFoundHandler())
+	admin, health := adminOf(t, i, &settings).Handlers(http.NotFoundHandler())
 	for page, want := range map[string]int{
 		"/api/v1/status": 403, "/api/v1/bans": 403, "/api/v1/shares": 403, "/api/v1/none": 403, "/debug/pprof/cmdline": 403, "/metrics": 403, "/healthz": 200, "/readyz": 200,
 	} {

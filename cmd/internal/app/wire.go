@@ -57,9 +57,13 @@ func (i *Instance) makeComponents() error {
 		return errors.Join(err, accessFault, o.Config.Located(callersFault), i.makeProxy())
 	}
 	i.access = callers
-	i.add(callers, listener.New(listener.Options{
+	operators, operatorsFault := listener.New(listener.Options{
 		Host: i.host, Config: o.Config, Instance: admitted{i}, Access: callers, Version: o.Version, Commit: o.Commit,
-	}))
+	})
+	if operatorsFault != nil {
+		return errors.Join(err, accessFault, o.Config.Located(operatorsFault), i.makeProxy())
+	}
+	i.add(callers, operators)
 	if i.rules != nil {
 		i.modes = i.rules.Modes(configuration{i})
 		i.add(i.modes)

@@ -3,14 +3,11 @@ package ctl
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
@@ -19,8 +16,10 @@ import (
 
 // Instance is a client of one running instance's admin listener.
 type Instance struct {
-	// Admin is the instance's admin.listen, as host:port or as a URL.
+	// Admin is the instance's admin.listen, as host:port or as a URL of http or https.
 	Admin string
+	// CA is a PEM file of authorities for its certificate; "" means those of the system.
+	CA string
 	// JSON prints the instance's answers unchanged.
 	JSON bool
 	// Terminal says that the output is a terminal, which would interpret texts.
@@ -137,14 +136,14 @@ func (a reply) turnedAway() bool {
 // exchange sends a request and reads the answer, whatever its status. It uses no proxy of the
 // environment, because admin listeners usually listen on this machine.
 func (c *Instance) exchange(ctx context.Context, method, page, body string, patience time.Duration) (reply, error) {
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: patience}
-	address, err := c.address()
+	at, err := c.endpoint()
 	if err != nil {
 		return reply{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+page, strings.NewReader(body))
+	transport := &http.Transport{TLSClientConfig: at.tls}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: patience}
+	req, err := http.NewRequestWithContext(ctx, method, at.scheme+at.address+page, strings.NewReader(body))
 	if err != nil {
 		return reply{}, fmt.Errorf("ctl: %q is not an address: write host:port with --admin", c.Admin)
 	}
@@ -157,50 +156,22 @@ func (c *Instance) exchange(ctx context.Context, method, page, body string, pati
 	}
 	req.Host = "localhost" // The admin listener refuses unknown host names, to prevent DNS rebinding.
 	resp, err := client.Do(req)
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return reply{}, fmt.Errorf("ctl: nothing answers on %s: start headgate proxy, or name its admin.listen with --admin", address)
-	case err != nil:
-		return reply{}, c.foreign(address, err)
+	if err != nil {
+		return reply{}, c.unanswered(at, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	c.answered = true
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus+1))
 	if err != nil {
-		return reply{}, fmt.Errorf("ctl: reading from %s: %w", address, err)
+		return reply{}, fmt.Errorf("ctl: reading from %s: %w", at.address, err)
 	}
 	if resp.StatusCode == http.StatusBadRequest && strings.HasPrefix(string(text), "Client sent an HTTP request to an HTTPS server") {
-		return reply{}, fmt.Errorf("ctl: %s speaks TLS, and admin.listen speaks plain HTTP: name the admin.listen with --admin", address)
+		return reply{}, fmt.Errorf("ctl: %s speaks TLS: write https:// before the address if it is an admin.listen with admin.tls, or "+
+			"name the admin.listen with --admin", at.address)
 	}
 	if len(text) > maxStatus {
 		return reply{}, fmt.Errorf("ctl: the answer of %s has more than %d MiB: ask for fewer entries",
-			address, maxStatus>>20)
+			at.address, maxStatus>>20)
 	}
 	return reply{resp.StatusCode, resp.Status, text}, nil
-}
-
-// foreign gives the error of a request without an answer, with the advice for a listener that does not speak plain HTTP.
-// A server of gRPC speaks first: net/http then has one of two errors, and one of them is no text.
-func (c *Instance) foreign(address string, err error) error {
-	text := err.Error()
-	switch {
-	case c.answered:
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("ctl: %w: does it speak TLS? admin.listen speaks plain HTTP: name it with --admin", err)
-	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)"):
-		return fmt.Errorf("ctl: %s does not speak HTTP: name the admin.listen with --admin", address)
-	}
-	return fmt.Errorf("ctl: %w", err)
-}
-
-// address returns host:port of --admin.
-func (c *Instance) address() (string, error) {
-	address := strings.TrimSuffix(strings.TrimPrefix(c.Admin, "http://"), "/")
-	if strings.HasPrefix(address, "https://") {
-		return "", fmt.Errorf("ctl: %s: admin.listen speaks plain HTTP: write http://, or host:port alone", c.Admin)
-	}
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return "", fmt.Errorf("ctl: %q is not an address: write host:port with --admin, like 127.0.0.1:9902", c.Admin)
-	}
-	return address, nil
 }

@@ -63,7 +63,7 @@ func (k *Keys) each(ctx context.Context, action string, order *admin.KeyOrder, w
 	shared := ""
 	var failed error
 	for _, address := range addresses {
-		one := &Instance{Admin: address, JSON: k.JSON, TokenFile: k.TokenFile}
+		one := &Instance{Admin: address, JSON: k.JSON, TokenFile: k.TokenFile, CA: k.CA}
 		if len(addresses) > 1 && !k.JSON {
 			_, _ = fmt.Fprintf(k.Out, "%s\n", address)
 		}

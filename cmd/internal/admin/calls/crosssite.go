@@ -3,6 +3,7 @@ package calls
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -37,6 +38,31 @@ func OwnSiteOrProgram(next http.HandlerFunc) http.HandlerFunc {
 		}
 		next(w, r)
 	})
+}
+
+// Guarded is in front of all calls, and refuses what none of them may accept: requests of web pages of other sites, and requests with
+// another method than GET and HEAD of a browser that does not say which site sends them. Links of other sites may open a page: see
+// opensPage.
+func Guarded(next http.HandlerFunc) http.HandlerFunc {
+	changing := OwnSiteOrProgram(next)
+	reading := OwnSite(next)
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			changing(w, r)
+		case opensPage(r):
+			next(w, r)
+		default:
+			reading(w, r)
+		}
+	}
+}
+
+// opensPage reports whether a browser opens the console in a tab, as by a link that an operator has pasted into a chat. Its files have
+// no data. Their headers keep them out of frames.
+func opensPage(r *http.Request) bool {
+	return (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/console/")) &&
+		slices.Equal(r.Header["Sec-Fetch-Mode"], []string{"navigate"}) && slices.Equal(r.Header["Sec-Fetch-Dest"], []string{"document"})
 }
 
 // fromBrowser reports whether a User-Agent may be that of a browser. All browsers begin with Mozilla/, and so does PowerShell, which no

@@ -9,10 +9,11 @@ import (
 // Profiles lists the profiles of the process.
 func Profiles() []Call {
 	return []Call{
-		{"/debug/pprof/", config.ScopeAdminister, OwnSiteOrProgram(pprof.Index)},
-		{"/debug/pprof/cmdline", config.ScopeAdminister, OwnSiteOrProgram(pprof.Cmdline)},
-		{"/debug/pprof/profile", config.ScopeAdminister, OwnSiteOrProgram(pprof.Profile)},
-		{"/debug/pprof/symbol", config.ScopeAdminister, OwnSiteOrProgram(pprof.Symbol)},
-		{"/debug/pprof/trace", config.ScopeAdminister, OwnSiteOrProgram(pprof.Trace)},
+		{"GET /debug/pprof/", config.ScopeAdminister, OwnSiteOrProgram(pprof.Index)},
+		{"GET /debug/pprof/cmdline", config.ScopeAdminister, OwnSiteOrProgram(pprof.Cmdline)},
+		{"GET /debug/pprof/profile", config.ScopeAdminister, OwnSiteOrProgram(pprof.Profile)},
+		{"GET /debug/pprof/symbol", config.ScopeAdminister, OwnSiteOrProgram(pprof.Symbol)},
+		{"POST /debug/pprof/symbol", config.ScopeAdminister, OwnSiteOrProgram(pprof.Symbol)}, // go tool pprof sends many addresses.
+		{"GET /debug/pprof/trace", config.ScopeAdminister, OwnSiteOrProgram(pprof.Trace)},
 	}
 }

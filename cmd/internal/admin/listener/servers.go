@@ -17,6 +17,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/certs"
 	"github.com/headgate/headgate/cmd/internal/component"
 	"github.com/headgate/headgate/cmd/internal/httpserver"
 	"github.com/headgate/headgate/guard/report/prom"
@@ -33,6 +34,7 @@ type Component struct {
 	// config is the section admin in effect. The caller of Reload guards it.
 	config  config.Admin
 	metrics http.Handler
+	files   *certs.Server // of admin.tls; nil without it
 
 	mu    sync.Mutex            // guards sides
 	sides [2]*httpserver.Server // in the order of adminListeners
@@ -75,13 +77,30 @@ func adminListeners(c *config.Admin) [2]adminListener {
 	return [2]adminListener{{"admin.listen", c.Listen}, {"admin.health", c.Health}}
 }
 
+// partCertificates is the part of a reload with the files of admin.tls.
+const partCertificates = "admin certificates"
+
 // New makes the component.
-func New(o Options) *Component {
+func New(o Options) (*Component, error) {
 	c := &o.Config.Admin
-	a := &Component{o: o, gate: o.Access.Gate("admin.listen", c.Auth, c.Listen).CountApart(), config: *c}
+	files, err := certs.ForListener(c.TLS, "admin.tls", o.Host.Log, o.Host.Reloaded(partCertificates))
+	if err != nil {
+		return nil, err
+	}
+	a := &Component{o: o, gate: o.Access.Gate("admin.listen", c.Auth, c.Listen).CountApart(), config: *c, files: files}
 	a.hosts.Store(&c.Hosts)
 	a.ended, a.end = context.WithCancel(context.Background())
-	return a
+	return a, nil
+}
+
+// Files implements component.Reopener.
+func (a *Component) Files() []component.File {
+	if a.files == nil {
+		return nil
+	}
+	return []component.File{{Name: partCertificates, Reopen: a.files.Reload, Kept: func(err error) {
+		a.o.Host.Log.Error("certificates not reloaded: the previous certificates stay in use", "part", partCertificates, "error", err)
+	}}}
 }
 
 // Start opens the listeners, with the metrics and the calls of all components.
@@ -113,7 +132,7 @@ func (a *Component) open(ctx context.Context, n int, l adminListener, auth confi
 		Body:        httpserver.OperatorBody, Idle: httpserver.OperatorIdle, Longest: httpserver.OperatorLongest,
 	}
 	if n == 0 {
-		s.Gate = a.gate.Beside(auth, config.OnlyLocal(l.at))
+		s.Gate, s.Files = a.gate.Beside(auth, config.OnlyLocal(l.at)), a.files
 		s.Handler = a.adminHandler(s.Gate, a.metrics)
 	} else {
 		s.Handler = a.healthHandler(a.metrics)
