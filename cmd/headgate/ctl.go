@@ -9,8 +9,8 @@ import (
 )
 
 type ctlCommand struct {
-	Admin string `help:"The instance's admin.listen, with https:// before it for admin.tls. Commands of key take several, with commas between them." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"` //nolint:lll // A tag has one line.
-	CA    string `help:"PEM file of authorities for a certificate of admin.tls. The default is those of the system." name:"ca" env:"HEADGATE_CA_FILE" placeholder:"FILE"`                                                         //nolint:lll // A tag has one line.
+	Admin string `help:"The admin.listen of instances, with commas between them. https:// before one is for admin.tls. dns:NAME:PORT stands for all addresses of a name." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"` //nolint:lll // A tag has one line.
+	CA    string `help:"PEM file of authorities for a certificate of admin.tls. The default is those of the system." name:"ca" env:"HEADGATE_CA_FILE" placeholder:"FILE"`                                                                               //nolint:lll // A tag has one line.
 	// The flag has no token itself, because other users of the machine see the command line.
 	TokenFile string `help:"File with the token of a caller, if admin.auth is token." env:"HEADGATE_TOKEN_FILE" placeholder:"FILE"`
 
@@ -44,22 +44,32 @@ func (c *ctlCommand) Validate() error {
 	return nil
 }
 
-// instance returns a client of the instance that the flags name.
+// fleet is the instances that the flags name.
+func (c *ctlCommand) fleet(stderr io.Writer) *ctl.Fleet {
+	return &ctl.Fleet{Instance: *c.instance(), Errors: stderr}
+}
+
+// instance is a client of the instance that the flags name, if they name one.
 func (c *ctlCommand) instance() *ctl.Instance {
 	return &ctl.Instance{Admin: c.Admin, JSON: c.JSON, TokenFile: c.TokenFile, CA: c.CA}
 }
 
+// one is an instance for a command about what all instances share.
+func (c *ctlCommand) one(ctx context.Context, stderr io.Writer) (*ctl.Instance, error) {
+	return c.fleet(stderr).One(ctx)
+}
+
 type statusCommand struct{}
 
-func (statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().Status(ctx, stdout)
+func (statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return c.fleet(stderr).Status(ctx, stdout)
 }
 
 type reloadCommand struct{}
 
 // Run tells the instance to reload its configuration, and prints the result.
-func (reloadCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().Reload(ctx, stdout)
+func (reloadCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return c.fleet(stderr).Reload(ctx, stdout)
 }
 
 type leasesCommand struct {
@@ -67,8 +77,8 @@ type leasesCommand struct {
 }
 
 // Run prints capacity leases.
-func (l leasesCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().Leases(ctx, stdout, l.Resource)
+func (l leasesCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return c.fleet(stderr).Leases(ctx, stdout, l.Resource)
 }
 
 type topCommand struct {
@@ -77,8 +87,8 @@ type topCommand struct {
 }
 
 // Run prints the keys with the most refusals.
-func (t topCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().Top(ctx, stdout, t.Rule, t.Top)
+func (t topCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return c.fleet(stderr).Top(ctx, stdout, t.Rule, t.Top)
 }
 
 type bansCommand struct {
@@ -88,14 +98,14 @@ type bansCommand struct {
 
 type listBansCommand struct{}
 
-func (listBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().Bans(ctx, stdout)
+func (listBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return c.fleet(stderr).Bans(ctx, stdout)
 }
 
 type liftBansCommand struct {
 	IDs []string `arg:"" name:"id" help:"Ids, as headgate ctl bans prints them."`
 }
 
-func (l liftBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().Lift(ctx, stdout, l.IDs)
+func (l liftBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return c.fleet(stderr).Lift(ctx, stdout, l.IDs)
 }

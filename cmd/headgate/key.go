@@ -29,29 +29,29 @@ type changeKeyFlags struct {
 	Reason string `help:"Reason, for the log." placeholder:"TEXT"`
 }
 
-func (f *keyFlags) keys(c *ctlCommand, stdout io.Writer) *ctl.Keys {
-	return &ctl.Keys{Instance: c.instance(), Out: stdout}
+func (f *keyFlags) keys(c *ctlCommand, stdout, stderr io.Writer) *ctl.Keys {
+	return &ctl.Keys{Fleet: c.fleet(stderr), Out: stdout}
 }
 
 // change makes a change of a key.
-func (f *keyFlags) change(ctx context.Context, c *ctlCommand, stdout io.Writer, action, length string, how *changeKeyFlags) error {
+func (f *keyFlags) change(ctx context.Context, c *ctlCommand, stdout, stderr io.Writer, action, length string, how *changeKeyFlags) error {
 	order, err := ctl.KeyOrder(f.Domain, f.Name)
 	if err != nil {
 		return ctl.NewConfigError(err)
 	}
 	order.For, order.Reason, order.DryRun = length, how.Reason, how.DryRun
-	return f.keys(c, stdout).Change(ctx, action, order)
+	return f.keys(c, stdout, stderr).Change(ctx, action, order)
 }
 
 type getKeyCommand struct{ keyFlags }
 
 // Run prints what a key has used.
-func (g getKeyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+func (g getKeyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
 	order, err := ctl.KeyOrder(g.Domain, g.Name)
 	if err != nil {
 		return ctl.NewConfigError(err)
 	}
-	return g.keys(c, stdout).Get(ctx, order)
+	return g.keys(c, stdout, stderr).Get(ctx, order)
 }
 
 type resetKeyCommand struct {
@@ -60,8 +60,8 @@ type resetKeyCommand struct {
 }
 
 // Run gives back what a key has used.
-func (r resetKeyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return r.change(ctx, c, stdout, "reset", "", &r.changeKeyFlags)
+func (r resetKeyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return r.change(ctx, c, stdout, stderr, "reset", "", &r.changeKeyFlags)
 }
 
 type banKeyCommand struct {
@@ -80,8 +80,8 @@ func (b banKeyCommand) Validate() error {
 }
 
 // Run bans a key.
-func (b banKeyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return b.change(ctx, c, stdout, "ban", b.For, &b.changeKeyFlags)
+func (b banKeyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return b.change(ctx, c, stdout, stderr, "ban", b.For, &b.changeKeyFlags)
 }
 
 type unbanKeyCommand struct {
@@ -90,6 +90,6 @@ type unbanKeyCommand struct {
 }
 
 // Run ends the ban of a key.
-func (u unbanKeyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return u.change(ctx, c, stdout, "unban", "", &u.changeKeyFlags)
+func (u unbanKeyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return u.change(ctx, c, stdout, stderr, "unban", "", &u.changeKeyFlags)
 }

@@ -29,17 +29,17 @@ func (m modeCommand) Validate() error {
 }
 
 // Run prints or sets modes.
-func (m modeCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+func (m modeCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
 	if m.Mode == "" {
 		if m.For != nil || m.Percent != nil || m.KeepBans || m.Here || m.Reason != "" {
 			return errors.New("which mode? write enforce, shadow or file before the flags")
 		}
-		return c.instance().Modes(ctx, stdout)
+		return c.fleet(stderr).Modes(ctx, stdout)
 	}
 	change := admin.ModeChange{Mode: m.Mode, Rules: m.Rules, Percent: m.Percent, KeepBans: m.KeepBans, Reason: m.Reason, Here: m.Here}
 	if m.For != nil {
 		lasts := m.For.String()
 		change.For = &lasts
 	}
-	return c.instance().SetMode(ctx, stdout, &change)
+	return c.fleet(stderr).SetMode(ctx, stdout, &change)
 }

@@ -31,9 +31,13 @@ func (n customerName) key() source.Key { return source.Key{Kind: source.Customer
 type listCommand[N objectName] struct{}
 
 // Run prints all objects of a kind.
-func (listCommand[N]) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+func (listCommand[N]) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
 	var none N
-	return c.instance().ListObjects(ctx, stdout, none.key().Kind)
+	one, err := c.one(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	return one.ListObjects(ctx, stdout, none.key().Kind)
 }
 
 type getCommand[N objectName] struct {
@@ -41,8 +45,11 @@ type getCommand[N objectName] struct {
 }
 
 // Run prints one object.
-func (g getCommand[N]) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	instance := c.instance()
+func (g getCommand[N]) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	instance, err := c.one(ctx, stderr)
+	if err != nil {
+		return err
+	}
 	instance.Terminal = isTerminal(stdout)
 	return instance.GetObject(ctx, stdout, g.Object.key())
 }
@@ -57,8 +64,8 @@ type setCommand[N objectName] struct {
 func (s setCommand[N]) Validate() error { return s.Text.check() }
 
 // Run changes one object.
-func (s setCommand[N]) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return s.Text.set(ctx, c, stdout, s.Object.key(), &s.How)
+func (s setCommand[N]) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return s.Text.set(ctx, c, stdout, stderr, s.Object.key(), &s.How)
 }
 
 type deleteCommand[N objectName] struct {
@@ -67,6 +74,10 @@ type deleteCommand[N objectName] struct {
 }
 
 // Run deletes one object.
-func (d deleteCommand[N]) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().DeleteObject(ctx, stdout, d.Object.key(), d.How.change())
+func (d deleteCommand[N]) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	one, err := c.one(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	return one.DeleteObject(ctx, stdout, d.Object.key(), d.How.change())
 }

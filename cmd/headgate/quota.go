@@ -66,7 +66,7 @@ func (f *textFlags) check() error {
 }
 
 // set writes an object.
-func (f *textFlags) set(ctx context.Context, c *ctlCommand, stdout io.Writer, key source.Key, how *changeFlags) error {
+func (f *textFlags) set(ctx context.Context, c *ctlCommand, stdout, stderr io.Writer, key source.Key, how *changeFlags) error {
 	if err := ctl.CheckName(key.Name); err != nil {
 		return err
 	}
@@ -81,5 +81,9 @@ func (f *textFlags) set(ctx context.Context, c *ctlCommand, stdout io.Writer, ke
 	if err != nil {
 		return ctl.NewConfigError(err)
 	}
-	return c.instance().SetObject(ctx, stdout, key, text, f.File == "", how.change())
+	one, err := c.one(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	return one.SetObject(ctx, stdout, key, text, f.File == "", how.change())
 }

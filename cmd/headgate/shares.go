@@ -38,5 +38,5 @@ func (s sharesCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer,
 	if s.Watch {
 		shown.Every = s.Every
 	}
-	return c.instance().Shares(ctx, shown)
+	return c.fleet(stderr).Shares(ctx, shown)
 }

@@ -21,10 +21,10 @@ func (t throttleCommand) Validate() error {
 }
 
 // Run prints the load of the throttle, once or until ctx ends.
-func (t throttleCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+func (t throttleCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
 	every := time.Duration(0)
 	if t.Watch {
 		every = t.Every
 	}
-	return c.instance().Throttle(ctx, every, stdout)
+	return c.fleet(stderr).Throttle(ctx, every, stdout)
 }

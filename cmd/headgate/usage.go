@@ -18,12 +18,16 @@ type planQuotaCommand struct {
 }
 
 // Run gives the customer another plan.
-func (p planQuotaCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+func (p planQuotaCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
 	text, err := ctl.PlanText(p.Plan)
 	if err != nil {
 		return ctl.NewConfigError(err)
 	}
-	return c.instance().SetObject(ctx, stdout, source.Key{Kind: source.Customer, Name: p.Name}, text, true, p.How.change())
+	one, err := c.one(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	return one.SetObject(ctx, stdout, source.Key{Kind: source.Customer, Name: p.Name}, text, true, p.How.change())
 }
 
 type resetQuotaCommand struct {
@@ -48,8 +52,12 @@ func (r resetQuotaCommand) AfterApply(parsed *commandline.Parsed) error {
 }
 
 // Run gives back what the customer has used.
-func (r resetQuotaCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().Reset(ctx, stdout, r.Name, r.Quota, r.Period, &ctl.Change{DryRun: r.DryRun, Reason: r.Reason})
+func (r resetQuotaCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	one, err := c.one(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	return one.Reset(ctx, stdout, r.Name, r.Quota, r.Period, &ctl.Change{DryRun: r.DryRun, Reason: r.Reason})
 }
 
 // spanFlags select windows and a form.
@@ -59,11 +67,15 @@ type spanFlags struct {
 	CSV  bool   `help:"Print a line with commas for each limit." name:"csv"`
 }
 
-func (f *spanFlags) print(ctx context.Context, c *ctlCommand, stdout io.Writer, customer string) error {
+func (f *spanFlags) print(ctx context.Context, c *ctlCommand, stdout, stderr io.Writer, customer string) error {
 	if f.CSV && c.JSON {
 		return ctl.NewConfigError(errors.New("--csv and --json are two forms: leave out one of them"))
 	}
-	return c.instance().Usage(ctx, stdout, &ctl.Usage{Customer: customer, From: f.From, To: f.To, CSV: f.CSV})
+	one, err := c.one(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	return one.Usage(ctx, stdout, &ctl.Usage{Customer: customer, From: f.From, To: f.To, CSV: f.CSV})
 }
 
 type usageQuotaCommand struct {
@@ -72,15 +84,15 @@ type usageQuotaCommand struct {
 }
 
 // Run prints what one customer has used.
-func (u usageQuotaCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return u.Span.print(ctx, c, stdout, u.Name)
+func (u usageQuotaCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return u.Span.print(ctx, c, stdout, stderr, u.Name)
 }
 
 type usageCommand struct{ spanFlags }
 
 // Run prints what all customers have used that have an entry.
-func (u usageCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return u.print(ctx, c, stdout, "")
+func (u usageCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return u.print(ctx, c, stdout, stderr, "")
 }
 
 type auditCommand struct {
@@ -97,6 +109,10 @@ func (a auditCommand) Validate() error {
 }
 
 // Run prints the records of changes.
-func (a auditCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().Audit(ctx, stdout, a.Object, a.Last)
+func (a auditCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	one, err := c.one(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	return one.Audit(ctx, stdout, a.Object, a.Last)
 }

@@ -20,7 +20,7 @@ func (c *Instance) Bans(ctx context.Context, stdout io.Writer) error {
 func (c *Instance) Lift(ctx context.Context, stdout io.Writer, ids []string) error {
 	var failed error
 	for _, id := range ids {
-		if _, err := c.query(ctx, http.MethodDelete, "/api/v1/bans/"+url.PathEscape(id)); err != nil {
+		if _, err := c.query(ctx, http.MethodDelete, banPage(id)); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
@@ -30,3 +30,5 @@ func (c *Instance) Lift(ctx context.Context, stdout io.Writer, ids []string) err
 	}
 	return failed
 }
+
+func banPage(id string) string { return "/api/v1/bans/" + url.PathEscape(id) }

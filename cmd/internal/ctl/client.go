@@ -29,6 +29,10 @@ type Instance struct {
 
 	// answered says that the address has answered before, so it is the right listener.
 	answered bool
+	// name is that of the instance, which its last answer has; "" is unknown.
+	name string
+	// serverName is the name that its certificate must have; "" means the host of Admin.
+	serverName string
 }
 
 // ConfigError marks an error of usage or configuration, which has its own exit status.
@@ -160,7 +164,7 @@ func (c *Instance) exchange(ctx context.Context, method, page, body string, pati
 		return reply{}, c.unanswered(at, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	c.answered = true
+	c.answered, c.name = true, nameIn(resp.Header)
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus+1))
 	if err != nil {
 		return reply{}, fmt.Errorf("ctl: reading from %s: %w", at.address, err)

@@ -37,7 +37,7 @@ func (c *Instance) endpoint() (endpoint, error) {
 	}
 	switch {
 	case at.scheme == tlsScheme:
-		authorities, err := certs.NewClient(certs.ClientConfig{CA: c.CA})
+		authorities, err := certs.NewClient(certs.ClientConfig{CA: c.CA, ServerName: c.serverName})
 		if err != nil {
 			return at, ConfigError{fmt.Errorf("ctl: --ca: %w", err)}
 		}

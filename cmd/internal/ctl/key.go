@@ -34,10 +34,9 @@ func KeyOrder(domain string, args []string) (*admin.KeyOrder, error) {
 	return order, nil
 }
 
-// Keys are instances that one command about a key asks, in their order.
+// Keys are the instances that one command about a key asks, in their order.
 type Keys struct {
-	// Instance is the first one. Admin may list several addresses with commas.
-	*Instance
+	*Fleet
 
 	Out io.Writer
 }
@@ -59,12 +58,15 @@ func (k *Keys) each(ctx context.Context, action string, order *admin.KeyOrder, w
 	if err != nil {
 		return fmt.Errorf("ctl: %w", err)
 	}
-	addresses := strings.Split(k.Admin, ",")
+	all, many, err := k.instances(ctx)
+	if err != nil {
+		return err
+	}
 	shared := ""
 	var failed error
-	for _, address := range addresses {
-		one := &Instance{Admin: address, JSON: k.JSON, TokenFile: k.TokenFile, CA: k.CA}
-		if len(addresses) > 1 && !k.JSON {
+	for _, one := range all {
+		address := one.Admin
+		if many && !k.JSON {
 			_, _ = fmt.Fprintf(k.Out, "%s\n", address)
 		}
 		if shared != "" { // A change must not be made twice in one store.

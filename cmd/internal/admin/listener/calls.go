@@ -5,6 +5,7 @@ import (
 	"net/http/pprof"
 
 	"github.com/headgate/headgate/cmd/internal/access"
+	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -40,12 +41,20 @@ func (a *Component) adminHandler(gate *access.Gate, metrics http.Handler) http.H
 		for _, r := range p.Calls() {
 			handler := http.Handler(r.Handler)
 			if r.Scope != 0 {
-				handler = gate.Handler(r.Scope, handler)
+				handler = gate.Handler(r.Scope, a.signed(handler))
 			}
 			mux.Handle(r.Pattern, handler)
 		}
 	}
 	return a.protected(gate, mux)
+}
+
+// signed adds the name of the instance to answers.
+func (a *Component) signed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(admin.InstanceHeader, *a.name.Load())
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Calls implements component.Component: the calls about the whole instance.

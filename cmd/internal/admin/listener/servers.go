@@ -31,6 +31,7 @@ type Component struct {
 	o     Options
 	gate  *access.Gate             // counts the refusals; each address of admin.listen has terms beside it
 	hosts atomic.Pointer[[]string] // The current value of admin.hosts.
+	name  atomic.Pointer[string]   // of the instance
 	// config is the section admin in effect. The caller of Reload guards it.
 	config  config.Admin
 	metrics http.Handler
@@ -89,8 +90,14 @@ func New(o Options) (*Component, error) {
 	}
 	a := &Component{o: o, gate: o.Access.Gate("admin.listen", c.Auth, c.Listen).CountApart(), config: *c, files: files}
 	a.hosts.Store(&c.Hosts)
+	a.takeName(o.Config)
 	a.ended, a.end = context.WithCancel(context.Background())
 	return a, nil
+}
+
+func (a *Component) takeName(c *config.Config) {
+	name := a.o.Host.Name(c)
+	a.name.Store(&name)
 }
 
 // Files implements component.Reopener.
@@ -193,7 +200,10 @@ func (a *Component) Reload(next *config.Config) (component.Change, error) {
 		}
 		moves[n] = s
 	}
-	return component.Change{Commit: func() { a.commit(&next.Admin, moves) }, Discard: discard}, nil
+	return component.Change{Commit: func() {
+		a.takeName(next)
+		a.commit(&next.Admin, moves)
+	}, Discard: discard}, nil
 }
 
 // inTheWay reports whether a listener of the section admin may have an address, or a wildcard of it.
