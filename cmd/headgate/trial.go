@@ -18,8 +18,8 @@ type trialCommand struct {
 type listTrialsCommand struct{}
 
 // Run prints the trials in progress.
-func (listTrialsCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().Trials(ctx, stdout)
+func (listTrialsCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return c.fleet(stderr).OnEach(ctx, stdout, func(i *ctl.Instance, out io.Writer) error { return i.Trials(ctx, out) })
 }
 
 // actionFlags say how something is changed at run time.
@@ -40,10 +40,9 @@ type startTrialCommand struct {
 }
 
 // Run begins a trial.
-func (s startTrialCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().StartTrial(ctx, stdout, &admin.TrialOrder{
-		Rule: s.Rule, Limits: s.Limits, Burst: s.Burst, For: s.For, Reason: s.Reason, DryRun: s.DryRun,
-	})
+func (s startTrialCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	order := &admin.TrialOrder{Rule: s.Rule, Limits: s.Limits, Burst: s.Burst, For: s.For, Reason: s.Reason, DryRun: s.DryRun}
+	return c.fleet(stderr).OnEach(ctx, stdout, func(i *ctl.Instance, out io.Writer) error { return i.StartTrial(ctx, out, order) })
 }
 
 type stopTrialCommand struct {
@@ -53,6 +52,8 @@ type stopTrialCommand struct {
 }
 
 // Run ends a trial.
-func (s stopTrialCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return c.instance().StopTrial(ctx, stdout, s.Name, s.terms())
+func (s stopTrialCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return c.fleet(stderr).OnEach(ctx, stdout, func(i *ctl.Instance, out io.Writer) error {
+		return i.StopTrial(ctx, out, s.Name, s.terms())
+	})
 }

@@ -16,7 +16,7 @@ import (
 
 // Reload tells all instances to reload.
 func (f *Fleet) Reload(ctx context.Context, out io.Writer) error {
-	return f.onEachOrOne(ctx, out, func(c *Instance, out io.Writer) error { return c.Reload(ctx, out) })
+	return f.OnEach(ctx, out, func(c *Instance, out io.Writer) error { return c.Reload(ctx, out) })
 }
 
 // SetMode sets or ends modes: in one instance of those that share a source, and in all others.

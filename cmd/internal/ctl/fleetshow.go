@@ -85,16 +85,17 @@ func (f *Fleet) Throttle(ctx context.Context, every time.Duration, out io.Writer
 
 // Leases prints the resources of capacity leases.
 func (f *Fleet) Leases(ctx context.Context, out io.Writer, resource string) error {
-	return f.onEachOrOne(ctx, out, func(c *Instance, out io.Writer) error { return c.Leases(ctx, out, resource) })
+	return f.OnEach(ctx, out, func(c *Instance, out io.Writer) error { return c.Leases(ctx, out, resource) })
 }
 
 // Modes prints the modes that were set at run time.
 func (f *Fleet) Modes(ctx context.Context, out io.Writer) error {
-	return f.onEachOrOne(ctx, out, func(c *Instance, out io.Writer) error { return c.Modes(ctx, out) })
+	return f.OnEach(ctx, out, func(c *Instance, out io.Writer) error { return c.Modes(ctx, out) })
 }
 
-// onEachOrOne is onEach for a list, and do alone for one instance.
-func (f *Fleet) onEachOrOne(ctx context.Context, out io.Writer, do func(*Instance, io.Writer) error) error {
+// OnEach runs a command on each instance of a list, at the same time, and prints its output under the name of the instance. For one
+// instance, it prints the output alone. do writes to its own writer.
+func (f *Fleet) OnEach(ctx context.Context, out io.Writer, do func(*Instance, io.Writer) error) error {
 	single, all, err := f.single(ctx)
 	switch {
 	case err != nil:
