@@ -180,6 +180,45 @@ func (r *Report) TopKeysAs(ruleName string, n int, names *rule.KeyNames) (TopKey
 	return list, true
 }
 
+// TopKeyOfEach gives, for each of the rules and stages that has one, the key with the most refusals, with names of keys as in TopKeysAs.
+// It costs less than TopKeys: only the keys that it returns are named.
+func (r *Report) TopKeyOfEach(ruleNames []string, names *rule.KeyNames) map[string]TopKey {
+	logged := r.logged()
+	if logged.top == nil || names == nil || len(ruleNames) == 0 {
+		return nil
+	}
+	best := make(map[string]topEntry, len(ruleNames))
+	for _, name := range ruleNames {
+		best[name] = topEntry{}
+	}
+	logged.top.eachBest(best)
+	keys := make(map[string]TopKey, len(best))
+	for name := range best {
+		if e := best[name]; e.count > 0 {
+			keys[name] = e.named(names)
+		}
+	}
+	return keys
+}
+
+// eachBest puts the key with the most refusals of each rule in best.
+func (t *top) eachBest(best map[string]topEntry) {
+	var entries []topEntry
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		s.turn(t.clock())
+		entries = s.merge(entries[:0], "")
+		s.mu.Unlock()
+		for i := range entries {
+			e := &entries[i]
+			if former, asked := best[e.rule]; asked && (e.count > former.count || e.count == former.count && e.hash < former.hash) {
+				best[e.rule] = *e
+			}
+		}
+	}
+}
+
 // list returns the keys of a rule in no order. list computes their hashes after it has
 // unlocked the shard.
 func (t *top) list(ruleName string, names *rule.KeyNames) TopKeys {

@@ -23,7 +23,23 @@ func (s *section) admin(a *Admin) {
 	admin.console(admin.declare("console", field.Taken, "The console in a browser, at /console/ of listen: on, off, or {actions: true}, "+
 		"which offers actions without auth too."), &a.Console)
 	admin.certificate(&a.TLS)
+	admin.history(a)
 	admin.end()
+}
+
+// Bounds of admin.history.
+const (
+	historySeries    = 2000
+	maxHistorySeries = 20_000
+)
+
+// history reads how much of the past the instance keeps for /api/v1/history.
+func (s *section) history(a *Admin) {
+	own := s.sub(s.declare("history", field.Restart, "The counts of the last day in memory, for the console and ctl status --watch."),
+		"{series: 2000}")
+	own.count(own.declare("series", field.Restart, "Series that the instance keeps, 4 KiB each. A rule has up to 4, and a client of fair "+
+		"share 3. Beyond, the quietest move into others. 0 keeps no history."), &a.HistorySeries, 0, maxHistorySeries)
+	own.end()
 }
 
 // adminHosts reads the host names of Admin.

@@ -69,7 +69,8 @@ const boundGarbage = 12
 // service chooses the header fields of a response: they count as up to 8 KiB each.
 func (c *Config) MemoryBound() int64 {
 	used := c.storeBound() + c.TrafficBound() +
-		c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() + c.meteringMemory() + c.sourceBound() + c.localCache()
+		c.adminListeners()*AdminConnections*c.adminBound() + c.HistoryBound() + c.logBound() + c.meteringMemory() + c.sourceBound() +
+		c.localCache()
 	return processBytes + used + used/100*boundGarbage
 }
 
@@ -110,6 +111,27 @@ func (c *Config) adminBound() int64 {
 	return bound
 }
 
+// The memory of the history: a series with its values, the series of the whole instance, and what each rule and each client has beside
+// its series. A test of cmd/internal/console/history compares them with what the history takes.
+const (
+	historySeriesBytes = 3792 + 512
+	historyExtraSeries = 384
+	historyRuleBytes   = 640
+	historyClientBytes = 640
+)
+
+// HistoryBound returns the bytes for the history of an instance with an admin listener.
+func (c *Config) HistoryBound() int64 {
+	bound := int64(len(c.Rules)) * historyRuleBytes
+	if c.FairShare != nil {
+		bound += int64(c.FairShare.MaxClients) * historyClientBytes
+	}
+	if c.Admin.HistorySeries > 0 {
+		bound += (int64(c.Admin.HistorySeries) + historyExtraSeries) * historySeriesBytes
+	}
+	return bound
+}
+
 // logBound returns the bytes of the decision log's unwritten lines, as far as processBytes lacks them.
 func (c *Config) logBound() int64 {
 	if c.Log.Decisions == LogAll {
@@ -118,10 +140,13 @@ func (c *Config) logBound() int64 {
 	return 0
 }
 
-// logText is the part of the decision log, of metering and of a source in a line about memory.
+// logText is the part of the history, the decision log, metering and a source in a line about memory.
 func (c *Config) logText() (text string) {
+	if bound := c.HistoryBound(); bound > 0 {
+		text = ", history " + formatRounded(bound)
+	}
 	if bound := c.logBound(); bound > 0 {
-		text = ", decision log " + field.FormatSize(bound)
+		text += ", decision log " + field.FormatSize(bound)
 	}
 	if bound := c.meteringMemory(); bound > 0 {
 		text += ", metering " + formatRounded(bound)

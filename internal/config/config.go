@@ -122,6 +122,7 @@ type Config struct {
 	// quotas are those of Objects; nil without a source. sourceKnown says that the objects of the source are known.
 	quotas      *guard.Quotas
 	sourceKnown bool
+	customerSum customerSum
 }
 
 // Identity says which proxies, headers and tokens are trusted to identify the client. Load
@@ -337,6 +338,8 @@ type Admin struct {
 	// Hosts are the host names by which scrapers may request /metrics, and with Auth everything, in lower case and without
 	// port. IP addresses and localhost are always accepted.
 	Hosts []string
+	// HistorySeries is the number of series in the history of the instance: 0 to 20,000, 0 for no history. Default 2,000.
+	HistorySeries int
 	// Auth is how clients of Listen prove who they are, as callers of Server: AuthToken or 0.
 	Auth Auth
 	// Console is the console in a browser, which Listen serves.
@@ -372,7 +375,7 @@ func defaults() *Config {
 			HeaderStyle:       HeaderDraft,
 			DataPlane:         DataPlaneFast,
 		},
-		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
+		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903", HistorySeries: historySeries},
 	}
 }
 

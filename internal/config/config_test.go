@@ -50,7 +50,7 @@ func TestDefaults(t *testing.T) {
 			UpstreamTimeout: 30 * time.Second, MaxHeader: 64 << 10, MaxConnections: 16384, MaxRequests: 16384, MaxTrafficMemory: 1300 << 20, RequestID: "X-Request-Id", HeaderStyle: HeaderDraft,
 			DataPlane: DataPlaneFast,
 		},
-		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
+		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903", HistorySeries: 2000},
 	}
 	want.fixed, want.written, want.own = got.fixed, got.written, got.own // TestNeedsRestart and the tests of Objects test these fields.
 	if !reflect.DeepEqual(got, want) {
@@ -93,7 +93,7 @@ admin: {listen: "0.0.0.0:1", health: off}
 			MaxHeader: 64 << 10, MaxConnections: 16384, MaxRequests: 16384, MaxTrafficMemory: 1300 << 20, RequestID: "X-Request-Id", HeaderStyle: HeaderDraft03,
 			DataPlane: DataPlaneStandard, DataPlaneSetting: "proxy.data_plane",
 		},
-		Admin: Admin{Listen: "0.0.0.0:1"},
+		Admin: Admin{Listen: "0.0.0.0:1", HistorySeries: 2000},
 	}
 	want.fixed, want.written, want.own = got.fixed, got.written, got.own // TestNeedsRestart and the tests of Objects test these fields.
 	if !reflect.DeepEqual(got, want) {

@@ -191,6 +191,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3", tls: {cert: a.crt, key: a.
 		{"HEADGATE_ADMIN_CONSOLE", "off", func(c *Config) any { return map[bool]string{true: "off"}[c.Admin.Console.Off] }},
 		{"HEADGATE_ADMIN_CONSOLE_ACTIONS", "true", func(c *Config) any { return fmt.Sprint(c.Admin.Console.Acts(0)) }},
 		{"HEADGATE_ADMIN_HOSTS", "a.example,b.example", func(c *Config) any { return strings.Join(c.Admin.Hosts, ",") }},
+		{"HEADGATE_ADMIN_HISTORY_SERIES", "9", func(c *Config) any { return fmt.Sprint(c.Admin.HistorySeries) }},
 		{"HEADGATE_PATHS_IGNORE_CASE", "true", func(c *Config) any { return fmt.Sprint(c.Folds.Case) }},
 		{"HEADGATE_PATHS_IGNORE_TRAILING_SLASH", "true", func(c *Config) any { return fmt.Sprint(c.Folds.TrailingSlash) }},
 		{"HEADGATE_ENVOY_MONTH", "calendar", func(c *Config) any {

@@ -382,6 +382,14 @@ func (w *objectChange) addNames() {
 		own.Object = object
 		set[object.Name] = &own
 	}
+	for _, name := range gone {
+		was, _ := w.from.customers.get(name)
+		n.sum.change(was, nil)
+	}
+	for name, is := range set {
+		was, _ := w.from.customers.get(name)
+		n.sum.change(was, is)
+	}
 	n.customers = n.customers.with(set, gone)
 }
 

@@ -24,6 +24,7 @@ type Objects struct {
 	base         *objectBase
 	// customers are those of the source, by name. names has the names of those that rules find under another one, by that.
 	customers *shards[*customerEntry]
+	sum       customerSum
 	names     *shards[string]
 	// size is the length of the texts of the source's objects.
 	size int
@@ -128,7 +129,7 @@ func (o *Objects) Known() bool { return o.known }
 // Config returns the whole configuration in force. Its Customers are those of the file; its Quotas have all.
 func (o *Objects) Config() *Config {
 	own := *o.base.config
-	own.quotas, own.sourceKnown = o.quotas, o.known
+	own.quotas, own.sourceKnown, own.customerSum = o.quotas, o.known, o.sum
 	return &own
 }
 

@@ -111,6 +111,10 @@ func TestWithEqualsAll(t *testing.T) {
 		if got, want := described(next), described(twin); got != want {
 			t.Fatalf("step %d: %+v: got\n%s\nwant\n%s", step, c, got, want)
 		}
+		var digester Digester
+		if got, want := digester.Digest(next.Config()), digester.Digest(twin.Config()); got != want {
+			t.Fatalf("step %d: %+v: the digest is %s, want %s", step, c, got, want)
+		}
 		in = next
 	}
 	if accepted < steps/10 || accepted > steps*9/10 {

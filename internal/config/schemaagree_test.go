@@ -162,6 +162,8 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "server.statsd[]":
 			base += "server: {statsd: [{address: 'a:1'"
 			base, set = base+"}]}\n", base+", "+line+"}]}\n"
+		case within == "admin.history":
+			set = base + "admin: {history: {" + line + "}}\n"
 		case strings.HasPrefix(within, "server."):
 			base, set = base+"server: {}\n", base+"server: {"+strings.TrimPrefix(within, "server.")+": {"+line+"}}\n"
 		case strings.HasPrefix(within, "source."):

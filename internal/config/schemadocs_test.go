@@ -14,7 +14,7 @@ import (
 // docsSectionNames maps a heading of a page to the section of the fields in its table.
 var docsSectionNames = map[string]string{
 	"Top level": "", "`identity`": "identity", "Rules": "rules[]", "`match`": "rules[].match", "`on_exceed`": "rules[].on_exceed", "`limits_from`": "rules[].limits_from",
-	"`ban`": "rules[].ban", "`proxy`": "proxy", "`cors`": "cors", "`proxy.tls`": "proxy.tls", "`proxy.upstream_tls`": "proxy.upstream_tls", "`admin`": "admin", "`admin.tls`": "admin.tls",
+	"`ban`": "rules[].ban", "`proxy`": "proxy", "`cors`": "cors", "`proxy.tls`": "proxy.tls", "`proxy.upstream_tls`": "proxy.upstream_tls", "`admin`": "admin", "`admin.tls`": "admin.tls", "`admin.history`": "admin.history",
 	"`throttle.classes`": "throttle.classes[]", "`fair_share`": "fair_share", "`fair_share.match`": "fair_share.match", "`fair_share.exempt`": "fair_share.exempt",
 	"`metering`": "metering", "`metering.events`": "metering.events", "`metering.lines`": "metering.lines",
 	"`throttle`": "throttle", "`throttle.queue`": "throttle.queue", "`throttle.auto_concurrency`": "throttle.auto_concurrency",

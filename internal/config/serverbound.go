@@ -38,7 +38,7 @@ func (c *Config) ServerMemoryBound() int64 {
 	if s == nil {
 		return 0
 	}
-	used := c.storeBound() + c.localCache() + c.adminListeners()*AdminConnections*c.adminBound() + c.logBound() +
+	used := c.storeBound() + c.localCache() + c.adminListeners()*AdminConnections*c.adminBound() + c.HistoryBound() + c.logBound() +
 		c.meteringMemory() + c.metricBound() + c.sentBound() + c.sourceBound() + c.ServerTrafficBound()
 	if s.HTTP.Address != "" {
 		used += jsonBytes

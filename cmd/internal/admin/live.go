@@ -2,6 +2,9 @@ package admin
 
 import "time"
 
+// NoHistory is the answer of /api/v1/history of an instance that keeps no history.
+const NoHistory = "admin.history.series is 0: set the number of series, like admin: {history: {series: 2000}}, and restart"
+
 // Live is the answer of GET /api/v1/live: what an instance, or a fleet, does now. It has at most 64 KiB, so that a page or a terminal can
 // read it each second. Rates are means over Window.
 type Live struct {
@@ -19,7 +22,9 @@ type Live struct {
 	Sequence uint64 `json:"sequence"`
 	Window   int    `json:"window_seconds"`
 
-	Totals LiveTotals `json:"totals"`
+	// Sentence says in one or two sentences whether Headgate or the service fails requests, by what, and since when.
+	Sentence string     `json:"sentence"`
+	Totals   LiveTotals `json:"totals"`
 	// Rules are the first rules and stages in the order of the call, and RulesTotal is the number of all.
 	Rules      []LiveRule `json:"rules"`
 	RulesTotal int        `json:"rules_total"`
@@ -61,7 +66,7 @@ type LiveTotals struct {
 // LiveRule is a rule or a stage.
 type LiveRule struct {
 	Name string `json:"name"`
-	// Kind is rule, trial, fair_share or throttle. Mode is as in RuleStatus.
+	// Kind is rule, trial, fair_share, throttle, or stage for others. Mode is as in RuleStatus.
 	Kind string `json:"kind"`
 	Mode string `json:"mode"`
 	// TrialOf is the rule of a trial. What a trial would refuse is in no sum.
@@ -88,7 +93,7 @@ type LiveClient struct {
 	Size     float64    `json:"size"`
 	Default  float64    `json:"default"`
 	Admitted float64    `json:"admitted"`
-	Refused  float64    `json:"refused"` // requests in a second
+	Refused  float64    `json:"refused"` // units in a second
 	Since    *time.Time `json:"since,omitempty"`
 }
 
@@ -115,6 +120,18 @@ type LiveStore struct {
 	LastError   string     `json:"last_error,omitempty"`
 	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
 }
+
+// The levels of an Attention, the worst first.
+const (
+	// LevelFault is something that does not work.
+	LevelFault = "fault"
+	// LevelWarning is something that clients notice, or will.
+	LevelWarning = "warning"
+	LevelNote    = "note"
+)
+
+// Levels lists the levels, the worst first.
+func Levels() []string { return []string{LevelFault, LevelWarning, LevelNote} }
 
 // Attention is something that an operator should see.
 type Attention struct {

@@ -177,6 +177,8 @@ func requested(t *testing.T, at, name, token string) string {
 		body = map[string]string{http.MethodPost: `{"mode": "file"}`}[verb] // It ends overrides, and there is none.
 	case "/api/v1/trials":
 		body = map[string]string{http.MethodPost: `{"rule": "none", "limits": ["1/1s"]}`}[verb]
+	case "/api/v1/history":
+		path += "?series=requests"
 	case "/debug/pprof/profile":
 		path += "?seconds=1"
 	case "/debug/pprof/trace":

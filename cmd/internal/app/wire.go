@@ -71,7 +71,8 @@ func (i *Instance) makeComponents() error {
 		i.add(i.objects, quota.NewUsage(o.Log, i.rules.Guard(), i.objects))
 		i.add(console.New(console.Options{
 			Host: i.host, Config: i.config.Load, Instance: configuration{i}, Rules: i.rules,
-			Components: func() []component.Component { return i.components }, Version: o.Version,
+			Components: func() []component.Component { return i.components }, Waiting: i.waiting, Failures: i.reloads.List,
+			Version: o.Version, Started: i.started, Server: o.Server,
 		})...)
 	}
 	return errors.Join(err, accessFault, i.makeProxy(), i.makeServer(), i.makeSource())

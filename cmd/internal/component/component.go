@@ -41,6 +41,9 @@ type Component interface {
 	Metrics(c *prom.Config)
 	// Status adds the component's values for /api/v1/status.
 	Status(s *admin.Status)
+	// Attention adds what an operator should see about the component now. Each text is a sentence that says what to do. It must not
+	// wait for a server.
+	Attention(add func(admin.Attention))
 	// Calls lists the component's calls of the admin listener. docs/security.md lists them too.
 	Calls() []calls.Call
 }
@@ -99,6 +102,9 @@ func (Defaults) Metrics(*prom.Config) {}
 
 // Status implements Component.
 func (Defaults) Status(*admin.Status) {}
+
+// Attention implements Component.
+func (Defaults) Attention(func(admin.Attention)) {}
 
 // Calls implements Component.
 func (Defaults) Calls() []calls.Call { return nil }

@@ -3,7 +3,11 @@
 package console
 
 import (
+	"time"
+
+	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/console/history"
 	"github.com/headgate/headgate/cmd/internal/console/page"
 	"github.com/headgate/headgate/cmd/internal/console/trial"
 	"github.com/headgate/headgate/cmd/internal/console/why"
@@ -21,8 +25,14 @@ type Options struct {
 	Rules    *rules.Rules
 	// Components are those of the instance.
 	Components func() []component.Component
-	// Version identifies the build.
+	// Waiting lists the settings that take effect at a restart, and Failures the parts whose last reload failed.
+	Waiting  func() []string
+	Failures func() []admin.ReloadFailure
+	// Version identifies the build, and Started is when the instance started.
 	Version string
+	Started time.Time
+	// Server says that the instance answers decisions and forwards nothing.
+	Server bool
 }
 
 // New makes the parts. An instance starts them after its rules.
@@ -32,6 +42,14 @@ func New(o Options) []component.Component {
 		trial.New(o.Host, o.Instance, o.Rules.Report()),
 		why.New(o.Host.Log, why.Source{
 			Name: func() string { return o.Host.Name(o.Config()) }, Config: o.Config, Guard: o.Rules.Guard(), Store: o.Rules.Store(),
+		}),
+		history.New(history.Options{
+			Host: o.Host, Config: o.Config, Series: o.Config().Admin.HistorySeries, Instance: o.Instance, Components: o.Components,
+			Waiting: o.Waiting, Failures: o.Failures, Version: o.Version, Started: o.Started,
+			Sources: history.Sources{
+				Report: o.Rules.Report(), Shares: o.Rules.Guard().Shares, Throttle: o.Rules.Store().Throttle, Store: o.Rules.Store().State,
+				Server: o.Server,
+			},
 		}),
 	}
 }

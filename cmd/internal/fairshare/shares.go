@@ -50,12 +50,18 @@ func (c *Component) list(w http.ResponseWriter, r *http.Request) {
 // hide names clients as logs do; names is nil with log.keys off.
 func hide(clients []admin.ClientShare, part rule.Part, names *rule.KeyNames) {
 	for i := range clients {
-		switch c := &clients[i]; {
-		case c.Client == fairshare.Others:
-		case names == nil:
-			c.Client = ""
-		default:
-			c.Client = string(names.AppendClient(nil, part, c.Client))
-		}
+		clients[i].Client = ShownName(clients[i].Client, part, names)
+	}
+}
+
+// ShownName is the name of a client for callers that may not administer. names are those of the log, and nil with log.keys off.
+func ShownName(client string, part rule.Part, names *rule.KeyNames) string {
+	switch {
+	case client == fairshare.Others:
+		return client
+	case names == nil:
+		return ""
+	default:
+		return string(names.AppendClient(nil, part, client))
 	}
 }

@@ -45,18 +45,10 @@ func (r *Rules) ruleStatus() []admin.RuleStatus {
 	for _, counted := range r.report.Rules() {
 		rule := counted.Rule
 		s := admin.RuleStatus{
-			Name: rule.Name, Mode: modeText(rule), TrialOf: rule.TrialOf, Algorithm: report.AlgorithmOf(rule), Reasons: map[string]uint64{},
+			Name: rule.Name, Mode: ModeText(rule), TrialOf: rule.TrialOf, Algorithm: report.AlgorithmOf(rule), Reasons: map[string]uint64{},
 		}
-		for _, policy := range rule.Policies {
-			s.Limits = append(s.Limits, policy.Limit.String())
-		}
+		s.Limits = LimitTexts(rule)
 		s.Ended = config.EndedOverrides(rule, time.Now())
-		if rule.Quota != "" {
-			s.Limits = append(s.Limits, "quota "+rule.Quota)
-		}
-		if rule.Lease.Resource != "" {
-			s.Limits = append(s.Limits, "lease "+rule.Lease.Resource)
-		}
 		if rule.InFlight > 0 {
 			s.Limits = append(s.Limits, fmt.Sprintf("%d/%d in flight", r.guard.InFlight(rule.Name), rule.InFlight))
 		}
@@ -80,8 +72,22 @@ func (r *Rules) storeStatus() admin.StoreStatus {
 	return s
 }
 
-// modeText gives the mode of a rule, and the part of the keys that it applies to.
-func modeText(r *guard.Rule) string {
+// LimitTexts gives the limits of a rule, without that of requests in flight.
+func LimitTexts(r *guard.Rule) (texts []string) {
+	for i := range r.Policies {
+		texts = append(texts, r.Policies[i].Limit.String())
+	}
+	if r.Quota != "" {
+		texts = append(texts, "quota "+r.Quota)
+	}
+	if r.Lease.Resource != "" {
+		texts = append(texts, "lease "+r.Lease.Resource)
+	}
+	return texts
+}
+
+// ModeText gives the mode of a rule, and the part of the keys that it applies to.
+func ModeText(r *guard.Rule) string {
 	if r.Switch != nil && r.Switch.Percent > 0 {
 		return fmt.Sprintf("%s %d%%", r.Mode, r.Switch.Percent)
 	}
