@@ -40,7 +40,7 @@ func (f Folds) NameKey(r *Rule, values []string) (NamedKey, error) {
 		}
 	}
 	if len(values) != len(parts) {
-		return NamedKey{}, &KeyError{min(len(values), len(r.Key)), fmt.Sprintf("of rule %s has %d values, and %d are given",
+		return NamedKey{}, &KeyError{min(len(values), len(r.Key)), fmt.Sprintf("of rule %s: number of values needed: %d, given: %d",
 			r.Name, len(parts), len(values)), "write a value for each of its parts: " + v.form(parts)}
 	}
 	v.digests, v.variables = make([]string, len(r.Key)), make([]*string, len(r.Key))

@@ -93,7 +93,7 @@ func TestNameKeyRefuses(t *testing.T) {
 		values []string
 		want   string
 	}{
-		{[]string{"a"}, "has 2 values, and 1 are given: write a value for each of its parts: header:X-A ip"},
+		{[]string{"a"}, "number of values needed: 2, given: 1: write a value for each of its parts: header:X-A ip"},
 		{[]string{"", "192.0.2.1"}, "part header:X-A: its value is empty: write (missing)"},
 		{[]string{`"a`, "192.0.2.1"}, "is not a quoted text"},
 		{[]string{"a", "192.0.2.0/24"}, "covers more than one client"},

@@ -133,6 +133,9 @@ func (s *section) checkValues(r *guard.Rule, names []string) {
 			}
 		}
 	}
+	if err == nil {
+		s.checkReach(r, names)
+	}
 	if n := index.Patterns(); n > 0 {
 		if s.patterned += n; s.patterned > maxAllPatterns && s.patterned-n <= maxAllPatterns {
 			s.fault(s.self, fmt.Sprintf("the overrides of all rules have %d or more patterns", s.patterned),

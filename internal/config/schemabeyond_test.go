@@ -14,6 +14,7 @@ var beyondSchemaNames = map[string]string{
 		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much
 		server-http-body-too-long server-keepalive-too-short server-call-memory-too-small
 		server-traffic-memory-too-small retry-after-max-too-long`,
+	"overrides: a schema does not compare a value with match, and not two values": `override-never-applies`,
 	"the server: addresses that must differ, and fields that need each other": `
 		server-statsd-addresses server-statsd-twice server-client-auth-without-ca server-client-name-without-ca server-unhealthy-without-a-store
 		server-unhealthy-without-memcached server-listeners-on-one-port server-listens-on-the-admin-port server-tls-without-key admin-tls-empty-section

@@ -20,7 +20,7 @@ func WriteKey(out io.Writer, k *admin.Key) error {
 		terminal.Rowf(w, "mode\t%s: the rule refuses nothing\n", k.Mode)
 	}
 	if k.Override != "" {
-		terminal.Rowf(w, "override\t%s\n", terminal.Printable(k.Override))
+		terminal.Rowf(w, "override\t%s%s\n", terminal.Printable(k.Override), unlimited(k))
 	}
 	if k.LimitsFrom {
 		terminal.Rowf(w, "limits_from\ta request may state another limit: the limits below are those of requests that state none\n")
@@ -46,6 +46,14 @@ func WriteKey(out io.Writer, k *admin.Key) error {
 		terminal.Rowf(w, "in flight\t\t%d\t%d\t\t\n", s.Used, max(0, s.Limit-s.Used))
 	}
 	return w.Flush() //nolint:wrapcheck // because it is the writer's own error.
+}
+
+// unlimited says that an override lets all requests of the key pass.
+func unlimited(k *admin.Key) string {
+	if len(k.Limits) > 0 || k.InFlight != nil || k.LimitsFrom {
+		return ""
+	}
+	return ": unlimited, so the rule neither counts nor refuses the key"
 }
 
 // inTime gives a time from now on.
@@ -86,6 +94,9 @@ func WriteKeyChange(out io.Writer, action string, k *admin.Key) error {
 			l := &k.Limits[i]
 			used := field.Counted(l.Used, "unit")
 			said += fmt.Sprintf("%s: %s of %s %s used, and all are back%s\n", name, used, l.Limit, were(l.Used), dry(k))
+		}
+		if len(k.Limits) == 0 {
+			said += fmt.Sprintf("%s: has no limits, so nothing is to reset%s\n", name, dry(k))
 		}
 		if k.Ban != nil {
 			said += fmt.Sprintf("%s: still banned until %s: headgate ctl key unban ends the ban\n", name, k.Ban.Until.Format(time.RFC3339))

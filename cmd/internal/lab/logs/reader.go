@@ -1,8 +1,12 @@
 package logs
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -68,8 +72,15 @@ func Open(name string, o Options) (*Reader, error) {
 		return New(os.Stdin, o)
 	}
 	file, err := os.Open(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: name a log that exists, or - for standard input", err)
+	case err != nil:
 		return nil, err
+	}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		_ = file.Close()
+		return nil, fmt.Errorf("%s is a directory: name its files, like %s/*.log", name, strings.TrimRight(name, "/"))
 	}
 	r, err := New(file, o)
 	if err != nil {
