@@ -59,7 +59,7 @@ function field(f, values, checking) {
   const set = (e) => { values[f.name] = e.target.value; };
   return h("label", { class: "field", key: f.name }, h("span", null, f.label), f.options
     ? h("select", { id: "field-" + f.name, onchange: (e) => { set(e); checking(); } }, f.options.map(([value, text]) => h("option", { key: value, value, selected: value === values[f.name] }, text)))
-    : h("input", { id: "field-" + f.name, type: "text", value: values[f.name], required: f.required ?? false, maxlength: 1024, autocomplete: "off", oninput: set, onchange: () => { if (f.name !== "reason") checking(); } }));
+    : h("input", { id: "field-" + f.name, type: "text", value: values[f.name], required: f.required ?? false, maxlength: 1024, autocomplete: "off", oninput: set, onfocus: (e) => e.target.select(), onchange: () => { if (f.name !== "reason") checking(); } }));
 }
 
 function shut() {
@@ -102,8 +102,40 @@ export function liftButton(b) {
 export function keyButtons(order, k, again) {
   if (!mayAct()) return null;
   const name = clip(keyText(k.key), 60);
-  return h("div", { class: "actions" }, button("Reset…", () => resetKey(order, name, again)), !k.ban && button("Ban…", () => banKey(order, name, again)),
+  return h("div", { class: "actions" }, button("Other limits for a time…", () => raise(order, name, k.limits.map((l) => l.limit).join(", "), again)), button("Reset…", () => resetKey(order, name, again)), !k.ban && button("Ban…", () => banKey(order, name, again)),
     k.ban && button("Lift the ban…", () => unbanKey(order, name, again)));
+}
+
+/** Gives the first value of a key other limits for a time. */
+export function raise(order, name, limits, again) {
+  const body = (v) => ({ rule: order.rule, value: order.values[0], limits: v.limits.split(",").map((l) => l.trim()).filter(Boolean), for: v.for });
+  return {
+    title: "Other limits for " + name, effect: "In rule " + order.rule + ", all keys with this first value get the limits until the time has passed.", verb: "Set the limits",
+    fields: [{ name: "limits", label: "Limits, with commas", value: limits, required: true }, { name: "for", label: "For", value: "1h", options: times }, { ...reason, required: true }],
+    check: async (v) => {
+      const c = await call("POST", "key/limit", { ...body(v), dry_run: true });
+      return ["Now: " + ((c.before ?? []).join(", ") || "none") + ".", ...(c.notes ?? [])].join("\n");
+    },
+    run: async (v) => {
+      const c = await call("POST", "key/limit", { ...body(v), reason: v.reason });
+      await again?.();
+      await load("key/limits");
+      return { text: name + " has " + (c.after ?? []).join(", ") + " for " + v.for + (c.everywhere ? " in all instances." : " in this instance."), undo: endRaise(order.rule, order.values[0], again) };
+    },
+  };
+}
+
+/** Ends the limits that raise has set. */
+export function endRaise(rule, value, again) {
+  return {
+    title: "End the limits of " + clip(value, 60), effect: "The limits of rule " + rule + " apply again.", fields: [reason], verb: "End",
+    run: async (v) => {
+      await call("POST", "key/limit", { rule, value, end: true, reason: v.reason });
+      await again?.();
+      await load("key/limits");
+      return { text: clip(value, 60) + " has the limits of rule " + rule + " again." };
+    },
+  };
 }
 
 /** Resets a key. */
@@ -189,7 +221,7 @@ export function tryLimits(name, limits) {
     fields: [{ name: "limits", label: "Limits, with commas", value: limits, required: true }, { name: "for", label: "For", value: "10m", options: times }, reason],
     check: async (v) => {
       const t = await call("POST", "trials", { ...order(v), dry_run: true });
-      return [(t.leaves_out?.length ? "The trial does without " + t.leaves_out.join(", ") + "." : ""), ...(t.notes ?? [])].filter(Boolean).join(" ");
+      return [(t.leaves_out?.length ? "The trial does without " + t.leaves_out.join(", ") + "." : ""), ...(t.notes ?? [])].filter(Boolean).join("\n");
     },
     run: async (v) => {
       const t = await call("POST", "trials", { ...order(v), reason: v.reason });

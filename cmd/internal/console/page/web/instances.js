@@ -7,12 +7,12 @@ import { badge, card, fault, link, table } from "./parts.js";
 import { answerOf, mayRead, state } from "./state.js";
 
 export function reads() {
-  return [{ path: "source", every: 10 }, ...(mayRead() ? [{ path: "audit?limit=20", every: 10 }] : [])];
+  return [{ path: "source", every: 10 }, ...(mayRead() ? [{ path: "actions", every: 5 }, { path: "audit?limit=20", every: 10 }] : [])];
 }
 
 export function instances(actions) {
   const live = state.live;
-  return [fleet(live, actions), stores(live), faults(live), reloads(live), source(), audit()];
+  return [fleet(live, actions), stores(live), faults(live), reloads(live), source(), acted(), audit()];
 }
 
 // rows gives the instances of a fleet, or the one that answers.
@@ -81,11 +81,18 @@ function source() {
   s.held_count > 0 && h("ul", { class: "plain" }, s.held.map((x) => h("li", { key: x.objects.join() + x.problem }, badge("warning", "held back"), " ", x.objects.join(", "), ": ", x.problem))));
 }
 
+function acted() {
+  const list = answerOf("actions").value?.actions ?? [];
+  if (!list.length) return null;
+  return card("What operators did here", { key: "actions" }, table("acted", [{ label: "Time", narrow: true }, { label: "Caller" }, { label: "Action", narrow: true }, { label: "Object", narrow: true, break: true }, { label: "Reason" }, { label: "Undo in a terminal", break: true }],
+    list.slice(0, 20).map((a, i) => ({ key: a.time + a.object + i, cells: [new Date(a.time).toLocaleTimeString(), a.caller || a.address || "–", a.action, h("code", null, clip(a.object, 100)), clip(a.reason, 120) || "–", a.undo ? h("code", null, clip(a.undo, 160)) : "–"] })), ""));
+}
+
 function audit() {
   const entry = answerOf("audit?limit=20");
   if (!entry.value && (!entry.error || entry.status === 404)) return null;
-  if (entry.status === 409) return card("What operators did", { key: "audit" }, h("p", { class: "quiet" }, entry.error));
-  return card("What operators did", { key: "audit" }, fault(entry), table("audit", [{ label: "Time", narrow: true }, { label: "Caller" }, { label: "Action" }, { label: "Object", narrow: true, break: true },
+  if (entry.status === 409) return null; // Without a source, there are only the actions of this instance.
+  return card("Records of the source", { key: "audit" }, fault(entry), table("audit", [{ label: "Time", narrow: true }, { label: "Caller" }, { label: "Action" }, { label: "Object", narrow: true, break: true },
     { label: "Reason" }], (entry.value?.records ?? []).map((r, i) => ({
     key: r.time + r.object + i, cells: [new Date(r.time).toLocaleString(), r.caller || r.address || "–", r.action, objectLink(r.object), clip(r.reason, 120) || "–"],
   })), "No record yet."));

@@ -12,7 +12,7 @@ const topPath = () => "top?limit=100";
 const form = { rule: "", values: [""], answer: null, error: "" };
 
 export function reads() {
-  return [{ path: topPath(), every: 5 }, { path: "bans", every: 2 }];
+  return [{ path: topPath(), every: 5 }, { path: "bans", every: 2 }, ...(mayRead() ? [{ path: "key/limits", every: 5 }] : [])];
 }
 
 export function keys() {
@@ -21,7 +21,7 @@ export function keys() {
     Object.assign(form, { from: q, rule: q.get("rule"), values: q.getAll("value"), answer: null, error: "" });
     if (mayRead()) peek();
   }
-  return [h("div", { class: "columns even", key: "lists" }, refused(), bans()), one()];
+  return [h("div", { class: "columns even", key: "lists" }, refused(), bans()), raised(), one()];
 }
 
 function refused() {
@@ -59,6 +59,17 @@ function bans() {
   });
   return card("Bans", null, fault(entry), table("bans", [{ label: "Key", narrow: true, break: true }, { label: "Rule" }, { label: "Ends in", narrow: true, still: true }, { label: "Reason" }, { label: "Action", narrow: true }], rows, entry.error ? "" : "No key is banned."),
     (entry.value?.more || list.length > rows.length) && h("p", { class: "quiet" }, "The instance has more bans than the list."));
+}
+
+function raised() {
+  const entry = answerOf("key/limits");
+  const list = entry.value?.limits ?? [];
+  if (!list.length) return null;
+  const now = Date.parse(entry.value.now) + (Date.now() - entry.at);
+  return card("Limits of single values for a time", null, table("raised", [{ label: "Value", narrow: true, break: true }, { label: "Rule" }, { label: "Limits", narrow: true }, { label: "Ends in", narrow: true, still: true }, { label: "Reason" }, { label: "Action", narrow: true }], list.map((l) => ({
+    key: l.rule + "\n" + l.value, cells: [h("code", null, clip(l.value, 60)), link(route("rule", l.rule), clip(l.rule, 40)), h("code", null, l.limits.join(", ")), duration(Math.ceil((Date.parse(l.until) - now) / 1000)),
+      [clip(l.reason, 80), l.by && h("span", { class: "quiet" }, " by " + clip(l.by, 40))], act.button("End…", () => act.endRaise(l.rule, l.value), { "aria-label": "End the limits of " + clip(l.value, 60) })],
+  })), ""));
 }
 
 function one() {

@@ -1,7 +1,5 @@
 // What the page concludes from the answers of the API. Nothing here touches the page, so that the browser tests call these functions.
 
-import { ago, clip, number, percent } from "./format.js";
-
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
 
 /**
@@ -84,36 +82,15 @@ export function inOrder(rows, key, order) {
   return [...rows].sort((a, b) => (at.get(key(a)) ?? Infinity) - (at.get(key(b)) ?? Infinity) || 0);
 }
 
-/** Is it Headgate or the service? {badge: {level, text}, text}. */
-export function sentence(live, now) {
+/** Is it Headgate, the service or the store? The badge before the sentence, which the API has. */
+export function cause(live) {
   const t = live.totals;
-  const lost = (live.attention ?? []).find((a) => a.level === "fault" && a.about === "store");
-  const before = lost ? lost.text.replace(/\.?$/, ". ") : "";
-  if (live.window_seconds === 0) return { badge: { level: "note", text: "Starting" }, text: before + "No second has been measured yet." };
-  if (t.requests < 0.05) return verdict(lost, "note", "Idle", before + "No requests in the last " + live.window_seconds + " s.");
-  const all = number(t.requests) + " requests/s";
-  if (t.service_failed > t.refused && t.service_failed / t.requests >= 0.005) {
-    const ours = t.refused / t.requests >= 0.005 ? " Headgate refuses " + percent(t.refused, t.requests) + "." : "";
-    return verdict(lost, "fault", "The service", before + "The service fails " + percent(t.service_failed, t.requests) + " of " + all + "." + ours);
-  }
-  if (t.refused / t.requests < 0.005) {
-    const rest = t.refused > 0 ? "Nearly all of " : "All of ";
-    const shadow = t.would_refuse >= 0.05 ? " Rules in shadow would refuse " + number(t.would_refuse) + "/s." : "";
-    return verdict(lost, "good", "Served", before + rest + all + " are served." + shadow);
-  }
-  const worst = byTrouble(live.rules).find((r) => r.refused > 0);
-  const who = worst?.top ? ", most often " + clip(keyText(worst.top), 40) : "";
-  const since = worst?.since ? " (since " + ago(worst.since, now) + ")" : "";
-  const what = worst ? ": " + subject(worst) + " refuses " + number(worst.refused) + "/s" + who + since : "";
-  return verdict(lost, "warning", "Headgate", before + "Headgate refuses " + percent(t.refused, t.requests) + " of " + all + what + ".");
-}
-
-function verdict(lost, level, text, sentenceText) {
-  return { badge: lost ? { level: "fault", text: "The store" } : { level, text }, text: sentenceText };
-}
-
-function subject(rule) {
-  return rule.kind === "rule" ? "rule " + clip(rule.name, 60) : nameOf(rule);
+  if ((live.attention ?? []).some((a) => a.level === "fault" && a.about === "store")) return { level: "fault", text: "The store" };
+  if (live.window_seconds === 0) return { level: "note", text: "Starting" };
+  if (t.requests < 0.05) return { level: "note", text: "Idle" };
+  if (live.throttle?.hung || (t.service_failed > t.refused && t.service_failed / t.requests >= 0.005)) return { level: "fault", text: "The service" };
+  if (t.refused / t.requests >= 0.005) return { level: "warning", text: "Headgate" };
+  return { level: "good", text: "Served" };
 }
 
 /** The largest round number of the kind 1, 2, 2.5, 5 × 10^n that an axis ends at: at least n. */

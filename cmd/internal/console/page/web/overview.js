@@ -3,7 +3,7 @@
 import { chart, sparkline } from "./chart.js";
 import { h } from "./dom.js";
 import { ago, clip, duration, number, percent } from "./format.js";
-import { byTrouble, keyText, nameOf, quantile, route, sentence } from "./logic.js";
+import { byTrouble, cause, keyText, nameOf, quantile, route } from "./logic.js";
 import { badge, card, figures, link, mode, table } from "./parts.js";
 import { answerOf, state } from "./state.js";
 
@@ -42,15 +42,15 @@ export function overview(actions) {
 }
 
 function top(live) {
-  const now = Date.parse(live.now);
-  const said = sentence(live, now);
+  const of = cause(live);
   const t = live.totals;
   const all = live.instances ?? [];
   const over = all.length ? ", over " + all.filter((i) => i.ok).length + (all.length === 1 ? " instance" : " instances") + " of " + all.length : "";
+  const most = byTrouble(live.rules).find((r) => r.refused > 0)?.top;
   const p99 = quantile(t.duration_bounds, t.service_time, 0.99);
   return h("section", { class: "card", key: "top", "aria-label": "State" },
-    h("div", { class: "said" }, badge(said.badge.level, said.badge.text), h("h1", { id: "sentence" }, said.text)),
-    h("p", { class: "quiet" }, "Mean of the last " + live.window_seconds + " s" + over + "."),
+    h("div", { class: "said" }, badge(of.level, of.text), h("h1", { id: "sentence" }, live.sentence)),
+    h("p", { class: "quiet" }, "Mean of the last " + live.window_seconds + " s" + over + ".", most && " Most refused key: ", most && h("code", null, clip(keyText(most), 60))),
     figures([
       { label: "Requests", value: number(t.requests), unit: "/s", rest: t.in_flight ? t.in_flight + " in flight" : "" },
       { label: "Refused by Headgate", value: number(t.refused), unit: "/s", rest: percent(t.refused, t.requests) },

@@ -85,7 +85,7 @@ function refusedKeys(r) {
 
 function commands(r) {
   const name = quote(r.name);
-  const lines = ["headgate ctl top --rule " + name, "headgate ctl mode shadow " + name + " --for 30m --reason TEXT", "headgate ctl mode file " + name];
+  const lines = ["headgate ctl top " + name, ...(r.kind === "rule" ? ["headgate ctl trial start " + name + " LIMIT"] : []), "headgate ctl mode shadow " + name + " --for 30m --reason TEXT", "headgate ctl mode file " + name];
   return card("The same in a terminal", { key: "commands" }, h("pre", { tabindex: 0, "aria-label": "Commands" }, lines.join("\n")));
 }
 

@@ -13,7 +13,6 @@ export class Tier {
     this.step = step;
     this.length = length;
     this.rings = new Map();
-    this.newest = 0;
   }
 
   /** Takes an answer of /api/v1/history. */
@@ -27,8 +26,7 @@ export class Tier {
         ring.times[slot] = time;
         ring.values[slot] = v;
       });
-      const last = history.start + (values.length - 1) * history.step;
-      if (values.length && last > this.newest) this.newest = last;
+      if (values.length) ring.newest = Math.max(ring.newest, history.start + (values.length - 1) * history.step);
     }
   }
 
@@ -36,10 +34,15 @@ export class Tier {
     return this.rings.has(name);
   }
 
+  /** The time since which at least one of the series has to be read: a view that was left has older ones than the present view. */
+  since(names) {
+    return Math.min(...names.map((name) => this.rings.get(name)?.newest ?? 0));
+  }
+
   ring(name) {
     let ring = this.rings.get(name);
     if (!ring) {
-      ring = { times: new Float64Array(this.length), values: new Float64Array(this.length) };
+      ring = { times: new Float64Array(this.length), values: new Float64Array(this.length), newest: 0 };
       this.rings.set(name, ring);
     }
     return ring;
@@ -54,7 +57,6 @@ export class Tier {
   /** Forgets everything, after a clock has stepped or another instance answers. */
   clear() {
     this.rings.clear();
-    this.newest = 0;
   }
 
   /** The value of a series at a time, or null. */

@@ -178,8 +178,12 @@ async function historyOf(name, series) {
   const now = Math.floor(Date.parse(state.live.now) / 1000);
   const known = names.filter((n) => tier.has(n));
   try {
-    for (const [list, since] of [[fresh, now - span.step * span.length], [known, tier.newest]]) {
-      for (let i = 0; i < list.length; i += mostNames) await read(tier, span, list.slice(i, i + mostNames), since);
+    const all = now - span.step * span.length;
+    for (const list of [fresh, known]) {
+      for (let i = 0; i < list.length; i += mostNames) {
+        const part = list.slice(i, i + mostNames);
+        await read(tier, span, part, Math.max(all, list === fresh ? all : tier.since(part)));
+      }
     }
     state.historyFault = "";
   } catch (error) {

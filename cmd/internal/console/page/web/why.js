@@ -117,11 +117,11 @@ const kinds = { request: "Request", exempt: "Exemption", fair_share: "Fair share
 
 function step(s) {
   const name = s.name && ["rule", "ban", "quota"].includes(s.kind) ? link(route("rule", s.name), s.name) : s.name;
-  const level = !s.applies ? ["note", "does not apply"] : s.verdict === "deny" ? [s.mode?.startsWith("shadow") ? "note" : "warning", s.mode?.startsWith("shadow") ? "would refuse" : "refuses"] : s.verdict === "wait" ? ["warning", "waits"] : ["good", "passes"];
+  const level = !s.applies ? (s.kind === "ban" ? ["good", "none"] : ["note", "does not apply"]) : s.verdict === "deny" ? [s.mode?.startsWith("shadow") ? "note" : "warning", s.mode?.startsWith("shadow") ? "would refuse" : "refuses"] : s.verdict === "wait" ? ["warning", "waits"] : ["good", "passes"];
   return [
-    h("h3", null, kinds[s.kind] ?? s.kind, name && s.name !== s.kind && [" ", name], " ", badge(...level), s.mode && s.mode !== "enforce" && [" ", badge("note", s.mode)]),
+    h("h3", null, kinds[s.kind] ?? s.kind, name && s.name !== s.kind && [" ", name], " ", !["service", "request"].includes(s.kind) && badge(...level), s.mode && s.mode !== "enforce" && [" ", badge("note", s.mode)]),
     h("p", null, s.text),
-    s.missed?.length > 0 && h("ul", { class: "missed" }, s.missed.map((m) => h("li", { key: m }, m))),
+    s.missed?.length > 1 && h("ul", { class: "missed" }, s.missed.map((m) => h("li", { key: m }, m))),
     s.key && h("p", { class: "quiet" }, "Counts ", h("code", null, clip(s.key, 200)), s.cost > 1 && ", cost " + s.cost),
     s.limits?.length > 0 && limits(s),
     s.in_flight && h("p", { class: "quiet" }, "In flight: " + s.in_flight.used + " of " + s.in_flight.limit),
@@ -145,7 +145,7 @@ function buttons(s) {
   const order = { rule: s.name, values: s.key ? keyParts(s.key).map((p) => p.value) : [] };
   const name = clip(keyText(s.key), 60);
   const parts = s.key && keyParts(s.key)[0].part !== "";
-  return h("div", { class: "actions" }, parts && act.button("Reset the key…", () => act.resetKey(order, name, explain)), s.verdict === "deny" && act.button("Turn the rule to shadow…", () => act.turn(s.name, "shadow")),
+  return h("div", { class: "actions" }, parts && s.limits?.length > 0 && act.button("Other limits for a time…", () => act.raise(order, name, s.limits.map((l) => l.limit).join(", "), explain)), parts && act.button("Reset the key…", () => act.resetKey(order, name, explain)), s.verdict === "deny" && act.button("Turn the rule to shadow…", () => act.turn(s.name, "shadow")),
     s.ban && act.liftButton({ id: s.ban.id, key: s.key, rule: s.name }));
 }
 
