@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,6 +134,15 @@ func (c *consolePage) until(condition string) {
 	}
 }
 
+// show leads to a route, like keys, and waits until the page has drawn its view.
+func (c *consolePage) show(route string) {
+	c.t.Helper()
+	view, _, _ := strings.Cut(route, "?")
+	view, _, _ = strings.Cut(view, "/")
+	valueOf[string](c, fmt.Sprintf("location.hash = %q", "#/"+route))
+	c.until(fmt.Sprintf("document.querySelector('main.view-%s > *') && !document.querySelector('.boot')", view))
+}
+
 // keys sends keys, as an operator types them.
 func (c *consolePage) keys(text string) {
 	c.t.Helper()
@@ -183,4 +193,39 @@ func (c *consolePage) violations() []string {
 		c.t.Fatalf("%v: %s", err, text)
 	}
 	return all
+}
+
+// burden sends requests to a proxy until the test ends: in each round one for each pair of client and path.
+func burden(t *testing.T, proxy string, every time.Duration, requests [][2]string) {
+	t.Helper()
+	burdenPaced(t, proxy, func() time.Duration { return every }, requests)
+}
+
+func burdenPaced(t *testing.T, proxy string, every func() time.Duration, requests [][2]string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: patience}
+	wg.Go(func() {
+		for turn := 0; ctx.Err() == nil; turn++ {
+			one := requests[turn%len(requests)]
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+proxy+one[1], http.NoBody)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header["X-Client-Id"] = []string{one[0]}
+			if answer, err := client.Do(req); err == nil {
+				_ = answer.Body.Close()
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(every()):
+			}
+		}
+	})
 }
