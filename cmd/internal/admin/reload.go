@@ -13,6 +13,23 @@ type ReloadStatus struct {
 	Failures []ReloadFailure `json:"failures,omitempty"`
 	// Waiting are the settings of the configuration that differ from those at the start, and wait for a restart.
 	Waiting []string `json:"waiting_for_restart,omitempty"`
+	// Last are the last reloads and changes of the source, the newest first: at most 20.
+	Last []ConfigChange `json:"last,omitempty"`
+}
+
+// ConfigChange is a reload, or a change of the source.
+type ConfigChange struct {
+	At time.Time `json:"at"`
+	// By says what caused it: file NAME, signal, operator NAME or ADDRESS, source PLACE.
+	By string `json:"by"`
+	// Error says why the former configuration stays in effect.
+	Error string `json:"error,omitempty"`
+	// Changed is the number of rules, plans, customers and settings that differ from the configuration before. Names are the first
+	// 10 of them, like rules/search and proxy.upstream.
+	Changed int      `json:"changed"`
+	Names   []string `json:"names,omitempty"`
+	// Waiting are the first 10 settings that waited for a restart afterwards.
+	Waiting []string `json:"waiting_for_restart,omitempty"`
 }
 
 // ReloadFailure says why a part was not reloaded.

@@ -26,4 +26,4 @@ func (a admitted) AdminMoved(c *config.Admin) {
 }
 
 // ReloadNow implements listener.Instance.
-func (a admitted) ReloadNow() (admin.ReloadStatus, error) { return a.reloadNow() }
+func (a admitted) ReloadNow(by string) (admin.ReloadStatus, error) { return a.reloadNow(by) }

@@ -35,7 +35,7 @@ func (i *Instance) followOne(ctx context.Context) bool {
 	for {
 		select {
 		case <-i.options.Hangup:
-			if i.Reload() == nil {
+			if i.reloadBy("signal") == nil {
 				return true
 			}
 		case <-i.reloaded:
@@ -52,7 +52,7 @@ func (i *Instance) watch(ctx context.Context) {
 		return
 	}
 	err := config.Watch(ctx, i.options.Path, i.config.Load(), func() []string {
-		_ = i.Reload() // Reload has logged its error.
+		_ = i.reloadBy("file " + i.options.Path) // reloadBy has logged its error.
 		return i.config.Load().Files()
 	})
 	if err != nil {

@@ -16,7 +16,10 @@ import (
 // After an error the previous configuration stays in effect. The error is logged and shown in
 // the status and the metrics. In both cases, certificates and the access log's file are opened
 // again.
-func (i *Instance) Reload() error {
+func (i *Instance) Reload() error { return i.reloadBy("program") }
+
+// reloadBy is Reload with its cause, for the history.
+func (i *Instance) reloadBy(cause string) error {
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
 	if i.draining.Load() {
@@ -31,6 +34,11 @@ func (i *Instance) Reload() error {
 		return err
 	}
 	i.reloadEnded(partConfiguration, err)
+	var names []string
+	if err == nil {
+		names = config.Difference(former, i.base)
+	}
+	i.host.History.Add(began, cause, names, i.waiting(), err)
 	i.reopen() // Logs and certificates are rotated even when the configuration is faulty.
 	if err != nil {
 		i.host.LogFaults(err)

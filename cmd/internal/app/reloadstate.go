@@ -28,7 +28,7 @@ func (i *Instance) reloadStatus() admin.ReloadStatus {
 	succeeded, failed := i.rules.Report().Reloads.Counts()
 	return admin.ReloadStatus{
 		Loaded: i.rules.Report().Reloads.Last().UTC(), Succeeded: succeeded, Failed: failed, Failures: i.reloads.List(),
-		Waiting: i.waiting(),
+		Waiting: i.waiting(), Last: i.host.History.List(),
 	}
 }
 
@@ -48,9 +48,9 @@ func (i *Instance) otherCommand() string {
 	return "server"
 }
 
-// reloadNow reloads for an operator. The error is component.ErrStopping after the stop; the status has other failures.
-func (i *Instance) reloadNow() (admin.ReloadStatus, error) {
-	err := i.Reload()
+// reloadNow reloads for the operator that by names. The error is component.ErrStopping after the stop; the status has other failures.
+func (i *Instance) reloadNow(by string) (admin.ReloadStatus, error) {
+	err := i.reloadBy(by)
 	if errors.Is(err, component.ErrStopping) {
 		return admin.ReloadStatus{}, err
 	}

@@ -25,6 +25,9 @@ type Host struct {
 	// ReloadEnded records the result of a part's reload for status and metrics.
 	ReloadEnded func(part string, err error)
 
+	// History has the last reloads and changes of the source.
+	History History
+
 	serving sync.WaitGroup
 	failed  chan error // Has the error of the first server that ended by itself.
 	ending  []ending   // of components that have been drained

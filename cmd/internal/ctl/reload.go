@@ -47,7 +47,16 @@ func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return nil
 	}
-	_, err = fmt.Fprintf(stdout, "reloaded at %s\n", s.Loaded.Local().Format(time.TimeOnly))
+	return writeReloaded(stdout, &s)
+}
+
+// writeReloaded prints when the configuration was reloaded, and what this has changed.
+func writeReloaded(w io.Writer, s *admin.ReloadStatus) error {
+	changed := ""
+	if len(s.Last) > 0 {
+		changed = "; changed: " + terminal.Printable(changeText(&s.Last[0]))
+	}
+	_, err := fmt.Fprintf(w, "reloaded at %s%s\n", s.Loaded.Local().Format(time.TimeOnly), changed)
 	return err
 }
 
@@ -84,4 +93,37 @@ func writeReload(w io.Writer, s *admin.ReloadStatus) {
 	for _, setting := range s.Waiting {
 		terminal.Rowf(w, "%s NOT IN FORCE: restart the instance\n", setting)
 	}
+	writeChanges(w, s.Last)
+}
+
+// shownChanges is the number of changes that ctl status prints. --json has all.
+const shownChanges = 5
+
+// writeChanges prints the last changes of the configuration.
+func writeChanges(w io.Writer, all []admin.ConfigChange) {
+	if len(all) == 0 {
+		return
+	}
+	terminal.Rowf(w, "\nCHANGED AT\tBY\tWHAT\n")
+	for i := range all[:min(len(all), shownChanges)] {
+		c := &all[i]
+		terminal.Rowf(w, "%s\t%s\t%s\n", c.At.Local().Format(time.DateTime), terminal.Printable(c.By), terminal.Printable(changeText(c)))
+	}
+}
+
+func changeText(c *admin.ConfigChange) string {
+	text := strings.Join(c.Names, ", ")
+	if more := c.Changed - len(c.Names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	switch {
+	case c.Error != "":
+		text = "NOT RELOADED: " + c.Error
+	case c.Changed == 0:
+		text = "nothing"
+	}
+	if len(c.Waiting) > 0 {
+		text += "; waiting for a restart: " + strings.Join(c.Waiting, ", ")
+	}
+	return text
 }

@@ -170,6 +170,7 @@ func (f *Follower) apply(changes []source.Change) {
 	f.logHeld(begun)
 	f.noteLacks()
 	f.auditFollowed(former, f.table.Objects())
+	f.remember(former, began)
 	f.host.Log.Debug("changes of the source were applied", "changes", len(changes), "revision", f.revision,
 		"held_back", len(begun), "took", time.Since(began).String())
 	if f.cache != nil && f.table.Objects().Known() {

@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"net"
 	"net/http"
 	"net/http/pprof"
 
@@ -67,8 +68,8 @@ func (a *Component) Calls() []calls.Call {
 
 // reload serves ctl reload. The status is 200 when all parts were reloaded, 202 when settings wait for a restart,
 // and 409 when a part failed. All these answers have a ReloadStatus.
-func (a *Component) reload(w http.ResponseWriter, _ *http.Request) {
-	s, err := a.o.Instance.ReloadNow()
+func (a *Component) reload(w http.ResponseWriter, r *http.Request) {
+	s, err := a.o.Instance.ReloadNow(operator(r))
 	if err != nil {
 		calls.WriteText(w, http.StatusServiceUnavailable, err.Error())
 		return
@@ -81,6 +82,18 @@ func (a *Component) reload(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 	}
 	calls.WriteJSON(a.o.Host.Log, w, s)
+}
+
+// operator names the caller of a request: by its name in server.callers, or by its address.
+func operator(r *http.Request) string {
+	if name := access.CallOf(r.Context()).Client().Name(); name != "" {
+		return "operator " + name
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	return "operator at " + host
 }
 
 func (a *Component) status(w http.ResponseWriter, _ *http.Request) {

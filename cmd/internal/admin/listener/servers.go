@@ -66,8 +66,8 @@ type Instance interface {
 	// AdminMoved takes a section admin with another address or auth.
 	AdminMoved(c *config.Admin)
 	Status() admin.Status
-	// ReloadNow reloads for an operator. The error is component.ErrStopping after the stop; the status has other failures.
-	ReloadNow() (admin.ReloadStatus, error)
+	// ReloadNow reloads for the operator that by names. The error is component.ErrStopping after the stop; the status has other failures.
+	ReloadNow(by string) (admin.ReloadStatus, error)
 }
 
 // adminListener is one of the listeners of the section admin.
