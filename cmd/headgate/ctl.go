@@ -24,6 +24,7 @@ type ctlCommand struct {
 	Throttle throttleCommand `cmd:"" help:"Print what the service has, what is queued by class, and what the throttle refused."`
 	Leases   leasesCommand   `cmd:"" help:"Print the tree of capacity leases: what resources, servers and holders want and have."`
 	Why      whyCommand      `cmd:"" help:"Print what the instance would do with a request now, step by step, and why."`
+	Refusals refusalsCommand `cmd:"" help:"Print the last refusals: when, by what, which key and which request."`
 	Top      topCommand      `cmd:"" help:"Print the keys with the most refusals in the last five to ten minutes."`
 	Bans     bansCommand     `cmd:"" help:"List and lift bans."`
 	Key      keyCommand      `cmd:"" help:"Read, reset and ban one key of a rule or a domain."`

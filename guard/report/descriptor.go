@@ -47,6 +47,7 @@ func (r *Report) ObserveDescriptor(req *headgate.Request, a *guard.Answer, code 
 	r.logged().lines.offer(last, refused, subject{req, a, code})
 	if refused && !(last.Fallback && last.Rule.Fallback == guard.FallbackError) {
 		r.logged().top.refused(last)
+		r.tell(req, a, last)
 	}
 }
 

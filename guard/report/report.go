@@ -44,6 +44,7 @@ type Report struct {
 	unmatched atomic.Uint64
 	abandoned atomic.Uint64
 	logging   atomic.Pointer[logging]
+	refusals  atomic.Pointer[OnRefusal]
 
 	storeClock storeClock
 	warned     warned
@@ -264,7 +265,27 @@ func (v *view) Observe(req *headgate.Request, a *guard.Answer) {
 		logged.lines.offer(last, refused, about)
 		if refused {
 			logged.top.refused(last)
+			v.report.tell(req, a, last)
 		}
+	}
+}
+
+// OnRefusal gets each refusal: r is the strictest result of a rule or a stage that refuses, or that would without shadow. It must not
+// block, and must not keep its arguments. req is nil for a decision without a request.
+type OnRefusal func(req *headgate.Request, a *guard.Answer, r *guard.Result)
+
+// SetOnRefusal sets what gets the refusals, in place of the one before; nil for nothing. Allowed requests cost nothing more.
+func (r *Report) SetOnRefusal(f OnRefusal) {
+	if f == nil {
+		r.refusals.Store(nil)
+		return
+	}
+	r.refusals.Store(&f)
+}
+
+func (r *Report) tell(req *headgate.Request, a *guard.Answer, last *guard.Result) {
+	if f := r.refusals.Load(); f != nil {
+		(*f)(req, a, last)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestOtherSites(t *testing.T) {
 	const mozilla = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
 	plain := map[string]bool{
 		"/api/v1/status": true, "/api/v1/shares": true, "/api/v1/leases": true, "/api/v1/top": true, "/api/v1/bans": true, "/api/v1/mode": true,
-		"/api/v1/trials": true, "/api/v1/live": true, "/api/v1/history": true,
+		"/api/v1/trials": true, "/api/v1/live": true, "/api/v1/history": true, "/api/v1/refusals": true,
 		"/debug/pprof/": true, "/console/": true, "/": true, "/api/v1/me": true,
 	}
 	pages := []string{"GET /metrics", "GET /debug/pprof/heap?gc=1", "GET /debug/pprof/goroutine"}

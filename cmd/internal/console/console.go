@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/component"
 	"github.com/headgate/headgate/cmd/internal/console/history"
 	"github.com/headgate/headgate/cmd/internal/console/page"
+	"github.com/headgate/headgate/cmd/internal/console/refusals"
 	"github.com/headgate/headgate/cmd/internal/console/trial"
 	"github.com/headgate/headgate/cmd/internal/console/why"
 	"github.com/headgate/headgate/cmd/internal/rules"
@@ -40,6 +41,7 @@ func New(o Options) []component.Component {
 	return []component.Component{
 		page.New(o.Host, o.Config),
 		trial.New(o.Host, o.Instance, o.Rules.Report()),
+		refusals.New(o.Host.Log, func() string { return o.Host.Name(o.Config()) }, o.Config, o.Rules.Report()),
 		why.New(o.Host.Log, why.Source{
 			Name: func() string { return o.Host.Name(o.Config()) }, Config: o.Config, Guard: o.Rules.Guard(), Store: o.Rules.Store(),
 		}),
