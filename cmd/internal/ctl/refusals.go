@@ -3,12 +3,12 @@ package ctl
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/console/refusals"
@@ -71,7 +71,7 @@ func (w *Why) stillHolds(ctx context.Context, one *Instance, all *admin.Refusals
 			return err //nolint:wrapcheck // because it is the writer's own error.
 		}
 	}
-	order, known := orderLike(&all.Refusals[0])
+	order, known := orderLike(all.Refusals)
 	if !known {
 		_, err := io.WriteString(w.Out, "Whether it still holds is not known, because the key does not tell the whole request.\n")
 		return err //nolint:wrapcheck // because it is the writer's own error.
@@ -85,16 +85,30 @@ func (w *Why) stillHolds(ctx context.Context, one *Instance, all *admin.Refusals
 // part is a part of a key with a value in plain text.
 var part = regexp.MustCompile(`(\w+)(?::([\w-]+))?=("(?:[^"\\]|\\.)*"|\S+)`)
 
-// orderLike makes a request with the path and the key of a refusal. known is false if the key has parts that a request cannot be given.
-func orderLike(r *admin.Refusal) (order *admin.ExplainOrder, known bool) {
-	if r.Method == "" || r.Path == "" || r.Path[0] != '/' || len(r.Path) > 3 && r.Path[len(r.Path)-3:] == "..." {
+// orderLike makes a request with the path and the keys of the refusals of one request. known is false if a key has parts that a request
+// cannot be given.
+func orderLike(all []admin.Refusal) (order *admin.ExplainOrder, known bool) {
+	r := &all[0]
+	if r.Method == "" || !strings.HasPrefix(r.Path, "/") || strings.HasSuffix(r.Path, "...") {
 		return nil, false
 	}
-	order = &admin.ExplainOrder{Method: r.Method, Path: r.Path, Host: r.Host, Headers: admin.ExplainHeaders{}}
-	if r.Key == "" {
-		return order, false
+	order = &admin.ExplainOrder{Method: r.Method, Path: r.Path, Headers: admin.ExplainHeaders{}}
+	if !strings.HasSuffix(r.Host, "...") {
+		order.Host = r.Host
 	}
-	for _, m := range part.FindAllStringSubmatch(r.Key, -1) {
+	known = true
+	for i := range all {
+		if same := all[i].RequestID == r.RequestID && all[i].Decision == r.Decision; same {
+			known = addKey(order, all[i].Key) && known
+		}
+	}
+	return order, known
+}
+
+// addKey gives a request the values of a key.
+func addKey(order *admin.ExplainOrder, key string) bool {
+	parts := part.FindAllStringSubmatch(key, -1)
+	for _, m := range parts {
 		value, err := strconv.Unquote(m[3])
 		switch address, wrong := netip.ParseAddr(m[3]); {
 		case m[1] == "ip" && wrong == nil:
@@ -102,11 +116,11 @@ func orderLike(r *admin.Refusal) (order *admin.ExplainOrder, known bool) {
 		case m[1] == "header" && err == nil:
 			order.Headers[m[2]] = []string{value}
 		case m[1] == "cookie" && err == nil:
-			order.Headers["Cookie"] = []string{fmt.Sprintf("%s=%s", m[2], value)}
+			order.Headers["Cookie"] = []string{m[2] + "=" + value}
 		case m[1] == "path", m[1] == "method", m[1] == "host":
 		default:
-			return order, false
+			return false
 		}
 	}
-	return order, true
+	return len(parts) > 0
 }
