@@ -225,33 +225,46 @@ func KeyOfBan(id string) (key string, ok bool) {
 // Lift ends the ban with an ID of Bans, also if another instance with the same store and rules has listed it. It
 // drops the attempts of the key, in Local too, and keeps the counts of the limits. It reports false if there is no such ban.
 func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
-	s := g.now()
-	if s == nil {
-		return false, headgate.ErrNotMade
-	}
-	own, ok := KeyOfBan(id)
-	if !ok {
-		return false, nil // A malformed ID belongs to no ban.
-	}
-	p := s.banning(own)
-	if p == nil {
-		return false, nil
-	}
-	key := string(p.space) + own
-	hash := maphash.String(g.state.seed, key)
-	b := &g.state.bans
-	b.mu.RLock()
-	_, lifted = b.met[hash]
-	b.mu.RUnlock()
-	if !lifted {
-		if lifted, err = p.bans(ctx, g, key); err != nil || !lifted {
-			return false, err
-		}
+	s, p, key, lifted, err := g.banOfID(ctx, id)
+	if err != nil || !lifted {
+		return false, err
 	}
 	if err := g.endBan(ctx, s, p, key); err != nil {
 		return false, err
 	}
 	return true, nil
+}
+
+// Liftable gives the name of the rule of a ban that Lift would end, and ends none. It reports false if there is no such ban.
+func (g *Guard) Liftable(ctx context.Context, id string) (ruleName string, found bool, err error) {
+	_, p, _, found, err := g.banOfID(ctx, id)
+	if p != nil {
+		ruleName = p.Name
+	}
+	return ruleName, found, err
+}
+
+// banOfID finds a ban, and what decides on its key. A malformed ID belongs to no ban.
+func (g *Guard) banOfID(ctx context.Context, id string) (s *set, p *prepared, key string, found bool, err error) {
+	if s = g.now(); s == nil {
+		return nil, nil, "", false, headgate.ErrNotMade
+	}
+	own, ok := KeyOfBan(id)
+	if !ok {
+		return s, nil, "", false, nil
+	}
+	if p = s.banning(own); p == nil {
+		return s, nil, "", false, nil
+	}
+	key = string(p.space) + own
+	b := &g.state.bans
+	b.mu.RLock()
+	_, found = b.met[maphash.String(g.state.seed, key)]
+	b.mu.RUnlock()
+	if !found {
+		found, err = p.bans(ctx, g, key)
+	}
+	return s, p, key, found, err
 }
 
 // banning gives the rule or the limit of a tree under which a key can be banned; nil without one.

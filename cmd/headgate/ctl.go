@@ -32,6 +32,7 @@ type ctlCommand struct {
 	Plan     planCommand     `cmd:"" help:"Read and change plans."`
 	Rule     ruleCommand     `cmd:"" help:"Read and change rules."`
 	Usage    usageCommand    `cmd:"" help:"Print what customers with an entry have used in the present windows."`
+	Actions  actionsCommand  `cmd:"" help:"Print what operators have changed at run time, and the commands that undo it."`
 	Audit    auditCommand    `cmd:"" help:"Print who has changed rules, plans and customers, and why."`
 	Source   sourceCommand   `cmd:"" help:"Prepare a source of rules, plans and customers."`
 	Limit    limitCommand    `cmd:"" help:"Read and change the limits in etcd that pacers keep to."`
@@ -104,9 +105,11 @@ func (listBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer,
 }
 
 type liftBansCommand struct {
+	actionFlags
+
 	IDs []string `arg:"" name:"id" help:"Ids, as headgate ctl bans prints them."`
 }
 
 func (l liftBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
-	return c.fleet(stderr).Lift(ctx, stdout, l.IDs)
+	return c.fleet(stderr).Lift(ctx, stdout, l.IDs, l.terms())
 }

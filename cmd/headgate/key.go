@@ -15,6 +15,9 @@ type keyCommand struct {
 	Reset resetKeyCommand `cmd:"" help:"Give back what a key has used of the limits of its rule."`
 	Ban   banKeyCommand   `cmd:"" help:"Refuse a key for some time."`
 	Unban unbanKeyCommand `cmd:"" help:"End the ban of a key, and reset the attempts that led to it."`
+
+	Limit  limitKeyCommand  `cmd:"" help:"Give one value of a key limits of its own for some time, or end them."`
+	Limits keyLimitsCommand `cmd:"" help:"Print the limits that single keys have at run time."`
 }
 
 // keyFlags name a key.

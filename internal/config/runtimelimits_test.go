@@ -72,3 +72,33 @@ func TestTrialName(t *testing.T) {
 		t.Errorf("the names are %v", seen)
 	}
 }
+
+// TestWithKeyLimits: limits of the run time take the place of an override of the same value, come before networks, and never keep a
+// configuration from its effect.
+func TestWithKeyLimits(t *testing.T) {
+	c := parsedRules(t, `  - {name: a, key: [ip], limits: ["20/1s"], burst: 40, overrides: {192.0.2.1/32: {limits: ["90/1s"]}, 10.0.0.0/8: {limits: ["5/1s"]}}}
+  - {name: b, key: [ip], limits: ["5/1m"]}
+  - {name: c, key: [ip], in_flight: 3}
+`)
+	got := c.WithKeyLimits([]KeyLimit{
+		{Rule: "a", Value: "192.0.2.1", NewLimits: NewLimits{Limits: []string{"200/1s"}}},
+		{Rule: "a", Value: "10.1.2.3/32", Unlimited: true},
+		{Rule: "a", Value: "not an address", Unlimited: true},
+		{Rule: "b", Value: "192.0.2.1/32", NewLimits: NewLimits{Limits: []string{"7/x"}}},
+		{Rule: "c", Value: "192.0.2.1/32", NewLimits: NewLimits{Limits: []string{"7/1s"}}},
+		{Rule: "gone", Value: "192.0.2.1/32", Unlimited: true},
+	})
+	var seen []string
+	for i := range got.Rules {
+		for _, o := range got.Rules[i].Overrides {
+			seen = append(seen, fmt.Sprint(got.Rules[i].Name, " ", o.Value, " ", LimitTexts(o.Policies), " ", o.Unlimited))
+		}
+	}
+	want := "a 192.0.2.1 [200/1s burst 40] false, a 10.0.0.0/8 [5/1s] false, a 10.1.2.3/32 [] true"
+	if text := strings.Join(seen, ", "); text != want {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+	if len(c.Rules[0].Overrides) != 2 || c.Rules[0].Overrides[0].Value != "192.0.2.1/32" || c.WithKeyLimits(nil) != c {
+		t.Error("the configuration itself has changed, or is copied without a limit")
+	}
+}

@@ -53,6 +53,8 @@ type Key struct {
 	// Ahead says that instances may hold units that they have taken ahead of need. Another instance still spends its own.
 	Ahead  bool `json:"ahead,omitempty"`
 	DryRun bool `json:"dry_run,omitempty"`
+	// Undo is the command that undoes the change; "" without one.
+	Undo string `json:"undo,omitempty"`
 }
 
 // KeyLimit is what a key has used of one limit, in units.

@@ -10,6 +10,8 @@ type Modes struct {
 	Modes []ModeOverride `json:"modes"`
 	// Behind says that the source has the change, and that this instance does not have it yet.
 	Behind bool `json:"behind,omitempty"`
+	// Undo is the command that undoes the change of this answer.
+	Undo string `json:"undo,omitempty"`
 }
 
 // ModeOverride is a mode that was set at run time.

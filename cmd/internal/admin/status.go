@@ -18,8 +18,11 @@ type Status struct {
 	// Modes are the modes that were set at run time. They end with the process.
 	Modes []ModeOverride `json:"modes,omitempty"`
 	// Trials are the trials in progress.
-	Trials []Trial     `json:"trials,omitempty"`
-	Store  StoreStatus `json:"store"`
+	Trials []Trial `json:"trials,omitempty"`
+	// KeyLimits are the first limits that single keys have at run time, without the keys. KeyLimitsTotal is the number of all.
+	KeyLimits      []KeyLimited `json:"key_limits,omitempty"`
+	KeyLimitsTotal int          `json:"key_limits_total,omitempty"`
+	Store          StoreStatus  `json:"store"`
 	// Domains are the trees of limits of headgate server.
 	Domains []DomainStatus `json:"domains,omitempty"`
 

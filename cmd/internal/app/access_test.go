@@ -175,6 +175,8 @@ func requested(t *testing.T, at, name, token string) string {
 		}
 	case "/api/v1/mode":
 		body = map[string]string{http.MethodPost: `{"mode": "file"}`}[verb] // It ends overrides, and there is none.
+	case "/api/v1/key/limit":
+		body = `{"rule": "none", "value": "x", "end": true}`
 	case "/api/v1/trials":
 		body = map[string]string{http.MethodPost: `{"rule": "none", "limits": ["1/1s"]}`}[verb]
 	case "/api/v1/history":

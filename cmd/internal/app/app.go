@@ -50,7 +50,6 @@ type Instance struct {
 	leases    *lease.Component
 	accessLog *proxy.AccessLog // nil for headgate server, because only the proxy writes an access log
 	access    *access.Component
-	modes     *rules.Modes
 	// overlays are what operators have changed at run time, in the order in which they change the configuration.
 	overlays []component.Overlay
 	objects  *objects.Component

@@ -65,8 +65,7 @@ func (i *Instance) makeComponents() error {
 	}
 	i.add(callers, operators)
 	if i.rules != nil {
-		i.modes = i.rules.Modes(configuration{i})
-		i.add(i.modes)
+		i.add(i.rules.Modes(configuration{i}))
 		i.objects = objects.New(o.Log, i.config.Load)
 		i.add(i.objects, quota.NewUsage(o.Log, i.rules.Guard(), i.objects))
 		i.add(console.New(console.Options{
@@ -98,7 +97,7 @@ func (i *Instance) makeSource() error {
 	if err == nil {
 		i.source = f
 		i.objects.Followed = f
-		f.Modes, i.modes.Source = i.modes, f
+		f.Keeps(i.components)
 		i.add(f)
 	}
 	return err

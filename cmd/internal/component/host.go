@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/headgate/headgate/cmd/internal/actions"
 	"github.com/headgate/headgate/cmd/internal/listen"
 	"github.com/headgate/headgate/internal/config"
 )
@@ -22,6 +23,8 @@ type Host struct {
 	random string
 	// Inherited are the sockets that the process got from its parent.
 	Inherited listen.Inherited
+	// Actions remembers what operators change at run time.
+	Actions *actions.Ring
 	// ReloadEnded records the result of a part's reload for status and metrics.
 	ReloadEnded func(part string, err error)
 
@@ -41,7 +44,10 @@ type ending struct {
 
 // NewHost makes a host.
 func NewHost(log *slog.Logger, probe bool, reloadEnded func(part string, err error)) *Host {
-	return &Host{Log: log, Probe: probe, ReloadEnded: reloadEnded, failed: make(chan error, 1), random: fmt.Sprintf("%08x", rand.Uint32())}
+	return &Host{
+		Log: log, Probe: probe, Actions: new(actions.Ring), ReloadEnded: reloadEnded, failed: make(chan error, 1),
+		random: fmt.Sprintf("%08x", rand.Uint32()),
+	}
 }
 
 // Name is the name of the instance under a configuration.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/component"
+	"github.com/headgate/headgate/cmd/internal/console/acted"
 	"github.com/headgate/headgate/cmd/internal/console/history"
+	"github.com/headgate/headgate/cmd/internal/console/keylimit"
 	"github.com/headgate/headgate/cmd/internal/console/page"
 	"github.com/headgate/headgate/cmd/internal/console/refusals"
 	"github.com/headgate/headgate/cmd/internal/console/trial"
@@ -39,6 +41,8 @@ type Options struct {
 // New makes the parts. An instance starts them after its rules.
 func New(o Options) []component.Component {
 	return []component.Component{
+		acted.New(o.Host),
+		keylimit.New(o.Host, o.Instance, o.Rules.Report()), // before the trials, which have the overrides of their rules
 		page.New(o.Host, o.Config),
 		trial.New(o.Host, o.Instance, o.Rules.Report()),
 		refusals.New(o.Host.Log, func() string { return o.Host.Name(o.Config()) }, o.Config, o.Rules.Report()),

@@ -21,19 +21,29 @@ func (f *Fleet) Reload(ctx context.Context, out io.Writer) error {
 
 // SetMode sets or ends modes: in one instance of those that share a source, and in all others.
 func (f *Fleet) SetMode(ctx context.Context, out io.Writer, change *admin.ModeChange) error {
+	return f.onOneOfSource(ctx, out, change.Here, func(c *Instance, out io.Writer) error { return c.SetMode(ctx, out, change) })
+}
+
+// LimitKey sets or ends the limits of a key at run time: in one instance of those that share a source, and in all others.
+func (f *Fleet) LimitKey(ctx context.Context, out io.Writer, order *admin.KeyLimitOrder) error {
+	return f.onOneOfSource(ctx, out, order.Here, func(c *Instance, out io.Writer) error { return c.LimitKey(ctx, out, order) })
+}
+
+// onOneOfSource runs a command in one instance of those that share a source, and in all others. here runs it in all.
+func (f *Fleet) onOneOfSource(ctx context.Context, out io.Writer, here bool, do func(*Instance, io.Writer) error) error {
 	single, all, err := f.single(ctx)
 	switch {
 	case err != nil:
 		return err
 	case single != nil:
-		return single.SetMode(ctx, out, change)
+		return do(single, out)
 	}
 	to := all
 	var unreached error
-	if !change.Here {
+	if !here {
 		to, unreached = f.spread(ctx, all, modesIn)
 	}
-	return errors.Join(f.onEach(out, to, func(c *Instance, out io.Writer) error { return c.SetMode(ctx, out, change) }), unreached)
+	return errors.Join(f.onEach(out, to, do), unreached)
 }
 
 // modesIn names the source that keeps the modes of an instance; "" is the instance itself.
@@ -79,18 +89,22 @@ func (f *Fleet) spread(ctx context.Context, all []*Instance, place func(*admin.S
 }
 
 // Lift ends bans: in one instance of those that share a store, and in all others. The error lists every ban that no instance could lift.
-func (f *Fleet) Lift(ctx context.Context, out io.Writer, ids []string) error {
+func (f *Fleet) Lift(ctx context.Context, out io.Writer, ids []string, terms Terms) error {
 	single, all, err := f.single(ctx)
 	switch {
 	case err != nil:
 		return err
 	case single != nil:
-		return single.Lift(ctx, out, ids)
+		return single.Lift(ctx, out, ids, terms)
+	}
+	said := "is lifted"
+	if terms.DryRun {
+		said = "would be lifted (dry run: nothing was changed)"
 	}
 	to, failed := f.spread(ctx, all, storeOf)
 	for _, id := range ids {
 		answers, missed := eachInstance(to, func(c *Instance, _ *json.RawMessage) error {
-			_, err := c.query(ctx, http.MethodDelete, banPage(id))
+			_, err := c.query(ctx, http.MethodDelete, banPage(id, terms))
 			return err
 		})
 		var by []string
@@ -103,7 +117,7 @@ func (f *Fleet) Lift(ctx context.Context, out io.Writer, ids []string) error {
 			failed = errors.Join(failed, missed) // In the memory of some instances, a key may not be banned.
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "%s is lifted by %s\n", id, strings.Join(by, ", ")); err != nil {
+		if _, err := fmt.Fprintf(out, "%s %s by %s\n", id, said, strings.Join(by, ", ")); err != nil {
 			return err
 		}
 	}

@@ -57,6 +57,9 @@ func (c *Instance) noteModes(out io.Writer, m *admin.Modes, change *admin.ModeCh
 			break
 		}
 	}
+	if m.Undo != "" {
+		text += "undo: " + m.Undo + "\n"
+	}
 	_, err := io.WriteString(out, text)
 	return err //nolint:wrapcheck // because it is the writer's own error.
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/cmd/internal/console/keylimit"
 	"github.com/headgate/headgate/cmd/internal/console/trial"
 	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/cmd/internal/envoy"
@@ -55,6 +56,7 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 	}
 	mode.Write(w, s.Modes)
 	trial.Write(w, s.Trials)
+	keylimit.Write(w, s)
 	envoy.WriteDomains(w, s.Domains)
 	source.Write(w, s.Source)
 	writeFairShare(w, s.FairShare)

@@ -17,10 +17,10 @@ import (
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
 	"github.com/headgate/headgate/cmd/internal/component"
 	"github.com/headgate/headgate/cmd/internal/objects"
+	"github.com/headgate/headgate/cmd/internal/overlay"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/config"
-	"github.com/headgate/headgate/internal/config/source"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -49,19 +49,11 @@ func (c *Component) change(w http.ResponseWriter, r *http.Request) {
 		calls.Fail(c.host.Log, w, calls.BadRequest("the body is not valid ("+err.Error()+`): write {"mode": "shadow", "for": "30m"}`))
 		return
 	}
-	if to := c.writer(); to != nil && !asked.Here {
+	if to := overlay.WriterOf(c.source); to != nil && !asked.Here {
 		c.changeAll(w, r, &asked, to)
 		return
 	}
 	c.changeHere(w, r, &asked)
-}
-
-// writer gives the source that keeps the modes of all instances; nil without one.
-func (c *Component) writer() source.Writer {
-	if c.Source == nil {
-		return nil
-	}
-	return c.Source.Writer()
 }
 
 var errTooMany = errors.New("there are more than " + strconv.Itoa(maxNames) + " modes of single rules: leave out the names")
@@ -94,8 +86,9 @@ func (c *Component) changeHere(w http.ResponseWriter, r *http.Request, asked *ad
 			Code: admin.CodeFaults, Error: "the modes were not changed: " + err.Error(),
 		}, http.StatusUnprocessableEntity))
 	default:
-		objects.Audit(c.host.Log, &record, nil)
-		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: c.current().list()})
+		undo := former.undo(asked.Rules, c.source != nil && asked.Here, c.set.Now())
+		objects.Done(c.host, &record, undo, nil)
+		calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: c.current().list(), Undo: undo})
 	}
 }
 

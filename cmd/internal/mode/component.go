@@ -20,12 +20,10 @@ import (
 type Component struct {
 	component.Defaults
 
-	// Source keeps the overrides of all instances; nil without one. The wiring sets it.
-	Source overlay.Source
-
 	host     *component.Host
 	instance component.Configuration
 	set      *overlay.Set[override]
+	source   overlay.Source // nil without one
 }
 
 // New makes the component.
@@ -56,7 +54,10 @@ func (c *Component) Drain(context.Context) error {
 	return nil
 }
 
-// Follow takes the modes of the source from a change, after its rules. The caller holds the lock of the configuration.
+// KeptBy implements overlay.Follower.
+func (c *Component) KeptBy(s overlay.Source) { c.source = s }
+
+// Follow implements overlay.Follower.
 func (c *Component) Follow(change *source.Change) { c.set.Follow(change) }
 
 // Status implements component.Component.

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
 	"github.com/headgate/headgate/cmd/internal/objects"
+	"github.com/headgate/headgate/cmd/internal/overlay"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
@@ -126,19 +127,25 @@ func (c *Component) changeAll(w http.ResponseWriter, r *http.Request, asked *adm
 	}
 	record := objects.Record(r, modesKey().String(), asked.Reason)
 	record.Action = "mode"
-	shown, behind, failure := c.set.SetAll(r.Context(), to, func(former map[string]override, unread error) (map[string]override, error) {
-		next := overrides(former).with(asked.Rules, made)
-		switch {
-		case unread != nil && len(asked.Rules) > 0: // A change of all replaces it.
-			return nil, unread
-		case len(next) > maxNames:
-			return nil, errTooMany
-		}
-		return next, nil
-	}, &record)
+	done, failure := c.set.SetAll(r.Context(), to, &overlay.Change[override]{
+		Record: record,
+		Undo: func(former map[string]override) string {
+			return overrides(former).undo(asked.Rules, false, c.set.Now())
+		},
+		Revise: func(former map[string]override, unread error) (map[string]override, error) {
+			next := overrides(former).with(asked.Rules, made)
+			switch {
+			case unread != nil && len(asked.Rules) > 0: // A change of all replaces it.
+				return nil, unread
+			case len(next) > maxNames:
+				return nil, errTooMany
+			}
+			return next, nil
+		},
+	})
 	if failure != nil {
 		calls.Fail(c.host.Log, w, failure)
 		return
 	}
-	calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: overrides(shown).list(), Behind: behind})
+	calls.WriteJSON(c.host.Log, w, admin.Modes{Modes: overrides(done.Shown).list(), Behind: done.Behind, Undo: done.Undo})
 }

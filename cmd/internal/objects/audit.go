@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
+	"github.com/headgate/headgate/cmd/internal/component"
 	"github.com/headgate/headgate/internal/config/source"
 )
 
@@ -51,7 +52,7 @@ func (c *Component) listAudit(w http.ResponseWriter, r *http.Request) {
 	}
 	if object := r.URL.Query().Get("object"); object != "" {
 		if _, err := source.ParseKey(object); err != nil {
-			calls.Fail(c.log, w, calls.BadRequest("object must be rules/NAME, plans/NAME, customers/NAME or modes/current"))
+			calls.Fail(c.log, w, calls.BadRequest("object must be rules/NAME, plans/NAME, customers/NAME, modes/current or modes/limits"))
 			return
 		}
 	}
@@ -77,4 +78,18 @@ func (c *Component) listAudit(w http.ResponseWriter, r *http.Request) {
 		}
 		calls.WriteJSON(c.log, w, admin.Audit{Records: page.Records, Next: page.Next})
 	}
+}
+
+// Done logs a change of the run time as Audit does, and remembers it among the actions of the instance. undo is the command that undoes
+// it; "" without one.
+func Done(host *component.Host, r *source.Record, undo string, err error) {
+	Audit(host.Log, r, err)
+	a := admin.Action{
+		Time: r.Time, Action: r.Action, Object: r.Object, Caller: r.Caller, Address: r.Address, Reason: r.Reason, Before: r.Before,
+		After: r.After, Undo: undo,
+	}
+	if err != nil {
+		a.Error, a.Undo = err.Error(), ""
+	}
+	host.Actions.Add(a)
 }

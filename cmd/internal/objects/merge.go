@@ -34,6 +34,9 @@ func mergeText(before, patch string) (text string, fields []string, err error) {
 	for i := 0; i+1 < len(changes.Content); i += 2 {
 		fields = append(fields, changes.Content[i].Value)
 	}
+	if present.Style&yaml.FlowStyle == 0 {
+		unquote(changes)
+	}
 	mergeNode(present, changes)
 	if len(present.Content) == 0 {
 		return "{}\n", fields, nil
@@ -43,6 +46,16 @@ func mergeText(before, patch string) (text string, fields []string, err error) {
 		return "", nil, fmt.Errorf("the fields cannot be merged: %w: write the whole object instead", err)
 	}
 	return string(out), fields, nil
+}
+
+// unquote writes the texts of a patch in JSON as YAML does: with quotes only where they are needed.
+func unquote(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		n.Style &^= yaml.DoubleQuotedStyle
+	}
+	for _, part := range n.Content {
+		unquote(part)
+	}
 }
 
 // mappingOf parses a text, and gives nil for an empty one.

@@ -8,7 +8,8 @@ import (
 func TestMergeText(t *testing.T) {
 	for _, c := range []struct{ before, patch, want string }{
 		{"", "{plan: paid}", "plan: paid\n"},
-		{"", `{"hard": {"a": 1, "b": null}}`, "\"hard\": {\"a\": 1}\n"},
+		{"", `{"hard": {"a": 1, "b": null}}`, "hard: {a: 1}\n"},
+		{"mode: shadow\nnote: n\n", `{"mode": "enforce", "note": "true", "limits": ["25/1s"]}`, "mode: enforce\nnote: 'true'\nlimits: [25/1s]\n"},
 		{"plan: free\nnote: n\n", "{plan: paid, note: null}", "plan: paid\n"},
 		{"note: plan\n", "plan: paid", "note: plan\nplan: paid\n"},
 		{"hard: {a: 1, b: 2}\n", "hard: {a: 3, b: null, c: 4}", "hard: {a: 3, c: 4}\n"},

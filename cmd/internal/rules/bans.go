@@ -6,6 +6,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
+	"github.com/headgate/headgate/cmd/internal/objects"
 	"github.com/headgate/headgate/guard"
 )
 
@@ -21,17 +22,32 @@ func (r *Rules) listBans(w http.ResponseWriter, req *http.Request) {
 	calls.WriteJSON(r.log, w, admin.Bans{Now: now, Bans: entries, More: more})
 }
 
-// liftBan ends one ban.
+// liftBan ends one ban. With dry_run, it only looks for it.
 func (r *Rules) liftBan(w http.ResponseWriter, req *http.Request) {
-	lifted, err := r.guard.Lift(req.Context(), req.PathValue("id"))
+	id := req.PathValue("id")
+	terms, f := calls.TermsOf(req, false)
+	if f != nil {
+		calls.Fail(r.log, w, f)
+		return
+	}
+	name, found, err := r.guard.Liftable(req.Context(), id)
+	if found && !terms.DryRun {
+		found, err = r.guard.Lift(req.Context(), id)
+	}
+	record := objects.Record(req, "keys/"+name+" "+r.banned(id), terms.Reason)
+	record.Action, record.Before, record.After = "lift", "banned", "not banned"
 	switch {
 	case err != nil:
-		r.log.Error("ban not lifted", "error", err)
+		if !terms.DryRun {
+			objects.Done(r.host, &record, "", err)
+		}
 		calls.WriteText(w, http.StatusServiceUnavailable, "the store is unreachable: try again")
-	case !lifted:
+	case !found:
 		calls.WriteText(w, http.StatusNotFound, "no such ban: the ban may have expired")
+	case terms.DryRun:
+		calls.WriteText(w, http.StatusOK, "would be lifted")
 	default:
-		r.log.Info("ban lifted", "key", r.banned(req.PathValue("id")))
+		objects.Done(r.host, &record, "", nil)
 		calls.WriteText(w, http.StatusOK, "lifted")
 	}
 }

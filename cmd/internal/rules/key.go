@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/cmd/internal/actions"
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
 	"github.com/headgate/headgate/cmd/internal/objects"
@@ -55,6 +56,7 @@ type keyChange struct {
 	length time.Duration // of a ban
 	before *guard.KeyState
 	after  string // what the record says
+	undo   string // the command that undoes the change; "" without one
 }
 
 // answerKey reads a key, and changes it with do. do is nil for a call that only reads.
@@ -80,13 +82,41 @@ func (r *Rules) answerKey(w http.ResponseWriter, req *http.Request, action strin
 		if record.After = c.after; err != nil {
 			record.After = "not known"
 		}
-		objects.Audit(r.log, &record, err)
+		objects.Done(r.host, &record, c.undo, err)
 	}
 	if err != nil {
 		calls.Fail(r.log, w, failureOfKey(err, true))
 		return
 	}
-	calls.WriteJSON(r.log, w, r.keyAnswer(c.before, order.DryRun))
+	answer := r.keyAnswer(c.before, order.DryRun)
+	answer.Undo = c.undo
+	calls.WriteJSON(r.log, w, answer)
+}
+
+// command gives a command about the key.
+func (c *keyChange) command(action string, flags ...string) string {
+	words := []string{"headgate", "ctl", "key", action}
+	if c.order.Domain != "" {
+		words = append(words, "--domain="+c.order.Domain)
+		for _, e := range c.order.Entries {
+			words = append(words, e.Name+"="+e.Value)
+		}
+	} else {
+		words = append(append(words, c.name.Rule), c.name.Values...)
+	}
+	return actions.Command(append(words, flags...)...)
+}
+
+// banAgain gives the command that bans the key again until the end of a ban; "" without a ban.
+func (c *keyChange) banAgain(was *guard.BanEntry) string {
+	if was == nil {
+		return ""
+	}
+	flags := []string{actions.Left(was.Until, c.before.At.Time())}
+	if was.Reason != "" {
+		flags = append(flags, "--reason="+was.Reason)
+	}
+	return c.command("ban", flags...)
 }
 
 func (c *keyChange) reset(ctx context.Context) error {
@@ -100,6 +130,9 @@ func (c *keyChange) reset(ctx context.Context) error {
 
 func (c *keyChange) ban(ctx context.Context) error {
 	entry, err := c.guard.Ban(ctx, c.name, c.length, c.order.Reason)
+	if c.undo = c.banAgain(c.before.Ban); c.undo == "" {
+		c.undo = c.command("unban")
+	}
 	if c.before.Ban = entry; entry != nil {
 		c.after = "banned until " + entry.Until.Format(time.RFC3339)
 	}
@@ -108,7 +141,7 @@ func (c *keyChange) ban(ctx context.Context) error {
 
 func (c *keyChange) unban(ctx context.Context) error {
 	_, err := c.guard.Unban(ctx, c.name)
-	c.after = "not banned"
+	c.after, c.undo = "not banned", c.banAgain(c.before.Ban)
 	return err //nolint:wrapcheck // because failureOfKey says what failed.
 }
 

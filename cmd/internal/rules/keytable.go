@@ -110,7 +110,11 @@ func WriteKeyChange(out io.Writer, action string, k *admin.Key) error {
 	default:
 		said = fmt.Sprintf("%s: the ban until %s has ended%s\n", name, k.Ban.Until.Format(time.RFC3339), dry(k))
 	}
-	_, err := io.WriteString(out, said+reach(action, k))
+	said += reach(action, k)
+	if k.Undo != "" {
+		said += "undo: " + terminal.Printable(k.Undo) + "\n"
+	}
+	_, err := io.WriteString(out, said)
 	return err //nolint:wrapcheck // because it is the writer's own error.
 }
 

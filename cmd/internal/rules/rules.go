@@ -207,7 +207,8 @@ func (r *Rules) Status(s *admin.Status) {
 // Calls implements component.Component.
 func (r *Rules) Calls() []calls.Call {
 	return append(r.keyCalls(), []calls.Call{
-		{Pattern: "DELETE /api/v1/bans/{id}", Scope: config.ScopeAdminister, Handler: calls.OwnSiteOrProgram(r.liftBan)},
+		{Pattern: "DELETE /api/v1/bans/{id}", Scope: config.ScopeAdminister, Handler: calls.OwnSiteOrProgram(
+			calls.Parameters(r.log, r.liftBan, "reason", "dry_run"))},
 		{Pattern: "GET /api/v1/bans", Scope: config.ScopeRead, Handler: calls.OwnSite(r.listBans)},
 		{Pattern: "GET /api/v1/top", Scope: config.ScopeRead, Handler: calls.OwnSite(r.listTop)},
 	}...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/component"
 	"github.com/headgate/headgate/cmd/internal/objects"
+	"github.com/headgate/headgate/cmd/internal/overlay"
 	"github.com/headgate/headgate/cmd/internal/source/open"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
@@ -28,8 +29,8 @@ const firstObjects = 5 * time.Second
 type Follower struct {
 	component.Defaults
 
-	// Modes takes the modes of the source; nil without the component. The wiring sets it.
-	Modes interface{ Follow(*source.Change) }
+	// overlays take what the source has of changes of the run time.
+	overlays []overlay.Follower
 
 	host     *component.Host
 	instance component.Configuration
@@ -113,6 +114,17 @@ func (f *Follower) WarnOfListener(admin *config.Admin) {
 		"kind", f.settings.Kind())
 }
 
+// Keeps lets the source keep what operators change at run time, for the components that have such changes. The wiring calls it once,
+// before the start.
+func (f *Follower) Keeps(components []component.Component) {
+	for _, c := range components {
+		if kept, is := c.(overlay.Follower); is {
+			kept.KeptBy(f)
+			f.overlays = append(f.overlays, kept)
+		}
+	}
+}
+
 func (f *Follower) answer() { f.first.Do(func() { close(f.answered) }) }
 
 // Changed implements objects.Sink.
@@ -128,9 +140,9 @@ func (f *Follower) Changed(changes []source.Change) {
 	f.revision, f.cached, f.heard = last.Revision, nil, true
 	modes := takeModes(changes)
 	f.apply(changes)
-	if f.Modes != nil {
+	for _, o := range f.overlays {
 		for i := range modes {
-			f.Modes.Follow(&modes[i])
+			o.Follow(&modes[i])
 		}
 	}
 	f.at = last.Position

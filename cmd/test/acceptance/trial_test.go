@@ -43,7 +43,7 @@ func TestTrialsOfSevenAndThree(t *testing.T) {
 	server := redis.Start(t)
 	for name, settings := range map[string]string{
 		"memory, together": "", "memory, independent": "evaluate: independent\n",
-		"redis, together": "store: redis://" + server.Addr + "\nnamespace: together\n",
+		"redis, together":    "store: redis://" + server.Addr + "\nnamespace: together\n",
 		"redis, independent": "store: redis://" + server.Addr + "\nnamespace: independent\nevaluate: independent\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ proxy: {listen: 127.0.0.1:0, upstream: %q}
 			}
 			out := trialOf(t, i, "stop", "search.trial-7-1d")
 			if !strings.Contains(out, "now 5/1d refuses 50 % (5, ") || !strings.Contains(out, "7/1d would refuse 30 % (3, ") ||
-				!strings.Contains(out, "undo: headgate ctl trial start search 7/1d\n") {
+				!strings.Contains(out, "undo: headgate ctl trial start search 7/1d --for=") {
 				t.Errorf("stop prints:\n%s", out)
 			}
 			trialOf(t, i, "start", "search", "3/1d", "--for", "1s") // A further start sets the end.

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"time"
 
 	"github.com/headgate/headgate/cmd/internal/access"
 	"github.com/headgate/headgate/cmd/internal/admin"
@@ -12,7 +13,7 @@ import (
 )
 
 // Handlers are those of admin.listen and of admin.health.
-func (a *Component) Handlers(metrics http.Handler) (admin, health http.Handler) {
+func (a *Component) Handlers(metrics http.Handler) (full, health http.Handler) {
 	return a.adminHandler(a.gate, metrics), a.healthHandler(metrics)
 }
 
@@ -74,6 +75,14 @@ func (a *Component) reload(w http.ResponseWriter, r *http.Request) {
 		calls.WriteText(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
+	after := "reloaded"
+	if len(s.Failures) > 0 {
+		after = "not reloaded: the former configuration stays in effect"
+	}
+	a.o.Host.Actions.Add(admin.Action{
+		Time: time.Now().UTC(), Action: "reload", Object: "configuration", Caller: access.CallOf(r.Context()).Client().Name(),
+		Address: r.RemoteAddr, After: after,
+	})
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case len(s.Failures) > 0:

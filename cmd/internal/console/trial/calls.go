@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/access"
+	"github.com/headgate/headgate/cmd/internal/actions"
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/admin/calls"
 	"github.com/headgate/headgate/cmd/internal/component"
@@ -92,11 +93,15 @@ func (c *Component) start(r *http.Request, order *admin.TrialOrder) (*admin.Tria
 	if !again {
 		c.note(name, own.Name)
 	}
-	if f := c.put(r, next, name, "trial", order.Reason); f != nil {
+	undo := actions.Command("headgate", "ctl", "trial", "stop", name)
+	if again {
+		undo = before.command(now)
+	}
+	if f := c.put(r, next, name, "trial", order.Reason, undo); f != nil {
 		return nil, f
 	}
 	shown := c.shown(name)
-	shown.Undo = "headgate ctl trial stop " + name
+	shown.Undo = undo
 	return shown, nil
 }
 
@@ -135,7 +140,7 @@ func (c *Component) shown(name string) *admin.Trial {
 }
 
 // put applies trials, with a record. The caller holds the lock of the instance.
-func (c *Component) put(r *http.Request, next map[string]trial, name, action, reason string) *calls.Failure {
+func (c *Component) put(r *http.Request, next map[string]trial, name, action, reason, undo string) *calls.Failure {
 	only := func(all map[string]trial) string {
 		one, found := all[name]
 		if !found {
@@ -152,7 +157,7 @@ func (c *Component) put(r *http.Request, next map[string]trial, name, action, re
 		return calls.Failed(admin.Failure{Code: admin.CodeFaults, Error: "the trials were not changed: " + err.Error()},
 			http.StatusUnprocessableEntity)
 	}
-	objects.Audit(c.host.Log, &record, nil)
+	objects.Done(c.host, &record, undo, nil)
 	return nil
 }
 
@@ -175,16 +180,22 @@ func (c *Component) answerStop(w http.ResponseWriter, r *http.Request) {
 	shown := c.shown(name)
 	if shown.DryRun = terms.DryRun; !terms.DryRun {
 		delete(next, name)
-		if f := c.put(r, next, name, "trial stop", terms.Reason); f != nil {
+		shown.Undo = one.command(c.set.Now())
+		if f := c.put(r, next, name, "trial stop", terms.Reason, shown.Undo); f != nil {
 			calls.Fail(c.host.Log, w, f)
 			return
 		}
-		shown.Undo = "headgate ctl trial start " + one.rule + " " + strings.ReplaceAll(one.limits, ",", " ")
-		if one.burst > 0 {
-			shown.Undo += " --burst " + strconv.FormatInt(one.burst, 10)
-		}
 	}
 	calls.WriteJSON(c.host.Log, w, shown)
+}
+
+// command starts the trial again, for the time that it has left.
+func (t trial) command(now time.Time) string {
+	words := append([]string{"headgate", "ctl", "trial", "start", t.rule}, strings.Split(t.limits, ",")...)
+	if t.burst > 0 {
+		words = append(words, "--burst="+strconv.FormatInt(t.burst, 10))
+	}
+	return actions.Command(append(words, actions.Left(t.until, now))...)
 }
 
 // maxShownName bounds a name that an answer repeats.
