@@ -35,4 +35,6 @@ func (c *Instance) Lift(ctx context.Context, stdout io.Writer, ids []string, ter
 	return failed
 }
 
-func banPage(id string, terms Terms) string { return "/api/v1/bans/" + url.PathEscape(id) + terms.query() }
+func banPage(id string, terms Terms) string {
+	return "/api/v1/bans/" + url.PathEscape(id) + terms.query()
+}

@@ -206,7 +206,7 @@ func TestFleetChanges(t *testing.T) {
 			return f.SetMode(t.Context(), out, &admin.ModeChange{Mode: "shadow", Here: true})
 		}, [3]int{1, 1, 1}, []string{"hg-1 (", "hg-2 (", "hg-3 ("}, ""},
 		{
-			"lift", func(f *Fleet, out io.Writer) error { return f.Lift(t.Context(), out, []string{"a"}) },
+			"lift", func(f *Fleet, out io.Writer) error { return f.Lift(t.Context(), out, []string{"a"}, Terms{}) },
 			[3]int{1, 0, 1},
 			[]string{"a is lifted by hg-1\n"},
 			"2 instances that share 10.0.0.2:6379",
@@ -237,7 +237,7 @@ func TestFleetChanges(t *testing.T) {
 			t.Errorf("%s notes %q", row.name, notes.String())
 		}
 	}
-	if err := fleet().Lift(t.Context(), io.Discard, []string{"none"}); err == nil || !strings.Contains(err.Error(), "no such ban") {
+	if err := fleet().Lift(t.Context(), io.Discard, []string{"none"}, Terms{}); err == nil || !strings.Contains(err.Error(), "no such ban") {
 		t.Errorf("lifting an unknown ban gives %v", err)
 	}
 }
