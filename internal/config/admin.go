@@ -24,6 +24,7 @@ func (s *section) admin(a *Admin) {
 		"which offers actions without auth too."), &a.Console)
 	admin.certificate(&a.TLS)
 	admin.history(a)
+	admin.adminPeers(a)
 	admin.end()
 }
 

@@ -70,7 +70,7 @@ const boundGarbage = 12
 func (c *Config) MemoryBound() int64 {
 	used := c.storeBound() + c.TrafficBound() +
 		c.adminListeners()*AdminConnections*c.adminBound() + c.HistoryBound() + c.logBound() + c.meteringMemory() + c.sourceBound() +
-		c.localCache()
+		c.localCache() + c.peersBound()
 	return processBytes + used + used/100*boundGarbage
 }
 
@@ -132,6 +132,17 @@ func (c *Config) HistoryBound() int64 {
 	return bound
 }
 
+// peersBytes is the memory for what peers answer: 8 orders and callers with 64 answers of 64 KiB, decoded, and two lists of 16 MiB.
+const peersBytes = 96 << 20
+
+// peersBound returns the bytes for the answers of peers.
+func (c *Config) peersBound() int64 {
+	if len(c.Admin.Peers) == 0 {
+		return 0
+	}
+	return peersBytes
+}
+
 // logBound returns the bytes of the decision log's unwritten lines, as far as processBytes lacks them.
 func (c *Config) logBound() int64 {
 	if c.Log.Decisions == LogAll {
@@ -144,6 +155,9 @@ func (c *Config) logBound() int64 {
 func (c *Config) logText() (text string) {
 	if bound := c.HistoryBound(); bound > 0 {
 		text = ", history " + formatRounded(bound)
+	}
+	if bound := c.peersBound(); bound > 0 {
+		text += ", answers of peers " + field.FormatSize(bound)
 	}
 	if bound := c.logBound(); bound > 0 {
 		text += ", decision log " + field.FormatSize(bound)

@@ -346,6 +346,10 @@ type Admin struct {
 	Console Console
 	// TLS has the certificate of Listen. The zero value means no TLS.
 	TLS TLS
+	// Peers are host:port of instances, with https:// before those with TLS, whose figures the instance has too. PeersTokenFile has the
+	// token for them, and PeersCA the authorities of their certificates; "" means none, and those of the system.
+	Peers                   []string
+	PeersTokenFile, PeersCA string
 }
 
 // defaults returns the Config of a file that sets no field.

@@ -54,7 +54,7 @@ metering: {journal: j, max_size: 1MiB, sync: second, instance: a, every: 1s, max
   events: {url: "http://a", token_file: t, ca: c, max_events: 1, max_size: 1KiB, timeout: 1s},
   lines: {folder: l, max_size: 1KiB, max_age: 1s, keep: 1}}
 cors: {origins: ["https://a.example"], credentials: false, preflights: exempt}
-admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3", tls: {cert: a.crt, key: a.key}}
+admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3", tls: {cert: a.crt, key: a.key}, peers: ["https://a.example:1"], peers_token_file: t, peers_ca: c}
 `
 	tested := map[string]bool{}
 	for _, row := range []struct {
@@ -96,6 +96,9 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3", tls: {cert: a.crt, key: a.
 		{"HEADGATE_LOG_IDENTITY_PLAIN", "header:B", nil},
 		{"HEADGATE_LOG_ACCESS_FILE", "other.log", func(c *Config) any { return c.Log.AccessFile }},
 		{"HEADGATE_PROXY_TLS_CERT", "other.crt", func(c *Config) any { return c.Proxy.TLS.Cert }},
+		{"HEADGATE_ADMIN_PEERS", "10.0.0.5:9902,https://b.example:9902", func(c *Config) any { return strings.Join(c.Admin.Peers, ",") }},
+		{"HEADGATE_ADMIN_PEERS_TOKEN_FILE", "other", func(c *Config) any { return c.Admin.PeersTokenFile }},
+		{"HEADGATE_ADMIN_PEERS_CA", "other", func(c *Config) any { return c.Admin.PeersCA }},
 		{"HEADGATE_ADMIN_TLS_CERT", "other.crt", func(c *Config) any { return c.Admin.TLS.Cert }},
 		{"HEADGATE_ADMIN_TLS_KEY", "other.key", func(c *Config) any { return c.Admin.TLS.Key }},
 		{"HEADGATE_PROXY_TLS_KEY", "other.key", func(c *Config) any { return c.Proxy.TLS.Key }},

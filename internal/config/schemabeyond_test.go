@@ -18,7 +18,7 @@ var beyondSchemaNames = map[string]string{
 	"the server: addresses that must differ, and fields that need each other": `
 		server-statsd-addresses server-statsd-twice server-client-auth-without-ca server-client-name-without-ca server-unhealthy-without-a-store
 		server-unhealthy-without-memcached server-listeners-on-one-port server-listens-on-the-admin-port server-tls-without-key admin-tls-empty-section
-		admin-tls-key-without-cert
+		admin-tls-key-without-cert admin-peers-ca-of-http admin-peers-token-alone admin-peers-twice admin-peers-wildcard
 		server-without-listener server-auth-mtls-without-ca server-traffic-memory-below-calls
 		server-traffic-memory-below-leases`,
 	"callers: what listeners need, and what two callers or two entries must not share": `

@@ -39,7 +39,7 @@ func (c *Config) ServerMemoryBound() int64 {
 		return 0
 	}
 	used := c.storeBound() + c.localCache() + c.adminListeners()*AdminConnections*c.adminBound() + c.HistoryBound() + c.logBound() +
-		c.meteringMemory() + c.metricBound() + c.sentBound() + c.sourceBound() + c.ServerTrafficBound()
+		c.peersBound() + c.meteringMemory() + c.metricBound() + c.sentBound() + c.sourceBound() + c.ServerTrafficBound()
 	if s.HTTP.Address != "" {
 		used += jsonBytes
 	}

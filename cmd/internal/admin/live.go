@@ -151,6 +151,8 @@ type Mark struct {
 	At   time.Time `json:"at"`
 	Text string    `json:"text"`
 	By   string    `json:"by,omitempty"`
+	// Instance is the one that has changed, in a fleet.
+	Instance string `json:"instance,omitempty"`
 }
 
 // LiveInstance is an instance of a fleet.
@@ -176,4 +178,6 @@ type History struct {
 	Step  int   `json:"step"`
 	// Series have one value for each step: a count, or the last value of a gauge. null is a step without data.
 	Series map[string][]*float64 `json:"series"`
+	// Instances are those of a fleet: empty without admin.peers. Sums are those of the instances that are OK.
+	Instances []LiveInstance `json:"instances,omitempty"`
 }

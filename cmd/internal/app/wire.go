@@ -71,7 +71,7 @@ func (i *Instance) makeComponents() error {
 		i.add(console.New(console.Options{
 			Host: i.host, Config: i.config.Load, Instance: configuration{i}, Rules: i.rules,
 			Components: func() []component.Component { return i.components }, Waiting: i.waiting, Failures: i.reloads.List,
-			Version: o.Version, Started: i.started, Server: o.Server,
+			Version: o.Version, Started: i.started, Server: o.Server, Admin: operators.Address,
 		})...)
 	}
 	return errors.Join(err, accessFault, i.makeProxy(), i.makeServer(), i.makeSource())

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/console/keylimit"
 	"github.com/headgate/headgate/cmd/internal/console/page"
 	"github.com/headgate/headgate/cmd/internal/console/refusals"
+	"github.com/headgate/headgate/cmd/internal/console/peers"
 	"github.com/headgate/headgate/cmd/internal/console/trial"
 	"github.com/headgate/headgate/cmd/internal/console/why"
 	"github.com/headgate/headgate/cmd/internal/rules"
@@ -36,6 +37,8 @@ type Options struct {
 	Started time.Time
 	// Server says that the instance answers decisions and forwards nothing.
 	Server bool
+	// Admin is the address of the admin listener.
+	Admin func() string
 }
 
 // New makes the parts. An instance starts them after its rules.
@@ -57,5 +60,6 @@ func New(o Options) []component.Component {
 				Server: o.Server,
 			},
 		}),
+		peers.New(peers.Options{Host: o.Host, Config: o.Config, Address: o.Admin, Started: o.Started}),
 	}
 }

@@ -52,6 +52,10 @@ func startMember(t *testing.T, name, place, node string, pages map[string]any) *
 			m.sent = append(m.sent, r.Method+" "+r.URL.Path+" "+string(text))
 			m.mu.Unlock()
 		}
+		merged := r.URL.Path == "/api/v1/top" || r.URL.Path == "/api/v1/bans"
+		if merged && r.URL.Query().Get(admin.Local) != "1" {
+			t.Errorf("%s is asked for its peers too", r.URL)
+		}
 		page, found := m.pages[r.URL.Path]
 		if !found {
 			http.Error(w, "no such ban: the ban may have expired", http.StatusNotFound)

@@ -32,11 +32,12 @@ func (f *Fleet) Top(ctx context.Context, out io.Writer, rule string, n int) erro
 	if err != nil {
 		return err
 	}
-	listed := n
+	query := url.Values{"rule": {rule}, "top": {strconv.Itoa(n)}}
 	if single == nil {
-		listed = maxTop // The most refused keys of all instances may be further down in each.
+		query.Set("top", strconv.Itoa(maxTop)) // The most refused keys of all instances may be further down in each.
+		query.Set(admin.Local, "1")            // Otherwise each would count its peers too.
 	}
-	page := "/api/v1/top?" + url.Values{"rule": {rule}, "top": {strconv.Itoa(listed)}}.Encode()
+	page := "/api/v1/top?" + query.Encode()
 	return showFleet(ctx, f, page, out, rules.WriteTop, func(out io.Writer, answers []admin.From[admin.Top]) error {
 		return rules.WriteTopOf(out, answers, n)
 	})
@@ -47,7 +48,15 @@ const maxTop = 1024
 
 // Bans prints the bans.
 func (f *Fleet) Bans(ctx context.Context, out io.Writer) error {
-	return showFleet(ctx, f, "/api/v1/bans", out, rules.WriteBans, rules.WriteBansOf)
+	single, _, err := f.single(ctx)
+	if err != nil {
+		return err
+	}
+	page := "/api/v1/bans"
+	if single == nil {
+		page += "?" + admin.Local + "=1"
+	}
+	return showFleet(ctx, f, page, out, rules.WriteBans, rules.WriteBansOf)
 }
 
 // Shares prints the shares. A fleet is not watched.

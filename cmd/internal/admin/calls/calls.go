@@ -25,6 +25,12 @@ type Call struct {
 	Handler http.HandlerFunc
 }
 
+// Wrapper is a component that answers calls of other components in their place, for a fleet.
+type Wrapper interface {
+	// Wrap gives the call to serve in place of one, which it may use. It returns other calls as they are.
+	Wrap(call Call) Call
+}
+
 // Failure is an answer with its status.
 type Failure struct {
 	admin.Failure

@@ -41,6 +41,7 @@ func (a *Component) adminHandler(gate *access.Gate, metrics http.Handler) http.H
 	mux := a.health(metrics)
 	for _, p := range a.o.Instance.Components() {
 		for _, r := range p.Calls() {
+			r = a.wrapped(r)
 			handler := http.Handler(r.Handler)
 			if r.Scope != 0 {
 				handler = gate.Handler(r.Scope, a.signed(handler))
@@ -49,6 +50,16 @@ func (a *Component) adminHandler(gate *access.Gate, metrics http.Handler) http.H
 		}
 	}
 	return a.protected(gate, mux)
+}
+
+// wrapped is a call as the components that answer for a fleet serve it.
+func (a *Component) wrapped(call calls.Call) calls.Call {
+	for _, p := range a.o.Instance.Components() {
+		if w, wraps := p.(calls.Wrapper); wraps {
+			call = w.Wrap(call)
+		}
+	}
+	return call
 }
 
 // signed adds the name of the instance to answers.

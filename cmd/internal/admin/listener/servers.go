@@ -314,6 +314,9 @@ func (a *Component) Drain(ctx context.Context) error {
 	return nil
 }
 
+// Address is that of admin.listen; "" when it does not listen.
+func (a *Component) Address() string { return adminListenersOf(a.Servers())[0] }
+
 // Status implements component.Component.
 func (a *Component) Status(s *admin.Status) {
 	all := adminListenersOf(a.Servers())
