@@ -61,9 +61,12 @@ func (c *ctlCommand) one(ctx context.Context, stderr io.Writer) (*ctl.Instance, 
 	return c.fleet(stderr).One(ctx)
 }
 
-type statusCommand struct{}
+type statusCommand struct{ watchFlags }
 
-func (statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+func (s statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	if s.Watch {
+		return c.fleet(stderr).WatchStatus(ctx, s.how(stdout, stderr))
+	}
 	return c.fleet(stderr).Status(ctx, stdout)
 }
 
@@ -86,10 +89,15 @@ func (l leasesCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer,
 type topCommand struct {
 	Rule string `arg:"" optional:"" help:"Name of a rule, or fair_share. The default is all of them."`
 	Top  int    `help:"How many keys to list, 1 to 1024." default:"20" placeholder:"N"`
+
+	watchFlags
 }
 
 // Run prints the keys with the most refusals.
 func (t topCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	if t.Watch {
+		return c.fleet(stderr).WatchTop(ctx, t.how(stdout, stderr), t.Rule, t.Top)
+	}
 	return c.fleet(stderr).Top(ctx, stdout, t.Rule, t.Top)
 }
 

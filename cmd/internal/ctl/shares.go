@@ -3,6 +3,7 @@ package ctl
 import (
 	"context"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
@@ -29,11 +30,7 @@ type Shares struct {
 func (c *Instance) Shares(ctx context.Context, s *Shares) error {
 	shape := fairshare.Shape{Order: s.Sort, Top: s.Top}
 	if s.Every > 0 {
-		w := &watch{ctl: c, out: s.Out, errors: s.Errors, every: s.Every, shape: shape}
-		if !c.JSON {
-			w.window = s.Window
-		}
-		return w.run(ctx)
+		return c.watch(ctx, &Watched{Every: s.Every, Window: s.Window, Out: s.Out, Errors: s.Errors}, &sharesView{shape: shape})
 	}
 	return show(ctx, c, sharesPage, s.Out, func(out io.Writer, now *admin.Shares) error {
 		if s.Window != nil {
@@ -41,4 +38,30 @@ func (c *Instance) Shares(ctx context.Context, s *Shares) error {
 		}
 		return fairshare.Write(out, now, shape)
 	})
+}
+
+// sharesView is the view of the shares.
+type sharesView struct {
+	shape fairshare.Shape
+	last  *admin.Shares
+}
+
+func (v *sharesView) read(ctx context.Context, c *Instance) (text []byte, restarted bool, err error) {
+	text, err = c.query(ctx, http.MethodGet, sharesPage)
+	s := new(admin.Shares)
+	if err == nil {
+		err = c.decode(text, s)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	restarted = v.last != nil && s.Cycle < v.last.Cycle
+	v.last = s
+	return text, restarted, nil
+}
+
+func (v *sharesView) lines(rows, columns int) []string {
+	shape := v.shape
+	shape.Rows, shape.Columns = rows, columns
+	return fairshare.Lines(v.last, shape)
 }

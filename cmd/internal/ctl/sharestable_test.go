@@ -116,7 +116,7 @@ func TestTableFits(t *testing.T) {
 	// A window that is too low for any table shows the first lines.
 	for rows, want := range map[int]int{10: 8, 5: 3, 4: 2, 3: 1, 2: 0, 1: 0} {
 		var screen strings.Builder
-		w := &watch{out: &screen, last: clients(t, "a,b,c,d,e"), window: func() (int, int) { return rows, 80 }}
+		w := &watch{out: &screen, view: &sharesView{last: clients(t, "a,b,c,d,e")}, window: func() (int, int) { return rows, 80 }}
 		if err := w.draw("note"); err != nil {
 			t.Fatal(err)
 		}

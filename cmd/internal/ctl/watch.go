@@ -6,29 +6,33 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
-	"github.com/headgate/headgate/cmd/internal/fairshare"
 )
 
-// watch prints the shares of an instance repeatedly.
+// watch prints what an instance shows, repeatedly.
 type watch struct {
 	ctl    *Instance
 	out    io.Writer
 	errors io.Writer
 	every  time.Duration
-	// shape selects and orders the clients.
-	shape fairshare.Shape
+	view   view
 	// window returns the size of the terminal. It is nil when out is not a terminal.
 	window func() (rows, columns int)
 
-	answered    bool          // The instance has answered at least once.
-	unreachable bool          // The last request failed.
-	last        *admin.Shares // The last answer.
+	answered    bool // The instance has answered at least once.
+	unreachable bool // The last request failed.
+}
+
+// view is what a watch shows.
+type view interface {
+	// read requests the present state. restarted says that the instance has started again since the last call. After an error, the last
+	// state stays. text is the document of --json.
+	read(ctx context.Context, c *Instance) (text []byte, restarted bool, err error)
+	// lines are those of the state, cut and chosen for a terminal; 0 means no bound.
+	lines(rows, columns int) []string
 }
 
 // run prints until ctx ends. After the first answer, it tolerates an unreachable instance.
@@ -47,24 +51,20 @@ func (w *watch) run(ctx context.Context) error {
 	}
 }
 
-// turn requests the shares once and prints them.
+// turn requests the state once and prints it.
 func (w *watch) turn(ctx context.Context) error {
-	text, err := w.ctl.query(ctx, http.MethodGet, sharesPage)
-	s := new(admin.Shares)
-	if err == nil {
-		err = w.ctl.decode(text, s)
-	}
+	text, restarted, err := w.view.read(ctx, w.ctl)
 	if err != nil {
 		return w.missed(ctx, err)
 	}
 	note := ""
 	switch {
-	case w.answered && s.Cycle < w.last.Cycle:
+	case w.answered && restarted:
 		note = fmt.Sprintf("%s has restarted", w.ctl.Admin)
 	case w.unreachable:
 		note = fmt.Sprintf("%s answers again", w.ctl.Admin)
 	}
-	w.answered, w.unreachable, w.last = true, false, s
+	w.answered, w.unreachable = true, false
 	return w.show(text, note)
 }
 
@@ -102,10 +102,7 @@ func (w *watch) show(text []byte, note string) error {
 	if w.ctl.JSON {
 		return writeLine(w.out, text)
 	}
-	if err := fairshare.Write(w.out, w.last, w.shape); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w.out)
+	_, err := fmt.Fprintf(w.out, "%s\n\n", strings.Join(w.view.lines(0, 0), "\n"))
 	return err
 }
 
@@ -133,13 +130,12 @@ func writeLine(out io.Writer, document []byte) error {
 // the corner and clears line by line. Clearing the whole screen first would flicker.
 func (w *watch) draw(note string) error {
 	rows, columns := w.window()
-	shape := w.shape
-	shape.Columns = columns
 	room := max(0, rows-2) // One row is for the note and one for the cursor.
+	bound := 0
 	if rows > 0 {
-		shape.Rows = max(1, room)
+		bound = max(1, room)
 	}
-	lines := fairshare.Lines(w.last, shape)
+	lines := w.view.lines(bound, columns)
 	if rows > 0 {
 		lines = lines[:min(len(lines), room)]
 	}

@@ -63,7 +63,7 @@ func watched(t *testing.T, change func(*watch), answers ...func(http.ResponseWri
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var written, errors bytes.Buffer
-	w := &watch{ctl: flaky(t, cancel, answers...), out: &written, errors: &errors, every: time.Millisecond}
+	w := &watch{ctl: flaky(t, cancel, answers...), out: &written, errors: &errors, every: time.Millisecond, view: new(sharesView)}
 	change(w)
 	if err := w.run(ctx); err != nil {
 		t.Errorf("the error of the watch is %v", err)
@@ -148,7 +148,7 @@ func TestWatchInvented(t *testing.T) {
 		s := article()
 		s.Clients[3].Client = name
 		var screen strings.Builder
-		w := &watch{out: &screen, last: s, window: func() (rows, columns int) { return 24, 80 }}
+		w := &watch{out: &screen, view: &sharesView{last: s}, window: func() (rows, columns int) { return 24, 80 }}
 		if err := w.draw(""); err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestWatchInvented(t *testing.T) {
 func TestWatchTop(t *testing.T) {
 	for rows, want := range map[int]string{24: "(2 more; --json has all)", 8: "(2 more; --json has all)", 7: "(3 more; --json has all)"} {
 		out, _, _ := watched(t, func(w *watch) {
-			w.shape = fairshare.Shape{Order: "demand", Top: 2}
+			w.view = &sharesView{shape: fairshare.Shape{Order: "demand", Top: 2}}
 			w.window = func() (int, int) { return rows, 80 }
 		}, tells(2))
 		lines := strings.Split(out, "\n")
