@@ -87,10 +87,10 @@ func (l leasesCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer,
 }
 
 type topCommand struct {
+	watchFlags
+
 	Rule string `arg:"" optional:"" help:"Name of a rule, or fair_share. The default is all of them."`
 	Top  int    `help:"How many keys to list, 1 to 1024." default:"20" placeholder:"N"`
-
-	watchFlags
 }
 
 // Run prints the keys with the most refusals.

@@ -87,8 +87,9 @@ func table(l *admin.Live, h *admin.History, most int) []string {
 		if r.Since != nil {
 			since = sentence.Since(l.Now.Sub(*r.Since))
 		}
-		lines = append(lines, fmt.Sprintf("%-*s %-8s %9s %9s %8s  %s", maxName, terminal.Shorten(terminal.Printable(r.Name), maxName), r.Mode,
-			sentence.Rate(r.Passed), refused, since, picture(r, h)))
+		name := terminal.Shorten(terminal.Printable(r.Name), maxName)
+		lines = append(lines, fmt.Sprintf("%-*s %-8s %9s %9s %8s  %s",
+			maxName, name, r.Mode, sentence.Rate(r.Passed), refused, since, picture(r, h)))
 	}
 	return lines
 }
@@ -130,7 +131,7 @@ func Wrapped(text string, columns int) (lines []string) {
 		columns = usualColumns
 	}
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch joined := line + " " + word; {
 		case line == "":
 			line = word
