@@ -26,6 +26,6 @@ func (r refusalsCommand) Validate() error {
 }
 
 // Run prints the refusals.
-func (r refusalsCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return (&ctl.Why{Instance: c.instance(), Out: stdout}).Refusals(ctx, r.Rule, r.Key, r.Last)
+func (r refusalsCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
+	return (&ctl.Why{Fleet: c.fleet(stderr), Out: stdout}).Refusals(ctx, r.Rule, r.Key, r.Last)
 }

@@ -20,12 +20,12 @@ type whyCommand struct {
 }
 
 // Run prints the explanation.
-func (w whyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+func (w whyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
 	if w.RequestID != "" {
 		if w.Request != "" {
 			return errors.New("--request-id names a refusal: leave out the request")
 		}
-		return (&ctl.Why{Instance: c.instance(), Out: stdout}).RequestID(ctx, w.RequestID)
+		return (&ctl.Why{Fleet: c.fleet(stderr), Out: stdout}).RequestID(ctx, w.RequestID)
 	}
 	if w.Request == "" {
 		return errors.New("which request? write it like headgate ctl why 'GET /v1/search' -H 'X-Client-Id: acme'")
@@ -35,5 +35,5 @@ func (w whyCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) er
 		return ctl.NewConfigError(err)
 	}
 	order.Address, order.Subject, order.Customer, order.Length = w.IP, w.Subject, w.Customer, w.Length
-	return (&ctl.Why{Instance: c.instance(), Out: stdout}).Explain(ctx, order)
+	return (&ctl.Why{Fleet: c.fleet(stderr), Out: stdout}).Explain(ctx, order)
 }

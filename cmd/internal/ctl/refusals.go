@@ -25,7 +25,7 @@ func (w *Why) Refusals(ctx context.Context, rule, key string, n int) error {
 	if key != "" {
 		values.Set("key", key)
 	}
-	return w.each(func(one *Instance) error {
+	return w.each(ctx, func(one *Instance) error {
 		return show(ctx, one, refusalsPage+"?"+values.Encode(), w.Out, refusals.Write)
 	})
 }
@@ -38,7 +38,7 @@ var errNotFound = errors.New("ctl: no instance has a refusal with this id: each 
 // and whether it still holds.
 func (w *Why) RequestID(ctx context.Context, id string) error {
 	found := false
-	err := w.each(func(one *Instance) error {
+	err := w.each(ctx, func(one *Instance) error {
 		text, err := one.query(ctx, "GET", refusalsPage+"?"+url.Values{"request_id": {id}}.Encode())
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func (w *Why) stillHolds(ctx context.Context, one *Instance, all *admin.Refusals
 	if _, err := io.WriteString(w.Out, "A request with this path and this key now:\n\n"); err != nil {
 		return err //nolint:wrapcheck // because it is the writer's own error.
 	}
-	return (&Why{Instance: one, Out: w.Out}).Explain(ctx, order)
+	return (&Why{Fleet: &Fleet{Instance: *one}, Out: w.Out}).Explain(ctx, order)
 }
 
 // part is a part of a key with a value in plain text.

@@ -17,8 +17,7 @@ const explainPage = "/api/v1/explain"
 
 // Why explains requests in one instance or in several.
 type Why struct {
-	// Instance is the first one. Admin may list several addresses with commas.
-	*Instance
+	*Fleet
 
 	Out io.Writer
 }
@@ -29,7 +28,7 @@ func (w *Why) Explain(ctx context.Context, order *admin.ExplainOrder) error {
 	if err != nil {
 		return fmt.Errorf("ctl: %w", err)
 	}
-	return w.each(func(one *Instance) error { return one.explain(ctx, w.Out, string(body)) })
+	return w.each(ctx, func(one *Instance) error { return one.explain(ctx, w.Out, string(body)) })
 }
 
 // explain prints what one instance would do.
@@ -50,17 +49,19 @@ func (c *Instance) explain(ctx context.Context, out io.Writer, body string) erro
 }
 
 // each asks one instance after the other. With several, a line with the address comes before each answer.
-func (w *Why) each(ask func(*Instance) error) error {
-	addresses := strings.Split(w.Admin, ",")
+func (w *Why) each(ctx context.Context, ask func(*Instance) error) error {
+	all, many, err := w.instances(ctx)
+	if err != nil {
+		return err
+	}
 	var failed error
-	for i, address := range addresses {
-		one := &Instance{Admin: address, JSON: w.JSON, Terminal: w.Terminal, TokenFile: w.TokenFile}
-		if len(addresses) > 1 && !w.JSON {
+	for i, one := range all {
+		if many && !w.JSON {
 			gap := "\n"
 			if i == 0 {
 				gap = ""
 			}
-			_, _ = fmt.Fprintf(w.Out, "%s%s\n", gap, address)
+			_, _ = fmt.Fprintf(w.Out, "%s%s\n", gap, one.Admin)
 		}
 		failed = errors.Join(failed, ask(one))
 	}
