@@ -280,7 +280,7 @@ func (s *set) explainStages(req *headgate.Request, a *Answer, x *Explanation) {
 // BanOf describes the ban that refuses a result; nil for one with another reason. The answer is one of Explain, or of a decision before
 // the next. Only the instance in which an operator has banned a key knows the reason.
 func (g *Guard) BanOf(req *headgate.Request, a *Answer, r *Result) *BanEntry {
-	if r.Decision.Reason != headgate.Banned || r.from == nil {
+	if r == nil || r.Decision.Reason != headgate.Banned || r.from == nil {
 		return nil
 	}
 	entry := &BanEntry{

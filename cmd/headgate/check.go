@@ -150,7 +150,8 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	return c.warn(stderr, loaded)
 }
 
-// warn prints what is probably not meant about callers, raises, keys, patterns, answers, logs and memory. --offline leaves out the file of callers.
+// warn prints what is probably not meant about callers, raises, keys, patterns, answers, logs and memory. --offline leaves out the file of
+// callers.
 func (c checkCommand) warn(stderr errorWriter, loaded *config.Config) error {
 	now := time.Now()
 	notes := slices.Concat(loaded.RaiseWarnings(now), loaded.OverrideWarnings(now), loaded.QueryWarnings(), loaded.PatternWarnings(),

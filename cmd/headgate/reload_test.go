@@ -65,7 +65,7 @@ func TestReload(t *testing.T) {
 		{"status --admin " + faulty.URL, exitOK, ": a.yaml:1:2: x: is wrong (and 1 more)\n", ""},
 		{"status --admin " + faulty.URL, exitOK, "access log NOT RELOADED at ", ""},
 		{"status --admin " + good.URL, exitOK, "; 1 reload, 0 failed\n", ""},
-		{"reload --admin https://127.0.0.1:9902", exitFailed, "", "admin.listen speaks plain HTTP"},
+		{"reload --admin " + strings.Replace(good.URL, "http:", "https:", 1), exitFailed, "", "speaks plain HTTP: write http://"},
 		{"reload --admin nowhere", exitFailed, "", `"nowhere" is not an address: write host:port with --admin`},
 		{"reload --admin http://127.0.0.1:1", exitFailed, "", "nothing answers on 127.0.0.1:1"},
 	} {

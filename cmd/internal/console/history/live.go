@@ -110,9 +110,17 @@ func (c *Component) Live(sort string, limit int, plain bool) *admin.Live {
 			s.Show(l)
 		}
 	}
+	c.mark(l)
 	c.attend(l, worst)
 	l.Sentence = sentence.Of(l, worst)
 	return l
+}
+
+// mark adds the last reloads and the last actions of operators, the newest first.
+func (c *Component) mark(l *admin.Live) {
+	l.Marks = append(c.o.Host.History.Marks(), c.o.Host.Actions.Marks(maxMarks)...)
+	slices.SortStableFunc(l.Marks, func(a, b admin.Mark) int { return b.At.Compare(a.At) })
+	l.Marks = l.Marks[:min(len(l.Marks), maxMarks)]
 }
 
 // clientPart is what identifies a client of fair share.
