@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // series makes values; below 0 is a step without data.
@@ -67,7 +68,7 @@ func TestHistory(t *testing.T) {
 func TestHistoryIsTheSum(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
+	for range race.Fewer(2000, 200) {
 		step := []int{1, 10, 300}[random.IntN(3)]
 		var all []*admin.History
 		for range 1 + random.IntN(5) {

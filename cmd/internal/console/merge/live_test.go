@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // at is a time in the tests.
@@ -144,7 +145,7 @@ func anyLive(random *rand.Rand) *admin.Live {
 func TestLiveIsTheSum(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
+	for range race.Fewer(2000, 200) {
 		var members []Member
 		for n := range random.IntN(8) {
 			m := member(fmt.Sprint("hg-", n), anyLive(random))

@@ -19,6 +19,7 @@ import (
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/fields"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
@@ -185,7 +186,7 @@ func newStory(t *testing.T, seed uint64, seen map[string]int) *story {
 func TestExplanationsAreTrue(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	for seed := range uint64(250) {
+	for seed := range uint64(race.Fewer(250, 20)) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStory(t, seed, seen)
 			if s == nil {
@@ -204,6 +205,9 @@ func TestExplanationsAreTrue(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+	if race.Fewer(0, 1) > 0 { // Few stories do not have each kind.
+		return
 	}
 	if seen["played"] < 150 {
 		t.Errorf("only %d configurations were valid, and %d not", seen["played"], seen["refused"])
