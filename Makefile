@@ -51,10 +51,18 @@ run: build ## build, then run the demo of fair share
 OUT ?= bin/headgate
 STRIP ?= -s -w
 BUILD_TAGS := grpcnotrace
+# Code that no request runs is compiled without inlining: the file has 3 % less (docs/decisions/0044-size-of-the-binary.md). The ring of
+# refusals is written by requests.
+OURS := github.com/headgate/headgate
+COLD := github.com/cncf github.com/envoyproxy github.com/go-jose github.com/jackc github.com/oschwald github.com/prometheus \
+	go.etcd.io go.uber.org go.yaml.in golang.org/x/text google.golang.org/genproto \
+	$(OURS)/internal/config $(addprefix $(OURS)/cmd/,headgate internal/app internal/console internal/ctl internal/envoy/envoyenv \
+	internal/explain internal/objects internal/source)
+COLD_FLAGS := $(foreach package,$(COLD),-gcflags=$(package)/...=-l) -gcflags=$(OURS)/cmd/internal/console/refusals=
 
 .PHONY: build
 build: ## build bin/headgate
-	@go build -trimpath -tags $(BUILD_TAGS) -ldflags "$(STRIP) -X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o $(OUT) ./cmd/headgate
+	@go build -trimpath -tags $(BUILD_TAGS) $(COLD_FLAGS) -ldflags "$(STRIP) -X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o $(OUT) ./cmd/headgate
 
 GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
 # Lint has all analyzers of go vet, so tests run without vet. In the steps of `make check` and `make test`, no flag defeats the
@@ -199,7 +207,7 @@ stress: deps ## run tests of real time, sockets and processes ten times on busy 
 
 .PHONY: console-shots
 console-shots: ## make the pictures of docs/console.md anew, in six minutes
-	HEADGATE_CONSOLE_SHOTS=$(CURDIR)/docs/console $(STATIC) go test -count 1 -timeout 15m -run 'TestConsoleShots$$' ./cmd/test/acceptance
+	HEADGATE_CONSOLE_SHOTS=$(CURDIR)/docs/console $(STATIC) go test -tags soak -count 1 -timeout 15m -run 'TestConsoleShots$$' ./cmd/test/acceptance
 
 .PHONY: deps
 deps: ## install the missing programs and npm packages that the tests need

@@ -31,20 +31,30 @@ func (f Folds) NameOverride(r *Rule, text string) (*NamedValue, error) {
 		if client := p.subscriber(p.address(named.Request)); client.IsValid() {
 			return &NamedValue{Override{Value: client.String()}, named.Request}, nil
 		}
-	} else if value, present := p.lookup(named.Request); present {
-		for _, form := range [...]string{value, strings.ReplaceAll(value, "%", "%25")} { // Cookies are read in the form of clients.
-			o := f.Override(p, Override{Value: form})
-			if only, err := NewManyOverrides(p, []Override{o}); err == nil {
-				if _, finds := only.Find(named.Request); finds {
-					return &NamedValue{o, named.Request}, nil
-				}
-			}
-		}
+	} else if o, found := f.overrideOf(p, named.Request); found {
+		return &NamedValue{o, named.Request}, nil
 	}
 	return nil, &KeyError{
 		0, "part " + p.String() + ": " + quote(text) + " is no value that could have limits of its own",
 		"write the value itself, and neither its hash nor " + missingText,
 	}
+}
+
+// overrideOf gives the override that finds the value of a request. Cookies are read in the form of clients.
+func (f Folds) overrideOf(p Part, r *headgate.Request) (Override, bool) {
+	value, present := p.lookup(r)
+	if !present {
+		return Override{}, false
+	}
+	for _, form := range [...]string{value, strings.ReplaceAll(value, "%", "%25")} {
+		o := f.Override(p, Override{Value: form})
+		if only, err := NewManyOverrides(p, []Override{o}); err == nil {
+			if _, finds := only.Find(r); finds {
+				return o, true
+			}
+		}
+	}
+	return Override{}, false
 }
 
 // OfOverride gives the NamedValue whose Override has a value.

@@ -36,8 +36,8 @@ func (d *Digester) Digest(c *Config) string {
 	}
 	sum := digest(
 		d.sum[:], c.Store, c.Shared, c.Prefetch, c.Fallback, c.LocalShare, c.Namespace, c.OnFull, c.Independent, c.RetryAfterMax,
-		c.XShouldRetry, c.Identity, c.Folds, c.EnvoyCalendarMonths, c.Exempt, c.Plans, c.DefaultPlan, c.Customers, c.Domains, c.FairShare, c.Throttle,
-		c.Mode, c.sourceKnown, c.customerSum,
+		c.XShouldRetry, c.Identity, c.Folds, c.EnvoyCalendarMonths, c.Exempt, c.Plans, c.DefaultPlan, c.Customers, c.Domains, c.FairShare,
+		c.Throttle, c.Mode, c.sourceKnown, c.customerSum,
 	)
 	return hex.EncodeToString(sum[:8])
 }

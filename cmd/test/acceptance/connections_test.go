@@ -141,8 +141,8 @@ func TestSlowClients(t *testing.T) {
 	var all sync.WaitGroup
 	for _, c := range cases {
 		all.Go(func() {
+			began := time.Now() // before the proxy's clock begins
 			w := dial(t, "tcp", i.Proxy)
-			began := time.Now()
 			w.send(c.at)
 			go func() {
 				for n := range len(c.then) {

@@ -166,7 +166,7 @@ proxy: {listen: 127.0.0.1:0, upstream: %q}
 				mu.Lock()
 				longest, last = max(longest, took), max(last, time.Since(begin))
 				mu.Unlock()
-				time.Sleep(max(0, 50*time.Millisecond-took)) // 80 requests/s together: more than both limits.
+				<-time.After(50*time.Millisecond - took) // 80 requests/s together: more than both limits.
 			}
 		})
 	}

@@ -160,8 +160,8 @@ func decode(text string) (map[string]limited, error) {
 	for i := range entries {
 		e := &entries[i]
 		if e.Rule == "" || e.Value == "" || e.Until.IsZero() || e.Unlimited == (len(e.Limits) > 0) {
-			return nil, fmt.Errorf("%s has an entry without rule, value, limits or end: delete the object in the source, and set the limits again",
-				objectKey())
+			return nil, fmt.Errorf("%s has an entry without rule, value, limits or end: delete the object in the source, and set the "+
+				"limits again", objectKey())
 		}
 		all[nameOf(e.Rule, e.Value)] = limited{
 			rule: e.Rule, value: e.Value, limits: strings.Join(e.Limits, ","), burst: e.Burst, since: e.Since, until: e.Until, by: e.By,

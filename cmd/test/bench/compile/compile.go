@@ -17,7 +17,7 @@ type Program struct {
 	Flags    []string
 }
 
-// Released are the flags of make build.
+// Released are the flags of make build that concern the code of requests.
 func Released() []string { return []string{"-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w"} }
 
 // Modules returns the root folder and the folder of the module of the benchmarks. The working folder must be in one of the latter's

@@ -1,3 +1,5 @@
+//go:build soak
+
 package acceptance
 
 import (
@@ -63,7 +65,7 @@ var shotsClients = []struct {
 func TestConsoleShots(t *testing.T) {
 	folder := os.Getenv(shotsVariable)
 	if folder == "" {
-		t.Skip("make console-shots runs this test")
+		t.Fatal("no folder for the pictures: run make console-shots")
 	}
 	behind := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-time.After(time.Duration(20+len(r.URL.Path)) * time.Millisecond)
