@@ -18,7 +18,7 @@ func parsedRules(t *testing.T, rules string) *Config {
 	return c
 }
 
-// TestWithTrials: trials stand behind their rules, keep what decides who is counted, and never keep a configuration from its effect.
+// TestWithTrials: trials stand behind their rules, count the same requests, and never keep a configuration from its effect.
 func TestWithTrials(t *testing.T) {
 	c := parsedRules(t, `  - {name: a, key: [ip], limits: ["20/1s"], burst: 40, cost: 3, ban: {after: 90/1m, for: 1h}, overrides: {192.0.2.1: {limits: ["90/1s"]}}}
   - {name: b, key: [ip], limits: ["5/1m"], mode: shadow, in_flight: 3}

@@ -48,7 +48,7 @@ func (e *explanation) banSteps() {
 	}
 }
 
-// banReason says who has banned the key, and why.
+// banReason names the cause of a ban: an operator with a reason, or attempts of the key.
 func banReason(entry *guard.BanEntry, r *guard.Result) string {
 	switch {
 	case entry.Operator && entry.Reason != "":
