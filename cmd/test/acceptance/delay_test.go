@@ -321,7 +321,10 @@ func TestThousandWaiters(t *testing.T) {
 			t.Errorf("arrival %d comes after %v, before any %d could depart at %v", n+1, time.Duration(at-from), n+1, least)
 		}
 	}
-	// No request waits any more, and every place is free.
+	// No request waits any more, and every place is free. At two departures a second the line is full
+	// however slowly a busy machine starts a thousand callers.
+	replace(t, i.path, []byte(fmt.Sprintf(delaying("token_bucket", "2/s", 1, "10m", callersInAll), behind.URL)+adminAnywhere))
+	i.hangup(t)
 	again, stop := context.WithCancel(t.Context())
 	for n := range callersInAll {
 		callers.ask(again, n)
