@@ -20,6 +20,8 @@ type Request struct {
 	Cookie Values
 	// Query looks up decoded values of the query of the URL by their decoded names. nil means that the request has none.
 	Query Values
+	// Body has what rules read of the body; nil if no rule that may match reads it, or if there is none.
+	Body *Body
 	// Domain is the domain of a request to a decision server. Descriptors are its entries, in
 	// their order. Other protocols leave both out.
 	Domain      string
@@ -62,6 +64,17 @@ type Request struct {
 	Region string
 	// Claims are the claims of the verified token. nil means that no token was verified.
 	Claims Values
+}
+
+// Body is what rules read of the body of a request, which is JSON.
+type Body struct {
+	// Fields looks up strings, numbers and booleans by their paths, such as params.name, as the rules name them.
+	Fields Values
+	// Part says that the body is longer than what was read: fields behind that are missing.
+	Part bool
+	// Text is the number of bytes of text, and Images that of images and files. Output is the most tokens that the answer may have, and
+	// Answers the number of answers that the request asks for; each is 0 if the body does not say so.
+	Text, Images, Output, Answers int64
 }
 
 // DescriptorEntry is one entry of Descriptors.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard/refusal"
+	"github.com/headgate/headgate/guard/tokens"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -100,6 +101,12 @@ type Rule struct {
 	// Bytes are the bodies whose bytes are the real cost of a request, in place of Settle: those that have passed when the request
 	// ends. The units that the request took before are an estimate. 0 counts no bytes.
 	Bytes Bytes
+	// SettleBody says where the answer states the real cost of a request: in place of Settle and Bytes. nil is nowhere.
+	SettleBody *tokens.Settle
+	// Estimate is the cost before the answer, with SettleBody; nil takes Cost.
+	Estimate *tokens.Estimate
+	// MaxBody is the most that is read of a request's body before the decision, in bytes. Rules that need facts of the body have it.
+	MaxBody int64
 	// Announced takes the announced length of the request's body as the estimate, at least 1. It needs RequestBytes or Settle.
 	Announced bool
 	// InFlight bounds the requests of a key between Admit and Done, waits included. 0 is no bound.
