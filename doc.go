@@ -31,7 +31,6 @@
 //	guard/                 all rules of a request
 //	guard/fairshare/       settings and state of fair share
 //	guard/refusal/         bodies and header fields of refusals over HTTP
-//	guard/tokens/          costs that bodies state, such as the tokens of a model
 //	guard/throttler/       settings of the queue by importance
 //	guard/report/          counters and log lines
 //	guard/report/prom/     the counters for Prometheus; a module

@@ -6,7 +6,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard/refusal"
-	"github.com/headgate/headgate/guard/tokens"
+	"github.com/headgate/headgate/internal/tokens"
 	"github.com/headgate/headgate/rule"
 )
 
