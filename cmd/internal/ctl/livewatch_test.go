@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,20 +15,22 @@ import (
 	"github.com/headgate/headgate/guard/report"
 )
 
-// TestWatchStatusAndTop: both show the sentence of the instance, again and again, and say when the instance has restarted.
-func TestWatchStatusAndTop(t *testing.T) {
+// watchedInstance gives a fleet of one instance, and a context that ends with the seventh answer.
+func watchedInstance(t *testing.T) (context.Context, *Fleet) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	asked := uint64(0)
+	t.Cleanup(cancel)
+	var asked atomic.Uint64
 	one := 4.0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api/v1/live":
-			if asked++; asked > 6 {
+			n := asked.Add(1)
+			if n > 6 {
 				cancel()
 			}
 			_ = json.NewEncoder(w).Encode(admin.Live{
-				Instance: "hg-1", Sentence: "All served: 5 requests/s.", Sequence: 1 + asked%3, Window: 5, RulesTotal: 1, Now: time.Unix(100, 0),
+				Instance: "hg-1", Sentence: "All served: 5 requests/s.", Sequence: 1 + n%3, Window: 5, RulesTotal: 1, Now: time.Unix(100, 0),
 				Rules: []admin.LiveRule{{Name: "search", Mode: "enforce", Refused: 2}},
 			})
 		case "/api/v1/history":
@@ -40,8 +43,13 @@ func TestWatchStatusAndTop(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	f := &Fleet{Instance: Instance{Admin: strings.TrimPrefix(s.URL, "http://")}}
+	return ctx, &Fleet{Instance: Instance{Admin: strings.TrimPrefix(s.URL, "http://")}}
+}
+
+// TestWatchStatusAndTop: both show the sentence of the instance, again and again, and say when the instance has restarted.
+func TestWatchStatusAndTop(t *testing.T) {
 	var out, errors bytes.Buffer
+	ctx, f := watchedInstance(t)
 	if err := f.WatchStatus(ctx, &Watched{Every: time.Millisecond, Out: &out, Errors: &errors}); err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +59,8 @@ func TestWatchStatusAndTop(t *testing.T) {
 	if !strings.Contains(errors.String(), "has restarted") {
 		t.Errorf("the messages are %s", errors.String())
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	asked = 0
 	out.Reset()
+	ctx, f = watchedInstance(t)
 	if err := f.WatchTop(ctx, &Watched{Every: time.Millisecond, Out: &out, Errors: &errors}, "", 5); err != nil {
 		t.Fatal(err)
 	}
