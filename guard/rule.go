@@ -61,6 +61,26 @@ func Fallbacks() []Fallback {
 	return []Fallback{FallbackDeny, FallbackAllow, FallbackLocal, FallbackError}
 }
 
+// OnSpent is what happens to an answer whose real cost exceeds the units that are left.
+type OnSpent uint8
+
+const (
+	// FinishAnswer lets the answer pass. What it costs is charged at its end.
+	FinishAnswer OnSpent = iota
+	// StopAnswer reserves units in steps while the events of a stream pass. When a step is refused, the stream ends after a whole
+	// event, with an error event of the API, and the call of the service is ended. Other answers pass.
+	StopAnswer
+)
+
+// onSpentNames has the words of configurations, in the order of the constants.
+var onSpentNames = [...]string{"finish", "stop"}
+
+// String gives the word that configurations use.
+func (o OnSpent) String() string { return onSpentNames[min(int(o), len(onSpentNames)-1)] }
+
+// OnSpents lists every OnSpent, in the order of the constants.
+func OnSpents() []OnSpent { return []OnSpent{FinishAnswer, StopAnswer} }
+
 // Rule is a rule of a guard: its key, its limits, and the action on a request over the limit.
 type Rule struct {
 	rule.Rule
@@ -107,6 +127,8 @@ type Rule struct {
 	Estimate *tokens.Estimate
 	// MaxBody is the most that is read of a request's body before the decision, in bytes. Rules that need facts of the body have it.
 	MaxBody int64
+	// OnSpent says what happens to an answer whose key runs out of units while it passes, with SettleBody.
+	OnSpent OnSpent
 	// Announced takes the announced length of the request's body as the estimate, at least 1. It needs RequestBytes or Settle.
 	Announced bool
 	// InFlight bounds the requests of a key between Admit and Done, waits included. 0 is no bound.
