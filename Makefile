@@ -36,7 +36,7 @@ MODULES := $(filter-out $(SOAK_MODULES),$(OUTSIDE_MODULES))
 # The tests of the chart and of the routers use one goroutine. Without the race detector they
 # reuse the packages that vet and lint have built. Helm, Kubernetes and gin take minutes to build
 # again.
-UNRACED_MODULES := ./cmd/test/deploy ./cmd/test/routers ./cmd/test/connect ./cmd/test/callers
+UNRACED_MODULES := ./cmd/test/deploy ./cmd/test/routers ./cmd/test/connect ./cmd/test/callers ./cmd/test/models
 
 .PHONY: help
 help: ## list these commands
