@@ -54,7 +54,7 @@ BUILD_TAGS := grpcnotrace
 # Code that no request runs is compiled without inlining: the file has 3 % less (docs/decisions/0044-size-of-the-binary.md). The ring of
 # refusals is written by requests.
 OURS := github.com/headgate/headgate
-COLD := github.com/cncf github.com/envoyproxy github.com/go-jose github.com/jackc github.com/oschwald github.com/prometheus \
+COLD := crypto/x509 encoding/asn1 encoding/json internal/profile math/big regexp/syntax runtime/pprof github.com/cncf github.com/envoyproxy github.com/go-jose github.com/jackc github.com/oschwald github.com/prometheus \
 	go.etcd.io go.uber.org go.yaml.in golang.org/x/text google.golang.org/genproto \
 	$(OURS)/internal/config $(addprefix $(OURS)/cmd/,headgate internal/app internal/console internal/ctl internal/envoy/envoyenv \
 	internal/explain internal/objects internal/source)
@@ -62,7 +62,7 @@ COLD_FLAGS := $(foreach package,$(COLD),-gcflags=$(package)/...=-l) -gcflags=$(O
 
 .PHONY: build
 build: ## build bin/headgate
-	@go build -trimpath -tags $(BUILD_TAGS) $(COLD_FLAGS) -ldflags "$(STRIP) -X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o $(OUT) ./cmd/headgate
+	@go build -trimpath -tags $(BUILD_TAGS) $(COLD_FLAGS) -ldflags "$(STRIP) -funcalign=16 -X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o $(OUT) ./cmd/headgate
 
 GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
 # Lint has all analyzers of go vet, so tests run without vet. In the steps of `make check` and `make test`, no flag defeats the

@@ -31,7 +31,7 @@ const modulePath = "github.com/headgate/headgate"
 // The folders, functions and names that the rules use. Paths start at the root.
 var (
 	// pure packages do no I/O, start no goroutine and read no clock.
-	pure = []string{"internal/keyhash", "internal/limit", "internal/calendar", "internal/domain", "internal/share", "internal/usage", "guard/fairshare", "internal/throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}
+	pure = []string{"internal/keyhash", "internal/limit", "internal/calendar", "internal/domain", "internal/share", "internal/sorting", "internal/usage", "guard/fairshare", "internal/throttle", "internal/lease/state", "internal/lease/holder", "internal/pace/schedule", "internal/pace/feedback", "internal/pace/adaptive"}
 	// forTests are the packages that only tests import.
 	forTests = []string{"internal/apilist", "internal/dev", "internal/prose", "internal/testkit"}
 	// generatedTypes are the modules and folders of types that a protocol generates.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/domain"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // BanEntry is a current ban of a key that this guard has met.
@@ -190,7 +191,7 @@ func (g *Guard) Bans(now time.Time) (entries []BanEntry, more bool) {
 		return nil, false
 	}
 	entries, more = g.state.bans.list(headgate.Instant(now.UnixNano()))
-	slices.SortFunc(entries, func(x, y BanEntry) int {
+	sorting.Func(entries, func(x, y BanEntry) int {
 		return cmp.Or(strings.Compare(x.Rule, y.Rule), strings.Compare(x.Key, y.Key), strings.Compare(x.ID, y.ID))
 	})
 	return entries, more

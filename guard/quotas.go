@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -144,7 +145,7 @@ func (q *Quotas) With(c QuotaChange) (*Quotas, error) {
 	}
 	if c.Plans != nil {
 		next.plans = slices.Clone(c.Plans)
-		slices.SortFunc(next.plans, func(a, b Plan) int { return strings.Compare(a.Name, b.Name) })
+		sorting.Func(next.plans, func(a, b Plan) int { return strings.Compare(a.Name, b.Name) })
 	}
 	if c.Default != "" {
 		next.standard = c.Default
@@ -241,8 +242,8 @@ func (q *Quotas) use(entry Customer) (n uint32, fresh bool) {
 // text gives the same text for entries with the same meaning.
 func (c *Customer) text() string {
 	quotas, spending := slices.Clone(c.Quotas), slices.Clone(c.Spending)
-	slices.SortFunc(quotas, func(a, b QuotaLimits) int { return strings.Compare(a.Quota, b.Quota) })
-	slices.SortFunc(spending, func(a, b Spending) int { return strings.Compare(a.Quota, b.Quota) })
+	sorting.Func(quotas, func(a, b QuotaLimits) int { return strings.Compare(a.Quota, b.Quota) })
+	sorting.Func(spending, func(a, b Spending) int { return strings.Compare(a.Quota, b.Quota) })
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %v %v", c.Plan, quotas, spending)
 	for i := range quotas {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/limit"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -157,7 +158,7 @@ func (u *usage) find(customer, quota string) error {
 		slices.Sort(known)
 		return &UnknownQuotaError{Quota: quota, Known: known}
 	}
-	slices.SortStableFunc(added, func(a, b countedLimit) int { return strings.Compare(a.quota, b.quota) })
+	sorting.StableFunc(added, func(a, b countedLimit) int { return strings.Compare(a.quota, b.quota) })
 	u.counted = append(u.counted, added...)
 	return nil
 }

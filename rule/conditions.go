@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // conditions are the checks that remain after the index has found a rule. A nil
@@ -84,7 +85,7 @@ func newConditions(r *Rule, sets networkSets) *conditions {
 	c.fields = slices.Concat(newFieldPatterns(fieldHeader, m.Headers), newFieldPatterns(fieldQuery, m.Query),
 		newFieldPatterns(fieldDescriptor, m.Descriptors))
 	// A map has no order. Sorting gives equal rules an equal index.
-	slices.SortFunc(c.fields, func(a, b fieldPattern) int { return a.compare(b.field) })
+	sorting.Func(c.fields, func(a, b fieldPattern) int { return a.compare(b.field) })
 	if m.Domain != "" {
 		p, _ := compileValue(m.Domain)
 		other.domain = &p

@@ -2,10 +2,10 @@ package fairshare
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // Shares describes the current cycle and the share of every client.
@@ -72,7 +72,7 @@ func (l *Limiter) Shares(now headgate.Instant) Shares {
 		s.Admitted += one.Admitted
 		s.Clients = append(s.Clients, one)
 	}
-	slices.SortFunc(s.Clients, func(a, b Share) int { return cmp.Compare(a.Client, b.Client) })
+	sorting.Func(s.Clients, func(a, b Share) int { return cmp.Compare(a.Client, b.Client) })
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/domain"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -173,7 +174,7 @@ func (r *Report) TopKeysAs(ruleName string, n int, names *rule.KeyNames) (TopKey
 		return TopKeys{}, false
 	}
 	list := logged.top.list(ruleName, names)
-	slices.SortFunc(list.Keys, func(a, b TopKey) int {
+	sorting.Func(list.Keys, func(a, b TopKey) int {
 		return cmp.Or(cmp.Compare(b.Refusals, a.Refusals), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})
 	list.Keys = list.Keys[:min(n, len(list.Keys))]

@@ -3,8 +3,9 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // Fault is one mistake in a configuration: its position, the problem, and the fix.
@@ -65,7 +66,7 @@ func (all Faults) Error() string {
 }
 
 func (all Faults) sort() {
-	slices.SortStableFunc(all, func(a, b Fault) int {
+	sorting.StableFunc(all, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
 	"github.com/headgate/headgate/internal/config/source"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // objectChange is one call of Objects.With.
@@ -38,7 +39,7 @@ func (w *objectChange) fault(key source.Key, f Fault) {
 
 // result gives the faults by key and place.
 func (w *objectChange) result() ObjectFaults {
-	slices.SortStableFunc(w.faults, func(a, b ObjectFault) int {
+	sorting.StableFunc(w.faults, func(a, b ObjectFault) int {
 		return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), strings.Compare(a.Key.Name, b.Key.Name), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column))
 	})
@@ -71,7 +72,7 @@ func (w *objectChange) collect(c source.Change) {
 			w.rulesOrPlans = w.rulesOrPlans || key.Kind != source.Customer
 		}
 	}
-	slices.SortFunc(w.set, func(a, b source.Object) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Func(w.set, func(a, b source.Object) int { return strings.Compare(a.Name, b.Name) })
 	w.bound(source.MaxTotal)
 	if len(w.faults) == 0 {
 		w.replaceRulesAndPlans()
@@ -202,7 +203,7 @@ func (w *objectChange) customersAgain() []source.Object {
 			again = append(again, entry.Object)
 		}
 	}
-	slices.SortFunc(again, func(a, b source.Object) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Func(again, func(a, b source.Object) int { return strings.Compare(a.Name, b.Name) })
 	return again
 }
 

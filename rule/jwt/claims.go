@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	gojwt "github.com/golang-jwt/jwt/v5"
+
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // maxClaims limits the claims of a token and so the memory of a cached token. Each claim
@@ -98,7 +100,7 @@ func (p *payload) add(name string, value json.RawMessage) {
 
 // arrange sorts the claims and removes the claims that rules do not see.
 func (p *payload) arrange() error {
-	slices.SortFunc(p.claims, func(a, b claim) int { return strings.Compare(a.name, b.name) })
+	sorting.Func(p.claims, func(a, b claim) int { return strings.Compare(a.name, b.name) })
 	for i := 1; i < len(p.claims); i++ {
 		if p.claims[i].name == p.claims[i-1].name {
 			return errTwice

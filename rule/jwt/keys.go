@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate/internal/readfile"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 const (
@@ -102,7 +103,7 @@ func (s keySet) checkNames() error {
 // newKeySet groups valid keys by algorithm, with the keys without a kid first.
 func newKeySet(keys []key) keySet {
 	set := keySet{}
-	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(min(len(a.id), 1), min(len(b.id), 1)) })
+	sorting.StableFunc(keys, func(a, b key) int { return cmp.Compare(min(len(a.id), 1), min(len(b.id), 1)) })
 	for _, k := range keys {
 		for _, name := range algorithmsOf(k.public) {
 			if k.algorithm == "" || k.algorithm == name {

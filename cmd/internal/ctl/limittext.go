@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
 	"github.com/headgate/headgate/internal/pace/schedule"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/pace/etcd"
 )
 
@@ -182,7 +183,7 @@ func faultText(fault string) string {
 // byIndex sorts members by their index in the plan. Members without an index are last.
 func byIndex(members []etcd.Member) []etcd.Member {
 	members = slices.Clone(members)
-	slices.SortStableFunc(members, func(a, b etcd.Member) int {
+	sorting.StableFunc(members, func(a, b etcd.Member) int {
 		if (a.Index < 0) != (b.Index < 0) {
 			return cmp.Compare(b.Index, a.Index)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -60,7 +61,7 @@ func (r *Reading) misses() []miss {
 		}
 	}
 	if len(misses) > scanned {
-		slices.SortStableFunc(misses, func(a, b miss) int { return cmp.Compare(b.common, a.common) })
+		sorting.StableFunc(misses, func(a, b miss) int { return cmp.Compare(b.common, a.common) })
 		misses = misses[:scanned]
 	}
 	for i := range misses {
@@ -69,7 +70,7 @@ func (r *Reading) misses() []miss {
 	if slices.ContainsFunc(misses, func(m miss) bool { return !m.path }) {
 		misses = slices.DeleteFunc(misses, func(m miss) bool { return m.path })
 	}
-	slices.SortStableFunc(misses, func(a, b miss) int {
+	sorting.StableFunc(misses, func(a, b miss) int {
 		return cmp.Or(cmp.Compare(b.common, a.common), cmp.Compare(len(a.reasons), len(b.reasons)))
 	})
 	return misses

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // WriteOf prints the shares of several instances: the clients of all of them with their sums in the order of the shape, and under each the
@@ -36,7 +36,7 @@ func WriteOf(out io.Writer, answers []admin.From[admin.Shares], shape Shape) err
 		sum.Client, sum.Lasting = name, long
 		sums = append(sums, sum)
 	}
-	slices.SortFunc(sums, func(a, b admin.ClientShare) int { return cmp.Compare(a.Client, b.Client) })
+	sorting.Func(sums, func(a, b admin.ClientShare) int { return cmp.Compare(a.Client, b.Client) })
 	sums = shape.ordered(sums)
 	rows := [][]string{{"CLIENT", "DEMAND", "SIZE", "BORROWED", "LENT", "SEEN", "ADMITTED", "REFUSED", "LASTING", "INSTANCE"}}
 	shown := shape.shown(len(sums))

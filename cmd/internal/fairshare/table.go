@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/ctl/terminal"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // Shape selects and orders the clients of a table, and bounds its size.
@@ -53,7 +54,7 @@ func (t *Shape) ordered(clients []admin.ClientShare) []admin.ClientShare {
 		return clients
 	}
 	clients = slices.Clone(clients)
-	slices.SortStableFunc(clients, func(a, b admin.ClientShare) int { return cmp.Compare(number(&b), number(&a)) })
+	sorting.StableFunc(clients, func(a, b admin.ClientShare) int { return cmp.Compare(number(&b), number(&a)) })
 	return clients
 }
 

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"log/slog"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate/cmd/internal/loglimit"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // Above High percent of PressureConfig.Most, connections are closed until about low percent are in use, both beside Fixed. The rest is
@@ -285,7 +285,7 @@ func (p *Pressure) Relieve(live int64) (closed int) {
 	for i := range all {
 		all[i].trusted = all[i].conn.Trusted()
 	}
-	slices.SortFunc(all, func(a, b costly) int {
+	sorting.Func(all, func(a, b costly) int {
 		if a.trusted != b.trusted {
 			if a.trusted {
 				return 1

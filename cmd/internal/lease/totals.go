@@ -1,11 +1,11 @@
 package lease
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/guard/report/prom"
 	"github.com/headgate/headgate/internal/lease/state"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // totals sums what is out by the entries of the file. So the number of series is bounded by the file. A server with a parent has no
@@ -38,6 +38,6 @@ func (l *Granted) totals() []prom.LeaseTotal {
 	for _, t := range sums {
 		all = append(all, *t)
 	}
-	slices.SortFunc(all, func(a, b prom.LeaseTotal) int { return strings.Compare(a.Match, b.Match) })
+	sorting.Func(all, func(a, b prom.LeaseTotal) int { return strings.Compare(a.Match, b.Match) })
 	return all
 }

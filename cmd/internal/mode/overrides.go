@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // override is a mode that was set at run time.
@@ -75,7 +76,7 @@ func (o overrides) list() []admin.ModeOverride {
 		}
 		all = append(all, shown)
 	}
-	slices.SortFunc(all, func(a, b admin.ModeOverride) int { return strings.Compare(a.Rule, b.Rule) })
+	sorting.Func(all, func(a, b admin.ModeOverride) int { return strings.Compare(a.Rule, b.Rule) })
 	return all
 }
 

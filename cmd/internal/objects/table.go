@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/config"
 	"github.com/headgate/headgate/internal/config/source"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 const (
@@ -63,7 +64,7 @@ func (t *Table) Held() []Held {
 	for i, u := range t.held {
 		all[i] = u.shown()
 	}
-	slices.SortStableFunc(all, func(a, b Held) int { return a.Since.Compare(b.Since) })
+	sorting.StableFunc(all, func(a, b Held) int { return a.Since.Compare(b.Since) })
 	return all
 }
 

@@ -5,8 +5,9 @@ package oldest
 
 import (
 	"cmp"
-	"slices"
 	"time"
+
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // pause is the minimum time between two scans after a scan found nothing. A scan of
@@ -61,6 +62,6 @@ func (f *Finder[T]) Next(now int64, each func(add func(value T, since int64))) (
 func (f *Finder[T]) scan(now int64, each func(add func(T, int64))) {
 	f.found, f.given = f.found[:0], 0
 	each(func(value T, since int64) { f.found = append(f.found, element[T]{value, since}) })
-	slices.SortFunc(f.found, func(a, b element[T]) int { return cmp.Compare(a.since, b.since) })
+	sorting.Func(f.found, func(a, b element[T]) int { return cmp.Compare(a.since, b.since) })
 	f.next = now + int64(pause)
 }

@@ -2,10 +2,10 @@ package backoff
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 
 	"github.com/headgate/headgate/internal/pace/feedback"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -84,6 +84,6 @@ func (ls *Listeners) Stats() []Stats {
 		all = append(all, l.Stats())
 	}
 	ls.mu.RUnlock()
-	slices.SortFunc(all, func(a, b Stats) int { return cmp.Compare(a.Provider, b.Provider) })
+	sorting.Func(all, func(a, b Stats) int { return cmp.Compare(a.Provider, b.Provider) })
 	return all
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/console/sentence"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // What is worth attention: a part of the requests, and a least number in a window.
@@ -45,7 +46,7 @@ func (c *Component) attend(l *admin.Live, worst []admin.LiveRule) {
 		attendRule(&worst[i], l.Window, add)
 	}
 	levels := admin.Levels()
-	slices.SortStableFunc(all, func(a, b admin.Attention) int {
+	sorting.StableFunc(all, func(a, b admin.Attention) int {
 		return cmp.Compare(slices.Index(levels, a.Level), slices.Index(levels, b.Level))
 	})
 	l.AttentionTotal = len(all)

@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/internal/throttle"
 	"github.com/headgate/headgate/rule"
 )
@@ -119,7 +120,7 @@ func (c *Component) Live(sort string, limit int, plain bool) *admin.Live {
 // mark adds the last reloads and the last actions of operators, the newest first.
 func (c *Component) mark(l *admin.Live) {
 	l.Marks = append(c.o.Host.History.Marks(), c.o.Host.Actions.Marks(maxMarks)...)
-	slices.SortStableFunc(l.Marks, func(a, b admin.Mark) int { return b.At.Compare(a.At) })
+	sorting.StableFunc(l.Marks, func(a, b admin.Mark) int { return b.At.Compare(a.At) })
 	l.Marks = l.Marks[:min(len(l.Marks), maxMarks)]
 }
 

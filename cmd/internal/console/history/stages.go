@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate/guard/report"
 	"github.com/headgate/headgate/guard/throttler"
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -192,7 +193,7 @@ func newNode(name string) *node {
 // sampleStore reads the servers of the store.
 func (s *sampler) sampleStore() {
 	now := s.from.Store().Nodes
-	slices.SortFunc(now, func(a, b report.Node) int { return cmp.Compare(a.Name, b.Name) })
+	sorting.Func(now, func(a, b report.Node) int { return cmp.Compare(a.Name, b.Name) })
 	next := make([]*node, len(now))
 	for i := range now {
 		at, known := slices.BinarySearchFunc(s.nodes, now[i].Name, func(n *node, name string) int { return cmp.Compare(n.now.Name, name) })

@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // Part is what one instance counts.
@@ -54,10 +55,10 @@ func OfTop(answers []admin.From[admin.Top], n int) Top {
 		}
 	}
 	for _, k := range all {
-		slices.SortFunc(k.By, func(a, b Part) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Instance, b.Instance)) })
+		sorting.Func(k.By, func(a, b Part) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Instance, b.Instance)) })
 		merged.Keys = append(merged.Keys, *k)
 	}
-	slices.SortFunc(merged.Keys, func(a, b TopKey) int {
+	sorting.Func(merged.Keys, func(a, b TopKey) int {
 		return cmp.Or(cmp.Compare(b.Refusals, a.Refusals), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
 	})
 	merged.Keys = merged.Keys[:min(len(merged.Keys), n)]
@@ -111,7 +112,7 @@ func OfBans(answers []admin.From[admin.Bans]) Bans {
 		slices.Sort(b.Instances)
 		merged.Bans = append(merged.Bans, *b)
 	}
-	slices.SortFunc(merged.Bans, func(a, b Ban) int {
+	sorting.Func(merged.Bans, func(a, b Ban) int {
 		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
 	})
 	return merged

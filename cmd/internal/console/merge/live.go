@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate/cmd/internal/admin"
 	"github.com/headgate/headgate/cmd/internal/console/sentence"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // Bounds of a merged document.
@@ -138,7 +139,7 @@ func liveRules(answers []*admin.Live, sort string, limit int) (first []admin.Liv
 		r.Differs = r.Differs || r.Kind == "rule" && complete == len(answers) && r.listed < complete
 		first = append(first, r.LiveRule)
 	}
-	slices.SortFunc(first, func(a, b admin.LiveRule) int {
+	sorting.Func(first, func(a, b admin.LiveRule) int {
 		return cmp.Or(inOrder(&a, &b, sort), strings.Compare(a.Name, b.Name), strings.Compare(a.Kind, b.Kind))
 	})
 	return first[:min(len(first), limit)], max(total, len(first))
@@ -190,7 +191,7 @@ func liveClients(answers []*admin.Live) (first []admin.LiveClient, total int) {
 	for _, c := range all {
 		first = append(first, *c)
 	}
-	slices.SortFunc(first, func(a, b admin.LiveClient) int {
+	sorting.Func(first, func(a, b admin.LiveClient) int {
 		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(b.Demand, a.Demand), strings.Compare(a.Name, b.Name))
 	})
 	return first[:min(len(first), maxClients)], max(total, len(first))
@@ -267,7 +268,7 @@ func marks(answers []*admin.Live) []admin.Mark {
 			all = append(all, m)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b admin.Mark) int { return b.At.Compare(a.At) })
+	sorting.StableFunc(all, func(a, b admin.Mark) int { return b.At.Compare(a.At) })
 	return all[:min(len(all), maxMarks)]
 }
 
@@ -308,7 +309,7 @@ func attention(members []Member, answers []*admin.Live, now time.Time) (list []a
 			list[same].Since = since(list[same].Since, a.Since)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b admin.Attention) int { return cmp.Compare(level(&a), level(&b)) })
+	sorting.StableFunc(list, func(a, b admin.Attention) int { return cmp.Compare(level(&a), level(&b)) })
 	total += len(list)
 	return list[:min(len(list), maxAttention)], total
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -48,7 +49,7 @@ func notesOf(values map[string]string, all []variable) []Note {
 			}
 		}
 	}
-	slices.SortFunc(misspelled, func(a, b Note) int { return strings.Compare(a.Names[0], b.Names[0]) })
+	sorting.Func(misspelled, func(a, b Note) int { return strings.Compare(a.Names[0], b.Names[0]) })
 	misspelled = misspelled[:min(len(misspelled), maxMisspelled)]
 	notes := noteAbout(idle, "these variables are accepted and have no effect in Headgate")
 	notes = append(notes, misspelled...)

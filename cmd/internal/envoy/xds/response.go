@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 const (
@@ -124,7 +126,7 @@ func (r *response) sum() digest {
 		h.Write(one.value)
 		each = append(each, digest(h.Sum(nil)))
 	}
-	slices.SortFunc(each, func(a, b digest) int { return slices.Compare(a[:], b[:]) })
+	sorting.Func(each, func(a, b digest) int { return slices.Compare(a[:], b[:]) })
 	h := sha256.New()
 	for _, one := range each {
 		h.Write(one[:])
@@ -152,7 +154,7 @@ func (r *response) convert() ([]Resource, error) {
 		}
 		all = append(all, resource)
 	}
-	slices.SortStableFunc(all, func(a, b Resource) int {
+	sorting.StableFunc(all, func(a, b Resource) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Domain, b.Domain))
 	})
 	for i := 1; i < len(all); i++ {

@@ -2,9 +2,9 @@ package replay
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/headgate/headgate/cmd/internal/lab/replay/tally"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -119,7 +119,7 @@ func (c *comparison) report(name string, leftOut []string) *Comparison {
 			r.Keys = append(r.Keys, ChangedKey{k.Text, word, k.Refused})
 		}
 	}
-	slices.SortStableFunc(r.Keys, func(a, b ChangedKey) int { return cmp.Compare(b.Requests, a.Requests) })
+	sorting.StableFunc(r.Keys, func(a, b ChangedKey) int { return cmp.Compare(b.Requests, a.Requests) })
 	r.Keys = r.Keys[:min(len(r.Keys), maxChanged)]
 	return r
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/config"
+	"github.com/headgate/headgate/internal/sorting"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -163,7 +164,7 @@ func (d *demand) lacking(s seen) (missing []want) {
 			missing = append(missing, w)
 		}
 	}
-	slices.SortStableFunc(missing, func(a, b want) int { return cmp.Compare(a.rule, b.rule) })
+	sorting.StableFunc(missing, func(a, b want) int { return cmp.Compare(a.rule, b.rule) })
 	return missing
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate/internal/lease/state"
+	"github.com/headgate/headgate/internal/sorting"
 )
 
 // Resource is what is out of one resource.
@@ -46,7 +47,7 @@ func (s *Service) Holders(name string, most int) (resource Resource, all []state
 		return resource, nil, false
 	}
 	all = s.role.server.Holders(now, name, nil)
-	slices.SortFunc(all, func(a, b state.HolderUsage) int {
+	sorting.Func(all, func(a, b state.HolderUsage) int {
 		return cmp.Or(cmp.Compare(b.Ledger, a.Ledger), cmp.Compare(b.Wants, a.Wants), cmp.Compare(a.Holder, b.Holder))
 	})
 	return resource, all[:min(len(all), most)], true
