@@ -63,14 +63,20 @@ func (r *Rule) Actual(o *Outcome) (cost int64, stated bool) {
 // after Forward.
 func (t *Ticket) CountsBytes() bool { return t.ending != nil && t.ending.bytes }
 
-// BytesError says that a front does not see the bytes that a rule counts.
+// BytesError says that a front does not see the bodies that a rule counts or reads.
 type BytesError struct {
 	// Front is the name of the front, and Rule that of the rule.
 	Front, Rule string
+	// Reads says that the rule reads what bodies say. Otherwise it counts their bytes.
+	Reads bool
 }
 
 // Error names the front and the rule, and says what to do.
 func (e *BytesError) Error() string {
+	if e.Reads {
+		return fmt.Sprintf("guard: rule %q reads bodies, which %s does not see: remove settle, match.model, match.json and such key parts, or "+
+			"decide the rule in headgate proxy or package httplimit", e.Rule, e.Front)
+	}
 	return fmt.Sprintf("guard: rule %q counts the bytes of bodies, which %s does not see: count requests, or decide the rule in headgate "+
 		"proxy or package httplimit", e.Rule, e.Front)
 }

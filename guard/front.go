@@ -36,6 +36,18 @@ func (f *Front) meets(m *rule.Match) bool {
 	})
 }
 
+// seesBodies gives the *BytesError of a rule that counts or reads bodies which the front does not see; nil for none.
+func (f *Front) seesBodies(r *Rule) error {
+	switch {
+	case r.Bytes != 0 && !f.Bytes:
+		return &BytesError{Front: f.Name, Rule: r.Name}
+	case (r.SettleBody != nil || r.ReadsBody()) && f.Supplies&rule.SupplyBodies == 0:
+		return &BytesError{Front: f.Name, Rule: r.Name, Reads: true}
+	default:
+		return nil
+	}
+}
+
 // UnsuppliedError says that a front cannot give a part of a key. All clients would share one key.
 type UnsuppliedError struct {
 	// Front is the name of the front, and By what counts by the part: a rule in quotation marks, or "fair share".
@@ -54,7 +66,7 @@ func (e *UnsuppliedError) Error() string {
 }
 
 // Attach tells the Guard that a front gives it requests. The error is a *UnsuppliedError if a key that counts the front's requests
-// has a part that the front cannot give, and a *BytesError if a rule counts bytes that the front does not see. Reload then refuses
+// has a part that the front cannot give, and a *BytesError if a rule counts or reads bodies that the front does not see. Reload then refuses
 // such rules too. Fronts call Attach when they are made. A rule that none of
 // the front's requests can match is not checked: one for another method, or for the queries of a decision server.
 func (g *Guard) Attach(f Front) error {
@@ -219,8 +231,8 @@ func (s *set) suppliedBy(f Front) error {
 		if at := slices.IndexFunc(r.Key, lacks); at >= 0 && f.meets(&r.Match) {
 			return &UnsuppliedError{f.Name, fmt.Sprintf("rule %q", r.Name), r.Key[at], f.Fix}
 		}
-		if r.Bytes != 0 && !f.Bytes && f.meets(&r.Match) {
-			return &BytesError{f.Name, r.Name}
+		if sees := f.seesBodies(r); sees != nil && f.meets(&r.Match) {
+			return sees
 		}
 	}
 	if s.share != nil && s.share.Mode != Off && lacks(s.share.Client) && f.meets(&s.share.Match) {

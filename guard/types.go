@@ -6,6 +6,7 @@ import (
 	"github.com/headgate/headgate/internal/calendar"
 	"github.com/headgate/headgate/internal/domain"
 	"github.com/headgate/headgate/internal/lease/bucket"
+	"github.com/headgate/headgate/internal/tokens"
 )
 
 // Clock is the time for waiting requests: that of the machine (MachineClock), or of a simulation. A Clock is safe for
@@ -34,3 +35,58 @@ type DomainIndex = domain.Index
 
 // RefusalStats counts what is remembered of refused counters, and what was decided from it.
 type RefusalStats = refusals.Stats
+
+// Settle says where an answer states the real cost of its request: see Rule.SettleBody.
+type Settle = tokens.Settle
+
+// Estimate says what a request takes before its answer states the cost: see Rule.Estimate.
+type Estimate = tokens.Estimate
+
+// API is a preset of a Settle: where the answers of an API state their usage.
+type API = tokens.API
+
+// The presets.
+const (
+	// AutoAPI takes the API of each request from its path and the content type of its answer.
+	AutoAPI = tokens.Auto
+	// OpenAI is the API of OpenAI and of all that answer as it does.
+	OpenAI = tokens.OpenAI
+	// Anthropic is the Messages API.
+	Anthropic = tokens.Anthropic
+	// Gemini is generateContent and streamGenerateContent.
+	Gemini = tokens.Gemini
+	// Bedrock is Converse and InvokeModel, with their streams.
+	Bedrock = tokens.Bedrock
+	// Ollama is the native API of Ollama.
+	Ollama = tokens.Ollama
+	// Cohere is version 2 of Cohere's API.
+	Cohere = tokens.Cohere
+)
+
+// TokenWeight is the cost of one token in millionths of a unit: OneUnit is one unit.
+type TokenWeight = tokens.Weight
+
+// OneUnit is the TokenWeight of one unit.
+const OneUnit = tokens.One
+
+// TokenWeights are the costs of one token of each kind.
+type TokenWeights = tokens.Weights
+
+// TokenPrice is the TokenWeights of the models that a pattern matches.
+type TokenPrice = tokens.Price
+
+// AnswerField is a number in the JSON of an answer, or a header, with its weight.
+type AnswerField = tokens.Field
+
+// Merge says which of the numbers counts that a stream states at one place.
+type Merge = tokens.Merge
+
+// The ways to merge numbers.
+const (
+	// MergeMax takes the highest number.
+	MergeMax = tokens.Max
+	// MergeLast takes the last number.
+	MergeLast = tokens.Last
+	// MergeSum takes the sum of all numbers.
+	MergeSum = tokens.Sum
+)

@@ -102,6 +102,7 @@ func (c *checker) checkMatch(field string, m *Match) {
 	p, f = compileDomain(m.Domain)
 	c.notePattern(field+".domain", p, f)
 	c.checkDescriptors(field, m.Descriptors)
+	c.checkBody(field, m)
 	if m.Not != nil {
 		c.checkNot(field+".not", m.Not)
 	}

@@ -83,7 +83,7 @@ func newConditions(r *Rule, sets networkSets) *conditions {
 		c.hosts = append(c.hosts, newHostPattern(text))
 	}
 	c.fields = slices.Concat(newFieldPatterns(fieldHeader, m.Headers), newFieldPatterns(fieldQuery, m.Query),
-		newFieldPatterns(fieldDescriptor, m.Descriptors))
+		newFieldPatterns(fieldDescriptor, m.Descriptors), newBodyPatterns(m))
 	// A map has no order. Sorting gives equal rules an equal index.
 	sorting.Func(c.fields, func(a, b fieldPattern) int { return a.compare(b.field) })
 	if m.Domain != "" {

@@ -36,7 +36,7 @@ func (r *Rule) matches(yield func(*Match) bool) {
 // IsZero reports whether the match has no field, so that it matches every request.
 func (m *Match) IsZero() bool {
 	return m.Path == "" && len(m.Methods)+len(m.Hosts)+len(m.Headers)+len(m.Query)+len(m.Addresses)+len(m.Descriptors) == 0 &&
-		m.Domain == "" && m.Not == nil
+		m.Domain == "" && m.Model == "" && len(m.JSON) == 0 && m.Not == nil
 }
 
 // newExcept returns the index of what a rule leaves out; nil when it leaves out nothing. The rule was checked.

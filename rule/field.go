@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// field is a header, a value of the query or a descriptor entry, looked up by name. The zero field means no
+// field is a header, a value of the query, a descriptor entry or a value of a JSON body, looked up by name. The zero field means no
 // field.
 type field struct {
 	kind fieldKind
@@ -22,6 +22,7 @@ const (
 	fieldHeader
 	fieldQuery
 	fieldDescriptor
+	fieldBody
 )
 
 func (f field) compare(g field) int {
@@ -33,6 +34,8 @@ func (f field) lookup(req *headgate.Request) (value string, present bool) {
 	switch f.kind {
 	case fieldDescriptor:
 		return descriptor(req, f.name)
+	case fieldBody:
+		return bodyField(req, f.name)
 	case fieldQuery:
 		return lookup(req.Query, f.name)
 	default:

@@ -132,6 +132,8 @@ func (p Part) lookup(req *headgate.Request) (value string, present bool) {
 		return descriptor(req, p.name)
 	case partQuery:
 		return lookup(req.Query, p.name)
+	case partModel, partJSON:
+		return bodyField(req, p.bodyPath())
 	case partPathName, partHostName:
 		return p.variable(req)
 	default:

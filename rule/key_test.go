@@ -2,6 +2,7 @@ package rule
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -266,6 +267,11 @@ func plainKey(r *Rule, req *headgate.Request) string {
 		case partQuery:
 			e.value, _ = req.Query.Lookup(p.name)
 			e.missing = e.value == ""
+		case partModel, partJSON:
+			if req.Body != nil {
+				e.value, _ = req.Body.Fields.Lookup(cmp.Or(p.name, "model"))
+			}
+			e.missing = e.value == ""
 		case partPathName: // of /{A}/{B}
 			segments := append(strings.Split(strings.TrimPrefix(req.Path, "/"), "/"), "")
 			e.value = segments[strings.Index("AB", p.name)]
@@ -372,7 +378,7 @@ func readKey(key []byte) (name string, elements []element, err error) {
 			lengths := r.take(2)
 			e.part.v4, e.part.v6 = lengths[0], lengths[1]
 			e.value, e.missing = r.value()
-		case partHeader, partCookie, partClaim, partDescriptor, partPathName, partHostName, partQuery:
+		case partHeader, partCookie, partClaim, partDescriptor, partPathName, partHostName, partQuery, partJSON:
 			e.part.name = r.name()
 			e.value, e.missing = r.value()
 		default:

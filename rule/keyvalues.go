@@ -183,6 +183,12 @@ func (v *keyValues) set(p Part, text string) fault {
 		v.texts[p.kind][p.name] = text
 		v.req.Header, v.req.Cookie, v.req.Claims = v.texts[partHeader], v.texts[partCookie], v.texts[partClaim]
 		v.req.Query = v.texts[partQuery]
+	case partModel, partJSON:
+		if v.texts[partJSON] == nil {
+			v.texts[partJSON] = texts{}
+			v.req.Body = &headgate.Body{Fields: v.texts[partJSON]}
+		}
+		v.texts[partJSON][p.bodyPath()] = text
 	default:
 		return fault{"its value cannot be written", "name another rule"}
 	}

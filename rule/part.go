@@ -18,7 +18,8 @@ type Part struct {
 	kind partKind
 	// v4 and v6 are the prefix lengths of an address with networks of its own. Other addresses have usualV4 and usualV6.
 	v4, v6 uint8
-	// name is that of a header (in canonical spelling), a cookie, a claim, a descriptor entry, a query, or of a variable without braces.
+	// name is that of a header (in canonical spelling), a cookie, a claim, a descriptor entry, a query, a path of a body, or of a
+	// variable without braces.
 	name string
 	from *capture // of a variable, after BoundKey
 }
@@ -52,6 +53,9 @@ const (
 	partPathName
 	partHostName
 	partQuery
+	// The parts model and json:FIELD, of the body.
+	partModel
+	partJSON
 )
 
 // partForm describes a kind of part. partTable has all of them: words, patterns of the schema, faults and documents come from
@@ -119,12 +123,20 @@ var partTable = [...]partForm{
 		word: "query", name: "NAME", example: "user", printable: true, supply: SupplyQueries,
 		meaning: "value of the query of the URL, decoded",
 	},
+	partModel: {
+		word: "model", supply: SupplyBodies,
+		meaning: "model that the JSON body names, or the path in the APIs of Gemini and Bedrock",
+	},
+	partJSON: {
+		word: "json", name: "FIELD", example: "params.name", printable: true, supply: SupplyBodies,
+		meaning: "string, number or boolean of the JSON body, by its path",
+	},
 }
 
 // partOrderTable is the order of documents. The numbers of the kinds have another one.
 var partOrderTable = [...]partKind{
 	partAll, partIP, partXFFIP, partUserIP, partRegion, partPath, partPathName, partMethod, partHost, partHostName,
-	partHeader, partCookie, partQuery, partSubject, partClaim, partDescriptor,
+	partHeader, partCookie, partQuery, partModel, partJSON, partSubject, partClaim, partDescriptor,
 }
 
 // partSynonymsTable has the names of the parts in other products.

@@ -67,7 +67,7 @@ func TestParsePart(t *testing.T) {
 
 func TestParsePartTeaches(t *testing.T) {
 	const known = "use one of all, ip, xff_ip, user_ip, ip/24/56, region, path, path:{NAME}, method, host, host:{NAME}, " +
-		"header:NAME, cookie:NAME, query:NAME, mtls_subject, jwt:CLAIM, descriptor:NAME"
+		"header:NAME, cookie:NAME, query:NAME, model, json:FIELD, mtls_subject, jwt:CLAIM, descriptor:NAME"
 	for _, c := range []struct {
 		text   string
 		offset int

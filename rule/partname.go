@@ -36,6 +36,9 @@ func parseNamed(kind partKind, name string) (Part, error) {
 	if kind == partQuery && hasEscape(name) {
 		f = fault{"name " + quote(name) + " is percent-encoded", "write it decoded"}
 	}
+	if kind == partJSON {
+		f = jsonPartFault(name)
+	}
 	if f != (fault{}) {
 		return Part{}, &ParseError{Problem: word + " " + f.problem, Fix: f.fix, Offset: at}
 	}
@@ -47,6 +50,18 @@ func parseNamed(kind partKind, name string) (Part, error) {
 		return Part{}, &ParseError{Problem: "key part header:Host is never present", Fix: "write host", Offset: 0}
 	}
 	return Part{kind: kind, name: name}, nil
+}
+
+// jsonPartFault finds the fault of the path of a part json:FIELD.
+func jsonPartFault(path string) fault {
+	if path == modelName {
+		return fault{"name model is the model", "write model"}
+	}
+	f := checkBodyPath(path)
+	if f != (fault{}) {
+		f.problem = "path " + quote(path) + " " + f.problem
+	}
+	return f
 }
 
 // parseVariable parses what follows path: or host:, the name of a variable in braces.

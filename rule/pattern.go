@@ -239,7 +239,7 @@ func (m *Match) Expressions() (count, size int) {
 	for _, text := range m.Hosts {
 		add(textHost, text)
 	}
-	for _, values := range []map[string]string{m.Headers, m.Query, m.Descriptors, {"": m.Domain}} {
+	for _, values := range []map[string]string{m.Headers, m.Query, m.Descriptors, m.JSON, {"": m.Domain, "model": m.Model}} {
 		for _, text := range values {
 			add(textValue, text)
 		}

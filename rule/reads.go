@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Reads lists the headers, cookies and names of queries that rules read. Header names are in canonical
+// Reads lists the headers, cookies, names of queries and paths of bodies that rules read. Header names are in canonical
 // spelling.
 type Reads struct {
 	// Headers and Cookies decide which rules match and which key counts. A front refuses a
@@ -14,6 +14,8 @@ type Reads struct {
 	Headers, Cookies []string
 	// Queries are the names of the query that do the same: see UnclearQuery. AddQuery adds them.
 	Queries []string
+	// Body are the paths of the JSON body that decide the same, such as model and params.name.
+	Body []string
 	// Stated are the headers in which a request states its cost or its id. The guard
 	// refuses two costs.
 	Stated []string
@@ -21,12 +23,13 @@ type Reads struct {
 	queries queryReads // of Queries
 }
 
-// AddRule adds the headers, the cookies and the names of queries that the key and the match of a rule read.
+// AddRule adds the headers, the cookies, the names of queries and the paths of bodies that the key and the match of a rule read.
 func (r *Reads) AddRule(rule *Rule) {
 	for _, p := range rule.Key {
 		r.AddPart(p)
 	}
 	for m := range rule.matches {
+		r.addBody(m)
 		for name := range m.Headers {
 			r.Headers = withName(r.Headers, canonicalHeader(name))
 		}
@@ -40,7 +43,7 @@ func (r *Reads) AddRule(rule *Rule) {
 	}
 }
 
-// AddPart adds the header, the cookie or the name of the query that a part of a key reads.
+// AddPart adds the header, the cookie, the name of the query or the path of the body that a part of a key reads.
 func (r *Reads) AddPart(p Part) {
 	switch p.kind {
 	case partHeader:
@@ -49,6 +52,8 @@ func (r *Reads) AddPart(p Part) {
 		r.Cookies = withName(r.Cookies, p.name)
 	case partQuery:
 		r.AddQuery(p.name, "+") // A key tells a space from a plus sign.
+	case partModel, partJSON:
+		r.Body = withName(r.Body, p.bodyPath())
 	default:
 	}
 }

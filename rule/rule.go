@@ -49,6 +49,11 @@ type Match struct {
 	// present with the value, or with any value for "*". An empty entry counts as missing.
 	// Names are compared exactly.
 	Descriptors map[string]string
+	// Model is the model that the body of the request names, or its path. JSON are strings, numbers and booleans of a JSON body by
+	// their paths, such as params.name. Each must be present with the value, or with any value for "*". An empty value counts as
+	// missing, and so does all of a body behind the bytes that are read: see Body of headgate.Request.
+	Model string
+	JSON  map[string]string
 	// Not leaves out the requests that match all of its fields; nil leaves out none. It has no Not itself.
 	Not *Match
 }

@@ -15,6 +15,8 @@ const (
 	SupplyDescriptors
 	// SupplyQueries is for key parts query:NAME.
 	SupplyQueries
+	// SupplyBodies is for key parts model and json:FIELD, and for matches of bodies.
+	SupplyBodies
 )
 
 // BeyondQueries reports whether the part is never in a query that has descriptors alone.

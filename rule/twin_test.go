@@ -16,11 +16,20 @@ func scan(rules []Rule, req *headgate.Request) []int {
 		m := &rules[i].Match
 		asked := m.Domain != "" || len(m.Descriptors) > 0
 		if (m.Domain == "" || slowPattern(textValue, m.Domain, req.Domain)) && (req.Domain == "" || asked) && scanPath(m.Path, req.Path) && scanMethods(m.Methods, req.Method) && scanHosts(m.Hosts, req.Host) &&
-			scanValues(m.Headers, req.Header) && scanValues(m.Descriptors, req.Descriptors) {
+			scanValues(m.Headers, req.Header) && scanValues(m.Descriptors, req.Descriptors) && scanBody(m, req.Body) &&
+			(m.Not == nil || !scanBody(m.Not, req.Body)) {
 			found = append(found, i)
 		}
 	}
 	return found
+}
+
+func scanBody(m *Match, body *headgate.Body) bool {
+	var fields headgate.Values
+	if body != nil {
+		fields = body.Fields
+	}
+	return scanValues(m.JSON, fields) && (m.Model == "" || scanValues(map[string]string{"model": m.Model}, fields))
 }
 
 func scanPath(pattern, path string) bool {
@@ -80,6 +89,10 @@ func drawRules(t *property.T) []Rule {
 
 			Domain:      property.SampledFrom([]string{"", "", "1", "2"}).Draw(t, "domain"),
 			Descriptors: property.MapOfN(property.SampledFrom(twinNames), property.SampledFrom(twinValues), 0, 2).Draw(t, "descriptors"),
+
+			JSON:  property.MapOfN(property.SampledFrom(twinNames), property.SampledFrom(twinValues), 0, 2).Draw(t, "json"),
+			Model: property.SampledFrom([]string{"", "", "1", "1*"}).Draw(t, "model"),
+			Not:   property.SampledFrom([]*Match{nil, nil, {Model: "2"}, {JSON: map[string]string{"A": "*"}}}).Draw(t, "not"),
 		}
 	})
 	few := property.SampledFrom([]int{0, 10, 40}).Draw(t, "at least")
@@ -113,13 +126,28 @@ func drawRequest(t *property.T) *headgate.Request {
 	if entries := property.MapOfN(property.SampledFrom(twinNames), values, 0, 3).Draw(t, "descriptors"); len(entries) > 0 {
 		req.Descriptors = sent(entries).entries()
 	}
+	if fields := property.MapOfN(property.SampledFrom(append(twinNames, "model")), values, 0, 4).Draw(t, "fields"); len(fields) > 0 {
+		req.Body = &headgate.Body{Fields: sent(fields)}
+	}
 	return req
+}
+
+func beforeBody(rules []Rule) []Rule {
+	early := make([]Rule, len(rules))
+	for i := range rules {
+		early[i] = rules[i].BeforeBody()
+	}
+	return early
 }
 
 func TestIndexIsTheScan(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		rules := drawRules(t)
 		x, err := NewIndex(rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		early, err := NewIndex(beforeBody(rules))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +161,17 @@ func TestIndexIsTheScan(t *testing.T) {
 				}
 			}
 			if got, want := x.Match(req, nil), scan(rules, req); !slices.Equal(got, want) {
-				t.Fatalf("%s %s%s %v %v: got matches %v, want %v of the twin", req.Method, req.Host, req.Path, req.Header, req.Descriptors, got, want)
+				t.Fatalf("%s %s%s %v %v %v: got matches %v, want %v of the twin", req.Method, req.Host, req.Path, req.Header, req.Descriptors, req.Body, got, want)
+			}
+			body := req.Body
+			req.Body = nil
+			maybe := early.Match(req, nil)
+			for _, i := range scan(rules, &headgate.Request{
+				Method: req.Method, Host: req.Host, Path: req.Path, Header: req.Header, Domain: req.Domain, Descriptors: req.Descriptors, Body: body,
+			}) {
+				if !slices.Contains(maybe, i) {
+					t.Fatalf("rule %d matches with a body and is not among %v before the body is known", i, maybe)
+				}
 			}
 		}
 	})

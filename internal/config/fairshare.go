@@ -36,7 +36,7 @@ func (s *section) fairShare(c *Config) {
 	fair.shareClient(&f)
 	fair.declare("match", field.Taken, "Requests that fair share applies to: all given fields must match. Default: "+
 		"every request.")
-	fair.match(&f.Match)
+	fair.match(&f.Match, withoutBodies)
 	fair.shareExempt(&f.Exempt)
 	fair.anonymous(&f)
 	fair.capacity(&f)

@@ -8,14 +8,14 @@ import (
 )
 
 // match reads which requests the rule applies to.
-func (s *section) match(m *rule.Match) {
+func (s *section) match(m *rule.Match, reads bodies) {
 	match := s.sub("match", "{path: /v1/product}")
-	match.wholeMatch(m)
+	match.wholeMatch(m, reads)
 	match.end()
 }
 
 // exemptMatches reads the list exempt of a rule or of the top level.
-func (s *section) exemptMatches(into *[]rule.Match) {
+func (s *section) exemptMatches(into *[]rule.Match, reads bodies) {
 	entries, _ := s.list("exempt", "[{path: /healthz}]", 1, rule.MaxExempt)
 	all := make([]rule.Match, len(entries))
 	for i, v := range entries {
@@ -24,7 +24,7 @@ func (s *section) exemptMatches(into *[]rule.Match) {
 		}
 		one := s.section(v, "write it like {path: /healthz}")
 		one.outline = s.outline.field("exempt").entries()
-		one.wholeMatch(&all[i])
+		one.wholeMatch(&all[i], reads)
 		one.end()
 	}
 	if len(all) > 0 {
@@ -33,8 +33,9 @@ func (s *section) exemptMatches(into *[]rule.Match) {
 }
 
 // wholeMatch reads the fields of a match, and what it leaves out.
-func (s *section) wholeMatch(m *rule.Match) {
+func (s *section) wholeMatch(m *rule.Match, reads bodies) {
 	s.matchFields(m)
+	s.bodyFields(m, reads)
 	not := s.sub(s.declare("not", field.Taken, "Requests that are left out: those to which all of its fields apply. It has the same "+
 		"fields, "+
 		"but no not."), "{path: /healthz}")
@@ -47,6 +48,7 @@ func (s *section) wholeMatch(m *rule.Match) {
 		left = new(rule.Match) // For the schema.
 	}
 	not.matchFields(left)
+	not.bodyFields(left, reads)
 	not.end()
 }
 
@@ -75,6 +77,38 @@ func (s *section) matchFields(m *rule.Match) {
 		"domain nor descriptors match no such query."), &m.Domain)
 	s.pairs(s.declare("descriptors", field.Taken, "Descriptors and their values in a query to a decision server. The query must "+
 		"have all of them. * matches any value."), "{tenant: a}", &m.Descriptors)
+}
+
+// defaultMaxBody is how much of a request's body rules read, in bytes.
+const defaultMaxBody = 1 << 20
+
+// bodies says whether a match may read the bodies of requests. Only rules do.
+type bodies bool
+
+const (
+	withoutBodies bodies = false
+	withBodies    bodies = true
+)
+
+// bodyFields reads the fields of a match that compare the body of a request.
+func (s *section) bodyFields(m *rule.Match, reads bodies) {
+	if reads == withoutBodies {
+		for _, name := range [...]string{"model", "json"} {
+			s.record(name)
+			s.outline.field(name).refuse()
+			if s.has(name) {
+				s.fault(s.keyOf(name), "is in a match that sees no body: only rules read bodies", "use other fields, or write it in a rule")
+			}
+		}
+		return
+	}
+	s.declare("model", field.Taken, "Model that the JSON body names, or the path in the APIs of Gemini and Bedrock. Only in rules.")
+	s.outline.field("model").text("", "", 0, 0)
+	if v, ok := s.textOf("model", &m.Model); ok && m.Model == "" {
+		s.fault(v, "has no value", `write the model, like "gpt-4*"`)
+	}
+	s.pairs(s.declare("json", field.Taken, "Strings, numbers and booleans of a JSON body by their paths. The body must have all of them. "+
+		"* matches any value. Only in rules."), "{method: tools/call, params.name: search}", &m.JSON)
 }
 
 // methodOfPath reads a path of Go's ServeMux that begins with a method: GET /users/{id}.

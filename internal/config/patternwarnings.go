@@ -42,8 +42,8 @@ func (c *Config) PatternWarnings() (notes []string) {
 
 // writesExpression reports whether a text of a match is an expression as a whole. Those in a template are found by an index.
 func writesExpression(m *rule.Match) bool {
-	texts := slices.Concat([]string{m.Path, m.Domain}, m.Methods, m.Hosts)
-	for _, values := range []map[string]string{m.Headers, m.Query, m.Descriptors} {
+	texts := slices.Concat([]string{m.Path, m.Domain, m.Model}, m.Methods, m.Hosts)
+	for _, values := range []map[string]string{m.Headers, m.Query, m.Descriptors, m.JSON} {
 		texts = slices.AppendSeq(texts, maps.Values(values))
 	}
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(text, "re:") })

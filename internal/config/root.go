@@ -73,7 +73,7 @@ func (s *section) exempt(c *Config) {
 	s.declare("exempt", field.Taken, "Requests that nothing decides: neither rules, nor fair share, nor the throttle. They are not "+
 		"counted, and not "+
 		"logged as decisions. A list of entries with the fields of match; any of them exempts a request.")
-	s.exemptMatches(&c.Exempt)
+	s.exemptMatches(&c.Exempt, withoutBodies)
 	if len(c.Exempt) > 0 {
 		s.noteAll(check.Exempt(c.Exempt, s.blamed))
 	}

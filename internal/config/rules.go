@@ -73,14 +73,17 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 		"show it."), &r.Name)
 	s.declare("match", field.Taken, "Requests that the rule applies to: all given fields must match. Default: every "+
 		"request.")
-	s.match(&r.Match)
+	s.match(&r.Match, withBodies)
 	s.group(r)
 	s.declare("exempt", field.Taken, "Requests that the rule leaves out, although they match: those that any entry matches. An entry has "+
 		"the fields "+
 		"of match.")
-	s.exemptMatches(&r.Exempt)
+	s.exemptMatches(&r.Exempt, withBodies)
 	s.key(&r.Key)
 	s.missingPart(r)
+	if r.ReadsBody() {
+		r.MaxBody = defaultMaxBody
+	}
 	s.quota(r)
 	s.leaseRule(r)
 	sh := s.shape()

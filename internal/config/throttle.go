@@ -83,7 +83,7 @@ func (s *section) classes(t *throttler.Config) {
 		var c throttler.Classified
 		one.declare("match", field.Taken, "Requests with the class, as in a rule.")
 		one.required("match", "write which requests have the class, like match: {path: /checkout/*}")
-		one.match(&c.Match)
+		one.match(&c.Match, withoutBodies)
 		one.required("criticality", "write the class, like criticality: critical")
 		oneOf(one, one.declare("criticality", field.Taken, "Class of these requests."), &c.Class,
 			choicesOf([]throttle.Class{throttle.CriticalPlus, throttle.Critical, throttle.SheddablePlus, throttle.Sheddable}))

@@ -71,7 +71,7 @@ func Check(g *guard.Guard) error {
 
 // front describes this package to a guard.
 func front() guard.Front {
-	supplies := rule.SupplyHeaders | rule.SupplyCookies | rule.SupplyQueries | rule.SupplySubjects
+	supplies := rule.SupplyHeaders | rule.SupplyCookies | rule.SupplyQueries | rule.SupplySubjects | rule.SupplyBodies
 	return guard.Front{Name: "package httplimit", Bytes: true, Supplies: supplies}
 }
 

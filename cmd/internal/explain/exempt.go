@@ -31,7 +31,9 @@ func matchText(m *rule.Match) string {
 	if len(m.Hosts) > 0 {
 		add("hosts", some(m.Hosts))
 	}
-	for name, values := range map[string]map[string]string{"headers": m.Headers, "query": m.Query, "descriptors": m.Descriptors} {
+	for name, values := range map[string]map[string]string{
+		"headers": m.Headers, "query": m.Query, "json": m.JSON, "descriptors": m.Descriptors,
+	} {
 		var pairs []string
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			pairs = append(pairs, key+"="+values[key])
@@ -39,6 +41,9 @@ func matchText(m *rule.Match) string {
 		if len(pairs) > 0 {
 			add(name, some(pairs))
 		}
+	}
+	if m.Model != "" {
+		add("model", m.Model)
 	}
 	if len(m.Addresses) > 0 {
 		add("addresses", someNetworks(m.Addresses))

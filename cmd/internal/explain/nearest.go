@@ -79,6 +79,7 @@ func missOf(r *guard.Rule, req *headgate.Request, folds rule.Folds) miss {
 			m.reasons = append(m.reasons, queryReason(name, want))
 		}
 	}
+	m.reasons = append(m.reasons, bodyReasons(r, match, req)...)
 	if len(match.Descriptors) > 0 || match.Domain != "" {
 		m.reasons = append(m.reasons, "it matches a domain or descriptors, which only decision requests have")
 	}
@@ -123,7 +124,30 @@ func headerReason(name, want string) string {
 	return fmt.Sprintf("it needs the header %s: %s", name, want)
 }
 
-// fits reports whether a request meets one condition of a match.
+// bodyReasons tests the conditions on the body of the request.
+func bodyReasons(r *guard.Rule, match *rule.Match, req *headgate.Request) (reasons []string) {
+	hint := ""
+	if req.Body == nil {
+		hint = " (say which body with --body FILE)"
+	}
+	if match.Model != "" && !fits(r, rule.Match{Model: match.Model}, req) {
+		reasons = append(reasons, "its model is "+match.Model+hint)
+	}
+	for _, path := range slices.Sorted(maps.Keys(match.JSON)) {
+		if want := match.JSON[path]; !fits(r, rule.Match{JSON: map[string]string{path: want}}, req) {
+			reasons = append(reasons, bodyReason(path, want)+hint)
+		}
+	}
+	return reasons
+}
+
+func bodyReason(path, want string) string {
+	if want == "*" {
+		return "it needs " + path + " in the JSON body"
+	}
+	return fmt.Sprintf("it needs %s: %s in the JSON body", path, want)
+}
+
 func queryReason(name, want string) string {
 	if want == "*" {
 		return "it needs a value " + name + " in the query"
@@ -131,6 +155,7 @@ func queryReason(name, want string) string {
 	return fmt.Sprintf("it needs %s=%s in the query", name, want)
 }
 
+// fits reports whether a request meets one condition of a match.
 func fits(r *guard.Rule, part rule.Match, req *headgate.Request) bool {
 	all, _ := rule.ParsePart("all") // The key of the rule may need another part of the match.
 	index, err := rule.NewIndex([]rule.Rule{{Name: r.Name, Key: []rule.Part{all}, Match: part}})

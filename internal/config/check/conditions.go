@@ -15,7 +15,7 @@ import (
 // spellings with the same meaning have the same text. The text "" matches every request.
 type conditions [6]string
 
-// The last text has all that few rules have: the query, the addresses, and what the rule leaves out. A rule that leaves out requests so
+// The last text has all that few rules have: the query, the addresses, the body, and what the rule leaves out. A rule that leaves out requests so
 // covers only rules that leave out the same.
 func newConditions(r *rule.Rule, lists networkTexts) conditions {
 	m := &r.Match
@@ -35,15 +35,15 @@ type networkTexts map[*netip.Prefix]string
 
 func (lists networkTexts) spellRest(r *rule.Rule) string {
 	m := &r.Match
-	if len(m.Query)+len(m.Addresses)+len(r.Exempt) == 0 && m.Not == nil {
+	if len(m.Query)+len(m.Addresses)+len(r.Exempt)+len(m.JSON)+len(m.Model) == 0 && m.Not == nil {
 		return ""
 	}
 	exempt := make([]string, len(r.Exempt))
 	for i := range r.Exempt {
 		exempt[i] = lists.spellMatch(&r.Exempt[i])
 	}
-	return fmt.Sprintf("%s %s %s %s", spellPairs(m.Query, asWritten), lists.spell(m.Addresses), lists.spellMatch(m.Not), spell(exempt,
-		asWritten))
+	return fmt.Sprintf("%s %s %s %s %q %s", spellPairs(m.Query, asWritten), lists.spell(m.Addresses), lists.spellMatch(m.Not),
+		spell(exempt, asWritten), withoutMark(m.Model), spellPairs(m.JSON, asWritten))
 }
 
 // spellMatch returns a text of all fields of a match; "" for none.
@@ -51,9 +51,10 @@ func (lists networkTexts) spellMatch(m *rule.Match) string {
 	if m == nil {
 		return ""
 	}
-	return fmt.Sprintf("%q %s %s %s %s %s %s %q %s", m.Path, spell(m.Methods, withoutMark), spellHosts(m.Hosts),
+	return fmt.Sprintf("%q %s %s %s %s %s %s %q %s %q %s", m.Path, spell(m.Methods, withoutMark), spellHosts(m.Hosts),
 		spellPairs(m.Headers, http.CanonicalHeaderKey), spellPairs(m.Query, asWritten), lists.spell(m.Addresses),
-		spellPairs(m.Descriptors, asWritten), m.Domain, lists.spellMatch(m.Not))
+		spellPairs(m.Descriptors, asWritten), m.Domain, lists.spellMatch(m.Not), withoutMark(m.Model),
+		spellPairs(m.JSON, asWritten))
 }
 
 func (lists networkTexts) spell(networks []netip.Prefix) string {

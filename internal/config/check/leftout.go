@@ -62,7 +62,8 @@ func (c *comparison) within(m, wide *rule.Match) bool {
 		allWithin(m.Methods, wide.Methods, methodWithin) && allWithin(m.Hosts, wide.Hosts, hostWithin) &&
 		allWithin(m.Addresses, wide.Addresses, networkWithin) &&
 		pairsWithin(m.Headers, wide.Headers, http.CanonicalHeaderKey) && pairsWithin(m.Query, wide.Query, asWritten) &&
-		pairsWithin(m.Descriptors, wide.Descriptors, asWritten) &&
+		pairsWithin(m.Descriptors, wide.Descriptors, asWritten) && pairsWithin(m.JSON, wide.JSON, asWritten) &&
+		(wide.Model == "" || withoutMark(m.Model) == withoutMark(wide.Model)) &&
 		(wide.Domain == "" || withoutMark(m.Domain) == withoutMark(wide.Domain))
 }
 

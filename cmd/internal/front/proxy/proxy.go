@@ -82,7 +82,8 @@ func New(c Config) (*Proxy, error) {
 	if c.Guard == nil || c.Traffic == nil || c.Log == nil {
 		return nil, errors.New("proxy: Config needs Guard, Traffic and Log: set all three")
 	}
-	front := guard.Front{Name: "the proxy", Bytes: true, Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplyQueries}
+	front := guard.Front{Name: "the proxy", Bytes: true, Supplies: rule.SupplyHeaders | rule.SupplyCookies | rule.SupplyQueries |
+		rule.SupplyBodies}
 	if c.Certificates {
 		front.Supplies |= rule.SupplySubjects
 	}

@@ -95,6 +95,9 @@ func (d *demand) rule(c *config.Config, i int, r *guard.Rule) {
 	if r.LimitsFrom.Value != (rule.Part{}) {
 		d.part(c, i, r.LimitsFrom.Value)
 	}
+	if r.ReadsBody() || r.SettleBody != nil {
+		d.off[i] = "it reads bodies, which a log does not have"
+	}
 	if r.Bytes != 0 {
 		d.off[i] = "it counts the bytes of bodies, which a log does not have in both directions"
 	}
