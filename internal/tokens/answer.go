@@ -54,9 +54,9 @@ type Answer struct {
 	reader   *Reader
 	inflater *inflate.Stream
 	scanner  usage.Scanner
-	headers  [maxHeaders]int64
-	seen     uint16 // headers
-	api      API    // of the path; NoAPI if no API has it
+	headers  [maxHeaders]int64 // in millionths
+	seen     uint16            // headers
+	api      API               // of the path; NoAPI if no API has it
 	path     string
 	status   int
 	cause    Cause // None while the answer may still state its cost
@@ -112,13 +112,13 @@ func (a *Answer) Header(values headgate.Values) {
 	}
 }
 
-// headerNumber reads a number of up to 16 digits, with an optional fraction that rounds it up.
+// headerNumber reads a number in millionths.
 func headerNumber(text string) (v int64, ok bool) {
 	if len(text) > 40 {
 		return 0, false
 	}
 	var space [40]byte
-	return usage.Number(space[:copy(space[:], text)])
+	return usage.Millionths(space[:copy(space[:], text)])
 }
 
 // Write reads a piece of the body. Write never fails, never waits, and keeps nothing of b.

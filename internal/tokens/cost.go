@@ -21,7 +21,7 @@ func (s *Settle) Cost(c *Counts, model string) int64 {
 	sum.add(c.Cached, w.Cached)
 	sum.add(c.Written, w.Written)
 	sum.add(c.Output, w.Output)
-	cost := sum.units()
+	cost := sum.units(One)
 	if least {
 		cost = max(cost, min(c.Total, headgate.MaxUnits))
 	}
@@ -39,7 +39,7 @@ func (s *Settle) weights(model string) (w Weights, least bool) {
 	return s.Weights, false
 }
 
-// total is a sum of numbers times weights, in millionths of a unit, without overflow.
+// total is a sum of numbers times weights without overflow.
 type total struct{ high, low uint64 }
 
 // add adds n times w. Negative numbers count as 0.
@@ -53,12 +53,12 @@ func (s *total) add(n int64, w Weight) {
 	s.high, _ = bits.Add64(s.high, high, carry)
 }
 
-// units is the sum in units, rounded up, at most headgate.MaxUnits.
-func (s *total) units() int64 {
-	if s.high >= uint64(One) {
+// units is the sum in units, of which each is so many parts: rounded up, at most headgate.MaxUnits.
+func (s *total) units(parts Weight) int64 {
+	if s.high >= uint64(parts) {
 		return headgate.MaxUnits
 	}
-	units, rest := bits.Div64(s.high, s.low, uint64(One))
+	units, rest := bits.Div64(s.high, s.low, uint64(parts))
 	if units >= headgate.MaxUnits {
 		return headgate.MaxUnits
 	}

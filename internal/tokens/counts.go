@@ -92,7 +92,7 @@ func (a *Answer) sum(s *Settle) (c Counts, seen bool) {
 			t.add(v, w)
 		}
 	}
-	c.Total = t.units()
+	c.Total = t.units(One * One) // millionths of a number times millionths of a unit
 	return c, seen
 }
 
@@ -113,7 +113,7 @@ func (a *Answer) number(api API, r role) (v int64, seen bool) {
 	}
 	if first := a.reader.apiHeaders[api]; first >= 0 && r <= written {
 		if i := first + int8(r); a.seen&(1<<i) != 0 {
-			return max(v, a.headers[i]), true
+			return max(v, (a.headers[i]+int64(One)-1)/int64(One)), true
 		}
 	}
 	return v, seen

@@ -43,13 +43,17 @@ func apiOf(path string) API {
 	return NoAPI
 }
 
-// modelOf gives the model that a path names, as those of Gemini and Bedrock do; "" for others.
+// modelOf gives the model that a path names, as those of Gemini, Bedrock and Azure do; "" for others.
 func modelOf(path string) string {
 	if i := strings.LastIndex(path, "/model/"); i >= 0 && Bedrock.calls(path) {
 		model, end := path[i+len("/model/"):], strings.LastIndexByte(path, '/')-i-len("/model/")
 		if end > 0 {
 			return model[:end]
 		}
+	}
+	if _, rest, ok := strings.Cut(path, "/deployments/"); ok && OpenAI.calls(path) {
+		deployment, _, _ := strings.Cut(rest, "/")
+		return deployment
 	}
 	i := strings.LastIndex(path, "/models/")
 	if i < 0 {

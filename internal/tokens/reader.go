@@ -91,10 +91,10 @@ func (r *Reader) addSettle(fields []usage.Field, s *Settle) []usage.Field {
 	p := plan{settle: s}
 	for _, f := range s.JSON {
 		kind := [...]usage.Kind{Max: usage.Max, Last: usage.Last, Sum: usage.Sum}[s.Merge]
-		i := slices.IndexFunc(fields, func(g usage.Field) bool { return g.Kind == kind && slices.Equal(g.Paths, f.Paths) })
+		i := slices.IndexFunc(fields, func(g usage.Field) bool { return g.Kind == kind && g.Fraction && slices.Equal(g.Paths, f.Paths) })
 		if i < 0 {
 			i = len(fields)
-			fields = append(fields, usage.Field{Kind: kind, Paths: f.Paths})
+			fields = append(fields, usage.Field{Kind: kind, Fraction: true, Paths: f.Paths})
 		}
 		p.indices = append(p.indices, int8(min(i, usage.MaxFields)))
 	}

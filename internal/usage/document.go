@@ -202,10 +202,11 @@ func (d *document) array(c byte) int {
 
 // leave ends the innermost object or array on a path.
 func (d *document) leave() {
-	if f := d.frames[d.depth-1]; !f.array && d.depth == 2 && d.frames[0].array && d.frames[0].node == 0 {
-		d.documents++ // an element of a sequence
-	}
 	d.depth--
+	if d.depth == 0 && d.frames[0].array { // the end of a sequence
+		d.state, d.node = inValue, 0
+		return
+	}
 	d.ended()
 }
 
@@ -215,6 +216,9 @@ func (d *document) ended() {
 		d.documents++
 		d.state, d.node = inValue, 0
 		return
+	}
+	if d.depth == 1 && d.frames[0].array {
+		d.documents++
 	}
 	d.state = inObject
 	if d.frames[d.depth-1].array {

@@ -16,11 +16,12 @@ const lastData = "[DONE]"
 
 // eventLines scans the data of server-sent events. Lines end with LF, CRLF or CR.
 type eventLines struct {
-	count int // events with data
+	count int // events with data other than [DONE]
 	state lineState
 	n     int8 // bytes of name
 	match int8 // bytes of [DONE] that the data of the event has so far; -1 for other data
 	cr    bool // the last line ended with CR: an LF that follows belongs to its end
+	empty bool // that line was empty: an event ended
 	begun bool // bytes of the stream were seen behind a byte order mark
 	data  bool // the event has data
 	done  bool
@@ -36,7 +37,7 @@ func (e *eventLines) write(b []byte, d *document) (boundary int) {
 		if e.cr {
 			e.cr = false
 			if b[i] == '\n' {
-				if i++; boundary == i-1 {
+				if i++; e.empty {
 					boundary = i
 				}
 				continue
@@ -60,6 +61,7 @@ func (e *eventLines) head(c byte, d *document) (ended bool) {
 	case '\n', '\r':
 		e.cr = c == '\r'
 		ended = e.n == 0
+		e.empty = ended
 		if ended {
 			e.dispatch(d)
 		}
@@ -103,7 +105,7 @@ func (e *eventLines) rest(b []byte, d *document) int {
 		line = b[:end]
 	}
 	if r := bytes.IndexByte(line, '\r'); r >= 0 {
-		line, end, e.cr = b[:r], r, true
+		line, end, e.cr, e.empty = b[:r], r, true, false
 	}
 	if e.state == atData {
 		e.compare(line)
@@ -137,11 +139,12 @@ func (e *eventLines) dispatch(d *document) {
 	if !e.data {
 		return
 	}
-	e.count++
 	e.data = false
 	d.reset()
 	if int(e.match) == len(lastData) {
 		d.broken = e.broken
+	} else {
+		e.count++
 	}
 	e.match = -1
 }

@@ -1,54 +1,128 @@
 package usage
 
 import (
-	"math"
-	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// maxNumber bounds values: 2^53 - 1, as headgate.MaxUnits.
-const maxNumber = 1<<53 - 1
+// The bounds of values.
+const (
+	// maxNumber bounds whole numbers: 2^53 - 1, as headgate.MaxUnits.
+	maxNumber = 1<<53 - 1
+	// maxMillionths bounds numbers in millionths.
+	maxMillionths = 9_000_000_000_000_000_000
+	// maxDigits are the digits of a number that count; those behind only round up.
+	maxDigits = 18
+)
 
 // Number reads a number of JSON: rounded up to a whole number. Negative numbers, numbers above 2^53 - 1 and what is no number give false.
-func Number(b []byte) (v int64, ok bool) {
-	if len(b) == 0 || b[0] < '0' || b[0] > '9' {
+func Number(b []byte) (v int64, ok bool) { return decimal(b, 0, maxNumber) }
+
+// Millionths reads a number of JSON in millionths, rounded up. Negative numbers, numbers above 9e12 and what is no number give false.
+func Millionths(b []byte) (v int64, ok bool) { return decimal(b, 6, maxMillionths) }
+
+// decimal reads a number with so many digits behind the point, rounded up, and false if it is above the maximum. It is exact: it uses no floating point.
+func decimal(b []byte, digits int, most uint64) (v int64, ok bool) {
+	var m mantissa
+	rest := m.read(b)
+	if rest == nil || len(b) > 1 && b[0] == '0' && b[1] >= '0' && b[1] <= '9' {
 		return 0, false
 	}
-	whole := len(b) <= 16
-	for i := 0; whole && i < len(b); i++ {
-		whole = b[i] >= '0' && b[i] <= '9'
-		v = v*10 + int64(b[i]-'0')
+	if len(rest) > 0 && rest[0] == '.' {
+		if rest = m.fraction(rest[1:]); rest == nil {
+			return 0, false
+		}
 	}
-	if whole {
-		return v, v <= maxNumber && (b[0] != '0' || len(b) == 1)
+	if len(rest) > 0 {
+		e, ok := exponent(rest)
+		if !ok {
+			return 0, false
+		}
+		m.exponent += e
 	}
-	if !numeric(b) {
-		return 0, false
-	}
-	// The conversion stays on the stack: the compiler sees that ParseFloat keeps the string only in errors, which Number drops.
-	x, err := strconv.ParseFloat(string(b), 64)
-	if err != nil || math.IsNaN(x) || x > maxNumber {
-		return 0, false
-	}
-	return int64(math.Ceil(x)), true
+	n, ok := m.scaled(digits, most)
+	return int64(n), ok
 }
 
-// numeric reports whether b has only characters of numbers of JSON: ParseFloat reads more forms.
-func numeric(b []byte) bool {
-	if len(b) > 1 && b[0] == '0' && b[1] >= '0' && b[1] <= '9' {
-		return false
-	}
-	for i, c := range b {
-		digit := c >= '0' && c <= '9'
-		if c == '.' && (i+1 == len(b) || b[i+1] < '0' || b[i+1] > '9') {
-			return false
+// mantissa is a number of digits, times a power of ten.
+type mantissa struct {
+	digits   uint64
+	count    int  // of digits
+	exponent int  // of ten
+	more     bool // a digit that does not count is not 0
+}
+
+// read reads the digits at the begin, and returns what follows; nil if there is no digit.
+func (m *mantissa) read(b []byte) (rest []byte) {
+	i := 0
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		switch {
+		case m.count == maxDigits:
+			m.exponent++
+			m.more = m.more || b[i] != '0'
+		case m.count > 0 || b[i] != '0':
+			m.digits = m.digits*10 + uint64(b[i]-'0')
+			m.count++
 		}
-		if !digit && c != '.' && c != 'e' && c != 'E' && c != '+' && c != '-' {
-			return false
-		}
+		i++
 	}
-	return true
+	if i == 0 {
+		return nil
+	}
+	return b[i:]
+}
+
+// fraction reads the digits behind the point.
+func (m *mantissa) fraction(b []byte) (rest []byte) {
+	if rest = m.read(b); rest != nil {
+		m.exponent -= len(b) - len(rest)
+	}
+	return rest
+}
+
+// exponent reads e or E with a number. Large numbers stay large.
+func exponent(b []byte) (e int, ok bool) {
+	if b[0] != 'e' && b[0] != 'E' || len(b) == 1 {
+		return 0, false
+	}
+	b = b[1:]
+	negative := b[0] == '-'
+	if negative || b[0] == '+' {
+		b = b[1:]
+	}
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		e = min(e*10+int(c-'0'), 10_000)
+	}
+	if negative {
+		e = -e
+	}
+	return e, len(b) > 0
+}
+
+// scaled gives the number times a power of ten, rounded up; false if it is above most.
+func (m *mantissa) scaled(power int, most uint64) (n uint64, ok bool) {
+	n = m.digits
+	if n == 0 {
+		return 0, true
+	}
+	up := m.more
+	for power += m.exponent; power > 0; power-- {
+		if n > most/10 {
+			return 0, false
+		}
+		n *= 10
+	}
+	for ; power < 0 && n > 0; power++ {
+		up = up || n%10 != 0
+		n /= 10
+	}
+	if up {
+		n++
+	}
+	return n, n <= most
 }
 
 // literal takes the number or the literal in the token.
@@ -60,12 +134,15 @@ func (d *document) literal() {
 	if n.numbers == 0 {
 		return
 	}
-	v, ok := Number(b)
-	if !ok {
-		return
-	}
 	for f := range d.program.fields {
-		if n.numbers&(1<<f) != 0 {
+		if n.numbers&(1<<f) == 0 {
+			continue
+		}
+		read := Number
+		if d.program.fields[f].Fraction {
+			read = Millionths
+		}
+		if v, ok := read(b); ok {
 			d.merge(f, v)
 		}
 	}
@@ -74,13 +151,17 @@ func (d *document) literal() {
 // merge merges a number into a field.
 func (d *document) merge(f int, v int64) {
 	bit := uint64(1) << f
+	most := int64(maxNumber)
+	if d.program.fields[f].Fraction {
+		most = maxMillionths
+	}
 	switch kind := d.program.fields[f].Kind; {
 	case d.has&bit == 0 || kind == Last:
 		d.values[f] = v
 	case kind == Max:
 		d.values[f] = max(d.values[f], v)
 	default:
-		d.values[f] = min(d.values[f]+v, maxNumber)
+		d.values[f] += min(v, most-d.values[f])
 	}
 	d.has |= bit
 }

@@ -46,6 +46,8 @@ const (
 // Field is a value to find.
 type Field struct {
 	Kind Kind
+	// Fraction reads numbers in millionths, so that fractions count.
+	Fraction bool
 	// Paths are the places of the value: names separated by dots.
 	Paths []string
 	// Words are the strings and literals of the kind Word.

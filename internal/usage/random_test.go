@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
+	"math/big"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -22,6 +22,7 @@ func fields() []usage.Field {
 		{Kind: usage.Word, Paths: []string{"type", "done"}, Words: []string{"stop", "true"}},
 		{Kind: usage.Length, Paths: []string{"choices.[].text"}},
 		{Kind: usage.Max, Paths: []string{"choices.[].n", "usage.list.[].[]"}},
+		{Kind: usage.Sum, Fraction: true, Paths: []string{"n", "usage.in"}},
 	}
 }
 
@@ -36,8 +37,8 @@ func compile(tb testing.TB) *usage.Program {
 
 // twin finds the same values in documents that encoding/json has decoded, in their order.
 type twin struct {
-	values [7]int64
-	seen   [7]bool
+	values [8]int64
+	seen   [8]bool
 	text   string
 }
 
@@ -115,15 +116,21 @@ func (w *twin) stringAt(path, v string) {
 }
 
 func (w *twin) numberAt(path string, v json.Number) {
-	x, err := v.Float64()
-	if err != nil || x < 0 || strings.HasPrefix(v.String(), "-") || x > 1<<53-1 {
-		return
-	}
-	n := int64(math.Ceil(x))
 	w.each(path, func(i int, f usage.Field) {
+		scale, most := big.NewRat(1, 1), new(big.Rat).SetInt64(1<<53-1)
+		if f.Fraction {
+			scale.SetInt64(1_000_000)
+			most.SetInt64(9_000_000_000_000_000_000)
+		}
+		x, ok := new(big.Rat).SetString(v.String())
+		if !ok || strings.HasPrefix(v.String(), "-") || x.Mul(x, scale).Cmp(most) > 0 {
+			return
+		}
+		up := new(big.Int).Add(x.Num(), new(big.Int).Sub(x.Denom(), big.NewInt(1)))
+		n := up.Div(up, x.Denom()).Int64()
 		switch {
 		case f.Kind == usage.Sum:
-			w.values[i] += n
+			w.values[i] += min(n, most.Num().Int64()-w.values[i])
 		case f.Kind == usage.Last || f.Kind == usage.Max && (!w.seen[i] || n > w.values[i]):
 			w.values[i] = n
 		case f.Kind != usage.Max:
@@ -170,7 +177,7 @@ func (r source) plain() string {
 
 func (r source) number() string {
 	return r.pick("0", "1", "42", "-3", "1.5", "2e3", "1E2", "0.0001", "9007199254740991", "9007199254740993", "1e400", "123456789012345678901",
-		fmt.Sprint(r.IntN(100000)), "-0", "0.0", "1e-5")
+		fmt.Sprint(r.IntN(100000)), "-0", "0.0", "1e-5", "0.0000015", "1e-400", "12.5000000000000000000000001", "9e12", "10000000000000", "0.1E+2")
 }
 
 func (r source) value(name string, depth int) string {

@@ -74,7 +74,7 @@ func (s *Scanner) Complete() bool {
 // the format JSON has no boundaries.
 func (s *Scanner) Boundary() int { return s.boundary }
 
-// Events counts complete events with data, frames, or documents.
+// Events counts complete events with data other than [DONE], frames, or documents: each element of an array at the top is one.
 func (s *Scanner) Events() int {
 	switch s.format {
 	case Events:
