@@ -176,7 +176,7 @@ type Decision struct {
 	// At is the time of the decision, by the store's clock.
 	At Instant
 	// Receipt records the units that were taken, and is empty when no units were taken. After a
-	// Refund, it is empty too, and its Cost says how many units a fixed window gave back.
+	// Refund or a Charge, it is empty too. Its Cost then says how many units a fixed window gave back, or how many were charged.
 	Receipt Receipt
 }
 

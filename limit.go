@@ -144,6 +144,11 @@ type Policy struct {
 	// MaxWait is the longest time from now to a departure that Book may reserve.
 	// Only TokenBucket and LeakyBucket use it.
 	MaxWait time.Duration
+	// Overdraft is the number of units that a Charge may count beyond the limit, at least 0. A key
+	// owes these units: they count as soon as they fit, before any request. MaxUnits means no
+	// bound of the caller, so that only time bounds a debt: 50 years. Only the algorithms of limits use it,
+	// without CountRejected.
+	Overdraft int64
 	// BanFor is the time that a ban lasts after the end of its window. Only Ban uses it.
 	BanFor time.Duration
 	// Hold is the longest time that prefetched units are kept. 0 prefetches no units.

@@ -41,6 +41,18 @@ const (
 	// TakeNow is Take, except that a leaky bucket refuses a request that would have to wait, and
 	// books nothing. RetryAfter is then the time until the queue is empty.
 	TakeNow
+	// Charge counts Cost units that are used already, whatever the key has used: up to the limit
+	// and the Overdraft of the policy. A Charge must be a group of its own.
+	//
+	// The units beyond the limit are a debt. They count as soon as they fit, before any
+	// request, so that over many periods a key uses its limit and no more. While a debt is left,
+	// Take, Peek and Book refuse, and RetryAfter says when the debt is paid and the request fits.
+	//
+	// The Decision is Allow for WithinLimit, with the Remaining and the ResetAfter after the
+	// Charge, and an empty Receipt. The Cost of this Receipt is the number of units that were
+	// counted. Units of a Charge cannot be returned: use a Refund. For a Ban, Apply fails with
+	// ErrNotChargeable.
+	Charge
 )
 
 // Op is a query to a Store: count one request under one key against one policy.
@@ -215,16 +227,18 @@ var (
 	// ErrNotRefundable means that Refund was called for a leaky bucket or a Ban.
 	ErrNotRefundable = errors.New("headgate: leaky_bucket and ban do not refund units: " +
 		"return a departure with its receipt, or lift a ban with Forget")
-	// ErrBadGroup means that a Refund shares its group with another Op, or that a group has Ops
+	// ErrNotChargeable means that Charge was called for a Ban.
+	ErrNotChargeable = errors.New("headgate: a ban counts attempts and no debts: use Take")
+	// ErrBadGroup means that a Refund or a Charge shares its group with another Op, or that a group has Ops
 	// of TakeIfAll and of another Kind.
-	ErrBadGroup = errors.New("headgate: a Refund is a group of its own, and TakeIfAll shares a group only with TakeIfAll: " +
+	ErrBadGroup = errors.New("headgate: a Refund or a Charge is a group of its own, and TakeIfAll shares a group only with TakeIfAll: " +
 		"give the Op another Group")
 	// ErrNoEdges means that an Op of a policy with a calendar period has no Edges, or that its
 	// Edges are not in order, or not whole seconds.
 	ErrNoEdges = errors.New("headgate: a limit per day, week, month or year needs the edges of its windows, in order and " +
 		"in whole seconds: set Op.Edges with package calendar")
 	// ErrUnknownKind means that an Op has a Kind that does not exist.
-	ErrUnknownKind = errors.New("headgate: the Kind of an Op is unknown: use Take, Peek, Book, Refund, TakeIfAll or TakeNow")
+	ErrUnknownKind = errors.New("headgate: the Kind of an Op is unknown: use Take, Peek, Book, Refund, TakeIfAll, TakeNow or Charge")
 )
 
 // MaxUnits is the maximum of every Count, Burst and Cost: 2^53 - 1. Scripts with

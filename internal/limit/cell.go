@@ -248,7 +248,7 @@ func (p *Plan) CellFreeAt(c *Cell) headgate.Instant {
 	case p.Calendar():
 		return CountFreeAt(p.Policy.Limit.Calendar, c.Time)
 	case p.Policy.Algorithm == headgate.FixedWindow:
-		return c.Time + headgate.Instant(p.per)
+		return (c.Time + headgate.Instant(p.per)).Add(p.paying(c.Units, p.count))
 	default:
 		return p.banEnds(c)
 	}

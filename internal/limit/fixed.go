@@ -37,9 +37,14 @@ func (p *Plan) decideFixed(c *Cell, d *Draw, cost int64, units uint64, end headg
 		d.Verdict, d.Reason, d.retry = headgate.Deny, headgate.OverLimit, end.Sub(d.now)
 		if p.Calendar() {
 			d.retry = d.leaves(c, p.count-cost).Sub(d.now)
+		} else {
+			d.retry += p.paying(units, cost)
 		}
 	default:
 		used += cost
+	}
+	if !p.Calendar() {
+		end = end.Add(p.paying(units, p.count))
 	}
 	counted := uint64(used)
 	if p.Policy.CountAll {
@@ -74,7 +79,7 @@ func (p *Plan) rollFixed(c *Cell, now headgate.Instant) headgate.Instant {
 	case now < start && start-now <= per:
 		return start
 	case now > start:
-		c.Units = 0
+		c.Units = p.carry(c.Units, int64((now-start)/per))
 	default:
 		c.Epoch++
 	}

@@ -26,6 +26,8 @@ type Log struct {
 	// unit that Most can count.
 	Most   int64
 	MostAt headgate.Instant
+	// Owed are the units of a debt that are in no entry yet. They count as soon as they fit.
+	Owed int64
 	// Moved counts the long steps back of the clock that moved the entries. The store adds
 	// Moved to the epoch of the state, because receipts no longer find their entries.
 	Moved uint16
@@ -54,6 +56,9 @@ func (l *Log) CopyTo(ring []int64) {
 
 // newest returns the time of the last entry.
 func (l *Log) newest() headgate.Instant { return headgate.Instant(l.Ring[l.slot(l.Len-1)]) }
+
+// oldest returns the time of the first entry.
+func (l *Log) oldest() headgate.Instant { return headgate.Instant(l.Ring[l.slot(0)]) }
 
 // JudgeLog decides cost at now into d and takes nothing. It drops entries that have left the
 // window (now-Per, now].
@@ -93,7 +98,10 @@ func (p *Plan) expire(l *Log, now headgate.Instant) headgate.Instant {
 			now = l.newest()
 		}
 	}
-	for l.Len > 0 && headgate.Instant(l.Ring[l.slot(0)])+headgate.Instant(p.per) <= now {
+	if l.Owed > 0 {
+		p.payLog(l, now)
+	}
+	for l.Len > 0 && l.oldest()+headgate.Instant(p.per) <= now {
 		l.dropOldest()
 	}
 	return now
@@ -135,13 +143,21 @@ func (l *Log) shift(back headgate.Instant) {
 
 // leavesAt returns the time at which n of the kept units have left the window.
 func (p *Plan) leavesAt(l *Log, n int64) headgate.Instant {
+	if l.Owed > 0 {
+		return p.leavesOwing(l, n+l.Owed)
+	}
+	return p.entryLeavesAt(l, n)
+}
+
+// entryLeavesAt is leavesAt without a debt.
+func (p *Plan) entryLeavesAt(l *Log, n int64) headgate.Instant {
 	for i := range l.Len {
 		s := l.slot(i)
 		if n -= l.Ring[s+1]; n <= 0 {
 			return headgate.Instant(l.Ring[s]) + headgate.Instant(p.per)
 		}
 	}
-	return p.LogFreeAt(l)
+	return l.newest() + headgate.Instant(p.per)
 }
 
 // TakeLog counts what JudgeLog has just decided at now. The RetryAfter of a refusal then
@@ -151,19 +167,24 @@ func (p *Plan) TakeLog(l *Log, now headgate.Instant, d *headgate.Decision) {
 	if cost == 0 {
 		return
 	}
-	l.Units += cost
-	if l.Len > 0 && l.newest() == at {
-		l.Ring[l.slot(l.Len-1)+1] += cost
-	} else {
-		s := l.slot(l.Len)
-		l.Ring[s], l.Ring[s+1] = int64(at), cost
-		l.Len++
-	}
+	l.add(at, cost)
 	p.trim(l, at)
 	if d.Verdict == headgate.Deny {
 		d.RetryAfter = p.leavesAt(l, l.Units+cost-p.count).Sub(now)
 		d.ResetAfter = p.LogFreeAt(l).Sub(now)
 	}
+}
+
+// add counts units at a time that is not before that of the newest entry.
+func (l *Log) add(at headgate.Instant, units int64) {
+	l.Units += units
+	if l.Len > 0 && l.newest() == at {
+		l.Ring[l.slot(l.Len-1)+1] += units
+		return
+	}
+	s := l.slot(l.Len)
+	l.Ring[s], l.Ring[s+1] = int64(at), units
+	l.Len++
 }
 
 // ReturnLog removes the units of r from the entry of their time, and reports whether any
@@ -211,8 +232,11 @@ func (l *Log) remove(i int) {
 
 // LogFreeAt returns the instant from which the log has the same effect as an empty log.
 func (p *Plan) LogFreeAt(l *Log) headgate.Instant {
-	if l.Len == 0 {
+	switch {
+	case l.Len == 0:
 		return 0
+	case l.Owed > 0:
+		return p.leavesOwing(l, l.Units+l.Owed)
 	}
 	return l.newest() + headgate.Instant(p.per)
 }
@@ -225,6 +249,8 @@ func (p *Plan) LogPassesAt(l *Log, now headgate.Instant) headgate.Instant {
 	switch {
 	case p.count == 0:
 		return never
+	case l.Owed > 0 && l.Len > 0:
+		return max(now, p.leavesOwing(l, l.Units+l.Owed+1-p.count))
 	case l.Units < p.count:
 		return now
 	case l.Units > p.count:
@@ -239,11 +265,13 @@ func (p *Plan) LogPassesAt(l *Log, now headgate.Instant) headgate.Instant {
 // trimmed units would still count.
 func (p *Plan) RefundLog(l *Log, now headgate.Instant, cost int64) bool {
 	at := p.expire(l, now)
-	before := l.Units
+	before := l.Units + l.Owed
 	if l.Trimmed == 0 || l.Trimmed <= at-headgate.Instant(p.per) {
-		l.dropNewest(cost)
+		owed := min(l.Owed, cost)
+		l.Owed -= owed
+		l.dropNewest(cost - owed)
 	}
-	return l.Units < before
+	return l.Units+l.Owed < before
 }
 
 // dropNewest removes up to n units, newest first.

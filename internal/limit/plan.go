@@ -42,7 +42,8 @@ type Plan struct {
 	inverse  uint64 // floor((2^64-1)/step)
 	interval span   // num/den
 	refill   span   // burst intervals: the time in which an empty bucket refills
-	horizon  span   // the furthest time of a booking: refill, plus MaxWait for a token bucket
+	horizon  span   // the furthest time of a booking or a debt: refill, plus the longer one of both
+	owe      int64  // the largest debt: Overdraft, or less if a debt would last longer than MaxRefill
 }
 
 // Compile checks a policy and computes its constants. The error is a *PolicyError. The Plan
@@ -58,6 +59,7 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 		p.num, p.den, p.step, p.inverse = 1, 1, 1, ^uint64(0)
 		return p, nil
 	}
+	p.owe = min(policy.Overdraft, LargestDebt(policy))
 	p.num, p.den = uint64(p.per), uint64(p.count)
 	p.interval = span{int64(p.num / p.den), p.num % p.den}
 	if p.interval.part == 0 && p.interval.ns > 0 {
@@ -65,10 +67,14 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	}
 	p.wholeStep = p.step > 0 && !p.leaky && isBucket(policy.Algorithm)
 	p.refill = p.spanOf(p.burst)
-	p.horizon = p.refill
-	if !p.leaky {
-		p.horizon = p.refill.add(span{int64(policy.MaxWait), 0}, p.den)
+	ahead := span{}
+	if isBucket(policy.Algorithm) {
+		ahead = p.spanOf(p.owe)
 	}
+	if wait := (span{int64(policy.MaxWait), 0}); !p.leaky && wait.after(ahead) {
+		ahead = wait
+	}
+	p.horizon = p.refill.add(ahead, p.den)
 	return p, nil
 }
 
@@ -111,6 +117,14 @@ func validate(p headgate.Policy) error {
 		return &PolicyError{"count_all", "counts refused attempts, and count_rejected is false", "set count_rejected too, or leave it out"}
 	case p.Algorithm != headgate.Ban && p.BanFor != 0:
 		return &PolicyError{"ban_for", "is not used by " + p.Algorithm.String(), "leave it out, or use ban"}
+	case p.Overdraft < 0 || p.Overdraft > headgate.MaxUnits:
+		return &PolicyError{"overdraft", fmt.Sprintf("%d is out of range", p.Overdraft), fmt.Sprintf("use 0 to %d", int64(headgate.MaxUnits))}
+	case p.Overdraft > 0 && p.CountRejected:
+		return &PolicyError{
+			"overdraft", "would make a debt of refused attempts, because count_rejected is true", "leave out overdraft or count_rejected",
+		}
+	case p.Overdraft > 0 && p.Algorithm == headgate.Ban:
+		return &PolicyError{"overdraft", "is not used by ban", "leave it out"}
 	case p.Hold != 0 || p.Batch != 0:
 		return &PolicyError{"prefetch", "is not done by this store itself", "prefetch before a shared store, or leave it out"}
 	}

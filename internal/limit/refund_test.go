@@ -237,7 +237,10 @@ func TestKinds(t *testing.T) {
 		{headgate.Ban, headgate.Refund, headgate.ErrNotRefundable},
 		{headgate.Ban, headgate.TakeIfAll, nil},
 		{headgate.FixedWindow, headgate.TakeNow, nil},
-		{headgate.FixedWindow, headgate.TakeNow + 1, headgate.ErrUnknownKind},
+		{headgate.FixedWindow, headgate.Charge, nil},
+		{headgate.LeakyBucket, headgate.Charge, nil},
+		{headgate.Ban, headgate.Charge, headgate.ErrNotChargeable},
+		{headgate.FixedWindow, headgate.Charge + 1, headgate.ErrUnknownKind},
 	} {
 		if err := CheckKind(c.algorithm, c.kind); !errors.Is(err, c.want) {
 			t.Errorf("kind %d of %s: %v, want %v", c.kind, c.algorithm, err, c.want)

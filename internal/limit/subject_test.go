@@ -61,6 +61,9 @@ func (s *subject) do(now headgate.Instant, cost int64, mode headgate.OpKind) hea
 	if mode == headgate.Refund {
 		return s.refund(now, cost)
 	}
+	if mode == headgate.Charge {
+		return s.charge(now, cost)
+	}
 	var d headgate.Decision
 	var draw Draw
 	switch s.plan.Policy.Algorithm {
@@ -98,7 +101,7 @@ func (s *subject) take(now headgate.Instant, d *headgate.Decision, draw *Draw) {
 			if s.plan.Rings(w) {
 				s.plan.TakeWindows(w, now, d)
 			} else {
-				s.plan.ChargeWindows(w, d.At, d.Receipt.Cost)
+				s.plan.CountWindows(w, d.At, d.Receipt.Cost)
 			}
 		}
 		d.Receipt.Place[1] = s.refunds<<16 | uint64(s.moved())
@@ -134,6 +137,35 @@ func (s *subject) refund(now headgate.Instant, cost int64) headgate.Decision {
 		s.refunds++
 	}
 	SettleRefund(&d, 0)
+	return d
+}
+
+// charge counts units that are used already.
+func (s *subject) charge(now headgate.Instant, cost int64) headgate.Decision {
+	var units int64
+	switch s.plan.Policy.Algorithm {
+	case headgate.SlidingLog:
+		if !s.log.Room() {
+			s.log.CopyTo(make([]int64, EntryWords*(2*s.log.Len+2)))
+		}
+		units = s.plan.ChargeLog(&s.log, now, cost)
+	case headgate.SlidingWindow:
+		var at headgate.Instant
+		own := s.ring(now)
+		units, at = s.plan.ChargeWindows(own, now, cost)
+		for _, w := range s.rings {
+			if w != own {
+				s.plan.CountWindows(w, at, units)
+			}
+		}
+	default:
+		var recorded bool
+		if units, recorded = s.plan.ChargeCell(&s.cell, s.record, now, cost, &Draw{}); recorded {
+			s.record = s.plan
+		}
+	}
+	d := s.do(now, 0, headgate.Peek)
+	SettleRefund(&d, units)
 	return d
 }
 

@@ -110,7 +110,7 @@ func BlockWords(p headgate.Policy) int64 {
 }
 
 // A block has a header, and then the entries of a log or the counters of a sliding window. A log has one entry more than it keeps.
-func logWords(p headgate.Policy) int64 { return 4 + EntryWords*(max(p.Limit.Count, 1)+1) }
+func logWords(p headgate.Policy) int64 { return 5 + EntryWords*(max(p.Limit.Count, 1)+1) }
 
 func ringWords(p headgate.Policy) int64 { return 3 + int64(p.SubWindows) + 1 }
 

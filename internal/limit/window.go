@@ -11,7 +11,7 @@ import (
 // store owns. Newest is the number of the newest sub-window since the epoch.
 //
 // Policies of one Family and one N count in one ring. For another N the store keeps another
-// ring, up to MaxRings. SeedWindows fills a new ring, and ChargeWindows adds what other
+// ring, up to MaxRings. SeedWindows fills a new ring, and CountWindows adds what other
 // rings' policies have taken.
 type Windows struct {
 	// Counters has SubWindows+1 entries. Entry k modulo that length counts sub-window k.
@@ -65,7 +65,7 @@ func (w *Windows) at(k int64) *int64 { return &w.Counters[k%int64(len(w.Counters
 // weighted by the part that is still inside, rounded down.
 func (p *Plan) JudgeWindows(w *Windows, now headgate.Instant, cost int64, d *headgate.Decision) {
 	g := p.gridOf(w)
-	at := g.advance(w, now)
+	at := p.advance(w, now)
 	k, elapsed := g.place(at)
 	oldest := *w.at(k + 1) // The ring has N+1 entries, so k+1 is the entry of k-N.
 	used := w.Total - oldest + weigh(oldest, uint64(p.per)-elapsed, uint64(p.per))
@@ -86,7 +86,10 @@ func (p *Plan) JudgeWindows(w *Windows, now headgate.Instant, cost int64, d *hea
 	}
 	d.Remaining = max(0, p.count-used)
 	d.ResetAfter = 0
-	if total > 0 {
+	switch {
+	case p.owes(w):
+		d.ResetAfter = p.WindowsFreeAt(w).Sub(now)
+	case total > 0:
 		newest := k
 		if d.Verdict == headgate.Deny || cost == 0 {
 			newest = w.newestUsed()
@@ -102,10 +105,11 @@ func weigh(count int64, part, whole uint64) int64 {
 	return int64(q)
 }
 
-// advance clears the sub-windows that have left the window, and returns the time of
+// advance clears the sub-windows that have left the window, pays a debt, and returns the time of
 // the decision. After a step back of up to one window, that time is the start of the
 // newest sub-window. After a longer step, the counters move to the present.
-func (g grid) advance(w *Windows, now headgate.Instant) headgate.Instant {
+func (p *Plan) advance(w *Windows, now headgate.Instant) headgate.Instant {
+	g := p.gridOf(w)
 	k, _ := g.place(now)
 	n := int64(len(w.Counters))
 	switch back := w.Newest - k; {
@@ -117,6 +121,9 @@ func (g grid) advance(w *Windows, now headgate.Instant) headgate.Instant {
 		w.relabel(k)
 		w.Moved++
 		return now
+	}
+	if p.owes(w) {
+		p.payWindows(w, k)
 	}
 	for i := max(w.Newest+1, k-n+1); i <= k; i++ {
 		w.Total -= *w.at(i)
@@ -150,6 +157,11 @@ func reverse(c []int64) {
 // further units are counted. It reads each sub-window once.
 func (p *Plan) passesAt(w *Windows, at headgate.Instant, room int64) headgate.Instant {
 	g := p.gridOf(w)
+	if p.owes(w) {
+		var counters [MaxSubWindows + 1]int64
+		paid := p.paidWindows(w, counters[:])
+		return p.passesAt(&paid, g.startOf(paid.Newest), room)
+	}
 	k, elapsed := g.place(at)
 	per, n := uint64(p.per), int64(len(w.Counters))
 	whole := w.Total
@@ -215,9 +227,9 @@ func (w *Windows) count(units int64) {
 	w.Total += units
 }
 
-// ChargeWindows counts units in the ring w that a policy with another N took at the time at.
-func (p *Plan) ChargeWindows(w *Windows, at headgate.Instant, cost int64) {
-	p.gridOf(w).advance(w, at)
+// CountWindows counts units in the ring w that a policy with another N took at the time at.
+func (p *Plan) CountWindows(w *Windows, at headgate.Instant, cost int64) {
+	p.advance(w, at)
 	w.count(cost)
 }
 
@@ -227,7 +239,7 @@ func (p *Plan) ChargeWindows(w *Windows, at headgate.Instant, cost int64) {
 // uses the ring with the largest N as from.
 func (p *Plan) SeedWindows(w, from *Windows, now headgate.Instant) {
 	to, old := p.gridOf(w), p.gridOf(from)
-	now = old.advance(from, now)
+	now = p.advance(from, now)
 	clear(w.Counters)
 	w.Newest, _ = to.place(now)
 	w.Total = 0
@@ -260,6 +272,11 @@ func (p *Plan) WindowsFreeAt(w *Windows) headgate.Instant {
 	if w.Total == 0 {
 		return 0
 	}
+	if p.owes(w) {
+		var counters [MaxSubWindows + 1]int64
+		paid := p.paidWindows(w, counters[:])
+		return p.WindowsFreeAt(&paid)
+	}
 	return p.gridOf(w).startOf(w.newestUsed() + int64(len(w.Counters)))
 }
 
@@ -276,7 +293,7 @@ func (p *Plan) WindowsPassAt(w *Windows, now headgate.Instant) headgate.Instant 
 // RefundWindows removes up to cost units from a ring with any N, from the newest sub-window on.
 // It reports whether any units were removed. The store then changes the epoch of the state.
 func (p *Plan) RefundWindows(w *Windows, now headgate.Instant, cost int64) bool {
-	p.gridOf(w).advance(w, now)
+	p.advance(w, now)
 	n := int64(len(w.Counters))
 	left := cost
 	for k := w.Newest + n; k > w.Newest && left > 0; k-- {

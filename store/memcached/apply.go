@@ -111,8 +111,8 @@ func (s *Store) decideAlone(ctx context.Context, p *part) error {
 			return err
 		}
 		switch {
-		case p.refunds():
-			return s.refundCounted(ctx, p)
+		case p.corrects():
+			return s.correctCounted(ctx, p)
 		case p.takesNothing():
 			return s.readAndTry(ctx, p)
 		}

@@ -20,8 +20,8 @@ import (
 //	  window     1 byte
 //	  policy     the policy that took last: algorithm, 1 byte; 1 byte, 1 if refused attempts
 //	             count, else 0 (a policy with CountAll has 1, because its state is the
-//	             same), plus twice the unit of a calendar period and endedForm; count; period; burst; sub-windows; max wait; ban: times in
-//	             nanoseconds
+//	             same), plus twice the unit of a calendar period and endedForm, plus owingForm with an overdraft; count; period; burst; sub-windows; max wait; ban;
+//	             the overdraft, if there is one: times in nanoseconds
 //	  epoch      2 bytes, big-endian
 //	  until      nanoseconds since 1970
 //	  cell       time in nanoseconds; units; returned; for a calendar period, the time and the units of
@@ -35,6 +35,8 @@ const (
 	maxStates = 1024
 	// endedForm marks the states with ended counts. The older form has none, and its count is dropped.
 	endedForm = 4
+	// owingForm marks a policy with an overdraft, which is its last number.
+	owingForm = 0x80
 	// maxItem bounds the size of an item that is read: far above 256 windows of 256 sub-windows.
 	maxItem = 1 << 20
 	// maxTime bounds times that are read, so that no sum overflows.
@@ -89,6 +91,9 @@ func appendPolicy(b []byte, p *headgate.Policy) []byte {
 	if p.CountRejected {
 		counts = 1
 	}
+	if p.Overdraft > 0 {
+		counts |= owingForm
+	}
 	if p.Limit.Calendar != headgate.NoCalendar {
 		counts |= (byte(p.Limit.Calendar) + endedForm) << 1
 	}
@@ -97,6 +102,9 @@ func appendPolicy(b []byte, p *headgate.Policy) []byte {
 		p.Limit.Count, int64(p.Limit.Per), p.Limit.Burst, int64(p.SubWindows), int64(p.MaxWait), int64(p.BanFor),
 	} {
 		b = binary.AppendUvarint(b, uint64(n))
+	}
+	if p.Overdraft > 0 {
+		b = binary.AppendUvarint(b, uint64(p.Overdraft))
 	}
 	return b
 }
@@ -195,6 +203,8 @@ func (r *reader) state(plans func(headgate.Policy) (*limit.Plan, error)) *state 
 func (r *reader) policy() headgate.Policy {
 	p := headgate.Policy{Algorithm: headgate.Algorithm(r.byte())}
 	counts := r.byte()
+	owing := counts&owingForm != 0
+	counts &^= owingForm
 	p.CountRejected, p.Limit.Calendar = counts&1 == 1, headgate.CalendarUnit(counts>>1)
 	p.Limit.Count = int64(r.number(headgate.MaxUnits))
 	p.Limit.Per = time.Duration(r.number(maxTime))
@@ -202,6 +212,9 @@ func (r *reader) policy() headgate.Policy {
 	p.SubWindows = int(r.number(limit.MaxSubWindows))
 	p.MaxWait = time.Duration(r.number(maxTime))
 	p.BanFor = time.Duration(r.number(maxTime))
+	if owing {
+		p.Overdraft = int64(r.number(headgate.MaxUnits))
+	}
 	return p
 }
 

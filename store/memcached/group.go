@@ -70,7 +70,7 @@ func (s *Store) enter(g *group, op *headgate.Op, place int) error {
 	})
 	p.decisions = append(p.decisions, headgate.Decision{})
 	p.places = append(p.places, place)
-	g.never = g.never || plan.Policy.Algorithm != headgate.Ban && op.Kind != headgate.Refund && op.Cost > limit.Room(plan.Policy)
+	g.never = g.never || plan.Policy.Algorithm != headgate.Ban && !limit.Corrects(op.Kind) && op.Cost > limit.Room(plan.Policy)
 	return nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/store/meta"
 )
 
-// refunds reports whether the part is a Refund, which is the only turn of its group.
-func (p *part) refunds() bool { return p.turns[0].mode == headgate.Refund }
+// corrects reports whether the part is a Refund or a Charge, which is the only turn of its group.
+func (p *part) corrects() bool { return limit.Corrects(p.turns[0].mode) }
 
 // refund gives units back to the state of the turn's family. Without a state, or if no units come
 // back, it changes nothing.
@@ -59,12 +59,12 @@ func (t *turn) giveUnits(s *state) (units int64, given bool) {
 	return 0, given
 }
 
-// refundCounted gives units back to a counter. It writes the counter on the condition that no other
+// correctCounted gives units back to a counter, or charges them. It writes the counter on the condition that no other
 // process has changed it, because a subtraction alone could go below 0, and would keep the epoch.
 //
 // An attempt that was added and is refused is subtracted later. If a caller refunds more than it
 // took, that subtraction can leave fewer units than were taken.
-func (s *Store) refundCounted(ctx context.Context, p *part) error {
+func (s *Store) correctCounted(ctx context.Context, p *part) error {
 	n, name := s.serverOf(&p.key), p.name()
 	var rivals pace
 	for try := 0; ; try++ {
@@ -96,12 +96,16 @@ func (s *Store) refundCounted(ctx context.Context, p *part) error {
 	}
 }
 
-// replaceCounter writes a refunded counter, and reports whether the counter was still unchanged.
+// replaceCounter writes a corrected counter, and reports whether the counter was still unchanged.
 func (n *node) replaceCounter(ctx context.Context, name string, p *part, s *state, cas uint64) (bool, error) {
 	const greatestEpoch = 1<<15 - 1
-	epoch := uint64(s.cell.Epoch-1)%greatestEpoch + 1 // The refund has added 1. Servers read a greater number beyond its end.
+	kind := meta.Set
+	if cas == 0 { // A Charge of a new key.
+		kind = meta.Add
+	}
+	epoch := uint64(s.cell.Epoch-1)%greatestEpoch + 1 // A Refund has added 1. Servers read a greater number beyond its end.
 	asked := [1]meta.Request{{
-		Kind: meta.Set, Key: name, CAS: cas, Value: strconv.AppendUint(nil, epoch<<epochShift+s.cell.Units, 10),
+		Kind: kind, Key: name, CAS: cas, Value: strconv.AppendUint(nil, epoch<<epochShift+s.cell.Units, 10),
 		TTL: s.freeAtWindow().Sub(p.at) + n.slack,
 	}}
 	var answer [1]meta.Response

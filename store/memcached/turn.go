@@ -63,8 +63,12 @@ func (p *part) decide(it *item, now headgate.Instant) {
 	if p.fault = p.checkEdges(it.time(now)); p.fault != nil {
 		return
 	}
-	if p.refunds() {
+	switch p.turns[0].mode {
+	case headgate.Refund:
 		p.refund(it, now)
+		return
+	case headgate.Charge:
+		p.charge(it, now)
 		return
 	}
 	passes, countable := !p.refused, !p.never
@@ -199,7 +203,7 @@ func (t *turn) take(d *headgate.Decision) {
 		if w := &s.rings[i]; t.plan.Rings(w) {
 			t.plan.TakeWindows(w, t.at, d)
 		} else {
-			t.plan.ChargeWindows(w, d.At, d.Receipt.Cost)
+			t.plan.CountWindows(w, d.At, d.Receipt.Cost)
 		}
 	}
 	s.settleMoves()

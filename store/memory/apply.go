@@ -137,7 +137,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 }
 
 // takes reports whether an Op of this Kind, alone in its group, counts units.
-func takes(mode headgate.OpKind) bool { return mode != headgate.Peek && mode != headgate.Refund }
+func takes(mode headgate.OpKind) bool { return mode != headgate.Peek && !limit.Corrects(mode) }
 
 // step is the fast path of a known key with a Whole bucket: its TAT is a whole number of
 // nanoseconds. The caller holds the lock of the shard. When step reports true, it has
@@ -194,8 +194,12 @@ func draw(policy *policy, p *place, sh *shard, now headgate.Instant, op *headgat
 
 // decide decides one Op that is a group of its own, under the lock of its shard.
 func (s *Store) decide(t *turn, d *headgate.Decision) {
-	if t.mode == headgate.Refund {
+	switch t.mode {
+	case headgate.Refund:
 		s.refund(t, d)
+		return
+	case headgate.Charge:
+		s.charge(t, d)
 		return
 	}
 	if t.place == nil {

@@ -13,7 +13,8 @@ const (
 	logUnits   = 2 // Units and Most, 32 bits each.
 	logTrimmed = 3
 	logMostAt  = 4
-	logRing    = 5
+	logOwed    = 5
+	logRing    = 6
 	winRings   = 1
 	ringNewest = 0
 	ringTotal  = 1
@@ -82,6 +83,7 @@ func (s *Store) openLog(p *place) limit.Log {
 		Head: int(b[logEntries] >> halfWord), Len: int(b[logEntries] & (1<<halfWord - 1)),
 		Units: b[logUnits] & (1<<halfWord - 1), Most: b[logUnits] >> halfWord,
 		Trimmed: headgate.Instant(b[logTrimmed]), MostAt: headgate.Instant(b[logMostAt]),
+		Owed: b[logOwed],
 	}
 }
 
@@ -93,6 +95,7 @@ func (s *Store) closeLog(p *place, l *limit.Log) {
 	b := s.blocks.block(p.cell.Units, 1)
 	b[logEntries], b[logUnits] = int64(l.Head)<<halfWord|int64(l.Len), l.Most<<halfWord|l.Units
 	b[logTrimmed], b[logMostAt] = int64(l.Trimmed), int64(l.MostAt)
+	b[logOwed] = l.Owed
 	p.cell.Epoch += l.Moved
 	l.Moved = 0
 }

@@ -99,7 +99,7 @@ func (s *Store) takeWindows(t *turn, d *headgate.Decision) {
 		if t.plan.Rings(&w) {
 			t.plan.TakeWindows(&w, t.now, d)
 		} else {
-			t.plan.ChargeWindows(&w, d.At, d.Receipt.Cost)
+			t.plan.CountWindows(&w, d.At, d.Receipt.Cost)
 		}
 		s.closeRing(t.place, at, &w)
 	}

@@ -57,31 +57,3 @@ func (b *bench) keepsNothingTwice(id headgate.PolicyID) {
 	b.giveBack(r)
 	b.wantRemaining("after two returns of one receipt", "once", id, 30)
 }
-
-// testDebts: a version of a limit that admits twice as much at once charges units beyond the
-// limit. The receipts of the limit stay valid, and later requests pay.
-func (s *suite) testDebts(t *testing.T) {
-	s.each(t, headgate.Limit{Count: 10, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
-		if p.Algorithm == headgate.LeakyBucket || p.Algorithm == headgate.Ban {
-			return // Departures and attempts cannot be charged later.
-		}
-		if p.Algorithm == headgate.TokenBucket {
-			p.Limit.Burst = 20
-		} else {
-			p.Limit.Count = 20
-		}
-		wide := b.prepare(p)
-		first, second := b.take("k", id, 6).Receipt, b.take("k", id, 4).Receipt
-		b.wantReason("a charge beyond the limit", b.take("k", wide, 5), headgate.WithinLimit)
-		b.wantReason("a charge beyond twice the limit", b.take("k", wide, 6), headgate.OverLimit)
-		b.wantReason("a request that pays", b.take("k", id, 1), headgate.OverLimit)
-		first.Kept = 1
-		b.giveBack(first)
-		b.wantRemaining("after the return of 5 of 15 units", "k", id, 0)
-		b.wantReason("a request at the limit", b.take("k", id, 1), headgate.OverLimit)
-		b.giveBack(second)
-		b.wantRemaining("after the return of all but 6 units", "k", id, 4)
-		b.clock.Advance(5 * time.Minute)
-		b.wantRemaining("after five minutes", "k", id, 10)
-	})
-}

@@ -145,7 +145,7 @@ func (s *suite) testRefundFaults(t *testing.T) {
 		{"a refund before a take", kinds(headgate.Refund, headgate.Take), headgate.ErrBadGroup},
 		{"TakeIfAll with Take", kinds(headgate.TakeIfAll, headgate.Take), headgate.ErrBadGroup},
 		{"TakeIfAll with Peek", kinds(headgate.Peek, headgate.TakeIfAll), headgate.ErrBadGroup},
-		{"an unknown kind", kinds(headgate.TakeNow + 1), headgate.ErrUnknownKind},
+		{"an unknown kind", kinds(headgate.Charge + 1), headgate.ErrUnknownKind},
 		{"a negative refund", []headgate.Op{{Key: "k", Policy: id, Cost: -1, Kind: headgate.Refund}}, headgate.ErrBadCost},
 		{"a refund of no policy", []headgate.Op{{Key: "k", Cost: 1, Kind: headgate.Refund}}, headgate.ErrUnknownPolicy},
 	} {

@@ -20,6 +20,8 @@ type Answer struct {
 	Remaining int64
 	Retry     time.Duration
 	Reset     time.Duration
+	// Charged is the number of units that a Charge has counted.
+	Charged int64
 }
 
 // Key is one key under one policy.
@@ -87,6 +89,9 @@ func (b *bucket) tokens(now headgate.Instant) *big.Rat {
 	missing := new(big.Rat).Sub(b.fullAt, rat(int64(now)))
 	missing.Quo(missing, record.interval())
 	most := new(big.Rat).Quo(rat(int64(b.record.MaxWait)), record.interval())
+	if owe := rat(b.record.Overdraft); owe.Cmp(most) > 0 {
+		most = owe
+	}
 	most.Add(most, record.room())
 	switch {
 	case missing.Sign() < 0:
@@ -117,6 +122,9 @@ func floor(r *big.Rat) int64 {
 func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
 	if mode == headgate.Refund {
 		return b.refund(now, cost)
+	}
+	if mode == headgate.Charge {
+		return b.charge(now, cost)
 	}
 	tokens := b.tokens(now)
 	after := new(big.Rat).Sub(tokens, rat(cost))
@@ -199,6 +207,9 @@ type window struct {
 	policy  headgate.Policy
 	entries []entry
 	passed  []int // The entries of the takes that passed.
+	// debt are the units that a sliding log owes. The other windows owe the units of entries.
+	debt int64
+	last headgate.Instant // The time of the last decision under an overdraft.
 	// dropped is the time of the newest unit that a log has dropped, because refused attempts
 	// exceeded its Count.
 	dropped headgate.Instant
@@ -276,6 +287,12 @@ func (w *window) subWindow(t headgate.Instant) int64 {
 }
 
 func (w *window) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
+	if w.policy.Overdraft > 0 {
+		w.pay(now)
+	}
+	if mode == headgate.Charge {
+		return w.charge(now, cost)
+	}
 	if mode == headgate.Refund {
 		return w.refund(now, cost)
 	}

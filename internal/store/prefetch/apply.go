@@ -68,8 +68,10 @@ func (s *Store) end(c *call) {
 // begin decides a group here if possible, and otherwise sets what the group needs.
 func (s *Store) begin(g *group) {
 	switch {
-	case g.refunds():
-		s.voidReceipts(&g.ops[0])
+	case g.corrects():
+		if g.ops[0].Kind == headgate.Refund {
+			s.voidReceipts(&g.ops[0])
+		}
 		g.state = direct
 	case g.stash:
 		s.round(g)
@@ -127,7 +129,7 @@ func (s *Store) tell(c *call, m0, m1 time.Duration) {
 				g.decisions[j].Limit = p.room
 			}
 		}
-		if g.refunds() {
+		if g.corrects() {
 			s.forgetRefusals(s.hash(g.ops[0].Key))
 		}
 		s.record(g, g.decisions, m0, m1)

@@ -1,10 +1,13 @@
 package prefetch
 
-import "github.com/headgate/headgate"
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
+)
 
-// refunds reports whether the group is a Refund. The source decides every Refund: units come back
-// to its count, not to a stash.
-func (g *group) refunds() bool { return g.ops[0].Kind == headgate.Refund }
+// corrects reports whether the group is a Refund or a Charge. The source decides all of them: units come back
+// to its count, not to a stash, and a debt leaves the units of stashes to their requests.
+func (g *group) corrects() bool { return limit.Corrects(g.ops[0].Kind) }
 
 // voidReceipts voids the receipts of the stashes of an op's key and window, before the source
 // refunds units. Otherwise a caller that refunds units and then returns their receipt would give

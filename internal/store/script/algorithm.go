@@ -52,7 +52,7 @@ func (p *Plan) render() {
 			kind, p.blocks, p.width = kindZeroLimit, true, 0
 		}
 		p.packed = pack(kind, p.interval.us, p.interval.part, p.den, p.refill.us, p.refill.part,
-			p.horizon.us, p.horizon.part, p.maxWait, p.room, p.most)
+			p.horizon.us, p.horizon.part, p.maxWait, p.room, p.most, p.owing.us, p.owing.part)
 	case headgate.FixedWindow:
 		p.width = 3
 		if p.calendar() {
@@ -65,12 +65,13 @@ func (p *Plan) render() {
 		} else {
 			p.packed += flag(p.counts)
 		}
+		p.packed += packed(p.owe)
 	case headgate.SlidingLog:
 		p.width = 5
-		p.packed = pack(kind, p.room, p.per) + flag(p.counts)
+		p.packed = pack(kind, p.room, p.per) + flag(p.counts) + packed(p.owe)
 	case headgate.SlidingWindow:
 		p.width = 5
-		p.packed = pack(kind, p.room, p.per, int64(p.policy.SubWindows), p.ceiling) + flag(p.counts)
+		p.packed = pack(kind, p.room, p.per, int64(p.policy.SubWindows), p.ceiling) + flag(p.counts) + packed(p.owe)
 	default:
 		p.width = 3
 		p.packed = pack(kind, p.room, p.per, p.banFor)

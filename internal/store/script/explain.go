@@ -20,7 +20,7 @@ type answer struct {
 	// passes: the group passes. stays: the Op passes, but its group is refused. counted: the attempt
 	// counts even if the group is refused.
 	passes, stays, counted bool
-	// refund: the last number of a fixed window is the number of units that came back, and not the version.
+	// refund: the last number can be a number of units, and not the version.
 	refund bool
 }
 
@@ -64,18 +64,19 @@ func (b *Batch) Explain(group int, ops []headgate.Op, plans []*Plan, places []Pl
 		}
 		a.settle(&decisions[i], places[i])
 	}
-	if ops[0].Kind == headgate.Refund {
+	if limit.Corrects(ops[0].Kind) {
 		return b.explainRefund(group, &ops[0], plans[0], &decisions[0])
 	}
 	return nil
 }
 
-// explainRefund fills the decision on a Refund. In place of the version, a fixed window gives the number of units that came back.
+// explainRefund fills the decision on a Refund or a Charge. In place of the version, a Charge gives the number of units that it has
+// counted, and a Refund of a fixed window the number of units that came back.
 func (b *Batch) explainRefund(group int, op *headgate.Op, p *Plan, d *headgate.Decision) error {
 	units := int64(0)
-	if p.policy.Algorithm == headgate.FixedWindow {
+	if p.policy.Algorithm == headgate.FixedWindow || op.Kind == headgate.Charge && p.width > 0 {
 		if units = b.numbers[b.groups[group].from+p.width-1]; units < 0 || units > op.Cost {
-			return wrong("%d units of a refund of %d", units, op.Cost)
+			return wrong("%d units of a Refund or a Charge of %d", units, op.Cost)
 		}
 	}
 	limit.SettleRefund(d, units)
@@ -87,13 +88,13 @@ func answerTo(now int64, op *headgate.Op, p *Plan, numbers []int64, granted int6
 	if granted > 0 {
 		a.cost = granted
 	}
-	if a.kind == headgate.Refund { // The numbers are those after the refund.
+	if limit.Corrects(a.kind) { // The numbers are those after the Refund or the Charge.
 		a.kind, a.cost, a.refund = headgate.Peek, 0, true
 	}
 	return a
 }
 
-// isLast reports whether the last number of a fixed window is possible.
+// isLast reports whether the last number of a reply is possible.
 func (a *answer) isLast(n int64) bool { return isVersion(n) || a.refund && n >= 0 }
 
 func wrong(format string, args ...any) error {

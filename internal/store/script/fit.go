@@ -48,6 +48,7 @@ func (p *Plan) fitWindow() error {
 			Fix: fmt.Sprintf("use at most %d", p.per),
 		}
 	}
+	p.owe = min(p.owe, p.ceiling-p.room)
 	return nil
 }
 
@@ -72,13 +73,19 @@ func (p *Plan) derive() bool {
 	p.num, p.den = per, int64(count)
 	p.interval = span{int64(per / count), int64(per % count)}
 	p.most = p.unitsIn(p.maxWait) + 1 + p.room
-	if p.most > maxProduct/int64(count/gcd(per, count)) {
+	bound := maxProduct / int64(count/gcd(per, count))
+	if p.most > bound {
 		return false
 	}
+	p.owe = min(p.owe, bound-p.most)
+	p.most += p.owe
 	p.refill = p.spanOf(p.room)
 	p.horizon = p.refill
 	if p.policy.Algorithm == headgate.TokenBucket {
 		p.horizon.us += p.maxWait
+	}
+	if p.owing = p.spanOf(p.room + p.owe); p.owing.after(p.horizon) {
+		p.horizon = p.owing
 	}
 	return true
 }

@@ -17,6 +17,7 @@ type Plan struct {
 	room   int64 // Burst for a bucket, Count for the others
 	per    int64 // microseconds, rounded up
 	counts bool  // CountRejected
+	owe    int64 // the largest debt that the scripts count exactly
 
 	// The emission interval of a bucket is num/den microseconds. num is the period and den the count,
 	// not in lowest terms. So the scripts convert a bucket between policies with the same period
@@ -25,7 +26,8 @@ type Plan struct {
 	den      int64
 	interval span
 	refill   span
-	horizon  span  // the bound of a bucket's time ahead of now: refill, plus MaxWait for token_bucket
+	horizon  span  // the bound of a bucket's time ahead of now: refill, plus MaxWait for token_bucket, or owing
+	owing    span  // refill, plus the time of the largest debt
 	maxWait  int64 // microseconds
 	// most is an upper bound of a bucket's time ahead of now, in intervals.
 	most int64
@@ -59,6 +61,9 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 		policy: policy, family: limit.FamilyOf(policy), room: limit.Room(policy), counts: policy.CountRejected, den: 1,
 		per:     microsUp(policy.Limit.Per),
 		maxWait: int64(policy.MaxWait / time.Microsecond), banFor: int64(policy.BanFor / time.Microsecond),
+	}
+	if policy.Limit.Count > 0 {
+		p.owe = min(policy.Overdraft, limit.LargestDebt(policy))
 	}
 	if err := p.fit(); err != nil {
 		return nil, err

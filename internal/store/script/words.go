@@ -2,6 +2,7 @@ package script
 
 import (
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
 )
 
 // explainBucket does the steps of judgeBucket and explainBucket of package limit, in microseconds. The
@@ -16,7 +17,7 @@ func (a *answer) explainBucket(d *headgate.Decision) error {
 		}
 		// The time may exceed the policy's horizon, because another policy of the family may have booked it.
 		ahead := from.us - a.now
-		if ahead < 0 || ahead > farthestBucket || from.part < 0 || from.part >= p.den || !isVersion(a.numbers[p.width-1]) {
+		if ahead < 0 || ahead > farthestBucket || from.part < 0 || from.part >= p.den || !a.isLast(a.numbers[p.width-1]) {
 			return wrong("%v for a bucket of %s", a.numbers, p.policy.Limit)
 		}
 	}
@@ -97,9 +98,9 @@ func (a *answer) judgeUnits(d *headgate.Decision, used int64) int64 {
 	return used
 }
 
-// mostUsed is an upper bound of the used units in a reply. Only under CountAll they can exceed Count.
+// mostUsed is an upper bound of the used units in a reply. Only under CountAll and with an overdraft they can exceed Count.
 func (p *Plan) mostUsed() int64 {
-	if p.policy.CountAll {
+	if p.policy.CountAll || p.owe > 0 && !p.calendar() {
 		return headgate.MaxUnits
 	}
 	return p.room
@@ -115,6 +116,12 @@ func (a *answer) explainFixed(d *headgate.Decision) error {
 	at := a.now + held
 	end := at - at%a.plan.per + a.plan.per - a.now
 	a.explainCount(d, used, micros(end))
+	if windows := limit.WindowsOfDebt(a.plan.room, a.plan.owe, used, a.cost); d.Reason == headgate.OverLimit {
+		d.RetryAfter += micros(windows * a.plan.per)
+	}
+	if d.ResetAfter > 0 {
+		d.ResetAfter += micros(limit.WindowsOfDebt(a.plan.room, a.plan.owe, used, a.plan.room) * a.plan.per)
+	}
 	d.At, d.Receipt.From = instant(at), instant(at)
 	return nil
 }
@@ -126,7 +133,7 @@ func (a *answer) explainSliding(d *headgate.Decision) error {
 	p := a.plan
 	held, used, retry, reset := a.numbers[0], a.numbers[1], a.numbers[2], a.numbers[3]
 	if held < 0 || held > p.per || used < 0 || used > p.room || retry < 0 || retry > farthest ||
-		reset < 0 || reset > farthest || !isVersion(a.numbers[4]) {
+		reset < 0 || reset > farthest || !a.isLast(a.numbers[4]) {
 		return wrong("%v for a window of %s", a.numbers, p.policy.Limit)
 	}
 	at := a.now + held

@@ -15,7 +15,7 @@
 -- lowest terms, and den comes from the count. So restate converts the debt to another count
 -- without rounding.
 local function buckets(env)
-  local unpack_, pack, byte, floor, max = struct.unpack, struct.pack, string.byte, math.floor, math.max
+  local unpack_, pack, byte, floor, max, min = struct.unpack, struct.pack, string.byte, math.floor, math.max, math.min
   local add, subtract, after, span_of, muldiv, units_in = numbers()
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local PASSES, OVER, NEVER, PEEK, BOOK, TAKE_NOW = env.PASSES, env.OVER, env.NEVER, env.PEEK, env.BOOK, env.TAKE_NOW
@@ -24,11 +24,12 @@ local function buckets(env)
   local FARTHEST = 1576800000000000 -- Fifty years, the upper bound of restate.
 
   local function bucket_policy(raw)
-    local kind, whole, frac, den, refill, refill_part, horizon, horizon_part, max_wait, room, most =
-      unpack_('<Bdddddddddd', raw)
+    local kind, whole, frac, den, refill, refill_part, horizon, horizon_part, max_wait, room, most, owing, owing_part =
+      unpack_('<Bdddddddddddd', raw)
     return {
       kind = kind, whole = whole, frac = frac, den = den, refill = refill, refill_part = refill_part,
       horizon = horizon, horizon_part = horizon_part, max_wait = max_wait, room = room, most = most,
+      owing = owing, owing_part = owing_part,
       num = whole * den + frac, leaky = kind == 1, algorithm = false,
     }
   end
@@ -175,6 +176,24 @@ local function buckets(env)
     save_bucket(b)
   end
 
+  -- charge_bucket counts up to the cost, until the tat is at the largest debt of the policy.
+  local function charge_bucket(b)
+    local p = b.policy
+    local us, part = subtract(now + p.owing, p.owing_part, b.from, b.from_part, p.den)
+    if us < 0 then
+      return 0
+    end
+    local units = min(b.cost, (units_in(us, part, p.den, p.num)))
+    if units > 0 then
+      record(b, p)
+      us, part = span_of(units, p.whole, p.frac, p.den)
+      b.tat, b.part = add(b.from, b.from_part, us, part, p.den)
+      b.from, b.from_part = b.tat, b.part
+      save_bucket(b)
+    end
+    return units
+  end
+
   local function settle_bucket(b, all)
     local p, o = b.policy, env.o
     local takes = all and b.cost > 0 and b.mode ~= PEEK
@@ -200,6 +219,6 @@ local function buckets(env)
 
   return {
     policy = bucket_policy, open = open_bucket, judge = judge_bucket, settle = settle_bucket, refund = refund_bucket,
-    room_at = bucket_room, load = load_bucket, pack = pack_bucket,
+    charge = charge_bucket, room_at = bucket_room, load = load_bucket, pack = pack_bucket,
   }
 end

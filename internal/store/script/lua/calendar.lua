@@ -46,9 +46,9 @@ local function calendar_windows(env)
   end
 
   local function calendar_policy(raw)
-    local kind, count, longest, counts = unpack_('<BddB', raw)
+    local kind, count, longest, counts, owe = unpack_('<BddBd', raw)
     return {
-      kind = kind, count = count, longest = longest, counts = counts > 0, all = counts == 2, algorithm = false, calendar = true,
+      kind = kind, count = count, owe = owe, longest = longest, counts = counts > 0, all = counts == 2, algorithm = false, calendar = true,
     }
   end
 
@@ -236,6 +236,21 @@ local function calendar_windows(env)
     return units
   end
 
+  -- charge_calendar counts up to the cost, until the window owes the overdraft.
+  local function charge_calendar(w)
+    if w.outside or w.policy.count == 0 then
+      return 0
+    end
+    local units = max(0, min(w.cost, w.policy.count + w.policy.owe - units_in(w, w.edges[w.first])))
+    if units > 0 then
+      w.units = w.units + units
+      w.start = max(w.start, start_of(began_of(w.start), w.at))
+      use(w)
+      save_calendar(w)
+    end
+    return units
+  end
+
   local function settle_calendar(w, all, possible)
     local o = env.o
     env.o = o + 6
@@ -280,6 +295,6 @@ local function calendar_windows(env)
 
   return {
     policy = calendar_policy, open = open_calendar, judge = judge_calendar, settle = settle_calendar, refund = refund_calendar,
-    room_at = env.units_left, load = load_calendar, pack = pack_calendar, give_back = give_back,
+    charge = charge_calendar, room_at = env.units_left, load = load_calendar, pack = pack_calendar, give_back = give_back,
   }
 end

@@ -27,7 +27,7 @@ local function surroundings(now, base, how, slack, states, due, out, count)
   return {
     now = now, base = base, slack = slack, states = states, due = due, out = out, o = 1, count = count,
     expire = how == 'PX' and 'PEXPIRE' or 'PEXPIREAT',
-    PASSES = PASSES, OVER = OVER, NEVER = NEVER, TAKE = 0, PEEK = 1, BOOK = 2, REFUND = 3, TAKE_IF_ALL = 4, TAKE_NOW = 5,
+    PASSES = PASSES, OVER = OVER, NEVER = NEVER, TAKE = 0, PEEK = 1, BOOK = 2, REFUND = 3, TAKE_IF_ALL = 4, TAKE_NOW = 5, CHARGE = 6,
     replaces = replaces, units_left = units_left, judge_units = judge_units,
   }
 end

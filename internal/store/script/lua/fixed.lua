@@ -4,7 +4,7 @@
 -- A state is '<Bdddd': algorithm, version, start, units, per. In a policy, counts is 1 if
 -- refused attempts count, and 2 if every attempt counts (CountAll).
 local function fixed_windows(env)
-  local unpack_, pack, byte, min = struct.unpack, struct.pack, string.byte, math.min
+  local unpack_, pack, byte, ceil, max, min = struct.unpack, struct.pack, string.byte, math.ceil, math.max, math.min
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local OVER, PEEK = env.OVER, env.PEEK
 
@@ -12,8 +12,8 @@ local function fixed_windows(env)
   local CEILING = 9007199254740991 -- The largest value of a counter.
 
   local function fixed_policy(raw)
-    local kind, count, per, counts = unpack_('<BddB', raw)
-    return { kind = kind, count = count, per = per, counts = counts > 0, all = counts == 2, algorithm = false }
+    local kind, count, per, counts, owe = unpack_('<BddBd', raw)
+    return { kind = kind, count = count, per = per, owe = owe, counts = counts > 0, all = counts == 2, algorithm = false }
   end
 
   local function load_fixed(w, raw)
@@ -29,6 +29,16 @@ local function fixed_windows(env)
     return pack(FIXED, 2, w.version, w.start, w.units, w.per)
   end
 
+  -- carry gives the units that the key still owes after a number of windows.
+  local function carry(w, windows)
+    local p = w.policy
+    if p.owe == 0 then
+      return 0
+    end
+    local left = min(w.units, p.count + p.owe)
+    return windows >= ceil(left / p.count) and 0 or left - windows * p.count
+  end
+
   -- roll_fixed moves w to the window of now, and gives the time of the decision. After the
   -- clock stepped back by at most one window, w stays in the newer window. After a longer
   -- step, the count moves to the window of now.
@@ -40,7 +50,7 @@ local function fixed_windows(env)
       return start
     elseif now > start then
       w.moved = w.moved or w.units > 0
-      w.units = 0
+      w.units = carry(w, (now - now % per - start) / per)
     else
       w.version, w.moved = later(w.version), true
     end
@@ -74,7 +84,11 @@ local function fixed_windows(env)
   end
 
   local function save_fixed(w)
-    states[w.key], due[w.key] = pack_fixed(w), w.start + w.per - base
+    local p, windows = w.policy, 1
+    if p.owe > 0 then
+      windows = max(1, ceil(min(w.units, p.count + p.owe) / p.count))
+    end
+    states[w.key], due[w.key] = pack_fixed(w), w.start + windows * w.per - base
   end
 
   -- refund_fixed gives units back to the window, and gives their number. Earlier receipts become
@@ -89,9 +103,21 @@ local function fixed_windows(env)
     return units
   end
 
+  -- charge_fixed counts up to the cost, until the window owes the overdraft.
+  local function charge_fixed(w)
+    local p = w.policy
+    local units = p.count > 0 and max(0, min(w.cost, p.count + p.owe - w.units)) or 0
+    if units > 0 then
+      w.units = w.units + units
+      use(w)
+      save_fixed(w)
+    end
+    return units
+  end
+
   local function settle_fixed(w, all, possible)
     local o = env.o
-    out[o + 1], out[o + 2], out[o + 3] = w.at - now, w.used, w.version
+    out[o + 1], out[o + 2], out[o + 3] = w.at - now, w.policy.owe > 0 and w.units or w.used, w.version
     env.o = o + 3
     if w.mode == PEEK then
       return
@@ -106,6 +132,6 @@ local function fixed_windows(env)
 
   return {
     policy = fixed_policy, open = open_fixed, judge = judge_fixed, settle = settle_fixed, refund = refund_fixed,
-    room_at = env.units_left, load = load_fixed, pack = pack_fixed,
+    charge = charge_fixed, room_at = env.units_left, load = load_fixed, pack = pack_fixed,
   }
 end

@@ -9,6 +9,7 @@ local function nothing()
     judge = function(op) return op.cost > 0 and env.NEVER or env.PASSES end,
     settle = function() end,
     refund = function() end,
+    charge = function() end,
     room_at = function() return 0 end,
   }
 end
@@ -44,7 +45,7 @@ local function open(which, key, list, mode, cost, edges)
   local op = {
     policy = p, key = key, mode = mode, cost = cost, list = list > 0 and KEYS[env.count + list] or nil,
     code = 0, version = 0, moved = false, per = 0, at = 0, used = 0, units = 0, newest = 0, trimmed = 0, base = 0, first = 0,
-    part = 0, rings = false, ring = false, edges = edges, start = 0, outside = false, ended = false, carried = 0,
+    part = 0, rings = false, ring = false, edges = edges, start = 0, outside = false, ended = false, carried = 0, owed = 0, due = 0,
   }
   p.algorithm.open(op)
   return op
@@ -74,15 +75,25 @@ local function refund(op)
   return units
 end
 
+-- charge counts up to the cost of a Charge, and writes the state. Then the op is a Peek of cost 0. It
+-- gives the number of units.
+local function charge(op)
+  local units = op.policy.algorithm.charge(op)
+  op.mode, op.cost = PEEK, 0
+  return units
+end
+
 -- judge_all decides the opened ops of one group. The group takes the units of all ops, or none.
--- A Refund is the only op of its group.
+-- A Refund or a Charge is the only op of its group.
 local function judge_all(ops, least)
   if least > 0 then
     grant(ops, least)
   end
-  local refunded = nil
+  local corrected = nil
   if ops[1].mode == REFUND then
-    refunded = refund(ops[1])
+    corrected = refund(ops[1])
+  elseif ops[1].mode == env.CHARGE then
+    corrected = charge(ops[1])
   end
   local all, possible, outside = true, true, false
   for i = 1, #ops do
@@ -103,8 +114,8 @@ local function judge_all(ops, least)
     end
     op.policy.algorithm.settle(op, all, possible)
   end
-  if refunded then -- In place of the version: a Refund has no receipt.
-    out[env.o] = refunded
+  if corrected then -- In place of the version: a Refund and a Charge have no receipt.
+    out[env.o] = corrected
   end
 end
 

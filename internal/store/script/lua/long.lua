@@ -69,7 +69,7 @@ local function long_logs(env)
   end
 
   local function expire_list(log)
-    local ms = math.ceil((log.newest + log.per - env.base) / 1000) + env.slack
+    local ms = math.ceil((log.due - env.base) / 1000) + env.slack
     call(env.expire, log.list, string.format('%.0f', ms))
   end
 
@@ -91,9 +91,11 @@ local function long_logs(env)
         if log.chunks == 0 then
           call('DEL', log.list) -- An old list may be left from a state that was lost.
         end
-        local entries = sub(log.back, 1, -11)
-        call('RPUSH', log.list, pack('<I4', sum(entries)) .. entries)
-        log.chunks, log.back, log.shifted = log.chunks + 1, sub(log.back, -10), true
+        repeat -- A debt may have filled the back several times.
+          local entries = sub(log.back, 1, math.min(#log.back - 10, BACK_FULL))
+          call('RPUSH', log.list, pack('<I4', sum(entries)) .. entries)
+          log.chunks, log.back, log.shifted = log.chunks + 1, sub(log.back, #entries + 1), true
+        until #log.back < BACK_FULL
       end
     end
     if log.shifted and log.chunks > 0 then
@@ -206,8 +208,77 @@ local function long_logs(env)
     mend(log)
   end
 
+  -- pay counts the units of a debt that fit at log.at: each of them takes the place of a unit when
+  -- that unit leaves the window. append and refill are those of log.lua.
+  local function pay(log, append, refill)
+    local p, per, at = log.policy, log.per, log.at
+    log.owed, log.moved = math.min(log.owed, p.owe), true -- Another policy may have charged more.
+    local units = math.min(log.owed, p.count - log.units)
+    if units > 0 then -- A receipt came back, or the limit was raised.
+      append(log, log.units > 0 and log.newest or at, units)
+      log.owed = log.owed - units
+    end
+    local later_ = {} -- The entries behind the back.
+
+    local function flush()
+      log.back, later_ = log.back .. table.concat(later_), {}
+    end
+
+    -- turn moves the units of an entry that has left by one window, as far as they are owed.
+    local function turn(when, n)
+      log.units = log.units - n
+      local more = math.min(log.owed, p.count - log.units)
+      if more <= 0 then
+        return
+      end
+      log.owed = log.owed - more
+      if log.units == 0 or log.newest == when + per then
+        flush()
+        append(log, when + per, more)
+        return
+      end
+      later_[#later_ + 1] = pack(ENTRY, when + per - log.base, more)
+      log.units, log.newest = log.units + more, when + per
+    end
+
+    while log.owed > 0 do
+      if log.units == p.count and log.newest + per <= at and log.owed >= log.units then
+        local rounds = math.min(math.floor(log.owed / log.units), math.floor((at - log.newest) / per))
+        log.base, log.newest, log.shifted = log.base + rounds * per, log.newest + rounds * per, true
+        log.owed = log.owed - rounds * log.units
+      end
+      if log.front == '' then
+        flush()
+      end
+      local entries, from = log.front ~= '' and log.front or refill(log, -1), 1
+      if not entries then
+        break
+      end
+      local base, gone = log.base, at - per
+      while from <= #entries and log.owed > 0 do
+        local when, n, to = unpack_(ENTRY, entries, from)
+        if when + base > gone then
+          log.front = sub(entries, from)
+          return flush()
+        end
+        from = to
+        if log.units == n then -- The last entry: append begins anew.
+          log.front, log.back, entries, from = '', '', '', 1
+        end
+        turn(when + base, n)
+      end
+      if entries ~= '' then
+        log.front = sub(entries, from)
+      end
+    end
+    flush()
+    if #log.front > INLINE then
+      log.front, log.back = sub(log.front, 1, INLINE), sub(log.front, INLINE + 1) .. log.back
+    end
+  end
+
   return {
-    chunk = chunk, load_front = load_front, trim = trim, save_list = save_list, leaves_at = leaves_at,
+    pay = pay, chunk = chunk, load_front = load_front, trim = trim, save_list = save_list, leaves_at = leaves_at,
     mend = mend, drop_newest = drop_newest, entry = ENTRY,
   }
 end

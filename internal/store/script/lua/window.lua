@@ -7,7 +7,7 @@
 -- same sub-window change only the first four numbers of a ring.
 local function sliding_windows(env)
   local unpack_, pack, byte, sub, rep = struct.unpack, struct.pack, string.byte, string.sub, string.rep
-  local ceil, min, max, remove = math.ceil, math.min, math.max, table.remove
+  local ceil, floor, min, max, remove = math.ceil, math.floor, math.min, math.max, table.remove
   local add, subtract, after, span_of, muldiv = numbers()
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local OVER, PEEK = env.OVER, env.PEEK
@@ -15,8 +15,8 @@ local function sliding_windows(env)
   local WINDOW, WINDOW_HEAD, RING, MAX_RINGS = '<Bdd', 17, '<dddd', 4
 
   local function window_policy(raw)
-    local kind, count, per, n, ceiling, counts = unpack_('<BddddB', raw)
-    return { kind = kind, count = count, per = per, n = n, ceiling = ceiling, counts = counts == 1, algorithm = false }
+    local kind, count, per, n, ceiling, counts, owe = unpack_('<BddddBd', raw)
+    return { kind = kind, count = count, owe = owe, per = per, n = n, ceiling = ceiling, counts = counts == 1, algorithm = false }
   end
 
   local function load_window(w, raw)
@@ -89,6 +89,44 @@ local function sliding_windows(env)
     r.current, w.moved = 0, w.moved or r.total < before
   end
 
+  -- owes reports whether the sub-windows of one window have more than count units.
+  local function owes(w, r)
+    local p = w.policy
+    return p.owe > 0 and r.total - counter(r, 0) > p.count
+  end
+
+  -- pay moves a ring with a debt towards sub-window k, until the debt is paid. Each new sub-window
+  -- leaves count units in the n sub-windows before it, and gets the others. After n steps, the
+  -- counters are as before, with count units less in the newest.
+  local function pay(w, r, k)
+    local p, n, steps = w.policy, r.n, 0
+    local c = { unpack_('<' .. rep('d', n), r.body) }
+    c[n + 1] = r.current
+    while r.newest < k and r.total - c[1] > p.count do
+      local rounds = 0
+      if steps > n then
+        rounds = min(floor((k - r.newest) / n), floor(c[n + 1] / p.count) - 1)
+      end
+      if rounds > 0 then
+        c[n + 1], r.total, r.newest = c[n + 1] - rounds * p.count, r.total - rounds * p.count, r.newest + rounds * n
+      else
+        r.total = r.total - remove(c, 1)
+        local over = min(r.total - p.count, c[n])
+        c[n], c[n + 1] = c[n] - over, min(over, p.owe) -- Another policy may have charged more.
+        r.total, r.newest = r.total - (over - c[n + 1]), r.newest + 1
+      end
+      steps = steps + 1
+    end
+    r.body, r.current, w.moved = pack('<' .. rep('d', n), unpack(c, 1, n)), c[n + 1], true
+  end
+
+  -- paid gives the ring as it will be when its debt is paid.
+  local function paid(w, r)
+    local copy = { n = r.n, newest = r.newest, total = r.total, current = r.current, body = r.body }
+    pay({ policy = w.policy }, copy, math.huge)
+    return copy
+  end
+
   -- advance moves a ring to t, and gives the time of the decision. After the clock stepped
   -- back by at most one window, the ring stays at its newest sub-window. After a longer step,
   -- the counters move back with the clock.
@@ -100,7 +138,12 @@ local function sliding_windows(env)
     elseif back > 0 then
       return start_of(r.newest, w.per, r.n)
     elseif back < 0 then
-      forward(w, r, -back)
+      if owes(w, r) then
+        pay(w, r, k)
+      end
+      if r.newest < k then
+        forward(w, r, k - r.newest)
+      end
     end
     r.newest = k
     return t
@@ -196,6 +239,9 @@ local function sliding_windows(env)
 
   -- free_at gives the time at which the last unit of a ring expires.
   local function free_at(w, r)
+    if owes(w, r) then
+      r = paid(w, r)
+    end
     return r.total > 0 and start_of(newest_used(r) + r.n + 1, w.per, r.n) or now
   end
 
@@ -203,6 +249,10 @@ local function sliding_windows(env)
   -- further units are counted.
   local function passes_at(w, room)
     local r, per = w.ring, w.per
+    if owes(w, r) then
+      r = paid(w, r)
+      w = { policy = w.policy, ring = r, per = per, at = start_of(r.newest, per, r.n), elapsed = 0 }
+    end
     local whole = r.total
     for j = 0, r.n do
       local oldest = counter(r, j)
@@ -264,6 +314,20 @@ local function sliding_windows(env)
     return left < n
   end
 
+  -- charge_window counts up to the cost, until the window owes the overdraft.
+  local function charge_window(w)
+    local p, r = w.policy, w.ring
+    local oldest = counter(r, 0)
+    local used = r.total - oldest + (muldiv(oldest, w.per - w.elapsed, w.per))
+    local units = p.count > 0 and max(0, min(w.cost, p.count + p.owe - used)) or 0
+    if units > 0 then
+      charge(w, units)
+      save_window(w, free_at(w, r))
+      view(w)
+    end
+    return units
+  end
+
   local function refund_window(w)
     local given = false
     for i = 1, #w.rings do
@@ -298,6 +362,6 @@ local function sliding_windows(env)
 
   return {
     policy = window_policy, open = open_window, judge = env.judge_units, settle = settle_window, refund = refund_window,
-    room_at = env.units_left, load = load_window, pack = pack_window, place_of = place_of, start_of = start_of, counter = counter,
+    charge = charge_window, room_at = env.units_left, load = load_window, pack = pack_window, place_of = place_of, start_of = start_of, counter = counter,
   }
 end

@@ -1,0 +1,82 @@
+package memory
+
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/limit"
+)
+
+// charge decides a Charge, under the lock of its shard. A new key gets a place. Without one, no unit
+// is counted.
+func (s *Store) charge(t *turn, d *headgate.Decision) {
+	if t.place == nil {
+		if t.place = s.placeFor(t, nil); t.place == nil {
+			s.storeFull(t, d)
+			return
+		}
+	}
+	s.begin(t)
+	units, full := s.chargeUnits(t, d)
+	s.end(t, nil)
+	if full {
+		return
+	}
+	alone, copied := *t, *t.place
+	alone.place, alone.cost, alone.mode = &copied, 0, headgate.Peek
+	s.judge(&alone, d)
+	limit.SettleRefund(d, units)
+}
+
+// chargeUnits counts up to the cost of the turn, and returns the number of units. full reports that
+// there was no block for the state, and that d says so.
+func (s *Store) chargeUnits(t *turn, d *headgate.Decision) (units int64, full bool) {
+	p := t.place
+	switch t.plan.Policy.Algorithm {
+	case headgate.SlidingLog:
+		log := s.openLog(p)
+		if !log.Room() && !s.growLog(t, &log) {
+			s.storeFull(t, d)
+			return 0, true
+		}
+		log = s.openLog(p)
+		units = t.plan.ChargeLog(&log, t.now, t.cost)
+		s.closeLog(p, &log)
+	case headgate.SlidingWindow:
+		if units, full = s.chargeWindows(t, d); full {
+			return 0, true
+		}
+	default:
+		if t.plan.Calendar() {
+			s.loadEnded(t)
+		}
+		var recorded bool
+		if units, recorded = t.plan.ChargeCell(&p.cell, s.planOf(p), t.now, t.cost, &t.draw); recorded {
+			p.cell.Policy = uint16(t.id)
+		}
+		return units, false
+	}
+	p.cell.Policy = uint16(t.id)
+	return units, false
+}
+
+// chargeWindows counts in every ring of the turn's key.
+func (s *Store) chargeWindows(t *turn, d *headgate.Decision) (units int64, full bool) {
+	own := s.ringOf(t.place, t.plan.Policy.SubWindows)
+	if own == 0 {
+		own = s.addRing(t)
+	}
+	if own == 0 {
+		s.storeFull(t, d)
+		return 0, true
+	}
+	w := s.openRing(t.place, own, t.plan.Policy.SubWindows)
+	units, at := t.plan.ChargeWindows(&w, t.now, t.cost)
+	s.closeRing(t.place, own, &w)
+	for next, n := s.nextRing(t.place, 0); n > 0; next, n = s.nextRing(t.place, next) {
+		if next != own {
+			w := s.openRing(t.place, next, n)
+			t.plan.CountWindows(&w, at, units)
+			s.closeRing(t.place, next, &w)
+		}
+	}
+	return units, false
+}
