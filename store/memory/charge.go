@@ -26,38 +26,6 @@ func (s *Store) charge(t *turn, d *headgate.Decision) {
 	limit.SettleRefund(d, units)
 }
 
-// chargeUnits counts up to the cost of the turn, and returns the number of units. full reports that
-// there was no block for the state, and that d says so.
-func (s *Store) chargeUnits(t *turn, d *headgate.Decision) (units int64, full bool) {
-	p := t.place
-	switch t.plan.Policy.Algorithm {
-	case headgate.SlidingLog:
-		log := s.openLog(p)
-		if !log.Room() && !s.growLog(t, &log) {
-			s.storeFull(t, d)
-			return 0, true
-		}
-		log = s.openLog(p)
-		units = t.plan.ChargeLog(&log, t.now, t.cost)
-		s.closeLog(p, &log)
-	case headgate.SlidingWindow:
-		if units, full = s.chargeWindows(t, d); full {
-			return 0, true
-		}
-	default:
-		if t.plan.Calendar() {
-			s.loadEnded(t)
-		}
-		var recorded bool
-		if units, recorded = t.plan.ChargeCell(&p.cell, s.planOf(p), t.now, t.cost, &t.draw); recorded {
-			p.cell.Policy = uint16(t.id)
-		}
-		return units, false
-	}
-	p.cell.Policy = uint16(t.id)
-	return units, false
-}
-
 // chargeWindows counts in every ring of the turn's key.
 func (s *Store) chargeWindows(t *turn, d *headgate.Decision) (units int64, full bool) {
 	own := s.ringOf(t.place, t.plan.Policy.SubWindows)

@@ -140,6 +140,38 @@ func (s *Store) giveUnits(t *turn) (units int64, given bool) {
 	}
 }
 
+// chargeUnits counts up to the cost of the turn, and returns the number of units. full reports that
+// there was no block for the state, and that d says so.
+func (s *Store) chargeUnits(t *turn, d *headgate.Decision) (units int64, full bool) {
+	p := t.place
+	switch t.plan.Policy.Algorithm {
+	case headgate.SlidingLog:
+		log := s.openLog(p)
+		if !log.Room() && !s.growLog(t, &log) {
+			s.storeFull(t, d)
+			return 0, true
+		}
+		log = s.openLog(p)
+		units = t.plan.ChargeLog(&log, t.now, t.cost)
+		s.closeLog(p, &log)
+	case headgate.SlidingWindow:
+		if units, full = s.chargeWindows(t, d); full {
+			return 0, true
+		}
+	default:
+		if t.plan.Calendar() {
+			s.loadEnded(t)
+		}
+		var recorded bool
+		if units, recorded = t.plan.ChargeCell(&p.cell, s.planOf(p), t.now, t.cost, &t.draw); recorded {
+			p.cell.Policy = uint16(t.id)
+		}
+		return units, false
+	}
+	p.cell.Policy = uint16(t.id)
+	return units, false
+}
+
 // freeAt gives the instant at which the last counted unit in p expires.
 func (s *Store) freeAt(p *place) headgate.Instant {
 	if plan := s.planOf(p); plan.InCell() {

@@ -26,7 +26,7 @@ func (w *window) charge(now headgate.Instant, cost int64) Answer {
 	count, used := w.policy.Limit.Count, floor(w.used(now))
 	units := max(0, min(cost, count+w.policy.Overdraft-used-w.debt))
 	counted := units
-	if w.policy.Algorithm == headgate.SlidingLog {
+	if w.isLog() {
 		counted = min(units, count-used)
 		w.debt += units - counted
 	}
@@ -40,7 +40,7 @@ func (w *window) charge(now headgate.Instant, cost int64) Answer {
 func (w *window) pay(now headgate.Instant) {
 	switch {
 	case w.last == 0:
-	case w.policy.Algorithm == headgate.SlidingLog:
+	case w.isLog():
 		w.payLog(now)
 	default:
 		w.payWindows(now)

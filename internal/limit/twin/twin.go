@@ -207,7 +207,7 @@ type window struct {
 	policy  headgate.Policy
 	entries []entry
 	passed  []int // The entries of the takes that passed.
-	// debt are the units that a sliding log owes. The other windows owe the units of entries.
+	// debt are the units that a log owes. The other windows owe the units of entries.
 	debt int64
 	last headgate.Instant // The time of the last decision under an overdraft.
 	// dropped is the time of the newest unit that a log has dropped, because refused attempts
@@ -244,6 +244,9 @@ func (w *window) used(now headgate.Instant) *big.Rat {
 	}
 	return sum
 }
+
+// isLog reports whether the window is that of a log.
+func (w *window) isLog() bool { return w.policy.Algorithm == headgate.SlidingLog }
 
 // counts reports whether an entry counts at now, in full or in part.
 func (w *window) counts(e *entry, now headgate.Instant) bool {

@@ -194,7 +194,7 @@ func TestAddRefuses(t *testing.T) {
 		{"no plan", []headgate.Op{{Cost: 1}}, []*script.Plan{nil}, []script.Place{x}, 0, headgate.ErrUnknownPolicy},
 		{"a negative cost", []headgate.Op{{Cost: -1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrBadCost},
 		{"a cost that is too large", []headgate.Op{{Cost: headgate.MaxUnits + 1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrBadCost},
-		{"an invalid Kind", []headgate.Op{{Kind: 6}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrUnknownKind},
+		{"an invalid Kind", []headgate.Op{{Kind: headgate.Charge + 1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrUnknownKind},
 		{"a refund of a leaky bucket", []headgate.Op{{Kind: headgate.Refund}}, []*script.Plan{leaky}, []script.Place{x}, 0, headgate.ErrNotRefundable},
 		{"a refund and a take", []headgate.Op{{Kind: headgate.Refund}, {}}, []*script.Plan{fixed, fixed}, []script.Place{x, y}, 0, headgate.ErrBadGroup},
 		{"a grant of TakeIfAll", []headgate.Op{{Cost: 2, Kind: headgate.TakeIfAll}}, []*script.Plan{fixed}, []script.Place{x}, 1, script.ErrNoGrant},
