@@ -38,6 +38,7 @@ func nameOf(p headgate.Policy) string {
 
 // TestDebts compares debts with the twins, and tries each RetryAfter.
 func TestDebts(t *testing.T) {
+	t.Parallel()
 	limits := []headgate.Limit{{Count: 10, Per: time.Second}, {Count: 7, Per: 11 * time.Microsecond}, {Count: 1, Per: time.Minute}}
 	for _, p := range owing([]int64{0, 10, 45, headgate.MaxUnits}, limits...) {
 		t.Run(nameOf(p), func(t *testing.T) {
@@ -94,6 +95,7 @@ func retries(t *testing.T, s *subject, now headgate.Instant, cost int64, after t
 // TestMeanOfDebts: a client whose answers cost more than the limit uses the limit in the long run,
 // within one answer, however often it asks.
 func TestMeanOfDebts(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		limit  headgate.Limit
 		answer int64

@@ -118,7 +118,9 @@ func validate(p headgate.Policy) error {
 	case p.Algorithm != headgate.Ban && p.BanFor != 0:
 		return &PolicyError{"ban_for", "is not used by " + p.Algorithm.String(), "leave it out, or use ban"}
 	case p.Overdraft < 0 || p.Overdraft > headgate.MaxUnits:
-		return &PolicyError{"overdraft", fmt.Sprintf("%d is out of range", p.Overdraft), fmt.Sprintf("use 0 to %d", int64(headgate.MaxUnits))}
+		return &PolicyError{
+			"overdraft", fmt.Sprintf("%d is out of range", p.Overdraft), fmt.Sprintf("use 0 to %d", int64(headgate.MaxUnits)),
+		}
 	case p.Overdraft > 0 && p.CountRejected:
 		return &PolicyError{
 			"overdraft", "would make a debt of refused attempts, because count_rejected is true", "leave out overdraft or count_rejected",

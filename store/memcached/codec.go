@@ -20,8 +20,8 @@ import (
 //	  window     1 byte
 //	  policy     the policy that took last: algorithm, 1 byte; 1 byte, 1 if refused attempts
 //	             count, else 0 (a policy with CountAll has 1, because its state is the
-//	             same), plus twice the unit of a calendar period and endedForm, plus owingForm with an overdraft; count; period; burst; sub-windows; max wait; ban;
-//	             the overdraft, if there is one: times in nanoseconds
+//	             same), plus twice the unit of a calendar period and endedForm, plus owingForm with an overdraft; count; period; burst;
+//	             sub-windows; max wait; ban; the overdraft, if there is one: times in nanoseconds
 //	  epoch      2 bytes, big-endian
 //	  until      nanoseconds since 1970
 //	  cell       time in nanoseconds; units; returned; for a calendar period, the time and the units of

@@ -33,7 +33,8 @@ const (
 // configuration, so that all counts of a limit are in one place.
 func (s *Store) counted(p *headgate.Policy) bool {
 	l := p.Limit
-	return s.config.Counters && p.Algorithm == headgate.FixedWindow && !p.CountRejected && p.Overdraft == 0 && l.Calendar == headgate.NoCalendar &&
+	return s.config.Counters && p.Algorithm == headgate.FixedWindow && !p.CountRejected && p.Overdraft == 0 &&
+		l.Calendar == headgate.NoCalendar &&
 		l.Count <= maxCounted && l.Per <= maxCountedPer
 }
 

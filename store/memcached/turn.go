@@ -70,6 +70,7 @@ func (p *part) decide(it *item, now headgate.Instant) {
 	case headgate.Charge:
 		p.charge(it, now)
 		return
+	default:
 	}
 	passes, countable := !p.refused, !p.never
 	for i := range p.turns {

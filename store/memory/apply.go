@@ -201,6 +201,7 @@ func (s *Store) decide(t *turn, d *headgate.Decision) {
 	case headgate.Charge:
 		s.charge(t, d)
 		return
+	default:
 	}
 	if t.place == nil {
 		if t.mode == headgate.Peek {

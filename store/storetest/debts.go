@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -30,7 +29,7 @@ func (s *suite) testDebts(t *testing.T) {
 			b.t.Errorf("a request at the RetryAfter: %+v", d)
 		}
 		b.charge("a charge that is owed again", id, 100, 100, 0)
-		if err := b.store.Forget(context.Background(), []headgate.Op{{Key: "k"}}); err != nil {
+		if err := b.store.Forget(b.t.Context(), []headgate.Op{{Key: "k"}}); err != nil {
 			b.t.Fatal(err)
 		}
 		b.wantRemaining("a forgotten debt", "k", id, 10)
@@ -69,7 +68,7 @@ func (b *bench) chargesBeside(p headgate.Policy, id headgate.PolicyID) {
 	b.wantReason("a request at the limit", b.take("k", id, 1), headgate.OverLimit)
 	b.giveBack(second)
 	b.wantRemaining("after the return of all but 6 units", "k", id, 4)
-	if err := b.store.Forget(context.Background(), []headgate.Op{{Key: "k"}}); err != nil {
+	if err := b.store.Forget(b.t.Context(), []headgate.Op{{Key: "k"}}); err != nil {
 		b.t.Fatal(err)
 	}
 	p.Overdraft = 0
@@ -155,13 +154,13 @@ func (s *suite) testDebtFaults(t *testing.T) {
 	b := s.bench(t)
 	id := b.prepare(policy(headgate.FixedWindow, headgate.Limit{Count: 10, Per: time.Minute}))
 	ops := []headgate.Op{{Key: "a", Policy: id, Cost: 1}, {Key: "b", Policy: id, Cost: 1, Kind: headgate.Charge}}
-	if err := b.store.Apply(context.Background(), ops, make([]headgate.Decision, 2)); !errors.Is(err, headgate.ErrBadGroup) {
+	if err := b.store.Apply(t.Context(), ops, make([]headgate.Decision, 2)); !errors.Is(err, headgate.ErrBadGroup) {
 		t.Errorf("a Charge with a Take: %v, want %v", err, headgate.ErrBadGroup)
 	}
 	if !s.without[headgate.Ban] {
 		ban := b.prepare(policy(headgate.Ban, headgate.Limit{Count: 10, Per: time.Minute}))
 		ops := []headgate.Op{{Key: "a", Policy: ban, Cost: 1, Kind: headgate.Charge}}
-		if err := b.store.Apply(context.Background(), ops, make([]headgate.Decision, 1)); !errors.Is(err, headgate.ErrNotChargeable) {
+		if err := b.store.Apply(t.Context(), ops, make([]headgate.Decision, 1)); !errors.Is(err, headgate.ErrNotChargeable) {
 			t.Errorf("a Charge of a ban: %v, want %v", err, headgate.ErrNotChargeable)
 		}
 	}
