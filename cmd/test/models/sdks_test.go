@@ -26,6 +26,7 @@ type request struct {
 	Base  string `json:"base"`
 	Model string `json:"model"`
 	Leave int    `json:"leave,omitempty"`
+	Most  int    `json:"most,omitempty"`
 }
 
 // An outcome is what the user of the SDK has got.
@@ -35,6 +36,8 @@ type outcome struct {
 	Text   *string `json:"text"`
 	Usage  *int64  `json:"usage"`
 	Error  string  `json:"error"`
+	SDK    string  `json:"sdk"`
+	Waits  bool    `json:"waits"`
 	Pieces int     `json:"pieces"`
 	Took   int     `json:"took"`
 }

@@ -99,7 +99,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // failure is an error that all SDKs read.
 func failure() object {
 	const words = "no capacity"
-	return object{"type": "error", "message": words, "error": object{"message": words, "type": "server_error", "code": http.StatusInternalServerError}}
+	inner := object{"message": words, "type": "server_error", "code": http.StatusInternalServerError}
+	return object{"type": "error", "message": words, "error": inner}
 }
 
 // apiOf gives what answers a path, and the model that the path names. The answer reports false if the client has left.

@@ -186,3 +186,13 @@ async function aiStream(model, seen) {
   if (failure) throw failure;
   return { text, usage: (await answer.usage).totalTokens };
 }
+
+// packages gives the packages of a call.
+export function packages(name) {
+  const known = {
+    openai: 'openai', anthropic: '@anthropic-ai/sdk', genai: '@google/genai', bedrock: '@aws-sdk/client-bedrock-runtime', ollama: 'ollama',
+    cohere: 'cohere-ai', mistral: '@mistralai/mistralai', ai: 'ai', langchain: '@langchain/openai',
+  };
+  const [first, second] = name.split('-');
+  return first === 'ai' ? ['ai', second === 'anthropic' ? '@ai-sdk/anthropic' : '@ai-sdk/openai'] : [known[first]];
+}
