@@ -14,7 +14,7 @@ import (
 // The bounds of memory.
 const (
 	// StateBytes bounds what the decompression of one body needs without its queue: 41 KiB and the stack of its goroutine.
-	StateBytes = 50 << 10
+	StateBytes = 56 << 10
 	// maxQueue bounds the compressed bytes of one body that wait for its goroutine. maxQueued bounds those of all bodies of a Pool.
 	maxQueue, maxQueued = 1 << 20, 16 << 20
 	// maxLate bounds the plain bytes that are read after Close.

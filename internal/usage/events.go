@@ -33,6 +33,7 @@ type eventLines struct {
 // write scans a piece, and returns the offset behind its last complete event; -1 for none.
 func (e *eventLines) write(b []byte, d *document) (boundary int) {
 	boundary = -1
+	feed := -1 // the next LF at or behind i, or the end: a stream of CRs must not search for it again in each line
 	for i := 0; i < len(b); {
 		if e.cr {
 			e.cr = false
@@ -50,7 +51,13 @@ func (e *eventLines) write(b []byte, d *document) (boundary int) {
 			i++
 			continue
 		}
-		i += e.rest(b[i:], d)
+		if feed < i {
+			if feed = bytes.IndexByte(b[i:], '\n'); feed < 0 {
+				feed = len(b) - i
+			}
+			feed += i
+		}
+		i += e.rest(b[i:], feed-i, d)
 	}
 	return boundary
 }
@@ -98,12 +105,9 @@ func (e *eventLines) beginData(d *document) {
 	e.data = true
 }
 
-// rest reads the rest of a line, and returns the length of what it read.
-func (e *eventLines) rest(b []byte, d *document) int {
-	line, end := b, bytes.IndexByte(b, '\n')
-	if end >= 0 {
-		line = b[:end]
-	}
+// rest reads the rest of a line, and returns the length of what it read. end is the offset of the next LF, or the length of b.
+func (e *eventLines) rest(b []byte, end int, d *document) int {
+	line := b[:end]
 	if r := bytes.IndexByte(line, '\r'); r >= 0 {
 		line, end, e.cr, e.empty = b[:r], r, true, false
 	}
@@ -111,8 +115,8 @@ func (e *eventLines) rest(b []byte, d *document) int {
 		e.compare(line)
 		d.write(line)
 	}
-	if end < 0 {
-		return len(b)
+	if end == len(b) {
+		return end
 	}
 	e.state, e.n = atName, 0
 	return end + 1

@@ -21,7 +21,8 @@ func Number(b []byte) (v int64, ok bool) { return decimal(b, 0, maxNumber) }
 // Millionths reads a number of JSON in millionths, rounded up. Negative numbers, numbers above 9e12 and what is no number give false.
 func Millionths(b []byte) (v int64, ok bool) { return decimal(b, 6, maxMillionths) }
 
-// decimal reads a number with so many digits behind the point, rounded up, and false if it is above the maximum. It is exact: it uses no floating point.
+// decimal reads a number with so many digits behind the point, rounded up; false if it is above most. It uses no floating point, so that
+// it is exact.
 func decimal(b []byte, digits int, most uint64) (v int64, ok bool) {
 	var m mantissa
 	rest := m.read(b)

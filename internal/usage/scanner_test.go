@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/headgate/headgate/internal/usage"
@@ -170,52 +169,6 @@ func TestWalk(t *testing.T) {
 		for i, text := range v.strings {
 			if got := string(usage.Unescape(nil, []byte(text))); got != want[i] {
 				t.Fatalf("seed %d: string %q, want %q: %s", seed, got, want[i], body)
-			}
-		}
-	}
-}
-
-// hostile are bodies that are made to cost much.
-var hostile = map[string]func(n int) string{
-	"quotes":      func(n int) string { return `{"x":` + strings.Repeat(`"`, n) },
-	"escapes":     func(n int) string { return `{"x":"` + strings.Repeat(`\`, n) },
-	"quoted":      func(n int) string { return `{"x":"` + strings.Repeat(`\"`, n/2) },
-	"brackets":    func(n int) string { return strings.Repeat(`[`, n) },
-	"braces":      func(n int) string { return strings.Repeat(`{"usage":`, n/9) },
-	"keys":        func(n int) string { return `{"usage":{` + strings.Repeat(`"i":1,`, n/6) },
-	"long key":    func(n int) string { return `{"` + strings.Repeat(`k`, n) },
-	"long number": func(n int) string { return `{"n":` + strings.Repeat(`1`, n) },
-	"line ends":   func(n int) string { return strings.Repeat("\n", n) },
-	"returns":     func(n int) string { return strings.Repeat("\r", n) },
-	"data":        func(n int) string { return strings.Repeat("data:\n", n/6) },
-	"zeros":       func(n int) string { return strings.Repeat("\x00", n) },
-}
-
-// TestHostile checks that the time of bodies that are made to cost much grows with their length alone. The best of several runs counts,
-// so that a busy machine does not matter.
-func TestHostile(t *testing.T) {
-	p := compile(t)
-	const small, factor = 16 << 10, 16
-	for name, body := range hostile {
-		for format := usage.JSON; format <= usage.Frames; format++ {
-			var s usage.Scanner
-			scan := func(body []byte, size int) time.Duration {
-				best := time.Hour
-				for range 4 {
-					begin := time.Now()
-					s.Begin(p, format)
-					for i := 0; i < len(body); i += size {
-						s.Write(body[i:min(i+size, len(body))])
-					}
-					best = min(best, time.Since(begin))
-				}
-				return best
-			}
-			for _, size := range []int{64, 1 << 20} {
-				short, long := scan([]byte(body(small)), size), scan([]byte(body(factor*small)), size)
-				if long > 6*factor*max(short, 2*time.Microsecond) {
-					t.Errorf("%s in format %d, pieces of %d: %v for %d bytes, and %v for %d times as many", name, format, size, short, small, long, factor)
-				}
 			}
 		}
 	}
