@@ -32,11 +32,14 @@ func (b Bytes) String() string {
 }
 
 // Settles reports whether the end of a request states its real cost.
-func (r *Rule) Settles() bool { return r.Settle != "" || r.Bytes != 0 }
+func (r *Rule) Settles() bool { return r.Settle != "" || r.Bytes != 0 || r.SettleBody != nil }
 
 // actual gives the real cost of a request that has ended. It reports false if its answer states none.
 func (r *Rule) actual(o *Outcome) (cost int64, stated bool) {
-	if r.Bytes == 0 {
+	switch {
+	case r.SettleBody != nil:
+		return r.bodyActual(o)
+	case r.Bytes == 0:
 		return statedActual(o, r.Settle)
 	}
 	if r.Bytes&RequestBytes != 0 {
@@ -88,6 +91,14 @@ func checkBytes(r *Rule) error {
 		return fmt.Errorf("bytes %d are not known: use the constants", r.Bytes)
 	case r.Bytes != 0 && r.Settle != "":
 		return fmt.Errorf("settle states the real cost in %s, and Bytes count it: leave out one of them", r.Settle)
+	case r.SettleBody != nil && (r.Settle != "" || r.Bytes != 0):
+		return errors.New("SettleBody reads the real cost of a body, and Settle or Bytes have it elsewhere: leave out one of them")
+	case r.Estimate != nil && r.SettleBody == nil:
+		return errors.New("an estimate needs the real cost of the answer: set SettleBody")
+	case r.OnSpent > StopAnswer || r.OnSpent == StopAnswer && r.SettleBody == nil:
+		return fmt.Errorf("OnSpent is %d: use a constant, and SettleBody with StopAnswer", r.OnSpent)
+	case r.MaxBody < 0 || r.MaxBody > MostBody:
+		return fmt.Errorf("MaxBody is %d: use 0 to %d", r.MaxBody, int64(MostBody))
 	case r.Announced && (r.Cost > 0 || r.CostHeader != ""):
 		return errors.New("the announced length is the cost, and so is Cost or CostHeader: leave out one of them")
 	case r.Announced && r.Bytes == ResponseBytes, r.Announced && !r.Settles():

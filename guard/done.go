@@ -49,6 +49,8 @@ type Outcome struct {
 	// Header looks up a header or trailer of the answer, by a name of Facts.Answer, during Leave.
 	// Several lines of one name are one value, separated by commas. It is nil if there are none.
 	Header func(name string) (value string, ok bool)
+
+	scan *Scan // what was read of the answer's body; nil if no rule settles by it
 }
 
 // Done ends a request, once. Further calls do nothing. Done leaves the entered stages in reverse

@@ -16,7 +16,8 @@ type ending struct {
 	local      headgate.Store // the store of the charges after a local fallback; nil means the guard's store
 	usages     []countedUsage
 	settlement settlement
-	bytes      bool // a rule counts the bytes of the request
+	bytes      bool  // a rule counts the bytes of the request
+	scan       *Scan // reads the answer; nil if no rule settles by its body
 }
 
 // charge is the units of one limit whose number the outcome decides.
@@ -26,7 +27,8 @@ type charge struct {
 	receipt  headgate.Receipt
 	// from and to are the place of the key in ending.keys.
 	from, to int
-	usage    int // the position in ending.usages; -1 for none
+	usage    int                // the position in ending.usages; -1 for none
+	steps    []headgate.Receipt // of what was reserved while the answer passed
 }
 
 // countedUsage is what Config.Meter has counted for one rule whose units the outcome decides.
@@ -93,6 +95,10 @@ func (e *ending) close(s *State) {
 	e.freeSlots()
 	clear(e.charges)
 	e.charges, e.keys, e.local, e.bytes = e.charges[:0], e.keys[:0], nil, false
+	if e.scan != nil {
+		s.putScan(e.scan)
+		e.scan = nil
+	}
 	clear(e.usages)
 	e.usages = e.usages[:0]
 	e.settlement.clear()
@@ -107,15 +113,17 @@ func (t *Ticket) endRules(unmade bool, o *Outcome) {
 	}
 	if !unmade {
 		if t.Answer != nil { // Forward was not called.
-			e.collect(t.Answer)
+			e.collect(t)
 		}
+		t.CloseScan(o)
 		e.settle(t, o)
 	}
 	t.dropEnding()
 }
 
 // collect notes the units of a request that goes on to its handler.
-func (e *ending) collect(a *Answer) {
+func (e *ending) collect(t *Ticket) {
+	a := t.Answer
 	e.local = a.local
 	for i := range a.Results {
 		r := &a.Results[i]
@@ -127,6 +135,9 @@ func (e *ending) collect(a *Answer) {
 			continue
 		}
 		c := charge{prepared: r.from, window: r.window, receipt: r.Decision.Receipt, from: len(e.keys), usage: -1}
+		if r.from.SettleBody != nil {
+			e.scanFor(t, r)
+		}
 		if n := len(e.usages) - 1; n >= 0 && e.usages[n].prepared == r.from {
 			c.usage = n
 		}

@@ -140,6 +140,7 @@ func (s *set) finishRules() error {
 // addStated is addWindows for a rule with LimitsFrom. own are the limits of the rule.
 func (s *set) addStated(p *prepared, own []window, req *headgate.Request, a *Answer, key string, cost int64, shared bool) {
 	windows, stated := p.stated.find(req, own)
+	cost = p.cut(req, windows, cost)
 	first := len(a.Results)
 	s.addWindows(p, p.Rule, windows, req, a, key, cost, shared)
 	for i := first; i < len(a.Results); i++ {

@@ -52,7 +52,7 @@ func (s *set) addMatch(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 	if p.Mode != mode {
 		return false, nil
 	}
-	cost, err := costOf(req, p.Rule)
+	cost, err := p.costOf(req)
 	if err == nil && req.Kind == headgate.Refund {
 		err = p.refundable()
 	}
@@ -108,6 +108,7 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 		}
 	}
 	a.soft = a.soft || p.Soft > 0
+	cost = p.cut(req, windows, cost)
 	if p.stated != nil && !overridden {
 		s.addStated(p, windows, req, a, key, cost, shared)
 	} else {
@@ -226,7 +227,8 @@ func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 // addLocalOp is addOp for Local.
 func (a *Answer) addLocalOp(r *Result) {
 	a.addOp(r, r.window.local)
-	a.request.ops[r.op].Edges = r.window.edges(a.from.guard, true)
+	op := &a.request.ops[r.op]
+	op.Cost, op.Edges = r.cutLocal(op.Cost), r.window.edges(a.from.guard, true)
 }
 
 // costOf gives the cost of the request under a rule: the front's, or the one that the request

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard/internal/refusals"
+	"github.com/headgate/headgate/internal/tokens"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -30,6 +31,8 @@ type set struct {
 	stages      stages
 	sent        *sentLimits     // the buckets that clients sent; nil without a store
 	refusals    *refusals.Table // nil without one
+	reader      *tokens.Reader  // of bodies; nil if no rule reads one
+	bodies      *bodyRules      // nil if no rule reads bodies of requests
 	reads       rule.Reads      // of the enforced rules: a rule in shadow refuses nothing
 	quotas      *quotaSet       // nil without rules of quotas
 	unknown     Rule            // the rule of refusals with WithoutState
@@ -63,7 +66,8 @@ type prepared struct {
 	quota     int           // the position of the quota in Quotas.names; with Quota
 	effects   []*Rule       // the rule as each plan changes it; with Quota
 	state     *State
-	part      *sharePart // nil without Switch.Percent
+	part      *sharePart      // nil without Switch.Percent
+	learned   *tokens.Learned // nil without Estimate
 
 	slotStores [2]headgate.SlotStore // the guard's store, and Local; with slots
 	slotsPart  int64                 // this instance's part of InFlight in Local
@@ -126,6 +130,9 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	}
 	index, err := rule.NewIndex(matching)
 	if err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	if err := s.addBodies(matching); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
 	s.index = index
@@ -226,6 +233,7 @@ func (g *Guard) prepareRule(c *Config, r *Rule, number int, claimed *claims) (pr
 	p := prepared{
 		Rule: r, number: number, needs: r.Needs(), places: g.state.placesOf(r.Name), state: g.state, space: namespaced(c.Namespace),
 	}
+	p.learned = g.state.learnedOf(p.places, r)
 	if err := g.checkRule(c, r); err != nil {
 		return p, err
 	}

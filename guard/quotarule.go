@@ -33,10 +33,11 @@ func (s *set) addQuota(p *prepared, req *headgate.Request, a *Answer, mode Mode)
 		return true, nil
 	}
 	windows := s.quotas.prepared.at(s.quotas.variants.at(n).quotas[p.quota]).windows
-	cost, err := costOf(req, p.Rule)
+	cost, err := p.costOf(req)
 	if err != nil && mode == Enforce {
 		return false, err
 	}
+	cost = p.cut(req, windows, cost)
 	first := len(a.Results)
 	s.addWindows(p, r, windows, req, a, key, cost, shared)
 	for i := first; i < len(a.Results); i++ {

@@ -104,12 +104,17 @@ func (w *settlement) add(g *Guard, c *charge, key []byte, o *Outcome, local bool
 	if len(c.prepared.Count) > 0 && status != 0 && !slices.Contains(c.prepared.Count, status) {
 		settled.returned.Add(uint64(r.Cost))
 		w.receipts = append(w.receipts, r)
+		w.returnSteps(c, 0)
 		return
 	}
 	if !c.prepared.Settles() {
 		return
 	}
-	switch cost, stated := c.prepared.actual(o); {
+	cost, stated := c.prepared.actual(o)
+	if stated && len(c.steps) > 0 {
+		cost -= w.returnSteps(c, cost)
+	}
+	switch {
 	case !stated:
 		settled.estimates.Add(1)
 	case cost < r.Cost:

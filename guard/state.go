@@ -22,6 +22,9 @@ type State struct {
 	resumptions resumptions
 	batches     sync.Pool // of *batch
 	endings     sync.Pool // of *ending
+	scans       sync.Pool // of *Scan
+	bodies      bodyCounts
+	refusals    apiRefusals
 
 	mu      sync.Mutex
 	places  map[string]*places // by the name of the rule; guarded by mu
@@ -39,7 +42,7 @@ func NewState() *State { return NewStateAt(wheel.Machine()) }
 func NewStateAt(c Clock) *State {
 	return &State{
 		queues: newWaitQueues(c), seed: maphash.MakeSeed(), places: map[string]*places{}, watches: map[string]*watch{},
-		bans: bans{met: map[uint64]*ban{}},
+		bans: bans{met: map[uint64]*ban{}}, refusals: newAPIRefusals(),
 	}
 }
 

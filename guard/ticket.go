@@ -285,7 +285,7 @@ func (t *Ticket) departed(turn uint64) {
 // Ticket before the request ends.
 func (t *Ticket) Forward() (lives bool) {
 	if t.ending != nil && t.Answer != nil {
-		t.ending.collect(t.Answer)
+		t.ending.collect(t)
 	}
 	t.Answer, t.request = nil, nil
 	if t.set == nil || !t.lives() {

@@ -94,6 +94,9 @@ type places struct {
 	holding atomic.Int64
 	settled settledUnits
 	stated  statedCounts
+	tokens  tokenCounts
+	// learning is what settled answers have taught; nil for a rule without estimates. State.mu guards it.
+	learning *learning
 }
 
 // member is a request in one queue. waitQueues.mu guards it.

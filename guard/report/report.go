@@ -93,6 +93,7 @@ type block struct {
 	fallbacks [fallbackCount]atomic.Uint64
 	aboveSoft atomic.Uint64 // decisions above the soft limit of a quota
 	metered   atomic.Uint64 // units
+	unstated  unstated
 	_         [lineBytes]byte
 }
 

@@ -45,10 +45,26 @@ func IsSpread(a *guard.Answer) bool {
 const longRefusal = time.Minute
 
 // Discourages reports whether a refusal has X-Should-Retry: false, which some clients read: it lasts more than a minute, and the
-// guard is configured so.
+// guard is configured so or the rule has the preset of an API.
 func Discourages(a *guard.Answer) bool {
 	r := a.Closest()
-	return a.XShouldRetry() && (hopeless(r) || r.Decision.RetryAfter > longRefusal)
+	return (a.XShouldRetry() || r.Rule.ModelAPI()) && (hopeless(r) || r.Decision.RetryAfter > longRefusal)
+}
+
+// FieldRetryMilliseconds is the field with the milliseconds until a retry, which clients of model APIs read before Retry-After.
+const FieldRetryMilliseconds = "Retry-After-Ms"
+
+// RetryMilliseconds returns the value of FieldRetryMilliseconds for a refusal by a rule with the preset of an API, rounded up: at least 1.
+// It is 0 for other rules, and for a refusal that waiting does not help.
+func RetryMilliseconds(a *guard.Answer) int64 {
+	if r := a.Closest(); r == nil || !r.Rule.ModelAPI() {
+		return 0
+	}
+	wait := Delay(a)
+	if wait <= 0 {
+		return 0
+	}
+	return int64((wait-1)/time.Millisecond) + 1
 }
 
 // RetryAfter returns the seconds of Retry-After for a refusal, rounded up: at least 1, and without the bound of Delay. RateLimit and

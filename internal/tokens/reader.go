@@ -122,3 +122,6 @@ func (r *Reader) plan(s *Settle) *plan {
 
 // ReadsRequests reports whether a rule reads fields of request bodies, beside what estimates need.
 func (r *Reader) ReadsRequests() bool { return len(r.requestNames) > 0 }
+
+// Headers lists the headers and trailers that Answer.Header reads, in canonical spelling. The caller must not change the list.
+func (r *Reader) Headers() []string { return r.headers }

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -17,11 +18,18 @@ import (
 // in counts the bytes of the body; nil without a body, or if no rule counts bytes.
 func serveTracked(next http.Handler, t *guard.Ticket, c *CORS, w http.ResponseWriter, r *http.Request, in *counted) {
 	a := &trackedWriter{
-		ResponseWriter: w, ticket: t, reported: fields.Report(t.Facts()), streams: fields.DetectStream(t), in: in,
+		ResponseWriter: w, ticket: t, reported: fields.Report(t.Facts()), streams: fields.DetectStream(t), in: in, scan: t.Scan(),
 		head: r.Method == http.MethodHead,
 	}
 	end := guard.Panicked
 	defer func() { a.finish(end) }()
+	if a.scan != nil && a.scan.Stops() {
+		ctx, cancel := context.WithCancelCause(r.Context())
+		defer cancel(nil)
+		inner := r.WithContext(ctx)
+		defer copyBack(r, inner)
+		a.cancel, r = cancel, inner
+	}
 	if body, ok := r.Body.(*received); ok && body.ticket == t {
 		defer func() { body.close(end != guard.Panicked && !a.hijacked) }()
 	}
@@ -42,11 +50,14 @@ type trackedWriter struct {
 	ticket   *guard.Ticket
 	reported fields.Reported
 	streams  fields.StreamDetector
+	scan     *guard.Scan // reads the answer; nil if no rule settles by its body
 	status   int
 	hijacked bool
 	head     bool     // net/http drops the body of the answer to HEAD
 	in       *counted // the body of the request; nil if it is not counted
 	sent     int64
+	cancel   context.CancelCauseFunc // ends the context of the handler; nil if no rule stops answers
+	spent    bool                    // the answer was ended because its key has no units left
 }
 
 // writer returns a writer with the same optional interfaces as the original, because
@@ -91,8 +102,13 @@ func (a *trackedWriter) finish(end guard.End) {
 	if a.hijacked && end != guard.Panicked {
 		return
 	}
+	if a.spent {
+		end = guard.Stopped
+	}
 	if a.status == 0 && end == guard.Answered {
-		a.status = http.StatusOK
+		if a.status = http.StatusOK; a.scan != nil {
+			a.scan.Begin(a.status, a.Header().Get("Content-Type"), a.Header().Get("Content-Encoding"))
+		}
 	}
 	a.reported.Take(fields.Map(a.Header()))
 	o := guard.Outcome{End: end, Status: a.status, Header: a.reported.Lookup(), Received: a.in.count()}
@@ -120,8 +136,12 @@ func (a *trackedWriter) WriteHeader(status int) {
 func (a *trackedWriter) answers(status int) {
 	if a.status == 0 {
 		a.status = status
-		a.reported.Take(fields.Map(a.Header()))
-		a.streams.Header(status, fields.Map(a.Header()))
+		h := fields.Map(a.Header())
+		a.reported.Take(h)
+		a.streams.Header(status, h)
+		if a.scan != nil {
+			a.scan.Begin(status, a.Header().Get("Content-Type"), a.Header().Get("Content-Encoding"))
+		}
 	}
 }
 
@@ -136,6 +156,11 @@ func (a *trackedWriter) detach() {
 func (a *trackedWriter) Write(b []byte) (int, error) {
 	a.answers(http.StatusOK)
 	a.streams.Body(b)
+	if a.scan != nil {
+		if keep, stop := a.scan.Write(b); stop {
+			return a.stop(b[:keep])
+		}
+	}
 	n, err := a.ResponseWriter.Write(b)
 	a.sent += int64(n)
 	return n, err
@@ -156,7 +181,7 @@ type trackedConn struct{ *trackedWriter }
 // ReadFrom implements io.ReaderFrom, so that files are sent without a copy.
 func (a trackedConn) ReadFrom(from io.Reader) (int64, error) {
 	a.answers(http.StatusOK)
-	if inner, ok := a.ResponseWriter.(io.ReaderFrom); ok && !a.streams.Counts() {
+	if inner, ok := a.ResponseWriter.(io.ReaderFrom); ok && !a.streams.Counts() && a.scan == nil {
 		n, err := inner.ReadFrom(from)
 		a.trackedWriter.sent += n
 		return n, err

@@ -55,8 +55,13 @@ type Exchange struct {
 	// Instance names this instance to clients: Refuse sends it with the DecisionID of the Answer, in the field Headgate-Decision. "" sends
 	// no field. Reset keeps Instance.
 	Instance string
+	// Body reads the beginning of the body of r, up to most bytes, for rules that read bodies. part says that the body is longer. The body
+	// of the forwarded request begins with data, which must not change before Reset. nil reads no body, and such rules decide without one.
+	// Reset keeps Body.
+	Body func(r *http.Request, most int64) (data []byte, part bool, err error)
 
 	ticket   *guard.Ticket
+	facts    *guard.BodyFacts // nil before its first use
 	cookies  cookies
 	marks    []string // the memory of the values that Mark has set
 	query    string
@@ -99,6 +104,13 @@ func (x *Exchange) AdmitFields(g *guard.Guard, r *http.Request, h Fields) error 
 	if err := x.identify(g, r, h); err != nil {
 		return err
 	}
+	if x.Body != nil {
+		if most := x.Answer.BodyBound(&x.Request); most > 0 {
+			if err := x.readBody(r, most); err != nil {
+				return err
+			}
+		}
+	}
 	if x.ticket == nil {
 		x.ticket = new(guard.Ticket)
 	}
@@ -107,6 +119,22 @@ func (x *Exchange) AdmitFields(g *guard.Guard, r *http.Request, h Fields) error 
 		return err
 	}
 	x.decided = true
+	return nil
+}
+
+// readBody reads what the rules need of the body.
+func (x *Exchange) readBody(r *http.Request, most int64) error {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil
+	}
+	data, part, err := x.Body(r, most)
+	if err != nil {
+		return err
+	}
+	if x.facts == nil {
+		x.facts = new(guard.BodyFacts)
+	}
+	x.Answer.ReadBody(&x.Request, x.facts, data, part)
 	return nil
 }
 

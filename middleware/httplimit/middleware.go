@@ -92,6 +92,7 @@ type limits struct {
 	resolves bool
 	instance string
 	pool     sync.Pool
+	bodies   bodies
 }
 
 // handler limits the requests to next.
@@ -105,9 +106,12 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x, ok := h.pool.Get().(*Exchange)
 	if !ok {
-		x = &Exchange{ResolvePath: h.resolves, CORS: h.cors, Instance: h.instance}
+		x = &Exchange{ResolvePath: h.resolves, CORS: h.cors, Instance: h.instance, Body: h.bodies.read}
 	}
 	forward, end := h.admit(x, w, r)
+	if b, ok := r.Body.(*begun); ok {
+		defer b.release()
+	}
 	dropped := forward == nil && x.decided && x.Answer.Drops()
 	var ticket *guard.Ticket
 	if forward != nil {
@@ -126,6 +130,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var in *counted
 	if ticket != nil {
+		forward = narrowed(ticket, forward)
 		forward, in = counting(ticket, forward)
 		forward = withContext(ticket, w, forward)
 	}

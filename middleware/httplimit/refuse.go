@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -61,7 +62,10 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	if fields.Discourages(&x.Answer) {
 		w.Header()["X-Should-Retry"] = []string{"false"}
 	}
-	if t := closest.Rule.Exceed.Response; t == nil || !x.respond(w, &p, t) {
+	if ms := fields.RetryMilliseconds(&x.Answer); ms > 0 {
+		w.Header()[fields.FieldRetryMilliseconds] = []string{strconv.FormatInt(ms, 10)}
+	}
+	if t := closest.Response(x.Request.Path); t == nil || !x.respond(w, &p, t) {
 		x.document = x.cached.append(x.document[:0], &p)
 	}
 	p.send(w, x.document)

@@ -30,6 +30,7 @@ type collector struct {
 	throttle                                 *throttleMetrics
 	modes                                    *modeMetrics
 	outcomes                                 *outcomeMetrics
+	tokens                                   *tokenMetrics
 	server                                   *serverMetrics
 	refused, sessions                        *prometheus.Desc
 	quota                                    *quotaMetrics
@@ -46,7 +47,7 @@ func newCollector(c Config) *collector {
 		shared: newSharedMetrics(desc),
 		shares: newShareMetrics(desc), throttle: newThrottleMetrics(desc), modes: newModeMetrics(desc), outcomes: newOutcomeMetrics(desc),
 		server: newServerMetrics(desc), quota: newQuotaMetrics(desc), metering: newMeteringMetrics(desc),
-		leases: newLeaseMetrics(desc),
+		leases: newLeaseMetrics(desc), tokens: newTokenMetrics(desc),
 		refused: desc("refused_clients_total",
 			"Calls, requests and commands of clients without valid credentials, without the right, or above server.limits.",
 			"listener", "reason"),
@@ -125,6 +126,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 	if c.config.Guard != nil {
 		c.outcomes.describe(ch)
+		c.tokens.describe(ch)
 	}
 	if c.config.Front != nil {
 		for _, d := range []*prometheus.Desc{
@@ -233,10 +235,12 @@ func (c *collector) collectRules(ch chan<- prometheus.Metric) {
 		}
 		if c.config.Guard != nil {
 			c.outcomes.collect(ch, c.config.Guard, rule.Rule)
+			c.tokens.collect(ch, c.config.Guard, rule.Rule)
 		}
 	}
 	if c.config.Guard != nil {
 		ch <- counter(c.outcomes.unreturned, c.config.Guard.Unreturned())
+		c.tokens.collectBodies(ch, c.config.Guard)
 	}
 	ch <- counter(c.abandoned, c.config.Report.Abandoned())
 	ch <- counter(c.clockErrors, c.config.Report.ClockErrors())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/ahead"
 )
 
 // lingering is how long the server reads and discards the rest of an unwanted request
@@ -40,8 +41,11 @@ type body struct {
 	failure    atomic.Int32
 	ended      atomic.Bool // set when the end was read; later bytes on the connection belong to another request
 
-	reading sync.Mutex // held while the connection is read
-	mu      sync.Mutex // guards the fields below and the order of SetReadDeadline calls
+	reading sync.Mutex   // held while the connection is read
+	ahead   ahead.Buffer // what was read before the decision; guarded by reading
+	replays bool         // Read begins with ahead; guarded by reading
+	weight  int64        // the places that ahead takes; guarded by reading
+	mu      sync.Mutex   // guards the fields below and the order of SetReadDeadline calls
 	closed  bool
 	stopped bool  // a stage has ended the request
 	begun   bool  // the response has started, so the client may pause its upload for any time
@@ -59,11 +63,21 @@ const (
 
 var errFolded = errors.New("proxy: a trailer line begins with a blank: send each field on one line")
 
-// Read implements io.Reader. After the last read it clears the deadline, because the
-// server keeps reading to notice a disconnected client.
+// Read implements io.Reader. It begins with what was read before the decision.
 func (b *body) Read(p []byte) (int, error) {
 	b.reading.Lock()
 	defer b.reading.Unlock()
+	if b.replays && !b.over() {
+		if n, err := b.replay(p); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return b.receive(p)
+}
+
+// receive reads from the client. After the last read it clears the deadline, because the
+// server keeps reading to notice a disconnected client. The caller holds reading.
+func (b *body) receive(p []byte) (int, error) {
 	if !b.begin() {
 		return 0, http.ErrBodyReadAfterClose
 	}
@@ -103,6 +117,11 @@ func (b *body) Read(p []byte) (int, error) {
 
 // AtHand returns how many bytes have arrived already. A Read of as many does not wait.
 func (b *body) AtHand() int {
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	if b.replays {
+		return b.ahead.Len()
+	}
 	if from, ok := b.ReadCloser.(interface{ AtHand() int }); ok {
 		return from.AtHand()
 	}
@@ -230,11 +249,13 @@ func (b *body) end() {
 	}
 	b.mu.Unlock()
 	if b.from == nil {
+		b.release()
 		return
 	}
 	// A Read clears the deadline when it ends. After the end of the body a Read does not block.
 	b.reading.Lock()
 	defer b.reading.Unlock()
+	b.drop()
 	if !complete && b.stream && !b.ended.Load() { // After the end of the body the server reads without a deadline.
 		_ = b.from.SetReadDeadline(time.Now().Add(lingering))
 	}

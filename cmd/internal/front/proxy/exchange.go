@@ -30,6 +30,7 @@ type exchange struct {
 	fields   *http1.List                           // of the request
 	own      http1.List                            // behind fields in tests without a Server
 	informs  func(status int, h http.Header) error // inform, made once
+	scan     *guard.Scan                           // reads the answer; nil if no rule settles by its body. Set with ticket.
 	body     *body                                 // nil if the client sends no body
 	place    *place                                // nil in tests without a Server
 
@@ -45,10 +46,12 @@ type exchange struct {
 	// does, up to the last byte written. counts is true only without a Server.
 	counts    bool
 	written   int
-	sent      int64     // bytes of the response's body that the client's connection has taken
-	upgraded  *upgraded // nil unless a rule counts the bytes of an upgraded connection
-	interim   int       // number of 1xx responses
-	announced int       // number of the trailers that the header announces
+	sent      int64         // bytes of the response's body that the client's connection has taken
+	upgraded  *upgraded     // nil unless a rule counts the bytes of an upgraded connection
+	awaited   time.Duration // the time that reading the body before the decision took
+	spent     bool          // the answer was ended because its key has no units left
+	interim   int           // number of 1xx responses
+	announced int           // number of the trailers that the header announces
 }
 
 // connection has the methods of net/http's writers that read and write bodies.
@@ -63,7 +66,7 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 	if !ok {
 		// The service may resolve paths and repeated fields in any way.
 		x = &exchange{decision: httplimit.Exchange{ResolvePath: true, OneValue: true}}
-		x.informs = x.inform
+		x.informs, x.decision.Body = x.inform, x.readAhead
 	}
 	x.ResponseWriter, x.settings = w, p.current.Load()
 	x.decision.CORS, x.decision.Instance = x.settings.cors, x.settings.instance
@@ -100,7 +103,7 @@ func (p *Proxy) done(client context.Context, x *exchange) {
 	x.decision.Reset()
 	x.reported, x.streams = fields.Reported{}, fields.StreamDetector{}
 	x.status, x.end, x.written, x.interim, x.forwarded, x.finished = 0, guard.Answered, 0, 0, false, false
-	x.sent, x.upgraded = 0, nil
+	x.sent, x.upgraded, x.scan, x.awaited, x.spent = 0, nil, nil, 0, false
 	p.pool.Put(x)
 }
 
@@ -170,6 +173,9 @@ func (x *exchange) begins(status int, h fields.Header) {
 	}
 	if x.end == guard.Answered { // Else the answer is the proxy's own.
 		x.streams.Header(status, h)
+		if x.scan != nil {
+			x.scan.Begin(status, firstLine(h, "Content-Type"), firstLine(h, "Content-Encoding"))
+		}
 	}
 	x.decision.AnnounceFields(x.settings.style, h)
 	if c := x.settings.cors; c != nil {
@@ -238,6 +244,16 @@ func (x *exchange) Write(b []byte) (int, error) {
 		x.WriteHeader(http.StatusOK)
 	}
 	x.streams.Body(b)
+	if x.scan != nil {
+		if keep, stop := x.scan.Write(b); stop {
+			return len(b), x.stop(b[:keep])
+		}
+	}
+	return x.write(b)
+}
+
+// write is Write without a look at the bytes.
+func (x *exchange) write(b []byte) (int, error) {
 	x.written += len(b)
 	if x.stream || x.written > firstWrite {
 		x.startWrite()

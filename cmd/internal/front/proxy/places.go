@@ -127,6 +127,37 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	return got
 }
 
+// grow takes more places for a request that holds more memory. It returns false if there are none, or if memory is near its bound. The
+// places that are kept for clients without one stay free.
+func (at *place) grow(places int64) bool {
+	if at == nil || places <= 0 {
+		return true
+	}
+	p := at.in
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.weight == 0 || p.used+places > p.bound-p.kept() || p.pressed() {
+		return false
+	}
+	at.weight += places
+	p.used += places
+	return true
+}
+
+// shrink gives places of grow back. An evicted request has none.
+func (at *place) shrink(places int64) {
+	if at == nil || places <= 0 {
+		return
+	}
+	p := at.in
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.weight > places {
+		at.weight -= places
+		p.used -= places
+	}
+}
+
 // giveWay evicts the request that has waited longest and returns its client. The caller
 // holds mu.
 func (p *places) giveWay(now, mostLeaving int64) *clientConn {

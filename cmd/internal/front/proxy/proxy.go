@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/cmd/internal/http1/client"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/guard/report"
+	"github.com/headgate/headgate/internal/ahead"
 	"github.com/headgate/headgate/internal/cors"
 	"github.com/headgate/headgate/internal/fields"
 	"github.com/headgate/headgate/rule"
@@ -59,6 +60,7 @@ type Proxy struct {
 	pool    sync.Pool
 	tickets sync.Pool // of *guard.Ticket
 	buffers buffers
+	bodies  ahead.Pool // for what is read before decisions
 	current atomic.Pointer[settings]
 }
 
@@ -156,8 +158,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	err := x.decision.AdmitFields(p.guard, r, x.fields)
 	took := time.Since(began)
-	p.traffic.Decision.Observe(took)
+	p.traffic.Decision.Observe(took - x.awaited)
 	decided := began.Add(took)
+	if err != nil && x.body != nil && x.body.unread(err) {
+		p.failed(x, r, err)
+		return
+	}
 	if err != nil {
 		if x.decision.Fail(x, err) {
 			p.log.Error("could not decide a request", "error", err)
@@ -183,7 +189,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		x.forwarded = true
 		x.place.startService(decided)
-		p.forward(x, x.detach(x.decision.Mark(p.guard, r, x.fields)))
+		forward := x.detach(x.decision.Mark(p.guard, r, x.fields))
+		x.decision.Request.Body = nil // Forwarding gives the memory of its fields back.
+		p.forward(x, forward)
 	}
 	x.finished = true
 }
@@ -202,22 +210,11 @@ func (p *Proxy) wait(ctx context.Context, x *exchange) (headgate.Verdict, error)
 
 func (p *Proxy) forward(x *exchange, r *http.Request) {
 	if x.sends {
-		x.body = &body{
-			ReadCloser: r.Body, request: r, idle: x.settings.bodyIdle, stream: x.stream, place: x.place,
-			trailer: r.Trailer, allowed: p.trailerNames(r.Trailer, entryOf(x).requestIDName()),
-		}
-		x.body.awaits = x.awaits()
+		x.openBody(r)
 		if x.ends {
 			x.body.ticket = x.ticket
 			release := x.body.stopWith(r.Context())
 			defer release()
-		}
-		x.body.filterTrailer() // Filter the announced trailers now, and the received ones later.
-		if from, ok := x.ResponseWriter.(connection); ok {
-			x.body.from = from
-			// Without full duplex, an HTTP/1 server discards the unread body when the
-			// response starts, even while the upstream still reads the body.
-			_ = from.EnableFullDuplex()
 		}
 		r.Body = x.body
 		var stop func()

@@ -66,11 +66,13 @@ func (x *exchange) send(r *http.Request) {
 		s.proxy.failed(x, r, err)
 		return
 	}
-	if err := x.copy(&c.answer); err != nil {
+	if err := x.copy(&c.answer); err != nil && !x.spent {
 		s.proxy.log.Debug("could not pass on an answer", "error", err)
 		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort.
 	}
-	x.trail(&c.answer)
+	if !x.spent {
+		x.trail(&c.answer)
+	}
 }
 
 // direct changes a request and its fields for the upstream, as rewrite does. from is the peer.
@@ -155,7 +157,7 @@ func (x *exchange) copy(a *client.Answer) error {
 			return err
 		}
 	}
-	if a.Length >= 0 && int64(x.written) >= a.Length {
+	if x.spent || a.Length >= 0 && int64(x.written) >= a.Length {
 		return nil
 	}
 	if done, err := x.splice(a); done || err != nil {
@@ -175,6 +177,8 @@ func (x *exchange) copy(a *client.Answer) error {
 			}
 		}
 		switch {
+		case x.spent:
+			return nil
 		case err == io.EOF: //nolint:errorlint // Read returns io.EOF itself.
 			return nil
 		case err != nil:

@@ -25,7 +25,7 @@ type splicer interface {
 func (x *exchange) splice(a *client.Answer) (done bool, err error) {
 	src, left, plain := a.Source()
 	e := entryOf(x.ResponseWriter)
-	if !plain || left < leastSpliced || e == nil || x.streams.Counts() {
+	if !plain || left < leastSpliced || e == nil || x.streams.Counts() || x.scan != nil && x.scan.Reads() {
 		return false, nil
 	}
 	to, ok := e.ResponseWriter.(splicer)

@@ -19,10 +19,13 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 	}
 	x.client, x.reported = r.Context(), fields.Report(x.ticket.Facts())
 	x.streams = fields.DetectStream(x.ticket)
+	if x.scan = x.ticket.Scan(); x.scan != nil {
+		fields.NarrowEncodings(x.fields)
+	}
 	ctx := x.ticket.Context(r.Context())
 	x.ends = ctx != r.Context()
-	if x.fields.Has("Upgrade") {
-		ctx = context.WithValue(ctx, upgradingKey{}, x)
+	if x.fields.Has("Upgrade") || x.scan != nil && x.scan.Stops() {
+		ctx = context.WithValue(ctx, exchangeKey{}, x)
 	}
 	if ctx != r.Context() {
 		return r.WithContext(ctx)
@@ -30,8 +33,8 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 	return r
 }
 
-// upgradingKey is the context key for the exchange of a request that asks for an upgrade.
-type upgradingKey struct{}
+// exchangeKey is the context key for the exchange of a request that asks for an upgrade, or whose answer may be stopped.
+type exchangeKey struct{}
 
 // hidePrivate removes the fields that are for stages alone from a response that upgrades the
 // connection. The reverse proxy writes this response without WriteHeader.
@@ -39,7 +42,7 @@ func hidePrivate(resp *http.Response) {
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		return
 	}
-	if x, ok := resp.Request.Context().Value(upgradingKey{}).(*exchange); ok {
+	if x, ok := resp.Request.Context().Value(exchangeKey{}).(*exchange); ok {
 		x.reported.Take(fields.Map(resp.Header))
 	}
 }
@@ -59,6 +62,7 @@ func (x *exchange) endTicket() {
 	if x.ticket.CountsBytes() {
 		o.Received, o.Sent = x.passed()
 	}
+	x.ticket.CloseScan(&o)
 	entryOf(x).settled(&o)
 	if x.place == nil {
 		x.ticket.Done(o)

@@ -138,6 +138,7 @@ func (b *buffers) Put(buf []byte) {
 // received checks the header of a final or upgrading response.
 func received(resp *http.Response) error {
 	hidePrivate(resp)
+	stopBody(resp)
 	return writableStatus(resp.StatusCode)
 }
 
