@@ -91,9 +91,10 @@ func drawnConfiguration(t *property.T) string {
 type writtenFile struct {
 	Rules []struct {
 		Match struct {
-			Path, Domain         string
+			Path, Domain, Model  string
 			Methods, Hosts       []string
 			Headers, Descriptors map[string]string
+			JSON                 map[string]string `yaml:"json"`
 		}
 	}
 	Domains map[string]struct{ Descriptors []writtenNode }
@@ -128,6 +129,14 @@ func applies(t fataler, text string, c *Config) {
 	for i := range file.Rules {
 		m := &file.Rules[i].Match
 		req := headgate.Request{Method: "POST", Host: "some.example.org", Path: meantPath(m.Path), Header: meantValues{}}
+		fields := meantValues{}
+		for name, value := range m.JSON {
+			fields[name] = meantText(value)
+		}
+		if m.Model != "" {
+			fields["model"] = meantText(m.Model)
+		}
+		req.Body = &headgate.Body{Fields: fields}
 		if m.Domain != "" {
 			req.Domain = meantText(m.Domain)
 		}

@@ -18,6 +18,10 @@ const (
 // cost reads how many units a request takes: a number, or the header that states the number.
 // all are the limits of the rule, and of each override.
 func (s *section) cost(r *guard.Rule, all []limits) {
+	if s.estimate(r) {
+		s.maxCost(r, false, all)
+		return
+	}
 	v, stated := s.unitsOf(headgate.MaxUnits, &r.Cost, &r.CostHeader, &r.Announced)
 	if r.Announced {
 		s.announced(v, r)
@@ -35,7 +39,7 @@ func (s *section) unitsOf(most int64, number *int64, header *string, announced *
 	text, pattern := "Units that a request takes, or the header in which a request states them.", costPattern
 	if announced != nil {
 		text, pattern = "Units that a request takes, or the header in which a request states them. bytes:request takes the bytes of its "+
-			"body.", costBytesPattern
+			"body, and estimate the tokens that the request will use: the default with settle: openai and its like.", costBytesPattern
 	}
 	s.declare("cost", field.Taken, text)
 	s.outline.field("cost").number(1, 1, most)
@@ -74,6 +78,9 @@ func (s *section) announced(v value, r *guard.Rule) {
 	switch {
 	case s.has(leaseName):
 		s.fault(v, "the units of a lease stay counted, and bytes are known at the end of a request", "use a number or header:NAME")
+	case r.SettleBody != nil:
+		r.Announced = false
+		s.fault(v, "takes bytes, and settle states tokens", "write cost: estimate")
 	case r.Bytes == guard.ResponseBytes:
 		s.fault(v, "takes the bytes of the request, and settle counts only those of the response",
 			"write settle: bytes:both, or remove cost")

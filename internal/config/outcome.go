@@ -1,7 +1,6 @@
 package config
 
 import (
-	"strings"
 	"time"
 
 	"github.com/headgate/headgate/guard"
@@ -20,7 +19,6 @@ const (
 	mostInFlight = 1_000_000
 
 	trailerPrefix = "trailer:"
-	settleAdvice  = "write it like header:X-Actual-Cost, trailer:X-Actual-Cost or bytes:response"
 )
 
 // outcome reads the settings of a rule that depend on the end of requests.
@@ -51,30 +49,6 @@ func (s *section) outcome(r *guard.Rule) {
 	if r.InFlight > 0 {
 		r.InFlightTTL = ttl
 	}
-}
-
-// settle reads where the service states the real cost of a request.
-func (s *section) settle(r *guard.Rule) {
-	s.declare("settle", field.Taken, "Header or trailer in which the service states the real cost of a request, or the bodies whose bytes "+
-		"are the real cost. The cost before is an estimate.")
-	s.outline.field("settle").written("", settlePattern)
-	v, ok := s.scalar("settle", "header:NAME, trailer:NAME or bytes:response")
-	if !ok {
-		return
-	}
-	for _, bodies := range [...]guard.Bytes{guard.RequestBytes, guard.ResponseBytes, guard.RequestBytes | guard.ResponseBytes} {
-		if v.text() == bytesPrefix+bodies.String() {
-			r.Bytes = bodies
-			return
-		}
-	}
-	for _, prefix := range [...]string{costHeaderPrefix, trailerPrefix} {
-		if name, found := strings.CutPrefix(v.text(), prefix); found {
-			r.Settle, _ = s.headerName(v, len(prefix), name, prefix+"X-Actual-Cost")
-			return
-		}
-	}
-	s.fault(v, "must be header:NAME, trailer:NAME, bytes:request, bytes:response or bytes:both, not "+quote(v.text()), settleAdvice)
 }
 
 // checkOutcomes checks these settings against the store and the limits.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate/internal/config/check"
 	"github.com/headgate/headgate/internal/config/field"
+	"github.com/headgate/headgate/internal/tokens"
 )
 
 // reader walks the tree of one file and collects faults. It continues after a fault, so that
@@ -60,6 +61,9 @@ type reader struct {
 	sourced bool
 	// quotaFacts is what customers of a source are checked against.
 	quotaFacts *quotaReading
+	// priceTable has the prices of the top level. priced is set if the file has them, and usesPrices if a rule uses them.
+	priceTable         []tokens.Price
+	priced, usesPrices bool
 	// hidden are the lines, and secrets the texts, that must not appear in excerpts.
 	hidden  map[int]bool
 	secrets []string

@@ -52,6 +52,7 @@ func (r *reader) checkRules(c *Config, read []bool) {
 	}
 	r.noteAll(check.LeftOut(c.Rules, read, r.blamed))
 	r.noteAll(check.Reach(c.Rules, c.Independent, read, r.blamed))
+	r.readsRules(c)
 	r.noteAll(check.Groups(c.Rules, c.Source != nil, read, r.blamed))
 }
 
@@ -81,9 +82,6 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.exemptMatches(&r.Exempt, withBodies)
 	s.key(&r.Key)
 	s.missingPart(r)
-	if r.ReadsBody() {
-		r.MaxBody = defaultMaxBody
-	}
 	s.quota(r)
 	s.leaseRule(r)
 	sh := s.shape()
@@ -99,6 +97,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	excess.hard(&r.Exceed, sh, all)
 	s.checkCalendar(r, all)
 	s.cost(r, all)
+	s.bodySettings(r)
 	s.soft(r, own)
 	s.ban(r, all)
 	oneOf(s, s.declare("mode", field.Taken, "enforce refuses requests; shadow only reports decisions; off disables the rule."),

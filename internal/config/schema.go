@@ -93,8 +93,9 @@ func schemaSample() string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n")
 	for _, action := range guard.Actions() {
-		fmt.Fprintf(&b, "- {ban: {}, count: {}, overrides: {a: {}}, limits_from: {}, on_exceed: {action: %s}}\n", action)
+		fmt.Fprintf(&b, "- {ban: {}, count: {}, overrides: {a: {}}, limits_from: {}, settle: {}, on_exceed: {action: %s}}\n", action)
 	}
+	b.WriteString("prices: {a: {}}\n")
 	b.WriteString("plans: {a: {quotas: {}}}\n")
 	b.WriteString("customers: {a: {}}\n")
 	b.WriteString("source: {etcd: {tls: {}}, http: {tls: {}}, postgres: {tls: {}}}\n")

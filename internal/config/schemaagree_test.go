@@ -412,7 +412,7 @@ func TestVariablesOfTheSchema(t *testing.T) {
 	eachField(schema, "", func(path string, field map[string]any) {
 		_, section := field["properties"]
 		_, names := field["additionalProperties"].(map[string]any)
-		if section || names || strings.HasPrefix(path, "rules") || path == "exempt" || strings.HasPrefix(path, "exempt[") || strings.Contains(path, ".match.not.") || strings.HasPrefix(path, "throttle.classes") || strings.HasPrefix(path, "domains.") ||
+		if section || names || strings.HasPrefix(path, "rules") || path == "exempt" || strings.HasPrefix(path, "exempt[") || strings.Contains(path, ".match.not.") || strings.HasPrefix(path, "throttle.classes") || strings.HasPrefix(path, "domains.") || strings.HasPrefix(path, "prices.") ||
 			strings.HasPrefix(path, "plans.") || strings.HasPrefix(path, "customers.") || strings.HasPrefix(path, "source.") || strings.HasPrefix(path, "lease.") || strings.HasPrefix(path, "server.statsd") || strings.HasPrefix(path, "server.callers") && path != "server.callers_file" || path == "version" {
 			return
 		}

@@ -2,6 +2,7 @@ package config
 
 // beyondSchemaNames lists the malformed files that the schema accepts, grouped by the reason.
 var beyondSchemaNames = map[string]string{
+	"prices: the rules that use them are elsewhere": `prices-alone prices-missing`,
 	"amounts: a pattern sees the form of 2s, 1MiB or 80%, and not how much it is": `
 		ban-after-zero ban-for-too-long ban-for-too-short front-body-idle-timeout-zero front-max-header-too-little
 		front-max-header-too-much front-upstream-h2c-port-zero identity-jwt-leeway-too-long

@@ -20,7 +20,7 @@ var docsSectionNames = map[string]string{
 	"`throttle`": "throttle", "`throttle.queue`": "throttle.queue", "`throttle.auto_concurrency`": "throttle.auto_concurrency",
 	"`server`": "server", "`server.grpc`": "server.grpc", "`server.grpc.tls`": "server.grpc.tls", "`server.http`": "server.http",
 	"`server.http.tls`": "server.http.tls", "`server.resp`": "server.resp", "`server.callers[]`": "server.callers[]", "`server.statsd[]`": "server.statsd[]", "`server.statsd[].rewrites[]`": "server.statsd[].rewrites[]", "`server.limits`": "server.limits", "`server.resp.tls`": "server.resp.tls", "`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
-	"`plans`": "plans.*", "`quotas` of a plan": "plans.*.quotas.*[]", "`customers`": "customers.*", "`raise` of a customer": "customers.*.raise",
+	"`plans`": "plans.*", "`prices`": "prices.*", "`quotas` of a plan": "plans.*.quotas.*[]", "`customers`": "customers.*", "`raise` of a customer": "customers.*.raise",
 	"`source`": "source", "`source.etcd`": "source.etcd", "`source.http`": "source.http", "`source.postgres`": "source.postgres",
 	"`lease`": "lease", "`lease.tls`": "lease.tls", "`lease.election`": "lease.election", "`lease.election.tls`": "lease.election.tls", "`lease.limits`": "lease.limits", "`lease.limits.tls`": "lease.limits.tls", "`lease.resources[]`": "lease.resources[]", "`bands` of a resource": "lease.resources[].bands[]", "`lease.holders`": "lease.holders.*",
 	"`source.etcd.tls`": "source.etcd.tls", "`source.http.tls`": "source.http.tls", "`source.postgres.tls`": "source.postgres.tls",

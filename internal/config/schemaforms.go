@@ -146,7 +146,7 @@ const (
 	costPattern     = "^" + costHeaderPrefix + letterPattern
 	settlePattern   = "^(" + bytesPrefix + "(request|response|both)$|(" + costHeaderPrefix + "|" + trailerPrefix + ")" +
 		letterPattern + ")"
-	costBytesPattern = "^(" + bytesPrefix + "request$|" + costHeaderPrefix + letterPattern + ")"
+	costBytesPattern = "^(estimate$|" + bytesPrefix + "request$|" + costHeaderPrefix + letterPattern + ")"
 	letterPattern    = "[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 )
 

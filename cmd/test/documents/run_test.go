@@ -13,7 +13,7 @@ import (
 // documentsTable maps documents to their minimum number of requests.
 var documentsTable = map[string]int{
 	"reference/patterns.md": 10, "rules.md": 60, "cloud-armor.md": 40, "quotas.md": 25, "metering.md": 4, "configuration.md": 5,
-	"recipes.md": 20,
+	"recipes.md": 20, "tokens.md": 5,
 	usersTable:   40,
 }
 

@@ -15,8 +15,8 @@ import (
 // spellings with the same meaning have the same text. The text "" matches every request.
 type conditions [6]string
 
-// The last text has all that few rules have: the query, the addresses, the body, and what the rule leaves out. A rule that leaves out requests so
-// covers only rules that leave out the same.
+// The last text has all that few rules have: the query, the addresses, the body, and what the rule leaves out. A rule that leaves out
+// requests so covers only rules that leave out the same.
 func newConditions(r *rule.Rule, lists networkTexts) conditions {
 	m := &r.Match
 	return conditions{
