@@ -118,10 +118,15 @@ func anthropicTotal(u anthropic.Usage) int64 {
 	return u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens + u.OutputTokens
 }
 
-var ways = []string{".plain.1", ".plain.37", ".plain.65536", ".gzip.1", ".gzip.37", ".gzip.65536"}
+// allWays are plain and with gzip, in pieces of 1, 37 and 65,536 bytes.
+func allWays() []string {
+	return []string{".plain.1", ".plain.37", ".plain.65536", ".gzip.1", ".gzip.37", ".gzip.65536"}
+}
 
-// runGo runs all calls of the SDKs in Go in every way, with both versions of HTTP, and gives the outcomes by model.
-func runGo(t *testing.T, base string) map[string]outcome {
+func someWays() []string { return []string{".plain.37", ".gzip.65536"} }
+
+// runGo runs all calls of the SDKs in Go in some ways, with both versions of HTTP, and gives the outcomes by model.
+func runGo(t *testing.T, base string, ways []string) map[string]outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -154,7 +159,7 @@ func TestGoSDKsReportTheUsage(t *testing.T) {
 	t.Parallel()
 	_, server := Serve()
 	defer server.Close()
-	for _, one := range runGo(t, server.URL) {
+	for _, one := range runGo(t, server.URL, someWays()) {
 		complete(t, one.Name, one)
 	}
 }

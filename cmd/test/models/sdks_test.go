@@ -77,8 +77,8 @@ func node(t *testing.T, requests []request) map[string]outcome {
 	return found
 }
 
-// everyWay has each call plain and with gzip, in pieces of 1, 37 and 65,536 bytes.
-func everyWay(base string) []request {
+// every has each call in some ways.
+func every(base string, ways []string) []request {
 	var all []request
 	for _, name := range names {
 		for _, way := range ways {
@@ -131,7 +131,7 @@ func TestSDKsReportTheUsage(t *testing.T) {
 	t.Parallel()
 	_, server := Serve()
 	defer server.Close()
-	requests := everyWay(server.URL)
+	requests := every(server.URL, someWays())
 	found := node(t, requests)
 	for _, r := range requests {
 		complete(t, r.Name, found[r.Model])

@@ -21,7 +21,9 @@ const genai = base => new GoogleGenAI({ apiKey, httpOptions: { baseUrl: base } }
 const cohere = base => new CohereClientV2({ environment: base, token: apiKey });
 const mistral = base => new Mistral({ serverURL: base, apiKey });
 const bedrock = base =>
-  new BedrockRuntimeClient({ endpoint: base, region: 'eu-central-1', credentials: { accessKeyId: 'a', secretAccessKey: 'b' } });
+  new BedrockRuntimeClient({
+    endpoint: base, region: 'eu-central-1', maxAttempts: 1, credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
+  });
 const langchain = (base, model) => new ChatOpenAI({ model, apiKey, configuration: { baseURL: base + '/v1' } });
 
 // join reads a stream. Take gives the text of one of its events.
