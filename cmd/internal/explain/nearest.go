@@ -128,7 +128,7 @@ func headerReason(name, want string) string {
 func bodyReasons(r *guard.Rule, match *rule.Match, req *headgate.Request) (reasons []string) {
 	hint := ""
 	if req.Body == nil {
-		hint = " (say which body with --body FILE)"
+		hint = ", and the request has no body here"
 	}
 	if match.Model != "" && !fits(r, rule.Match{Model: match.Model}, req) {
 		reasons = append(reasons, "its model is "+match.Model+hint)

@@ -119,6 +119,9 @@ func costText(r *guard.Rule, req *headgate.Request) string {
 			return fmt.Sprintf("%q, as %s says", stated, r.CostHeader)
 		}
 	}
+	if r.Estimate != nil {
+		return "an estimate of the tokens; at its end, those that the answer states"
+	}
 	return strconv.FormatInt(max(1, r.Cost), 10)
 }
 
