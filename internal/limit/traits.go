@@ -109,9 +109,16 @@ func BlockWords(p headgate.Policy) int64 {
 	return 0
 }
 
-// A block has a header, and then the entries of a log or the counters of a sliding window. A log has one entry more than it keeps.
-func logWords(p headgate.Policy) int64 { return 5 + EntryWords*(max(p.Limit.Count, 1)+1) }
+// logWords: a block has a header, and then the entries of a log. Counted refusals and debts add an entry before the oldest one goes.
+func logWords(p headgate.Policy) int64 {
+	entries := max(p.Limit.Count, 1)
+	if p.CountRejected || p.Overdraft > 0 {
+		entries++
+	}
+	return 5 + EntryWords*entries
+}
 
+// ringWords: behind the header are the counters of a sliding window.
 func ringWords(p headgate.Policy) int64 { return 3 + int64(p.SubWindows) + 1 }
 
 // CoversUnits reports whether each request that passes wide also passes narrow, if wide counts every request that narrow counts. Both

@@ -16,6 +16,9 @@ func TestBlocksAreThoseOfTheStore(t *testing.T) {
 	for _, n := range []int64{1, 2, 5, 100, 500, 2045, 2046, 2047, 10_000} {
 		policies = append(policies, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: n, Per: time.Hour}})
 	}
+	for _, n := range []int64{1, 5, 6, 2045} {
+		policies = append(policies, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: n, Per: time.Hour}, CountRejected: true})
+	}
 	for _, n := range []int{1, 4, 5, 12, 13, 60, 61, limit.MaxSubWindows} {
 		policies = append(policies, headgate.Policy{Algorithm: headgate.SlidingWindow, SubWindows: n, Limit: headgate.Limit{Count: 10, Per: time.Hour}})
 	}
