@@ -41,7 +41,8 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 		return errors.New("its ban is negative: use 0 or more")
 	}
 	for _, check := range [...]error{
-		checkLease(c, r), checkHeader(r.CostHeader), checkHeader(r.Settle), checkBytes(r), checkOutcome(r), r.checkGrowth(),
+		checkLease(c, r), checkHeader(r.CostHeader), checkHeader(r.Settle), checkBytes(r), checkOverdraft(r),
+		checkOutcome(r), r.checkGrowth(),
 	} {
 		if check != nil {
 			return check
@@ -94,8 +95,8 @@ func checkOutcome(r *Rule) error {
 			return errors.New("count and settle cannot return the departures of leaky_bucket: use another algorithm")
 		case p.Hold > 0 && r.Settles():
 			return errors.New("settle cannot charge prefetched units: leave out prefetch, or settle")
-		case p.Limit.Count > headgate.MaxUnits/2 && r.Settles():
-			return fmt.Errorf("settle charges up to twice the limit: use a limit of at most %d", int64(headgate.MaxUnits/2))
+		case r.Overdraft > 0 && p.CountRejected:
+			return errors.New("its overdraft would make a debt of refused attempts, because CountRejected is set: leave out one of them")
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/internal/calendar"
+	"github.com/headgate/headgate/internal/tokens"
 )
 
 // terms is what a customer has of a limit of a quota.
@@ -48,6 +49,9 @@ type quotaNeeds struct {
 	fallback Fallback
 	settle   string
 	bytes    Bytes
+	// body and overdraft say what customers may owe.
+	body      *tokens.Settle
+	overdraft int64
 }
 
 // maxEffects bounds the copies of rules that plans change: one for each rule and plan, of about 400 bytes.
@@ -74,6 +78,10 @@ func (g *Guard) prepareQuotas(c *Config, claimed *claims) (*quotaSet, error) {
 			n.settle = r.Settle
 		}
 		n.bytes |= r.Bytes
+		if r.SettleBody != nil {
+			n.body = r.SettleBody
+		}
+		n.overdraft = max(n.overdraft, r.Overdraft)
 		needs[r.Quota] = n
 	}
 	if rules == 0 {
@@ -184,7 +192,9 @@ func (q *quotaSet) shareCalendar(w *window, l *quotaList) {
 
 // prepare prepares one list of limits.
 func (q *quotaSet) prepare(g *Guard, c *Config, l *quotaList, need quotaNeeds, claimed *claims) ([]window, error) {
-	r := &Rule{Fallback: need.fallback, Settle: need.settle, Bytes: need.bytes, Calendar: l.calendar}
+	r := &Rule{
+		Fallback: need.fallback, Settle: need.settle, Bytes: need.bytes, SettleBody: need.body, Overdraft: need.overdraft, Calendar: l.calendar,
+	}
 	r.Name = l.quota
 	policies := make([]headgate.Policy, len(l.limits))
 	for i := range policies {

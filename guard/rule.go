@@ -129,6 +129,10 @@ type Rule struct {
 	MaxBody int64
 	// OnSpent says what happens to an answer whose key runs out of units while it passes, with SettleBody.
 	OnSpent OnSpent
+	// Overdraft is what a key may owe after a settlement, in percent of each limit. Later requests pay the debt before they
+	// pass: see headgate.Charge. 0 is DefaultOverdraft, or UnlimitedOverdraft with SettleBody. NoOverdraft lets no debt arise.
+	// Limits with CountRejected have none.
+	Overdraft int64
 	// Announced takes the announced length of the request's body as the estimate, at least 1. It needs RequestBytes or Settle.
 	Announced bool
 	// InFlight bounds the requests of a key between Admit and Done, waits included. 0 is no bound.

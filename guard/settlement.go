@@ -123,11 +123,11 @@ func (w *settlement) add(g *Guard, c *charge, key []byte, o *Outcome, local bool
 		w.receipts = append(w.receipts, r)
 	case cost > r.Cost:
 		op := headgate.Op{
-			Key: string(key), Policy: c.window.wide, Window: c.window.number, Group: uint8(len(w.ops)), Cost: cost - r.Cost,
-			Edges: c.window.edges(g, local),
+			Key: string(key), Policy: c.window.id, Window: c.window.number, Group: uint8(len(w.ops)), Kind: headgate.Charge,
+			Cost: cost - r.Cost, Edges: c.window.edges(g, local),
 		}
 		if local {
-			op.Policy = c.window.wideLocal
+			op.Policy = c.window.local
 		}
 		w.ops, w.rules = append(w.ops, op), append(w.rules, charging{settledUnits: settled, window: c.window, local: local, extra: -1})
 	}
@@ -147,11 +147,7 @@ func statedActual(o *Outcome, name string) (int64, bool) {
 	return n, err == nil && n <= headgate.MaxUnits
 }
 
-// chargeRounds bounds the calls for units that do not fit: each round charges what the last one found
-// free.
-const chargeRounds = 3
-
-// apply returns units, and charges others up to one limit beyond the limit. After an error, the
+// apply returns units, and charges others up to the overdraft of their rule. After an error, the
 // estimates stay counted.
 func (w *settlement) apply(ctx context.Context, store headgate.Store) {
 	w.change(ctx, store)
@@ -169,41 +165,27 @@ func (w *settlement) change(ctx context.Context, store headgate.Store) {
 	if len(w.receipts) > 0 {
 		_ = store.Return(ctx, w.receipts) // Units that cannot be returned stay counted, which is safe.
 	}
-	for range chargeRounds {
-		if len(w.ops) == 0 {
-			return
-		}
-		w.decisions = slices.Grow(w.decisions[:0], len(w.ops))[:len(w.ops)]
-		if store.Apply(ctx, w.ops, w.decisions) != nil {
-			return
-		}
-		w.keepRefused()
+	if len(w.ops) == 0 {
+		return
 	}
-}
-
-// keepRefused keeps the ops that did not fit, each with the number of units that was free.
-func (w *settlement) keepRefused() {
-	kept := 0
+	w.decisions = slices.Grow(w.decisions[:0], len(w.ops))[:len(w.ops)]
+	if store.Apply(ctx, w.ops, w.decisions) != nil {
+		return
+	}
 	for i := range w.decisions {
-		d := &w.decisions[i]
-		switch {
-		case w.rules[i].prepared != nil:
-			w.rules[i].prepared.meetBan(w.ops[i].Key, d)
-		case d.Verdict != headgate.Deny:
-			w.rules[i].charged.Add(uint64(w.ops[i].Cost))
-			w.charged(&w.rules[i], w.ops[i].Cost, d)
-		case d.Remaining >= w.ops[i].Cost: // Another request has taken them.
-		default:
-			w.beyond(&w.rules[i], w.ops[i].Cost-max(0, d.Remaining))
-			if d.Remaining <= 0 {
-				continue
-			}
-			w.ops[kept], w.rules[kept] = w.ops[i], w.rules[i]
-			w.ops[kept].Cost, w.ops[kept].Group = d.Remaining, uint8(kept)
-			kept++
+		d, rule, cost := &w.decisions[i], &w.rules[i], w.ops[i].Cost
+		if rule.prepared != nil {
+			rule.prepared.meetBan(w.ops[i].Key, d)
+			continue
+		}
+		if counted := d.Receipt.Cost; counted > 0 {
+			rule.settledUnits.charged.Add(uint64(counted))
+			w.charged(rule, counted, d)
+		}
+		if counted := d.Receipt.Cost; counted < cost {
+			w.beyond(rule, cost-counted)
 		}
 	}
-	w.ops, w.rules = w.ops[:kept], w.rules[:kept]
 }
 
 func (w *settlement) clear() {

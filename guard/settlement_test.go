@@ -92,6 +92,30 @@ func TestParallelAttempts(t *testing.T) {
 	}
 }
 
+// TestSettledMean: with an unlimited overdraft, a client whose answers cost ten times the limit uses the limit in
+// the long run, within one answer. The default forgives what is beyond twice the limit.
+func TestSettledMean(t *testing.T) {
+	for overdraft, most := range map[int64]int64{guard.UnlimitedOverdraft: 300, 900: 300, guard.DefaultOverdraft: 2200} {
+		for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.FixedWindow, headgate.SlidingLog} {
+			r := byClient(t, "a", "/a", headgate.Limit{Count: 10, Per: time.Second})
+			r.Settle, r.Overdraft, r.Policies[0].Algorithm = "X-Cost", overdraft, algorithm
+			g, clock := newGuard(t, guard.Config{Rules: []guard.Rule{r}})
+			used := int64(0)
+			for range 200 {
+				if ticket := entered(t, g, "x"); ticket.Answer.Verdict == headgate.Allow {
+					ticket.Forward()
+					ticket.Done(guard.Outcome{Status: 200, Header: stated("X-Cost", "100")})
+					used += 100
+				}
+				clock.Advance(100 * time.Millisecond)
+			}
+			if used < 100 || used > most {
+				t.Errorf("overdraft %d%% of %s: %d units in 20 windows of 10, want at most %d", overdraft, algorithm, used, most)
+			}
+		}
+	}
+}
+
 // TestSettle is a table of costs that an answer states, for an estimate of 4 of 10 a minute.
 func TestSettle(t *testing.T) {
 	for value, want := range map[string]int64{
@@ -183,13 +207,17 @@ func TestSettleInLocal(t *testing.T) {
 
 func TestFaultyOutcomes(t *testing.T) {
 	for want, change := range map[string]func(*guard.Rule){
-		"status 99":           func(r *guard.Rule) { r.Count = []int{99} },
-		`write "X-Cost"`:      func(r *guard.Rule) { r.Settle = "x-cost" },
-		"another action":      func(r *guard.Rule) { r.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Second} },
-		"need a limit":        func(r *guard.Rule) { r.Policies, r.Ban.For, r.Settle = nil, time.Hour, "X-Cost" },
-		"another algorithm":   func(r *guard.Rule) { r.Policies[0].Algorithm = headgate.LeakyBucket },
-		"leave out prefetch":  func(r *guard.Rule) { r.Settle, r.Policies[0].Hold = "X-Cost", time.Second },
-		"use a limit of at":   func(r *guard.Rule) { r.Settle, r.Policies[0].Limit.Count = "X-Cost", headgate.MaxUnits },
+		"status 99":          func(r *guard.Rule) { r.Count = []int{99} },
+		`write "X-Cost"`:     func(r *guard.Rule) { r.Settle = "x-cost" },
+		"another action":     func(r *guard.Rule) { r.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Second} },
+		"need a limit":       func(r *guard.Rule) { r.Policies, r.Ban.For, r.Settle = nil, time.Hour, "X-Cost" },
+		"another algorithm":  func(r *guard.Rule) { r.Policies[0].Algorithm = headgate.LeakyBucket },
+		"leave out prefetch": func(r *guard.Rule) { r.Settle, r.Policies[0].Hold = "X-Cost", time.Second },
+		"has no effect":      func(r *guard.Rule) { r.Overdraft = 200 },
+		"overdraft -2":       func(r *guard.Rule) { r.Settle, r.Overdraft = "X-Cost", -2 },
+		"refused attempts": func(r *guard.Rule) {
+			r.Settle, r.Overdraft, r.Policies[0].Algorithm, r.Policies[0].CountRejected = "X-Cost", 50, headgate.FixedWindow, true
+		},
 		"need a limit: write": func(r *guard.Rule) { r.Policies, r.InFlight = nil, 1 },
 		"of an override": func(r *guard.Rule) {
 			r.Overrides = []guard.Override{{Value: "x", Policies: []headgate.Policy{{Algorithm: headgate.LeakyBucket, Limit: perMinute(1)}}}}

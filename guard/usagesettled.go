@@ -52,7 +52,11 @@ func (w *settlement) charged(c *charging, cost int64, d *headgate.Decision) {
 		if c.local {
 			included = q.includedPart
 		}
-		w.beyond(c, min(cost, max(0, d.Limit-d.Remaining-included)))
+		used := d.Limit - d.Remaining
+		if d.Remaining == 0 { // Remaining does not show a debt. At least the units of the charge are used.
+			used = max(used, cost)
+		}
+		w.beyond(c, min(cost, max(0, used-included)))
 	}
 }
 

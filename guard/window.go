@@ -25,18 +25,15 @@ const (
 
 // window is one counter of a rule: one of its limits, its ban, or its hard limit.
 type window struct {
-	id    headgate.PolicyID
-	limit headgate.Limit
-	local headgate.PolicyID // this instance's part of the limit, as Local knows it; FallbackLocal only
-	part  headgate.Limit    // that part
-	// wide and wideLocal admit twice as much as id and local do, in the same state. What a request
-	// costs beyond its estimate is charged there. They are prepared for rules with Settle.
-	wide, wideLocal headgate.PolicyID
-	policy          string // the name that callers see
-	index           int    // the position among the limits
-	number          uint8  // the number in the store
-	kind            kind
-	mode            headgate.OpKind
+	id     headgate.PolicyID
+	limit  headgate.Limit
+	local  headgate.PolicyID // this instance's part of the limit, as Local knows it; FallbackLocal only
+	part   headgate.Limit    // that part
+	policy string            // the name that callers see
+	index  int               // the position among the limits
+	number uint8             // the number in the store
+	kind   kind
+	mode   headgate.OpKind
 	// algorithm is that of limit. maxWait is how far ahead an Op of kind Book may book.
 	algorithm headgate.Algorithm
 	maxWait   time.Duration
@@ -175,7 +172,7 @@ func (s *counters) addHard([]headgate.Policy) error {
 // add prepares a counter in the store. If the rule falls back to Local, add prepares this
 // instance's part there.
 func (s *counters) add(w window, policy headgate.Policy) error {
-	id, err := s.claims.prepare(s.guard.store, w.stored(policy))
+	id, err := s.claims.prepare(s.guard.store, s.rule.owing(w.stored(policy)))
 	if err != nil {
 		return err
 	}
@@ -185,21 +182,15 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 	if err := w.countIn(s.rule.Calendar); err != nil {
 		return err
 	}
-	if w.wide, err = s.addWide(s.guard.store, policy); err != nil {
-		return err
-	}
 	if s.rule.Fallback == FallbackLocal {
 		part, err := LocalPolicy(policy, s.config.LocalShare)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.policy, err)
 		}
-		if w.local, err = s.claims.prepare(s.config.Local, w.stored(part)); err != nil {
+		if w.local, err = s.claims.prepare(s.config.Local, s.rule.owing(w.stored(part))); err != nil {
 			return fmt.Errorf("%s: in Local: %w", w.policy, err)
 		}
 		w.part = part.Limit
-		if w.wideLocal, err = s.addWide(s.config.Local, part); err != nil {
-			return err
-		}
 	}
 	if w.kind == kindBan {
 		if err := s.addGrowth(&w, policy); err != nil {
@@ -208,31 +199,6 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 	}
 	s.all = append(s.all, w)
 	return nil
-}
-
-// addWide prepares the version of a limit that charges units beyond it.
-func (s *counters) addWide(store headgate.Store, policy headgate.Policy) (headgate.PolicyID, error) {
-	if !s.rule.Settles() || policy.Algorithm == headgate.Ban {
-		return 0, nil
-	}
-	id, err := s.claims.prepare(store, SettlePolicy(policy))
-	if err != nil {
-		return 0, fmt.Errorf("settle charges up to twice the limit, which cannot be counted: %w", err)
-	}
-	return id, nil
-}
-
-// SettlePolicy gives the version of a limit under which Rule.Settle charges units beyond estimates: with
-// twice the Burst of a bucket, or twice the Count of a window. The versions share one state and keep
-// each other's receipts. Configurations use SettlePolicy to find what New and Reload would refuse.
-func SettlePolicy(policy headgate.Policy) headgate.Policy {
-	policy.CountRejected, policy.CountAll = false, false // A charge that does not fit is no attempt.
-	if policy.Algorithm <= headgate.LeakyBucket {
-		policy.Limit.Burst = 2 * limit.Room(policy)
-	} else {
-		policy.Limit.Count *= 2
-	}
-	return policy
 }
 
 // windowsByPeriod numbers limits by their periods, so that a limit keeps its counters when

@@ -51,12 +51,8 @@ func (s *section) outcome(r *guard.Rule) {
 	}
 }
 
-// checkOutcomes checks these settings against the store and the limits.
+// checkOutcomes checks these settings against the store.
 func (r *reader) checkOutcomes(c *Config) {
-	var fit check.Fit
 	memcached := c.Shared != nil && c.Shared.Kind == KindMemcached
-	if c.Shared != nil {
-		fit = check.NewFit(memcached)
-	}
-	r.noteAll(check.Outcomes(c.Rules, c.quotaPolicies, memcached, fit, r.blamed))
+	r.noteAll(check.Outcomes(c.Rules, memcached, r.blamed))
 }

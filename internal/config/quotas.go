@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -242,37 +241,6 @@ func (q *quotaReading) checkStore(s *section, v value, p headgate.Policy, quota 
 			s.fault(v, f.Problem, f.Fix)
 		}
 	}
-}
-
-// quotaPolicies gives the different limits of a quota, as the store counts them: up to their hard limit.
-func (c *Config) quotaPolicies(quota string) []headgate.Policy {
-	var all []headgate.Policy
-	known := map[headgate.Policy]bool{}
-	add := func(quotas []guard.QuotaLimits, after guard.After) {
-		for _, l := range quotaOf(quotas, quota) {
-			p := l.Policy
-			if after != guard.AfterReject && l.Hard > 0 {
-				p.Limit.Count = l.Hard
-			}
-			if !known[p] {
-				known[p], all = true, append(all, p)
-			}
-		}
-	}
-	plans := map[string]guard.After{}
-	for i := range c.Plans {
-		plans[c.Plans[i].Name] = c.Plans[i].After
-		add(c.Plans[i].Quotas, c.Plans[i].After)
-	}
-	for i := range c.Customers {
-		customer := &c.Customers[i]
-		after := plans[cmp.Or(customer.Plan, c.DefaultPlan)]
-		add(customer.Quotas, after)
-		if customer.Raise != nil {
-			add(customer.Raise.Quotas, after)
-		}
-	}
-	return all
 }
 
 // quotasUseBlocks reports whether a limit of a quota uses a log or a sliding window.

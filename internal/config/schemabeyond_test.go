@@ -12,7 +12,7 @@ var beyondSchemaNames = map[string]string{
 		soft-hundred-percent soft-zero-percent store-timeout-too-long store-timeout-zero redis-dial-timeout-zero memcached-refresh-too-short
 		breaker-probe-zero deny-cache-too-long local-share-too-great local-share-zero prefetch-hold-too-long
 		prefetch-hold-too-short fair-share-cycle-too-long fair-share-cycle-too-short fair-share-cycle-zero
-		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short settle-too-much
+		fair-share-reservation-too-great count-status-out-of-range in-flight-ttl-short
 		server-http-body-too-long server-keepalive-too-short server-call-memory-too-small
 		server-traffic-memory-too-small retry-after-max-too-long`,
 	"overrides: a schema does not compare a value with match, and not two values": `override-never-applies`,
@@ -86,7 +86,7 @@ var beyondSchemaNames = map[string]string{
 		cors-of-a-server count-with-ban count-with-delay count-with-leaky-bucket count-without-limits
 		in-flight-alone-with-degrade in-flight-alone-with-delay in-flight-alone-with-fields-of-limits
 		in-flight-alone-with-prefetch in-flight-and-overrides-with-burst in-flight-on-memcached in-flight-ttl-alone
-		rule-name-of-in-flight settle-too-much-for-redis settle-with-prefetch
+		rule-name-of-in-flight settle-with-prefetch
 		admin-listen-is-the-proxy admin-listen-twice ban-after-below-an-override ban-after-below-the-limit
 		ban-after-below-the-limit-in-longer-time ban-of-a-limit-of-zero ban-of-in-flight-alone
 		local-share-of-a-ban-of-in-flight-too-little local-share-of-in-flight-too-little burst-of-a-limit-of-zero
