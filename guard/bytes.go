@@ -77,8 +77,8 @@ type BytesError struct {
 // Error names the front and the rule, and says what to do.
 func (e *BytesError) Error() string {
 	if e.Reads {
-		return fmt.Sprintf("guard: rule %q reads bodies, which %s does not see: remove settle, match.model, match.json and such key parts, or "+
-			"decide the rule in headgate proxy or package httplimit", e.Rule, e.Front)
+		return fmt.Sprintf("guard: rule %q reads bodies, which %s does not see: remove settle, match.model, match.json and such key "+
+			"parts, or decide the rule in headgate proxy or package httplimit", e.Rule, e.Front)
 	}
 	return fmt.Sprintf("guard: rule %q counts the bytes of bodies, which %s does not see: count requests, or decide the rule in headgate "+
 		"proxy or package httplimit", e.Rule, e.Front)

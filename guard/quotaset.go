@@ -193,7 +193,8 @@ func (q *quotaSet) shareCalendar(w *window, l *quotaList) {
 // prepare prepares one list of limits.
 func (q *quotaSet) prepare(g *Guard, c *Config, l *quotaList, need quotaNeeds, claimed *claims) ([]window, error) {
 	r := &Rule{
-		Fallback: need.fallback, Settle: need.settle, Bytes: need.bytes, SettleBody: need.body, Overdraft: need.overdraft, Calendar: l.calendar,
+		Fallback: need.fallback, Settle: need.settle, Bytes: need.bytes, SettleBody: need.body, Overdraft: need.overdraft,
+		Calendar: l.calendar,
 	}
 	r.Name = l.quota
 	policies := make([]headgate.Policy, len(l.limits))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard/refusal"
-	"github.com/headgate/headgate/internal/tokens"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -122,9 +121,9 @@ type Rule struct {
 	// ends. The units that the request took before are an estimate. 0 counts no bytes.
 	Bytes Bytes
 	// SettleBody says where the answer states the real cost of a request: in place of Settle and Bytes. nil is nowhere.
-	SettleBody *tokens.Settle
+	SettleBody *Settle
 	// Estimate is the cost before the answer, with SettleBody; nil takes Cost.
-	Estimate *tokens.Estimate
+	Estimate *Estimate
 	// MaxBody is the most that is read of a request's body before the decision, in bytes. Rules that need facts of the body have it.
 	MaxBody int64
 	// OnSpent says what happens to an answer whose key runs out of units while it passes, with SettleBody.

@@ -48,26 +48,26 @@ type API = tokens.API
 // The presets.
 const (
 	// AutoAPI takes the API of each request from its path and the content type of its answer.
-	AutoAPI = tokens.Auto
+	AutoAPI API = tokens.Auto
 	// OpenAI is the API of OpenAI and of all that answer as it does.
-	OpenAI = tokens.OpenAI
+	OpenAI API = tokens.OpenAI
 	// Anthropic is the Messages API.
-	Anthropic = tokens.Anthropic
+	Anthropic API = tokens.Anthropic
 	// Gemini is generateContent and streamGenerateContent.
-	Gemini = tokens.Gemini
+	Gemini API = tokens.Gemini
 	// Bedrock is Converse and InvokeModel, with their streams.
-	Bedrock = tokens.Bedrock
+	Bedrock API = tokens.Bedrock
 	// Ollama is the native API of Ollama.
-	Ollama = tokens.Ollama
+	Ollama API = tokens.Ollama
 	// Cohere is version 2 of Cohere's API.
-	Cohere = tokens.Cohere
+	Cohere API = tokens.Cohere
 )
 
 // TokenWeight is the cost of one token in millionths of a unit: OneUnit is one unit.
 type TokenWeight = tokens.Weight
 
 // OneUnit is the TokenWeight of one unit.
-const OneUnit = tokens.One
+const OneUnit TokenWeight = tokens.One
 
 // TokenWeights are the costs of one token of each kind.
 type TokenWeights = tokens.Weights
@@ -84,9 +84,9 @@ type Merge = tokens.Merge
 // The ways to merge numbers.
 const (
 	// MergeMax takes the highest number.
-	MergeMax = tokens.Max
+	MergeMax Merge = tokens.Max
 	// MergeLast takes the last number.
-	MergeLast = tokens.Last
+	MergeLast Merge = tokens.Last
 	// MergeSum takes the sum of all numbers.
-	MergeSum = tokens.Sum
+	MergeSum Merge = tokens.Sum
 )

@@ -121,6 +121,7 @@ func (s *section) bodySettings(r *guard.Rule) {
 	if r.OnSpent == guard.StopAnswer && r.SettleBody == nil {
 		r.OnSpent = guard.FinishAnswer
 	}
+	s.overdraft(r)
 }
 
 // readsRules checks that one reader can read the fields of all rules.

@@ -4,7 +4,7 @@ import "github.com/headgate/headgate/guard"
 
 // limitFieldNames are the fields of a rule that say how its limits count.
 var limitFieldNames = [...]string{
-	"algorithm", "sub_windows", "count_rejected", "burst", "cost", "max_cost", "soft", "prefetch",
+	"algorithm", "sub_windows", "count_rejected", "burst", "cost", "max_cost", "soft", "prefetch", "overdraft",
 }
 
 const (

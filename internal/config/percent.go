@@ -13,10 +13,13 @@ func (s *section) percent(name string, into *int, least, most int) {
 		preset = strconv.Itoa(*into) + "%"
 	}
 	s.outline.field(name).written(preset, percentPattern)
-	v, ok := s.scalar(name, "a percentage")
-	if !ok {
-		return
+	if v, ok := s.scalar(name, "a percentage"); ok {
+		s.percentOf(v, into, least, most)
 	}
+}
+
+// percentOf reads the percentage of a value.
+func (s *section) percentOf(v value, into *int, least, most int) {
 	const fix = "write it like 80%"
 	digits, signed := strings.CutSuffix(v.text(), "%")
 	n, err := strconv.Atoi(digits)

@@ -24,8 +24,8 @@ func Undecidable(c *config.Config) error {
 			faults = append(faults, &config.SettingError{Path: fmt.Sprintf("rules[%d].%s", i, r.NeedsEnd()), Err: err})
 		}
 		if r.Mode != guard.Off && r.ReadsBody() {
-			err := fmt.Errorf("app: rule %q reads the bodies of requests, which headgate server does not see: leave out match.model, match.json "+
-				"and such key parts, or decide the rule in headgate proxy", r.Name)
+			err := fmt.Errorf("app: rule %q reads the bodies of requests, which headgate server does not see: leave out "+
+				"match.model, match.json and such key parts, or decide the rule in headgate proxy", r.Name)
 			faults = append(faults, &config.SettingError{Path: fmt.Sprintf("rules[%d]", i), Err: err})
 		}
 	}
