@@ -67,7 +67,8 @@ func (e *UnsuppliedError) Error() string {
 
 // Attach tells the Guard that a front gives it requests. The error is a *UnsuppliedError if a key that counts the front's requests
 // has a part that the front cannot give, and a *BytesError if a rule counts or reads bodies that the front does not see. Reload then
-// refuses such rules too. Fronts call Attach when they are made. A rule that none of the front's requests can match is not checked: one for another method, or for the queries of a decision server.
+// refuses such rules too. Fronts call Attach when they are made. A rule that none of the front's requests can match is not checked: one
+// for another method, or for the queries of a decision server.
 func (g *Guard) Attach(f Front) error {
 	if g.now() == nil {
 		return headgate.ErrNotMade
