@@ -102,12 +102,15 @@ unit: tool-gotestsum
 acceptance: tool-gotestsum
 	@$(STATIC) $(GOTESTSUM) -count 1 $(THRICE) $(TEST) -timeout 20m ./cmd/test/acceptance
 
-# The race detector sees nothing in packages of one goroutine. It makes arithmetic ten times slower, so that such tests
+# The race detector sees nothing in packages of one goroutine. These are the slow ones with it; TestOneGoroutine checks them.
+ONE_GOROUTINE := . ./rule ./internal/apilist ./internal/lease/state ./internal/limit ./internal/pace/schedule ./internal/share
+
+# The detector makes arithmetic ten times slower, so that such tests
 # try fewer inputs under it (internal/testkit/race): `make unit` runs them at full size. A random order
 # costs nothing here, because CI reuses no results.
 .PHONY: raced
 raced: tool-gotestsum ## run the tests of the workspace with the race detector
-	@all=$$(go list work); CGO_ENABLED=1 $(GOTESTSUM) -p $(PACKAGES) -race -shuffle on $(TEST) \
+	@all=$$(go list work | grep -v -x -F "$$(go list $(ONE_GOROUTINE))"); CGO_ENABLED=1 $(GOTESTSUM) -p $(PACKAGES) -race -shuffle on $(TEST) \
 		$(LONGEST) $$(grep -v -E '$(UNCACHED)' <<<"$$all")
 
 # The short benchmarks judge no time and use one core of two on average, so they run beside the other

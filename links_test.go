@@ -10,7 +10,6 @@ import (
 // counts in memory. The program links no client of a shared store, no reader of
 // region databases and no client of a configuration server. The program imports the packages of config's ExampleConfig_GuardConfig.
 func TestASmallProgramLinksNoClient(t *testing.T) {
-	t.Parallel()
 	listed := dependencies(t, "./config", "./guard", "./middleware/httplimit", "./store/memory")
 	if !listed["github.com/headgate/headgate/store/memory"] || len(listed) < 50 {
 		t.Fatalf("go list: got %d packages, want at least 50 with store/memory", len(listed))

@@ -17,7 +17,6 @@ const root = "../.."
 
 // TestTheAPIIsAnnounced compares the exported names of each public package with api/.
 func TestTheAPIIsAnnounced(t *testing.T) {
-	t.Parallel()
 	lists, inside, err := All(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +65,6 @@ func changes(was, is string) []string {
 
 // TestList checks that each exported name has a line, and no other name has one.
 func TestList(t *testing.T) {
-	t.Parallel()
 	const text = `package p
 
 import "io"
@@ -138,7 +136,6 @@ func lost()                                          {}
 
 // TestChanges checks that removed and added lines are found, and unchanged lines are not.
 func TestChanges(t *testing.T) {
-	t.Parallel()
 	if got := strings.Join(changes("a\nb\n", "b\nc\n"), " "); got != "- a + c" {
 		t.Errorf("got %q", got)
 	}

@@ -14,7 +14,6 @@ import (
 // TestPackagesExplainThemselves checks that each public package has a package comment, and an
 // Example that go test runs and compares.
 func TestPackagesExplainThemselves(t *testing.T) {
-	t.Parallel()
 	packages, err := publicPackages(t.Context(), root)
 	if err != nil || len(packages) < 20 {
 		t.Fatalf("%d packages, %v", len(packages), err)

@@ -38,11 +38,9 @@ func nameOf(p headgate.Policy) string {
 
 // TestDebts compares debts with the twins, and tries each RetryAfter.
 func TestDebts(t *testing.T) {
-	t.Parallel()
 	limits := []headgate.Limit{{Count: 10, Per: time.Second}, {Count: 7, Per: 11 * time.Microsecond}, {Count: 1, Per: time.Minute}}
 	for _, p := range owing([]int64{0, 10, 45, headgate.MaxUnits}, limits...) {
 		t.Run(nameOf(p), func(t *testing.T) {
-			t.Parallel()
 			for seed := range uint64(4) {
 				playDebts(t, p, rand.New(rand.NewPCG(seed, 7)), 120)
 			}
@@ -95,7 +93,6 @@ func retries(t *testing.T, s *subject, now headgate.Instant, cost int64, after t
 // TestMeanOfDebts: a client whose answers cost more than the limit uses the limit in the long run,
 // within one answer, however often it asks.
 func TestMeanOfDebts(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		limit  headgate.Limit
 		answer int64
@@ -107,7 +104,6 @@ func TestMeanOfDebts(t *testing.T) {
 	} {
 		for _, p := range owing([]int64{headgate.MaxUnits}, c.limit) {
 			t.Run(fmt.Sprintf("%s/%d", nameOf(p), c.answer), func(t *testing.T) {
-				t.Parallel()
 				used := spendAnswers(newSubject(t, p), c.answer, 20*p.Limit.Per)
 				most, least := 20*p.Limit.Count+c.answer, 20*p.Limit.Count-c.answer
 				if p.Algorithm != headgate.SlidingLog {

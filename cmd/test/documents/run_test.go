@@ -14,7 +14,7 @@ import (
 var documentsTable = map[string]int{
 	"reference/patterns.md": 10, "rules.md": 60, "cloud-armor.md": 40, "quotas.md": 25, "metering.md": 4, "configuration.md": 5,
 	"recipes.md": 20, "tokens.md": 5,
-	usersTable:   40,
+	usersTable: 40,
 }
 
 // usersTable has what users of other limiters asked for and could not say, as configurations with requests and their status.

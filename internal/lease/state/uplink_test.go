@@ -10,7 +10,6 @@ import (
 // TestVerySlowParent has a parent whose answers take up to 12 s. The leaf gets its lease with the first answer, and few reports are
 // under way before it.
 func TestVerySlowParent(t *testing.T) {
-	t.Parallel()
 	for _, row := range []struct {
 		oneWay time.Duration
 		most   uint64 // reports of the leaf before the first answer

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/testkit/race"
+
 	"github.com/headgate/headgate/cmd/internal/lab/output"
 )
 
@@ -70,20 +72,26 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	comparison, err := ran(t, Options{Limit: "100/m", SubWindows: []int{1, 2, 4, 12, 60}, Traffic: "bursty"})
-	if err != nil {
-		t.Fatal(err)
+	commands := []struct {
+		line    string
+		options Options
+	}{
+		{
+			"headgate simulate --config headgate.yaml --scenario flood.yaml --html f.html",
+			Options{Config: parsed(t, blockOf(t, string(text), "fair_share:")), Scenario: blockOf(t, string(text), "seed: 3"), ScenarioName: "flood.yaml"},
+		},
+		{
+			"headgate simulate --limit 100/m --traffic bursty",
+			Options{Limit: "100/m", SubWindows: []int{1, 2, 4, 12, 60}, Traffic: "bursty"},
+		},
 	}
-	played, err := ran(t, Options{Config: parsed(t, blockOf(t, string(text), "fair_share:")), Scenario: blockOf(t, string(text), "seed: 3"), ScenarioName: "flood.yaml"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for command, want := range map[string]string{
-		"$ headgate simulate --limit 100/m --traffic bursty\n":                             comparison,
-		"$ headgate simulate --config headgate.yaml --scenario flood.yaml --html f.html\n": played,
-	} {
-		if !strings.Contains(string(text), command+strings.TrimRight(want, "\n")+"\n```\n") {
-			t.Errorf("the page lacks the output of its command: %s%s", command, want)
+	for _, command := range commands[:race.Fewer(len(commands), 1)] {
+		want, err := ran(t, command.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "$ "+command.line+"\n"+strings.TrimRight(want, "\n")+"\n```\n") {
+			t.Errorf("the page lacks the output of its command: %s\n%s", command.line, want)
 		}
 	}
 }
