@@ -12,13 +12,13 @@ type tokenMetrics struct{ tokens, answers, estimated, actual, stopped, bodies *p
 func newTokenMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *tokenMetrics {
 	return &tokenMetrics{
 		tokens: desc("rule_tokens_total", "Tokens that answers stated, by kind. input is without cached and written.", "rule", "kind"),
-		answers: desc("rule_answers_total", "Answers under a rule that settles by their body, by what was read. stated: the answer has its "+
-			"usage. none: it costs nothing. The others say why there is no usage.", "rule", "usage"),
+		answers: desc("rule_answers_total", "Answers under a rule that settles by their body, by what was read. stated: the answer has "+
+			"its usage. none: it costs nothing. The others say why there is no usage.", "rule", "usage"),
 		estimated: desc("rule_estimated_units_total", "Units that requests took before answers that stated the cost.", "rule"),
 		actual:    desc("rule_actual_units_total", "Units that the answers to the same requests stated.", "rule"),
-		stopped:   desc("rule_streams_stopped_total", "Streams that were ended because their key had no units left (on_spent: stop).", "rule"),
-		bodies: desc("request_bodies_read_total", "Bodies of requests that were read before the decision: whole, or in part because they are "+
-			"longer than max_body or memory is short.", "seen"),
+		stopped:   desc("rule_streams_stopped_total", "Streams that ended because their key had no units left (on_spent: stop).", "rule"),
+		bodies: desc("request_bodies_read_total", "Bodies of requests that were read before the decision: whole, or in part because they "+
+			"are longer than max_body or memory is short.", "seen"),
 	}
 }
 
