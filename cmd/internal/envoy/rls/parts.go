@@ -6,7 +6,7 @@ import "github.com/headgate/headgate/internal/proto/wire"
 const (
 	// descriptorBytes is one descriptor: its messages in the request and the answer, and its
 	// place in the working memory of a call.
-	descriptorBytes = 4<<10 + 192
+	descriptorBytes = 4<<10 + 512
 	// entryBytes is one entry of a descriptor, and metadataBytes is its echo in dynamic metadata.
 	entryBytes    = 256
 	metadataBytes = 1 << 10
