@@ -43,8 +43,8 @@ func TestTrialsOfSevenAndThree(t *testing.T) {
 	server := redis.Start(t)
 	for name, settings := range map[string]string{
 		"memory, together": "", "memory, independent": "evaluate: independent\n",
-		"redis, together":    "store: redis://" + server.Addr + "\nnamespace: together\n",
-		"redis, independent": "store: redis://" + server.Addr + "\nnamespace: independent\nevaluate: independent\n",
+		"redis, together":    "store: redis://" + server.Addr + "\nstore_timeout: 10s\nnamespace: together\n",
+		"redis, independent": "store: redis://" + server.Addr + "\nstore_timeout: 10s\nnamespace: independent\nevaluate: independent\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
