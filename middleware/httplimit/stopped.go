@@ -85,7 +85,11 @@ func (b *received) close(answered bool) {
 	b.release()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed = true; !answered || !b.interrupted || !b.lingers {
+	stopped := b.interrupted
+	if !stopped && !b.ended && b.ticket.Stopped() { // A Read behind the end of the request has failed before interrupt came.
+		stopped = b.from.SetReadDeadline(time.Now()) == nil
+	}
+	if b.closed = true; !answered || !stopped || !b.lingers {
 		return
 	}
 	_ = b.from.Flush() // net/http reads the rest of the body before it writes the header.
