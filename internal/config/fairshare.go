@@ -135,6 +135,9 @@ func (s *section) shareClient(f *guard.FairShare) {
 	case part.String() == "all":
 		s.fault(v, "all is one client, but fair share needs several",
 			"write what identifies a client, like header:X-Client-Id")
+	case part.OfBody():
+		s.fault(v, quote(v.text())+" is in the body, which fair share does not read",
+			"write what identifies a client, like header:X-Client-Id")
 	default:
 		f.Client = part
 	}

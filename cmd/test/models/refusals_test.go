@@ -103,7 +103,7 @@ func left(t *testing.T, service *Service, model string) {
 	}
 }
 
-// TestAborts: a user who leaves a stream pays for what was streamed, and never more than for the whole answer.
+// TestAborts: an aborted stream costs what was streamed, and never more than the whole answer.
 func TestAborts(t *testing.T) {
 	t.Parallel()
 	service, server := Serve()
